@@ -1,0 +1,3 @@
+//! The program `forebay`.
+
+fn main() {}

@@ -1,0 +1,98 @@
+//! The two clocks of the scheduler: the caller's, and the disk's.
+
+use core::time::Duration;
+
+/// A moment on the caller's monotonic clock, in nanoseconds since an epoch of
+/// the caller's choice (the start of the process is a good one).
+///
+/// A clock that steps back is tolerated everywhere: the scheduler then sees
+/// no time passing until the clock is past its old value. Arithmetic
+/// saturates. Moments are meaningful up to 2^57 ns, 4.5 years after the epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+impl Time {
+    /// The epoch.
+    pub const ZERO: Self = Self(0);
+    /// The last representable moment, used as "never".
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The moment `nanos` nanoseconds after the epoch.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the epoch.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// This moment plus `nanos` nanoseconds, at most [`Time::MAX`].
+    #[must_use]
+    pub const fn plus_nanos(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+
+    /// Nanoseconds from `earlier` to this moment; zero if `earlier` is later.
+    pub const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// [`Time::nanos_since`] as a [`Duration`].
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.nanos_since(earlier))
+    }
+}
+
+/// An amount of disk time, in units of 1/64 ns (15.625 ps).
+///
+/// It is the currency of the scheduler: a request costs the disk time that it
+/// takes, and a disk serves one second of disk time per second. The unit keeps
+/// the cost of one operation of a 100 M IOPS disk exact to 0.1 %, while the
+/// sum of nine years of disk time still fits. Arithmetic saturates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DiskTime(u64);
+
+impl DiskTime {
+    /// No disk time.
+    pub const ZERO: Self = Self(0);
+    /// The largest amount.
+    pub const MAX: Self = Self(u64::MAX);
+    /// Units in one nanosecond.
+    pub const UNITS_PER_NANO: u64 = 64;
+    /// Units in one second.
+    pub const UNITS_PER_SECOND: u64 = 64_000_000_000;
+
+    /// `units` times 1/64 ns.
+    pub const fn from_units(units: u64) -> Self {
+        Self(units)
+    }
+
+    /// The amount in units of 1/64 ns.
+    pub const fn units(self) -> u64 {
+        self.0
+    }
+
+    /// The disk time of `nanos` nanoseconds.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos.saturating_mul(Self::UNITS_PER_NANO))
+    }
+
+    /// Whole nanoseconds, rounded up, so that a wait of that length is never
+    /// too short.
+    pub const fn as_nanos_ceil(self) -> u64 {
+        self.0.div_ceil(Self::UNITS_PER_NANO)
+    }
+
+    /// The sum, at most [`DiskTime::MAX`].
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference, at least zero.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}

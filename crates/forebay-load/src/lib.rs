@@ -1,0 +1,1 @@
+//! Job files, load generators and results.

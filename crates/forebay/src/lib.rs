@@ -1,0 +1,1 @@
+//! forebay: a userspace disk I/O scheduler for storage engines.
