@@ -1,0 +1,91 @@
+//! The text of one file: reading it, parsing it, complaining about it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::{ConfigError, Position};
+
+/// The largest file that is read, in bytes. Real ones are a few kilobytes.
+pub const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// Reads the file at `path`.
+///
+/// # Errors
+/// The file cannot be opened or read, is longer than [`MAX_FILE_BYTES`], or is not UTF-8.
+pub fn read(path: &Path) -> Result<String, ConfigError> {
+    let name = path.display().to_string();
+    let fail = |error: std::io::Error| {
+        ConfigError::whole_file(&name, format!("cannot be read: {error}; check the path"))
+    };
+    let mut bytes = Vec::new();
+    let bound = MAX_FILE_BYTES as u64 + 1;
+    File::open(path).and_then(|f| f.take(bound).read_to_end(&mut bytes)).map_err(fail)?;
+    check_size(&name, bytes.len())?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let message = format!("not UTF-8 text at byte {at}; save the file as UTF-8");
+        ConfigError::whole_file(&name, message)
+    })
+}
+
+/// Parses the YAML `text` of the file called `file`: [`Source::parse`] for callers that make no
+/// checks afterwards.
+///
+/// # Errors
+/// As [`Source::parse`].
+pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigError> {
+    Source::new(file, text).parse()
+}
+
+/// The text of a file and the name it has in messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Source<'a> {
+    /// A file called `file` that holds `text`.
+    pub fn new(file: &'a str, text: &'a str) -> Self {
+        Self { file, text }
+    }
+
+    /// Parses the text as one YAML document.
+    ///
+    /// # Errors
+    /// The text is not one YAML document within the bounds of this crate, or does not fit `T`.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
+        check_size(self.file, self.text.len())?;
+        serde_saphyr::from_str(self.text).map_err(|error| {
+            let location = error.location();
+            let at = location
+                .map(|l| Position { line: l.line(), column: l.column() })
+                .unwrap_or_default();
+            self.error(
+                at,
+                error.without_snippet().render_with_formatter(&serde_saphyr::UserMessageFormatter),
+            )
+        })
+    }
+
+    /// A complaint about the value or key at `at`, found by a check made after parsing.
+    ///
+    /// The key is looked up in the text. `message` says what is wrong, what was expected, and
+    /// what to do.
+    pub fn error(&self, at: Position, message: impl Into<String>) -> ConfigError {
+        ConfigError::at(self.file, at, None, message)
+    }
+}
+
+fn check_size(file: &str, bytes: usize) -> Result<(), ConfigError> {
+    if bytes > MAX_FILE_BYTES {
+        let message = format!(
+            "longer than {MAX_FILE_BYTES} bytes, the most that is read; is this the right file?"
+        );
+        return Err(ConfigError::whole_file(file, message));
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! The units in which forebay's files state sizes, rates and times.
+//!
+//! Each is a type of its own, read from a YAML integer or string with [`serde::Deserialize`] and
+//! from a command line with [`str::parse`]. None of them rounds silently beyond what its
+//! documentation says, and a value too large for the type is an error.
+
+mod byte_size;
+mod quantity;
+mod span;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+
+pub use byte_size::ByteSize;
+pub use quantity::Quantity;
+pub use span::Span;
+
+/// Why a text is not a size, a rate or a time: what it is, what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError(String);
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+/// A unit type: how it is parsed, and the words that say what it looks like.
+trait Unit: FromStr<Err = UnitError> {
+    /// Completes "expected ...", with an example.
+    const EXPECTED: &'static str;
+
+    /// `text` does not look like this unit.
+    fn malformed(text: &str) -> UnitError {
+        UnitError(format!("`{text}` is not {}", Self::EXPECTED))
+    }
+
+    /// `text` looks like this unit, and is more than the type holds.
+    fn too_large(text: &str, max: &str) -> UnitError {
+        UnitError(format!("`{text}` is too large; expected at most {max}"))
+    }
+}
+
+/// Splits `text` behind its leading digits and points, and trims both parts.
+fn split_number(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    (number, suffix.trim_start())
+}
+
+/// Parses a whole number without sign or point; `None` also when it exceeds a `u64`.
+fn whole(number: &str) -> Result<Option<u64>, ()> {
+    if number.is_empty() || number.contains('.') {
+        return Err(());
+    }
+    Ok(number.parse().ok())
+}
+
+/// Reads a unit from whatever scalar the file holds: each is parsed as the text a person wrote.
+fn deserialize<'de, U: Unit, D: Deserializer<'de>>(deserializer: D) -> Result<U, D::Error> {
+    deserializer.deserialize_any(UnitVisitor(PhantomData))
+}
+
+struct UnitVisitor<U>(PhantomData<U>);
+
+impl<U: Unit> Visitor<'_> for UnitVisitor<U> {
+    type Value = U;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(U::EXPECTED)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<U, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<U, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_u128<E: Error>(self, number: u128) -> Result<U, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<U, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<U, E> {
+        if !number.is_finite() {
+            return Err(E::invalid_value(Unexpected::Float(number), &self));
+        }
+        self.visit_str(&number.to_string())
+    }
+}
