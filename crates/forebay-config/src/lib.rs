@@ -24,7 +24,10 @@
 //! let source = Source::new("job.yaml", "reqsize: 100\n");
 //! let job: Job = source.parse()?;
 //! let error = source.error(job.reqsize.at, "100 is not a multiple of 512; write 512 or 1kB");
-//! assert_eq!((error.line, error.column), (1, 10));
+//! assert_eq!(
+//!     error.to_string(),
+//!     "job.yaml:1:10: reqsize: 100 is not a multiple of 512; write 512 or 1kB",
+//! );
 //! # Ok::<(), forebay_config::ConfigError>(())
 //! ```
 //!
@@ -35,9 +38,12 @@
 //! The units that appear in forebay's files are types of their own: [`ByteSize`] and [`Span`] in
 //! job files, [`Quantity`] in io-properties files.
 
+mod complaint;
 mod error;
 mod located;
 mod nearest;
+mod outline;
+mod quote;
 mod source;
 mod units;
 

@@ -3,11 +3,12 @@
 /// The candidate that `word` most likely means, if one is near enough to be a misspelling.
 ///
 /// Letter case counts nothing. Near enough is one edit (a letter added, lost, changed or swapped
-/// with its neighbour) for every three letters of the word, and at least one. Of equally near
-/// candidates the first is returned.
+/// with its neighbour) for every three letters of the word, and at least one, but never as many
+/// as the word has letters. Of equally near candidates the first is returned.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let edits_max = (word.chars().count() / 3).max(1);
+    let letters = word.chars().count();
+    let edits_max = (letters / 3).max(1).min(letters.saturating_sub(1));
     candidates
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_lowercase()), candidate))
@@ -52,6 +53,8 @@ mod tests {
     #[test]
     fn a_different_word_finds_nothing() {
         assert_eq!(nearest("latency", ["parallelism", "reqsize", "rps"]), None);
+        assert_eq!(nearest("b", ["a"]), None);
+        assert_eq!(nearest("", ["a"]), None);
         assert_eq!(nearest("x", []), None);
         assert_eq!(known("x", []), "none are known here");
     }

@@ -5,11 +5,16 @@ use std::io::Read;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
+use serde_saphyr::MergeKeyPolicy;
 
-use crate::{ConfigError, Position};
+use crate::outline::Outline;
+use crate::{ConfigError, Position, complaint};
 
 /// The largest file that is read, in bytes. Real ones are a few kilobytes.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// The most values that the aliases of one file may stand for, together.
+const ALIASED_VALUES_MAX: usize = 50_000;
 
 /// Reads the file at `path`.
 ///
@@ -59,24 +64,31 @@ impl<'a> Source<'a> {
     /// The text is not one YAML document within the bounds of this crate, or does not fit `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         check_size(self.file, self.text.len())?;
-        serde_saphyr::from_str(self.text).map_err(|error| {
-            let location = error.location();
-            let at = location
-                .map(|l| Position { line: l.line(), column: l.column() })
-                .unwrap_or_default();
-            self.error(
-                at,
-                error.without_snippet().render_with_formatter(&serde_saphyr::UserMessageFormatter),
-            )
-        })
+        let outline = Outline::of(self.file, self.text)?;
+        serde_saphyr::from_str_with_options(self.text, options())
+            .map_err(|error| complaint::about(self.file, &outline, &error))
     }
 
-    /// A complaint about the value or key at `at`, found by a check made after parsing.
+    /// A complaint about the value at `at`, found by a check made after parsing.
     ///
-    /// The key is looked up in the text. `message` says what is wrong, what was expected, and
-    /// what to do.
+    /// The keys that lead there are looked up in the text. `message` says what is wrong, what was
+    /// expected, and what to do.
     pub fn error(&self, at: Position, message: impl Into<String>) -> ConfigError {
-        ConfigError::at(self.file, at, None, message)
+        let outline = Outline::of(self.file, self.text).unwrap_or_default();
+        let node = outline.value_at(at).or_else(|| outline.keyed_at(at));
+        let key = node.and_then(|node| outline.path(node));
+        ConfigError::at(self.file, at, key, message)
+    }
+}
+
+/// What the outline does not check already: what aliases may amount to, and no merge keys.
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: ALIASED_VALUES_MAX,
+        },
+        merge_keys: MergeKeyPolicy::Error,
+        with_snippet: false,
     }
 }
 

@@ -12,7 +12,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use serde::de::{Deserializer, Error, Visitor};
+
+use crate::quote::printable;
 
 pub use byte_size::ByteSize;
 pub use quantity::Quantity;
@@ -37,12 +39,12 @@ trait Unit: FromStr<Err = UnitError> {
 
     /// `text` does not look like this unit.
     fn malformed(text: &str) -> UnitError {
-        UnitError(format!("`{text}` is not {}", Self::EXPECTED))
+        UnitError(format!("found `{}`; expected {}", printable(text), Self::EXPECTED))
     }
 
     /// `text` looks like this unit, and is more than the type holds.
     fn too_large(text: &str, max: &str) -> UnitError {
-        UnitError(format!("`{text}` is too large; expected at most {max}"))
+        UnitError(format!("found `{}`; expected at most {max}", printable(text)))
     }
 }
 
@@ -80,6 +82,10 @@ impl<U: Unit> Visitor<'_> for UnitVisitor<U> {
         text.parse().map_err(E::custom)
     }
 
+    fn visit_bool<E: Error>(self, truth: bool) -> Result<U, E> {
+        self.visit_str(&truth.to_string())
+    }
+
     fn visit_u64<E: Error>(self, number: u64) -> Result<U, E> {
         self.visit_str(&number.to_string())
     }
@@ -93,9 +99,6 @@ impl<U: Unit> Visitor<'_> for UnitVisitor<U> {
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<U, E> {
-        if !number.is_finite() {
-            return Err(E::invalid_value(Unexpected::Float(number), &self));
-        }
         self.visit_str(&number.to_string())
     }
 }

@@ -1,0 +1,128 @@
+//! What the YAML library says about a text, in words that tell its reader what to do.
+
+use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
+
+use crate::outline::{Kind, Node, Outline};
+use crate::quote::{escaped, printable};
+use crate::{ConfigError, Position, known};
+
+/// The complaint that `error` amounts to, about the file called `file` with this outline.
+pub(crate) fn about(file: &str, outline: &Outline<'_>, error: &Error) -> ConfigError {
+    if let Error::AliasError { error, .. } = error {
+        return about(file, outline, error);
+    }
+    let at = error
+        .location()
+        .map(|location| Position { line: location.line(), column: location.column() });
+    let at = at.unwrap_or_default();
+    if let Error::SerdeMissingField { field, .. } = error {
+        return missing_key(file, outline, at, field);
+    }
+    let node = if is_about_key(error) {
+        outline.keyed_at(at).or_else(|| outline.value_at(at))
+    } else {
+        outline.value_at(at).or_else(|| outline.keyed_at(at))
+    };
+    let key = node.and_then(|node| outline.path(node));
+    ConfigError::at(file, at, key, message(error, node))
+}
+
+/// Complains at the mapping that lacks `field`, or at the key that leads to it.
+fn missing_key(file: &str, outline: &Outline<'_>, at: Position, field: &str) -> ConfigError {
+    // The library reports the last key of the mapping, or the mapping when it has none.
+    let keyed = outline.keyed_at(at).filter(|node| node.at != at);
+    let mapping = keyed.map_or_else(|| outline.value_at(at), |node| outline.parent(node));
+    let path = mapping.and_then(|node| outline.path(node));
+    let key = path.map_or_else(|| field.to_owned(), |path| format!("{path}.{field}"));
+    let at = mapping.map_or(at, |node| node.key_at);
+    ConfigError::at(file, at, Some(key), format!("the key `{field}` is missing; add it"))
+}
+
+/// Whether the library gives the position of the key and not of the value.
+fn is_about_key(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::SerdeUnknownField { .. }
+            | Error::SerdeInvalidType { .. }
+            | Error::SerdeInvalidValue { .. }
+            | Error::SerdeInvalidLength { .. }
+            | Error::DuplicateMappingKey { .. }
+    )
+}
+
+fn message(error: &Error, node: Option<&Node<'_>>) -> String {
+    match error {
+        Error::SerdeUnknownField { field, expected, .. } => {
+            let advice = known(field, expected.iter().copied());
+            format!("unknown key `{}`; {advice}", printable(field))
+        }
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
+            let advice = known(variant, expected.iter().copied());
+            format!("unknown value `{}`; {advice}", printable(variant))
+        }
+        Error::DuplicateMappingKey { .. } => {
+            String::from("the key appears twice in this mapping; remove one of them")
+        }
+        Error::SerdeInvalidType { unexpected, expected, .. }
+        | Error::SerdeInvalidValue { unexpected, expected, .. } => {
+            format!("found {}; expected {expected}", printable(yaml_term(unexpected)))
+        }
+        Error::SerdeInvalidLength { len, expected, .. } => {
+            format!("found {len} values; expected {expected}")
+        }
+        Error::Unexpected { expected, .. } => {
+            format!("found {}; expected {}", found(node), yaml_term(expected))
+        }
+        Error::InvalidScalar { ty, .. } => {
+            format!("found {}; expected {}", found(node), type_in_words(ty))
+        }
+        Error::NonFiniteFloat { .. } => format!("found {}; expected a finite number", found(node)),
+        Error::MergeKeyNotAllowed { .. } => {
+            String::from("merge keys are not supported; write the keys out")
+        }
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => {
+            String::from("the aliases stand for too many values; write them out")
+        }
+        Error::Message { msg, .. } => escaped(msg),
+        other => escaped(&UserMessageFormatter.format_message(other)),
+    }
+}
+
+/// What stands at a place, as a person would call it.
+fn found(node: Option<&Node<'_>>) -> String {
+    match node.map(|node| &node.kind) {
+        Some(Kind::Scalar(text)) => format!("`{}`", printable(text)),
+        Some(Kind::List) => String::from("a list"),
+        Some(Kind::Mapping) => String::from("a mapping"),
+        Some(Kind::Alias) | None => String::from("another value"),
+    }
+}
+
+/// The library's names of YAML's structures, in the words of this crate.
+fn yaml_term(term: &str) -> &str {
+    match term {
+        "sequence" => "a list",
+        "sequence start" => "a list (`- ` before each item, or `[a, b]`)",
+        "map" => "a mapping",
+        "mapping start" => "a mapping (`KEY: VALUE` lines)",
+        "string scalar" => "a single value",
+        other => other,
+    }
+}
+
+/// What a value of the Rust type `ty` looks like in a file.
+fn type_in_words(ty: &str) -> String {
+    let max = match ty {
+        "u8" => u64::from(u8::MAX),
+        "u16" => u64::from(u16::MAX),
+        "u32" => u64::from(u32::MAX),
+        "u64" => u64::MAX,
+        "i8" | "i16" | "i32" | "i64" => return String::from("a whole number"),
+        "floating point" => return String::from("a number, such as 0.5"),
+        "boolean" => return String::from("`true` or `false`"),
+        other => return format!("a value of type {other}"),
+    };
+    format!("a whole number from 0 to {max}")
+}

@@ -1,0 +1,235 @@
+//! The outline of a YAML text: which value stands where, and which keys lead to it.
+//!
+//! A text is outlined before it is parsed. That catches what is no YAML at all, and what is YAML
+//! but has no place in a configuration file, and lets a message name the key at a position.
+
+use std::borrow::Cow;
+
+use serde_saphyr::granit_parser::{Event, Marker, Parser, ScalarStyle};
+
+use crate::quote::{escaped, printable};
+use crate::{ConfigError, Position};
+
+/// The deepest nesting of lists and mappings. forebay's files need four levels.
+const DEPTH_MAX: usize = 32;
+
+/// The most values and keys in one file. forebay's files have some hundred.
+const NODES_MAX: usize = 50_000;
+
+/// All values of a text, in the order in which they begin; the first is the whole document.
+#[derive(Default)]
+pub(crate) struct Outline<'a> {
+    nodes: Vec<Node<'a>>,
+}
+
+/// One value.
+pub(crate) struct Node<'a> {
+    parent: Option<usize>,
+    step: Step<'a>,
+    /// Where the key stands that leads here; for what has no key, where the value begins.
+    pub(crate) key_at: Position,
+    /// Where the value begins.
+    pub(crate) at: Position,
+    /// What the value is.
+    pub(crate) kind: Kind<'a>,
+}
+
+/// What a value is.
+pub(crate) enum Kind<'a> {
+    Scalar(Cow<'a, str>),
+    List,
+    Mapping,
+    Alias,
+}
+
+/// What leads from a list or mapping to one of its values.
+enum Step<'a> {
+    Document,
+    Key(Cow<'a, str>),
+    Item(usize),
+}
+
+impl<'a> Outline<'a> {
+    /// Outlines the `text` of the file called `file`.
+    ///
+    /// # Errors
+    /// The text is not YAML, is empty, holds more than one document, a key without a value or a
+    /// key that is not a word, or exceeds the bounds above.
+    pub(crate) fn of(file: &str, text: &'a str) -> Result<Self, ConfigError> {
+        let mut builder =
+            Builder { file, outline: Self::default(), open: Vec::new(), documents: 0 };
+        let mut parser = Parser::new_from_str(text);
+        while let Some(event) = parser.next_event() {
+            match event {
+                Ok((event, span)) => builder.take(event, position(&span.start))?,
+                Err(error) => {
+                    let message = format!(
+                        "not valid YAML: {}; check the quotes, the brackets and the indentation \
+                         (spaces, no tabs)",
+                        escaped(&error.info())
+                    );
+                    return Err(ConfigError::at(file, position(error.marker()), None, message));
+                }
+            }
+        }
+        if builder.outline.nodes.is_empty() {
+            let message = "the file is empty; expected YAML with at least one key";
+            return Err(ConfigError::whole_file(file, message));
+        }
+        Ok(builder.outline)
+    }
+
+    /// The value that begins at `at`.
+    pub(crate) fn value_at(&self, at: Position) -> Option<&Node<'a>> {
+        self.nodes.iter().find(|node| node.at == at)
+    }
+
+    /// The value whose key stands at `at`.
+    pub(crate) fn keyed_at(&self, at: Position) -> Option<&Node<'a>> {
+        self.nodes.iter().rfind(|node| node.key_at == at)
+    }
+
+    /// The list or mapping that `node` stands in.
+    pub(crate) fn parent(&self, node: &Node<'a>) -> Option<&Node<'a>> {
+        self.nodes.get(node.parent?)
+    }
+
+    /// The keys that lead to `node`, such as `disks[0].read_iops`; `None` for the document.
+    pub(crate) fn path(&self, node: &Node<'a>) -> Option<String> {
+        let mut steps = Vec::new();
+        let mut node = Some(node);
+        while let Some(Node { parent, step, .. }) = node {
+            steps.push(step);
+            node = parent.and_then(|index| self.nodes.get(index));
+        }
+        let mut path = String::new();
+        for step in steps.into_iter().rev() {
+            match step {
+                Step::Document => {}
+                Step::Item(index) => path.push_str(&format!("[{index}]")),
+                Step::Key(key) => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(&printable(key));
+                }
+            }
+        }
+        (!path.is_empty()).then_some(path)
+    }
+}
+
+/// An outline while its text is being read.
+struct Builder<'f, 'a> {
+    file: &'f str,
+    outline: Outline<'a>,
+    /// The lists and mappings that have begun and not ended, outermost first.
+    open: Vec<Container<'a>>,
+    documents: usize,
+}
+
+/// A list or mapping that has begun.
+struct Container<'a> {
+    node: usize,
+    next: Next<'a>,
+}
+
+/// What comes next in a list or mapping.
+enum Next<'a> {
+    Item(usize),
+    Key,
+    /// The value of this key, which stands at this position.
+    Value(Cow<'a, str>, Position),
+}
+
+impl<'a> Builder<'_, 'a> {
+    fn take(&mut self, event: Event<'a>, at: Position) -> Result<(), ConfigError> {
+        match event {
+            Event::DocumentStart(..) => self.documents += 1,
+            Event::SequenceStart(..) => self.open(at, Kind::List, Next::Item(0))?,
+            Event::MappingStart(..) => self.open(at, Kind::Mapping, Next::Key)?,
+            Event::SequenceEnd | Event::MappingEnd => {
+                self.open.pop();
+            }
+            Event::Alias(_) => {
+                self.push(at, Kind::Alias)?;
+            }
+            Event::Scalar(text, style, _, tag) => match self.open.last_mut() {
+                Some(Container { next: next @ Next::Key, .. }) => *next = Next::Value(text, at),
+                _ => {
+                    let null = tag.is_none() && style == ScalarStyle::Plain && is_null(&text);
+                    self.scalar(at, text, null)?;
+                }
+            },
+            _ => {}
+        }
+        if self.documents > 1 {
+            let message = "a second document begins here; expected one; remove it and the `---`";
+            return Err(ConfigError::at(self.file, at, None, message));
+        }
+        Ok(())
+    }
+
+    fn scalar(&mut self, at: Position, text: Cow<'a, str>, null: bool) -> Result<(), ConfigError> {
+        if null && self.open.is_empty() {
+            return Ok(());
+        }
+        let index = self.push(at, Kind::Scalar(text))?;
+        match self.outline.nodes.get(index) {
+            Some(node) if null => {
+                let message = "there is no value; write one, or remove the key";
+                Err(ConfigError::at(self.file, node.key_at, self.outline.path(node), message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn open(&mut self, at: Position, kind: Kind<'a>, next: Next<'a>) -> Result<(), ConfigError> {
+        let node = self.push(at, kind)?;
+        self.open.push(Container { node, next });
+        if self.open.len() > DEPTH_MAX {
+            let message = format!("nested deeper than {DEPTH_MAX} levels; is this the right file?");
+            return Err(ConfigError::at(self.file, at, None, message));
+        }
+        Ok(())
+    }
+
+    /// Adds the value that begins at `at` to the innermost open list or mapping.
+    fn push(&mut self, at: Position, kind: Kind<'a>) -> Result<usize, ConfigError> {
+        let index = self.outline.nodes.len();
+        if index == NODES_MAX {
+            let message = format!("more than {NODES_MAX} values; is this the right file?");
+            return Err(ConfigError::whole_file(self.file, message));
+        }
+        let mut node = Node { parent: None, step: Step::Document, key_at: at, at, kind };
+        if let Some(container) = self.open.last_mut() {
+            node.parent = Some(container.node);
+            match &mut container.next {
+                Next::Item(index) => {
+                    node.step = Step::Item(*index);
+                    *index += 1;
+                }
+                next => {
+                    let Next::Value(key, key_at) = std::mem::replace(next, Next::Key) else {
+                        let message = "a key that is no word; write `KEY: VALUE`";
+                        return Err(ConfigError::at(self.file, at, None, message));
+                    };
+                    node.step = Step::Key(key);
+                    node.key_at = key_at;
+                }
+            }
+        }
+        self.outline.nodes.push(node);
+        Ok(index)
+    }
+}
+
+/// Whether a plain scalar stands for "nothing".
+fn is_null(text: &str) -> bool {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL")
+}
+
+/// The parser counts columns from 0.
+fn position(marker: &Marker) -> Position {
+    Position { line: marker.line() as u64, column: marker.col() as u64 + 1 }
+}
