@@ -1,1 +1,3 @@
 //! forebay: a userspace disk I/O scheduler for storage engines.
+
+pub mod properties;

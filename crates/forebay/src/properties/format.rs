@@ -1,0 +1,180 @@
+//! From the text of an io-properties file to checked properties.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use forebay_config::{ConfigError, Located, Position, Quantity, Source};
+use serde::Deserialize;
+
+use super::{DISKS_MAX, DiskProperties, Properties};
+
+/// Above these, a figure is a slip: no disk is that fast.
+const IOPS_MAX: u64 = 100_000_000;
+const BANDWIDTH_MAX: u64 = 1_000_000_000_000;
+/// No request sent to a disk is longer.
+const SATURATION_LENGTH_MAX: u64 = 16 << 20;
+const BLOCK_SIZES: RangeInclusive<u64> = 512..=1 << 20;
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    disks: Located<Vec<Located<Disk>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Disk {
+    mountpoint: Option<Located<PathBuf>>,
+    mountpoints: Option<Located<Vec<Located<PathBuf>>>>,
+    read_iops: Located<Quantity>,
+    write_iops: Located<Quantity>,
+    read_bandwidth: Located<Quantity>,
+    write_bandwidth: Located<Quantity>,
+    read_saturation_length: Option<Located<Quantity>>,
+    write_saturation_length: Option<Located<Quantity>>,
+    physical_block_size: Option<Located<Quantity>>,
+    #[serde(default)]
+    duplex: bool,
+    rate_factor: Option<Located<f64>>,
+    max_cost_function: Option<bool>,
+}
+
+pub(super) fn parse(source: Source<'_>) -> Result<Properties, ConfigError> {
+    let File { disks } = source.parse()?;
+    if disks.value.is_empty() {
+        return Err(source.error(disks.at, "the list is empty; expected at least one disk"));
+    }
+    if let Some(disk) = disks.value.get(DISKS_MAX) {
+        let message = format!("one disk too many; expected at most {DISKS_MAX}; remove some");
+        return Err(source.error(disk.at, message));
+    }
+    let mut seen = HashSet::new();
+    let disks = disks
+        .value
+        .into_iter()
+        .map(|disk| check(source, disk, &mut seen))
+        .collect::<Result<_, _>>()?;
+    Ok(Properties { disks })
+}
+
+/// Checks one disk; `seen` are the mountpoints of those before it.
+fn check(
+    source: Source<'_>,
+    disk: Located<Disk>,
+    seen: &mut HashSet<PathBuf>,
+) -> Result<DiskProperties, ConfigError> {
+    let Located { value: disk, at } = disk;
+    let mountpoints = mountpoints(source, at, disk.mountpoint, disk.mountpoints)?;
+    for Located { value, at } in &mountpoints {
+        if value.as_os_str().is_empty() {
+            let message = "the path is empty; write a directory or a block device";
+            return Err(source.error(*at, message));
+        }
+        if !seen.insert(value.clone()) {
+            let message = "used twice; a mountpoint belongs to one disk; remove one of the two";
+            return Err(source.error(*at, message));
+        }
+    }
+    let factor = rate_factor(source, disk.rate_factor)?;
+    let rate = |rate, max, unit| scaled_rate(source, rate, factor, max, unit);
+    let operations = "operations per second";
+    let bytes = "bytes per second";
+    let saturation = |value| {
+        let expected = "1 to 16777216 bytes (16M)";
+        length(source, value, expected, |length| (1..=SATURATION_LENGTH_MAX).contains(&length))
+    };
+    let block_size = |value| {
+        let expected = "a power of two from 512 to 1048576";
+        length(source, value, expected, |length| {
+            length.is_power_of_two() && BLOCK_SIZES.contains(&length)
+        })
+    };
+    Ok(DiskProperties {
+        mountpoints: mountpoints.into_iter().map(|mountpoint| mountpoint.value).collect(),
+        read_iops: rate(disk.read_iops, IOPS_MAX, operations)?,
+        write_iops: rate(disk.write_iops, IOPS_MAX, operations)?,
+        read_bandwidth: rate(disk.read_bandwidth, BANDWIDTH_MAX, bytes)?,
+        write_bandwidth: rate(disk.write_bandwidth, BANDWIDTH_MAX, bytes)?,
+        read_saturation_length: saturation(disk.read_saturation_length)?,
+        write_saturation_length: saturation(disk.write_saturation_length)?,
+        physical_block_size: block_size(disk.physical_block_size)?,
+        duplex: disk.duplex,
+        max_cost_function: disk.max_cost_function,
+    })
+}
+
+/// The mountpoints of the disk at `at`, from the one of the two keys that is there.
+fn mountpoints(
+    source: Source<'_>,
+    at: Position,
+    one: Option<Located<PathBuf>>,
+    many: Option<Located<Vec<Located<PathBuf>>>>,
+) -> Result<Vec<Located<PathBuf>>, ConfigError> {
+    match (one, many) {
+        (Some(one), None) => Ok(vec![one]),
+        (None, Some(many)) if many.value.is_empty() => {
+            Err(source.error(many.at, "the list is empty; expected at least one path"))
+        }
+        (None, Some(many)) => Ok(many.value),
+        (Some(_), Some(many)) => {
+            let message = "the disk has both `mountpoint` and `mountpoints`; keep one of them";
+            Err(source.error(many.at, message))
+        }
+        (None, None) => {
+            let message = "the disk has no mountpoint; add `mountpoint: PATH`, a directory on it";
+            Err(source.error(at, message))
+        }
+    }
+}
+
+fn rate_factor(source: Source<'_>, factor: Option<Located<f64>>) -> Result<f64, ConfigError> {
+    match factor {
+        None => Ok(1.0),
+        Some(Located { value, .. }) if value.is_finite() && value > 0.0 => Ok(value),
+        Some(Located { value, at }) => {
+            let message = format!("found {value}; expected a number above 0, such as 0.95");
+            Err(source.error(at, message))
+        }
+    }
+}
+
+/// `rate * factor`, rounded to the nearest whole number, halves up.
+fn scaled_rate(
+    source: Source<'_>,
+    rate: Located<Quantity>,
+    factor: f64,
+    max: u64,
+    unit: &str,
+) -> Result<u64, ConfigError> {
+    // Exact: up to `max` every whole number is an f64, and what is larger is refused.
+    let scaled = (rate.value.0 as f64 * factor).round();
+    if (1.0..=max as f64).contains(&scaled) {
+        return Ok(scaled as u64);
+    }
+    let found = if factor == 1.0 {
+        rate.value.0.to_string()
+    } else {
+        format!("{} times the rate_factor {factor}", rate.value.0)
+    };
+    let message = format!("found {found}; expected 1 to {max} {unit}; correct it or measure again");
+    Err(source.error(rate.at, message))
+}
+
+/// A length that may be absent, and is `valid` where it is there.
+fn length(
+    source: Source<'_>,
+    length: Option<Located<Quantity>>,
+    expected: &str,
+    valid: impl Fn(u64) -> bool,
+) -> Result<Option<u64>, ConfigError> {
+    match length {
+        Some(Located { value: Quantity(length), at }) if !valid(length) => {
+            let message =
+                format!("found {length}; expected {expected}; correct it or remove the key");
+            Err(source.error(at, message))
+        }
+        length => Ok(length.map(|length| length.value.0)),
+    }
+}
