@@ -18,10 +18,19 @@ pub(crate) fn about(file: &str, outline: &Outline<'_>, error: &Error) -> ConfigE
     if let Error::SerdeMissingField { field, .. } = error {
         return missing_key(file, outline, at, field);
     }
-    let node = if is_about_key(error) {
-        outline.keyed_at(at).or_else(|| outline.value_at(at))
-    } else {
-        outline.value_at(at).or_else(|| outline.keyed_at(at))
+    let value = || outline.value_at(at);
+    let keyed = || outline.keyed_at(at);
+    let (node, at) = match error {
+        Error::SerdeUnknownField { .. }
+        | Error::DuplicateMappingKey { .. }
+        | Error::MergeKeyNotAllowed { .. } => (keyed().or_else(value), at),
+        // The library reports the value or its key; a mapping may begin where its first key does.
+        Error::SerdeInvalidType { unexpected, .. }
+        | Error::SerdeInvalidValue { unexpected, .. } => {
+            let node = value().filter(|node| node.kind.is(unexpected)).or_else(keyed);
+            (node, node.map_or(at, |node| node.at))
+        }
+        _ => (value().or_else(keyed), at),
     };
     let key = node.and_then(|node| outline.path(node));
     ConfigError::at(file, at, key, message(error, node))
@@ -36,18 +45,6 @@ fn missing_key(file: &str, outline: &Outline<'_>, at: Position, field: &str) -> 
     let key = path.map_or_else(|| field.to_owned(), |path| format!("{path}.{field}"));
     let at = mapping.map_or(at, |node| node.key_at);
     ConfigError::at(file, at, Some(key), format!("the key `{field}` is missing; add it"))
-}
-
-/// Whether the library gives the position of the key and not of the value.
-fn is_about_key(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::SerdeUnknownField { .. }
-            | Error::SerdeInvalidType { .. }
-            | Error::SerdeInvalidValue { .. }
-            | Error::SerdeInvalidLength { .. }
-            | Error::DuplicateMappingKey { .. }
-    )
 }
 
 fn message(error: &Error, node: Option<&Node<'_>>) -> String {

@@ -49,6 +49,18 @@ enum Step<'a> {
     Item(usize),
 }
 
+impl Kind<'_> {
+    /// Whether serde calls a value of this kind `name`.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        match self {
+            Self::List => name == "sequence",
+            Self::Mapping => name == "map",
+            Self::Scalar(_) => !matches!(name, "sequence" | "map"),
+            Self::Alias => false,
+        }
+    }
+}
+
 impl<'a> Outline<'a> {
     /// Outlines the `text` of the file called `file`.
     ///

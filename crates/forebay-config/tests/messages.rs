@@ -1,0 +1,197 @@
+//! What people read when something is wrong with their file.
+
+use forebay_config::{ByteSize, Located, Quantity, Source, Span, parse};
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only parsed")]
+struct Job {
+    name: Located<String>,
+    #[serde(rename = "type")]
+    kind: Kind,
+    #[serde(default)]
+    shards: Vec<u16>,
+    info: Option<Located<Info>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    SeqRead,
+    RandRead,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only parsed")]
+struct Info {
+    parallelism: u32,
+    reqsize: Option<ByteSize>,
+    think_time: Option<Span>,
+    rate: Option<Quantity>,
+    skew: Option<f64>,
+}
+
+/// Asserts what is said about a job list whose second job has these lines behind its name.
+#[track_caller]
+fn complains(lines: &[&str], message: &str) {
+    let first = "- name: a\n  type: seqread\n";
+    let text = format!("{first}- name: b\n{}", lines.concat());
+    let error = parse::<Vec<Job>>("jobs.yaml", &text).map(|_| ()).map_err(|e| e.to_string());
+    assert_eq!(error, Err(message.to_owned()));
+}
+
+#[test]
+fn unknown_keys_and_values_name_the_nearest() {
+    complains(
+        &["  type: seqread\n", "  info: {paralelism: 4}\n"],
+        "jobs.yaml:5:10: [1].info.paralelism: unknown key `paralelism`; did you mean \
+         `parallelism`?",
+    );
+    complains(
+        &["  type: seqread\n", "  colour: red\n"],
+        "jobs.yaml:5:3: [1].colour: unknown key `colour`; known are `name`, `type`, `shards`, \
+         `info`",
+    );
+    complains(
+        &["  type: rnadread\n"],
+        "jobs.yaml:4:9: [1].type: unknown value `rnadread`; did you mean `randread`?",
+    );
+    complains(
+        &["  type: cpu\n"],
+        "jobs.yaml:4:9: [1].type: unknown value `cpu`; known are `seqread`, `randread`",
+    );
+}
+
+#[test]
+fn missing_and_repeated_keys() {
+    complains(&[], "jobs.yaml:3:3: [1].type: the key `type` is missing; add it");
+    complains(
+        &["  type: seqread\n", "  info: {}\n"],
+        "jobs.yaml:5:3: [1].info.parallelism: the key `parallelism` is missing; add it",
+    );
+    // the last key of the mapping is itself a mapping
+    complains(
+        &["  info:\n", "    parallelism: 4\n", "    rate: 1k\n"],
+        "jobs.yaml:3:3: [1].type: the key `type` is missing; add it",
+    );
+    complains(
+        &["  info:\n"],
+        "jobs.yaml:4:3: [1].info: there is no value; write one, or remove the key",
+    );
+    complains(
+        &["  info: null\n"],
+        "jobs.yaml:4:3: [1].info: there is no value; write one, or remove the key",
+    );
+    complains(
+        &["  name: c\n"],
+        "jobs.yaml:4:3: [1].name: the key appears twice in this mapping; remove one of them",
+    );
+}
+
+#[test]
+fn wrong_types_and_ranges() {
+    complains(
+        &["  info: 4\n"],
+        "jobs.yaml:4:9: [1].info: found `4`; expected a mapping (`KEY: VALUE` lines)",
+    );
+    complains(
+        &["  shards: 0\n"],
+        "jobs.yaml:4:11: [1].shards: found `0`; expected a list (`- ` before each item, or \
+         `[a, b]`)",
+    );
+    complains(
+        &["  shards: [0, 65536]\n"],
+        "jobs.yaml:4:15: [1].shards[1]: found `65536`; expected a whole number from 0 to 65535",
+    );
+    complains(
+        &["  info: {parallelism: -1}\n"],
+        "jobs.yaml:4:23: [1].info.parallelism: found `-1`; expected a whole number from 0 to \
+         4294967295",
+    );
+    complains(
+        &["  info: {parallelism: [4]}\n"],
+        "jobs.yaml:4:23: [1].info.parallelism: found a list; expected a single value",
+    );
+    complains(
+        &["  info: {skew: much}\n"],
+        "jobs.yaml:4:16: [1].info.skew: found `much`; expected a number, such as 0.5",
+    );
+}
+
+#[test]
+fn wrong_units() {
+    complains(
+        &["  info: {reqsize: 4 pages}\n"],
+        "jobs.yaml:4:19: [1].info.reqsize: found `4 pages`; expected a whole number of bytes, \
+         alone or with kB, MB or GB (powers of 1024), such as 4096 or 4kB",
+    );
+    complains(
+        &["  info: {reqsize: true}\n"],
+        "jobs.yaml:4:19: [1].info.reqsize: found `true`; expected a whole number of bytes, \
+         alone or with kB, MB or GB (powers of 1024), such as 4096 or 4kB",
+    );
+    complains(
+        &["  info: {reqsize: {a: 1}}\n"],
+        "jobs.yaml:4:19: [1].info.reqsize: found a mapping; expected a whole number of bytes, \
+         alone or with kB, MB or GB (powers of 1024), such as 4096 or 4kB",
+    );
+    complains(
+        &["  info:\n", "    rate: [1]\n"],
+        "jobs.yaml:5:11: [1].info.rate: found a list; expected a number, alone or with k, M, G or \
+         T (powers of 1024), such as 150000 or 1.5G",
+    );
+    complains(
+        &["  info:\n", "    rate:\n", "      a: 1\n"],
+        "jobs.yaml:6:7: [1].info.rate: found a mapping; expected a number, alone or with k, M, G \
+         or T (powers of 1024), such as 150000 or 1.5G",
+    );
+    complains(
+        &["  info: {reqsize: 17179869184G}\n"],
+        "jobs.yaml:4:19: [1].info.reqsize: found `17179869184G`; expected at most \
+         18446744073709551615 bytes",
+    );
+    complains(
+        &["  info: {think_time: 500}\n"],
+        "jobs.yaml:4:22: [1].info.think_time: found `500`; expected a whole number with one of \
+         the units ns, us, ms, s, m, h, such as 500us",
+    );
+    complains(
+        &["  info: {rate: .inf}\n"],
+        "jobs.yaml:4:16: [1].info.rate: found `.inf`; expected a finite number",
+    );
+    complains(
+        &["  info: {rate: 5%}\n"],
+        "jobs.yaml:4:16: [1].info.rate: found `5%`; expected a number, alone or with k, M, G or T \
+         (powers of 1024), such as 150000 or 1.5G",
+    );
+}
+
+#[test]
+fn an_alias_is_answered_for_where_its_value_stands() {
+    complains(
+        &["  info: &slow {parallelism: x}\n", "- name: c\n", "  info: *slow\n"],
+        "jobs.yaml:4:29: [1].info.parallelism: found `x`; expected a whole number from 0 to \
+         4294967295",
+    );
+}
+
+#[test]
+fn checks_made_after_parsing_name_the_place() -> Result<(), forebay_config::ConfigError> {
+    let text =
+        "- name: a\n  type: seqread\n- name: b\n  type: seqread\n  info:\n    parallelism: 4\n";
+    let source = Source::new("jobs.yaml", text);
+    let jobs: Vec<Located<Job>> = source.parse()?;
+    let job = &jobs[1];
+    let info = job.value.info.as_ref().map(|info| info.at).unwrap_or_default();
+    for (at, message) in [
+        (job.at, "jobs.yaml:3:3: [1]: no"),
+        (job.value.name.at, "jobs.yaml:3:9: [1].name: no"),
+        (info, "jobs.yaml:6:5: [1].info: no"),
+        (Default::default(), "jobs.yaml: no"),
+    ] {
+        assert_eq!(source.error(at, "no").to_string(), message);
+    }
+    Ok(())
+}
