@@ -1,0 +1,164 @@
+//! What a job file says, once read, checked and resolved.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// The jobs of a run and the priority classes that they run in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobFile {
+    /// The jobs, in the order of the file; at least one.
+    pub jobs: Vec<Job>,
+    /// The priority classes: first those of the sched-groups file, then one for every job that
+    /// names no class, called as the job is.
+    pub classes: Vec<ClassSpec>,
+    /// The groups of classes: the entries of the sched-groups file that are parents of others.
+    pub groups: Vec<GroupSpec>,
+}
+
+/// A priority class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassSpec {
+    /// The name, unique among classes and groups.
+    pub name: String,
+    /// Its weight among its siblings, 1 to 10,000.
+    pub shares: u32,
+    /// The group it belongs to, an index into [`JobFile::groups`].
+    pub parent: Option<usize>,
+    /// The most it may transfer over all shards together, in bytes per second.
+    pub bandwidth_max: Option<NonZeroU64>,
+}
+
+/// A group of priority classes, which share what the group is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupSpec {
+    /// The name, unique among classes and groups.
+    pub name: String,
+    /// Its weight among the groups and the classes outside groups, 1 to 10,000.
+    pub shares: u32,
+}
+
+/// One kind of load, run by some shards, each with a file of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The name, unique in the file; fit to be part of a file name.
+    pub name: String,
+    /// What its requests do.
+    pub kind: JobKind,
+    /// The shards that run it, ascending, each once; at least one.
+    pub shards: Vec<u32>,
+    /// Bytes in each file before the run.
+    pub file_size: u64,
+    /// Files made for each shard before the run: none for [`JobKind::Cpu`], several for
+    /// [`JobKind::Unlink`], one for the others.
+    pub files_count: u64,
+    /// The class it runs in, an index into [`JobFile::classes`].
+    pub class: usize,
+    /// Fibers per shard, at least 1.
+    pub parallelism: u32,
+    /// When each fiber sends its next request.
+    pub pace: Pace,
+    /// The most requests that each shard sends; flushes of [`Job::fsync_every`] are not counted.
+    pub limit: Option<NonZeroU64>,
+    /// Bytes per request, a multiple of 512.
+    pub reqsize: u32,
+    /// The equal segments that a request's buffer is split into.
+    pub iov_count: u32,
+    /// How long a request of [`JobKind::Cpu`] keeps its thread busy.
+    pub execution_time: Duration,
+    /// After how many completed writes of a file a flush follows.
+    pub fsync_every: Option<NonZeroU64>,
+    /// How the file is opened and laid out.
+    pub options: FileOptions,
+}
+
+/// What the requests of a job do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JobKind {
+    /// Read the file from its beginning to its end, again and again.
+    SeqRead,
+    /// Write the file from its beginning to its end, again and again.
+    #[serde(alias = "seqwrite")]
+    Overwrite,
+    /// Read at random places.
+    RandRead,
+    /// Write at random places.
+    RandWrite,
+    /// Write behind the end of the file.
+    Append,
+    /// Make the file durable.
+    Fsync,
+    /// Remove one file.
+    Unlink,
+    /// Keep the thread busy.
+    Cpu,
+}
+
+impl JobKind {
+    /// Whether the requests move bytes from or to the job's file.
+    pub fn transfers(self) -> bool {
+        self.writes() || matches!(self, Self::SeqRead | Self::RandRead)
+    }
+
+    /// Whether the requests write the job's file.
+    pub fn writes(self) -> bool {
+        matches!(self, Self::Overwrite | Self::RandWrite | Self::Append)
+    }
+}
+
+/// When a fiber sends its next request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Once the last one has completed, and perhaps a while later: a closed loop.
+    Closed(Think),
+    /// At given times, however long requests take: an open loop.
+    Open(Rate),
+}
+
+/// The pauses of a closed loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Think {
+    /// How long a pause lasts; zero for no pauses.
+    pub time: Duration,
+    /// How long a phase without pauses lasts, before one pause follows for all fibers; zero for a
+    /// pause of each fiber after each of its requests.
+    pub after: Duration,
+}
+
+/// The times of an open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Ticks of each fiber per second.
+    pub rps: NonZeroU32,
+    /// Requests sent together at each tick.
+    pub batch: NonZeroU32,
+    /// How the ticks of a fiber are spaced.
+    pub gaps: Gaps,
+}
+
+/// How the ticks of a fiber are spaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Gaps {
+    /// All gaps are the same.
+    #[default]
+    Uniform,
+    /// A Poisson process: gaps are random and independent, arrivals come in bunches.
+    Poisson,
+}
+
+/// How a job's file is opened and laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileOptions {
+    /// Whether each write returns only when it is durable (`O_DSYNC`).
+    pub dsync: bool,
+    /// Allocate blocks for the whole file before it is filled.
+    pub fallocate: bool,
+    /// The extent size asked of the filesystem, in bytes; the file's size if not given.
+    pub extent_allocation_size_hint: Option<u64>,
+    /// By how many bytes at a time a growing file is extended ahead of its writes; not at all if
+    /// not given.
+    pub sloppy_size_hint: Option<u64>,
+}
