@@ -1,0 +1,68 @@
+//! The latency of a disk that has little to do, learnt while it serves.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+const SAMPLES: usize = 32;
+/// With fewer service times than this nothing is believed.
+const SAMPLES_MIN: u32 = 8;
+/// The median is taken anew after so many service times.
+const SAMPLES_STEP: u32 = 8;
+/// A disk is not believed to be slower than this: what looks slower hangs.
+const BELIEVED_NANOS_MAX: u64 = 100_000_000;
+
+/// The last service times of requests that met a nearly idle disk, and their
+/// median. Shared by all queues of a group.
+#[derive(Debug)]
+pub(crate) struct BaseLatency {
+    nanos: [AtomicU64; SAMPLES],
+    seen: AtomicU32,
+}
+
+impl BaseLatency {
+    pub(crate) fn new() -> Self {
+        Self { nanos: core::array::from_fn(|_| AtomicU64::new(0)), seen: AtomicU32::new(0) }
+    }
+
+    /// Adds a service time; now and then answers with the median of the latest.
+    pub(crate) fn observe(&self, service_nanos: u64) -> Option<u64> {
+        let seen = self.seen.fetch_add(1, Ordering::Relaxed);
+        let slot = seen as usize % SAMPLES;
+        self.nanos[slot].store(service_nanos.min(BELIEVED_NANOS_MAX), Ordering::Relaxed);
+        let seen = seen.wrapping_add(1);
+        (seen >= SAMPLES_MIN && seen.is_multiple_of(SAMPLES_STEP)).then(|| self.median(seen))
+    }
+
+    fn median(&self, seen: u32) -> u64 {
+        let mut latest = [0; SAMPLES];
+        let count = SAMPLES.min(seen as usize);
+        for (value, sample) in latest.iter_mut().zip(&self.nanos) {
+            *value = sample.load(Ordering::Relaxed);
+        }
+        let latest = &mut latest[..count];
+        latest.sort_unstable();
+        latest[count / 2]
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_the_latest_shrugs_off_outliers_and_follows_a_change() {
+        let base = BaseLatency::new();
+        for nanos in [80, 90, 5_000_000_000, 85, 95, 70, 75] {
+            assert_eq!(base.observe(nanos), None);
+        }
+        assert_eq!(base.observe(100), Some(90));
+        let medians: alloc::vec::Vec<u64> = (0..40).filter_map(|_| base.observe(300)).collect();
+        assert_eq!(medians, [300, 300, 300, 300, 300]);
+    }
+
+    #[test]
+    fn a_hang_is_not_taken_for_a_latency() {
+        let base = BaseLatency::new();
+        let medians = (0..8).filter_map(|_| base.observe(u64::MAX)).max();
+        assert_eq!(medians, Some(BELIEVED_NANOS_MAX));
+    }
+}

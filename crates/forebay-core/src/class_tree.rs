@@ -1,0 +1,359 @@
+//! The priority classes of a group and what they have used: shared by all shards.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::DiskTime;
+use crate::limit::{Limiter, Limits};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
+
+/// Most classes of one group.
+pub const CLASSES_MAX: usize = 1024;
+/// Most groups of classes of one I/O group.
+pub const CLASS_GROUPS_MAX: usize = 127;
+/// Groups of classes nest at most this deep.
+pub const CLASS_GROUP_DEPTH_MAX: usize = 3;
+/// Most shares of a class.
+pub const SHARES_MAX: u32 = 10_000;
+
+/// Levels from the root to a class, both counted.
+pub(crate) const LEVELS_MAX: usize = CLASS_GROUP_DEPTH_MAX + 2;
+/// The root: parent of all classes and groups that have no other.
+pub(crate) const ROOT: NodeId = 0;
+const NODES_MAX: usize = 1 + CLASS_GROUPS_MAX + CLASSES_MAX;
+const FIRST_CLASS: usize = 1 + CLASS_GROUPS_MAX;
+/// Tags advance by cost / shares; the quotient is taken with this many bits.
+const WEIGHT_BITS: u32 = 32;
+
+/// Position of a class or group of classes in the tree.
+pub(crate) type NodeId = u16;
+
+/// A priority class of an I/O group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClassId {
+    node: NodeId,
+    generation: u16,
+}
+
+/// A group of classes, which competes as one with its siblings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClassGroupId {
+    node: NodeId,
+    generation: u16,
+}
+
+impl ClassId {
+    /// A small number, below [`CLASSES_MAX`], unique among the group's present
+    /// classes: for tables kept beside the scheduler.
+    pub fn index(self) -> usize {
+        usize::from(self.node) - FIRST_CLASS
+    }
+
+    pub(crate) fn index_of(node: NodeId) -> usize {
+        usize::from(node) - FIRST_CLASS
+    }
+
+    pub(crate) fn node(self) -> NodeId {
+        self.node
+    }
+}
+
+/// Why a class or group of classes could not be made, changed or removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassError {
+    /// Shares outside `1..=SHARES_MAX`.
+    Shares(u32),
+    /// A limit of zero, or above what any disk does.
+    Limits(Limits),
+    /// All [`CLASSES_MAX`] classes or [`CLASS_GROUPS_MAX`] groups are in use.
+    Full,
+    /// The class or group was removed earlier.
+    Unknown,
+    /// Groups would nest deeper than [`CLASS_GROUP_DEPTH_MAX`].
+    TooDeep,
+    /// It still has work queued, or classes in it.
+    InUse,
+}
+
+impl fmt::Display for ClassError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shares(shares) => write!(f, "{shares} shares: give 1 to {SHARES_MAX}"),
+            Self::Limits(limits) => {
+                write!(f, "{limits:?}: give at least 1 per second, or no limit at all")
+            }
+            Self::Full => {
+                write!(f, "no room: at most {CLASSES_MAX} classes and {CLASS_GROUPS_MAX} groups")
+            }
+            Self::Unknown => write!(f, "the class was removed earlier"),
+            Self::TooDeep => write!(f, "groups of classes nest {CLASS_GROUP_DEPTH_MAX} deep"),
+            Self::InUse => write!(f, "the class still has work queued, or the group has classes"),
+        }
+    }
+}
+
+impl core::error::Error for ClassError {}
+
+/// What all shards know of one class or group of classes.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Start tag of its next dispatch, in disk time per share.
+    tag: AtomicU64,
+    /// Virtual time among its children: start tag of their last dispatch.
+    virtual_time: AtomicU64,
+    /// 2^32 / shares.
+    weight: AtomicU64,
+    shares: AtomicU32,
+    /// Shards that have work of it queued.
+    backlogged: AtomicU32,
+    /// Odd while in use; its upper half is the generation. See [`Slot`].
+    slot: AtomicU32,
+    parent: AtomicU32,
+    children: AtomicU32,
+    pub(crate) limiter: Limiter,
+}
+
+impl Node {
+    fn new() -> Self {
+        Self {
+            tag: AtomicU64::new(0),
+            virtual_time: AtomicU64::new(0),
+            weight: AtomicU64::new(1 << WEIGHT_BITS),
+            shares: AtomicU32::new(1),
+            backlogged: AtomicU32::new(0),
+            slot: AtomicU32::new(0),
+            parent: AtomicU32::new(0),
+            children: AtomicU32::new(0),
+            limiter: Limiter::new(),
+        }
+    }
+
+    pub(crate) fn tag(&self) -> u64 {
+        self.tag.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn shares(&self) -> u32 {
+        self.shares.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn parent(&self) -> NodeId {
+        self.parent.load(Ordering::Relaxed) as NodeId
+    }
+
+    pub(crate) fn virtual_time(&self) -> u64 {
+        self.virtual_time.load(Ordering::Relaxed)
+    }
+
+    /// Virtual time never falls, and stays while the node is idle.
+    pub(crate) fn advance_virtual_time(&self, start_tag: u64) {
+        if self.virtual_time() < start_tag {
+            self.virtual_time.fetch_max(start_tag, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds `cost / shares` to the tag and returns the tag before and after.
+    /// What the division leaves over is kept in `fraction`, so that nothing is
+    /// lost however small the cost and large the shares.
+    pub(crate) fn charge(&self, cost: DiskTime, fraction: &mut u32) -> (u64, u64) {
+        let weight = self.weight.load(Ordering::Relaxed);
+        let scaled = u128::from(cost.units()) * u128::from(weight) + u128::from(*fraction);
+        *fraction = scaled as u32;
+        let step = u64::try_from(scaled >> WEIGHT_BITS).unwrap_or(u64::MAX);
+        let start = self.tag.fetch_add(step, Ordering::Relaxed);
+        (start, start.saturating_add(step))
+    }
+
+    /// One shard less has work of this node.
+    pub(crate) fn sleep(&self) {
+        self.backlogged.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn set_shares(&self, shares: u32) -> Result<(), ClassError> {
+        check_shares(shares)?;
+        self.shares.store(shares, Ordering::Relaxed);
+        self.weight.store((1 << WEIGHT_BITS) / u64::from(shares), Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn set_limits(&self, limits: &Limits) -> Result<(), ClassError> {
+        if !limits.is_valid() {
+            return Err(ClassError::Limits(*limits));
+        }
+        self.limiter.set(limits);
+        Ok(())
+    }
+}
+
+fn check_shares(shares: u32) -> Result<(), ClassError> {
+    if (1..=SHARES_MAX).contains(&shares) { Ok(()) } else { Err(ClassError::Shares(shares)) }
+}
+
+/// A node's slot: in use or free, and how often it was given away.
+#[derive(Clone, Copy)]
+struct Slot(u32);
+
+impl Slot {
+    fn in_use(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    fn generation(self) -> u16 {
+        (self.0 >> 1) as u16
+    }
+
+    fn next(self) -> u32 {
+        self.0.wrapping_add(1)
+    }
+}
+
+/// All classes and groups of classes of one I/O group.
+#[derive(Debug)]
+pub(crate) struct ClassTree {
+    nodes: Vec<Padded<Node>>,
+    idle_credit: DiskTime,
+}
+
+impl ClassTree {
+    pub(crate) fn new(idle_credit: DiskTime) -> Self {
+        let nodes: Vec<_> = (0..NODES_MAX).map(|_| Padded(Node::new())).collect();
+        nodes[usize::from(ROOT)].0.slot.store(1, Ordering::Relaxed);
+        Self { nodes, idle_credit }
+    }
+
+    /// Nodes that hold others: the root and the groups of classes.
+    pub(crate) const GROUP_NODES: usize = FIRST_CLASS;
+    /// All nodes.
+    pub(crate) const NODES: usize = NODES_MAX;
+
+    /// One more shard has work of this node. The first one makes it catch up
+    /// with its siblings.
+    pub(crate) fn wake(&self, id: NodeId) {
+        if self.node(id).backlogged.fetch_add(1, Ordering::AcqRel) == 0 {
+            self.catch_up(id);
+        }
+    }
+
+    /// Moves the tag of a node that could not be served up to its parent's
+    /// virtual time: not having asked earns no credit beyond the idle credit.
+    pub(crate) fn catch_up(&self, id: NodeId) {
+        let node = self.node(id);
+        let credit = self.idle_credit.units() / u64::from(node.shares());
+        let earliest = self.node(node.parent()).virtual_time().saturating_sub(credit);
+        if node.tag() < earliest {
+            node.tag.fetch_max(earliest, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[usize::from(id)].0
+    }
+
+    pub(crate) fn is_class(id: NodeId) -> bool {
+        usize::from(id) >= FIRST_CLASS
+    }
+
+    pub(crate) fn add_class(
+        &self,
+        parent: Option<ClassGroupId>,
+        shares: u32,
+    ) -> Result<ClassId, ClassError> {
+        let (node, generation) = self.add(FIRST_CLASS..NODES_MAX, parent, shares)?;
+        Ok(ClassId { node, generation })
+    }
+
+    pub(crate) fn add_class_group(
+        &self,
+        parent: Option<ClassGroupId>,
+        shares: u32,
+    ) -> Result<ClassGroupId, ClassError> {
+        let mut depth = 1;
+        let mut above = parent;
+        while let Some(group) = above {
+            depth += 1;
+            let next = self.live(group.node, group.generation)?.parent();
+            above = (next != ROOT).then(|| self.group_id(next));
+        }
+        if depth > CLASS_GROUP_DEPTH_MAX {
+            return Err(ClassError::TooDeep);
+        }
+        let (node, generation) = self.add(1..FIRST_CLASS, parent, shares)?;
+        Ok(ClassGroupId { node, generation })
+    }
+
+    pub(crate) fn class(&self, id: ClassId) -> Result<&Node, ClassError> {
+        self.live(id.node, id.generation)
+    }
+
+    pub(crate) fn class_group(&self, id: ClassGroupId) -> Result<&Node, ClassError> {
+        self.live(id.node, id.generation)
+    }
+
+    /// Removes a class that no shard has work of. Its history stays in the
+    /// slot, so that whoever gets it next starts at the present virtual time.
+    pub(crate) fn remove_class(&self, id: ClassId) -> Result<(), ClassError> {
+        self.remove(self.class(id)?)
+    }
+
+    pub(crate) fn remove_class_group(&self, id: ClassGroupId) -> Result<(), ClassError> {
+        self.remove(self.class_group(id)?)
+    }
+
+    fn remove(&self, node: &Node) -> Result<(), ClassError> {
+        let idle = node.backlogged.load(Ordering::Acquire) == 0;
+        if !idle || node.children.load(Ordering::Acquire) > 0 {
+            return Err(ClassError::InUse);
+        }
+        self.node(node.parent()).children.fetch_sub(1, Ordering::AcqRel);
+        node.slot.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn live(&self, id: NodeId, generation: u16) -> Result<&Node, ClassError> {
+        let node = self.node(id);
+        let slot = Slot(node.slot.load(Ordering::Acquire));
+        if slot.in_use() && slot.generation() == generation {
+            Ok(node)
+        } else {
+            Err(ClassError::Unknown)
+        }
+    }
+
+    fn group_id(&self, node: NodeId) -> ClassGroupId {
+        let slot = Slot(self.node(node).slot.load(Ordering::Acquire));
+        ClassGroupId { node, generation: slot.generation() }
+    }
+
+    fn add(
+        &self,
+        range: core::ops::Range<usize>,
+        parent: Option<ClassGroupId>,
+        shares: u32,
+    ) -> Result<(NodeId, u16), ClassError> {
+        check_shares(shares)?;
+        let parent_id = match parent {
+            Some(group) => self.live(group.node, group.generation).map(|_| group.node)?,
+            None => ROOT,
+        };
+        for id in range {
+            let node = self.node(id as NodeId);
+            let slot = Slot(node.slot.load(Ordering::Acquire));
+            if slot.in_use() || node.children.load(Ordering::Acquire) > 0 {
+                continue;
+            }
+            let taken = node.slot.compare_exchange(
+                slot.0,
+                slot.next(),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            if taken.is_ok() {
+                node.set_shares(shares)?;
+                node.parent.store(u32::from(parent_id), Ordering::Release);
+                node.limiter.set(&Limits::default());
+                self.node(parent_id).children.fetch_add(1, Ordering::AcqRel);
+                return Ok((id as NodeId, Slot(slot.next()).generation()));
+            }
+        }
+        Err(ClassError::Full)
+    }
+}

@@ -1,0 +1,154 @@
+//! What a queue counts: plain numbers, read by whoever owns the queue.
+
+use crate::{DiskTime, Op, Time};
+
+/// Why a queue let nothing through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Blocked {
+    /// Nothing is queued.
+    Empty,
+    /// The disk's rate is used up.
+    Pace,
+    /// As much is unfinished in the disk as may wait there.
+    Window,
+    /// All that is queued belongs to classes at their upper limit.
+    ClassLimit,
+    /// Other shards are behind and go first.
+    Ahead,
+}
+
+impl Blocked {
+    /// Every reason, in the order of [`QueueCounters::blocked_nanos`].
+    pub const ALL: [Self; 5] =
+        [Self::Empty, Self::Pace, Self::Window, Self::ClassLimit, Self::Ahead];
+
+    /// The name used in reports and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::Pace => "pace",
+            Self::Window => "window",
+            Self::ClassLimit => "class_limit",
+            Self::Ahead => "ahead",
+        }
+    }
+
+    /// Position of this reason in [`Blocked::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// One class on one queue. Totals count from the start; times are nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounters {
+    /// Requests waiting now.
+    pub queued: u32,
+    /// Requests in the disk now.
+    pub in_disk: u32,
+    /// Requests completed without error, by [`Op::index`].
+    pub operations: [u64; 4],
+    /// Bytes of those requests, by [`Op::index`].
+    pub bytes: [u64; 4],
+    /// Requests completed with an error.
+    pub errors: u64,
+    /// Requests cancelled while they waited.
+    pub cancelled: u64,
+    /// Requests given up by the window because the disk kept them too long.
+    pub overdue: u64,
+    /// Requests that were split, and their bytes.
+    pub splits: u64,
+    /// Bytes of the requests that were split.
+    pub split_bytes: u64,
+    /// Time requests waited before they were dispatched.
+    pub queue_nanos: u64,
+    /// The longest of those waits.
+    pub queue_nanos_max: u64,
+    /// The wait of the request dispatched last.
+    pub queue_nanos_last: u64,
+    /// Time completed requests spent in the disk.
+    pub disk_nanos: u64,
+    /// The longest of those times.
+    pub disk_nanos_max: u64,
+    /// Time during which requests waited while none of the class was in the disk.
+    pub starved_nanos: u64,
+    /// Disk time dispatched.
+    pub consumption: DiskTime,
+    /// How often the class went from idle to backlogged.
+    pub activations: u64,
+    starved_since: Option<Time>,
+}
+
+impl ClassCounters {
+    pub(crate) fn enqueued(&mut self, now: Time) {
+        self.activations += u64::from(self.queued == 0);
+        self.queued += 1;
+        self.note_starvation(now);
+    }
+
+    pub(crate) fn cancelled(&mut self, now: Time) {
+        self.cancelled += 1;
+        self.queued -= 1;
+        if self.queued == 0 {
+            self.end_starvation(now);
+        }
+    }
+
+    pub(crate) fn dispatched(&mut self, now: Time, waited: u64, cost: DiskTime) {
+        self.end_starvation(now);
+        self.queued -= 1;
+        self.in_disk += 1;
+        self.queue_nanos += waited;
+        self.queue_nanos_last = waited;
+        self.queue_nanos_max = self.queue_nanos_max.max(waited);
+        self.consumption = self.consumption.plus(cost);
+    }
+
+    pub(crate) fn completed(&mut self, now: Time, op: Op, len: u64, disk_nanos: u64, ok: bool) {
+        self.in_disk -= 1;
+        self.disk_nanos += disk_nanos;
+        self.disk_nanos_max = self.disk_nanos_max.max(disk_nanos);
+        if ok {
+            self.operations[op.index()] += 1;
+            self.bytes[op.index()] += len;
+        } else {
+            self.errors += 1;
+        }
+        self.note_starvation(now);
+    }
+
+    fn note_starvation(&mut self, now: Time) {
+        if self.in_disk == 0 && self.queued > 0 && self.starved_since.is_none() {
+            self.starved_since = Some(now);
+        }
+    }
+
+    fn end_starvation(&mut self, now: Time) {
+        if let Some(since) = self.starved_since.take() {
+            self.starved_nanos += now.nanos_since(since);
+        }
+    }
+}
+
+/// One queue, all classes together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueCounters {
+    /// Requests dispatched.
+    pub dispatched: u64,
+    /// Requests completed, with or without error.
+    pub completed: u64,
+    /// Requests in the disk now.
+    pub in_disk: u32,
+    /// The most that were in the disk at once.
+    pub in_disk_max: u32,
+    /// Disk time dispatched.
+    pub consumption: DiskTime,
+    /// Nanoseconds during which nothing was dispatched, by [`Blocked::index`].
+    pub blocked_nanos: [u64; 5],
+    /// Requests given up by the window.
+    pub overdue: u64,
+    /// Requests dispatched per request completed, averaged over some seconds,
+    /// in thousandths: 1000 is healthy, more means that the disk is slower
+    /// than it was told to be.
+    pub flow_ratio_permille: u64,
+}

@@ -1,0 +1,202 @@
+//! A disk as the scheduler sees it: what each kind of request costs.
+
+use core::fmt;
+
+use crate::cost::{IOPS_SIZE_DEFAULT, SATURATION_LENGTH_DEFAULT};
+use crate::{CostCurve, CostError, DiskTime, Op};
+
+/// Longest request that the engine sends to a disk in one piece, in bytes.
+pub const REQUEST_LEN_MAX: u64 = 16 << 20;
+/// Shortest piece that a request is split into, in bytes.
+pub const REQUEST_LEN_MIN: u64 = 512;
+
+/// The four figures of a disk (Seastar's io-properties), each per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskRates {
+    /// Small reads per second.
+    pub read_iops: u64,
+    /// Small writes per second.
+    pub write_iops: u64,
+    /// Bytes read per second.
+    pub read_bandwidth: u64,
+    /// Bytes written per second.
+    pub write_bandwidth: u64,
+}
+
+/// Which direction of a disk has figures that make no model, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelError {
+    /// [`Op::Read`] or [`Op::Write`].
+    pub direction: Op,
+    /// What is wrong with its figures.
+    pub cause: CostError,
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = if self.direction.is_write() { "writes" } else { "reads" };
+        write!(f, "{direction}: {}", self.cause)
+    }
+}
+
+impl core::error::Error for ModelError {}
+
+/// What requests cost on one disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskModel {
+    read: CostCurve,
+    write: CostCurve,
+    discard: CostCurve,
+    flush: DiskTime,
+}
+
+impl DiskModel {
+    /// A model of two measured curves. A flush and a discard cost one small
+    /// write each, until [`DiskModel::with_flush`] and
+    /// [`DiskModel::with_discard`] say better.
+    pub fn new(read: CostCurve, write: CostCurve) -> Self {
+        let operation = write.cost(0);
+        Self { read, write, discard: CostCurve::flat(operation), flush: operation }
+    }
+
+    /// The model of a disk known by its four figures, with the usual sizes:
+    /// operations measured at 4 KiB, bandwidth reached at 128 KiB.
+    ///
+    /// # Errors
+    /// A figure is zero or above what [`CostCurve::two_point`] accepts.
+    pub fn from_rates(rates: &DiskRates) -> Result<Self, ModelError> {
+        Self::from_rates_saturating(rates, SATURATION_LENGTH_DEFAULT, SATURATION_LENGTH_DEFAULT)
+    }
+
+    /// [`DiskModel::from_rates`] with the sizes, in bytes, from which reads
+    /// and writes reach their bandwidth.
+    ///
+    /// # Errors
+    /// As for [`DiskModel::from_rates`]; also a saturation length of at most 4096.
+    pub fn from_rates_saturating(
+        rates: &DiskRates,
+        read_saturation: u64,
+        write_saturation: u64,
+    ) -> Result<Self, ModelError> {
+        let curve = |direction, iops, bandwidth, saturation| {
+            CostCurve::two_point(iops, bandwidth, IOPS_SIZE_DEFAULT, saturation)
+                .map_err(|cause| ModelError { direction, cause })
+        };
+        let read = curve(Op::Read, rates.read_iops, rates.read_bandwidth, read_saturation)?;
+        let write = curve(Op::Write, rates.write_iops, rates.write_bandwidth, write_saturation)?;
+        Ok(Self::new(read, write))
+    }
+
+    /// The four figures under Seastar's cost, the sum of operation and bytes.
+    ///
+    /// # Errors
+    /// As for [`DiskModel::from_rates`].
+    pub fn from_rates_summed(rates: &DiskRates) -> Result<Self, ModelError> {
+        let curve = |direction, iops, bandwidth| {
+            CostCurve::sum(iops, bandwidth).map_err(|cause| ModelError { direction, cause })
+        };
+        Ok(Self::new(
+            curve(Op::Read, rates.read_iops, rates.read_bandwidth)?,
+            curve(Op::Write, rates.write_iops, rates.write_bandwidth)?,
+        ))
+    }
+
+    /// The model of a disk nobody has measured: 10 us per operation up to
+    /// 4 KiB, 1 GB/s from 128 KiB on. It prices requests, so that shares work;
+    /// it says nothing about what the disk can do, and belongs with
+    /// [`Policy::Open`](crate::Policy::Open).
+    pub fn unmeasured() -> Self {
+        let points = [(IOPS_SIZE_DEFAULT, 100_000), (SATURATION_LENGTH_DEFAULT, 7_629)];
+        let curve = CostCurve::ladder(&points)
+            .unwrap_or_else(|_| CostCurve::flat(DiskTime::from_nanos(10_000)));
+        Self::new(curve.clone(), curve)
+    }
+
+    /// The same model with a measured cost per flush.
+    #[must_use]
+    pub fn with_flush(mut self, cost: DiskTime) -> Self {
+        self.flush = cost;
+        self
+    }
+
+    /// The same model with a measured cost of discards by size.
+    #[must_use]
+    pub fn with_discard(mut self, curve: CostCurve) -> Self {
+        self.discard = curve;
+        self
+    }
+
+    /// What a request of `bytes` costs; a flush costs the same whatever it covers.
+    pub fn cost(&self, op: Op, bytes: u64) -> DiskTime {
+        match op {
+            Op::Read => self.read.cost(bytes),
+            Op::Write => self.write.cost(bytes),
+            Op::Discard => self.discard.cost(bytes),
+            Op::Flush => self.flush,
+        }
+    }
+
+    /// The cost of `bytes` read or written, whichever is dearer.
+    pub fn dearer_cost(&self, bytes: u64) -> DiskTime {
+        self.read.cost(bytes).max(self.write.cost(bytes))
+    }
+
+    /// The largest power of two, from 512 bytes to 16 MiB, that costs at most
+    /// `limit`; 512 bytes where even that costs more.
+    pub fn largest_request(&self, op: Op, limit: DiskTime) -> u64 {
+        let mut len = REQUEST_LEN_MAX;
+        while len > REQUEST_LEN_MIN && self.cost(op, len) > limit {
+            len /= 2;
+        }
+        len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATES: DiskRates = DiskRates {
+        read_iops: 5_000,
+        write_iops: 2_500,
+        read_bandwidth: 500_000_000,
+        write_bandwidth: 250_000_000,
+    };
+
+    #[test]
+    fn a_flush_and_a_discard_cost_a_small_write_until_measured() {
+        let model = DiskModel::from_rates(&RATES).unwrap();
+        let small_write = model.cost(Op::Write, 512);
+        assert_eq!(model.cost(Op::Flush, 0), small_write);
+        assert_eq!(model.cost(Op::Discard, 1 << 30), small_write);
+        let measured = model
+            .with_flush(DiskTime::from_nanos(7))
+            .with_discard(CostCurve::flat(DiskTime::from_nanos(9)));
+        assert_eq!(measured.cost(Op::Flush, 4096), DiskTime::from_nanos(7));
+        assert_eq!(measured.cost(Op::Discard, 4096), DiskTime::from_nanos(9));
+    }
+
+    #[test]
+    fn the_largest_request_is_a_power_of_two_within_the_limit() {
+        let model = DiskModel::from_rates(&RATES).unwrap();
+        // 750 us at 500 MB/s are 375,000 bytes
+        let goal = DiskTime::from_nanos(750_000);
+        assert_eq!(model.largest_request(Op::Read, goal), 262_144);
+        assert_eq!(model.largest_request(Op::Write, goal), 131_072);
+        assert_eq!(model.largest_request(Op::Write, DiskTime::ZERO), REQUEST_LEN_MIN);
+        assert_eq!(model.largest_request(Op::Write, DiskTime::MAX), REQUEST_LEN_MAX);
+    }
+
+    #[test]
+    fn the_direction_with_a_bad_figure_is_named() {
+        let error = DiskModel::from_rates(&DiskRates { write_iops: 0, ..RATES }).unwrap_err();
+        assert_eq!(error, ModelError { direction: Op::Write, cause: CostError::ZeroRate });
+    }
+
+    #[test]
+    fn an_unmeasured_disk_has_a_price_for_everything() {
+        let model = DiskModel::unmeasured();
+        assert_eq!(model.cost(Op::Read, 4096), DiskTime::from_nanos(10_000));
+        assert!(model.cost(Op::Write, 131_072) > model.cost(Op::Write, 65_536));
+    }
+}

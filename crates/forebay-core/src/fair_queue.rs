@@ -1,0 +1,264 @@
+//! Who is next: start-time fair queueing over classes and groups of classes.
+//!
+//! The tags belong to the group of shards; this is one shard's view of them.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::Time;
+use crate::class_tree::{ClassTree, LEVELS_MAX, NodeId, ROOT};
+use crate::peers::{Peers, ShardId};
+use crate::requests::{Fifo, Requests};
+use crate::tag_heap::{NOWHERE, TagHeap};
+
+/// What one shard keeps of a class or group of classes.
+#[derive(Debug)]
+struct Local {
+    fifo: Fifo,
+    /// How far this shard has come within the class, in disk time.
+    shard_tag: u64,
+    /// What dividing by the shares left over so far.
+    fraction: u32,
+    /// Counted among the shards that have work of it.
+    awake: bool,
+    /// Out of the order until its limit is open again.
+    throttled: bool,
+}
+
+/// The order in which one shard serves its classes.
+#[derive(Debug)]
+pub(crate) struct FairQueue {
+    tree: Arc<ClassTree>,
+    peers: Arc<Peers>,
+    shard: ShardId,
+    /// Per group of classes, its children with work queued here.
+    heaps: Vec<TagHeap>,
+    /// Per node, its place in the heap of its parent.
+    positions: Vec<u16>,
+    locals: Vec<Local>,
+    throttled: Vec<(Time, NodeId)>,
+}
+
+impl FairQueue {
+    pub(crate) fn new(tree: Arc<ClassTree>, peers: Arc<Peers>, shard: ShardId) -> Self {
+        Self {
+            tree,
+            peers,
+            shard,
+            heaps: Vec::new(),
+            positions: Vec::new(),
+            locals: Vec::new(),
+            throttled: Vec::new(),
+        }
+    }
+
+    /// Queues a request behind the others of its class.
+    pub(crate) fn push(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
+        self.make_room_for(class);
+        let fifo = &mut self.locals[usize::from(class)].fifo;
+        let was_empty = fifo.is_empty();
+        requests.push_back(fifo, index);
+        if was_empty {
+            self.relink(class);
+        }
+    }
+
+    /// Takes a request out of the middle of its class.
+    pub(crate) fn remove(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
+        let fifo = &mut self.locals[usize::from(class)].fifo;
+        requests.unlink(fifo, index);
+        if fifo.is_empty() {
+            self.relink(class);
+        }
+    }
+
+    /// The class whose turn it is, and its first request.
+    pub(crate) fn first(&mut self) -> Option<(NodeId, u32)> {
+        let mut node = ROOT;
+        for _ in 0..LEVELS_MAX {
+            node = self.refreshed_first(node)?;
+            if ClassTree::is_class(node) {
+                break;
+            }
+        }
+        let head = self.locals.get(usize::from(node))?.fifo.head()?;
+        Some((node, head))
+    }
+
+    /// Takes the first request of the class that [`FairQueue::first`] named,
+    /// and charges it to the class and the groups above.
+    pub(crate) fn pop(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
+        let cost = requests.at(index).cost;
+        let local = &mut self.locals[usize::from(class)];
+        requests.unlink(&mut local.fifo, index);
+        let mut leaves = local.fifo.is_empty();
+        let started = local.shard_tag;
+        local.shard_tag = started.saturating_add(cost.units());
+        let shard_tag = (!leaves).then_some(local.shard_tag);
+        self.tree.node(class).advance_virtual_time(started);
+        self.peers.publish_class(self.shard, class, shard_tag);
+        let mut child = class;
+        while child != ROOT {
+            let node = self.tree.node(child);
+            let parent = node.parent();
+            let local = &mut self.locals[usize::from(child)];
+            let (start, next) = node.charge(cost, &mut local.fraction);
+            self.tree.node(parent).advance_virtual_time(start);
+            let heap = &mut self.heaps[usize::from(parent)];
+            if leaves {
+                local.awake = false;
+                heap.remove(&mut self.positions, child);
+                node.sleep();
+            } else {
+                heap.raise_first(&mut self.positions, next);
+            }
+            leaves = heap.is_empty();
+            self.publish_next(parent);
+            child = parent;
+        }
+    }
+
+    /// How far the next request of `class` leads what other shards have
+    /// queued, in units of disk time; see [`Peers::lead`].
+    pub(crate) fn lead(&self, class: NodeId, live: (Time, u64)) -> u64 {
+        let shard_tag = self.locals[usize::from(class)].shard_tag;
+        self.peers.lead(&self.tree, self.shard, class, shard_tag, live)
+    }
+
+    /// The class, or a group it is in, whose limit is used up, and until when.
+    pub(crate) fn limited(&self, class: NodeId, now: Time) -> Option<(NodeId, Time)> {
+        let mut child = class;
+        while child != ROOT {
+            let node = self.tree.node(child);
+            if let Some(until) = node.limiter.closed_until(now) {
+                return Some((child, until));
+            }
+            child = node.parent();
+        }
+        None
+    }
+
+    /// Charges the limits of a class and of the groups it is in.
+    pub(crate) fn charge_limits(&self, class: NodeId, now: Time, bytes: u64) {
+        let mut child = class;
+        while child != ROOT {
+            let node = self.tree.node(child);
+            node.limiter.charge(now, bytes);
+            child = node.parent();
+        }
+    }
+
+    /// Takes a class or group out of the order until `until`. When it returns
+    /// it has no credit for the time, as after idleness.
+    pub(crate) fn throttle(&mut self, node: NodeId, until: Time) {
+        self.locals[usize::from(node)].throttled = true;
+        self.throttled.push((until, node));
+        self.relink(node);
+    }
+
+    /// Brings back whatever was throttled until `now` or earlier.
+    pub(crate) fn unthrottle(&mut self, now: Time) {
+        let mut at = 0;
+        while let Some(&(until, node)) = self.throttled.get(at) {
+            if until > now {
+                at += 1;
+                continue;
+            }
+            self.throttled.swap_remove(at);
+            self.locals[usize::from(node)].throttled = false;
+            self.tree.catch_up(node);
+            self.relink(node);
+        }
+    }
+
+    /// When the next throttled class or group returns.
+    pub(crate) fn throttled_until(&self) -> Option<Time> {
+        self.throttled.iter().map(|&(until, _)| until).min()
+    }
+
+    /// Nothing of this queue counts as backlogged any more.
+    pub(crate) fn abandon(&mut self) {
+        for (id, local) in self.locals.iter_mut().enumerate() {
+            if core::mem::take(&mut local.awake) {
+                self.tree.node(id as NodeId).sleep();
+            }
+        }
+    }
+
+    /// The child of `parent` with the smallest tag. Other shards may have
+    /// moved tags on since they were entered into the heap; they never move
+    /// back, so only the first entries need another look.
+    fn refreshed_first(&mut self, parent: NodeId) -> Option<NodeId> {
+        let heap = self.heaps.get_mut(usize::from(parent))?;
+        let mut moved = false;
+        loop {
+            let (entered, child) = heap.first()?;
+            let tag = self.tree.node(child).tag();
+            if tag <= entered {
+                if moved {
+                    self.publish_next(parent);
+                }
+                return Some(child);
+            }
+            heap.raise_first(&mut self.positions, tag);
+            moved = true;
+        }
+    }
+
+    /// Enters a node into the order or takes it out, after its work or its
+    /// limit has changed, and the groups above it with it.
+    fn relink(&mut self, node: NodeId) {
+        let mut child = node;
+        while child != ROOT {
+            let local = &mut self.locals[usize::from(child)];
+            let has_work = if ClassTree::is_class(child) {
+                !local.fifo.is_empty()
+            } else {
+                !self.heaps[usize::from(child)].is_empty()
+            };
+            let shared = self.tree.node(child);
+            if has_work != core::mem::replace(&mut local.awake, has_work) {
+                if has_work { self.tree.wake(child) } else { shared.sleep() }
+            }
+            let wanted = has_work && !local.throttled;
+            if wanted == (self.positions[usize::from(child)] != NOWHERE) {
+                return;
+            }
+            let parent = shared.parent();
+            let heap = &mut self.heaps[usize::from(parent)];
+            if wanted {
+                heap.insert(&mut self.positions, child, shared.tag());
+            } else {
+                heap.remove(&mut self.positions, child);
+            }
+            if ClassTree::is_class(child) {
+                local.shard_tag = local.shard_tag.max(shared.virtual_time());
+                let tag = wanted.then_some(local.shard_tag);
+                self.peers.publish_class(self.shard, child, tag);
+            }
+            self.publish_next(parent);
+            child = parent;
+        }
+    }
+
+    fn publish_next(&self, parent: NodeId) {
+        let next = self.heaps[usize::from(parent)].first().map(|(_, child)| child);
+        self.peers.publish_next(self.shard, parent, next);
+    }
+
+    fn make_room_for(&mut self, class: NodeId) {
+        let nodes = usize::from(class) + 1;
+        if self.locals.len() >= nodes {
+            return;
+        }
+        self.positions.resize(nodes, NOWHERE);
+        self.locals.resize_with(nodes, || Local {
+            fifo: Fifo::EMPTY,
+            shard_tag: 0,
+            fraction: 0,
+            awake: false,
+            throttled: false,
+        });
+        self.heaps.resize_with(ClassTree::GROUP_NODES, TagHeap::default);
+    }
+}

@@ -1,0 +1,234 @@
+//! The queues of many threads on one device: one budget, one tag per class.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use crate::budget::Budget;
+use crate::class_tree::ClassTree;
+use crate::peers::{Peers, SHARDS_MAX};
+use crate::{
+    ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, Limits, Policy, Time,
+};
+
+/// Ticks for which a silent shard is still waited for.
+const LIVE_TICKS: u64 = 2;
+/// Effective goals for which a silent shard is still waited for: on a slow
+/// disk even a busy shard polls rarely.
+const LIVE_GOALS: u64 = 2;
+
+/// What an I/O group is made of.
+#[derive(Clone, Debug)]
+pub struct GroupConfig {
+    /// What requests cost on the disk.
+    pub model: DiskModel,
+    /// When requests may go to the disk.
+    pub policy: Policy,
+    /// Most shards that will join, at most [`SHARDS_MAX`]. Memory is set aside
+    /// for each: about 9 KiB.
+    pub shards_max: usize,
+    /// Most requests that one queue holds, waiting and in the disk together.
+    pub requests_max: u32,
+    /// How often a busy shard polls at the least, in nanoseconds.
+    pub tick_nanos: u64,
+    /// Disk time that a class may claim at once for having been idle. Zero is
+    /// fair; more favours bursts at the cost of everybody else.
+    pub idle_credit: DiskTime,
+}
+
+impl GroupConfig {
+    /// The usual configuration: at most 64 shards of a million requests each,
+    /// a tick of 0.5 ms, no idle credit.
+    pub const fn new(model: DiskModel, policy: Policy) -> Self {
+        Self {
+            model,
+            policy,
+            shards_max: 64,
+            requests_max: 1 << 20,
+            tick_nanos: 500_000,
+            idle_credit: DiskTime::ZERO,
+        }
+    }
+}
+
+/// All places for shards are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupFull {
+    /// How many there are.
+    pub shards_max: usize,
+}
+
+impl fmt::Display for GroupFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "all {} shards of the I/O group have joined", self.shards_max)
+    }
+}
+
+impl core::error::Error for GroupFull {}
+
+/// Shared by the queues of a group.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) model: DiskModel,
+    pub(crate) budget: Budget,
+    pub(crate) tree: Arc<ClassTree>,
+    pub(crate) peers: Arc<Peers>,
+    pub(crate) requests_max: u32,
+    tick_nanos: u64,
+}
+
+impl Shared {
+    /// How long ago a shard may have polled last and still be waited for.
+    pub(crate) fn live_nanos(&self) -> u64 {
+        let goal = self.budget.effective_goal().as_nanos_ceil();
+        (LIVE_TICKS * self.tick_nanos).max(goal.saturating_mul(LIVE_GOALS))
+    }
+}
+
+/// One disk's budget and priority classes, shared by the [`IoQueue`]s of up to
+/// [`SHARDS_MAX`] threads. Cheap to clone; every clone is the same group.
+///
+/// Classes may be added, changed and removed from any thread at any time; a
+/// change takes effect with the next dispatch. Nothing here takes a lock.
+#[derive(Clone, Debug)]
+pub struct IoGroup {
+    shared: Arc<Shared>,
+    shards_max: usize,
+}
+
+impl IoGroup {
+    /// A group without classes and shards.
+    pub fn new(config: GroupConfig) -> Self {
+        let shards_max = config.shards_max.min(SHARDS_MAX);
+        let shared = Shared {
+            budget: Budget::new(&config.policy, &config.model),
+            model: config.model,
+            tree: Arc::new(ClassTree::new(config.idle_credit)),
+            peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
+            requests_max: config.requests_max,
+            tick_nanos: config.tick_nanos,
+        };
+        Self { shared: Arc::new(shared), shards_max }
+    }
+
+    /// A queue for one more shard. Its place is free again when it is dropped.
+    ///
+    /// # Errors
+    /// [`GroupFull`] when `shards_max` shards have joined.
+    pub fn join(&self) -> Result<IoQueue, GroupFull> {
+        let shard = self.shared.peers.join().ok_or(GroupFull { shards_max: self.shards_max })?;
+        Ok(IoQueue::new(Arc::clone(&self.shared), shard))
+    }
+
+    /// Adds a class of `shares` (1 to [`SHARES_MAX`](crate::SHARES_MAX)), in
+    /// `parent` or beside the groups.
+    ///
+    /// # Errors
+    /// Shares out of range, no room, or a parent that was removed.
+    pub fn add_class(
+        &self,
+        parent: Option<ClassGroupId>,
+        shares: u32,
+    ) -> Result<ClassId, ClassError> {
+        self.shared.tree.add_class(parent, shares)
+    }
+
+    /// Adds a group of classes, which competes with its siblings as one class
+    /// of `shares`.
+    ///
+    /// # Errors
+    /// As for [`IoGroup::add_class`]; also when groups nest too deep.
+    pub fn add_class_group(
+        &self,
+        parent: Option<ClassGroupId>,
+        shares: u32,
+    ) -> Result<ClassGroupId, ClassError> {
+        self.shared.tree.add_class_group(parent, shares)
+    }
+
+    /// Removes a class.
+    ///
+    /// # Errors
+    /// [`ClassError::InUse`] while it has work queued on any shard.
+    pub fn remove_class(&self, class: ClassId) -> Result<(), ClassError> {
+        self.shared.tree.remove_class(class)
+    }
+
+    /// Removes a group of classes.
+    ///
+    /// # Errors
+    /// [`ClassError::InUse`] while it has classes.
+    pub fn remove_class_group(&self, group: ClassGroupId) -> Result<(), ClassError> {
+        self.shared.tree.remove_class_group(group)
+    }
+
+    /// Changes the shares of a class.
+    ///
+    /// # Errors
+    /// Shares out of range, or a class that was removed.
+    pub fn set_shares(&self, class: ClassId, shares: u32) -> Result<(), ClassError> {
+        self.shared.tree.class(class)?.set_shares(shares)
+    }
+
+    /// Changes the shares of a group of classes.
+    ///
+    /// # Errors
+    /// Shares out of range, or a group that was removed.
+    pub fn set_group_shares(&self, group: ClassGroupId, shares: u32) -> Result<(), ClassError> {
+        self.shared.tree.class_group(group)?.set_shares(shares)
+    }
+
+    /// Changes the upper limits of a class, over all shards.
+    ///
+    /// # Errors
+    /// A limit out of range, or a class that was removed.
+    pub fn set_limits(&self, class: ClassId, limits: &Limits) -> Result<(), ClassError> {
+        self.shared.tree.class(class)?.set_limits(limits)
+    }
+
+    /// Changes the upper limits of a group of classes together, over all shards.
+    ///
+    /// # Errors
+    /// A limit out of range, or a group that was removed.
+    pub fn set_group_limits(
+        &self,
+        group: ClassGroupId,
+        limits: &Limits,
+    ) -> Result<(), ClassError> {
+        self.shared.tree.class_group(group)?.set_limits(limits)
+    }
+
+    /// The present shares of a class.
+    ///
+    /// # Errors
+    /// The class was removed.
+    pub fn shares(&self, class: ClassId) -> Result<u32, ClassError> {
+        Ok(self.shared.tree.class(class)?.shares())
+    }
+
+    /// What requests cost.
+    pub fn model(&self) -> &DiskModel {
+        &self.shared.model
+    }
+
+    /// How much disk time may wait in the disk and go in one burst: the
+    /// latency goal, or more where the disk itself needs more.
+    /// [`DiskTime::MAX`] when the policy is open.
+    pub fn effective_goal(&self) -> DiskTime {
+        self.shared.budget.effective_goal()
+    }
+
+    /// The most disk time that may be unfinished when another request goes.
+    pub fn window(&self) -> DiskTime {
+        self.shared.budget.window()
+    }
+
+    /// Disk time of the requests in the disk now.
+    pub fn in_flight(&self) -> DiskTime {
+        self.shared.budget.in_flight()
+    }
+
+    /// Disk time that could be dispatched at `now`, at most one effective goal.
+    pub fn unused(&self, now: Time) -> DiskTime {
+        self.shared.budget.unused(now)
+    }
+}

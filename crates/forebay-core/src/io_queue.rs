@@ -1,0 +1,440 @@
+//! One shard's queue: the verbs by which a thread drives the scheduler.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::budget::{Refusal, Reservation};
+use crate::fair_queue::FairQueue;
+use crate::flow::FlowRatio;
+use crate::io_group::Shared;
+use crate::overdue::Overdue;
+use crate::peers::{ShardId, Wakes};
+use crate::requests::{Fifo, Request, Requests, State, Ticket};
+use crate::{
+    Blocked, ClassCounters, ClassError, ClassId, DiskTime, Op, Parts, QueueCounters, Time,
+};
+
+/// A queue that is blocked by others looks again after this time at the latest.
+const BLOCKED_NANOS_MAX: u64 = 100_000_000;
+/// A shard may lead the others by this many times the disk time that lies
+/// unused,
+const LEAD_PER_UNUSED: u64 = 2;
+/// and by anything once these parts of an effective goal lie unused: (3, 4).
+const WASTED: (u64, u64) = (3, 4);
+
+/// Why a request was not queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnqueueError {
+    /// The queue holds as many requests as it was configured for.
+    Full,
+    /// The class was removed.
+    Class(ClassError),
+}
+
+impl fmt::Display for EnqueueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => write!(f, "the I/O queue is full: wait for completions"),
+            Self::Class(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl core::error::Error for EnqueueError {}
+
+/// A ticket that names no request in the state that the call needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StaleTicket;
+
+impl fmt::Display for StaleTicket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the ticket names no request in the disk")
+    }
+}
+
+impl core::error::Error for StaleTicket {}
+
+/// How the disk answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did what was asked.
+    Done,
+    /// It failed.
+    Failed,
+}
+
+/// What a request went through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// From `enqueue` to its dispatch, in nanoseconds.
+    pub queue_nanos: u64,
+    /// From its dispatch to `complete`, in nanoseconds.
+    pub disk_nanos: u64,
+    /// Whether the window had given it up.
+    pub overdue: bool,
+}
+
+/// Why nothing goes, and when to look again without being told.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    reason: Blocked,
+    resume_at: Option<Time>,
+}
+
+/// One shard's queue in an [`IoGroup`](crate::IoGroup).
+///
+/// The owner calls the verbs and never the other way round. After each
+/// [`enqueue`](Self::enqueue), [`complete`](Self::complete),
+/// [`cancel`](Self::cancel), wake-up, and at the time that
+/// [`poll_timeout`](Self::poll_timeout) names, it calls
+/// [`poll_dispatch`](Self::poll_dispatch) until that returns `None`, starts
+/// what was returned, and then wakes the shards that
+/// [`poll_wake`](Self::poll_wake) names.
+#[derive(Debug)]
+pub struct IoQueue {
+    shared: Arc<Shared>,
+    shard: ShardId,
+    requests: Requests,
+    fair: FairQueue,
+    /// Requests in the disk that the window counts, oldest first.
+    in_disk: Fifo,
+    /// Asking to give up an overdue request is pointless before.
+    give_up_after: Time,
+    classes: Vec<ClassCounters>,
+    totals: QueueCounters,
+    flow: FlowRatio,
+    stopped: Option<(Stop, Time)>,
+    wakes: Wakes,
+}
+
+impl IoQueue {
+    pub(crate) fn new(shared: Arc<Shared>, shard: ShardId) -> Self {
+        let fair = FairQueue::new(Arc::clone(&shared.tree), Arc::clone(&shared.peers), shard);
+        Self {
+            requests: Requests::new(shared.requests_max),
+            fair,
+            in_disk: Fifo::EMPTY,
+            give_up_after: Time::ZERO,
+            classes: Vec::new(),
+            totals: QueueCounters::default(),
+            flow: FlowRatio::new(),
+            stopped: None,
+            wakes: Wakes::default(),
+            shared,
+            shard,
+        }
+    }
+
+    /// This queue's place in its group.
+    pub fn shard(&self) -> ShardId {
+        self.shard
+    }
+
+    /// Queues a request of `len` bytes behind the others of its class.
+    ///
+    /// The request stays one piece whatever it costs; see [`IoQueue::split`].
+    ///
+    /// # Errors
+    /// The queue is full, or the class was removed.
+    pub fn enqueue(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        op: Op,
+        len: u64,
+    ) -> Result<Ticket, EnqueueError> {
+        self.shared.tree.class(class).map_err(EnqueueError::Class)?;
+        let cost = self.shared.model.cost(op, len);
+        let ticket = self
+            .requests
+            .insert(now, class.node(), op, len, cost)
+            .ok_or(EnqueueError::Full)?;
+        self.fair.push(&mut self.requests, class.node(), ticket.slot());
+        if self.classes.len() <= class.index() {
+            self.classes.resize_with(class.index() + 1, ClassCounters::default);
+        }
+        self.classes[class.index()].enqueued(now);
+        self.resume_at_once(now);
+        Ok(ticket)
+    }
+
+    /// The next request to start now, if any may go.
+    ///
+    /// The answer can change with every other verb, with time (see
+    /// [`poll_timeout`](Self::poll_timeout)), and when another shard frees
+    /// room, which its owner tells through [`poll_wake`](Self::poll_wake).
+    pub fn poll_dispatch(&mut self, now: Time) -> Option<Ticket> {
+        self.shared.peers.polled(self.shard, now);
+        self.give_up_overdue(now);
+        self.fair.unthrottle(now);
+        let mut attempt = self.attempt(now);
+        if let Err(Stop { reason: Blocked::Window | Blocked::Ahead, .. }) = attempt
+            && self.in_disk.is_empty()
+        {
+            // nothing of its own will come back, so others must wake it
+            self.shared.peers.marks().set(self.shard);
+            if self.shared.budget.room_after_mark() {
+                attempt = self.attempt(now);
+            }
+        }
+        self.note_stop(now, attempt.err());
+        attempt.ok()
+    }
+
+    /// When to call [`poll_dispatch`](Self::poll_dispatch) next, if nothing
+    /// happens before: `None` means that only another verb or a wake-up can
+    /// change anything. Never earlier than `now`.
+    pub fn poll_timeout(&self, now: Time) -> Option<Time> {
+        let resume_at = self.stopped.and_then(|(stop, _)| stop.resume_at);
+        let overdue_at = self.in_disk.head().map(|oldest| {
+            let patience = Overdue::patience_nanos(self.shared.budget.window());
+            let since = self.requests.at(oldest).dispatched_at;
+            since.plus_nanos(patience).max(self.give_up_after)
+        });
+        let earliest = match (resume_at, overdue_at) {
+            (Some(resume), Some(overdue)) => resume.min(overdue),
+            (one, other) => one.or(other)?,
+        };
+        Some(earliest.max(now))
+    }
+
+    /// Another shard of the group to wake: it waits for room that this queue
+    /// has freed. To be asked until it returns `None` after each
+    /// [`complete`](Self::complete) and [`poll_dispatch`](Self::poll_dispatch).
+    pub fn poll_wake(&mut self) -> Option<ShardId> {
+        self.wakes.pop()
+    }
+
+    /// The disk has answered a dispatched request. Frees its part of the
+    /// budget, so `poll_dispatch` should follow, here and where `poll_wake` says.
+    ///
+    /// # Errors
+    /// [`StaleTicket`] if the request was not dispatched or has completed.
+    pub fn complete(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        outcome: Outcome,
+    ) -> Result<Completion, StaleTicket> {
+        let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
+        let overdue = match request.state {
+            State::InDisk => false,
+            State::Overdue => true,
+            State::Free | State::Queued => return Err(StaleTicket),
+        };
+        self.shared.budget.overdue.completed(now);
+        if !overdue {
+            self.leave_window(ticket.slot());
+        }
+        self.requests.remove(ticket.slot());
+        let disk_nanos = now.nanos_since(request.dispatched_at);
+        let done = outcome == Outcome::Done;
+        if request.nearly_idle && done && !overdue {
+            let transfer = request.cost.as_nanos_ceil();
+            self.shared.budget.observe_idle_service(disk_nanos.saturating_sub(transfer));
+        }
+        self.totals.completed += 1;
+        self.totals.in_disk -= 1;
+        self.class_counters(&request).completed(now, request.op, request.len, disk_nanos, done);
+        self.resume_at_once(now);
+        let queue_nanos = request.dispatched_at.nanos_since(request.enqueued_at);
+        Ok(Completion { queue_nanos, disk_nanos, overdue })
+    }
+
+    /// Takes a request back that still waits; nothing was charged for it.
+    /// Returns whether it was still waiting. Takes constant time, plus a
+    /// logarithm of the number of classes if it was the last of its class.
+    pub fn cancel(&mut self, now: Time, ticket: Ticket) -> bool {
+        let Some(&request) = self.requests.get(ticket) else { return false };
+        if request.state != State::Queued {
+            return false;
+        }
+        self.fair.remove(&mut self.requests, request.class, ticket.slot());
+        self.requests.remove(ticket.slot());
+        self.class_counters(&request).cancelled(now);
+        self.resume_at_once(now);
+        true
+    }
+
+    /// Cuts a request into parts that each cost at most one effective goal:
+    /// powers of two, at most 16 MiB. Counted for the class if there are several.
+    pub fn split(&mut self, class: ClassId, op: Op, len: u64) -> Parts {
+        let goal = self.shared.budget.effective_goal();
+        let part_max = self.shared.model.largest_request(op, goal);
+        if len > part_max
+            && let Some(counters) = self.classes.get_mut(class.index())
+        {
+            counters.splits += 1;
+            counters.split_bytes += len;
+        }
+        Parts::new(len, part_max)
+    }
+
+    /// Requests that wait or are in the disk.
+    pub fn len(&self) -> usize {
+        self.requests.len() as usize
+    }
+
+    /// Whether nothing waits and nothing is in the disk.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Why `poll_dispatch` last returned `None`, if it did.
+    pub fn blocked(&self) -> Option<Blocked> {
+        self.stopped.map(|(stop, _)| stop.reason)
+    }
+
+    /// What this queue has counted for a class; `None` if it never had any of it.
+    pub fn class(&self, class: ClassId) -> Option<&ClassCounters> {
+        self.classes.get(class.index())
+    }
+
+    /// What this queue has counted in all.
+    pub fn counters(&self) -> QueueCounters {
+        QueueCounters { flow_ratio_permille: self.flow.permille(), ..self.totals.clone() }
+    }
+
+    /// One try to dispatch.
+    fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
+        let (class, index) = self.first_within_limits(now)?;
+        self.check_lead(class, now)?;
+        let cost = self.requests.at(index).cost;
+        match self.shared.budget.try_reserve(now, cost) {
+            Reservation::Granted { nearly_idle } => {
+                self.fair.pop(&mut self.requests, class, index);
+                Ok(self.dispatch(now, index, nearly_idle))
+            }
+            Reservation::Refused(Refusal::Pace(open_at)) => {
+                Err(Stop { reason: Blocked::Pace, resume_at: Some(open_at) })
+            }
+            Reservation::Refused(Refusal::Window) => {
+                Err(Stop { reason: Blocked::Window, resume_at: Some(latest_resume(now)) })
+            }
+            Reservation::Undone => {
+                self.shared.peers.marks().take_into(&mut self.wakes);
+                Err(Stop { reason: Blocked::Pace, resume_at: Some(now) })
+            }
+        }
+    }
+
+    fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
+        loop {
+            let Some((class, index)) = self.fair.first() else {
+                let resume_at = self.fair.throttled_until();
+                let reason =
+                    if resume_at.is_some() { Blocked::ClassLimit } else { Blocked::Empty };
+                return Err(Stop { reason, resume_at });
+            };
+            match self.fair.limited(class, now) {
+                Some((node, until)) => self.fair.throttle(node, until),
+                None => return Ok((class, index)),
+            }
+        }
+    }
+
+    /// Shards that are behind go first, unless the disk would idle for it: the
+    /// more of the budget lies unused, the further a shard may lead.
+    fn check_lead(&self, class: u16, now: Time) -> Result<(), Stop> {
+        let shared = &*self.shared;
+        if shared.peers.alone() {
+            return Ok(());
+        }
+        let unused = shared.budget.unused(now).units();
+        if unused == 0 {
+            return Ok(());
+        }
+        let lead = self.fair.lead(class, (now, shared.live_nanos()));
+        let wasted = shared.budget.effective_goal().units() / WASTED.1 * WASTED.0;
+        let needed = (lead / LEAD_PER_UNUSED).min(wasted);
+        if unused >= needed {
+            return Ok(());
+        }
+        let at = shared.budget.unused_at(now, DiskTime::from_units(needed));
+        let resume_at = if at > now { at } else { latest_resume(now) };
+        Err(Stop { reason: Blocked::Ahead, resume_at: Some(resume_at) })
+    }
+
+    fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
+        let request = self.requests.at_mut(index);
+        request.state = State::InDisk;
+        request.dispatched_at = now;
+        request.nearly_idle = nearly_idle;
+        let request = *request;
+        self.requests.push_back(&mut self.in_disk, index);
+        self.fair.charge_limits(request.class, now, request.len);
+        let waited = now.nanos_since(request.enqueued_at);
+        self.class_counters(&request).dispatched(now, waited, request.cost);
+        let totals = &mut self.totals;
+        totals.dispatched += 1;
+        totals.in_disk += 1;
+        totals.in_disk_max = totals.in_disk_max.max(totals.in_disk);
+        totals.consumption = totals.consumption.plus(request.cost);
+        self.requests.ticket(index)
+    }
+
+    /// Lets the window forget requests that the disk has kept for too long.
+    fn give_up_overdue(&mut self, now: Time) {
+        while let Some(oldest) = self.in_disk.head() {
+            let window = self.shared.budget.window();
+            let request = *self.requests.at(oldest);
+            if now.nanos_since(request.dispatched_at) < Overdue::patience_nanos(window) {
+                return;
+            }
+            if let Err(retry) = self.shared.budget.overdue.give_up(now, window, request.cost) {
+                self.give_up_after = retry;
+                return;
+            }
+            self.requests.at_mut(oldest).state = State::Overdue;
+            self.leave_window(oldest);
+            self.totals.overdue += 1;
+            self.class_counters(&request).overdue += 1;
+        }
+    }
+
+    fn leave_window(&mut self, index: u32) {
+        self.requests.unlink(&mut self.in_disk, index);
+        self.shared.budget.leave_window(self.requests.at(index).cost);
+        self.shared.peers.marks().take_into(&mut self.wakes);
+    }
+
+    fn class_counters(&mut self, request: &Request) -> &mut ClassCounters {
+        &mut self.classes[ClassId::index_of(request.class)]
+    }
+
+    /// Something changed: the next poll may dispatch, so no timeout stands.
+    fn resume_at_once(&mut self, now: Time) {
+        if let Some((stop, _)) = &mut self.stopped {
+            stop.resume_at = Some(now);
+        }
+    }
+
+    /// Books the time since the last stop on its reason.
+    fn note_stop(&mut self, now: Time, stop: Option<Stop>) {
+        if let Some((last, since)) = self.stopped.take() {
+            self.totals.blocked_nanos[last.reason.index()] += now.nanos_since(since);
+        }
+        if let Some(stop) = stop {
+            let goal = self.shared.budget.effective_goal().as_nanos_ceil();
+            self.flow.update(now, goal, self.totals.dispatched, self.totals.completed);
+            self.stopped = Some((stop, now));
+        }
+    }
+}
+
+impl Drop for IoQueue {
+    /// Gives back what the queue holds of the budget: nobody will tell it of
+    /// completions any more.
+    fn drop(&mut self) {
+        while let Some(oldest) = self.in_disk.head() {
+            self.leave_window(oldest);
+        }
+        self.fair.abandon();
+        self.shared.peers.leave(self.shard);
+    }
+}
+
+fn latest_resume(now: Time) -> Time {
+    now.plus_nanos(BLOCKED_NANOS_MAX)
+}

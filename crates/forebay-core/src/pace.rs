@@ -1,0 +1,127 @@
+//! A rate with a bounded burst, in one atomic (the generic cell rate algorithm).
+
+use crate::sync::{AtomicU64, Ordering};
+use crate::{DiskTime, Time};
+
+/// Hands out one unit of disk time per unit of time.
+///
+/// Holds the moment at which all that was handed out so far is paid for (the
+/// *theoretical arrival time* of ATM's GCRA). More is handed out while that
+/// moment is less than one burst ahead of now. Nothing is rounded, so the rate
+/// is exact however irregularly it is asked.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    paid_at: AtomicU64,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Self { paid_at: AtomicU64::new(0) }
+    }
+
+    /// What may be handed out now, up to `burst`; more goes on credit with it.
+    pub(crate) fn available(&self, now: Time, burst: DiskTime) -> DiskTime {
+        let paid_at = self.paid_at.load(Ordering::Relaxed);
+        let now = clock_units(now);
+        DiskTime::from_units(now.saturating_add(burst.units()).saturating_sub(paid_at.max(now)))
+    }
+
+    /// When at least `wanted` will be available; now, if it is. A `wanted`
+    /// above `burst` is never reached and counts as `burst`.
+    pub(crate) fn available_at(&self, now: Time, burst: DiskTime, wanted: DiskTime) -> Time {
+        let missing = wanted.min(burst).minus(self.available(now, burst));
+        now.plus_nanos(missing.as_nanos_ceil())
+    }
+
+    /// Takes `amount` if anything is available; what exceeds it is owed.
+    pub(crate) fn try_take(&self, now: Time, burst: DiskTime, amount: DiskTime) -> bool {
+        let now = clock_units(now);
+        let limit = now.saturating_add(burst.units());
+        let mut paid_at = self.paid_at.load(Ordering::Relaxed);
+        while paid_at < limit {
+            let next = paid_at.max(now).saturating_add(amount.units());
+            match self.paid_at.compare_exchange_weak(
+                paid_at,
+                next,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(seen) => paid_at = seen,
+            }
+        }
+        false
+    }
+
+    /// Takes `amount` whatever is available.
+    pub(crate) fn take(&self, now: Time, amount: DiskTime) {
+        self.try_take(now, DiskTime::MAX, amount);
+    }
+}
+
+fn clock_units(now: Time) -> u64 {
+    now.as_nanos().saturating_mul(DiskTime::UNITS_PER_NANO)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const BURST: DiskTime = DiskTime::from_nanos(750_000);
+
+    /// Disk time handed out when asked every `interval` nanoseconds for `span`,
+    /// in requests of `cost`.
+    fn handed_out(interval: u64, span: u64, cost: DiskTime) -> u64 {
+        let pace = Pace::new();
+        while pace.try_take(Time::ZERO, BURST, cost) {}
+        let mut taken = 0;
+        for step in 1..=span / interval {
+            let now = Time::from_nanos(step * interval);
+            while pace.try_take(now, BURST, cost) {
+                taken += cost.units();
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn any_interval_up_to_the_burst_gives_the_exact_rate() {
+        let second = DiskTime::UNITS_PER_SECOND as f64;
+        for interval in [100, 333, 1_000, 7_777, 50_000, 123_457, 500_000, 740_000] {
+            for cost in [64, 475_456 / 7, 128_000] {
+                let taken = handed_out(interval, 1_000_000_000, DiskTime::from_units(cost));
+                let error = (taken as f64 / second - 1.0).abs();
+                assert!(error < 0.001, "every {interval} ns in {cost}: off by {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn slower_polls_get_exactly_one_burst_each() {
+        let cost = DiskTime::from_nanos(750_000 / 50);
+        for interval in [800_000, 1_000_000, 10_000_000] {
+            let taken = handed_out(interval, 1_000_000_000, cost);
+            assert_eq!(taken, 1_000_000_000 / interval * BURST.units());
+        }
+    }
+
+    #[test]
+    fn an_oversized_request_is_paid_off_before_the_next() {
+        let pace = Pace::new();
+        let now = Time::from_nanos(1_000_000_000);
+        assert!(pace.try_take(now, BURST, DiskTime::from_nanos(8_000_000)));
+        assert!(!pace.try_take(now, BURST, DiskTime::from_nanos(1)));
+        let open = pace.available_at(now, BURST, DiskTime::from_units(1));
+        assert_eq!(open.nanos_since(now), 8_000_000 - 750_000 + 1);
+        assert!(pace.try_take(open, BURST, DiskTime::from_nanos(1)));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_hands_out_nothing_twice() {
+        let pace = Pace::new();
+        let now = Time::from_nanos(1_000_000_000);
+        while pace.try_take(now, BURST, DiskTime::from_nanos(1_000)) {}
+        assert!(!pace.try_take(Time::from_nanos(5), BURST, DiskTime::from_nanos(1_000)));
+        assert_eq!(pace.available(Time::from_nanos(5), BURST), DiskTime::ZERO);
+    }
+}

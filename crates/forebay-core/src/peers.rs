@@ -1,0 +1,227 @@
+//! What the shards of a group tell each other: how far each has come, and who
+//! waits to be woken.
+
+use alloc::vec::Vec;
+
+use crate::Time;
+use crate::class_tree::{ClassTree, NodeId, ROOT};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
+
+/// Most shards of one group.
+pub const SHARDS_MAX: usize = 256;
+
+/// Nothing of a node is queued on a shard.
+const IDLE: u64 = u64::MAX;
+const MARK_WORDS: usize = SHARDS_MAX / 64;
+
+/// A shard of a group, below [`SHARDS_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId(pub(crate) u16);
+
+impl ShardId {
+    /// The shard's number, from zero in the order of joining.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What one shard publishes. Only that shard writes it.
+#[derive(Debug)]
+struct Published {
+    joined: AtomicU32,
+    polled_at: AtomicU64,
+    /// Per group of classes, the child whose turn is next on this shard; per
+    /// class, this shard's own start tag among the shards of the class.
+    next: Vec<AtomicU64>,
+}
+
+/// The shards of one group.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    shards: Vec<Padded<Published>>,
+    joined: AtomicU32,
+    marks: Marks,
+}
+
+impl Peers {
+    pub(crate) fn new(shards_max: usize, nodes: usize) -> Self {
+        let published = |_| {
+            Padded(Published {
+                joined: AtomicU32::new(0),
+                polled_at: AtomicU64::new(0),
+                next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
+            })
+        };
+        Self {
+            shards: (0..shards_max.min(SHARDS_MAX)).map(published).collect(),
+            joined: AtomicU32::new(0),
+            marks: Marks::new(),
+        }
+    }
+
+    pub(crate) fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// Gives a free place to a new shard.
+    pub(crate) fn join(&self) -> Option<ShardId> {
+        let free = self.shards.iter().position(|shard| {
+            shard.0.joined.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        })?;
+        self.joined.fetch_add(1, Ordering::AcqRel);
+        Some(ShardId(free as u16))
+    }
+
+    pub(crate) fn leave(&self, shard: ShardId) {
+        let place = &self.shards[shard.index()].0;
+        for next in &place.next {
+            next.store(IDLE, Ordering::Relaxed);
+        }
+        place.joined.store(0, Ordering::Release);
+        self.joined.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether there is anybody to compare with.
+    pub(crate) fn alone(&self) -> bool {
+        self.joined.load(Ordering::Relaxed) <= 1
+    }
+
+    pub(crate) fn polled(&self, shard: ShardId, now: Time) {
+        self.shards[shard.index()].0.polled_at.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// Says whose turn is next among the children of a group of classes.
+    pub(crate) fn publish_next(&self, shard: ShardId, parent: NodeId, child: Option<NodeId>) {
+        self.publish(shard, parent, child.map_or(IDLE, u64::from));
+    }
+
+    /// Says how far this shard has come within a class.
+    pub(crate) fn publish_class(&self, shard: ShardId, class: NodeId, tag: Option<u64>) {
+        self.publish(shard, class, tag.unwrap_or(IDLE));
+    }
+
+    /// How far the next request of `class` on `shard` is ahead of what other
+    /// live shards have queued, in units of disk time of the class or group
+    /// that leads: the largest over all levels from the class to the root.
+    ///
+    /// A shard counts as live while it has polled in the last `live_nanos`.
+    pub(crate) fn lead(
+        &self,
+        tree: &ClassTree,
+        shard: ShardId,
+        class: NodeId,
+        shard_tag: u64,
+        live: (Time, u64),
+    ) -> u64 {
+        let mut lead = 0;
+        for (index, other) in self.shards.iter().enumerate() {
+            let other = &other.0;
+            if index == shard.index() || !other.is_live(live) {
+                continue;
+            }
+            let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
+            lead = lead.max(shard_tag.saturating_sub(tag));
+            lead = lead.max(other.lead_above(tree, class));
+        }
+        lead
+    }
+
+    fn publish(&self, shard: ShardId, node: NodeId, value: u64) {
+        let slot = &self.shards[shard.index()].0.next[usize::from(node)];
+        if slot.load(Ordering::Relaxed) != value {
+            slot.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Published {
+    fn is_live(&self, (now, live_nanos): (Time, u64)) -> bool {
+        let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
+        self.joined.load(Ordering::Relaxed) == 1 && now.nanos_since(polled_at) <= live_nanos
+    }
+
+    /// The largest lead of `class`, or of a group it is in, over what this
+    /// shard would dispatch in its place.
+    fn lead_above(&self, tree: &ClassTree, class: NodeId) -> u64 {
+        let (mut lead, mut child) = (0, class);
+        while child != ROOT {
+            let node = tree.node(child);
+            let parent = node.parent();
+            let next = self.next[usize::from(parent)].load(Ordering::Relaxed);
+            if next != IDLE && next != u64::from(child) {
+                // the tag itself may have moved since it was published
+                let behind = node.tag().saturating_sub(tree.node(next as NodeId).tag());
+                lead = lead.max(behind.saturating_mul(u64::from(node.shares())));
+            }
+            child = parent;
+        }
+        lead
+    }
+}
+
+/// One bit per shard that sleeps until room is freed in the window.
+#[derive(Debug)]
+pub(crate) struct Marks([AtomicU64; MARK_WORDS]);
+
+impl Marks {
+    pub(crate) fn new() -> Self {
+        Self(core::array::from_fn(|_| AtomicU64::new(0)))
+    }
+
+    pub(crate) fn set(&self, shard: ShardId) {
+        let (word, bit) = (shard.index() / 64, shard.index() % 64);
+        self.0[word].fetch_or(1 << bit, Ordering::AcqRel);
+    }
+
+    /// Moves all marks into `wakes`.
+    pub(crate) fn take_into(&self, wakes: &mut Wakes) {
+        for (word, marks) in self.0.iter().enumerate() {
+            if marks.load(Ordering::Acquire) != 0 {
+                wakes.0[word] |= marks.swap(0, Ordering::AcqRel);
+            }
+        }
+    }
+}
+
+/// Shards that a queue has to tell its caller to wake.
+#[derive(Debug, Default)]
+pub(crate) struct Wakes([u64; MARK_WORDS]);
+
+impl Wakes {
+    pub(crate) fn pop(&mut self) -> Option<ShardId> {
+        let (word, bits) = self.0.iter_mut().enumerate().find(|(_, bits)| **bits != 0)?;
+        let bit = bits.trailing_zeros();
+        *bits &= *bits - 1;
+        Some(ShardId((word * 64) as u16 + bit as u16))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mark_comes_back_once() {
+        let marks = Marks::new();
+        for shard in [0, 63, 64, 255] {
+            marks.set(ShardId(shard));
+        }
+        let mut wakes = Wakes::default();
+        marks.take_into(&mut wakes);
+        marks.take_into(&mut wakes);
+        let woken: Vec<_> = core::iter::from_fn(|| wakes.pop()).map(ShardId::index).collect();
+        assert_eq!(woken, [0, 63, 64, 255]);
+    }
+
+    #[test]
+    fn places_are_given_back() {
+        let peers = Peers::new(2, 1);
+        let first = peers.join().unwrap();
+        assert!(peers.alone());
+        peers.join().unwrap();
+        assert!(!peers.alone());
+        assert_eq!(peers.join(), None);
+        peers.leave(first);
+        assert_eq!(peers.join(), Some(first));
+    }
+}

@@ -1,0 +1,239 @@
+//! The requests a queue knows of, waiting or in the disk.
+
+use alloc::vec::Vec;
+
+use crate::{DiskTime, Op, Time};
+
+/// No request: the end of a list.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Names one request of one queue, from [`enqueue`](crate::IoQueue::enqueue)
+/// until it completes or is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket {
+    index: u32,
+    generation: u32,
+}
+
+impl Ticket {
+    /// A small number, unique among the queue's present requests: for tables
+    /// kept beside the queue.
+    pub const fn index(self) -> usize {
+        self.index as usize
+    }
+
+    pub(crate) const fn slot(self) -> u32 {
+        self.index
+    }
+}
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    #[default]
+    Free,
+    Queued,
+    InDisk,
+    /// In the disk for so long that the window no longer counts it.
+    Overdue,
+}
+
+/// One request. Its links belong to the list of its state: the free list, its
+/// class's queue, or the list of requests in the disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request {
+    pub(crate) cost: DiskTime,
+    pub(crate) len: u64,
+    pub(crate) enqueued_at: Time,
+    pub(crate) dispatched_at: Time,
+    next: u32,
+    previous: u32,
+    generation: u32,
+    pub(crate) class: u16,
+    pub(crate) op: Op,
+    pub(crate) state: State,
+    /// It met a nearly idle disk, so its service time is the disk's latency.
+    pub(crate) nearly_idle: bool,
+}
+
+/// A first-in first-out list of requests, linked through the table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fifo {
+    head: u32,
+    tail: u32,
+}
+
+impl Fifo {
+    pub(crate) const EMPTY: Self = Self { head: NONE, tail: NONE };
+
+    pub(crate) fn head(self) -> Option<u32> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.head == NONE
+    }
+}
+
+/// All requests of one queue. It grows to the most that were present at once
+/// and allocates no more after that.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    slots: Vec<Request>,
+    free: u32,
+    len: u32,
+    max: u32,
+}
+
+impl Requests {
+    pub(crate) fn new(max: u32) -> Self {
+        Self { slots: Vec::new(), free: NONE, len: 0, max: max.min(NONE - 1) }
+    }
+
+    /// Requests present.
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// A new queued request in no list yet; `None` when the table is full.
+    pub(crate) fn insert(
+        &mut self,
+        now: Time,
+        class: u16,
+        op: Op,
+        len: u64,
+        cost: DiskTime,
+    ) -> Option<Ticket> {
+        let mut request = Request {
+            cost,
+            len,
+            enqueued_at: now,
+            dispatched_at: now,
+            next: NONE,
+            previous: NONE,
+            generation: 0,
+            class,
+            op,
+            state: State::Queued,
+            nearly_idle: false,
+        };
+        let index = self.free;
+        let ticket = if let Some(slot) = self.slots.get_mut(index as usize) {
+            self.free = slot.next;
+            request.generation = slot.generation;
+            *slot = request;
+            Ticket { index, generation: request.generation }
+        } else {
+            let index = self.slots.len() as u32;
+            if index >= self.max {
+                return None;
+            }
+            self.slots.push(request);
+            Ticket { index, generation: 0 }
+        };
+        self.len += 1;
+        Some(ticket)
+    }
+
+    /// Forgets a request that is in no list; its ticket is void from now on.
+    pub(crate) fn remove(&mut self, index: u32) {
+        let free = self.free;
+        let slot = self.at_mut(index);
+        slot.state = State::Free;
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.next = free;
+        self.free = index;
+        self.len -= 1;
+    }
+
+    /// The request of a ticket that is still valid.
+    pub(crate) fn get(&self, ticket: Ticket) -> Option<&Request> {
+        self.slots.get(ticket.index as usize).filter(|request| {
+            request.generation == ticket.generation && request.state != State::Free
+        })
+    }
+
+    pub(crate) fn at(&self, index: u32) -> &Request {
+        &self.slots[index as usize]
+    }
+
+    pub(crate) fn at_mut(&mut self, index: u32) -> &mut Request {
+        &mut self.slots[index as usize]
+    }
+
+    pub(crate) fn ticket(&self, index: u32) -> Ticket {
+        Ticket { index, generation: self.at(index).generation }
+    }
+
+    pub(crate) fn push_back(&mut self, fifo: &mut Fifo, index: u32) {
+        let tail = fifo.tail;
+        let request = self.at_mut(index);
+        request.previous = tail;
+        request.next = NONE;
+        fifo.tail = index;
+        if tail == NONE {
+            fifo.head = index;
+        } else {
+            self.at_mut(tail).next = index;
+        }
+    }
+
+    pub(crate) fn unlink(&mut self, fifo: &mut Fifo, index: u32) {
+        let Request { next, previous, .. } = *self.at(index);
+        if previous == NONE {
+            fifo.head = next;
+        } else {
+            self.at_mut(previous).next = next;
+        }
+        if next == NONE {
+            fifo.tail = previous;
+        } else {
+            self.at_mut(next).previous = previous;
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn insert(requests: &mut Requests) -> Ticket {
+        requests.insert(Time::ZERO, 0, Op::Read, 1, DiskTime::ZERO).unwrap()
+    }
+
+    #[test]
+    fn a_fifo_gives_up_any_of_its_members() {
+        let mut requests = Requests::new(8);
+        let mut fifo = Fifo::EMPTY;
+        let tickets: Vec<_> = (0..4).map(|_| insert(&mut requests)).collect();
+        for ticket in &tickets {
+            requests.push_back(&mut fifo, ticket.slot());
+        }
+        for gone in [1, 3, 0] {
+            requests.unlink(&mut fifo, tickets[gone].slot());
+        }
+        assert_eq!(fifo.head(), Some(tickets[2].slot()));
+        requests.unlink(&mut fifo, tickets[2].slot());
+        assert!(fifo.is_empty());
+    }
+
+    #[test]
+    fn a_ticket_is_void_once_its_request_is_gone() {
+        let mut requests = Requests::new(2);
+        let first = insert(&mut requests);
+        requests.remove(first.slot());
+        let second = insert(&mut requests);
+        assert_eq!(first.index(), second.index());
+        assert!(requests.get(first).is_none());
+        assert!(requests.get(second).is_some());
+    }
+
+    #[test]
+    fn the_table_is_bounded() {
+        let mut requests = Requests::new(2);
+        insert(&mut requests);
+        insert(&mut requests);
+        assert_eq!(requests.insert(Time::ZERO, 0, Op::Read, 1, DiskTime::ZERO), None);
+        assert_eq!(requests.len(), 2);
+    }
+}

@@ -1,0 +1,129 @@
+//! A heap of classes by start tag that knows where each class stands.
+
+use alloc::vec::Vec;
+
+use crate::class_tree::NodeId;
+
+/// Not in any heap.
+pub(crate) const NOWHERE: u16 = u16::MAX;
+
+/// Smallest tag first; among equal tags the one that came first in the tree.
+/// Positions are kept by the caller, one per node, so that a class in the
+/// middle can leave or move in logarithmic time.
+#[derive(Debug, Default)]
+pub(crate) struct TagHeap {
+    entries: Vec<(u64, NodeId)>,
+}
+
+impl TagHeap {
+    pub(crate) fn first(&self) -> Option<(u64, NodeId)> {
+        self.entries.first().copied()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn insert(&mut self, positions: &mut [u16], node: NodeId, tag: u64) {
+        self.entries.push((tag, node));
+        self.rise(positions, self.entries.len() - 1);
+    }
+
+    pub(crate) fn remove(&mut self, positions: &mut [u16], node: NodeId) {
+        let at = usize::from(core::mem::replace(&mut positions[usize::from(node)], NOWHERE));
+        if at >= self.entries.len() {
+            return;
+        }
+        self.entries.swap_remove(at);
+        if at < self.entries.len() {
+            let at = self.rise(positions, at);
+            self.sink(positions, at);
+        }
+    }
+
+    /// Gives the first entry a later tag.
+    pub(crate) fn raise_first(&mut self, positions: &mut [u16], tag: u64) {
+        if let Some(first) = self.entries.first_mut() {
+            first.0 = tag;
+            self.sink(positions, 0);
+        }
+    }
+
+    fn rise(&mut self, positions: &mut [u16], mut at: usize) -> usize {
+        let entry = self.entries[at];
+        while at > 0 {
+            let above = (at - 1) / 2;
+            if self.entries[above] <= entry {
+                break;
+            }
+            self.place(positions, at, self.entries[above]);
+            at = above;
+        }
+        self.place(positions, at, entry);
+        at
+    }
+
+    fn sink(&mut self, positions: &mut [u16], mut at: usize) {
+        let entry = self.entries[at];
+        loop {
+            let left = 2 * at + 1;
+            let Some(&left_entry) = self.entries.get(left) else { break };
+            let below = match self.entries.get(left + 1) {
+                Some(&right_entry) if right_entry < left_entry => left + 1,
+                _ => left,
+            };
+            if self.entries[below] >= entry {
+                break;
+            }
+            self.place(positions, at, self.entries[below]);
+            at = below;
+        }
+        self.place(positions, at, entry);
+    }
+
+    fn place(&mut self, positions: &mut [u16], at: usize, entry: (u64, NodeId)) {
+        self.entries[at] = entry;
+        positions[usize::from(entry.1)] = at as u16;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_sorted_set(steps in prop::collection::vec((0u8..3, 0u16..40, 0u64..50), 0..300)) {
+            let mut positions = alloc::vec![NOWHERE; 40];
+            let mut heap = TagHeap::default();
+            let mut model = BTreeSet::new();
+            for (kind, node, tag) in steps {
+                let present = model.iter().copied().find(|&(_, n)| n == node);
+                match (kind, present) {
+                    (0, None) => {
+                        heap.insert(&mut positions, node, tag);
+                        model.insert((tag, node));
+                    }
+                    (1, Some(entry)) => {
+                        heap.remove(&mut positions, node);
+                        model.remove(&entry);
+                    }
+                    (2, _) => {
+                        if let Some((old, first)) = heap.first() {
+                            heap.raise_first(&mut positions, old + tag);
+                            model.remove(&(old, first));
+                            model.insert((old + tag, first));
+                        }
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(heap.first(), model.first().copied());
+                for (at, &(_, node)) in heap.entries.iter().enumerate() {
+                    prop_assert_eq!(usize::from(positions[usize::from(node)]), at);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Classes get what their shares say: one shard and many, under a clock moved
+//! by hand.
+
+
+
+use crate::world::{Client, MILLI, SECOND, World, consumption, model, share_error};
+use forebay_core::{Op, Policy};
+
+fn reads(shard: usize, class: forebay_core::ClassId, len: u64) -> Client {
+    Client { shard, class, op: Op::Read, len, pause: 0 }
+}
+
+#[test]
+fn four_classes_of_128_kib_reads_for_60_seconds() {
+    let layouts = [[10, 20, 40, 80], [100, 10, 10, 10], [10; 4], [100; 4]];
+    for shares in layouts {
+        let mut world = World::new(model(5_000, 500_000_000), Policy::pace_window(), 1);
+        let classes = shares.map(|shares| world.group.add_class(None, shares).unwrap());
+        for class in classes {
+            world.clients(32, reads(0, class, 131_072));
+        }
+        world.run_until(60 * SECOND);
+        let used = classes.map(|class| world.consumption(class));
+        let error = share_error(&used, &shares);
+        assert!(error < 0.005, "{shares:?}: {error}");
+        assert!(world.utilisation() > 0.999, "{}", world.utilisation());
+    }
+}
+
+#[test]
+fn classes_on_different_shards_share_as_if_on_one() {
+    for (heavy, light) in [(5, 1), (80, 10), (100, 99)] {
+        let mut world = World::new(model(5_000, 500_000_000), Policy::pace_window(), 2);
+        let classes = [heavy, light].map(|shares| world.group.add_class(None, shares).unwrap());
+        world.clients(32, reads(0, classes[0], 4096));
+        world.clients(32, reads(1, classes[1], 4096));
+        world.run_until(10 * SECOND);
+        let used = classes.map(|class| world.consumption(class));
+        let error = share_error(&used, &[heavy, light]);
+        assert!(error < 0.01, "{heavy}:{light}: {error}");
+        assert!(world.utilisation() > 0.999, "{}", world.utilisation());
+    }
+}
+
+#[test]
+fn a_heavy_class_on_one_shard_of_eight_gets_its_share() {
+    let mut world = World::new(model(100_000, 1_000_000_000), Policy::pace_window(), 8);
+    let classes = [10, 1].map(|shares| world.group.add_class(None, shares).unwrap());
+    world.clients(64, reads(3, classes[0], 4096));
+    for shard in (0..8).filter(|&shard| shard != 3) {
+        world.clients(64, reads(shard, classes[1], 4096));
+    }
+    world.run_until(3 * SECOND);
+    let used = classes.map(|class| world.consumption(class));
+    assert!(share_error(&used, &[10, 1]) < 0.01, "{used:?}");
+    assert!(world.utilisation() > 0.999, "{}", world.utilisation());
+}
+
+#[test]
+fn shards_of_one_class_get_equal_disk_time_whatever_their_request_size() {
+    let mut world = World::new(model(134_608, 605_000_000), Policy::pace_window(), 4);
+    let class = world.group.add_class(None, 100).unwrap();
+    world.clients(64, reads(0, class, 1024));
+    for shard in 1..4 {
+        world.clients(64, reads(shard, class, 131_072));
+    }
+    world.run_until(3 * SECOND);
+    let used: Vec<f64> = world.shards.iter().map(|shard| consumption(shard, class)).collect();
+    assert!(share_error(&used, &[1; 4]) < 0.01, "{used:?}");
+    assert!(world.utilisation() > 0.999, "{}", world.utilisation());
+}
+
+#[test]
+fn a_heavy_class_at_low_depth_leaves_nothing_unused() {
+    for depth in [1, 2, 4] {
+        let mut world = World::new(model(20_000, 500_000_000), Policy::pace_window(), 2);
+        let classes = [500, 100].map(|shares| world.group.add_class(None, shares).unwrap());
+        world.clients(depth, reads(0, classes[0], 4096));
+        world.clients(64, reads(1, classes[1], 4096));
+        world.run_until(3 * SECOND);
+        assert!(world.utilisation() > 0.99, "depth {depth}: {}", world.utilisation());
+    }
+}
+
+#[test]
+fn one_class_at_depths_1_and_64_leaves_nothing_unused() {
+    let mut world = World::new(model(20_000, 500_000_000), Policy::pace_window(), 2);
+    let class = world.group.add_class(None, 100).unwrap();
+    world.clients(1, reads(0, class, 4096));
+    world.clients(64, reads(1, class, 4096));
+    world.run_until(3 * SECOND);
+    assert!(world.utilisation() > 0.99, "{}", world.utilisation());
+}
+
+#[test]
+fn a_slow_disk_still_serves_shards_by_shares() {
+    let mut world = World::new(model(100, 20_000_000), Policy::pace_window(), 2);
+    world.disk.latency = 8 * MILLI;
+    let classes = [5, 1].map(|shares| world.group.add_class(None, shares).unwrap());
+    world.clients(32, reads(0, classes[0], 4096));
+    world.clients(32, reads(1, classes[1], 4096));
+    world.run_until(60 * SECOND);
+    let used = classes.map(|class| world.consumption(class));
+    assert!(share_error(&used, &[5, 1]) < 0.01, "{used:?}");
+    assert!(world.utilisation() > 0.99, "{}", world.utilisation());
+}
+
+#[test]
+fn shares_hold_when_the_disk_is_slower_than_its_model() {
+    let mut world = World::new(model(20_000, 500_000_000), Policy::pace_window(), 2);
+    world.disk.slowness = 120;
+    let classes = [5, 1].map(|shares| world.group.add_class(None, shares).unwrap());
+    world.clients(64, reads(0, classes[0], 4096));
+    world.clients(64, reads(1, classes[1], 4096));
+    world.run_until(3 * SECOND);
+    let used = classes.map(|class| world.consumption(class));
+    assert!(share_error(&used, &[5, 1]) < 0.03, "{used:?}");
+    assert!(world.utilisation() > 0.99 / 1.2, "{}", world.utilisation());
+}
+
+#[test]
+fn a_rare_request_of_a_heavy_class_overtakes_seven_busy_shards() {
+    for (tick, bound) in [(None, 400_000), (Some(500_000), 1_500_000)] {
+        let mut world = World::new(model(100_000, 1_000_000_000), Policy::pace_window(), 8);
+        world.tick = tick;
+        let classes = [1000, 100].map(|shares| world.group.add_class(None, shares).unwrap());
+        world.clients(1, Client { pause: 4 * MILLI, ..reads(0, classes[0], 4096) });
+        for shard in 0..8 {
+            world.clients(64, reads(shard, classes[1], 131_072));
+        }
+        world.watched = Some((0, Vec::new()));
+        world.run_until(4 * SECOND);
+        let (_, mut waits) = world.watched.take().unwrap();
+        waits.sort_unstable();
+        let p99 = waits[waits.len() * 99 / 100];
+        println!("tick {tick:?}: p99 {p99} ns of {} requests", waits.len());
+        assert!(p99 <= bound, "tick {tick:?}: {p99} ns");
+    }
+}
+
+#[test]
+fn a_shard_that_stalls_does_not_hold_up_the_others() {
+    let mut world = World::new(model(100_000, 1_000_000_000), Policy::pace_window(), 8);
+    world.stall = Some((100, 0, 10 * MILLI));
+    let class = world.group.add_class(None, 100).unwrap();
+    for shard in 0..8 {
+        world.clients(64, reads(shard, class, 4096));
+    }
+    world.run_until(5 * SECOND);
+    assert!(world.utilisation() > 0.995, "{}", world.utilisation());
+}
+
+#[test]
+fn groups_of_classes_share_as_one_across_shards() {
+    let mut world = World::new(model(20_000, 500_000_000), Policy::pace_window(), 2);
+    let group = world.group.add_class_group(None, 30).unwrap();
+    let inside = [10, 20].map(|shares| world.group.add_class(Some(group), shares).unwrap());
+    let outside = world.group.add_class(None, 10).unwrap();
+    world.clients(32, reads(0, inside[0], 4096));
+    world.clients(32, reads(1, inside[1], 4096));
+    world.clients(32, reads(0, outside, 4096));
+    world.clients(32, reads(1, outside, 4096));
+    world.run_until(5 * SECOND);
+    let used = [inside[0], inside[1], outside].map(|class| world.consumption(class));
+    assert!(share_error(&used, &[10, 20, 10]) < 0.01, "{used:?}");
+    let used: Vec<f64> = world.shards.iter().map(|shard| consumption(shard, outside)).collect();
+    assert!(share_error(&used, &[1, 1]) < 0.01, "{used:?}");
+}
