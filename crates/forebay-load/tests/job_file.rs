@@ -1,4 +1,5 @@
 //! Job files as people and other programs write them.
+#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
@@ -247,6 +248,18 @@ fn sched_groups_give_classes_and_groups() {
     assert_eq!(file.classes, expected);
     assert_eq!(file.groups, [GroupSpec { name: String::from("maintenance"), shares: 100 }]);
     assert_eq!(file.jobs.iter().map(|job| job.class).collect::<Vec<_>>(), [1, 0, 3, 3]);
+}
+
+#[test]
+fn the_examples_run_on_any_number_of_shards() {
+    let mixed = include_str!("../../../examples/mixed.yaml");
+    let datastore = include_str!("../../../examples/datastore.yaml");
+    for (text, jobs, classes) in [(mixed, 3, 3), (datastore, 7, 6)] {
+        for shards in [1, 2, 64] {
+            let file = JobFile::parse(&Source::new("example", text), None, shards).unwrap();
+            assert_eq!((file.jobs.len(), file.classes.len()), (jobs, classes));
+        }
+    }
 }
 
 proptest! {

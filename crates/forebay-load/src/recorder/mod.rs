@@ -108,8 +108,8 @@ impl Recorder {
 
     /// Records a request that is done, whenever it was.
     ///
-    /// One done after the deadline is recorded as unfinished at the deadline, so that a driver
-    /// may simply wait for what is in flight.
+    /// One done after the deadline is recorded as unfinished at the deadline. A driver may thus
+    /// wait for what is in flight then, or hand it to [`Recorder::record_unfinished`]; not both.
     pub fn record(&mut self, request: &Completion) {
         let Completion { intended, enqueued, dispatched, completed, bytes, ok } = *request;
         if completed > self.measured.to {

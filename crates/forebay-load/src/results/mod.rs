@@ -1,0 +1,8 @@
+//! The results of a run: [`model`] is what is written as JSON or YAML, [`table`] what people
+//! read, and [`verdict`] what a comparison comes to, in words.
+
+mod figures;
+pub mod model;
+pub mod summary;
+pub mod table;
+pub mod verdict;

@@ -1,0 +1,160 @@
+//! The results of a run as they are written to a file. The names of the fields do not change;
+//! fields may be added.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the format.
+pub const VERSION: u32 = 1;
+
+/// What is written for one call of the program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Report {
+    /// The same load without and with the scheduler.
+    Comparison(Box<Comparison>),
+    /// One run.
+    Run(Box<RunResult>),
+}
+
+/// The same load without and with the scheduler.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The run without the scheduler, and the run with it.
+    pub runs: [RunResult; 2],
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The length of the measured part, without the warm-up.
+    pub duration_seconds: f64,
+    /// How requests got to the disk: `io_uring`, `threads`, `simulated`.
+    pub backend: String,
+    /// The scheduler's policy, also for a run that did not use it.
+    pub policy: String,
+    /// What the scheduler knew of the disk.
+    pub properties: Properties,
+    /// The policy that scheduled this run, or `none`.
+    pub scheduler: String,
+    /// The seed of offsets and random gaps.
+    pub seed: u64,
+    /// What each job got, over all shards, in the order of the job file.
+    pub classes: Vec<ClassResult>,
+    /// What each job got on each shard.
+    pub shards: Vec<ShardResult>,
+    /// What the scheduler saw of the disk; none without a scheduler.
+    pub disk: Option<DiskResult>,
+    /// CPU time of the program in the measured part; none in a simulation.
+    pub cpu_seconds: Option<f64>,
+}
+
+/// What the scheduler knew of the disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Properties {
+    /// Where the figures come from.
+    pub source: PropertiesSource,
+    /// Reads per second.
+    pub read_iops: Option<u64>,
+    /// Bytes read per second.
+    pub read_bandwidth: Option<u64>,
+    /// Writes per second.
+    pub write_iops: Option<u64>,
+    /// Bytes written per second.
+    pub write_bandwidth: Option<u64>,
+}
+
+/// Where the figures of a disk come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PropertiesSource {
+    /// An io-properties file.
+    File,
+    /// A short measurement before the run.
+    Probe,
+    /// The description of the simulated disk.
+    Simulated,
+    /// There are none.
+    None,
+}
+
+/// What one shard did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShardResult {
+    /// The number of the shard.
+    pub shard: u32,
+    /// What each of its jobs got.
+    pub classes: Vec<ClassResult>,
+}
+
+/// What one job got.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassResult {
+    /// The name of the job.
+    pub name: String,
+    /// The name of its priority class.
+    pub class: String,
+    /// The shares of the class.
+    pub shares: u32,
+    /// Requests done in the measured part of the run.
+    pub requests: u64,
+    /// Requests that failed in it.
+    pub errors: u64,
+    /// Requests in the disk, in the queue, or due and never sent at its end.
+    pub unfinished: u64,
+    /// Requests done per second.
+    pub iops: f64,
+    /// Bytes moved per second.
+    pub bandwidth_bytes_per_second: u64,
+    /// From the intended start to the completion. Unfinished requests count with their age.
+    pub latency_us: LatencyResult,
+    /// From the hand-over to the scheduler to the completion.
+    pub service_us: LatencyResult,
+    /// From the hand-over to the scheduler to the dispatch to the disk.
+    pub queue_us: LatencyResult,
+    /// From the dispatch to the disk to the completion.
+    pub disk_us: LatencyResult,
+}
+
+/// A distribution of latencies, in microseconds; all zero if there were no requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyResult {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: f64,
+    /// The 95th percentile.
+    pub p95: f64,
+    /// The 99th percentile.
+    pub p99: f64,
+    /// The 99.9th percentile.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// What the scheduler saw of the disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DiskResult {
+    /// Disk time dispatched per second, in seconds, over the measured part of the run.
+    pub consumption_mean: f64,
+    /// The same in its busiest second.
+    pub consumption_max: f64,
+    /// Disk time dispatched for each unit completed; above 1 while requests pile up in the disk.
+    pub flow_ratio: f64,
+    /// The most requests that were in the disk at once.
+    pub in_flight_max: u64,
+    /// For how many seconds requests waited for which reason.
+    pub dispatch_blocked: BTreeMap<String, f64>,
+}
+
+/// `value` with `digits` digits behind the point, so that results stay comparable as text.
+pub fn rounded(value: f64, digits: i32) -> f64 {
+    let scale = 10_f64.powi(digits);
+    (value * scale).round() / scale
+}

@@ -1,0 +1,217 @@
+//! Results for programs, for people, and in words.
+
+use std::collections::BTreeMap;
+
+use forebay_config::Source;
+use forebay_core::Time;
+use forebay_load::job_file::JobFile;
+use forebay_load::recorder::{Completion, Measured, Recorder};
+use forebay_load::results::model::{
+    ClassResult, Comparison, DiskResult, LatencyResult, Properties, PropertiesSource, Report,
+    RunResult, VERSION,
+};
+use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
+use forebay_load::results::table::{comparison_table, run_table};
+use forebay_load::results::verdict::{Outcome, verdict};
+
+/// A job with this bandwidth in MB/s and these latencies in us.
+fn class(name: &str, shares: u32, bandwidth_mb: u64, p99: f64, queue_p99: f64) -> ClassResult {
+    let latency = |p99: f64| LatencyResult {
+        mean: p99 / 4.0,
+        p50: p99 / 5.0,
+        p95: p99 / 2.0,
+        p99,
+        p999: p99 * 2.0,
+        max: p99 * 3.0,
+    };
+    ClassResult {
+        name: name.to_owned(),
+        class: name.to_owned(),
+        shares,
+        requests: 20_000,
+        errors: 0,
+        unfinished: 4,
+        iops: 2000.0,
+        bandwidth_bytes_per_second: bandwidth_mb * 1_000_000,
+        latency_us: latency(p99),
+        service_us: latency(p99),
+        queue_us: latency(queue_p99),
+        disk_us: latency(p99 - queue_p99),
+    }
+}
+
+fn run(scheduler: &str, classes: Vec<ClassResult>) -> RunResult {
+    let none = PropertiesSource::None;
+    RunResult {
+        version: VERSION,
+        duration_seconds: 10.0,
+        backend: String::from("simulated"),
+        policy: String::from("pace-window"),
+        properties: Properties {
+            source: none,
+            read_iops: None,
+            read_bandwidth: None,
+            write_iops: None,
+            write_bandwidth: None,
+        },
+        scheduler: scheduler.to_owned(),
+        seed: 1,
+        classes,
+        shards: Vec::new(),
+        disk: None,
+        cpu_seconds: None,
+    }
+}
+
+fn comparison(before: Vec<ClassResult>, after: Vec<ClassResult>) -> Comparison {
+    Comparison { version: VERSION, runs: [run("none", before), run("pace-window", after)] }
+}
+
+fn contended() -> Comparison {
+    comparison(
+        vec![class("reads", 1000, 8, 5200.0, 0.0), class("bulk", 100, 3010, 9800.0, 0.0)],
+        vec![class("reads", 1000, 8, 410.0, 120.0), class("bulk", 100, 2500, 15_200.0, 14_300.0)],
+    )
+}
+
+#[test]
+fn records_become_results() {
+    let text = "
+- {name: reads, type: randread, shards: all, shard_info: {parallelism: 1, shares: 70}}
+- {name: more, type: randread, shards: [1], shard_info: {parallelism: 1, class: reads}}
+";
+    let file = JobFile::parse(&Source::new("a.yaml", text), None, 2).unwrap();
+    let us = |us: u64| Time::from_nanos(us * 1000);
+    let measured = Measured { from: us(0), to: us(2_000_000) };
+    let recorder = |latency_us: u64| {
+        let mut recorder = Recorder::new(measured).unwrap();
+        let (intended, enqueued, completed) = (us(10), us(20), us(10 + latency_us));
+        for _ in 0..3 {
+            let (dispatched, bytes, ok) = (us(25), 1000, true);
+            recorder.record(&Completion { intended, enqueued, dispatched, completed, bytes, ok });
+        }
+        recorder
+    };
+    let records = [
+        ShardRecords { shard: 0, jobs: vec![(0, recorder(100))] },
+        ShardRecords { shard: 1, jobs: vec![(0, recorder(300)), (1, recorder(50))] },
+    ];
+    let all = over_all_shards(&file, &records);
+    let names: Vec<_> = all.iter().map(|c| (c.name.as_str(), c.class.as_str(), c.shares)).collect();
+    assert_eq!(names, [("reads", "reads", 70), ("more", "reads", 70)]);
+    assert_eq!((all[0].requests, all[0].iops), (6, 3.0));
+    assert_eq!(all[0].bandwidth_bytes_per_second, 3000);
+    assert_eq!((all[0].latency_us.mean, all[0].latency_us.max), (200.0, 300.0));
+    assert_eq!(
+        (all[0].service_us.max, all[0].queue_us.max, all[0].disk_us.max),
+        (290.0, 5.0, 285.0)
+    );
+    let shards = by_shard(&file, &records);
+    let counts: Vec<_> = shards.iter().map(|s| (s.shard, s.classes.len())).collect();
+    assert_eq!(counts, [(0, 1), (1, 2)]);
+    assert_eq!(shards[0].classes[0].latency_us.max, 100.0);
+}
+
+/// The names of the fields are the interface: this file may only grow.
+#[test]
+fn the_format_stays() {
+    let mut result = run("none", vec![class("reads", 1000, 8, 5200.0, 0.0)]);
+    result.properties.source = PropertiesSource::Simulated;
+    result.properties.read_iops = Some(100_000);
+    result.disk = Some(DiskResult {
+        consumption_mean: 0.97,
+        consumption_max: 1.02,
+        flow_ratio: 1.0,
+        in_flight_max: 33,
+        dispatch_blocked: BTreeMap::from([(String::from("window"), 1.25)]),
+    });
+    let report = Report::Run(Box::new(result));
+    let json = serde_json::to_string_pretty(&report).unwrap() + "\n";
+    assert_eq!(json, include_str!("golden/run.json"));
+    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+
+    let report = Report::Comparison(Box::new(contended()));
+    let json = serde_json::to_string(&report).unwrap();
+    assert!(json.starts_with(r#"{"version":1,"runs":[{"version":1,"#));
+    assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+}
+
+#[test]
+fn tables_are_as_people_read_them() {
+    let comparison = contended();
+    let mut single = comparison.runs[1].clone();
+    single.classes[1].errors = 3;
+    single.classes[1].unfinished = 812;
+    single.classes.push(ClassResult { iops: 12.25, requests: 0, ..class("idle", 50, 0, 0.0, 0.0) });
+    let text = run_table(&single);
+    assert_eq!(text, include_str!("golden/run.txt"));
+    assert!(text.lines().all(|line| line.len() <= 110));
+    let text = comparison_table(&comparison);
+    assert_eq!(text, include_str!("golden/comparison.txt"));
+    assert!(text.lines().all(|line| line.len() <= 110));
+}
+
+#[test]
+fn a_gain_is_named_with_its_price() {
+    let verdict = verdict(&contended());
+    assert_eq!(verdict.outcome, Outcome::Gain(String::from("reads")));
+    assert_eq!(
+        verdict.to_string(),
+        "reads gained most: p99 5.20ms -> 410us (-92%).\n\
+         Total bandwidth: 3018 -> 2508 MB/s (-17%).\n\
+         bulk lost most: p99 9.80ms -> 15.2ms (+55%).\n\
+         bulk: 3010 -> 2500 MB/s (-17%).\n",
+    );
+}
+
+#[test]
+fn a_small_gain_is_doubted() {
+    let verdict = verdict(&comparison(
+        vec![class("a", 1, 10, 100.0, 0.0)],
+        vec![class("a", 1, 10, 70.0, 0.0)],
+    ));
+    assert_eq!(
+        verdict.to_string(),
+        "a gained most: p99 100us -> 70.0us (-30%). So small a gain can be chance: repeat the \
+         run.\nTotal bandwidth: 10.0 -> 10.0 MB/s (0%).\n",
+    );
+}
+
+#[test]
+fn a_disk_with_room_needs_no_scheduling() {
+    let before = vec![class("a", 1, 100, 100.0, 0.0), class("b", 1, 100, 100.0, 0.0)];
+    let after = vec![class("a", 1, 98, 115.0, 9.0), class("b", 1, 102, 90.0, 9.0)];
+    let verdict = verdict(&comparison(before, after));
+    assert_eq!(verdict.outcome, Outcome::NoContention);
+    assert_eq!(verdict.sentences.len(), 1);
+}
+
+#[test]
+fn scheduling_that_costs_and_gains_nothing_is_called_so() {
+    let before = || vec![class("a", 1, 100, 100.0, 0.0)];
+    let slower = verdict(&comparison(before(), vec![class("a", 1, 100, 130.0, 0.0)]));
+    assert_eq!(slower.outcome, Outcome::Loss);
+    assert!(slower.to_string().contains("a lost most: p99 100us -> 130us (+30%)."));
+    let less = verdict(&comparison(before(), vec![class("a", 1, 90, 100.0, 0.0)]));
+    assert_eq!(less.outcome, Outcome::Loss);
+    assert!(less.to_string().contains("a: 100 -> 90.0 MB/s (-10%)."));
+}
+
+#[test]
+fn bandwidth_that_moves_is_told() {
+    let before = vec![class("a", 10, 100, 100.0, 0.0), class("b", 1, 100, 100.0, 0.0)];
+    let after = vec![class("a", 10, 150, 100.0, 0.0), class("b", 1, 50, 100.0, 0.0)];
+    let verdict = verdict(&comparison(before, after));
+    assert_eq!(verdict.outcome, Outcome::Redistribution);
+    assert!(
+        verdict.to_string().ends_with("a: 100 -> 150 MB/s (+50%).\nb: 100 -> 50.0 MB/s (-50%).\n")
+    );
+}
+
+#[test]
+fn few_requests_are_no_verdict() {
+    let few = |p99| vec![ClassResult { requests: 499, ..class("a", 1, 100, p99, 0.0) }];
+    let verdict = verdict(&comparison(few(100.0), few(10.0)));
+    assert_eq!(verdict.outcome, Outcome::TooShort);
+    assert_eq!(verdict.sentences.len(), 1);
+}
