@@ -1,0 +1,295 @@
+//! Files opened past the page cache, and the alignment they ask for.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
+
+/// How to open a [`DirectFile`].
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("data");
+/// let file = forebay::FileOptions::new().read(true).write(true).create(true).open(&path)?;
+/// println!("direct: {}, offsets in multiples of {}", file.is_direct(), file.offset_alignment());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct FileOptions {
+    read: bool,
+    write: bool,
+    create: bool,
+    create_new: bool,
+    dsync: bool,
+    direct: bool,
+}
+
+impl Default for FileOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FileOptions {
+    /// Neither reads nor writes until told to; direct unless told otherwise.
+    pub const fn new() -> Self {
+        Self {
+            read: false,
+            write: false,
+            create: false,
+            create_new: false,
+            dsync: false,
+            direct: true,
+        }
+    }
+
+    /// Opens for reading.
+    #[must_use]
+    pub const fn read(mut self, read: bool) -> Self {
+        self.read = read;
+        self
+    }
+
+    /// Opens for writing.
+    #[must_use]
+    pub const fn write(mut self, write: bool) -> Self {
+        self.write = write;
+        self
+    }
+
+    /// Creates the file when it does not exist.
+    #[must_use]
+    pub const fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Creates the file, and fails when it exists.
+    #[must_use]
+    pub const fn create_new(mut self, create_new: bool) -> Self {
+        self.create_new = create_new;
+        self
+    }
+
+    /// Completes a write only when its data is durable (`O_DSYNC`).
+    #[must_use]
+    pub const fn dsync(mut self, dsync: bool) -> Self {
+        self.dsync = dsync;
+        self
+    }
+
+    /// Whether to bypass the page cache (`O_DIRECT`); true unless set.
+    #[must_use]
+    pub const fn direct(mut self, direct: bool) -> Self {
+        self.direct = direct;
+        self
+    }
+
+    /// Opens the file at `path`.
+    ///
+    /// A file system that refuses direct I/O does not fail the call: the file
+    /// is then buffered, and [`DirectFile::is_direct`] says so.
+    ///
+    /// # Errors
+    ///
+    /// Those of `open(2)`; `InvalidInput` when neither read nor write is set.
+    pub fn open(&self, path: impl AsRef<Path>) -> io::Result<DirectFile> {
+        let mode = Mode::from_raw_mode(0o666);
+        let fd = rustix::fs::open(path.as_ref(), self.flags()?, mode)?;
+        if self.direct {
+            set_direct(&fd)?;
+        }
+        DirectFile::from_fd(fd)
+    }
+
+    /// `O_DIRECT` is left out: `open(2)` with it can create a file and then
+    /// fail, after which `create_new` could not be tried again.
+    fn flags(&self) -> io::Result<OFlags> {
+        let mut flags = match (self.read, self.write) {
+            (true, true) => OFlags::RDWR,
+            (true, false) => OFlags::RDONLY,
+            (false, true) => OFlags::WRONLY,
+            (false, false) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "a file is opened for reading, writing or both: set one",
+                ));
+            }
+        };
+        flags |= OFlags::CLOEXEC;
+        flags.set(OFlags::CREATE, self.create || self.create_new);
+        flags.set(OFlags::EXCL, self.create_new);
+        flags.set(OFlags::DSYNC, self.dsync);
+        Ok(flags)
+    }
+}
+
+/// An open file whose requests bypass the page cache where that is possible.
+///
+/// Clones share one descriptor, which stays open until the last of them, and
+/// the last operation on it, is gone.
+#[derive(Clone, Debug)]
+pub struct DirectFile {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    fd: OwnedFd,
+    /// `None` for a buffered file.
+    direct: Option<Alignment>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Alignment {
+    memory: usize,
+    offset: usize,
+}
+
+impl DirectFile {
+    /// [`FileOptions::new`].
+    pub const fn options() -> FileOptions {
+        FileOptions::new()
+    }
+
+    /// Takes an open descriptor as it is: the file is direct when the
+    /// descriptor has `O_DIRECT`.
+    ///
+    /// # Errors
+    ///
+    /// Those of `fcntl(2)` and `statx(2)`.
+    pub fn from_fd(fd: impl Into<OwnedFd>) -> io::Result<Self> {
+        let fd = fd.into();
+        let flags = rustix::fs::fcntl_getfl(&fd)?;
+        let direct = if flags.contains(OFlags::DIRECT) { alignment(&fd)? } else { None };
+        Ok(Self { shared: Arc::new(Shared { fd, direct }) })
+    }
+
+    /// Whether requests bypass the page cache, as far as the kernel says: tmpfs
+    /// accepts `O_DIRECT` and stays in memory.
+    ///
+    /// A buffered file answers reads from memory when it can and completes
+    /// writes before they reach the disk, so its disk time cannot be known.
+    pub fn is_direct(&self) -> bool {
+        self.shared.direct.is_some()
+    }
+
+    /// What the address of a buffer must be a multiple of, in bytes; 1 for a
+    /// buffered file.
+    pub fn memory_alignment(&self) -> usize {
+        self.shared.direct.map_or(1, |alignment| alignment.memory)
+    }
+
+    /// What the offset and the length of a request must be multiples of, in
+    /// bytes; 1 for a buffered file.
+    pub fn offset_alignment(&self) -> usize {
+        self.shared.direct.map_or(1, |alignment| alignment.offset)
+    }
+}
+
+impl AsFd for DirectFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.fd.as_fd()
+    }
+}
+
+/// Sets `O_DIRECT`, or leaves the file buffered where that is refused.
+fn set_direct(fd: &OwnedFd) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(fd)?;
+    match rustix::fs::fcntl_setfl(fd, flags | OFlags::DIRECT) {
+        Ok(()) | Err(Errno::INVAL) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What direct I/O on `fd` asks for; `None` when the kernel says that the file
+/// takes the flag but no direct I/O.
+fn alignment(fd: &OwnedFd) -> io::Result<Option<Alignment>> {
+    let mask = StatxFlags::BASIC_STATS | StatxFlags::DIOALIGN;
+    let stat = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, mask)?;
+    if StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN) {
+        let memory = stat.stx_dio_mem_align as usize;
+        let offset = stat.stx_dio_offset_align as usize;
+        return Ok((memory > 0 && offset > 0).then_some(Alignment { memory, offset }));
+    }
+    if FileType::from_raw_mode(stat.stx_mode.into()) == FileType::BlockDevice {
+        return Ok(Some(uniform(rustix::fs::ioctl_blksszget(fd)?)));
+    }
+    // The preferred size of network and striped file systems can be megabytes;
+    // no more than a page is ever required.
+    Ok(Some(uniform(stat.stx_blksize.clamp(512, page_size()))))
+}
+
+fn uniform(bytes: u32) -> Alignment {
+    let bytes = bytes.next_power_of_two() as usize;
+    Alignment { memory: bytes, offset: bytes }
+}
+
+fn page_size() -> u32 {
+    u32::try_from(rustix::param::page_size()).unwrap_or(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::ErrorKind;
+
+    use super::*;
+
+    fn writable() -> FileOptions {
+        DirectFile::options().read(true).write(true)
+    }
+
+    #[test]
+    fn alignment_is_a_power_of_two_and_one_when_buffered() {
+        let dir = tempfile::tempdir().unwrap();
+        let direct = writable().create(true).open(dir.path().join("a")).unwrap();
+        assert!(direct.memory_alignment().is_power_of_two());
+        assert!(direct.offset_alignment().is_power_of_two());
+        let buffered = writable().direct(false).open(dir.path().join("a")).unwrap();
+        assert!(!buffered.is_direct());
+        assert_eq!((buffered.memory_alignment(), buffered.offset_alignment()), (1, 1));
+    }
+
+    #[test]
+    fn a_file_that_refuses_direct_io_is_opened_buffered() {
+        let null = writable().open("/dev/null").unwrap();
+        assert!(!null.is_direct());
+    }
+
+    #[test]
+    fn create_and_create_new() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        assert_eq!(writable().open(&path).unwrap_err().kind(), ErrorKind::NotFound);
+        writable().create_new(true).open(&path).unwrap();
+        let error = writable().create_new(true).open(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+        writable().create(true).dsync(true).open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_descriptor_is_taken_as_it_is() {
+        let file = DirectFile::from_fd(File::open("/proc/self/exe").unwrap()).unwrap();
+        assert!(!file.is_direct());
+        let flags = rustix::fs::fcntl_getfl(&file).unwrap();
+        assert!(!flags.contains(OFlags::DIRECT));
+    }
+
+    #[test]
+    fn opening_for_nothing_is_an_error() {
+        let error = DirectFile::options().open("/dev/null").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_uniform_alignment_is_a_power_of_two() {
+        assert_eq!(uniform(512), Alignment { memory: 512, offset: 512 });
+        assert_eq!(uniform(3000), Alignment { memory: 4096, offset: 4096 });
+    }
+}

@@ -1,0 +1,284 @@
+//! Executing disk operations: io_uring, or threads where that is forbidden.
+//!
+//! An [`Engine`] belongs to one thread. It takes operations, each with a token
+//! of the caller's choice, executes them as they come, and hands them back
+//! completed. It owns an operation's buffers and descriptor for as long as the
+//! kernel has them, whatever the caller drops.
+//!
+//! ```
+//! use forebay::engine::{Engine, EngineConfig, Operation};
+//! use forebay::{AlignedBuf, DirectFile};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("data");
+//! let file = DirectFile::options().read(true).write(true).create(true).open(path)?;
+//! let mut engine = Engine::new(&EngineConfig::default())?;
+//! if let Some(reason) = engine.fallback_reason() {
+//!     eprintln!("I/O is done by threads: {reason}");
+//! }
+//!
+//! let buffer = AlignedBuf::new(4096, 4096)?;
+//! engine.push(1, Operation::write(file, 0, buffer)).map_err(|(error, _)| error)?;
+//! let written = loop {
+//!     engine.submit_and_wait(None)?;
+//!     if let Some(completed) = engine.pop() {
+//!         break completed;
+//!     }
+//! };
+//! assert_eq!((written.token, written.result?), (1, 4096));
+//! # Ok(())
+//! # }
+//! ```
+
+mod blocking;
+mod null;
+mod operation;
+mod threads;
+mod uring;
+mod waker;
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use self::operation::{Completed, Operation, PushError, SEGMENTS_MAX};
+pub use self::waker::EngineWaker;
+
+use self::null::Null;
+use self::threads::Threads;
+use self::uring::Uring;
+
+/// Largest [`EngineConfig::depth_max`].
+pub const DEPTH_MAX: u32 = 16_384;
+
+/// Which backend to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// io_uring, or threads where it is not to be had.
+    #[default]
+    Auto,
+    /// io_uring or an error.
+    IoUring,
+    /// Threads.
+    Threads,
+    /// Nothing is done: see [`Backend::Null`].
+    Null,
+}
+
+/// What executes an engine's operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The kernel, through an io_uring of the engine's own.
+    IoUring,
+    /// A bounded pool of threads that make blocking calls.
+    Threads,
+    /// Nobody: every operation succeeds when it is submitted, transfers nothing
+    /// and says it transferred all. For measuring what surrounds the engine.
+    Null,
+}
+
+/// Settings of an [`Engine`].
+#[derive(Clone, Debug)]
+pub struct EngineConfig {
+    /// Which backend to use; [`BackendChoice::Auto`] unless set.
+    pub backend: BackendChoice,
+    /// Most operations in flight, 1 to [`DEPTH_MAX`]; 128 unless set.
+    pub depth_max: u32,
+    /// Most threads of [`Backend::Threads`], at least 1; 32 unless set. There
+    /// are never more than `depth_max`.
+    pub threads_max: u32,
+    /// How long dropping the engine waits for operations in flight; 1 s unless
+    /// set. The memory of those that take longer is not freed.
+    pub drop_wait_max: Duration,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            backend: BackendChoice::Auto,
+            depth_max: 128,
+            threads_max: 32,
+            drop_wait_max: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Executes operations for the thread that made it.
+///
+/// Operations run concurrently and complete in any order: one that depends on
+/// another has to wait for its completion.
+///
+/// Dropping the engine cancels what can be cancelled and waits, up to
+/// [`EngineConfig::drop_wait_max`], for the rest. Operations pushed since the
+/// last submission may or may not have been executed then.
+pub struct Engine {
+    executor: Executor,
+    depth_max: usize,
+    in_flight: usize,
+    fallback_reason: Option<String>,
+    /// The kernel takes submissions to a ring from one thread only.
+    bound_to_thread: PhantomData<*const ()>,
+}
+
+enum Executor {
+    Uring(Box<Uring>),
+    Threads(Threads),
+    Null(Null),
+}
+
+impl Engine {
+    /// Makes an engine for the calling thread.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` for a setting out of range. With
+    /// [`BackendChoice::IoUring`], the reason why there is no io_uring.
+    pub fn new(config: &EngineConfig) -> io::Result<Self> {
+        let EngineConfig { depth_max, threads_max, drop_wait_max, .. } = *config;
+        if !(1..=DEPTH_MAX).contains(&depth_max) {
+            return Err(invalid(format!("depth_max is {depth_max}: choose 1 to {DEPTH_MAX}")));
+        }
+        if threads_max == 0 {
+            return Err(invalid("threads_max is 0: choose at least 1".into()));
+        }
+        let uring =
+            || Uring::new(depth_max, drop_wait_max).map(|uring| Executor::Uring(Box::new(uring)));
+        let threads = || {
+            let threads_max = threads_max.min(depth_max);
+            Executor::Threads(Threads::new(threads_max, drop_wait_max, blocking::execute))
+        };
+        let mut fallback_reason = None;
+        let executor = match config.backend {
+            BackendChoice::Auto => uring().unwrap_or_else(|error| {
+                fallback_reason = Some(error.to_string());
+                threads()
+            }),
+            BackendChoice::IoUring => uring()?,
+            BackendChoice::Threads => threads(),
+            BackendChoice::Null => Executor::Null(Null::new(depth_max)),
+        };
+        Ok(Self {
+            executor,
+            depth_max: depth_max as usize,
+            in_flight: 0,
+            fallback_reason,
+            bound_to_thread: PhantomData,
+        })
+    }
+
+    /// What executes the operations.
+    pub const fn backend(&self) -> Backend {
+        match self.executor {
+            Executor::Uring(_) => Backend::IoUring,
+            Executor::Threads(_) => Backend::Threads,
+            Executor::Null(_) => Backend::Null,
+        }
+    }
+
+    /// Why [`BackendChoice::Auto`] did not get io_uring, and what to do about
+    /// it; `None` when it did, and for every other choice.
+    pub fn fallback_reason(&self) -> Option<&str> {
+        self.fallback_reason.as_deref()
+    }
+
+    /// Operations pushed whose completions have not been popped.
+    pub const fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Queues an operation for the next [`Engine::submit_and_wait`], without a
+    /// system call. `token` comes back with the completion; it need not be
+    /// unique, except for [`Engine::cancel`].
+    ///
+    /// # Errors
+    ///
+    /// The operation comes back with the reason it was not accepted.
+    pub fn push(&mut self, token: u64, operation: Operation) -> Result<(), (PushError, Operation)> {
+        if let Err(error) = operation.check() {
+            return Err((error, operation));
+        }
+        if self.in_flight == self.depth_max {
+            return Err((PushError::Full, operation));
+        }
+        match &mut self.executor {
+            Executor::Uring(uring) => {
+                uring.push(token, operation).map_err(|operation| (PushError::Full, operation))?;
+            }
+            Executor::Threads(threads) => threads.push(token, operation),
+            Executor::Null(null) => null.push(token, operation),
+        }
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    /// Hands everything pushed to the kernel, then sleeps until there is a
+    /// completion to pop, a wake-up, or `timeout` has passed. A timeout of
+    /// zero does not sleep; `None` sets no limit.
+    ///
+    /// Can return earlier without a cause, for instance on a signal.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel takes no submissions (`EAGAIN` when it is out of
+    /// memory), or no thread can be started. What was pushed stays queued: the
+    /// call can be repeated.
+    pub fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        match &mut self.executor {
+            Executor::Uring(uring) => uring.submit_and_wait(timeout),
+            Executor::Threads(threads) => threads.submit_and_wait(timeout),
+            Executor::Null(null) => {
+                null.submit_and_wait(timeout);
+                Ok(())
+            }
+        }
+    }
+
+    /// The next completion, if the last [`Engine::submit_and_wait`] found one.
+    pub fn pop(&mut self) -> Option<Completed> {
+        let completed = match &mut self.executor {
+            Executor::Uring(uring) => uring.pop(),
+            Executor::Threads(threads) => threads.pop(),
+            Executor::Null(null) => null.pop(),
+        }?;
+        self.in_flight -= 1;
+        Some(completed)
+    }
+
+    /// Asks that the operation with `token` end early. It still completes: with
+    /// `ECANCELED`, or as usual when it was too far ahead, which is the rule
+    /// once a disk has it. False when nothing could be asked for.
+    pub fn cancel(&mut self, token: u64) -> bool {
+        match &mut self.executor {
+            Executor::Uring(uring) => uring.cancel(token),
+            Executor::Threads(threads) => threads.cancel(token),
+            Executor::Null(_) => false,
+        }
+    }
+
+    /// A handle for other threads to end a sleep of this engine.
+    pub fn waker(&self) -> EngineWaker {
+        let bell = match &self.executor {
+            Executor::Uring(uring) => uring.bell(),
+            Executor::Threads(threads) => threads.bell(),
+            Executor::Null(null) => null.bell(),
+        };
+        EngineWaker::new(Arc::clone(bell))
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("backend", &self.backend())
+            .field("in_flight", &self.in_flight)
+            .field("depth_max", &self.depth_max)
+            .finish_non_exhaustive()
+    }
+}
+
+fn invalid(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}

@@ -1,0 +1,260 @@
+//! What an engine is asked to do, and what it answers.
+
+use std::ffi::CString;
+use std::io;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::{AlignedBuf, DirectFile};
+
+/// Most buffers of one vectored operation.
+pub const SEGMENTS_MAX: usize = 64;
+
+/// Most bytes Linux transfers in one call; a longer request is cut short.
+const TRANSFER_LEN_MAX: usize = 0x7fff_f000;
+
+/// One request to the disk, owning everything the kernel needs for it.
+///
+/// It goes into the engine with [`Engine::push`] and comes back in
+/// [`Completed::operation`], so that a caller can use it again.
+///
+/// [`Engine::push`]: super::Engine::push
+#[derive(Debug)]
+pub enum Operation {
+    /// Reads into a part of one buffer.
+    Read {
+        /// The file to read.
+        file: DirectFile,
+        /// Where in the file, in bytes.
+        offset: u64,
+        /// Receives the data.
+        buffer: AlignedBuf,
+        /// The part of `buffer` to fill; its length is that of the request.
+        range: Range<usize>,
+    },
+    /// Writes a part of one buffer.
+    Write {
+        /// The file to write.
+        file: DirectFile,
+        /// Where in the file, in bytes.
+        offset: u64,
+        /// Holds the data.
+        buffer: AlignedBuf,
+        /// The part of `buffer` to write; its length is that of the request.
+        range: Range<usize>,
+    },
+    /// Reads consecutive bytes into several buffers, each filled whole.
+    ReadVectored {
+        /// The file to read.
+        file: DirectFile,
+        /// Where in the file, in bytes.
+        offset: u64,
+        /// Receive the data, in this order; 1 to [`SEGMENTS_MAX`] of them.
+        buffers: Vec<AlignedBuf>,
+    },
+    /// Writes several whole buffers to consecutive bytes.
+    WriteVectored {
+        /// The file to write.
+        file: DirectFile,
+        /// Where in the file, in bytes.
+        offset: u64,
+        /// Hold the data, in this order; 1 to [`SEGMENTS_MAX`] of them.
+        buffers: Vec<AlignedBuf>,
+    },
+    /// Makes completed writes durable, with what is needed to read them back
+    /// (`fdatasync`).
+    SyncData {
+        /// The file to make durable.
+        file: DirectFile,
+    },
+    /// Makes completed writes and all attributes durable (`fsync`).
+    SyncAll {
+        /// The file to make durable.
+        file: DirectFile,
+    },
+    /// Reserves disk space for a range, growing the file if it ends earlier.
+    Allocate {
+        /// The file to reserve for.
+        file: DirectFile,
+        /// Start of the range, in bytes.
+        offset: u64,
+        /// Length of the range, in bytes.
+        len: u64,
+    },
+    /// Gives the disk space of a range back; it then reads as zeros. The file
+    /// keeps its length.
+    PunchHole {
+        /// The file to punch.
+        file: DirectFile,
+        /// Start of the range, in bytes.
+        offset: u64,
+        /// Length of the range, in bytes.
+        len: u64,
+    },
+    /// Removes a name from its directory.
+    Unlink {
+        /// The name; a relative one starts at the working directory.
+        path: CString,
+    },
+}
+
+impl Operation {
+    /// A [`Operation::Read`] that fills the whole buffer.
+    pub fn read(file: DirectFile, offset: u64, buffer: AlignedBuf) -> Self {
+        let range = 0..buffer.len();
+        Self::Read { file, offset, buffer, range }
+    }
+
+    /// A [`Operation::Write`] of the whole buffer.
+    pub fn write(file: DirectFile, offset: u64, buffer: AlignedBuf) -> Self {
+        let range = 0..buffer.len();
+        Self::Write { file, offset, buffer, range }
+    }
+
+    /// An [`Operation::Unlink`] of `path`.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when the path contains a NUL byte.
+    pub fn unlink(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = CString::new(path.as_ref().as_os_str().as_bytes())?;
+        Ok(Self::Unlink { path })
+    }
+
+    /// The buffer of a plain read or write.
+    pub fn into_buffer(self) -> Option<AlignedBuf> {
+        match self {
+            Self::Read { buffer, .. } | Self::Write { buffer, .. } => Some(buffer),
+            _ => None,
+        }
+    }
+
+    /// Bytes that the operation transfers when the kernel does not cut it
+    /// short; zero for an operation that transfers none.
+    pub fn transfer_len(&self) -> usize {
+        let len = match self {
+            Self::Read { range, .. } | Self::Write { range, .. } => range.len(),
+            Self::ReadVectored { buffers, .. } | Self::WriteVectored { buffers, .. } => {
+                buffers.iter().map(|buffer| buffer.len()).fold(0, usize::saturating_add)
+            }
+            _ => 0,
+        };
+        len.min(TRANSFER_LEN_MAX)
+    }
+
+    /// What a backend may rely on: ranges lie in their buffers, vectors have
+    /// a legal number of segments, and offsets are positions. (An offset of
+    /// all ones would mean "at the cursor of the descriptor" to io_uring.)
+    pub(super) fn check(&self) -> Result<(), PushError> {
+        let offset = match self {
+            Self::Read { offset, buffer, range, .. }
+            | Self::Write { offset, buffer, range, .. } => {
+                if buffer.get(range.clone()).is_none() {
+                    return Err(PushError::RangeOutsideBuffer);
+                }
+                *offset
+            }
+            Self::ReadVectored { offset, buffers, .. }
+            | Self::WriteVectored { offset, buffers, .. } => {
+                if !(1..=SEGMENTS_MAX).contains(&buffers.len()) {
+                    return Err(PushError::SegmentCount);
+                }
+                *offset
+            }
+            _ => 0,
+        };
+        if i64::try_from(offset).is_err() {
+            return Err(PushError::OffsetTooLarge);
+        }
+        Ok(())
+    }
+}
+
+/// An operation that the kernel is done with.
+#[derive(Debug)]
+pub struct Completed {
+    /// What the caller gave to [`Engine::push`](super::Engine::push).
+    pub token: u64,
+    /// Bytes transferred, which can be fewer than asked for (a read ends at
+    /// the end of the file); zero for operations that transfer none. Or the
+    /// kernel's error, `ECANCELED` for a cancelled operation.
+    pub result: io::Result<usize>,
+    /// The operation, with its buffers.
+    pub operation: Operation,
+}
+
+/// Why an operation was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PushError {
+    /// As many operations are in flight as the engine allows.
+    #[error("the engine is at its depth: pop completions first")]
+    Full,
+    /// The range is not within the buffer.
+    #[error("the range reaches beyond the buffer: shorten it")]
+    RangeOutsideBuffer,
+    /// A vectored operation has no buffer or too many.
+    #[error("a vectored operation takes 1 to {SEGMENTS_MAX} buffers: split it")]
+    SegmentCount,
+    /// The offset is beyond what a file can have.
+    #[error("the offset is above 2^63 - 1: no file is that long")]
+    OffsetTooLarge,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn null() -> DirectFile {
+        DirectFile::options().read(true).write(true).open("/dev/null").unwrap()
+    }
+
+    fn buffer() -> AlignedBuf {
+        AlignedBuf::new(4096, 512).unwrap()
+    }
+
+    #[test]
+    fn a_range_must_lie_within_its_buffer() {
+        let check =
+            |range| Operation::Read { file: null(), offset: 0, buffer: buffer(), range }.check();
+        assert_eq!(check(0..4096), Ok(()));
+        assert_eq!(check(4096..4096), Ok(()));
+        assert_eq!(check(1..4097), Err(PushError::RangeOutsideBuffer));
+        #[expect(clippy::reversed_empty_ranges, reason = "the mistake under test")]
+        let reversed = 2..1;
+        assert_eq!(check(reversed), Err(PushError::RangeOutsideBuffer));
+    }
+
+    #[test]
+    fn a_vector_has_one_to_sixty_four_segments() {
+        let check = |count| {
+            let buffers = (0..count).map(|_| buffer()).collect();
+            Operation::WriteVectored { file: null(), offset: 0, buffers }.check()
+        };
+        assert_eq!(check(0), Err(PushError::SegmentCount));
+        assert_eq!(check(1), Ok(()));
+        assert_eq!(check(SEGMENTS_MAX), Ok(()));
+        assert_eq!(check(SEGMENTS_MAX + 1), Err(PushError::SegmentCount));
+    }
+
+    #[test]
+    fn the_cursor_of_a_descriptor_is_not_an_offset() {
+        assert_eq!(Operation::read(null(), i64::MAX as u64, buffer()).check(), Ok(()));
+        let error = Operation::read(null(), u64::MAX, buffer()).check();
+        assert_eq!(error, Err(PushError::OffsetTooLarge));
+    }
+
+    #[test]
+    fn a_path_with_a_nul_byte_is_an_error() {
+        assert_eq!(Operation::unlink("a\0b").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn lengths_count_what_is_transferred() {
+        let buffers = vec![buffer(), buffer()];
+        let vectored = Operation::ReadVectored { file: null(), offset: 0, buffers };
+        assert_eq!(vectored.transfer_len(), 8192);
+        assert_eq!(Operation::write(null(), 0, buffer()).transfer_len(), 4096);
+        assert_eq!(Operation::SyncAll { file: null() }.transfer_len(), 0);
+    }
+}

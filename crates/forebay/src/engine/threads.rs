@@ -1,0 +1,259 @@
+//! The backend for places where io_uring is forbidden: a bounded pool of
+//! threads that make blocking calls.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::operation::{Completed, Operation};
+use super::waker::Bell;
+
+/// Performs an operation and waits for its end.
+type Execute = fn(&mut Operation) -> io::Result<usize>;
+
+#[derive(Debug)]
+struct Job {
+    token: u64,
+    operation: Operation,
+}
+
+/// The engine's side of the pool.
+#[derive(Debug)]
+pub(super) struct Threads {
+    /// Pushed and not yet shown to the workers.
+    pushed: VecDeque<Job>,
+    /// Completed and not yet popped.
+    done: VecDeque<Completed>,
+    from_workers: Receiver<Completed>,
+    to_engine: Sender<Completed>,
+    pool: Arc<Pool>,
+    execute: Execute,
+    threads_max: u32,
+    drop_wait_max: Duration,
+}
+
+/// What the engine shares with the workers.
+#[derive(Debug)]
+struct Pool {
+    state: Mutex<PoolState>,
+    /// There is a job, or the pool is closed.
+    work: Condvar,
+    /// The last worker has left.
+    empty: Condvar,
+    bell: Arc<Bell>,
+}
+
+#[derive(Debug, Default)]
+struct PoolState {
+    queue: VecDeque<Job>,
+    workers: u32,
+    /// Workers that have a job.
+    busy: u32,
+    closed: bool,
+}
+
+impl Threads {
+    pub(super) fn new(threads_max: u32, drop_wait_max: Duration, execute: Execute) -> Self {
+        let (to_engine, from_workers) = channel();
+        let pool = Arc::new(Pool {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            empty: Condvar::new(),
+            bell: Bell::for_this_thread(),
+        });
+        Self {
+            pushed: VecDeque::new(),
+            done: VecDeque::new(),
+            from_workers,
+            to_engine,
+            pool,
+            execute,
+            threads_max,
+            drop_wait_max,
+        }
+    }
+
+    pub(super) fn bell(&self) -> &Arc<Bell> {
+        &self.pool.bell
+    }
+
+    pub(super) fn push(&mut self, token: u64, operation: Operation) {
+        self.pushed.push_back(Job { token, operation });
+    }
+
+    pub(super) fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.submit()?;
+        self.collect();
+        if self.done.is_empty() && timeout != Some(Duration::ZERO) {
+            self.pool.bell.park(timeout);
+            self.collect();
+        } else {
+            self.pool.bell.awaken();
+        }
+        Ok(())
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Completed> {
+        self.done.pop_front()
+    }
+
+    /// Takes a job back that no worker has begun.
+    pub(super) fn cancel(&mut self, token: u64) -> bool {
+        let take = |queue: &mut VecDeque<Job>| {
+            queue.iter().position(|job| job.token == token).and_then(|index| queue.remove(index))
+        };
+        let job = take(&mut self.pushed).or_else(|| take(&mut self.pool.lock().queue));
+        let Some(Job { token, operation }) = job else {
+            return false;
+        };
+        self.done.push_back(Completed { token, result: Err(Errno::CANCELED.into()), operation });
+        true
+    }
+
+    fn submit(&mut self) -> io::Result<()> {
+        if self.pushed.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.pool.lock();
+        state.queue.append(&mut self.pushed);
+        let queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX);
+        let missing = (state.busy + queued).saturating_sub(state.workers);
+        for _ in 0..missing.min(self.threads_max - state.workers) {
+            match self.spawn_worker(state.workers) {
+                Ok(()) => state.workers += 1,
+                // The threads there are will come to the rest of the queue.
+                Err(_) if state.workers > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        drop(state);
+        for _ in 0..queued {
+            self.pool.work.notify_one();
+        }
+        Ok(())
+    }
+
+    fn spawn_worker(&self, number: u32) -> io::Result<()> {
+        let pool = Arc::clone(&self.pool);
+        let to_engine = self.to_engine.clone();
+        let execute = self.execute;
+        thread::Builder::new()
+            .name(format!("forebay-io-{number}"))
+            .spawn(move || pool.work(&to_engine, execute))
+            .map(drop)
+    }
+
+    fn collect(&mut self) {
+        self.done.extend(self.from_workers.try_iter());
+    }
+}
+
+impl Drop for Threads {
+    /// Waits for the calls that have begun; the rest is not done. A call that
+    /// does not end in time keeps its thread and its memory.
+    fn drop(&mut self) {
+        let mut state = self.pool.lock();
+        state.closed = true;
+        state.queue.clear();
+        self.pool.work.notify_all();
+        let wait = self
+            .pool
+            .empty
+            .wait_timeout_while(state, self.drop_wait_max, |state| state.workers > 0);
+        drop(wait);
+    }
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A worker's life.
+    fn work(&self, to_engine: &Sender<Completed>, execute: Execute) {
+        while let Some(Job { token, mut operation }) = self.next_job() {
+            let result = execute(&mut operation);
+            // A dropped engine takes nothing: the operation ends here.
+            let _ = to_engine.send(Completed { token, result, operation });
+            self.lock().busy -= 1;
+            self.bell.ring();
+        }
+        let mut state = self.lock();
+        state.workers -= 1;
+        if state.workers == 0 {
+            self.empty.notify_all();
+        }
+    }
+
+    /// Waits for a job; `None` when the pool is closed.
+    fn next_job(&self) -> Option<Job> {
+        let state = self.lock();
+        let mut state = self
+            .work
+            .wait_while(state, |state| state.queue.is_empty() && !state.closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        let job = state.queue.pop_front()?;
+        state.busy += 1;
+        Some(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Held by a test while no operation may end.
+    static GATE: Mutex<()> = Mutex::new(());
+
+    fn stuck(_: &mut Operation) -> io::Result<usize> {
+        let _open = GATE.lock();
+        Ok(7)
+    }
+
+    fn push(threads: &mut Threads, count: u64) {
+        for token in 0..count {
+            threads.push(token, Operation::unlink("nothing").unwrap());
+        }
+        threads.submit_and_wait(Some(Duration::ZERO)).unwrap();
+    }
+
+    #[test]
+    fn a_call_that_hangs_holds_neither_the_drop_nor_others() {
+        let gate = GATE.lock().unwrap();
+        let mut threads = Threads::new(2, Duration::ZERO, stuck);
+        push(&mut threads, 5);
+        assert!(threads.pop().is_none());
+        assert!(threads.cancel(4), "two threads have at most two of the jobs");
+        assert_eq!(threads.pop().unwrap().token, 4);
+        let pool = Arc::clone(&threads.pool);
+        drop(threads);
+        assert!(pool.lock().queue.is_empty());
+
+        drop(gate);
+        let left = pool.empty.wait_while(pool.lock(), |state| state.workers > 0).unwrap();
+        assert_eq!(left.busy, 0);
+    }
+
+    #[test]
+    fn threads_start_when_there_is_work_for_them() {
+        let mut threads = Threads::new(3, Duration::from_secs(60), |_| Ok(7));
+        assert_eq!(threads.pool.lock().workers, 0);
+        push(&mut threads, 1);
+        assert_eq!(threads.pool.lock().workers, 1);
+        push(&mut threads, 9);
+        assert!(threads.pool.lock().workers <= 3);
+        let mut popped = 0;
+        while popped < 10 {
+            threads.submit_and_wait(None).unwrap();
+            while let Some(completed) = threads.pop() {
+                assert_eq!(completed.result.unwrap(), 7);
+                popped += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The io_uring backend.
+
+mod entry;
+mod setup;
+mod slots;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{io, mem};
+
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
+use rustix::io::Errno;
+
+use self::slots::{SlotId, Slots};
+use super::operation::{Completed, Operation};
+use super::waker::Bell;
+
+/// Marks the completions of the poll for wake-ups. Like [`CANCEL`] it cannot
+/// be the name of a slot: no index is that large.
+const WAKE: u64 = u64::MAX;
+/// Marks the completions of cancellations.
+const CANCEL: u64 = u64::MAX - 1;
+
+/// Longer waits end early, far below where the kernel's clock would overflow.
+const WAIT_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A ring and the operations that the kernel has.
+pub(super) struct Uring {
+    // Dropped first: the kernel must not use the slots when they go.
+    ring: IoUring,
+    slots: Slots,
+    bell: Arc<Bell>,
+    /// Whether the poll of the bell is in the ring.
+    bell_armed: bool,
+    /// Bounded, as the completion queue has to hold their completions.
+    cancels_in_flight: usize,
+    drop_wait_max: Duration,
+}
+
+impl Uring {
+    /// The error says why there is no ring, and what to do about it.
+    pub(super) fn new(depth_max: u32, drop_wait_max: Duration) -> io::Result<Self> {
+        Self::set_up(depth_max, drop_wait_max).map_err(|error| setup::explained(&error))
+    }
+
+    fn set_up(depth_max: u32, drop_wait_max: Duration) -> io::Result<Self> {
+        // One more entry for the poll of the bell. The kernel rounds up to a
+        // power of two and makes the completion queue twice as long: room for
+        // every operation, for as many cancellations, and for the bell.
+        let ring = setup::ring(depth_max + 1)?;
+        let mut uring = Self {
+            ring,
+            slots: Slots::new(depth_max),
+            bell: Bell::with_eventfd()?,
+            bell_armed: false,
+            cancels_in_flight: 0,
+            drop_wait_max,
+        };
+        // Shows at once whether the kernel lets us enter the ring.
+        uring.arm_bell();
+        uring.enter(0, None)?;
+        Ok(uring)
+    }
+
+    pub(super) const fn bell(&self) -> &Arc<Bell> {
+        &self.bell
+    }
+
+    /// Queues an operation for the next submission. The caller keeps below
+    /// the depth.
+    pub(super) fn push(&mut self, token: u64, operation: Operation) -> Result<(), Operation> {
+        let id = self.slots.insert(token, operation)?;
+        let Some((operation, segments)) = self.slots.parts(id) else { return Ok(()) };
+        let entry = entry::entry(operation, segments).user_data(id.to_bits());
+        if self.push_entry(&entry) {
+            return Ok(());
+        }
+        self.slots.take(id).map_or(Ok(()), |(_, operation)| Err(operation))
+    }
+
+    pub(super) fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        if !self.bell_armed {
+            self.arm_bell();
+        }
+        let idle = self.ring.completion().is_empty();
+        let sleep = idle && timeout != Some(Duration::ZERO) && self.bell.fall_asleep();
+        let result = self.enter(u32::from(sleep), timeout);
+        self.bell.awaken();
+        result
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Completed> {
+        loop {
+            let completion = self.ring.completion().next()?;
+            match completion.user_data() {
+                WAKE => self.bell_armed = cqueue::more(completion.flags()),
+                CANCEL => self.cancels_in_flight -= 1,
+                bits => {
+                    let Some((token, operation)) = self.slots.take(SlotId::from_bits(bits)) else {
+                        continue;
+                    };
+                    let result = usize::try_from(completion.result())
+                        .map_err(|_| io::Error::from_raw_os_error(-completion.result()));
+                    return Some(Completed { token, result, operation });
+                }
+            }
+        }
+    }
+
+    /// Asks the kernel to end the operation with `token` early.
+    pub(super) fn cancel(&mut self, token: u64) -> bool {
+        let id = self.slots.find(Some(token)).next();
+        id.is_some_and(|id| self.cancel_slot(id))
+    }
+
+    fn cancel_slot(&mut self, id: SlotId) -> bool {
+        let entry = opcode::AsyncCancel::new(id.to_bits()).build().user_data(CANCEL);
+        let asked = self.cancels_in_flight < self.slots.count() && self.push_entry(&entry);
+        self.cancels_in_flight += usize::from(asked);
+        asked
+    }
+
+    fn arm_bell(&mut self) {
+        if let Some(eventfd) = self.bell.eventfd() {
+            let entry = entry::poll(eventfd).user_data(WAKE);
+            self.bell_armed = self.push_entry(&entry);
+        }
+    }
+
+    /// Puts an entry into the submission queue; submits first when that is
+    /// full. False when there is no room even then.
+    fn push_entry(&mut self, entry: &squeue::Entry) -> bool {
+        if self.ring.submission().is_full() && self.enter(0, None).is_err() {
+            return false;
+        }
+        // SAFETY: an entry points only into an operation and its segments,
+        // which stay in their slot until the kernel reports the end, or are
+        // leaked. Buffers, paths and segments live on the heap and do not move
+        // with the slot; the slot also keeps the descriptor open. The bell,
+        // whose eventfd is polled, outlives the ring.
+        unsafe { self.ring.submission().push(entry) }.is_ok()
+    }
+
+    /// Hands all queued entries to the kernel and waits for `want` completions.
+    fn enter(&mut self, want: u32, timeout: Option<Duration>) -> io::Result<()> {
+        loop {
+            let (queued, work_pending) = {
+                let queue = self.ring.submission();
+                (queue.len(), queue.taskrun() || queue.cq_overflow())
+            };
+            if queued == 0 && want == 0 && !work_pending {
+                return Ok(());
+            }
+            match self.enter_once(queued, want, timeout) {
+                // An entry was refused, and its completion says why: go on.
+                Ok(submitted) if 0 < submitted && submitted < queued => {}
+                Ok(_) => return Ok(()),
+                Err(Errno::TIME | Errno::INTR) => return Ok(()),
+                // The kernel is short of memory, or of room for completions:
+                // what it has must complete first.
+                Err(Errno::AGAIN | Errno::BUSY) if self.slots.occupied() > queued => {
+                    return self.wait_only(want, timeout);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn wait_only(&self, want: u32, timeout: Option<Duration>) -> io::Result<()> {
+        match self.enter_once(0, want, timeout) {
+            Ok(_) | Err(Errno::TIME | Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// One system call: how many entries the kernel took.
+    fn enter_once(
+        &self,
+        queued: usize,
+        want: u32,
+        timeout: Option<Duration>,
+    ) -> Result<usize, Errno> {
+        let mut flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
+        // An idle shard is not a processor that waits for a disk.
+        flags.set(EnterFlags::NO_IOWAIT, self.ring.params().is_feature_no_iowait());
+        let timespec = timeout.map(|timeout| Timespec::from(timeout.min(WAIT_MAX)));
+        let args = SubmitArgs::new();
+        let args = timespec.as_ref().map_or(args, |timespec| args.timespec(timespec));
+        let queued = u32::try_from(queued).unwrap_or(u32::MAX);
+        // SAFETY: EXT_ARG announces the argument given, which lives until the
+        // call returns; what the queued entries point to is held by `slots`.
+        unsafe { self.ring.submitter().enter(queued, want, flags.bits(), Some(&args)) }
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+}
+
+impl Drop for Uring {
+    /// Cancels what is in flight and waits for its end. What does not end in
+    /// time is leaked, since the kernel may still write to it.
+    fn drop(&mut self) {
+        for id in self.slots.find(None).collect::<Vec<_>>() {
+            self.cancel_slot(id);
+        }
+        let deadline = Instant::now() + self.drop_wait_max;
+        while self.slots.occupied() > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let want = u32::from(self.ring.completion().is_empty());
+            let entered = self.enter(want, Some(left));
+            while self.pop().is_some() {}
+            if entered.is_err() || left.is_zero() {
+                break;
+            }
+        }
+        if self.slots.occupied() > 0 {
+            mem::forget(mem::replace(&mut self.slots, Slots::new(0)));
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Translating operations into the kernel's submission entries.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use io_uring::squeue::Entry;
+use io_uring::{opcode, types};
+use rustix::event::PollFlags;
+
+use super::slots::Segment;
+use crate::DirectFile;
+use crate::engine::blocking::PUNCH_HOLE;
+use crate::engine::operation::Operation;
+
+/// The entry for `operation`, which [`Operation::check`] has accepted.
+///
+/// It points into the operation's buffers and path and to `segments`, which
+/// must stay where they are until the operation completes.
+pub(super) fn entry(operation: &mut Operation, segments: &mut Vec<Segment>) -> Entry {
+    segments.clear();
+    match operation {
+        Operation::Read { file, offset, buffer, range } => {
+            let part = &mut buffer[range.clone()];
+            opcode::Read::new(fd(file), part.as_mut_ptr(), len_u32(part.len()))
+                .offset(*offset)
+                .build()
+        }
+        Operation::Write { file, offset, buffer, range } => {
+            let part = &buffer[range.clone()];
+            opcode::Write::new(fd(file), part.as_ptr(), len_u32(part.len())).offset(*offset).build()
+        }
+        Operation::ReadVectored { file, offset, buffers } => {
+            segments.extend(buffers.iter_mut().map(|b| segment(b)));
+            opcode::Readv::new(fd(file), segments.as_ptr().cast(), len_u32(segments.len()))
+                .offset(*offset)
+                .build()
+        }
+        Operation::WriteVectored { file, offset, buffers } => {
+            segments.extend(buffers.iter_mut().map(|b| segment(b)));
+            opcode::Writev::new(fd(file), segments.as_ptr().cast(), len_u32(segments.len()))
+                .offset(*offset)
+                .build()
+        }
+        Operation::SyncData { file } => {
+            opcode::Fsync::new(fd(file)).flags(types::FsyncFlags::DATASYNC).build()
+        }
+        Operation::SyncAll { file } => opcode::Fsync::new(fd(file)).build(),
+        Operation::Allocate { file, offset, len } => {
+            opcode::Fallocate::new(fd(file), *len).offset(*offset).build()
+        }
+        Operation::PunchHole { file, offset, len } => opcode::Fallocate::new(fd(file), *len)
+            .offset(*offset)
+            .mode(PUNCH_HOLE.bits().cast_signed())
+            .build(),
+        Operation::Unlink { path } => {
+            opcode::UnlinkAt::new(types::Fd(rustix::fs::CWD.as_raw_fd()), path.as_ptr()).build()
+        }
+    }
+}
+
+/// Completes each time `eventfd` is written to.
+pub(super) fn poll(eventfd: impl AsFd) -> Entry {
+    let fd = types::Fd(eventfd.as_fd().as_raw_fd());
+    opcode::PollAdd::new(fd, PollFlags::IN.bits().into()).multi(true).build()
+}
+
+fn fd(file: &DirectFile) -> types::Fd {
+    types::Fd(file.as_fd().as_raw_fd())
+}
+
+fn segment(buffer: &mut [u8]) -> Segment {
+    Segment { base: buffer.as_mut_ptr(), len: buffer.len() }
+}
+
+/// The kernel cuts a request short of 2 GiB; it must not wrap around before.
+fn len_u32(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,95 @@
+//! Setting a ring up, and explaining why that is refused.
+
+use std::{fs, io};
+
+use io_uring::{Builder, IoUring};
+use rustix::io::Errno;
+
+/// The best ring that this kernel offers.
+pub(super) fn ring(entries: u32) -> io::Result<IoUring> {
+    let mut result = Err(Errno::INVAL.into());
+    for configure in CONFIGURATIONS {
+        let mut builder = IoUring::builder();
+        configure(&mut builder);
+        result = builder.build(entries);
+        match &result {
+            Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
+            _ => break,
+        }
+    }
+    let ring = result?;
+    // The timeout of a wait came with 5.11, polling again and again with 5.13,
+    // which is known by what else came with it.
+    let params = ring.params();
+    if params.is_feature_ext_arg() && params.is_feature_resource_tagging() {
+        Ok(ring)
+    } else {
+        Err(Errno::NOSYS.into())
+    }
+}
+
+/// From the newest kernel to the oldest.
+const CONFIGURATIONS: [fn(&mut Builder); 3] = [
+    // 6.1: completions are processed when we wait, in one go.
+    |builder| {
+        builder.setup_single_issuer().setup_defer_taskrun();
+        builder.setup_taskrun_flag().setup_submit_all();
+    },
+    // 5.19: at least not by interrupting us.
+    |builder| {
+        builder.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all();
+    },
+    |_| {},
+];
+
+/// Adds to an error of the set-up what to do about it.
+pub(super) fn explained(error: &io::Error) -> io::Error {
+    let disabled = fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
+    io::Error::new(error.kind(), explain(error, disabled.trim()))
+}
+
+/// Why there is no ring, and what to do about it. `disabled` is the content of
+/// `kernel.io_uring_disabled`.
+fn explain(error: &io::Error, disabled: &str) -> String {
+    match (error.raw_os_error().map(Errno::from_raw_os_error), disabled) {
+        (Some(Errno::PERM), "1") => "kernel.io_uring_disabled=1 allows io_uring only to the group \
+            kernel.io_uring_group: add this user to that group, or set the former to 0"
+            .into(),
+        (Some(Errno::PERM), "2") => {
+            "io_uring is switched off: set kernel.io_uring_disabled=0 with sysctl".into()
+        }
+        (Some(Errno::PERM | Errno::ACCESS), _) => "io_uring is forbidden, probably by the seccomp \
+            filter of a container: allow io_uring_setup, io_uring_enter and io_uring_register there"
+            .into(),
+        (Some(Errno::NOSYS), _) => "there is no io_uring, or an old one: use Linux 5.13 or newer; \
+            in a container, allow io_uring_setup, io_uring_enter and io_uring_register in its \
+            seccomp filter"
+            .into(),
+        (Some(Errno::NOMEM), _) => {
+            "no memory for io_uring: raise the limit of locked memory (ulimit -l), or free some"
+                .into()
+        }
+        _ => format!("io_uring cannot be set up: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_says_what_to_do() {
+        for (errno, disabled, advice) in [
+            (Errno::PERM, "0", "seccomp"),
+            (Errno::PERM, "", "seccomp"),
+            (Errno::PERM, "1", "kernel.io_uring_group"),
+            (Errno::PERM, "2", "set kernel.io_uring_disabled=0"),
+            (Errno::NOSYS, "0", "5.13"),
+            (Errno::NOMEM, "0", "ulimit -l"),
+            (Errno::MFILE, "0", "Too many open files"),
+        ] {
+            let text = explain(&errno.into(), disabled);
+            assert!(text.contains(advice), "{text}");
+        }
+    }
+}

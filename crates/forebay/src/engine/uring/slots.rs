@@ -1,0 +1,129 @@
+//! Where operations live while the kernel has them.
+
+use crate::engine::operation::Operation;
+
+/// One buffer of a vectored operation, laid out as the kernel's `iovec`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub(super) base: *mut u8,
+    pub(super) len: usize,
+}
+
+/// A place for one operation, used again and again.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    token: u64,
+    operation: Option<Operation>,
+    /// The kernel reads these while it has the operation.
+    pub(super) segments: Vec<Segment>,
+    generation: u32,
+}
+
+/// Names one use of one slot, so that a late cancellation cannot hit the next
+/// operation in the same place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SlotId(u64);
+
+impl SlotId {
+    const fn new(index: u32, generation: u32) -> Self {
+        Self((generation as u64) << 32 | index as u64)
+    }
+
+    pub(super) const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    pub(super) const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    const fn index(self) -> usize {
+        (self.0 & u32::MAX as u64) as usize
+    }
+}
+
+/// A fixed number of slots; taking and freeing one allocates nothing.
+#[derive(Debug)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    pub(super) fn new(count: u32) -> Self {
+        Self {
+            slots: (0..count).map(|_| Slot::default()).collect(),
+            free: (0..count).rev().collect(),
+        }
+    }
+
+    pub(super) const fn count(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) const fn occupied(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Puts an operation into a free slot; gives it back when there is none.
+    pub(super) fn insert(&mut self, token: u64, operation: Operation) -> Result<SlotId, Operation> {
+        let Some(index) = self.free.pop() else {
+            return Err(operation);
+        };
+        let slot = &mut self.slots[index as usize];
+        slot.token = token;
+        slot.operation = Some(operation);
+        Ok(SlotId::new(index, slot.generation))
+    }
+
+    /// The operation in a slot, and where its segments go.
+    pub(super) fn parts(&mut self, id: SlotId) -> Option<(&mut Operation, &mut Vec<Segment>)> {
+        let slot = self.slots.get_mut(id.index())?;
+        Some((slot.operation.as_mut()?, &mut slot.segments))
+    }
+
+    /// Frees a slot and returns its token and operation.
+    pub(super) fn take(&mut self, id: SlotId) -> Option<(u64, Operation)> {
+        let slot = self.slots.get_mut(id.index())?;
+        let operation = slot.operation.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free.push(id.index() as u32);
+        Some((slot.token, operation))
+    }
+
+    /// The operations with `token`, or all of them.
+    pub(super) fn find(&self, token: Option<u64>) -> impl Iterator<Item = SlotId> {
+        let wanted = move |slot: &Slot| {
+            slot.operation.is_some() && token.is_none_or(|token| token == slot.token)
+        };
+        (0u32..)
+            .zip(&self.slots)
+            .filter(move |(_, slot)| wanted(slot))
+            .map(|(index, slot)| SlotId::new(index, slot.generation))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation() -> Operation {
+        Operation::unlink("nothing").unwrap()
+    }
+
+    #[test]
+    fn slots_are_bounded_and_used_again() {
+        let mut slots = Slots::new(2);
+        let first = slots.insert(1, operation()).unwrap();
+        let second = slots.insert(2, operation()).unwrap();
+        assert!(slots.insert(3, operation()).is_err());
+        assert_eq!(slots.occupied(), 2);
+        assert_eq!(slots.take(first).unwrap().0, 1);
+        let third = slots.insert(3, operation()).unwrap();
+        assert_eq!(third.index(), first.index());
+        assert_ne!(third, first, "a new use has a new name");
+        assert_eq!(slots.find(Some(2)).collect::<Vec<_>>(), [second]);
+        assert_eq!(slots.find(None).count(), 2);
+    }
+}

@@ -1,0 +1,81 @@
+//! Errors arrive with the operation that caused them.
+
+use forebay::DirectFile;
+use forebay::engine::{BackendChoice, Operation, PushError};
+use rustix::io::Errno;
+
+use crate::bench::{BLOCK, Bench, engine, filled};
+
+tests_of! {
+    IoUring io_uring, Threads threads;
+    the_kernels_errors_are_reported,
+    errors_leave_the_engine_usable,
+    a_failing_operation_does_not_hold_others_back,
+}
+
+fn the_kernels_errors_are_reported(backend: BackendChoice) {
+    let mut bench = Bench::new(backend);
+    let file = bench.file();
+    bench.write(&file, 0, filled(BLOCK, 1));
+
+    let read_only = DirectFile::options().read(true).open(bench.path("data")).unwrap();
+    let write = Operation::write(read_only.clone(), 0, filled(BLOCK, 1));
+    assert_eq!(bench.errno(write), Errno::BADF.raw_os_error());
+    let hole = Operation::PunchHole { file: read_only, offset: 0, len: 1 };
+    assert_eq!(bench.errno(hole), Errno::BADF.raw_os_error());
+
+    let write_only = DirectFile::options().write(true).open(bench.path("data")).unwrap();
+    let read = Operation::read(write_only, 0, filled(BLOCK, 1));
+    assert_eq!(bench.errno(read), Errno::BADF.raw_os_error());
+
+    let full = DirectFile::options().write(true).open("/dev/full").unwrap();
+    let write = Operation::write(full, 0, filled(BLOCK, 1));
+    assert_eq!(bench.errno(write), Errno::NOSPC.raw_os_error());
+
+    let unlink = Operation::unlink(bench.path("missing")).unwrap();
+    assert_eq!(bench.errno(unlink), Errno::NOENT.raw_os_error());
+
+    let empty = Operation::Allocate { file, offset: 0, len: 0 };
+    assert_eq!(bench.errno(empty), Errno::INVAL.raw_os_error());
+}
+
+fn errors_leave_the_engine_usable(backend: BackendChoice) {
+    let mut bench = Bench::new(backend);
+    for _ in 0..100 {
+        let unlink = Operation::unlink(bench.path("missing")).unwrap();
+        assert_eq!(bench.errno(unlink), Errno::NOENT.raw_os_error());
+    }
+    let file = bench.file();
+    bench.write(&file, 0, filled(BLOCK, 1));
+    assert_eq!(bench.engine.in_flight(), 0);
+}
+
+fn a_failing_operation_does_not_hold_others_back(backend: BackendChoice) {
+    let mut bench = Bench::new(backend);
+    let file = bench.file();
+    bench.write(&file, 0, filled(BLOCK, 1));
+    let read_only = DirectFile::options().read(true).open(bench.path("data")).unwrap();
+    for token in 0..20 {
+        let operation = if token % 2 == 0 {
+            Operation::write(read_only.clone(), 0, filled(BLOCK, 1))
+        } else {
+            Operation::read(read_only.clone(), 0, filled(BLOCK, 0))
+        };
+        bench.engine.push(token, operation).unwrap();
+    }
+    for _ in 0..20 {
+        let completed = crate::bench::next(&mut bench.engine);
+        assert_eq!(completed.result.is_ok(), completed.token % 2 == 1);
+    }
+}
+
+#[test]
+fn an_operation_that_makes_no_sense_comes_back() {
+    let mut engine = engine(BackendChoice::Null, 1);
+    let file = DirectFile::options().read(true).open("/dev/null").unwrap();
+    let read = Operation::Read { file, offset: 7, buffer: filled(BLOCK, 0), range: 0..BLOCK + 1 };
+    let (error, operation) = engine.push(1, read).unwrap_err();
+    assert_eq!(error, PushError::RangeOutsideBuffer);
+    assert!(matches!(operation, Operation::Read { offset: 7, .. }));
+    assert_eq!(engine.in_flight(), 0);
+}
