@@ -13,7 +13,9 @@ pub struct Position {
 
 /// A parsed value and the place it stands at, for checks made after parsing.
 ///
-/// Hand [`Located::at`] to [`Source::error`](crate::Source::error). A value that comes from
+/// Hand [`Located::at`] to [`Source::error`](crate::Source::error).
+///
+/// A value that comes through an alias stands where the alias does. A value that comes from
 /// `#[serde(default)]`, or that serde buffers on the way (below `flatten`, or inside an
 /// `untagged` or internally tagged enum), has no place: its position is 0:0. Wrap the buffered
 /// type as a whole there.
