@@ -198,8 +198,7 @@ fn complaints_about_shard_info() {
         (
             "cpu",
             &["parallelism: 1", "execution_time: 0"],
-            "6:21: [0].shard_info.execution_time: a request of no length never ends; write 1us \
-             or more",
+            "6:21: [0].shard_info.execution_time: a request must take some time; write 1us or more",
         ),
     ];
     for (kind, shard_info, message) in cases {

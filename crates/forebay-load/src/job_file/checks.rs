@@ -56,7 +56,7 @@ impl Checks<'_> {
             limit: self.at_least_one(info.limit.as_ref(), "requests")?,
             reqsize,
             iov_count: self.iov_count(info, reqsize)?,
-            execution_time: self.execution_time(info)?,
+            execution_time: self.execution_time(info, kind)?,
             fsync_every: self.fsync_every(raw)?,
             options: FileOptions {
                 dsync: raw.options.dsync,
@@ -176,27 +176,12 @@ impl Checks<'_> {
 
     fn pace(&self, info: &RawShardInfo, raw: &RawJob) -> Result<Pace, ConfigError> {
         let rps = info.rps.as_ref().map_or(Ok(0), |rps| self.number(rps, 0..=RPS_MAX, "ticks"))?;
-        let batch = info.batch.as_ref();
         // A file has at most one flush in flight.
         let batch_max = if raw.kind.value == JobKind::Fsync { 1 } else { BATCH_MAX };
-        let batch_size = batch.map_or(Ok(1), |n| self.number(n, 1..=batch_max, "requests"))?;
-        let think = Think {
-            time: info.think_time.map(|span| span.value.0).unwrap_or_default(),
-            after: info.think_after.map(|span| span.value.0).unwrap_or_default(),
-        };
-        let (Some(rps), Some(batch_size)) = (NonZeroU32::new(rps), NonZeroU32::new(batch_size))
-        else {
-            if let Some(batch) = batch.filter(|_| batch_size > 1) {
-                let message = "batches belong to an open loop; add `rps` or remove `batch`";
-                return Err(self.error(batch.at, message));
-            }
-            if let Some(after) = info.think_after.filter(|_| !think.after.is_zero())
-                && think.time.is_zero()
-            {
-                let message = "there is no pause; add `think_time`, or remove `think_after`";
-                return Err(self.error(after.at, message));
-            }
-            return Ok(Pace::Closed(think));
+        let batch = info.batch.as_ref();
+        let batch = batch.map_or(Ok(1), |batch| self.number(batch, 1..=batch_max, "requests"))?;
+        let (Some(rps), Some(batch)) = (NonZeroU32::new(rps), NonZeroU32::new(batch)) else {
+            return self.think(info).map(Pace::Closed);
         };
         for pause in [info.think_time, info.think_after].into_iter().flatten() {
             if !pause.value.0.is_zero() {
@@ -205,8 +190,21 @@ impl Checks<'_> {
                 return Err(self.error(pause.at, message));
             }
         }
-        let gaps = raw.options.pause_distribution;
-        Ok(Pace::Open(Rate { rps, batch: batch_size, gaps }))
+        Ok(Pace::Open(Rate { rps, batch, gaps: raw.options.pause_distribution }))
+    }
+
+    fn think(&self, info: &RawShardInfo) -> Result<Think, ConfigError> {
+        if let Some(batch) = info.batch.filter(|batch| batch.value > 1) {
+            let message = "batches belong to an open loop; add `rps` or remove `batch`";
+            return Err(self.error(batch.at, message));
+        }
+        let time = info.think_time.unwrap_or_default().value.0;
+        let after = info.think_after.unwrap_or_default();
+        if time.is_zero() && !after.value.0.is_zero() {
+            let message = "there is no pause; add `think_time`, or remove `think_after`";
+            return Err(self.error(after.at, message));
+        }
+        Ok(Think { time, after: after.value.0 })
     }
 
     fn iov_count(&self, info: &RawShardInfo, reqsize: u32) -> Result<u32, ConfigError> {
@@ -229,14 +227,12 @@ impl Checks<'_> {
         Ok(count)
     }
 
-    fn execution_time(&self, info: &RawShardInfo) -> Result<Duration, ConfigError> {
-        match info.execution_time {
-            None => Ok(EXECUTION_TIME_DEFAULT),
-            Some(given) if given.value.0.is_zero() => {
-                Err(self.error(given.at, "a request of no length never ends; write 1us or more"))
-            }
-            Some(given) => Ok(given.value.0),
+    fn execution_time(&self, info: &RawShardInfo, kind: JobKind) -> Result<Duration, ConfigError> {
+        let Some(given) = info.execution_time else { return Ok(EXECUTION_TIME_DEFAULT) };
+        if given.value.0.is_zero() && kind == JobKind::Cpu {
+            return Err(self.error(given.at, "a request must take some time; write 1us or more"));
         }
+        Ok(given.value.0)
     }
 
     fn fsync_every(&self, raw: &RawJob) -> Result<Option<NonZeroU64>, ConfigError> {
