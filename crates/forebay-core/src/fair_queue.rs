@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::Time;
 use crate::class_tree::{ClassTree, LEVELS_MAX, NodeId, ROOT};
-use crate::peers::{Peers, ShardId};
+use crate::peers::{Lead, Peers, ShardId};
 use crate::requests::{Fifo, Requests};
 use crate::tag_heap::{NOWHERE, TagHeap};
 
@@ -119,8 +119,8 @@ impl FairQueue {
     }
 
     /// How far the next request of `class` leads what other shards have
-    /// queued, in units of disk time; see [`Peers::lead`].
-    pub(crate) fn lead(&self, class: NodeId, live: (Time, u64)) -> u64 {
+    /// queued; see [`Peers::lead`].
+    pub(crate) fn lead(&self, class: NodeId, live: (Time, u64)) -> Lead {
         let shard_tag = self.locals[usize::from(class)].shard_tag;
         self.peers.lead(&self.tree, self.shard, class, shard_tag, live)
     }
@@ -174,6 +174,22 @@ impl FairQueue {
     /// When the next throttled class or group returns.
     pub(crate) fn throttled_until(&self) -> Option<Time> {
         self.throttled.iter().map(|&(until, _)| until).min()
+    }
+
+    /// After a pause in which the others did not wait for this shard: like a
+    /// class that was idle, it has no credit for it.
+    pub(crate) fn catch_up(&mut self) {
+        for (id, local) in self.locals.iter_mut().enumerate() {
+            if self.positions[id] == NOWHERE {
+                continue;
+            }
+            let id = id as NodeId;
+            self.tree.catch_up(id);
+            if ClassTree::is_class(id) {
+                local.shard_tag = local.shard_tag.max(self.tree.node(id).virtual_time());
+                self.peers.publish_class(self.shard, id, Some(local.shard_tag));
+            }
+        }
     }
 
     /// Nothing of this queue counts as backlogged any more.

@@ -10,11 +10,8 @@ use crate::{
     ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, Limits, Policy, Time,
 };
 
-/// Ticks for which a silent shard is still waited for.
-const LIVE_TICKS: u64 = 2;
-/// Effective goals for which a silent shard is still waited for: on a slow
-/// disk even a busy shard polls rarely.
-const LIVE_GOALS: u64 = 2;
+/// Ticks for which a shard that is late to poll is still waited for.
+const PATIENCE_TICKS: u64 = 2;
 
 /// What an I/O group is made of.
 #[derive(Clone, Debug)]
@@ -77,10 +74,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// How long ago a shard may have polled last and still be waited for.
-    pub(crate) fn live_nanos(&self) -> u64 {
-        let goal = self.budget.effective_goal().as_nanos_ceil();
-        (LIVE_TICKS * self.tick_nanos).max(goal.saturating_mul(LIVE_GOALS))
+    /// By how much a shard may be late to poll and still be waited for, in
+    /// nanoseconds.
+    pub(crate) fn patience(&self) -> u64 {
+        self.tick_nanos.saturating_mul(PATIENCE_TICKS)
     }
 }
 
@@ -189,11 +186,7 @@ impl IoGroup {
     ///
     /// # Errors
     /// A limit out of range, or a group that was removed.
-    pub fn set_group_limits(
-        &self,
-        group: ClassGroupId,
-        limits: &Limits,
-    ) -> Result<(), ClassError> {
+    pub fn set_group_limits(&self, group: ClassGroupId, limits: &Limits) -> Result<(), ClassError> {
         self.shared.tree.class_group(group)?.set_limits(limits)
     }
 

@@ -17,6 +17,8 @@ use crate::{
 
 /// A queue that is blocked by others looks again after this time at the latest.
 const BLOCKED_NANOS_MAX: u64 = 100_000_000;
+/// A queue with at most so many requests in the disk asks others to wake it.
+const MARK_BELOW: u32 = 1;
 /// A shard may lead the others by this many times the disk time that lies
 /// unused,
 const LEAD_PER_UNUSED: u64 = 2;
@@ -146,10 +148,8 @@ impl IoQueue {
     ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
         let cost = self.shared.model.cost(op, len);
-        let ticket = self
-            .requests
-            .insert(now, class.node(), op, len, cost)
-            .ok_or(EnqueueError::Full)?;
+        let ticket =
+            self.requests.insert(now, class.node(), op, len, cost).ok_or(EnqueueError::Full)?;
         self.fair.push(&mut self.requests, class.node(), ticket.slot());
         if self.classes.len() <= class.index() {
             self.classes.resize_with(class.index() + 1, ClassCounters::default);
@@ -165,14 +165,15 @@ impl IoQueue {
     /// [`poll_timeout`](Self::poll_timeout)), and when another shard frees
     /// room, which its owner tells through [`poll_wake`](Self::poll_wake).
     pub fn poll_dispatch(&mut self, now: Time) -> Option<Ticket> {
-        self.shared.peers.polled(self.shard, now);
+        self.catch_up_if_late(now);
         self.give_up_overdue(now);
         self.fair.unthrottle(now);
         let mut attempt = self.attempt(now);
         if let Err(Stop { reason: Blocked::Window | Blocked::Ahead, .. }) = attempt
-            && self.in_disk.is_empty()
+            && self.totals.in_disk <= MARK_BELOW
         {
-            // nothing of its own will come back, so others must wake it
+            // too little of its own will come back to rely on, so others must
+            // wake it
             self.shared.peers.marks().set(self.shard);
             if self.shared.budget.room_after_mark() {
                 attempt = self.attempt(now);
@@ -307,7 +308,9 @@ impl IoQueue {
                 Ok(self.dispatch(now, index, nearly_idle))
             }
             Reservation::Refused(Refusal::Pace(open_at)) => {
-                Err(Stop { reason: Blocked::Pace, resume_at: Some(open_at) })
+                // those that are behind look first, so that not all wake at once
+                let resume_at = self.shared.budget.unused_at(now, self.unused_needed(class, now).0);
+                Err(Stop { reason: Blocked::Pace, resume_at: Some(open_at.max(resume_at)) })
             }
             Reservation::Refused(Refusal::Window) => {
                 Err(Stop { reason: Blocked::Window, resume_at: Some(latest_resume(now)) })
@@ -323,8 +326,7 @@ impl IoQueue {
         loop {
             let Some((class, index)) = self.fair.first() else {
                 let resume_at = self.fair.throttled_until();
-                let reason =
-                    if resume_at.is_some() { Blocked::ClassLimit } else { Blocked::Empty };
+                let reason = if resume_at.is_some() { Blocked::ClassLimit } else { Blocked::Empty };
                 return Err(Stop { reason, resume_at });
             };
             match self.fair.limited(class, now) {
@@ -334,26 +336,55 @@ impl IoQueue {
         }
     }
 
-    /// Shards that are behind go first, unless the disk would idle for it: the
-    /// more of the budget lies unused, the further a shard may lead.
-    fn check_lead(&self, class: u16, now: Time) -> Result<(), Stop> {
-        let shared = &*self.shared;
-        if shared.peers.alone() {
+    /// Shards that are behind go first, unless the disk would idle for it.
+    fn check_lead(&mut self, class: u16, now: Time) -> Result<(), Stop> {
+        let unused = self.shared.budget.unused(now);
+        if self.shared.peers.alone() || unused == DiskTime::ZERO {
             return Ok(());
         }
-        let unused = shared.budget.unused(now).units();
-        if unused == 0 {
-            return Ok(());
-        }
-        let lead = self.fair.lead(class, (now, shared.live_nanos()));
-        let wasted = shared.budget.effective_goal().units() / WASTED.1 * WASTED.0;
-        let needed = (lead / LEAD_PER_UNUSED).min(wasted);
+        let (needed, over) = self.unused_needed(class, now);
         if unused >= needed {
             return Ok(());
         }
-        let at = shared.budget.unused_at(now, DiskTime::from_units(needed));
-        let resume_at = if at > now { at } else { latest_resume(now) };
-        Err(Stop { reason: Blocked::Ahead, resume_at: Some(resume_at) })
+        let at = self.shared.budget.unused_at(now, needed);
+        if at > now {
+            return Err(Stop { reason: Blocked::Ahead, resume_at: Some(at) });
+        }
+        // the rate is open and the window is not full: whoever is behind may
+        // not know of the room
+        self.wakes.push(over);
+        Err(Stop { reason: Blocked::Ahead, resume_at: Some(latest_resume(now)) })
+    }
+
+    /// How much of the budget must lie unused before this shard may go ahead
+    /// of the one that is behind it, and which one that is: the further ahead
+    /// the more, until the disk is about to idle.
+    fn unused_needed(&self, class: u16, now: Time) -> (DiskTime, ShardId) {
+        if self.shared.peers.alone() {
+            return (DiskTime::ZERO, self.shard);
+        }
+        let lead = self.fair.lead(class, (now, self.shared.patience()));
+        let wasted = self.shared.budget.effective_goal().units() / WASTED.1 * WASTED.0;
+        (DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(wasted)), lead.over)
+    }
+
+    /// A shard that did not poll when it was its turn has no credit for that.
+    fn catch_up_if_late(&mut self, now: Time) {
+        if !self.shared.peers.is_live(self.shard, now, self.shared.patience()) {
+            self.fair.catch_up();
+        }
+    }
+
+    /// When the others may count on this shard to poll again.
+    fn promised(&self, now: Time, stop: Option<Stop>) -> Time {
+        match stop {
+            None => now,
+            Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
+            Some(Stop { resume_at, .. }) => {
+                let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
+                resume_at.map_or(drained, |at| at.min(drained))
+            }
+        }
     }
 
     fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
@@ -415,6 +446,7 @@ impl IoQueue {
         if let Some((last, since)) = self.stopped.take() {
             self.totals.blocked_nanos[last.reason.index()] += now.nanos_since(since);
         }
+        self.shared.peers.promise(self.shard, self.promised(now, stop));
         if let Some(stop) = stop {
             let goal = self.shared.budget.effective_goal().as_nanos_ceil();
             self.flow.update(now, goal, self.totals.dispatched, self.totals.completed);

@@ -117,7 +117,7 @@ mod tests {
     fn each_limit_binds_and_the_tighter_one_wins() {
         let bytes = Limits { bytes_per_second: Some(100 << 20), operations_per_second: None };
         // 8 requests of 128 KiB are a MiB, plus 10 ms of burst
-        assert_eq!(served(&bytes, 131_072, 10), 8_009);
+        assert_eq!(served(&bytes, 131_072, 10), 8_008);
         let operations = Limits { bytes_per_second: None, operations_per_second: Some(1_000) };
         assert_eq!(served(&operations, 131_072, 10), 10_010);
         let both = Limits { operations_per_second: Some(500), ..bytes };

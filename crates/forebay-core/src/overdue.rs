@@ -68,7 +68,7 @@ impl Overdue {
 /// window uses up all of it.
 fn spread_over_period(cost: DiskTime, window: DiskTime) -> DiskTime {
     let period = u128::from(DiskTime::from_nanos(WINDOW_PER_NANOS).units());
-    let spread = u128::from(cost.units()) * period / u128::from(window.units().max(1));
+    let spread = (u128::from(cost.units()) * period).div_ceil(u128::from(window.units().max(1)));
     DiskTime::from_units(u64::try_from(spread).unwrap_or(u64::MAX))
 }
 

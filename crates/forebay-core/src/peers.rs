@@ -29,10 +29,19 @@ impl ShardId {
 #[derive(Debug)]
 struct Published {
     joined: AtomicU32,
-    polled_at: AtomicU64,
+    polls_by: AtomicU64,
     /// Per group of classes, the child whose turn is next on this shard; per
     /// class, this shard's own start tag among the shards of the class.
     next: Vec<AtomicU64>,
+}
+
+/// How far a shard is ahead, and of whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lead {
+    /// Disk time that the other one is owed.
+    pub(crate) units: u64,
+    /// The shard furthest behind; the leading one itself if none is.
+    pub(crate) over: ShardId,
 }
 
 /// The shards of one group.
@@ -48,7 +57,7 @@ impl Peers {
         let published = |_| {
             Padded(Published {
                 joined: AtomicU32::new(0),
-                polled_at: AtomicU64::new(0),
+                polls_by: AtomicU64::new(0),
                 next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
             })
         };
@@ -86,8 +95,14 @@ impl Peers {
         self.joined.load(Ordering::Relaxed) <= 1
     }
 
-    pub(crate) fn polled(&self, shard: ShardId, now: Time) {
-        self.shards[shard.index()].0.polled_at.store(now.as_nanos(), Ordering::Relaxed);
+    /// Says when a shard will poll again at the latest.
+    pub(crate) fn promise(&self, shard: ShardId, at: Time) {
+        self.shards[shard.index()].0.polls_by.store(at.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// Whether a shard polls as it promised, or at most `patience` later.
+    pub(crate) fn is_live(&self, shard: ShardId, now: Time, patience: u64) -> bool {
+        self.shards[shard.index()].0.is_live((now, patience))
     }
 
     /// Says whose turn is next among the children of a group of classes.
@@ -101,10 +116,11 @@ impl Peers {
     }
 
     /// How far the next request of `class` on `shard` is ahead of what other
-    /// live shards have queued, in units of disk time of the class or group
-    /// that leads: the largest over all levels from the class to the root.
+    /// live shards have queued: the disk time that the one furthest behind is
+    /// owed, over all levels from the class to the root.
     ///
-    /// A shard counts as live while it has polled in the last `live_nanos`.
+    /// Only shards count that poll as they promised, or a patience later: see
+    /// [`Peers::promise`].
     pub(crate) fn lead(
         &self,
         tree: &ClassTree,
@@ -112,16 +128,18 @@ impl Peers {
         class: NodeId,
         shard_tag: u64,
         live: (Time, u64),
-    ) -> u64 {
-        let mut lead = 0;
+    ) -> Lead {
+        let mut lead = Lead { units: 0, over: shard };
         for (index, other) in self.shards.iter().enumerate() {
             let other = &other.0;
             if index == shard.index() || !other.is_live(live) {
                 continue;
             }
             let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
-            lead = lead.max(shard_tag.saturating_sub(tag));
-            lead = lead.max(other.lead_above(tree, class));
+            let units = shard_tag.saturating_sub(tag).max(other.owed_above(tree, class));
+            if units > lead.units {
+                lead = Lead { units, over: ShardId(index as u16) };
+            }
         }
         lead
     }
@@ -135,27 +153,28 @@ impl Peers {
 }
 
 impl Published {
-    fn is_live(&self, (now, live_nanos): (Time, u64)) -> bool {
-        let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
-        self.joined.load(Ordering::Relaxed) == 1 && now.nanos_since(polled_at) <= live_nanos
+    fn is_live(&self, (now, patience): (Time, u64)) -> bool {
+        let polls_by = Time::from_nanos(self.polls_by.load(Ordering::Relaxed));
+        self.joined.load(Ordering::Relaxed) == 1 && now.nanos_since(polls_by) <= patience
     }
 
-    /// The largest lead of `class`, or of a group it is in, over what this
-    /// shard would dispatch in its place.
-    fn lead_above(&self, tree: &ClassTree, class: NodeId) -> u64 {
-        let (mut lead, mut child) = (0, class);
+    /// The most disk time that what this shard would dispatch in the place of
+    /// `class`, or of a group it is in, is owed.
+    fn owed_above(&self, tree: &ClassTree, class: NodeId) -> u64 {
+        let (mut owed, mut child) = (0, class);
         while child != ROOT {
             let node = tree.node(child);
             let parent = node.parent();
             let next = self.next[usize::from(parent)].load(Ordering::Relaxed);
             if next != IDLE && next != u64::from(child) {
                 // the tag itself may have moved since it was published
-                let behind = node.tag().saturating_sub(tree.node(next as NodeId).tag());
-                lead = lead.max(behind.saturating_mul(u64::from(node.shares())));
+                let next = tree.node(next as NodeId);
+                let behind = node.tag().saturating_sub(next.tag());
+                owed = owed.max(behind.saturating_mul(u64::from(next.shares())));
             }
             child = parent;
         }
-        lead
+        owed
     }
 }
 
@@ -188,6 +207,10 @@ impl Marks {
 pub(crate) struct Wakes([u64; MARK_WORDS]);
 
 impl Wakes {
+    pub(crate) fn push(&mut self, shard: ShardId) {
+        self.0[shard.index() / 64] |= 1 << (shard.index() % 64);
+    }
+
     pub(crate) fn pop(&mut self) -> Option<ShardId> {
         let (word, bits) = self.0.iter_mut().enumerate().find(|(_, bits)| **bits != 0)?;
         let bit = bits.trailing_zeros();

@@ -1,8 +1,6 @@
 //! Classes get what their shares say: one shard and many, under a clock moved
 //! by hand.
 
-
-
 use crate::world::{Client, MILLI, SECOND, World, consumption, model, share_error};
 use forebay_core::{Op, Policy};
 
@@ -46,7 +44,8 @@ fn classes_on_different_shards_share_as_if_on_one() {
 fn a_heavy_class_on_one_shard_of_eight_gets_its_share() {
     let mut world = World::new(model(100_000, 1_000_000_000), Policy::pace_window(), 8);
     let classes = [10, 1].map(|shares| world.group.add_class(None, shares).unwrap());
-    world.clients(64, reads(3, classes[0], 4096));
+    // deep enough to keep its ten elevenths of the disk busy for a whole window
+    world.clients(256, reads(3, classes[0], 4096));
     for shard in (0..8).filter(|&shard| shard != 3) {
         world.clients(64, reads(shard, classes[1], 4096));
     }

@@ -1,6 +1,5 @@
 //! Shards, clients and a disk on a clock that is moved by hand.
 
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -125,7 +124,10 @@ impl World {
     pub(crate) fn run_until(&mut self, end: u64) {
         if let Some(tick) = self.tick {
             for shard in 0..self.shards.len() {
-                self.at(self.now + tick * shard as u64 / self.shards.len() as u64, Event::Poll(shard));
+                self.at(
+                    self.now + tick * shard as u64 / self.shards.len() as u64,
+                    Event::Poll(shard),
+                );
             }
         }
         while let Some(&Reverse((at, _, event))) = self.events.peek() {
@@ -154,7 +156,8 @@ impl World {
     }
 
     pub(crate) fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.random =
+            self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         self.random >> 33
     }
 
