@@ -189,9 +189,10 @@ impl Engine {
         self.in_flight
     }
 
-    /// Queues an operation for the next [`Engine::submit_and_wait`], without a
-    /// system call. `token` comes back with the completion; it need not be
-    /// unique, except for [`Engine::cancel`].
+    /// Queues an operation for the next [`Engine::submit_and_wait`]. Makes a
+    /// system call only when a batch of them has come together, which goes to
+    /// the kernel at once. `token` comes back with the completion; it need not
+    /// be unique, except for [`Engine::cancel`].
     ///
     /// # Errors
     ///
@@ -236,7 +237,8 @@ impl Engine {
         }
     }
 
-    /// The next completion, if the last [`Engine::submit_and_wait`] found one.
+    /// The next completion of those that the last [`Engine::submit_and_wait`]
+    /// found: a loop that pops all and pushes for each ends.
     pub fn pop(&mut self) -> Option<Completed> {
         let completed = match &mut self.executor {
             Executor::Uring(uring) => uring.pop(),

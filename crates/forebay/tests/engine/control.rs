@@ -19,6 +19,7 @@ tests_of! {
     a_waker_outlives_its_engine,
     a_completion_waits_to_be_popped,
     many_operations_pass_through_one_slot,
+    popping_ends_however_fast_pushes_complete,
 }
 
 fn null() -> DirectFile {
@@ -117,6 +118,23 @@ fn many_operations_pass_through_one_slot(backend: BackendChoice) {
         let completed = next(&mut engine);
         assert_eq!((completed.token, completed.result.unwrap()), (token, BLOCK));
         operation = completed.operation;
+    }
+}
+
+fn popping_ends_however_fast_pushes_complete(backend: BackendChoice) {
+    const DEPTH: u64 = 20;
+    let mut engine = engine(backend, DEPTH as u32);
+    for token in 0..DEPTH {
+        engine.push(token, Operation::write(null(), 0, filled(BLOCK, 0))).unwrap();
+    }
+    for _ in 0..100 {
+        engine.submit_and_wait(None).unwrap();
+        let mut popped = 0;
+        while let Some(completed) = engine.pop() {
+            popped += 1;
+            engine.push(completed.token, completed.operation).unwrap();
+        }
+        assert!(popped <= DEPTH);
     }
 }
 
