@@ -69,6 +69,7 @@ pub(crate) struct Budget {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per disk")]
 enum Gate {
     Open,
     PaceWindow(Padded<PaceWindow>),
@@ -237,7 +238,7 @@ impl PaceWindow {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::DiskRates;

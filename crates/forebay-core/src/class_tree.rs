@@ -215,7 +215,17 @@ pub(crate) struct ClassTree {
 
 impl ClassTree {
     pub(crate) fn new(idle_credit: DiskTime) -> Self {
-        let nodes: Vec<_> = (0..NODES_MAX).map(|_| Padded(Node::new())).collect();
+        Self::with_nodes(NODES_MAX, idle_credit)
+    }
+
+    /// A tree with room for so many classes only.
+    #[cfg(all(test, loom))]
+    pub(crate) fn small(classes: usize) -> Self {
+        Self::with_nodes(FIRST_CLASS + classes, DiskTime::ZERO)
+    }
+
+    fn with_nodes(nodes: usize, idle_credit: DiskTime) -> Self {
+        let nodes: Vec<_> = (0..nodes).map(|_| Padded(Node::new())).collect();
         nodes[usize::from(ROOT)].0.slot.store(1, Ordering::Relaxed);
         Self { nodes, idle_credit }
     }

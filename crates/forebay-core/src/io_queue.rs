@@ -9,7 +9,7 @@ use crate::fair_queue::FairQueue;
 use crate::flow::FlowRatio;
 use crate::io_group::Shared;
 use crate::overdue::Overdue;
-use crate::peers::{ShardId, Wakes};
+use crate::peers::{Lead, ShardId, Wakes};
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
 use crate::{
     Blocked, ClassCounters, ClassError, ClassId, DiskTime, Op, Parts, QueueCounters, Time,
@@ -308,9 +308,12 @@ impl IoQueue {
                 Ok(self.dispatch(now, index, nearly_idle))
             }
             Reservation::Refused(Refusal::Pace(open_at)) => {
-                // those that are behind look first, so that not all wake at once
-                let resume_at = self.shared.budget.unused_at(now, self.unused_needed(class, now).0);
-                Err(Stop { reason: Blocked::Pace, resume_at: Some(open_at.max(resume_at)) })
+                // its turn comes when those behind have had theirs: until then
+                // waking up would be for nothing
+                let lead = self.lead(class, now);
+                let turn = DiskTime::from_units(lead.units_of_all.min(self.wasted()));
+                let resume_at = self.shared.budget.unused_at(now, turn).max(open_at);
+                Err(Stop { reason: Blocked::Pace, resume_at: Some(resume_at) })
             }
             Reservation::Refused(Refusal::Window) => {
                 Err(Stop { reason: Blocked::Window, resume_at: Some(latest_resume(now)) })
@@ -342,7 +345,8 @@ impl IoQueue {
         if self.shared.peers.alone() || unused == DiskTime::ZERO {
             return Ok(());
         }
-        let (needed, over) = self.unused_needed(class, now);
+        let lead = self.lead(class, now);
+        let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(self.wasted()));
         if unused >= needed {
             return Ok(());
         }
@@ -352,20 +356,21 @@ impl IoQueue {
         }
         // the rate is open and the window is not full: whoever is behind may
         // not know of the room
-        self.wakes.push(over);
+        self.wakes.push(lead.over);
         Err(Stop { reason: Blocked::Ahead, resume_at: Some(latest_resume(now)) })
     }
 
-    /// How much of the budget must lie unused before this shard may go ahead
-    /// of the one that is behind it, and which one that is: the further ahead
-    /// the more, until the disk is about to idle.
-    fn unused_needed(&self, class: u16, now: Time) -> (DiskTime, ShardId) {
+    fn lead(&self, class: u16, now: Time) -> Lead {
         if self.shared.peers.alone() {
-            return (DiskTime::ZERO, self.shard);
+            return Lead::none(self.shard);
         }
-        let lead = self.fair.lead(class, (now, self.shared.patience()));
-        let wasted = self.shared.budget.effective_goal().units() / WASTED.1 * WASTED.0;
-        (DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(wasted)), lead.over)
+        self.fair.lead(class, (now, self.shared.patience()))
+    }
+
+    /// With so much of the budget unused the disk is about to idle, and
+    /// nobody waits for anybody.
+    fn wasted(&self) -> u64 {
+        self.shared.budget.effective_goal().units() / WASTED.1 * WASTED.0
     }
 
     /// A shard that did not poll when it was its turn has no credit for that.

@@ -15,6 +15,8 @@ mod flow;
 mod io_group;
 mod io_queue;
 mod limit;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod op;
 mod overdue;
 mod pace;

@@ -72,7 +72,7 @@ fn spread_over_period(cost: DiskTime, window: DiskTime) -> DiskTime {
     DiskTime::from_units(u64::try_from(spread).unwrap_or(u64::MAX))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -64,7 +64,7 @@ fn clock_units(now: Time) -> u64 {
     now.as_nanos().saturating_mul(DiskTime::UNITS_PER_NANO)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

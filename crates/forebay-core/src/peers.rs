@@ -38,10 +38,18 @@ struct Published {
 /// How far a shard is ahead, and of whom.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lead {
-    /// Disk time that the other one is owed.
+    /// Disk time that the one furthest behind is owed.
     pub(crate) units: u64,
+    /// Disk time that all who are behind are owed together.
+    pub(crate) units_of_all: u64,
     /// The shard furthest behind; the leading one itself if none is.
     pub(crate) over: ShardId,
+}
+
+impl Lead {
+    pub(crate) fn none(shard: ShardId) -> Self {
+        Self { units: 0, units_of_all: 0, over: shard }
+    }
 }
 
 /// The shards of one group.
@@ -129,7 +137,7 @@ impl Peers {
         shard_tag: u64,
         live: (Time, u64),
     ) -> Lead {
-        let mut lead = Lead { units: 0, over: shard };
+        let mut lead = Lead::none(shard);
         for (index, other) in self.shards.iter().enumerate() {
             let other = &other.0;
             if index == shard.index() || !other.is_live(live) {
@@ -137,8 +145,9 @@ impl Peers {
             }
             let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
             let units = shard_tag.saturating_sub(tag).max(other.owed_above(tree, class));
+            lead.units_of_all = lead.units_of_all.saturating_add(units);
             if units > lead.units {
-                lead = Lead { units, over: ShardId(index as u16) };
+                (lead.units, lead.over) = (units, ShardId(index as u16));
             }
         }
         lead
@@ -219,7 +228,7 @@ impl Wakes {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -79,7 +79,7 @@ impl<E> Join<E> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use alloc::vec::Vec;

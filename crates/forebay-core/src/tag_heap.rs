@@ -87,7 +87,7 @@ impl TagHeap {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;

@@ -1,4 +1,10 @@
 //! The scheduler as its users see it, on a clock that is moved by hand.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod faults;
+mod limits;
 mod shares;
+mod streams;
+mod verbs;
 mod world;

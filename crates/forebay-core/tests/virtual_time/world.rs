@@ -47,6 +47,7 @@ enum Event {
     Arrival(usize),
     Completion(usize, usize),
     Poll(usize),
+    Tick(usize, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +58,6 @@ struct Flight {
 
 pub(crate) struct Shard {
     pub(crate) queue: IoQueue,
-    clients: Vec<usize>,
     flights: Vec<Option<Flight>>,
     timer: Option<u64>,
     stalled_until: u64,
@@ -79,7 +79,6 @@ pub(crate) struct World {
     sequence: u64,
     disk_free_at: u64,
     random: u64,
-    dispatched_at: Vec<Vec<u64>>,
 }
 
 impl World {
@@ -90,7 +89,6 @@ impl World {
         let shards = (0..shards)
             .map(|_| Shard {
                 queue: group.join().unwrap(),
-                clients: Vec::new(),
                 flights: Vec::new(),
                 timer: None,
                 stalled_until: 0,
@@ -109,7 +107,6 @@ impl World {
             sequence: 0,
             disk_free_at: 0,
             random: 7,
-            dispatched_at: Vec::new(),
         }
     }
 
@@ -123,11 +120,10 @@ impl World {
 
     pub(crate) fn run_until(&mut self, end: u64) {
         if let Some(tick) = self.tick {
-            for shard in 0..self.shards.len() {
-                self.at(
-                    self.now + tick * shard as u64 / self.shards.len() as u64,
-                    Event::Poll(shard),
-                );
+            let shards = self.shards.len();
+            for shard in 0..shards {
+                let first = self.now + tick * shard as u64 / shards as u64;
+                self.at(first, Event::Tick(shard, tick));
             }
         }
         while let Some(&Reverse((at, _, event))) = self.events.peek() {
@@ -206,12 +202,13 @@ impl World {
                 self.poll_if_free(shard);
             }
             Event::Poll(shard) => {
-                if let Some(tick) = self.tick {
-                    self.at(self.now + tick, Event::Poll(shard));
-                } else if self.shards[shard].timer.is_none_or(|timer| timer > self.now) {
-                    return;
+                if self.shards[shard].timer.is_some_and(|timer| timer <= self.now) {
+                    self.shards[shard].timer = None;
+                    self.poll(shard);
                 }
-                self.shards[shard].timer = None;
+            }
+            Event::Tick(shard, tick) => {
+                self.at(self.now + tick, Event::Tick(shard, tick));
                 self.poll(shard);
             }
         }
@@ -229,7 +226,7 @@ impl World {
         }
         if let Some((one_in, stalling, nanos)) = self.stall
             && shard == stalling
-            && self.random() % one_in == 0
+            && self.random().is_multiple_of(one_in)
         {
             self.shards[shard].stalled_until = self.now + nanos;
             let until = self.now + nanos;
@@ -245,12 +242,13 @@ impl World {
         while let Some(other) = self.shards[shard].queue.poll_wake() {
             woken.push(other.index());
         }
+        if self.tick.is_some() {
+            return;
+        }
         for other in woken {
             self.set_timer(other, self.now);
         }
-        if self.tick.is_none()
-            && let Some(at) = self.shards[shard].queue.poll_timeout(now)
-        {
+        if let Some(at) = self.shards[shard].queue.poll_timeout(now) {
             self.set_timer(shard, at.as_nanos());
         }
     }

@@ -1,0 +1,138 @@
+//! Requests that do not come back, shards that vanish, clocks that jump.
+
+use forebay_core::{ClassId, IoQueue, Op, Outcome, Policy, Ticket, Time};
+
+use crate::world::{MILLI, SECOND, World, model};
+
+fn queues(count: usize) -> (World, ClassId) {
+    let world = World::new(model(10_000, 1_000_000_000), Policy::pace_window(), count);
+    let class = world.group.add_class(None, 100).unwrap();
+    (world, class)
+}
+
+fn fill(queue: &mut IoQueue, class: ClassId, count: usize) {
+    for _ in 0..count {
+        queue.enqueue(Time::from_nanos(1), class, Op::Read, 4096).unwrap();
+    }
+}
+
+/// Polls every millisecond; returns what was dispatched.
+fn dispatch(queue: &mut IoQueue, from_ms: u64, to_ms: u64) -> Vec<Ticket> {
+    let mut dispatched = Vec::new();
+    for ms in from_ms..to_ms {
+        let now = Time::from_nanos(ms * MILLI);
+        dispatched.extend(std::iter::from_fn(|| queue.poll_dispatch(now)));
+    }
+    dispatched
+}
+
+#[test]
+fn a_disk_that_hangs_gets_one_window_and_then_a_probe_every_10_ms() {
+    let (mut world, class) = queues(1);
+    let queue = &mut world.shards[0].queue;
+    fill(queue, class, 1000);
+    // 100 us each: a window of 1.5 ms holds 15
+    assert_eq!(dispatch(queue, 1, 100).len(), 15);
+    let probes = dispatch(queue, 100, 1_101).len();
+    assert!((98..=101).contains(&probes), "{probes} probes in a second");
+    assert_eq!(queue.counters().overdue, probes as u64);
+}
+
+#[test]
+fn the_queue_asks_to_be_polled_when_something_is_overdue() {
+    let (mut world, class) = queues(1);
+    let queue = &mut world.shards[0].queue;
+    fill(queue, class, 1);
+    let now = Time::from_nanos(MILLI);
+    assert!(queue.poll_dispatch(now).is_some());
+    assert!(queue.poll_dispatch(now).is_none());
+    assert_eq!(queue.poll_timeout(now), Some(Time::from_nanos(101 * MILLI)));
+}
+
+#[test]
+fn requests_that_hang_make_way_for_others_that_do_not() {
+    let (mut world, class) = queues(1);
+    let queue = &mut world.shards[0].queue;
+    fill(queue, class, 15);
+    let hung = dispatch(queue, 1, 50);
+    assert_eq!(hung.len(), 15);
+    fill(queue, class, 10_000);
+    let mut completed = 0;
+    for ms in 50..400 {
+        for ticket in dispatch(queue, ms, ms + 1) {
+            let now = Time::from_nanos(ms * MILLI + 1);
+            queue.complete(now, ticket, Outcome::Done).unwrap();
+            completed += 1;
+        }
+    }
+    // from 110 ms on the disk serves 10 requests per millisecond again; a
+    // poll per millisecond can use three quarters of them
+    assert!(completed > 270 * 7, "{completed}");
+    for ticket in hung {
+        assert!(queue.complete(Time::from_nanos(SECOND), ticket, Outcome::Failed).unwrap().overdue);
+    }
+    assert_eq!(queue.class(class).unwrap().errors, 15);
+}
+
+#[test]
+fn a_queue_that_is_dropped_gives_its_part_of_the_window_back() {
+    let (mut world, class) = queues(2);
+    fill(&mut world.shards[0].queue, class, 100);
+    assert_eq!(dispatch(&mut world.shards[0].queue, 1, 20).len(), 15);
+    world.shards.remove(0);
+    assert_eq!(world.group.in_flight().units(), 0);
+    world.group.remove_class(class).unwrap();
+    assert!(world.group.join().is_ok());
+}
+
+#[test]
+fn a_full_window_wakes_a_shard_that_has_nothing_in_the_disk() {
+    let (mut world, class) = queues(2);
+    fill(&mut world.shards[0].queue, class, 15);
+    let mut sent = dispatch(&mut world.shards[0].queue, 1, 20);
+    assert_eq!(sent.len(), 15);
+    fill(&mut world.shards[1].queue, class, 1);
+    assert_eq!(dispatch(&mut world.shards[1].queue, 20, 21).len(), 0);
+    let now = Time::from_nanos(21 * MILLI);
+    let first = &mut world.shards[0].queue;
+    first.complete(now, sent.remove(0), Outcome::Done).unwrap();
+    assert_eq!(first.poll_wake().map(|shard| shard.index()), Some(1));
+    assert_eq!(first.poll_wake(), None);
+    assert!(world.shards[1].queue.poll_dispatch(now).is_some());
+}
+
+#[test]
+fn tickets_are_void_after_completion_and_before_dispatch() {
+    let (mut world, class) = queues(1);
+    let queue = &mut world.shards[0].queue;
+    let now = Time::from_nanos(1);
+    let ticket = queue.enqueue(now, class, Op::Read, 4096).unwrap();
+    assert!(queue.complete(now, ticket, Outcome::Done).is_err());
+    assert_eq!(queue.poll_dispatch(now), Some(ticket));
+    assert!(!queue.cancel(now, ticket));
+    assert!(queue.complete(now, ticket, Outcome::Done).is_ok());
+    assert!(queue.complete(now, ticket, Outcome::Done).is_err());
+}
+
+#[test]
+fn a_clock_that_jumps_back_or_far_ahead_loses_nothing() {
+    let (mut world, class) = queues(1);
+    let queue = &mut world.shards[0].queue;
+    fill(queue, class, 100);
+    let mut done = 0;
+    let mut serve = |now: u64| {
+        while let Some(ticket) = queue.poll_dispatch(Time::from_nanos(now)) {
+            queue.complete(Time::from_nanos(now / 3), ticket, Outcome::Done).unwrap();
+            done += 1;
+        }
+    };
+    let far = SECOND << 24;
+    for now in [SECOND, 3, far, 5 * SECOND, 0, far + 1] {
+        serve(now);
+    }
+    // once the clock is past where it has been, it counts again
+    for ms in 0..100 {
+        serve(far + ms * MILLI);
+    }
+    assert_eq!(done, 100);
+}
