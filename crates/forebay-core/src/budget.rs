@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::base_latency::BaseLatency;
 use crate::overdue::Overdue;
 use crate::pace::Pace;
-use crate::sync::{AtomicU64, Ordering, Padded};
+use crate::sync::{AtomicU64, Ordering, Padded, Tally};
 use crate::{DiskModel, DiskTime, Time};
 
 /// Latency goal unless said otherwise: 1.5 times a tick of 0.5 ms.
@@ -65,7 +65,7 @@ pub(crate) enum Refusal {
 pub(crate) struct Budget {
     gate: Gate,
     pub(crate) overdue: Overdue,
-    in_flight: Padded<AtomicU64>,
+    in_flight: Padded<Tally>,
 }
 
 #[derive(Debug)]
@@ -85,14 +85,15 @@ struct PaceWindow {
 }
 
 impl Budget {
-    pub(crate) fn new(policy: &Policy, model: &DiskModel) -> Self {
+    /// `sole` if a single shard uses it.
+    pub(crate) fn new(policy: &Policy, model: &DiskModel, sole: bool) -> Self {
         let gate = match policy {
             Policy::Open => Gate::Open,
             Policy::PaceWindow { latency_goal, base_latency } => {
-                Gate::PaceWindow(Padded(PaceWindow::new(*latency_goal, *base_latency, model)))
+                Gate::PaceWindow(Padded(PaceWindow::new(*latency_goal, *base_latency, model, sole)))
             }
         };
-        Self { gate, overdue: Overdue::new(), in_flight: Padded(AtomicU64::new(0)) }
+        Self { gate, overdue: Overdue::new(), in_flight: Padded(Tally::new(sole)) }
     }
 
     /// Disk time of everything in the disk.
@@ -186,7 +187,6 @@ impl Budget {
                 in_flight,
                 in_flight.wrapping_add(cost.units()),
                 Ordering::AcqRel,
-                Ordering::Relaxed,
             ) {
                 Ok(before) => return Some(before),
                 Err(seen) => in_flight = seen,
@@ -209,7 +209,7 @@ pub(crate) enum Reservation {
 }
 
 impl PaceWindow {
-    fn new(latency_goal: Duration, base: Option<Duration>, model: &DiskModel) -> Self {
+    fn new(latency_goal: Duration, base: Option<Duration>, model: &DiskModel, sole: bool) -> Self {
         let nanos = |duration: Duration| {
             u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).min(GOAL_NANOS_MAX)
         };
@@ -218,7 +218,7 @@ impl PaceWindow {
             .max(DiskTime::from_units(1));
         let goal = base.map_or(goal_min, |base| goal_min.max(DiskTime::from_nanos(nanos(base))));
         Self {
-            pace: Pace::new(),
+            pace: Pace::new(sole),
             goal: AtomicU64::new(goal.units()),
             goal_min: goal_min.units(),
             base: base.is_none().then(BaseLatency::new),
@@ -255,23 +255,23 @@ mod tests {
 
     #[test]
     fn the_effective_goal_covers_a_slow_disk() {
-        let fast = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000));
+        let fast = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
         assert_eq!(fast.effective_goal(), DiskTime::from_nanos(750_000));
         // 128 KiB take 10.4 ms on this one
-        let slow = Budget::new(&Policy::pace_window(), &model(500, 12_500_000));
+        let slow = Budget::new(&Policy::pace_window(), &model(500, 12_500_000), false);
         assert_eq!(slow.effective_goal().as_nanos_ceil(), 10_485_760);
         let policy = Policy::PaceWindow {
             latency_goal: LATENCY_GOAL_DEFAULT,
             base_latency: Some(Duration::from_millis(30)),
         };
-        let far = Budget::new(&policy, &model(500, 12_500_000));
+        let far = Budget::new(&policy, &model(500, 12_500_000), false);
         assert_eq!(far.effective_goal(), DiskTime::from_nanos(30_000_000));
         assert_eq!(far.window(), DiskTime::from_nanos(60_000_000));
     }
 
     #[test]
     fn a_slow_base_latency_is_learnt_from_light_load() {
-        let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000));
+        let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
         for _ in 0..8 {
             budget.observe_idle_service(10_000_000);
         }
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
-        let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000));
+        let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
         let cost = DiskTime::from_nanos(200_000);
         let grant = |now| budget.try_reserve(Time::from_nanos(now), cost);
         for _ in 0..4 {
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn an_unsplittable_request_larger_than_everything_goes_alone() {
-        let budget = Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000));
+        let budget = Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000), false);
         let cost = DiskTime::from_nanos(800_000_000);
         let now = Time::from_nanos(1);
         assert_eq!(budget.try_reserve(now, cost), Reservation::Granted { nearly_idle: true });

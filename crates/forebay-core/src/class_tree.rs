@@ -5,7 +5,7 @@ use core::fmt;
 
 use crate::DiskTime;
 use crate::limit::{Limiter, Limits};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded, Tally};
 
 /// Most classes of one group.
 pub const CLASSES_MAX: usize = 1024;
@@ -98,14 +98,14 @@ impl core::error::Error for ClassError {}
 #[derive(Debug)]
 pub(crate) struct Node {
     /// Start tag of its next dispatch, in disk time per share.
-    tag: AtomicU64,
+    tag: Tally,
     /// Virtual time among its children: start tag of their last dispatch.
     virtual_time: AtomicU64,
     /// 2^32 / shares.
     weight: AtomicU64,
     shares: AtomicU32,
     /// Shards that have work of it queued.
-    backlogged: AtomicU32,
+    backlogged: Tally,
     /// Odd while in use; its upper half is the generation. See [`Slot`].
     slot: AtomicU32,
     parent: AtomicU32,
@@ -114,13 +114,13 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    fn new() -> Self {
+    fn new(sole: bool) -> Self {
         Self {
-            tag: AtomicU64::new(0),
+            tag: Tally::new(sole),
             virtual_time: AtomicU64::new(0),
             weight: AtomicU64::new(1 << WEIGHT_BITS),
             shares: AtomicU32::new(1),
-            backlogged: AtomicU32::new(0),
+            backlogged: Tally::new(sole),
             slot: AtomicU32::new(0),
             parent: AtomicU32::new(0),
             children: AtomicU32::new(0),
@@ -144,10 +144,12 @@ impl Node {
         self.virtual_time.load(Ordering::Relaxed)
     }
 
-    /// Virtual time never falls, and stays while the node is idle.
+    /// Virtual time stays while the node is idle, and does not fall: a store
+    /// that crosses another shard's may set it back by their lead, until the
+    /// next dispatch. That is not worth an atomic maximum per request.
     pub(crate) fn advance_virtual_time(&self, start_tag: u64) {
         if self.virtual_time() < start_tag {
-            self.virtual_time.fetch_max(start_tag, Ordering::Relaxed);
+            self.virtual_time.store(start_tag, Ordering::Relaxed);
         }
     }
 
@@ -214,18 +216,19 @@ pub(crate) struct ClassTree {
 }
 
 impl ClassTree {
-    pub(crate) fn new(idle_credit: DiskTime) -> Self {
-        Self::with_nodes(NODES_MAX, idle_credit)
+    /// `sole` if a single shard uses it.
+    pub(crate) fn new(idle_credit: DiskTime, sole: bool) -> Self {
+        Self::with_nodes(NODES_MAX, idle_credit, sole)
     }
 
     /// A tree with room for so many classes only.
     #[cfg(all(test, loom))]
     pub(crate) fn small(classes: usize) -> Self {
-        Self::with_nodes(FIRST_CLASS + classes, DiskTime::ZERO)
+        Self::with_nodes(FIRST_CLASS + classes, DiskTime::ZERO, false)
     }
 
-    fn with_nodes(nodes: usize, idle_credit: DiskTime) -> Self {
-        let nodes: Vec<_> = (0..nodes).map(|_| Padded(Node::new())).collect();
+    fn with_nodes(nodes: usize, idle_credit: DiskTime, sole: bool) -> Self {
+        let nodes: Vec<_> = (0..nodes).map(|_| Padded(Node::new(sole))).collect();
         nodes[usize::from(ROOT)].0.slot.store(1, Ordering::Relaxed);
         Self { nodes, idle_credit }
     }

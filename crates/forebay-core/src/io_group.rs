@@ -96,10 +96,11 @@ impl IoGroup {
     /// A group without classes and shards.
     pub fn new(config: GroupConfig) -> Self {
         let shards_max = config.shards_max.min(SHARDS_MAX);
+        let sole = shards_max == 1;
         let shared = Shared {
-            budget: Budget::new(&config.policy, &config.model),
+            budget: Budget::new(&config.policy, &config.model, sole),
             model: config.model,
-            tree: Arc::new(ClassTree::new(config.idle_credit)),
+            tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
             requests_max: config.requests_max,
             tick_nanos: config.tick_nanos,

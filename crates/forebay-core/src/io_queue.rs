@@ -375,7 +375,8 @@ impl IoQueue {
 
     /// A shard that did not poll when it was its turn has no credit for that.
     fn catch_up_if_late(&mut self, now: Time) {
-        if !self.shared.peers.is_live(self.shard, now, self.shared.patience()) {
+        let peers = &self.shared.peers;
+        if !peers.alone() && !peers.is_live(self.shard, now, self.shared.patience()) {
             self.fair.catch_up();
         }
     }
@@ -413,11 +414,15 @@ impl IoQueue {
     /// Lets the window forget requests that the disk has kept for too long.
     fn give_up_overdue(&mut self, now: Time) {
         while let Some(oldest) = self.in_disk.head() {
-            let window = self.shared.budget.window();
-            let request = *self.requests.at(oldest);
-            if now.nanos_since(request.dispatched_at) < Overdue::patience_nanos(window) {
+            let in_disk = now.nanos_since(self.requests.at(oldest).dispatched_at);
+            if !Overdue::is_possible(in_disk) {
                 return;
             }
+            let window = self.shared.budget.window();
+            if in_disk < Overdue::patience_nanos(window) {
+                return;
+            }
+            let request = *self.requests.at(oldest);
             if let Err(retry) = self.shared.budget.overdue.give_up(now, window, request.cost) {
                 self.give_up_after = retry;
                 return;
@@ -432,7 +437,9 @@ impl IoQueue {
     fn leave_window(&mut self, index: u32) {
         self.requests.unlink(&mut self.in_disk, index);
         self.shared.budget.leave_window(self.requests.at(index).cost);
-        self.shared.peers.marks().take_into(&mut self.wakes);
+        if !self.shared.peers.alone() {
+            self.shared.peers.marks().take_into(&mut self.wakes);
+        }
     }
 
     fn class_counters(&mut self, request: &Request) -> &mut ClassCounters {
@@ -451,7 +458,9 @@ impl IoQueue {
         if let Some((last, since)) = self.stopped.take() {
             self.totals.blocked_nanos[last.reason.index()] += now.nanos_since(since);
         }
-        self.shared.peers.promise(self.shard, self.promised(now, stop));
+        if !self.shared.peers.alone() {
+            self.shared.peers.promise(self.shard, self.promised(now, stop));
+        }
         if let Some(stop) = stop {
             let goal = self.shared.budget.effective_goal().as_nanos_ceil();
             self.flow.update(now, goal, self.totals.dispatched, self.totals.completed);

@@ -12,6 +12,9 @@ mod counters;
 mod disk_model;
 mod fair_queue;
 mod flow;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 mod io_group;
 mod io_queue;
 mod limit;

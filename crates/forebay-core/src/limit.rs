@@ -67,7 +67,7 @@ struct Meter {
 
 impl Meter {
     fn new() -> Self {
-        Self { per_item: AtomicU64::new(0), pace: Pace::new() }
+        Self { per_item: AtomicU64::new(0), pace: Pace::new(false) }
     }
 
     fn set(&self, rate: Option<u64>) {

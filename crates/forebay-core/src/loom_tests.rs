@@ -16,7 +16,7 @@ const COST: DiskTime = DiskTime::from_nanos(1_000_000);
 
 fn budget() -> Budget {
     // the window is 1.5 ms: two requests of 1 ms fill it
-    Budget::new(&Policy::pace_window(), &DiskModel::unmeasured())
+    Budget::new(&Policy::pace_window(), &DiskModel::unmeasured(), false)
 }
 
 fn granted(reservation: Reservation) -> bool {
@@ -26,7 +26,7 @@ fn granted(reservation: Reservation) -> bool {
 #[test]
 fn the_pace_is_not_handed_out_twice() {
     loom::model(|| {
-        let pace = Arc::new(Pace::new());
+        let pace = Arc::new(Pace::new(false));
         let now = Time::from_nanos(1_000_000_000);
         let burst = DiskTime::from_nanos(2_000_000);
         let takers: Vec<_> = (0..2)

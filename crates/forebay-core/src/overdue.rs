@@ -26,10 +26,16 @@ pub(crate) struct Overdue {
 impl Overdue {
     pub(crate) fn new() -> Self {
         Self {
-            given_up: Pace::new(),
+            given_up: Pace::new(false),
             probe_after: AtomicU64::new(0),
             completed_at: AtomicU64::new(0),
         }
+    }
+
+    /// Whether a request may be overdue after this time in the disk: a cheap
+    /// first look.
+    pub(crate) fn is_possible(in_disk_nanos: u64) -> bool {
+        in_disk_nanos >= OVERDUE_NANOS_MIN
     }
 
     /// How long a request may be in the disk before it is overdue.

@@ -1,6 +1,6 @@
 //! A rate with a bounded burst, in one atomic (the generic cell rate algorithm).
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{Ordering, Tally};
 use crate::{DiskTime, Time};
 
 /// Hands out one unit of disk time per unit of time.
@@ -11,12 +11,13 @@ use crate::{DiskTime, Time};
 /// is exact however irregularly it is asked.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    paid_at: AtomicU64,
+    paid_at: Tally,
 }
 
 impl Pace {
-    pub(crate) fn new() -> Self {
-        Self { paid_at: AtomicU64::new(0) }
+    /// Nothing handed out; `sole` if a single shard takes from it.
+    pub(crate) fn new(sole: bool) -> Self {
+        Self { paid_at: Tally::new(sole) }
     }
 
     /// What may be handed out now, up to `burst`; more goes on credit with it.
@@ -41,12 +42,7 @@ impl Pace {
         let mut paid_at = self.paid_at.load(Ordering::Relaxed);
         while paid_at < limit {
             let next = paid_at.max(now).saturating_add(amount.units());
-            match self.paid_at.compare_exchange_weak(
-                paid_at,
-                next,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
+            match self.paid_at.compare_exchange_weak(paid_at, next, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(seen) => paid_at = seen,
             }
@@ -73,7 +69,7 @@ mod tests {
     /// Disk time handed out when asked every `interval` nanoseconds for `span`,
     /// in requests of `cost`.
     fn handed_out(interval: u64, span: u64, cost: DiskTime) -> u64 {
-        let pace = Pace::new();
+        let pace = Pace::new(false);
         while pace.try_take(Time::ZERO, BURST, cost) {}
         let mut taken = 0;
         for step in 1..=span / interval {
@@ -108,7 +104,7 @@ mod tests {
 
     #[test]
     fn an_oversized_request_is_paid_off_before_the_next() {
-        let pace = Pace::new();
+        let pace = Pace::new(false);
         let now = Time::from_nanos(1_000_000_000);
         assert!(pace.try_take(now, BURST, DiskTime::from_nanos(8_000_000)));
         assert!(!pace.try_take(now, BURST, DiskTime::from_nanos(1)));
@@ -119,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_steps_back_hands_out_nothing_twice() {
-        let pace = Pace::new();
+        let pace = Pace::new(false);
         let now = Time::from_nanos(1_000_000_000);
         while pace.try_take(now, BURST, DiskTime::from_nanos(1_000)) {}
         assert!(!pace.try_take(Time::from_nanos(5), BURST, DiskTime::from_nanos(1_000)));

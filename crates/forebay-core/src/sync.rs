@@ -10,3 +10,72 @@ pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Padded<T>(pub(crate) T);
+
+/// A number shared by the shards of a group. Where the group has a single
+/// shard nobody else changes it, and plain loads and stores do what would
+/// cost a locked instruction each.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    value: AtomicU64,
+    sole: bool,
+}
+
+impl Tally {
+    /// Zero; `sole` if one thread at a time changes it.
+    pub(crate) fn new(sole: bool) -> Self {
+        Self { value: AtomicU64::new(0), sole }
+    }
+
+    pub(crate) fn load(&self, order: Ordering) -> u64 {
+        self.value.load(order)
+    }
+
+    /// Adds `amount`, wrapping, and returns the value before.
+    pub(crate) fn fetch_add(&self, amount: u64, order: Ordering) -> u64 {
+        if self.sole {
+            self.update(|value| value.wrapping_add(amount))
+        } else {
+            self.value.fetch_add(amount, order)
+        }
+    }
+
+    /// Takes `amount` away, wrapping, and returns the value before.
+    pub(crate) fn fetch_sub(&self, amount: u64, order: Ordering) -> u64 {
+        if self.sole {
+            self.update(|value| value.wrapping_sub(amount))
+        } else {
+            self.value.fetch_sub(amount, order)
+        }
+    }
+
+    /// Raises the value to `least`.
+    pub(crate) fn fetch_max(&self, least: u64, order: Ordering) -> u64 {
+        if self.sole {
+            self.update(|value| value.max(least))
+        } else {
+            self.value.fetch_max(least, order)
+        }
+    }
+
+    /// Stores `new` if the value is `current`; otherwise, or by chance, says
+    /// what it is.
+    pub(crate) fn compare_exchange_weak(
+        &self,
+        current: u64,
+        new: u64,
+        order: Ordering,
+    ) -> Result<u64, u64> {
+        if self.sole {
+            self.value.store(new, Ordering::Relaxed);
+            Ok(current)
+        } else {
+            self.value.compare_exchange_weak(current, new, order, Ordering::Relaxed)
+        }
+    }
+
+    fn update(&self, change: impl FnOnce(u64) -> u64) -> u64 {
+        let before = self.value.load(Ordering::Relaxed);
+        self.value.store(change(before), Ordering::Relaxed);
+        before
+    }
+}

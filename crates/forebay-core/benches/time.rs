@@ -1,0 +1,45 @@
+//! Time per request: `cargo bench -p forebay-core --features internals --bench time`.
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+mod path;
+
+use divan::{Bencher, counter::ItemsCount};
+use forebay_core::internals::FairQueueAlone;
+
+use crate::path::{Path, classes, group};
+
+const REQUESTS: usize = 1_000;
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench]
+fn fair_queue_alone(bencher: Bencher<'_, '_>) {
+    let mut queue = FairQueueAlone::new().unwrap();
+    bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| queue.queue_and_drain(REQUESTS));
+}
+
+#[divan::bench(args = [1, 8, 100, 1000])]
+fn whole_path(bencher: Bencher<'_, '_>, count: usize) {
+    let group = group(1).unwrap();
+    let mut path = Path::new(&group, classes(&group, count)).unwrap();
+    bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| path.run(REQUESTS));
+}
+
+/// All shards run at once; the rate is each shard's own.
+#[divan::bench(args = [1, 2])]
+fn shards_of_one_group(bencher: Bencher<'_, '_>, shards: usize) {
+    let group = group(2).unwrap();
+    let classes = classes(&group, 8);
+    let mut paths: Vec<_> =
+        (0..shards).map(|_| Path::new(&group, classes.clone()).unwrap()).collect();
+    let requests = 100 * REQUESTS;
+    bencher.counter(ItemsCount::new(requests)).bench_local(|| {
+        std::thread::scope(|scope| {
+            for path in &mut paths {
+                scope.spawn(move || path.run(requests));
+            }
+        });
+    });
+}

@@ -1,0 +1,46 @@
+//! Parts of the scheduler on their own, for its benchmarks. Not an interface.
+
+use alloc::sync::Arc;
+
+use crate::class_tree::ClassTree;
+use crate::fair_queue::FairQueue;
+use crate::peers::Peers;
+use crate::requests::Requests;
+use crate::{DiskTime, Op, Time};
+
+/// The fair queue of one shard and one class, without a budget and statistics.
+#[derive(Debug)]
+pub struct FairQueueAlone {
+    fair: FairQueue,
+    requests: Requests,
+    class: u16,
+}
+
+impl FairQueueAlone {
+    /// An empty queue; `None` never happens, and would be a full tree.
+    pub fn new() -> Option<Self> {
+        let tree = Arc::new(ClassTree::new(DiskTime::ZERO, true));
+        let peers = Arc::new(Peers::new(1, ClassTree::NODES));
+        let class = tree.add_class(None, 100).ok()?.node();
+        let fair = FairQueue::new(tree, Arc::clone(&peers), peers.join()?);
+        Some(Self { fair, requests: Requests::new(1 << 20), class })
+    }
+
+    /// Queues `count` requests and takes them out in order; returns how many.
+    pub fn queue_and_drain(&mut self, count: usize) -> usize {
+        for _ in 0..count {
+            let cost = DiskTime::from_nanos(1_000);
+            let ticket = self.requests.insert(Time::ZERO, self.class, Op::Read, 4096, cost);
+            if let Some(ticket) = ticket {
+                self.fair.push(&mut self.requests, self.class, ticket.slot());
+            }
+        }
+        let mut drained = 0;
+        while let Some((class, index)) = self.fair.first() {
+            self.fair.pop(&mut self.requests, class, index);
+            self.requests.remove(index);
+            drained += 1;
+        }
+        drained
+    }
+}
