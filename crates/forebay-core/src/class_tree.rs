@@ -370,3 +370,61 @@ impl ClassTree {
         Err(ClassError::Full)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree() -> ClassTree {
+        ClassTree::new(DiskTime::ZERO, false)
+    }
+
+    #[test]
+    fn limits_are_as_stated() {
+        let tree = tree();
+        let classes: Vec<_> = (0..CLASSES_MAX).map(|_| tree.add_class(None, 1).unwrap()).collect();
+        assert_eq!(tree.add_class(None, 1), Err(ClassError::Full));
+        assert_eq!(classes[CLASSES_MAX - 1].index(), CLASSES_MAX - 1);
+        assert_eq!(tree.add_class(None, 0), Err(ClassError::Shares(0)));
+        assert_eq!(tree.add_class(None, SHARES_MAX + 1), Err(ClassError::Shares(SHARES_MAX + 1)));
+        let mut parent = None;
+        for _ in 0..CLASS_GROUP_DEPTH_MAX {
+            parent = Some(tree.add_class_group(parent, 1).unwrap());
+        }
+        assert_eq!(tree.add_class_group(parent, 1), Err(ClassError::TooDeep));
+    }
+
+    #[test]
+    fn a_removed_class_is_unknown_even_when_its_slot_is_used_again() {
+        let tree = tree();
+        let first = tree.add_class(None, 7).unwrap();
+        tree.remove_class(first).unwrap();
+        let second = tree.add_class(None, 9).unwrap();
+        assert_eq!(first.index(), second.index());
+        assert_eq!(tree.class(first).unwrap_err(), ClassError::Unknown);
+        assert_eq!(tree.class(second).unwrap().shares(), 9);
+    }
+
+    #[test]
+    fn a_group_with_classes_stays() {
+        let tree = tree();
+        let group = tree.add_class_group(None, 1).unwrap();
+        let class = tree.add_class(Some(group), 1).unwrap();
+        assert_eq!(tree.remove_class_group(group), Err(ClassError::InUse));
+        tree.remove_class(class).unwrap();
+        tree.remove_class_group(group).unwrap();
+        assert_eq!(tree.add_class(Some(group), 1), Err(ClassError::Unknown));
+    }
+
+    #[test]
+    fn tiny_costs_over_large_shares_are_not_lost() {
+        let tree = tree();
+        let class = tree.add_class(None, SHARES_MAX).unwrap();
+        let (node, mut fraction) = (tree.class(class).unwrap(), 0);
+        for _ in 0..1_000_000 {
+            node.charge(DiskTime::from_units(3), &mut fraction);
+        }
+        // 3,000,000 units over 10,000 shares
+        assert!((299..=300).contains(&node.tag()), "{}", node.tag());
+    }
+}

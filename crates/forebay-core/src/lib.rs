@@ -1,4 +1,54 @@
-//! The scheduling decisions of forebay, free of I/O, threads and clocks.
+//! The scheduling decisions of forebay: which disk request goes next, and
+//! whether it may go now.
+//!
+//! A disk serves more as more requests are in flight, up to a point; beyond it
+//! they only wait inside the disk, where nobody can order them. This crate
+//! keeps them waiting in the application instead. Each request costs the disk
+//! time that it takes ([`DiskModel`]); it queues in a priority class with
+//! shares; and it goes to the disk when it is its class's turn (start-time
+//! fair queueing) and the disk's budget is open ([`Policy`]): a *pace* of one
+//! second of disk time per second, and a *window* that bounds what is
+//! unfinished in the disk.
+//!
+//! Nothing here does I/O, reads a clock, starts a thread or takes a lock. Each
+//! thread (a *shard*) owns an [`IoQueue`] and drives it with verbs; the queues
+//! of one device form an [`IoGroup`] and share its budget and one account per
+//! class, so that shares hold across threads.
+//!
+//! ```
+//! use forebay_core::{DiskModel, DiskRates, GroupConfig, IoGroup, Op, Outcome, Policy, Time};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = DiskModel::from_rates(&DiskRates {
+//!     read_iops: 100_000,
+//!     write_iops: 50_000,
+//!     read_bandwidth: 1_000_000_000,
+//!     write_bandwidth: 500_000_000,
+//! })?;
+//! let group = IoGroup::new(GroupConfig::new(model, Policy::pace_window()));
+//! let queries = group.add_class(None, 1000)?;
+//! let compaction = group.add_class(None, 100)?;
+//!
+//! let mut queue = group.join()?;
+//! let now = Time::from_nanos(1_000);
+//! let bulk = queue.enqueue(now, compaction, Op::Write, 128 * 1024)?;
+//! let read = queue.enqueue(now, queries, Op::Read, 4096)?;
+//! while let Some(ticket) = queue.poll_dispatch(now) {
+//!     assert!(ticket == bulk || ticket == read);
+//!     // start the I/O; when the disk has answered:
+//!     let later = Time::from_nanos(90_000);
+//!     let completion = queue.complete(later, ticket, Outcome::Done)?;
+//!     assert_eq!(completion.disk_nanos, 89_000);
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! # Limits
+//!
+//! [`CLASSES_MAX`] classes and [`CLASS_GROUPS_MAX`] groups of classes,
+//! [`CLASS_GROUP_DEPTH_MAX`] deep; [`SHARDS_MAX`] shards per group; rates up to
+//! [`IOPS_MAX`] and [`BANDWIDTH_MAX`]; a clock up to 4.5 years after its epoch.
+//! A group is one device; an application has as many as it has devices.
 #![cfg_attr(not(loom), no_std)]
 #![forbid(unsafe_code)]
 
