@@ -180,6 +180,11 @@ impl CostCurve {
         DiskTime::from_units(units.clamp(1, COST_MAX))
     }
 
+    /// What `bytes` cost at full bandwidth, without the operation.
+    pub(crate) fn bytes_cost(&self, bytes: u64) -> DiskTime {
+        DiskTime::from_units(slope_units(self.segments[self.used - 1].slope, bytes))
+    }
+
     fn flat_units(units: u64) -> Self {
         let mut curve = Self { segments: Default::default(), used: 0 };
         curve.push(Segment { bytes: 0, units, slope: 0 });

@@ -136,6 +136,16 @@ impl DiskModel {
         }
     }
 
+    /// What `bytes` cost at full bandwidth, without the operation.
+    pub(crate) fn bytes_cost(&self, op: Op, bytes: u64) -> DiskTime {
+        match op {
+            Op::Read => self.read.bytes_cost(bytes),
+            Op::Write => self.write.bytes_cost(bytes),
+            Op::Discard => self.discard.bytes_cost(bytes),
+            Op::Flush => DiskTime::ZERO,
+        }
+    }
+
     /// The cost of `bytes` read or written, whichever is dearer.
     pub fn dearer_cost(&self, bytes: u64) -> DiskTime {
         self.read.cost(bytes).max(self.write.cost(bytes))

@@ -4,11 +4,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::budget::{Refusal, Reservation};
+use crate::budget::{Ask, Overdue, Refusal, Reservation};
 use crate::fair_queue::FairQueue;
 use crate::flow::FlowRatio;
 use crate::io_group::Shared;
-use crate::overdue::Overdue;
 use crate::peers::{Lead, ShardId, Wakes};
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
 use crate::{
@@ -301,8 +300,8 @@ impl IoQueue {
     fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
         let (class, index) = self.first_within_limits(now)?;
         self.check_lead(class, now)?;
-        let cost = self.requests.at(index).cost;
-        match self.shared.budget.try_reserve(now, cost) {
+        let ask = ask(self.requests.at(index));
+        match self.shared.budget.try_reserve(now, &ask, self.flow.permille()) {
             Reservation::Granted { nearly_idle } => {
                 self.fair.pop(&mut self.requests, class, index);
                 Ok(self.dispatch(now, index, nearly_idle))
@@ -436,7 +435,7 @@ impl IoQueue {
 
     fn leave_window(&mut self, index: u32) {
         self.requests.unlink(&mut self.in_disk, index);
-        self.shared.budget.leave_window(self.requests.at(index).cost);
+        self.shared.budget.leave(&ask(self.requests.at(index)));
         if !self.shared.peers.alone() {
             self.shared.peers.marks().take_into(&mut self.wakes);
         }
@@ -479,6 +478,10 @@ impl Drop for IoQueue {
         self.fair.abandon();
         self.shared.peers.leave(self.shard);
     }
+}
+
+fn ask(request: &Request) -> Ask {
+    Ask { cost: request.cost, op: request.op, len: request.len }
 }
 
 fn latest_resume(now: Time) -> Time {

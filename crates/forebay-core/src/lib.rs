@@ -54,7 +54,6 @@
 
 extern crate alloc;
 
-mod base_latency;
 mod budget;
 mod class_tree;
 mod cost;
@@ -71,8 +70,6 @@ mod limit;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod op;
-mod overdue;
-mod pace;
 mod peers;
 mod requests;
 mod split;

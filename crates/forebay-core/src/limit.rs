@@ -1,7 +1,7 @@
 //! Upper limits of a class or a group of classes, beside its shares.
 
+use crate::budget::Pace;
 use crate::cost::{BANDWIDTH_MAX, IOPS_MAX};
-use crate::pace::Pace;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskTime, Time};
 

@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::budget::{Budget, Refusal, Reservation};
+use crate::budget::{Ask, Budget, Pace, Refusal, Reservation};
 use crate::class_tree::{ClassTree, ROOT};
-use crate::pace::Pace;
 use crate::peers::{Marks, ShardId, Wakes};
-use crate::{DiskModel, DiskTime, Policy, Time};
+use crate::{DiskModel, DiskTime, Op, Policy, Time};
 
 const COST: DiskTime = DiskTime::from_nanos(1_000_000);
+const ASK: Ask = Ask { cost: COST, op: Op::Read, len: 4096 };
 
 fn budget() -> Budget {
     // the window is 1.5 ms: two requests of 1 ms fill it
@@ -49,10 +49,10 @@ fn the_window_overshoots_by_one_request_at_most_and_is_given_back_whole() {
                 let budget = Arc::clone(&budget);
                 thread::spawn(move || {
                     let now = Time::from_nanos(1_000_000_000 * (taker + 1));
-                    let got = granted(budget.try_reserve(now, COST));
+                    let got = granted(budget.try_reserve(now, &ASK, 1000));
                     assert!(budget.in_flight() <= DiskTime::from_nanos(3_000_000));
                     if got {
-                        budget.leave_window(COST);
+                        budget.leave(&ASK);
                     }
                 })
             })
@@ -68,18 +68,18 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
         let budget = Arc::new(budget());
         let marks = Arc::new(Marks::new());
         let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
-        assert!(granted(budget.try_reserve(at(1), COST)));
-        assert!(granted(budget.try_reserve(at(2), COST)));
+        assert!(granted(budget.try_reserve(at(1), &ASK, 1000)));
+        assert!(granted(budget.try_reserve(at(2), &ASK, 1000)));
         let completer = {
             let (budget, marks) = (Arc::clone(&budget), Arc::clone(&marks));
             thread::spawn(move || {
-                budget.leave_window(COST);
+                budget.leave(&ASK);
                 let mut wakes = Wakes::default();
                 marks.take_into(&mut wakes);
                 wakes.pop().is_some()
             })
         };
-        let waits = match budget.try_reserve(at(3), COST) {
+        let waits = match budget.try_reserve(at(3), &ASK, 1000) {
             Reservation::Refused(Refusal::Window) => {
                 marks.set(ShardId(5));
                 !budget.room_after_mark()

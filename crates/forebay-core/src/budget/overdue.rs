@@ -1,6 +1,6 @@
 //! When the budget stops waiting for a request that does not come back.
 
-use crate::pace::Pace;
+use super::pace::Pace;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskTime, Time};
 

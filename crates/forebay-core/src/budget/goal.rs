@@ -1,0 +1,60 @@
+//! How much disk time may wait in the disk.
+
+use core::time::Duration;
+
+use super::Policy;
+use super::base_latency::BaseLatency;
+use crate::sync::{AtomicU64, Ordering};
+use crate::{DiskModel, DiskTime};
+
+/// A request of this size, in bytes, always fits into one goal.
+const GOAL_REQUEST_LEN: u64 = 128 * 1024;
+/// A longer goal or base latency counts as this, so that windows stay far from
+/// the end of the number range.
+const GOAL_NANOS_MAX: u64 = 100_000_000_000;
+
+/// The effective goal: the latency goal, or more where the disk itself needs
+/// more, because it takes longer for 128 KiB or answers later when idle.
+#[derive(Debug)]
+pub(super) struct Goal {
+    units: AtomicU64,
+    units_min: u64,
+    learnt: Option<BaseLatency>,
+}
+
+impl Goal {
+    pub(super) fn new(policy: &Policy, model: &DiskModel) -> Self {
+        let Some(latency_goal) = policy.latency_goal() else {
+            return Self { units: AtomicU64::new(u64::MAX), units_min: u64::MAX, learnt: None };
+        };
+        let least = disk_time(latency_goal)
+            .max(model.dearer_cost(GOAL_REQUEST_LEN))
+            .max(DiskTime::from_units(1));
+        let (known, learnt) = match policy {
+            Policy::PaceWindow { base_latency: Some(base), .. } => (disk_time(*base), None),
+            Policy::PaceWindow { base_latency: None, .. } => {
+                (DiskTime::ZERO, Some(BaseLatency::new()))
+            }
+            _ => (DiskTime::ZERO, None),
+        };
+        let units = AtomicU64::new(least.max(known).units());
+        Self { units, units_min: least.units(), learnt }
+    }
+
+    pub(super) fn get(&self) -> DiskTime {
+        DiskTime::from_units(self.units.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn observe_idle_service(&self, service_nanos: u64) {
+        let median = self.learnt.as_ref().and_then(|base| base.observe(service_nanos));
+        if let Some(median) = median {
+            let units = DiskTime::from_nanos(median).units().max(self.units_min);
+            self.units.store(units, Ordering::Relaxed);
+        }
+    }
+}
+
+fn disk_time(duration: Duration) -> DiskTime {
+    let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    DiskTime::from_nanos(nanos.min(GOAL_NANOS_MAX))
+}

@@ -1,0 +1,88 @@
+//! The policies to choose from.
+
+use core::time::Duration;
+
+/// Latency goal unless said otherwise: 1.5 times a tick of 0.5 ms.
+pub const LATENCY_GOAL_DEFAULT: Duration = Duration::from_micros(750);
+/// Flow ratio above which the policy of that name raises prices.
+pub(super) const FLOW_RATIO_LIMIT_PERMILLE: u64 = 1_100;
+
+/// How a group decides whether a request may go to the disk.
+///
+/// All but [`Policy::PaceWindow`] and [`Policy::Open`] are there to compare
+/// with: they are the steps that ScyllaDB's scheduler took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Everything goes at once; nothing waits in the queue. For comparisons,
+    /// and for disks without figures.
+    Open,
+    /// 2016: at most so many requests in the disk, whatever their size.
+    Concurrency {
+        /// Requests in the disk; at least 1.
+        requests: u32,
+    },
+    /// 2018: what the disk serves within the goal is in the disk, operations
+    /// and bytes counted apart (Little's law).
+    LittlesLaw {
+        /// The time to multiply the disk's rates with.
+        latency_goal: Duration,
+    },
+    /// 2022, first level: one second of disk time per second, with bursts of
+    /// one goal. Nothing bounds what is in the disk.
+    TokenBucket {
+        /// Length of a burst.
+        latency_goal: Duration,
+    },
+    /// 2022: the tokens of the bucket come back only with completions.
+    TwoLevelBucket {
+        /// Length of a burst.
+        latency_goal: Duration,
+    },
+    /// 2023: the bucket, with prices raised while more is dispatched than
+    /// completes.
+    FlowRatio {
+        /// Length of a burst.
+        latency_goal: Duration,
+    },
+    /// One second of disk time per second, with bursts of one effective goal,
+    /// and at most two effective goals of it unfinished in the disk.
+    PaceWindow {
+        /// How long requests may wait inside the disk.
+        latency_goal: Duration,
+        /// Latency of the idle disk, if known; learnt otherwise.
+        base_latency: Option<Duration>,
+    },
+}
+
+impl Policy {
+    /// Pace and window at the default latency goal.
+    pub const fn pace_window() -> Self {
+        Self::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency: None }
+    }
+
+    /// The name used in reports and options.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Open => "none",
+            Self::Concurrency { .. } => "concurrency",
+            Self::LittlesLaw { .. } => "littles-law",
+            Self::TokenBucket { .. } => "token-bucket",
+            Self::TwoLevelBucket { .. } => "two-level-bucket",
+            Self::FlowRatio { .. } => "flow-ratio",
+            Self::PaceWindow { .. } => "pace+window",
+        }
+    }
+
+    /// The latency goal; `None` for an open budget.
+    pub const fn latency_goal(&self) -> Option<Duration> {
+        match *self {
+            Self::Open => None,
+            Self::Concurrency { .. } => Some(LATENCY_GOAL_DEFAULT),
+            Self::LittlesLaw { latency_goal }
+            | Self::TokenBucket { latency_goal }
+            | Self::TwoLevelBucket { latency_goal }
+            | Self::FlowRatio { latency_goal }
+            | Self::PaceWindow { latency_goal, .. } => Some(latency_goal),
+        }
+    }
+}

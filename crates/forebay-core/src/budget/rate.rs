@@ -1,0 +1,64 @@
+//! How fast a policy hands out disk time.
+
+use super::two_level::TwoLevelBucket;
+use super::{Pace, Policy};
+use crate::{DiskTime, Time};
+
+/// The rate of a policy.
+#[derive(Debug)]
+pub(super) enum Rate {
+    Unlimited,
+    Pace(Pace),
+    TwoLevel(TwoLevelBucket),
+}
+
+impl Rate {
+    /// `sole` if a single shard takes from it.
+    pub(super) fn new(policy: &Policy, burst: DiskTime, sole: bool) -> Self {
+        match policy {
+            Policy::Open | Policy::Concurrency { .. } | Policy::LittlesLaw { .. } => {
+                Self::Unlimited
+            }
+            Policy::TwoLevelBucket { .. } => Self::TwoLevel(TwoLevelBucket::new(burst)),
+            Policy::TokenBucket { .. } | Policy::FlowRatio { .. } | Policy::PaceWindow { .. } => {
+                Self::Pace(Pace::new(sole))
+            }
+        }
+    }
+
+    pub(super) fn available(&self, now: Time, burst: DiskTime) -> DiskTime {
+        match self {
+            Self::Unlimited => burst,
+            Self::Pace(pace) => pace.available(now, burst),
+            Self::TwoLevel(bucket) => bucket.available(now),
+        }
+    }
+
+    /// When `wanted` is available, if time alone brings it about.
+    pub(super) fn available_at(
+        &self,
+        now: Time,
+        burst: DiskTime,
+        wanted: DiskTime,
+    ) -> Option<Time> {
+        match self {
+            Self::Unlimited => Some(now),
+            Self::Pace(pace) => Some(pace.available_at(now, burst, wanted)),
+            Self::TwoLevel(bucket) => bucket.available_at(now, wanted),
+        }
+    }
+
+    pub(super) fn try_take(&self, now: Time, burst: DiskTime, amount: DiskTime) -> bool {
+        match self {
+            Self::Unlimited => true,
+            Self::Pace(pace) => pace.try_take(now, burst, amount),
+            Self::TwoLevel(bucket) => bucket.try_take(now, amount),
+        }
+    }
+
+    pub(super) fn completed(&self, amount: DiskTime) {
+        if let Self::TwoLevel(bucket) = self {
+            bucket.completed(amount);
+        }
+    }
+}
