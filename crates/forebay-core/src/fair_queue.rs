@@ -7,9 +7,23 @@ use alloc::vec::Vec;
 
 use crate::Time;
 use crate::class_tree::{ClassTree, LEVELS_MAX, NodeId, ROOT};
+use crate::decay::Decay;
 use crate::peers::{Lead, Peers, ShardId};
-use crate::requests::{Fifo, Requests};
+use crate::requests::{Fifo, Request, Requests};
 use crate::tag_heap::{NOWHERE, TagHeap};
+
+/// In which order a queue serves its classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Start-time fair queueing by disk time, over all shards.
+    StartTime,
+    /// The fair queue of 2016, to compare with: per shard, by weights that
+    /// grow with the size of a request, forgotten exponentially.
+    ExponentialDecay {
+        /// Time in which what was used falls by a factor e, in nanoseconds.
+        tau_nanos: u64,
+    },
+}
 
 /// What one shard keeps of a class or group of classes.
 #[derive(Debug)]
@@ -37,11 +51,22 @@ pub(crate) struct FairQueue {
     positions: Vec<u16>,
     locals: Vec<Local>,
     throttled: Vec<(Time, NodeId)>,
+    decay: Option<Decay>,
 }
 
 impl FairQueue {
-    pub(crate) fn new(tree: Arc<ClassTree>, peers: Arc<Peers>, shard: ShardId) -> Self {
+    pub(crate) fn new(
+        tree: Arc<ClassTree>,
+        peers: Arc<Peers>,
+        shard: ShardId,
+        order: Order,
+    ) -> Self {
+        let decay = match order {
+            Order::StartTime => None,
+            Order::ExponentialDecay { tau_nanos } => Some(Decay::new(tau_nanos)),
+        };
         Self {
+            decay,
             tree,
             peers,
             shard,
@@ -73,10 +98,13 @@ impl FairQueue {
     }
 
     /// The class whose turn it is, and its first request.
-    pub(crate) fn first(&mut self) -> Option<(NodeId, u32)> {
+    pub(crate) fn first(&mut self, now: Time) -> Option<(NodeId, u32)> {
         let mut node = ROOT;
         for _ in 0..LEVELS_MAX {
-            node = self.refreshed_first(node)?;
+            node = match &self.decay {
+                None => self.refreshed_first(node)?,
+                Some(decay) => decay.least(self.heaps.get(usize::from(node))?.nodes(), now)?,
+            };
             if ClassTree::is_class(node) {
                 break;
             }
@@ -87,8 +115,8 @@ impl FairQueue {
 
     /// Takes the first request of the class that [`FairQueue::first`] named,
     /// and charges it to the class and the groups above.
-    pub(crate) fn pop(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
-        let cost = requests.at(index).cost;
+    pub(crate) fn pop(&mut self, requests: &mut Requests, class: NodeId, index: u32, now: Time) {
+        let Request { cost, len, .. } = *requests.at(index);
         let local = &mut self.locals[usize::from(class)];
         requests.unlink(&mut local.fifo, index);
         let mut leaves = local.fifo.is_empty();
@@ -109,8 +137,11 @@ impl FairQueue {
                 local.awake = false;
                 heap.remove(&mut self.positions, child);
                 node.sleep();
-            } else {
+            } else if self.decay.is_none() {
                 heap.raise_first(&mut self.positions, next);
+            }
+            if let Some(decay) = &mut self.decay {
+                decay.charge(child, now, len, node.shares());
             }
             leaves = heap.is_empty();
             self.publish_next(parent);
@@ -121,6 +152,9 @@ impl FairQueue {
     /// How far the next request of `class` leads what other shards have
     /// queued; see [`Peers::lead`].
     pub(crate) fn lead(&self, class: NodeId, live: (Time, u64)) -> Lead {
+        if self.decay.is_some() {
+            return Lead::none(self.shard);
+        }
         let shard_tag = self.locals[usize::from(class)].shard_tag;
         self.peers.lead(&self.tree, self.shard, class, shard_tag, live)
     }

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use crate::class_tree::ClassTree;
-use crate::fair_queue::FairQueue;
+use crate::fair_queue::{FairQueue, Order};
 use crate::peers::Peers;
 use crate::requests::Requests;
 use crate::{DiskTime, Op, Time};
@@ -22,7 +22,7 @@ impl FairQueueAlone {
         let tree = Arc::new(ClassTree::new(DiskTime::ZERO, true));
         let peers = Arc::new(Peers::new(1, ClassTree::NODES));
         let class = tree.add_class(None, 100).ok()?.node();
-        let fair = FairQueue::new(tree, Arc::clone(&peers), peers.join()?);
+        let fair = FairQueue::new(tree, Arc::clone(&peers), peers.join()?, Order::StartTime);
         Some(Self { fair, requests: Requests::new(1 << 20), class })
     }
 
@@ -36,8 +36,8 @@ impl FairQueueAlone {
             }
         }
         let mut drained = 0;
-        while let Some((class, index)) = self.fair.first() {
-            self.fair.pop(&mut self.requests, class, index);
+        while let Some((class, index)) = self.fair.first(Time::ZERO) {
+            self.fair.pop(&mut self.requests, class, index, Time::ZERO);
             self.requests.remove(index);
             drained += 1;
         }

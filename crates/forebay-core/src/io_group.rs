@@ -7,7 +7,7 @@ use crate::budget::Budget;
 use crate::class_tree::ClassTree;
 use crate::peers::{Peers, SHARDS_MAX};
 use crate::{
-    ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, Limits, Policy, Time,
+    ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, Limits, Order, Policy, Time,
 };
 
 /// Ticks for which a shard that is late to poll is still waited for.
@@ -20,6 +20,8 @@ pub struct GroupConfig {
     pub model: DiskModel,
     /// When requests may go to the disk.
     pub policy: Policy,
+    /// In which order queues serve their classes.
+    pub order: Order,
     /// Most shards that will join, at most [`SHARDS_MAX`]. Memory is set aside
     /// for each: about 9 KiB.
     pub shards_max: usize,
@@ -39,6 +41,7 @@ impl GroupConfig {
         Self {
             model,
             policy,
+            order: Order::StartTime,
             shards_max: 64,
             requests_max: 1 << 20,
             tick_nanos: 500_000,
@@ -69,6 +72,7 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     pub(crate) tree: Arc<ClassTree>,
     pub(crate) peers: Arc<Peers>,
+    pub(crate) order: Order,
     pub(crate) requests_max: u32,
     tick_nanos: u64,
 }
@@ -102,6 +106,7 @@ impl IoGroup {
             model: config.model,
             tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
+            order: config.order,
             requests_max: config.requests_max,
             tick_nanos: config.tick_nanos,
         };

@@ -111,7 +111,8 @@ pub struct IoQueue {
 
 impl IoQueue {
     pub(crate) fn new(shared: Arc<Shared>, shard: ShardId) -> Self {
-        let fair = FairQueue::new(Arc::clone(&shared.tree), Arc::clone(&shared.peers), shard);
+        let (tree, peers) = (Arc::clone(&shared.tree), Arc::clone(&shared.peers));
+        let fair = FairQueue::new(tree, peers, shard, shared.order);
         Self {
             requests: Requests::new(shared.requests_max),
             fair,
@@ -303,7 +304,7 @@ impl IoQueue {
         let ask = ask(self.requests.at(index));
         match self.shared.budget.try_reserve(now, &ask, self.flow.permille()) {
             Reservation::Granted { nearly_idle } => {
-                self.fair.pop(&mut self.requests, class, index);
+                self.fair.pop(&mut self.requests, class, index, now);
                 Ok(self.dispatch(now, index, nearly_idle))
             }
             Reservation::Refused(Refusal::Pace(open_at)) => {
@@ -326,7 +327,7 @@ impl IoQueue {
 
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
         loop {
-            let Some((class, index)) = self.fair.first() else {
+            let Some((class, index)) = self.fair.first(now) else {
                 let resume_at = self.fair.throttled_until();
                 let reason = if resume_at.is_some() { Blocked::ClassLimit } else { Blocked::Empty };
                 return Err(Stop { reason, resume_at });

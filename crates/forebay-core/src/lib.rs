@@ -58,6 +58,7 @@ mod budget;
 mod class_tree;
 mod cost;
 mod counters;
+mod decay;
 mod disk_model;
 mod fair_queue;
 mod flow;
@@ -88,6 +89,7 @@ pub use cost::{
 };
 pub use counters::{Blocked, ClassCounters, QueueCounters};
 pub use disk_model::{DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN};
+pub use fair_queue::Order;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
 pub use io_queue::{Completion, EnqueueError, IoQueue, Outcome, StaleTicket};
 pub use limit::Limits;

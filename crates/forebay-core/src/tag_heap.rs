@@ -20,6 +20,11 @@ impl TagHeap {
         self.entries.first().copied()
     }
 
+    /// All members, in no particular order.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.entries.iter().map(|&(_, node)| node)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

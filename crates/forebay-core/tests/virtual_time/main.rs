@@ -4,6 +4,7 @@
 
 mod faults;
 mod limits;
+mod policies;
 mod shares;
 mod streams;
 mod verbs;

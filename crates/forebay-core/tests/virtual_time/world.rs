@@ -83,7 +83,10 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(model: DiskModel, policy: Policy, shards: usize) -> Self {
-        let mut config = GroupConfig::new(model, policy);
+        Self::with_config(GroupConfig::new(model, policy), shards)
+    }
+
+    pub(crate) fn with_config(mut config: GroupConfig, shards: usize) -> Self {
         config.shards_max = shards;
         let group = IoGroup::new(config);
         let shards = (0..shards)

@@ -1,6 +1,6 @@
 //! Instructions per thousand requests, counted by callgrind, so that they
 //! repeat exactly: `cargo install gungraun-runner --version 0.20.0`, then
-//! `cargo bench -p forebay-core --features internals --bench instructions`.
+//! `cargo bench --manifest-path benches/Cargo.toml --bench instructions`.
 #![allow(missing_docs, unreachable_pub, unused_qualifications, clippy::unwrap_used)]
 
 mod path;

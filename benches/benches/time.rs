@@ -1,4 +1,4 @@
-//! Time per request: `cargo bench -p forebay-core --features internals --bench time`.
+//! Time per request: `cargo bench --manifest-path benches/Cargo.toml --bench time`.
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod path;
