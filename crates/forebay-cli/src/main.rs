@@ -1,3 +1,39 @@
 //! The program `forebay`.
 
-fn main() {}
+mod bench;
+mod console;
+mod disk;
+mod failure;
+mod load_options;
+mod report;
+mod span;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Measures disks, loads them, and shows what scheduling changes.
+#[derive(Parser)]
+#[command(name = "forebay", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    let done = match &Cli::parse().command {
+        Command::Bench(options) => bench::run(options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            console::note(format_args!("error: {failure}"));
+            failure.exit_code()
+        }
+    }
+}

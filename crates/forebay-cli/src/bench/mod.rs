@@ -1,0 +1,148 @@
+//! `forebay bench`: runs a load on a real disk.
+
+mod affinity;
+mod board;
+mod clock;
+mod interrupt;
+mod probe;
+mod progress;
+mod results;
+mod runner;
+mod scheduler;
+mod seat;
+mod shard;
+mod storage;
+mod watch;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use forebay::engine::BackendChoice;
+use forebay::properties::DiskProperties;
+use forebay_core::Policy;
+use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION};
+
+use crate::console::{note, print};
+use crate::disk::Disk;
+use crate::failure::Failure;
+use crate::load_options::LoadOptions;
+use crate::report::render;
+use interrupt::Interrupt;
+use probe::Probe;
+use runner::{Plan, Run};
+use storage::{Place, Storage};
+
+/// Run a load on a disk, and show what each job got.
+///
+/// Without --properties the disk is probed for some seconds first. With --format text the load
+/// runs twice, without and with the scheduler, and both runs are shown side by side.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    load: LoadOptions,
+    /// Where to make the files: a directory, /dev/null to measure the scheduler alone, or with
+    /// --overwrite-device a block device
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// How requests get to the kernel
+    #[arg(long, value_enum, default_value_t = BackendName::Auto)]
+    backend: BackendName,
+    /// The data on the block device named with --dir may be destroyed
+    #[arg(long)]
+    overwrite_device: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum BackendName {
+    /// Through io_uring, or by threads where that is not to be had
+    Auto,
+    /// Through io_uring, or not at all
+    #[value(name = "io_uring")]
+    IoUring,
+    /// By threads that make blocking calls
+    Threads,
+}
+
+/// The command.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let load = &options.load;
+    let jobs = load.job_file()?;
+    let place = Place::of(&options.dir, options.overwrite_device)?;
+    let given = options.given_properties(&place)?;
+    let backend = options.backend(&place);
+    let interrupt = Interrupt::on_signals()?;
+    let disk = match given {
+        Some(properties) => Disk::new(&properties, PropertiesSource::File)?,
+        None if matches!(place, Place::Null) => Disk::unmeasured(),
+        None => {
+            let shard_count = load.shard_count();
+            let interrupt = &interrupt;
+            Probe { place: &place, shard_count, backend, interrupt }.measure()?
+        }
+    };
+    let storage = Storage::make(&place, &jobs, backend, &interrupt)?;
+    let (report, failed) = run_load(
+        &Plan {
+            title: "running",
+            jobs: &jobs,
+            storage: &storage,
+            disk: &disk,
+            policy: match disk.rates {
+                Some(_) => load.policy(disk.base_latency),
+                None => Policy::Open,
+            },
+            is_scheduled: true,
+            warmup: load.warmup,
+            duration: load.duration,
+            seed: load.seed,
+            backend,
+            interrupt: &interrupt,
+        },
+        load.compares(),
+    )?;
+    drop(storage);
+    print(&render(&report, load.format)?)?;
+    failed.map_or(Ok(()), |(count, first)| {
+        Err(Failure::Run(format!("{count} requests failed, first this one: {first}")))
+    })
+}
+
+/// Runs the load, before that without the scheduler if `compares`. With the report comes how many
+/// requests failed, and what went wrong first.
+fn run_load(plan: &Plan<'_>, compares: bool) -> Result<(Report, Option<(u64, String)>), Failure> {
+    if !compares || plan.policy == Policy::Open {
+        let Run { result, failed } = runner::run(plan)?;
+        return Ok((Report::Run(Box::new(result)), failed));
+    }
+    note("running without the scheduler");
+    let title = "without the scheduler";
+    let before = runner::run(&Plan { title, is_scheduled: false, ..*plan })?;
+    plan.storage.restore(plan.jobs, plan.backend, plan.interrupt)?;
+    note("running with the scheduler");
+    let after = runner::run(&Plan { title: "with the scheduler", ..*plan })?;
+    let runs = [before.result, after.result];
+    let comparison = Comparison { version: VERSION, runs };
+    Ok((Report::Comparison(Box::new(comparison)), before.failed.or(after.failed)))
+}
+
+impl Options {
+    /// The properties of the disk at `place`, if a file is given.
+    fn given_properties(&self, place: &Place) -> Result<Option<DiskProperties>, Failure> {
+        let Some(mut properties) = self.load.properties()? else { return Ok(None) };
+        // Nothing lies on /dev/null, so the one disk described is the one meant.
+        if matches!(place, Place::Null) && properties.disks.len() == 1 {
+            return Ok(properties.disks.pop());
+        }
+        let disk = properties.disk_for(place.path());
+        disk.map(|disk| Some(disk.clone())).map_err(|error| Failure::Input(error.to_string()))
+    }
+
+    fn backend(&self, place: &Place) -> BackendChoice {
+        match self.backend {
+            _ if matches!(place, Place::Null) => BackendChoice::Null,
+            BackendName::Auto => BackendChoice::Auto,
+            BackendName::IoUring => BackendChoice::IoUring,
+            BackendName::Threads => BackendChoice::Threads,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A short measurement of a disk that nobody has described.
+
+use std::time::Duration;
+
+use forebay::engine::BackendChoice;
+use forebay::properties::{DiskProperties, Properties};
+use forebay_core::Policy;
+use forebay_load::job_file::{ClassSpec, FileOptions, Job, JobFile, JobKind, Pace, Think};
+use forebay_load::results::model::{ClassResult, PropertiesSource};
+
+use super::interrupt::Interrupt;
+use super::runner::{Plan, Run, run};
+use super::storage::{Place, Storage};
+use crate::console::note;
+use crate::disk::Disk;
+use crate::failure::Failure;
+
+/// Bytes that all shards together read and write.
+const BYTES: u64 = 256 << 20;
+/// Bytes that a shard reads and writes at the least.
+const SHARD_BYTES_MIN: u64 = 16 << 20;
+/// Requests in the disk while small requests are counted, of all shards together at the most.
+const DEPTH: u32 = 128;
+/// The same of each shard.
+const SHARD_DEPTH_MAX: u32 = 32;
+/// Bytes in the disk of all shards together while bandwidth is measured.
+const BULK_BYTES: u32 = 16 << 20;
+const WARMUP: Duration = Duration::from_millis(100);
+const DURATION: Duration = Duration::from_millis(400);
+
+const SMALL: u32 = 4096;
+const LARGE: u32 = 128 << 10;
+const LARGEST: u32 = 1 << 20;
+/// A bandwidth is reached by requests that come so close to it.
+const REACHED: f64 = 0.95;
+
+/// What is probed, and with what.
+pub(super) struct Probe<'a> {
+    pub(super) place: &'a Place,
+    pub(super) shard_count: u32,
+    pub(super) backend: BackendChoice,
+    pub(super) interrupt: &'a Interrupt,
+}
+
+/// What one direction of a disk can do.
+struct Direction {
+    iops: u64,
+    bandwidth: u64,
+    saturation_length: Option<u64>,
+}
+
+impl Probe<'_> {
+    /// Measures the disk, and says what was found.
+    pub(super) fn measure(&self) -> Result<Disk, Failure> {
+        note("probing the disk, since there is no --properties FILE: some four seconds");
+        let mut one = self.load(JobKind::RandRead, SMALL, 1);
+        let storage = Storage::make(self.place, &one, self.backend, self.interrupt)?;
+        one.jobs.iter_mut().for_each(|job| job.shards.truncate(1));
+        let base = self.run(&storage, &one)?;
+        let reads = self.direction(&storage, [JobKind::RandRead, JobKind::SeqRead])?;
+        let writes = self.direction(&storage, [JobKind::RandWrite, JobKind::Overwrite])?;
+        let properties = DiskProperties {
+            mountpoints: vec![self.place.path().to_owned()],
+            read_iops: reads.iops,
+            write_iops: writes.iops,
+            read_bandwidth: reads.bandwidth,
+            write_bandwidth: writes.bandwidth,
+            read_saturation_length: reads.saturation_length,
+            write_saturation_length: writes.saturation_length,
+            physical_block_size: None,
+            duplex: false,
+            max_cost_function: None,
+        };
+        let base_latency = Duration::from_nanos((base.latency_us.p50 * 1e3) as u64);
+        note(format_args!(
+            "{}# base latency {base_latency:?}. This is a short probe and no careful measurement: \
+             the disk may do more, or less over time.",
+            Properties { disks: vec![properties.clone()] }.to_yaml()
+        ));
+        let disk = Disk::new(&properties, PropertiesSource::Probe)?;
+        Ok(Disk { base_latency: Some(base_latency), ..disk })
+    }
+
+    fn direction(
+        &self,
+        storage: &Storage,
+        [small, bulk]: [JobKind; 2],
+    ) -> Result<Direction, Failure> {
+        let depth = (DEPTH / self.shard_count).clamp(1, SHARD_DEPTH_MAX);
+        let bulk_depth = |reqsize: u32| (BULK_BYTES / reqsize / self.shard_count).clamp(1, 32);
+        let measure = |kind, reqsize, depth| self.run(storage, &self.load(kind, reqsize, depth));
+        let iops = measure(small, SMALL, depth)?.iops;
+        let bandwidth = |reqsize| {
+            let class = measure(bulk, reqsize, bulk_depth(reqsize))?;
+            Ok::<u64, Failure>(class.bandwidth_bytes_per_second)
+        };
+        let (large, largest) = (bandwidth(LARGE)?, bandwidth(LARGEST)?);
+        let saturates = large as f64 >= largest as f64 * REACHED;
+        Ok(Direction {
+            iops: (iops as u64).max(1),
+            bandwidth: large.max(largest).max(1),
+            saturation_length: (!saturates).then_some(u64::from(LARGEST)),
+        })
+    }
+
+    /// Runs a load for a moment.
+    fn run(&self, storage: &Storage, jobs: &JobFile) -> Result<ClassResult, Failure> {
+        let Run { result, failed } = run(&Plan {
+            title: "probing the disk",
+            jobs,
+            storage,
+            disk: &Disk::unmeasured(),
+            policy: Policy::Open,
+            is_scheduled: false,
+            warmup: WARMUP,
+            duration: DURATION,
+            seed: 1,
+            backend: self.backend,
+            interrupt: self.interrupt,
+        })?;
+        if let Some((_, first)) = failed {
+            return Err(Failure::Run(format!("cannot probe the disk: {first}")));
+        }
+        let class = result.classes.into_iter().next().filter(|class| class.requests > 0);
+        class.ok_or_else(|| {
+            Failure::Run(format!(
+                "cannot probe the disk: no request was done within {DURATION:?}; describe the \
+                 disk in a file, and name it with --properties"
+            ))
+        })
+    }
+
+    /// The load of all shards with so many requests of one kind in the disk.
+    fn load(&self, kind: JobKind, reqsize: u32, depth: u32) -> JobFile {
+        let file_size = (BYTES / u64::from(self.shard_count)).max(SHARD_BYTES_MIN);
+        let job = Job {
+            name: String::from("probe"),
+            kind,
+            shards: (0..self.shard_count).collect(),
+            file_size: file_size >> 20 << 20,
+            files_count: 1,
+            class: 0,
+            parallelism: depth,
+            pace: Pace::Closed(Think::default()),
+            limit: None,
+            reqsize,
+            iov_count: 1,
+            execution_time: Duration::ZERO,
+            fsync_every: None,
+            options: FileOptions::default(),
+        };
+        let class =
+            ClassSpec { name: job.name.clone(), shares: 1, parent: None, bandwidth_max: None };
+        JobFile { jobs: vec![job], classes: vec![class], groups: Vec::new() }
+    }
+}

@@ -1,0 +1,90 @@
+//! How far the program is, while it is.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use forebay_load::job_file::JobFile;
+use forebay_load::recorder::Recent;
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+
+use crate::console::note;
+
+/// How often the line of a run is new.
+pub(super) const PERIOD: Duration = Duration::from_millis(500);
+
+/// How much of the data files is written.
+#[derive(Debug)]
+pub(super) struct Written {
+    bar: ProgressBar,
+}
+
+impl Written {
+    pub(super) fn new(bytes: u64) -> Self {
+        if !io::stderr().is_terminal() {
+            note(format_args!("writing {} of data files", HumanBytes(bytes)));
+        }
+        let template = "writing data files {bar:40} {bytes} of {total_bytes} ({bytes_per_sec})";
+        Self { bar: ProgressBar::new(bytes).with_style(style(template)) }
+    }
+
+    pub(super) fn add(&self, bytes: u64) {
+        self.bar.inc(bytes);
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// What a run does now: a line on a terminal, nothing elsewhere.
+#[derive(Debug)]
+pub(super) struct RunLine {
+    bar: ProgressBar,
+    title: String,
+}
+
+impl RunLine {
+    /// A line that begins with `title`.
+    pub(super) fn new(title: &str) -> Self {
+        let bar = ProgressBar::new_spinner().with_style(style("{wide_msg}"));
+        Self { bar, title: title.to_owned() }
+    }
+
+    /// Whether anybody sees it.
+    pub(super) fn is_shown(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
+    /// What each of `jobs` did in the last [`PERIOD`].
+    pub(super) fn show(&self, left: Duration, jobs: &JobFile, recent: &[Option<Recent>]) {
+        let jobs = jobs.jobs.iter().zip(recent).filter_map(|(job, recent)| {
+            let Recent { requests, errors, bytes, latency } = recent.as_ref()?;
+            let per_second = |count: u64| count as f64 / PERIOD.as_secs_f64();
+            let mut text = format!(
+                " | {}: {:.0} IOPS {:.1} MB/s p99 {:.2} ms",
+                job.name,
+                per_second(*requests),
+                per_second(*bytes) / 1e6,
+                latency.quantile_ns(0.99) as f64 / 1e6
+            );
+            if *errors > 0 {
+                text += &format!(" {errors} errors");
+            }
+            Some(text)
+        });
+        let (title, left) = (&self.title, left.as_secs());
+        self.bar.set_message(format!("{title}, {left} s left{}", jobs.collect::<String>()));
+    }
+}
+
+impl Drop for RunLine {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

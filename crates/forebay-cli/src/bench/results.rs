@@ -1,0 +1,76 @@
+//! From what was seen and recorded to the result of a run.
+
+use std::collections::BTreeMap;
+
+use forebay::engine::Backend;
+use forebay_core::{Blocked, DiskTime, Policy};
+use forebay_load::recorder::Measured;
+use forebay_load::results::model::{DiskResult, RunResult, VERSION, rounded};
+use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
+
+use super::runner::{Plan, Run};
+use super::watch::Observed;
+
+/// The result of `plan`.
+pub(super) fn of(plan: &Plan<'_>, backend: Backend, seen: Observed) -> Run {
+    let finished = seen.outcomes.iter().map(|outcome| outcome.finished).max();
+    let planned = plan.measured();
+    let measured = Measured { to: finished.unwrap_or(planned.to), ..planned };
+    let disk = (plan.policy_in_force() != Policy::Open).then(|| disk_result(&seen, measured));
+    let failed = failed(&seen);
+    let processor = seen.processor;
+    let records: Vec<ShardRecords> = seen
+        .outcomes
+        .into_iter()
+        .map(|outcome| ShardRecords { shard: outcome.shard, jobs: outcome.records })
+        .collect();
+    let result = RunResult {
+        version: VERSION,
+        duration_seconds: rounded(measured.seconds(), 3),
+        backend: backend_name(backend).to_owned(),
+        policy: plan.policy.name().to_owned(),
+        properties: plan.disk.in_results(),
+        scheduler: plan.policy_in_force().name().to_owned(),
+        seed: plan.seed,
+        classes: over_all_shards(plan.jobs, &records),
+        shards: by_shard(plan.jobs, &records),
+        disk,
+        cpu_seconds: Some(rounded(processor.as_secs_f64(), 3)),
+    };
+    Run { result, failed }
+}
+
+fn disk_result(seen: &Observed, measured: Measured) -> DiskResult {
+    let consumption =
+        seen.outcomes.iter().fold(DiskTime::ZERO, |sum, outcome| sum.plus(outcome.consumption));
+    let seconds = consumption.units() as f64 / DiskTime::UNITS_PER_SECOND as f64;
+    let mean = if measured.seconds() > 0.0 { seconds / measured.seconds() } else { 0.0 };
+    let blocked = |reason: Blocked| {
+        let nanos =
+            seen.outcomes.iter().filter_map(|shard| shard.blocked_nanos.get(reason.index()));
+        (reason.name().to_owned(), rounded(nanos.sum::<u64>() as f64 / 1e9, 3))
+    };
+    let flow_ratio = seen.outcomes.iter().map(|outcome| outcome.flow_ratio_permille).max();
+    DiskResult {
+        consumption_mean: rounded(mean, 4),
+        consumption_max: rounded(seen.consumption_max.max(mean), 4),
+        flow_ratio: flow_ratio.unwrap_or(1000) as f64 / 1000.0,
+        in_flight_max: seen.in_disk_max,
+        dispatch_blocked: Blocked::ALL.into_iter().map(blocked).collect::<BTreeMap<_, _>>(),
+    }
+}
+
+/// How many requests failed, and what went wrong first.
+fn failed(seen: &Observed) -> Option<(u64, String)> {
+    let failures = || seen.outcomes.iter().flat_map(|outcome| &outcome.failures);
+    let first = failures().find_map(|failures| failures.first.clone())?;
+    Some((failures().map(|failures| failures.count).sum(), first))
+}
+
+fn backend_name(backend: Backend) -> &'static str {
+    match backend {
+        Backend::IoUring => "io_uring",
+        Backend::Threads => "threads",
+        Backend::Null => "null",
+    }
+}

@@ -1,0 +1,252 @@
+//! A job on a shard: its load, its data, its records.
+
+use std::io;
+
+use forebay::AlignedBuf;
+use forebay::engine::{Operation, SEGMENTS_MAX};
+use forebay_core::{Op, Parts, Time};
+use forebay_load::Rng;
+use forebay_load::generator::Generator;
+use forebay_load::job_file::{Job, Pace};
+use forebay_load::recorder::Recorder;
+
+use super::request::{Part, Request};
+use crate::bench::storage::{Data, Extent, fill_randomly};
+
+/// Buffers start at page boundaries, so that no disk copies and 4 KiB stay within a page.
+const BUFFER_ALIGNMENT: usize = 4096;
+/// Buffers made before the run take at most so much; more are made when they are needed.
+const PREPARED_BYTES_MAX: u64 = 128 << 20;
+
+/// A job on a shard.
+#[derive(Debug)]
+pub(in crate::bench) struct ShardJob {
+    /// The index of the job in its file.
+    pub(super) index: usize,
+    /// The index of its class there.
+    pub(super) class: usize,
+    pub(super) generator: Generator,
+    pub(super) recorder: Recorder,
+    pub(super) failures: Failures,
+    data: Data,
+    /// Bytes of each buffer of a vectored request.
+    segment: Option<u64>,
+    /// Bytes of each of the files that an unlink job removes.
+    removed_len: u64,
+    growth: Option<Growth>,
+    /// Operations that are not under way, to be used again with their buffers.
+    spare: Vec<Operation>,
+    rng: Rng,
+}
+
+/// A file that is made longer ahead of the writes behind its end.
+#[derive(Debug)]
+struct Growth {
+    step: u64,
+    size: u64,
+}
+
+/// The requests that failed.
+#[derive(Debug, Default)]
+pub(in crate::bench) struct Failures {
+    pub(in crate::bench) count: u64,
+    /// What went wrong the first time, and with what.
+    pub(in crate::bench) first: Option<String>,
+}
+
+impl ShardJob {
+    pub(in crate::bench) fn new(
+        (index, job): (usize, &Job),
+        data: Data,
+        generator: Generator,
+        recorder: Recorder,
+        shard: u32,
+    ) -> Self {
+        let segment = (job.iov_count > 1).then(|| u64::from(job.reqsize / job.iov_count));
+        let growth = job.options.sloppy_size_hint.map(|step| Growth { step, size: job.file_size });
+        Self {
+            index,
+            class: job.class,
+            generator,
+            recorder,
+            failures: Failures::default(),
+            data,
+            segment,
+            removed_len: job.file_size,
+            growth,
+            spare: Vec::new(),
+            rng: Rng::new(u64::from(shard), &[index as u64]),
+        }
+    }
+
+    /// Makes the buffers that the job will use at once, in parts of at most `part_max` bytes.
+    pub(in crate::bench) fn prepare(&mut self, job: &Job, part_max: u64) -> io::Result<()> {
+        if !job.kind.transfers() {
+            return Ok(());
+        }
+        let op = if job.kind.writes() { Op::Write } else { Op::Read };
+        let parts = self.parts(u64::from(job.reqsize), part_max);
+        let Some((_, len)) = parts.clone().next() else { return Ok(()) };
+        let count = in_flight_max(job).saturating_mul(parts.count() as u64);
+        let count = count.min(PREPARED_BYTES_MAX / len);
+        self.spare.reserve(count as usize);
+        for _ in 0..count {
+            let operation = self.new_transfer(op, 0, len)?;
+            self.spare.push(operation);
+        }
+        Ok(())
+    }
+
+    /// How a request of `len` bytes is cut: into parts of at most `part_max` bytes that have no
+    /// more segments than the engine takes.
+    pub(super) fn parts(&self, len: u64, part_max: u64) -> Parts {
+        let vector_max =
+            self.segment.map_or(u64::MAX, |segment| segment.saturating_mul(SEGMENTS_MAX as u64));
+        Parts::new(len, part_max.min(vector_max))
+    }
+
+    /// Bytes that removing one file discards.
+    pub(super) fn removed_len(&self) -> u64 {
+        self.removed_len
+    }
+
+    /// What the engine is to do for a part of a request.
+    pub(super) fn operation(&mut self, request: &Request, part: &Part) -> io::Result<Operation> {
+        if request.op == Op::Discard {
+            let name = match &self.data {
+                Data::Files(names) => names.get(request.place as usize).cloned(),
+                _ => None,
+            };
+            return Ok(Operation::Unlink { path: name.unwrap_or_default() });
+        }
+        if request.op == Op::Flush {
+            return Ok(Operation::SyncData { file: self.extent()?.file.clone() });
+        }
+        let place = request.place + part.at;
+        if request.op == Op::Write {
+            self.grow(place + part.len)?;
+        }
+        let offset = self.extent()?.start + place;
+        if let Some(mut operation) = self.spare.pop()
+            && aim(&mut operation, offset, part.len)
+        {
+            return Ok(operation);
+        }
+        self.new_transfer(request.op, offset, part.len)
+    }
+
+    /// Keeps an operation that is done for the next request.
+    pub(super) fn give_back(&mut self, operation: Operation) {
+        if operation.transfer_len() > 0 {
+            self.spare.push(operation);
+        }
+    }
+
+    /// Notes that a request failed.
+    pub(super) fn failed(&mut self, request: &Request, error: &io::Error) {
+        self.failures.count += 1;
+        if self.failures.first.is_none() {
+            self.failures.first = Some(self.complaint(request, error));
+        }
+    }
+
+    /// Records the requests that are due at the end of the run, `to`, and were never sent.
+    pub(super) fn record_overdue(&mut self, to: Time) {
+        self.recorder.measured.to = to;
+        for intended in self.generator.overdue(to) {
+            self.recorder.record_unfinished(intended);
+        }
+        self.generator.stop();
+    }
+
+    fn complaint(&self, request: &Request, error: &io::Error) -> String {
+        let Request { place, len, .. } = request;
+        match (&self.data, request.op) {
+            (Data::Files(names), _) => {
+                let name = names.get(*place as usize).map(|name| name.to_string_lossy());
+                format!("cannot remove `{}`: {error}", name.unwrap_or_default())
+            }
+            (Data::Extent(Extent { name, .. }), Op::Flush) => {
+                format!("cannot flush `{}`: {error}", name.display())
+            }
+            (Data::Extent(Extent { name, start, .. }), op) => {
+                let verb = if op.is_write() { "write" } else { "read" };
+                let offset = start + place;
+                format!("cannot {verb} {len} bytes at {offset} of `{}`: {error}", name.display())
+            }
+            (Data::Nothing, _) => error.to_string(),
+        }
+    }
+
+    fn extent(&self) -> io::Result<&Extent> {
+        match &self.data {
+            Data::Extent(extent) => Ok(extent),
+            _ => Err(io::Error::other("the job has no file")),
+        }
+    }
+
+    /// Makes the file longer if the job wants that ahead of writes that end at `end`.
+    fn grow(&mut self, end: u64) -> io::Result<()> {
+        let Data::Extent(Extent { file, .. }) = &self.data else { return Ok(()) };
+        if let Some(growth) = self.growth.as_mut().filter(|growth| growth.size < end) {
+            growth.size = end.saturating_add(growth.step);
+            rustix::fs::ftruncate(file, growth.size)?;
+        }
+        Ok(())
+    }
+
+    fn new_transfer(&mut self, op: Op, offset: u64, len: u64) -> io::Result<Operation> {
+        let file = self.extent()?.file.clone();
+        let Some(segment) = self.segment else {
+            let buffer = self.new_buffer(op, len)?;
+            return Ok(match op {
+                Op::Write => Operation::write(file, offset, buffer),
+                _ => Operation::read(file, offset, buffer),
+            });
+        };
+        let segments = Parts::new(len, segment);
+        let buffers =
+            segments.map(|(_, len)| self.new_buffer(op, len)).collect::<Result<_, _>>()?;
+        Ok(match op {
+            Op::Write => Operation::WriteVectored { file, offset, buffers },
+            _ => Operation::ReadVectored { file, offset, buffers },
+        })
+    }
+
+    fn new_buffer(&mut self, op: Op, len: u64) -> io::Result<AlignedBuf> {
+        let alignment = self.extent()?.file.memory_alignment().max(BUFFER_ALIGNMENT);
+        let mut buffer = AlignedBuf::new(len as usize, alignment)?;
+        if op == Op::Write {
+            fill_randomly(&mut buffer, &mut self.rng);
+        }
+        Ok(buffer)
+    }
+}
+
+/// The most requests of a job that a shard has under way at once.
+pub(in crate::bench) fn in_flight_max(job: &Job) -> u64 {
+    let batch = match job.pace {
+        Pace::Open(rate) => rate.batch.get(),
+        Pace::Closed(_) => 1,
+    };
+    u64::from(job.parallelism) * u64::from(batch)
+}
+
+/// Points a used transfer at `len` bytes elsewhere; `false` if its buffers do not fit.
+fn aim(operation: &mut Operation, at: u64, len: u64) -> bool {
+    let len = len as usize;
+    match operation {
+        Operation::Read { offset, buffer, range, .. }
+        | Operation::Write { offset, buffer, range, .. } => {
+            *offset = at;
+            *range = 0..len;
+            buffer.len() >= len
+        }
+        Operation::ReadVectored { offset, buffers, .. }
+        | Operation::WriteVectored { offset, buffers, .. } => {
+            *offset = at;
+            buffers.iter().map(|buffer| buffer.len()).sum::<usize>() == len
+        }
+        _ => false,
+    }
+}

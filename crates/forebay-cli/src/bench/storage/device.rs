@@ -1,0 +1,83 @@
+//! A block device whose content may be destroyed, divided among the jobs.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use forebay::DirectFile;
+use forebay::engine::BackendChoice;
+use forebay_load::job_file::{JobFile, JobKind};
+use indicatif::HumanBytes;
+use rustix::fs::{Mode, OFlags, SeekFrom};
+use rustix::io::Errno;
+
+use super::fill::{Blank, fill};
+use super::{Data, Extent, JobData, MIB, check_alignment, seats};
+use crate::bench::interrupt::Interrupt;
+use crate::failure::Failure;
+
+/// Cuts the device at `path` into one area for each shard, all of the same size, lays the data of
+/// the shard's jobs one after another inside, and writes all of it.
+pub(super) fn divide(
+    path: &Path,
+    jobs: &JobFile,
+    backend: BackendChoice,
+    interrupt: &Interrupt,
+) -> Result<Vec<JobData>, Failure> {
+    let no_files = |kind| matches!(kind, JobKind::Append | JobKind::Unlink);
+    if let Some(job) = jobs.jobs.iter().find(|job| no_files(job.kind)) {
+        let name = &job.name;
+        let message = "grows or removes files, and a block device has none; name a directory";
+        return Err(Failure::Input(format!("job `{name}` {message}")));
+    }
+    let (file, size) = open(path)?;
+    let name: Arc<Path> = path.into();
+    let shard_count = seats(jobs).map(|(_, _, shard)| shard + 1).max().unwrap_or(1);
+    let area = size / u64::from(shard_count) / MIB * MIB;
+    let mut used = vec![0; shard_count as usize];
+    let mut data = Vec::new();
+    let mut blanks = Vec::new();
+    for (index, job, shard) in seats(jobs) {
+        if job.kind == JobKind::Cpu {
+            data.push(JobData { shard, job: index, data: Data::Nothing });
+            continue;
+        }
+        check_alignment(job, &file)?;
+        let Some(used) = used.get_mut(shard as usize) else { continue };
+        let start = area * u64::from(shard) + *used;
+        *used += job.file_size;
+        if *used > area {
+            return Err(no_room(path, area, shard_count));
+        }
+        let len = job.file_size;
+        blanks.push(Blank { file: file.clone(), start, len, name: Arc::clone(&name) });
+        let extent = Extent { file: file.clone(), start, name: Arc::clone(&name) };
+        data.push(JobData { shard, job: index, data: Data::Extent(extent) });
+    }
+    let bytes = blanks.iter().map(|blank| blank.len).sum();
+    fill(blanks.into_iter().map(Ok), bytes, backend, interrupt)?;
+    Ok(data)
+}
+
+/// Opens a device that nobody else uses: the file, and the bytes it has.
+fn open(path: &Path) -> Result<(DirectFile, u64), Failure> {
+    let shown = path.display();
+    // For a device, EXCL means that it is not mounted.
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::DIRECT | OFlags::EXCL;
+    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+        Errno::BUSY => Failure::Run(format!("`{shown}` is in use; unmount it")),
+        _ => Failure::Run(format!("cannot open `{shown}`: {error}")),
+    })?;
+    let cannot = |error: io::Error| Failure::Run(format!("cannot use `{shown}`: {error}"));
+    let size = rustix::fs::seek(&fd, SeekFrom::End(0)).map_err(|error| cannot(error.into()))?;
+    Ok((DirectFile::from_fd(fd).map_err(cannot)?, size))
+}
+
+fn no_room(path: &Path, area: u64, shard_count: u32) -> Failure {
+    Failure::Run(format!(
+        "the jobs of a shard need more than the {} of `{}` that each of {shard_count} shards has; \
+         lower `data_size`, or run with fewer shards",
+        HumanBytes(area),
+        path.display()
+    ))
+}

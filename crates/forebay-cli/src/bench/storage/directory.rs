@@ -1,0 +1,224 @@
+//! The private directory of a run, and the files made in it.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Arc;
+
+use forebay::DirectFile;
+use forebay::engine::BackendChoice;
+use forebay_load::job_file::{Job, JobFile, JobKind};
+use indicatif::HumanBytes;
+use rustix::fs::FallocateFlags;
+use tempfile::TempDir;
+
+use super::fill::{Blank, fill};
+use super::{Data, Extent, JobData, check_alignment, extent_hint, seats};
+use crate::bench::interrupt::Interrupt;
+use crate::console::note;
+use crate::failure::Failure;
+
+/// What `statfs` calls a filesystem that lives in memory.
+const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// A private directory, removed with all that is in it when it is dropped.
+#[derive(Debug)]
+pub(super) struct Directory {
+    private: TempDir,
+}
+
+impl Directory {
+    /// Makes the files of `jobs` below `parent`.
+    ///
+    /// Files keep no name, so that nothing is left of them however the program ends; those that
+    /// the run itself removes do.
+    pub(super) fn make(
+        parent: &Path,
+        jobs: &JobFile,
+        backend: BackendChoice,
+        interrupt: &Interrupt,
+    ) -> Result<(Self, Vec<JobData>), Failure> {
+        check_space(parent, jobs)?;
+        let private = tempfile::Builder::new()
+            .prefix(&format!(".forebay-bench-{}-", process::id()))
+            .tempdir_in(parent)
+            .map_err(|error| cannot("make files in", parent, &error))?;
+        let directory = Self { private };
+        let mut data = Vec::new();
+        for (index, job, shard) in seats(jobs) {
+            let job_data = match job.kind {
+                JobKind::Cpu => Data::Nothing,
+                JobKind::Unlink => Data::Files(directory.names(job, shard)?),
+                _ => Data::Extent(directory.extent(job, shard)?),
+            };
+            data.push(JobData { shard, job: index, data: job_data });
+        }
+        warn_of_memory(parent, &data);
+        let extents = data.iter().filter_map(|data| blank(jobs, data)).map(Ok);
+        let bytes = seats(jobs).filter(|(_, job, _)| job.kind != JobKind::Unlink);
+        fill(extents, bytes.map(|(_, job, _)| job.file_size).sum(), backend, interrupt)?;
+        flush(&data)?;
+        directory.make_files_to_remove(jobs, &data, backend, interrupt)?;
+        if !jobs.jobs.iter().any(|job| job.kind == JobKind::Unlink) {
+            // Not empty on a filesystem that keeps a name for every open file: then it goes later.
+            let _ = fs::remove_dir(directory.private.path());
+        }
+        Ok((directory, data))
+    }
+
+    /// Makes removed files anew, and cuts grown ones to their first size.
+    pub(super) fn restore(
+        &self,
+        jobs: &JobFile,
+        data: &[JobData],
+        backend: BackendChoice,
+        interrupt: &Interrupt,
+    ) -> Result<(), Failure> {
+        for JobData { job, data, .. } in data {
+            let Some(job) = jobs.jobs.get(*job).filter(|job| job.kind == JobKind::Append) else {
+                continue;
+            };
+            if let Data::Extent(Extent { file, name, .. }) = data {
+                rustix::fs::ftruncate(file, job.file_size)
+                    .map_err(|error| cannot("shorten", name, &error.into()))?;
+            }
+        }
+        self.make_files_to_remove(jobs, data, backend, interrupt)
+    }
+
+    /// The open, nameless and still empty file of `job` on `shard`.
+    fn extent(&self, job: &Job, shard: u32) -> Result<Extent, Failure> {
+        let path = self.path(job, shard, None);
+        let failed = |error: io::Error| cannot("make", &path, &error);
+        let plain = create(&path).map_err(failed)?;
+        let file = if job.options.dsync {
+            DirectFile::options().read(true).write(true).dsync(true).open(&path).map_err(failed)?
+        } else {
+            plain
+        };
+        fs::remove_file(&path).map_err(failed)?;
+        check_alignment(job, &file)?;
+        let hint = job.options.extent_allocation_size_hint.unwrap_or(job.file_size);
+        if hint > 0 {
+            // Only a hint, and most filesystems know none.
+            let _ = extent_hint::set(&file, hint);
+        }
+        if job.options.fallocate && job.file_size > 0 {
+            rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, job.file_size)
+                .map_err(|error| cannot("allocate", &path, &error.into()))?;
+        }
+        Ok(Extent { file, start: 0, name: path.into() })
+    }
+
+    /// The names of the files that `job` removes on `shard`.
+    fn names(&self, job: &Job, shard: u32) -> Result<Arc<[CString]>, Failure> {
+        let name = |number| {
+            let path = self.path(job, shard, Some(number));
+            CString::new(path.as_os_str().as_bytes())
+                .map_err(|error| cannot("name", &path, &error.into()))
+        };
+        (0..job.files_count).map(name).collect()
+    }
+
+    /// Makes those of the files to be removed that are not there.
+    fn make_files_to_remove(
+        &self,
+        jobs: &JobFile,
+        data: &[JobData],
+        backend: BackendChoice,
+        interrupt: &Interrupt,
+    ) -> Result<(), Failure> {
+        let mut missing = Vec::new();
+        for JobData { job, shard, data } in data {
+            if let (Data::Files(_), Some(job)) = (data, jobs.jobs.get(*job)) {
+                let paths = (0..job.files_count).map(|file| self.path(job, *shard, Some(file)));
+                missing.extend(paths.filter(|path| !path.exists()).map(|path| (path, job)));
+            }
+        }
+        let bytes = missing.iter().map(|(_, job)| job.file_size).sum();
+        let blanks = missing.iter().map(|(path, job)| {
+            let file = create(path).map_err(|error| cannot("make", path, &error))?;
+            Ok(Blank { file, start: 0, len: job.file_size, name: path.as_path().into() })
+        });
+        fill(blanks, bytes, backend, interrupt)
+    }
+
+    fn path(&self, job: &Job, shard: u32, number: Option<u64>) -> PathBuf {
+        let name = &job.name;
+        self.private.path().join(match number {
+            None => format!("{name}-{shard}"),
+            Some(number) => format!("{name}-{shard}-{number}"),
+        })
+    }
+}
+
+fn create(path: &Path) -> io::Result<DirectFile> {
+    DirectFile::options().read(true).write(true).create_new(true).open(path)
+}
+
+/// What of a job's data is to be written before the run.
+fn blank(jobs: &JobFile, data: &JobData) -> Option<Blank> {
+    let Data::Extent(Extent { file, start, name }) = &data.data else { return None };
+    let len = jobs.jobs.get(data.job)?.file_size;
+    Some(Blank { file: file.clone(), start: *start, len, name: Arc::clone(name) })
+}
+
+/// Waits until the disk has what was written, or its cache would be part of the measurement.
+fn flush(data: &[JobData]) -> Result<(), Failure> {
+    for data in data {
+        if let Data::Extent(Extent { file, name, .. }) = &data.data {
+            rustix::fs::fsync(file).map_err(|error| cannot("flush", name, &error.into()))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_space(parent: &Path, jobs: &JobFile) -> Result<(), Failure> {
+    let size = |(_, job, _): (usize, &Job, u32)| job.file_size.saturating_mul(job.files_count);
+    let needed = seats(jobs).map(size).fold(0, u64::saturating_add);
+    let space = rustix::fs::statvfs(parent)
+        .map_err(|error| cannot("look up the free space of", parent, &error.into()))?;
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    // A filesystem that does not say how large it is says nothing of its free space either.
+    if needed <= free || space.f_blocks == 0 {
+        return Ok(());
+    }
+    Err(Failure::Run(format!(
+        "the jobs need {} of files, and `{}` has {} free; lower `data_size`, free some space, or \
+         name another directory with --dir",
+        HumanBytes(needed),
+        parent.display(),
+        HumanBytes(free)
+    )))
+}
+
+/// Says so where not the disk is measured but memory.
+fn warn_of_memory(parent: &Path, data: &[JobData]) {
+    let shown = parent.display();
+    let file = data.iter().find_map(|data| match &data.data {
+        Data::Extent(extent) => Some(&extent.file),
+        _ => None,
+    });
+    if file.is_some_and(|file| !file.is_direct()) {
+        note(format_args!(
+            "warning: the filesystem of `{shown}` does no direct I/O; the speed of the page cache \
+             is measured, not that of the disk"
+        ));
+    } else if file.is_some_and(is_in_memory) {
+        note(format_args!(
+            "warning: the filesystem of `{shown}` is in memory; no disk is measured"
+        ));
+    }
+}
+
+fn is_in_memory(file: impl AsFd) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|fs| IN_MEMORY.contains(&fs.f_type))
+}
+
+fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {
+    Failure::Run(format!("cannot {what} `{}`: {error}", path.display()))
+}

@@ -1,0 +1,164 @@
+//! What is seen of a run from outside, while it goes on.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use forebay_core::{DiskTime, Time};
+use forebay_load::job_file::JobFile;
+use forebay_load::recorder::Measured;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::board::Board;
+use super::clock::{Clock, nanos};
+use super::progress::{self, RunLine};
+use super::shard::ShardOutcome;
+
+/// How often the run is looked at.
+const PERIOD: Duration = Duration::from_millis(100);
+const SECOND_NANOS: u64 = 1_000_000_000;
+
+/// Looks at a run every now and then.
+pub(super) struct Watch<'a> {
+    clock: Clock,
+    measured: Measured,
+    pub(super) board: &'a Board,
+    line: &'a RunLine,
+    line_due: Time,
+    busiest: BusiestSecond,
+    /// Processor time when the measured part began and ended.
+    processor: [Option<Duration>; 2],
+}
+
+/// What was seen of a run, and what its shards brought home.
+pub(super) struct Observed {
+    pub(super) outcomes: Vec<ShardOutcome>,
+    /// Processor time of the program in the measured part.
+    pub(super) processor: Duration,
+    /// Disk time dispatched per second in the busiest second, in seconds.
+    pub(super) consumption_max: f64,
+    /// The most requests that were in the disk at once.
+    pub(super) in_disk_max: u64,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(
+        clock: Clock,
+        measured: Measured,
+        board: &'a Board,
+        line: &'a RunLine,
+    ) -> Self {
+        Self {
+            clock,
+            measured,
+            board,
+            line,
+            line_due: Time::ZERO,
+            busiest: BusiestSecond::default(),
+            processor: [None, None],
+        }
+    }
+
+    /// Looks, and says how long to wait before the next look.
+    pub(super) fn look(&mut self, jobs: &JobFile) -> Duration {
+        let now = self.clock.now();
+        let Measured { from, to } = self.measured;
+        if now >= from && now <= to {
+            self.busiest.look(now, self.board.consumption());
+        }
+        if now >= from {
+            self.processor[0].get_or_insert_with(processor_time);
+        }
+        if now >= to {
+            self.measured_part_ends();
+        }
+        if self.line.is_shown() && now >= self.line_due {
+            self.line_due = now.plus_nanos(nanos(progress::PERIOD));
+            self.line.show(to.since(now), jobs, &self.board.take_recent());
+        }
+        let milestone = [from, to].into_iter().filter(|&at| at > now).min().unwrap_or(Time::MAX);
+        now.plus_nanos(nanos(PERIOD)).min(milestone).since(now)
+    }
+
+    /// Stops counting what belongs to the measured part.
+    pub(super) fn measured_part_ends(&mut self) {
+        self.processor[1].get_or_insert_with(processor_time);
+    }
+
+    pub(super) fn observed(self, outcomes: Vec<ShardOutcome>) -> Observed {
+        let [begin, end] = self.processor.map(Option::unwrap_or_default);
+        Observed {
+            outcomes,
+            processor: end.saturating_sub(begin),
+            consumption_max: self.busiest.rate_max(),
+            in_disk_max: self.board.in_disk_max(),
+        }
+    }
+}
+
+/// Processor time of all threads of this process.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+/// The most disk time dispatched in any second, or in all of a shorter time.
+#[derive(Debug, Default)]
+struct BusiestSecond {
+    /// What was dispatched by when, in the last second.
+    looks: VecDeque<(Time, DiskTime)>,
+    rate_max: Option<f64>,
+}
+
+impl BusiestSecond {
+    fn look(&mut self, now: Time, dispatched: DiskTime) {
+        self.looks.push_back((now, dispatched));
+        let is_second = |&(then, _): &(Time, DiskTime)| now.nanos_since(then) >= SECOND_NANOS;
+        while self.looks.get(1).is_some_and(is_second) {
+            self.looks.pop_front();
+        }
+        if self.looks.front().is_some_and(is_second) {
+            let rate = self.rate();
+            self.rate_max = Some(self.rate_max.map_or(rate, |max| max.max(rate)));
+        }
+    }
+
+    /// Disk time per second, in seconds.
+    fn rate_max(&self) -> f64 {
+        self.rate_max.unwrap_or_else(|| self.rate())
+    }
+
+    fn rate(&self) -> f64 {
+        let (Some((from, before)), Some((to, after))) = (self.looks.front(), self.looks.back())
+        else {
+            return 0.0;
+        };
+        let length = DiskTime::from_nanos(to.nanos_since(*from)).units().max(1);
+        after.minus(*before).units() as f64 / length as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn busiest(looks: &[(u64, u64)]) -> f64 {
+        let mut busiest = BusiestSecond::default();
+        for &(at_ms, dispatched_ms) in looks {
+            let dispatched = DiskTime::from_nanos(dispatched_ms * 1_000_000);
+            busiest.look(Time::from_nanos(at_ms * 1_000_000), dispatched);
+        }
+        busiest.rate_max()
+    }
+
+    #[test]
+    fn the_busiest_second_may_begin_at_any_look() {
+        let looks = [(0, 0), (500, 100), (1000, 200), (1500, 700), (2000, 1200), (3000, 1300)];
+        assert_eq!(busiest(&looks), 1.0);
+    }
+
+    #[test]
+    fn less_than_a_second_is_taken_whole() {
+        assert_eq!(busiest(&[(0, 0), (100, 90), (400, 100)]), 0.25);
+        assert_eq!(busiest(&[]), 0.0);
+    }
+}

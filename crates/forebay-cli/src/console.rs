@@ -1,0 +1,22 @@
+//! What the program says.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, Write};
+
+use crate::failure::Failure;
+
+/// Says something to the user, on stderr. Nobody listening is no failure.
+pub(crate) fn note(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Writes results to stdout. A reader that has had enough is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::Run(format!("cannot write the results: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,82 @@
+//! What is known of the disk under a load.
+
+use std::time::Duration;
+
+use forebay::properties::DiskProperties;
+use forebay_core::{DiskModel, DiskRates, SATURATION_LENGTH_DEFAULT};
+use forebay_load::results::model::{Properties, PropertiesSource};
+
+use crate::failure::Failure;
+
+/// A saturation length at or below the size at which operations are measured makes no model.
+const SATURATION_LENGTH_MIN: u64 = 8192;
+
+/// What is known of a disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Disk {
+    /// What requests cost.
+    pub(crate) model: DiskModel,
+    /// Its figures; none for a disk that nobody has measured.
+    pub(crate) rates: Option<DiskRates>,
+    /// Where the figures come from.
+    pub(crate) source: PropertiesSource,
+    /// Whether reads and writes have a budget each.
+    pub(crate) duplex: bool,
+    /// The latency of the idle disk, if known.
+    pub(crate) base_latency: Option<Duration>,
+}
+
+impl Disk {
+    /// A disk with these properties.
+    pub(crate) fn new(
+        properties: &DiskProperties,
+        source: PropertiesSource,
+    ) -> Result<Self, Failure> {
+        let rates = DiskRates {
+            read_iops: properties.read_iops,
+            write_iops: properties.write_iops,
+            read_bandwidth: properties.read_bandwidth,
+            write_bandwidth: properties.write_bandwidth,
+        };
+        let saturation = |length: Option<u64>| {
+            length.unwrap_or(SATURATION_LENGTH_DEFAULT).max(SATURATION_LENGTH_MIN)
+        };
+        let model = if properties.max_cost_function == Some(false) {
+            DiskModel::from_rates_summed(&rates)
+        } else {
+            DiskModel::from_rates_saturating(
+                &rates,
+                saturation(properties.read_saturation_length),
+                saturation(properties.write_saturation_length),
+            )
+        };
+        let model = model.map_err(|error| {
+            Failure::Input(format!("the properties of the disk make no model: {error}"))
+        })?;
+        let duplex = properties.duplex;
+        Ok(Self { model, rates: Some(rates), source, duplex, base_latency: None })
+    }
+
+    /// A disk of which nothing is known: requests have a price, and no rate binds.
+    pub(crate) fn unmeasured() -> Self {
+        Self {
+            model: DiskModel::unmeasured(),
+            rates: None,
+            source: PropertiesSource::None,
+            duplex: false,
+            base_latency: None,
+        }
+    }
+
+    /// The figures as results show them.
+    pub(crate) fn in_results(&self) -> Properties {
+        let rate = |rate: fn(&DiskRates) -> u64| self.rates.as_ref().map(rate);
+        Properties {
+            source: self.source,
+            read_iops: rate(|rates| rates.read_iops),
+            read_bandwidth: rate(|rates| rates.read_bandwidth),
+            write_iops: rate(|rates| rates.write_iops),
+            write_bandwidth: rate(|rates| rates.write_bandwidth),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! How the program ends when it does not succeed.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use forebay_config::ConfigError;
+
+/// Why the program ends without success; the text says what to do.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A file or an option given to it is not usable.
+    Input(String),
+    /// Something went wrong while it worked.
+    Run(String),
+    /// The user ended it.
+    Interrupted,
+}
+
+impl Failure {
+    /// 2, 1, and as a shell counts an end by SIGINT.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Input(_) => ExitCode::from(2),
+            Self::Run(_) => ExitCode::FAILURE,
+            Self::Interrupted => ExitCode::from(130),
+        }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(text) | Self::Run(text) => f.write_str(text),
+            Self::Interrupted => f.write_str("interrupted; there are no results"),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The options of every command that runs a load.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, value_parser};
+use forebay::properties::Properties;
+use forebay_config::Source;
+use forebay_core::{Policy, SHARDS_MAX};
+use forebay_load::job_file::JobFile;
+
+use crate::failure::Failure;
+use crate::span;
+
+/// Which load to run, how it is scheduled, and how the results are shown.
+#[derive(Args)]
+pub(crate) struct LoadOptions {
+    /// The job file: which load to run, in the format of Seastar's io_tester
+    #[arg(value_name = "JOBS.yaml")]
+    jobs: PathBuf,
+    /// A file of priority classes for the jobs to run in, and of groups of these
+    #[arg(long, value_name = "FILE")]
+    sched_groups: Option<PathBuf>,
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span::parse_positive)]
+    pub(crate) duration: Duration,
+    /// How long to run before measuring
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span::parse)]
+    pub(crate) warmup: Duration,
+    /// How many shards; as many as there are processors unless given
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=SHARDS_MAX as i64))]
+    shards: Option<u32>,
+    /// What the disk can do: an io-properties file. Measured briefly unless given
+    #[arg(long, value_name = "FILE")]
+    properties: Option<PathBuf>,
+    /// How long requests may wait inside the disk
+    #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]
+    latency_goal: Duration,
+    /// How the scheduler decides when a request may go to the disk
+    #[arg(long, value_enum, default_value_t = PolicyName::PaceWindow)]
+    policy: PolicyName,
+    /// The most requests in the disk, for --policy concurrency
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u32).range(1..))]
+    concurrency: u32,
+    /// From which offsets and random gaps follow
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Run the same load without scheduler first and compare: what --format text does
+    #[arg(long, value_enum, value_name = "WITH")]
+    compare: Option<Baseline>,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+/// What a run is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Baseline {
+    /// The same load without a scheduler
+    None,
+    /// Nothing: there is one run
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PolicyName {
+    /// At the rate of the disk, while little is unfinished in it
+    #[value(name = "pace+window")]
+    PaceWindow,
+    /// Seastar 2023: at the rate of the disk, and slower while requests pile up in it
+    FlowRatio,
+    /// Seastar 2022: at the rate of the disk, and no faster than requests complete
+    TwoLevelBucket,
+    /// Seastar 2022: at the rate of the disk
+    TokenBucket,
+    /// Seastar 2018: while there is no more in the disk than it does within the goal
+    LittlesLaw,
+    /// Seastar 2016: while there are fewer than --concurrency requests in the disk
+    Concurrency,
+    /// At once
+    None,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A table
+    Text,
+    /// JSON
+    Json,
+    /// YAML
+    Yaml,
+}
+
+impl LoadOptions {
+    /// The jobs and classes of the files given.
+    pub(crate) fn job_file(&self) -> Result<JobFile, Failure> {
+        let text = forebay_config::read(&self.jobs)?;
+        let name = self.jobs.display().to_string();
+        let jobs = Source::new(&name, &text);
+        let Some(path) = &self.sched_groups else {
+            return Ok(JobFile::parse(&jobs, None, self.shard_count())?);
+        };
+        let text = forebay_config::read(path)?;
+        let name = path.display().to_string();
+        let groups = Source::new(&name, &text);
+        Ok(JobFile::parse(&jobs, Some(&groups), self.shard_count())?)
+    }
+
+    /// The properties file, if one is given.
+    pub(crate) fn properties(&self) -> Result<Option<Properties>, Failure> {
+        Ok(self.properties.as_deref().map(Properties::load).transpose()?)
+    }
+
+    /// How many shards run.
+    pub(crate) fn shard_count(&self) -> u32 {
+        let processors = || thread::available_parallelism().map_or(1, NonZero::get);
+        self.shards.unwrap_or_else(|| processors().min(SHARDS_MAX) as u32)
+    }
+
+    /// The policy, for a disk of this base latency if that is known.
+    pub(crate) fn policy(&self, base_latency: Option<Duration>) -> Policy {
+        let latency_goal = self.latency_goal;
+        match self.policy {
+            PolicyName::PaceWindow => Policy::PaceWindow { latency_goal, base_latency },
+            PolicyName::FlowRatio => Policy::FlowRatio { latency_goal },
+            PolicyName::TwoLevelBucket => Policy::TwoLevelBucket { latency_goal },
+            PolicyName::TokenBucket => Policy::TokenBucket { latency_goal },
+            PolicyName::LittlesLaw => Policy::LittlesLaw { latency_goal },
+            PolicyName::Concurrency => Policy::Concurrency { requests: self.concurrency },
+            PolicyName::None => Policy::Open,
+        }
+    }
+
+    /// Whether the load is also run without a scheduler.
+    pub(crate) fn compares(&self) -> bool {
+        let usual = if self.format == Format::Text { Baseline::None } else { Baseline::Off };
+        self.policy != PolicyName::None && self.compare.unwrap_or(usual) == Baseline::None
+    }
+}
