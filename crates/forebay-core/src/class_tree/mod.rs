@@ -1,11 +1,16 @@
 //! The priority classes of a group and what they have used: shared by all shards.
 
+mod node;
+
 use alloc::vec::Vec;
 use core::fmt;
 
+pub(crate) use node::Node;
+use node::check_shares;
+
 use crate::DiskTime;
-use crate::limit::{Limiter, Limits};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded, Tally};
+use crate::limit::Limits;
+use crate::sync::{Ordering, Padded};
 
 /// Most classes of one group.
 pub const CLASSES_MAX: usize = 1024;
@@ -22,8 +27,6 @@ pub(crate) const LEVELS_MAX: usize = CLASS_GROUP_DEPTH_MAX + 2;
 pub(crate) const ROOT: NodeId = 0;
 const NODES_MAX: usize = 1 + CLASS_GROUPS_MAX + CLASSES_MAX;
 const FIRST_CLASS: usize = 1 + CLASS_GROUPS_MAX;
-/// Tags advance by cost / shares; the quotient is taken with this many bits.
-const WEIGHT_BITS: u32 = 32;
 
 /// Position of a class or group of classes in the tree.
 pub(crate) type NodeId = u16;
@@ -93,102 +96,6 @@ impl fmt::Display for ClassError {
 }
 
 impl core::error::Error for ClassError {}
-
-/// What all shards know of one class or group of classes.
-#[derive(Debug)]
-pub(crate) struct Node {
-    /// Start tag of its next dispatch, in disk time per share.
-    tag: Tally,
-    /// Virtual time among its children: start tag of their last dispatch.
-    virtual_time: AtomicU64,
-    /// 2^32 / shares.
-    weight: AtomicU64,
-    shares: AtomicU32,
-    /// Shards that have work of it queued.
-    backlogged: Tally,
-    /// Odd while in use; its upper half is the generation. See [`Slot`].
-    slot: AtomicU32,
-    parent: AtomicU32,
-    children: AtomicU32,
-    pub(crate) limiter: Limiter,
-}
-
-impl Node {
-    fn new(sole: bool) -> Self {
-        Self {
-            tag: Tally::new(sole),
-            virtual_time: AtomicU64::new(0),
-            weight: AtomicU64::new(1 << WEIGHT_BITS),
-            shares: AtomicU32::new(1),
-            backlogged: Tally::new(sole),
-            slot: AtomicU32::new(0),
-            parent: AtomicU32::new(0),
-            children: AtomicU32::new(0),
-            limiter: Limiter::new(),
-        }
-    }
-
-    pub(crate) fn tag(&self) -> u64 {
-        self.tag.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn shares(&self) -> u32 {
-        self.shares.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn parent(&self) -> NodeId {
-        self.parent.load(Ordering::Relaxed) as NodeId
-    }
-
-    pub(crate) fn virtual_time(&self) -> u64 {
-        self.virtual_time.load(Ordering::Relaxed)
-    }
-
-    /// Virtual time stays while the node is idle, and does not fall: a store
-    /// that crosses another shard's may set it back by their lead, until the
-    /// next dispatch. That is not worth an atomic maximum per request.
-    pub(crate) fn advance_virtual_time(&self, start_tag: u64) {
-        if self.virtual_time() < start_tag {
-            self.virtual_time.store(start_tag, Ordering::Relaxed);
-        }
-    }
-
-    /// Adds `cost / shares` to the tag and returns the tag before and after.
-    /// What the division leaves over is kept in `fraction`, so that nothing is
-    /// lost however small the cost and large the shares.
-    pub(crate) fn charge(&self, cost: DiskTime, fraction: &mut u32) -> (u64, u64) {
-        let weight = self.weight.load(Ordering::Relaxed);
-        let scaled = u128::from(cost.units()) * u128::from(weight) + u128::from(*fraction);
-        *fraction = scaled as u32;
-        let step = u64::try_from(scaled >> WEIGHT_BITS).unwrap_or(u64::MAX);
-        let start = self.tag.fetch_add(step, Ordering::Relaxed);
-        (start, start.saturating_add(step))
-    }
-
-    /// One shard less has work of this node.
-    pub(crate) fn sleep(&self) {
-        self.backlogged.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    pub(crate) fn set_shares(&self, shares: u32) -> Result<(), ClassError> {
-        check_shares(shares)?;
-        self.shares.store(shares, Ordering::Relaxed);
-        self.weight.store((1 << WEIGHT_BITS) / u64::from(shares), Ordering::Relaxed);
-        Ok(())
-    }
-
-    pub(crate) fn set_limits(&self, limits: &Limits) -> Result<(), ClassError> {
-        if !limits.is_valid() {
-            return Err(ClassError::Limits(*limits));
-        }
-        self.limiter.set(limits);
-        Ok(())
-    }
-}
-
-fn check_shares(shares: u32) -> Result<(), ClassError> {
-    if (1..=SHARES_MAX).contains(&shares) { Ok(()) } else { Err(ClassError::Shares(shares)) }
-}
 
 /// A node's slot: in use or free, and how often it was given away.
 #[derive(Clone, Copy)]

@@ -1,28 +1,23 @@
 //! One shard's queue: the verbs by which a thread drives the scheduler.
 
+mod attempt;
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::budget::{Ask, Overdue, Refusal, Reservation};
+use attempt::Stop;
+
+use crate::budget::{Ask, Overdue};
 use crate::fair_queue::FairQueue;
 use crate::flow::FlowRatio;
 use crate::io_group::Shared;
-use crate::peers::{Lead, ShardId, Wakes};
+use crate::peers::{ShardId, Wakes};
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
-use crate::{
-    Blocked, ClassCounters, ClassError, ClassId, DiskTime, Op, Parts, QueueCounters, Time,
-};
+use crate::{Blocked, ClassCounters, ClassError, ClassId, Op, Parts, QueueCounters, Time};
 
-/// A queue that is blocked by others looks again after this time at the latest.
-const BLOCKED_NANOS_MAX: u64 = 100_000_000;
 /// A queue with at most so many requests in the disk asks others to wake it.
 const MARK_BELOW: u32 = 1;
-/// A shard may lead the others by this many times the disk time that lies
-/// unused,
-const LEAD_PER_UNUSED: u64 = 2;
-/// and by anything once these parts of an effective goal lie unused: (3, 4).
-const WASTED: (u64, u64) = (3, 4);
 
 /// Why a request was not queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,13 +69,6 @@ pub struct Completion {
     pub disk_nanos: u64,
     /// Whether the window had given it up.
     pub overdue: bool,
-}
-
-/// Why nothing goes, and when to look again without being told.
-#[derive(Clone, Copy, Debug)]
-struct Stop {
-    reason: Blocked,
-    resume_at: Option<Time>,
 }
 
 /// One shard's queue in an [`IoGroup`](crate::IoGroup).
@@ -297,102 +285,6 @@ impl IoQueue {
         QueueCounters { flow_ratio_permille: self.flow.permille(), ..self.totals.clone() }
     }
 
-    /// One try to dispatch.
-    fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
-        let (class, index) = self.first_within_limits(now)?;
-        self.check_lead(class, now)?;
-        let ask = ask(self.requests.at(index));
-        match self.shared.budget.try_reserve(now, &ask, self.flow.permille()) {
-            Reservation::Granted { nearly_idle } => {
-                self.fair.pop(&mut self.requests, class, index, now);
-                Ok(self.dispatch(now, index, nearly_idle))
-            }
-            Reservation::Refused(Refusal::Pace(open_at)) => {
-                // its turn comes when those behind have had theirs: until then
-                // waking up would be for nothing
-                let lead = self.lead(class, now);
-                let turn = DiskTime::from_units(lead.units_of_all.min(self.wasted()));
-                let resume_at = self.shared.budget.unused_at(now, turn).max(open_at);
-                Err(Stop { reason: Blocked::Pace, resume_at: Some(resume_at) })
-            }
-            Reservation::Refused(Refusal::Window) => {
-                Err(Stop { reason: Blocked::Window, resume_at: Some(latest_resume(now)) })
-            }
-            Reservation::Undone => {
-                self.shared.peers.marks().take_into(&mut self.wakes);
-                Err(Stop { reason: Blocked::Pace, resume_at: Some(now) })
-            }
-        }
-    }
-
-    fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
-        loop {
-            let Some((class, index)) = self.fair.first(now) else {
-                let resume_at = self.fair.throttled_until();
-                let reason = if resume_at.is_some() { Blocked::ClassLimit } else { Blocked::Empty };
-                return Err(Stop { reason, resume_at });
-            };
-            match self.fair.limited(class, now) {
-                Some((node, until)) => self.fair.throttle(node, until),
-                None => return Ok((class, index)),
-            }
-        }
-    }
-
-    /// Shards that are behind go first, unless the disk would idle for it.
-    fn check_lead(&mut self, class: u16, now: Time) -> Result<(), Stop> {
-        let unused = self.shared.budget.unused(now);
-        if self.shared.peers.alone() || unused == DiskTime::ZERO {
-            return Ok(());
-        }
-        let lead = self.lead(class, now);
-        let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(self.wasted()));
-        if unused >= needed {
-            return Ok(());
-        }
-        let at = self.shared.budget.unused_at(now, needed);
-        if at > now {
-            return Err(Stop { reason: Blocked::Ahead, resume_at: Some(at) });
-        }
-        // the rate is open and the window is not full: whoever is behind may
-        // not know of the room
-        self.wakes.push(lead.over);
-        Err(Stop { reason: Blocked::Ahead, resume_at: Some(latest_resume(now)) })
-    }
-
-    fn lead(&self, class: u16, now: Time) -> Lead {
-        if self.shared.peers.alone() {
-            return Lead::none(self.shard);
-        }
-        self.fair.lead(class, (now, self.shared.patience()))
-    }
-
-    /// With so much of the budget unused the disk is about to idle, and
-    /// nobody waits for anybody.
-    fn wasted(&self) -> u64 {
-        self.shared.budget.effective_goal().units() / WASTED.1 * WASTED.0
-    }
-
-    /// A shard that did not poll when it was its turn has no credit for that.
-    fn catch_up_if_late(&mut self, now: Time) {
-        let peers = &self.shared.peers;
-        if !peers.alone() && !peers.is_live(self.shard, now, self.shared.patience()) {
-            self.fair.catch_up();
-        }
-    }
-
-    /// When the others may count on this shard to poll again.
-    fn promised(&self, now: Time, stop: Option<Stop>) -> Time {
-        match stop {
-            None => now,
-            Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
-            Some(Stop { resume_at, .. }) => {
-                let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
-                resume_at.map_or(drained, |at| at.min(drained))
-            }
-        }
-    }
-
     fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
         let request = self.requests.at_mut(index);
         request.state = State::InDisk;
@@ -409,29 +301,6 @@ impl IoQueue {
         totals.in_disk_max = totals.in_disk_max.max(totals.in_disk);
         totals.consumption = totals.consumption.plus(request.cost);
         self.requests.ticket(index)
-    }
-
-    /// Lets the window forget requests that the disk has kept for too long.
-    fn give_up_overdue(&mut self, now: Time) {
-        while let Some(oldest) = self.in_disk.head() {
-            let in_disk = now.nanos_since(self.requests.at(oldest).dispatched_at);
-            if !Overdue::is_possible(in_disk) {
-                return;
-            }
-            let window = self.shared.budget.window();
-            if in_disk < Overdue::patience_nanos(window) {
-                return;
-            }
-            let request = *self.requests.at(oldest);
-            if let Err(retry) = self.shared.budget.overdue.give_up(now, window, request.cost) {
-                self.give_up_after = retry;
-                return;
-            }
-            self.requests.at_mut(oldest).state = State::Overdue;
-            self.leave_window(oldest);
-            self.totals.overdue += 1;
-            self.class_counters(&request).overdue += 1;
-        }
     }
 
     fn leave_window(&mut self, index: u32) {
@@ -483,8 +352,4 @@ impl Drop for IoQueue {
 
 fn ask(request: &Request) -> Ask {
     Ask { cost: request.cost, op: request.op, len: request.len }
-}
-
-fn latest_resume(now: Time) -> Time {
-    now.plus_nanos(BLOCKED_NANOS_MAX)
 }

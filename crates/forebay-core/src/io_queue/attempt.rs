@@ -1,0 +1,147 @@
+//! One try to dispatch: who is next, may it go, and if not, until when to wait.
+
+use super::{IoQueue, ask};
+use crate::budget::{Overdue, Refusal, Reservation};
+use crate::peers::Lead;
+use crate::requests::{State, Ticket};
+use crate::{Blocked, DiskTime, Time};
+
+/// A queue that is blocked by others looks again after this time at the latest.
+const BLOCKED_NANOS_MAX: u64 = 100_000_000;
+/// A shard may lead the others by this many times the disk time that lies
+/// unused,
+const LEAD_PER_UNUSED: u64 = 2;
+/// and by anything once these parts of an effective goal lie unused: (3, 4).
+const WASTED: (u64, u64) = (3, 4);
+
+/// Why nothing goes, and when to look again without being told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop {
+    pub(super) reason: Blocked,
+    pub(super) resume_at: Option<Time>,
+}
+
+impl IoQueue {
+    /// One try to dispatch.
+    pub(super) fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
+        let (class, index) = self.first_within_limits(now)?;
+        self.check_lead(class, now)?;
+        let ask = ask(self.requests.at(index));
+        match self.shared.budget.try_reserve(now, &ask, self.flow.permille()) {
+            Reservation::Granted { nearly_idle } => {
+                self.fair.pop(&mut self.requests, class, index, now);
+                Ok(self.dispatch(now, index, nearly_idle))
+            }
+            Reservation::Refused(Refusal::Pace(open_at)) => {
+                // its turn comes when those behind have had theirs: until then
+                // waking up would be for nothing
+                let lead = self.lead(class, now);
+                let turn = DiskTime::from_units(lead.units_of_all.min(self.wasted()));
+                let resume_at = self.shared.budget.unused_at(now, turn).max(open_at);
+                Err(Stop { reason: Blocked::Pace, resume_at: Some(resume_at) })
+            }
+            Reservation::Refused(Refusal::Window) => {
+                Err(Stop { reason: Blocked::Window, resume_at: Some(latest_resume(now)) })
+            }
+            Reservation::Undone => {
+                self.shared.peers.marks().take_into(&mut self.wakes);
+                Err(Stop { reason: Blocked::Pace, resume_at: Some(now) })
+            }
+        }
+    }
+
+    fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
+        loop {
+            let Some((class, index)) = self.fair.first(now) else {
+                let resume_at = self.fair.throttled_until();
+                let reason = if resume_at.is_some() { Blocked::ClassLimit } else { Blocked::Empty };
+                return Err(Stop { reason, resume_at });
+            };
+            match self.fair.limited(class, now) {
+                Some((node, until)) => self.fair.throttle(node, until),
+                None => return Ok((class, index)),
+            }
+        }
+    }
+
+    /// Shards that are behind go first, unless the disk would idle for it.
+    fn check_lead(&mut self, class: u16, now: Time) -> Result<(), Stop> {
+        let unused = self.shared.budget.unused(now);
+        if self.shared.peers.alone() || unused == DiskTime::ZERO {
+            return Ok(());
+        }
+        let lead = self.lead(class, now);
+        let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(self.wasted()));
+        if unused >= needed {
+            return Ok(());
+        }
+        let at = self.shared.budget.unused_at(now, needed);
+        if at > now {
+            return Err(Stop { reason: Blocked::Ahead, resume_at: Some(at) });
+        }
+        // the rate is open and the window is not full: whoever is behind may
+        // not know of the room
+        self.wakes.push(lead.over);
+        Err(Stop { reason: Blocked::Ahead, resume_at: Some(latest_resume(now)) })
+    }
+
+    fn lead(&self, class: u16, now: Time) -> Lead {
+        if self.shared.peers.alone() {
+            return Lead::none(self.shard);
+        }
+        self.fair.lead(class, (now, self.shared.patience()))
+    }
+
+    /// With so much of the budget unused the disk is about to idle, and
+    /// nobody waits for anybody.
+    fn wasted(&self) -> u64 {
+        self.shared.budget.effective_goal().units() / WASTED.1 * WASTED.0
+    }
+
+    /// A shard that did not poll when it was its turn has no credit for that.
+    pub(super) fn catch_up_if_late(&mut self, now: Time) {
+        let peers = &self.shared.peers;
+        if !peers.alone() && !peers.is_live(self.shard, now, self.shared.patience()) {
+            self.fair.catch_up();
+        }
+    }
+
+    /// When the others may count on this shard to poll again.
+    pub(super) fn promised(&self, now: Time, stop: Option<Stop>) -> Time {
+        match stop {
+            None => now,
+            Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
+            Some(Stop { resume_at, .. }) => {
+                let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
+                resume_at.map_or(drained, |at| at.min(drained))
+            }
+        }
+    }
+
+    /// Lets the window forget requests that the disk has kept for too long.
+    pub(super) fn give_up_overdue(&mut self, now: Time) {
+        while let Some(oldest) = self.in_disk.head() {
+            let in_disk = now.nanos_since(self.requests.at(oldest).dispatched_at);
+            if !Overdue::is_possible(in_disk) {
+                return;
+            }
+            let window = self.shared.budget.window();
+            if in_disk < Overdue::patience_nanos(window) {
+                return;
+            }
+            let request = *self.requests.at(oldest);
+            if let Err(retry) = self.shared.budget.overdue.give_up(now, window, request.cost) {
+                self.give_up_after = retry;
+                return;
+            }
+            self.requests.at_mut(oldest).state = State::Overdue;
+            self.leave_window(oldest);
+            self.totals.overdue += 1;
+            self.class_counters(&request).overdue += 1;
+        }
+    }
+}
+
+fn latest_resume(now: Time) -> Time {
+    now.plus_nanos(BLOCKED_NANOS_MAX)
+}
