@@ -73,9 +73,9 @@ fn decayed(total: u64, nanos: u64, tau_nanos: u64) -> u64 {
     for (index, term) in series.into_iter().enumerate() {
         let value = (term * power) >> 32;
         if index % 2 == 0 {
-            sum += value
+            sum += value;
         } else {
-            minus += value
+            minus += value;
         }
         power = (power * part) >> 32;
     }

@@ -120,11 +120,13 @@ impl FairQueue {
         let local = &mut self.locals[usize::from(class)];
         requests.unlink(&mut local.fifo, index);
         let mut leaves = local.fifo.is_empty();
-        let started = local.shard_tag;
-        local.shard_tag = started.saturating_add(cost.units());
-        let shard_tag = (!leaves).then_some(local.shard_tag);
-        self.tree.node(class).advance_virtual_time(started);
-        self.peers.publish_class(self.shard, class, shard_tag);
+        if !self.peers.sole() {
+            let started = local.shard_tag;
+            local.shard_tag = started.saturating_add(cost.units());
+            let shard_tag = (!leaves).then_some(local.shard_tag);
+            self.tree.node(class).advance_virtual_time(started);
+            self.peers.publish_class(self.shard, class, shard_tag);
+        }
         let mut child = class;
         while child != ROOT {
             let node = self.tree.node(child);

@@ -98,7 +98,12 @@ impl Peers {
         self.joined.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Whether there is anybody to compare with.
+    /// Whether there is room for one shard only.
+    pub(crate) fn sole(&self) -> bool {
+        self.shards.len() == 1
+    }
+
+    /// Whether there is nobody to compare with.
     pub(crate) fn alone(&self) -> bool {
         self.joined.load(Ordering::Relaxed) <= 1
     }
@@ -154,6 +159,9 @@ impl Peers {
     }
 
     fn publish(&self, shard: ShardId, node: NodeId, value: u64) {
+        if self.sole() {
+            return;
+        }
         let slot = &self.shards[shard.index()].0.next[usize::from(node)];
         if slot.load(Ordering::Relaxed) != value {
             slot.store(value, Ordering::Relaxed);

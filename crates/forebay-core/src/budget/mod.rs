@@ -75,6 +75,7 @@ pub(crate) struct Budget {
 
 /// What bounds the work that is unfinished in the disk.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per disk")]
 enum Limit {
     None,
     Window,
