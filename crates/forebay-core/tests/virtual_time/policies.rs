@@ -38,8 +38,8 @@ fn every_policy_keeps_the_disk_busy() {
     ] {
         let mut world = World::new(model(50_000, 1_000_000_000), policy, 2);
         let classes = [5, 1].map(|shares| world.group.add_class(None, shares).unwrap());
-        for shard in 0..2 {
-            let client = Client { shard, class: classes[shard], op: Op::Read, len: 4096, pause: 0 };
+        for (shard, class) in classes.into_iter().enumerate() {
+            let client = Client { shard, class, op: Op::Read, len: 4096, pause: 0 };
             world.clients(200, client);
         }
         world.run_until(3 * SECOND);
