@@ -52,14 +52,13 @@ impl Path {
         let (mut done, mut waits) = (0, 0);
         while done < count {
             let now = Time::from_nanos(1_000_000 + start.elapsed().as_nanos() as u64);
-            let class = self.classes[self.next];
-            self.next = (self.next + 1) % self.classes.len();
-            let _ = self.queue.enqueue(now, class, Op::Read, 4096);
-            match self.queue.poll_dispatch(now) {
-                Some(ticket) => {
-                    done += usize::from(self.queue.complete(now, ticket, Outcome::Done).is_ok());
-                }
-                None => waits += 1,
+            if let Some(ticket) = self.queue.poll_dispatch(now) {
+                done += usize::from(self.queue.complete(now, ticket, Outcome::Done).is_ok());
+                let class = self.classes[self.next];
+                self.next = (self.next + 1) % self.classes.len();
+                let _ = self.queue.enqueue(now, class, Op::Read, 4096);
+            } else {
+                waits += 1;
             }
             while self.queue.poll_wake().is_some() {}
         }

@@ -74,7 +74,8 @@ mod tests {
         assert_eq!(size_of::<Attributes>(), 28);
         let file = tempfile::tempfile().unwrap();
         match set(&file, 1 << 20) {
-            Ok(()) => assert_eq!(get(&file).unwrap().extent_size, 1 << 20),
+            // Some take it and forget it.
+            Ok(()) => assert!([0, 1 << 20].contains(&get(&file).unwrap().extent_size)),
             Err(error) => eprintln!("the filesystem takes no hint: {error}"),
         }
         let _ = get(&file);
