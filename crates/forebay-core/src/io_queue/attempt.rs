@@ -13,6 +13,11 @@ const BLOCKED_NANOS_MAX: u64 = 100_000_000;
 const LEAD_PER_UNUSED: u64 = 2;
 /// and by anything once these parts of an effective goal lie unused: (3, 4).
 const WASTED: (u64, u64) = (3, 4);
+/// Backlogged requests go together when these parts of an effective goal lie
+/// unused: on a lone shard,
+const ALONE: (u64, u64) = (3, 4);
+/// and beside others, who must not find it wasted.
+const BESIDE_OTHERS: (u64, u64) = (1, 2);
 
 /// Why nothing goes, and when to look again without being told.
 #[derive(Clone, Copy, Debug)]
@@ -33,11 +38,8 @@ impl IoQueue {
                 Ok(self.dispatch(now, index, nearly_idle))
             }
             Reservation::Refused(Refusal::Pace(open_at)) => {
-                // its turn comes when those behind have had theirs: until then
-                // waking up would be for nothing
-                let lead = self.lead(class, now);
-                let turn = DiskTime::from_units(lead.units_of_all.min(self.wasted()));
-                let resume_at = self.shared.budget.unused_at(now, turn).max(open_at);
+                let unused = self.worth_waking_for(class, index, now);
+                let resume_at = self.shared.budget.unused_at(now, unused).max(open_at);
                 Err(Stop { reason: Blocked::Pace, resume_at: Some(resume_at) })
             }
             Reservation::Refused(Refusal::Window) => {
@@ -83,6 +85,24 @@ impl IoQueue {
         // not know of the room
         self.wakes.push(lead.over);
         Err(Stop { reason: Blocked::Ahead, resume_at: Some(latest_resume(now)) })
+    }
+
+    /// How much of the budget must lie unused before it is worth while to wake
+    /// up: those that are behind must have had their turn, and requests that
+    /// have waited for longer than a goal may as well wait to go together.
+    /// Whatever arrives meanwhile finds that budget and goes at once.
+    fn worth_waking_for(&self, class: u16, index: u32, now: Time) -> DiskTime {
+        let turn = self.lead(class, now).units_of_all;
+        let goal = self.shared.budget.effective_goal();
+        let waited = now.nanos_since(self.requests.at(index).enqueued_at);
+        let together = if waited < goal.as_nanos_ceil() {
+            0
+        } else if self.shared.peers.alone() {
+            goal.units() / ALONE.1 * ALONE.0
+        } else {
+            goal.units() / BESIDE_OTHERS.1 * BESIDE_OTHERS.0
+        };
+        DiskTime::from_units(turn.max(together).min(self.wasted()))
     }
 
     fn lead(&self, class: u16, now: Time) -> Lead {
