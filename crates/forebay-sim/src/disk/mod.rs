@@ -1,0 +1,68 @@
+//! Simulated disks: what they have in common.
+
+mod ideal;
+mod servers;
+
+use core::time::Duration;
+
+use forebay_core::{DiskRates, Op, Time};
+
+pub use ideal::Ideal;
+
+pub(crate) use ideal::IdealDisk;
+pub(crate) use servers::Timed;
+
+/// What is asked of a simulated disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What to do.
+    pub op: Op,
+    /// Where, in bytes from the start of the disk.
+    pub offset: u64,
+    /// How much, in bytes; zero for a flush.
+    pub len: u64,
+}
+
+/// How a simulated disk answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It did what was asked.
+    Done,
+    /// It could not: the range is bad (`EIO`).
+    Failed,
+}
+
+/// A command that a simulated disk has finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The number under which it was submitted.
+    pub id: u64,
+    /// When the disk was done with it.
+    pub at: Time,
+    /// How it ended.
+    pub answer: Answer,
+}
+
+/// A disk in virtual time, without I/O: a simulation asks it under a virtual
+/// clock, a file system server under the real one.
+///
+/// Time never steps back between calls. The same calls give the same answers.
+pub trait SimDisk: Send {
+    /// Starts a command under a number that no unfinished command has.
+    /// May change what the other verbs answer.
+    fn submit(&mut self, now: Time, id: u64, command: Command);
+
+    /// A command that was finished by `now`, in the order of finishing; to be
+    /// asked until it returns `None`.
+    fn poll_finished(&mut self, now: Time) -> Option<Finished>;
+
+    /// When [`SimDisk::poll_finished`] can next return something, if nothing is
+    /// submitted before; `None` while nothing is under way, or all of it hangs.
+    fn next_event(&self) -> Option<Time>;
+
+    /// What the disk truly does: small operations and bytes per second.
+    fn rates(&self) -> DiskRates;
+
+    /// Median latency of a small read on the idle disk.
+    fn base_latency(&self) -> Duration;
+}

@@ -1,0 +1,103 @@
+//! Bounds of parameters.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use forebay_config::{ByteSize, ConfigError, Located, Quantity, Source, Span};
+
+const CAPACITY_DEFAULT: u64 = 64 << 30;
+/// Offsets on Linux are signed.
+const CAPACITY_MAX: u64 = i64::MAX as u64;
+const SECTOR_DEFAULT: u64 = 512;
+/// Far above any disk, and far below what would overflow.
+const RATE_MAX: u64 = 1 << 50;
+const LATENCY_MIN: Duration = Duration::from_nanos(1);
+const LATENCY_MAX: Duration = Duration::from_secs(60);
+
+/// What parameters are checked against.
+#[derive(Clone, Copy)]
+pub(super) struct Checks<'a> {
+    pub(super) source: &'a Source<'a>,
+}
+
+impl Checks<'_> {
+    pub(super) fn sector(&self, given: Option<&Located<u64>>) -> Result<u64, ConfigError> {
+        match given {
+            None => Ok(SECTOR_DEFAULT),
+            Some(&Located { value: value @ (512 | 4096), .. }) => Ok(value),
+            Some(given) => {
+                let message = format!("sectors of {} bytes; write 512 or 4096", given.value);
+                Err(self.source.error(given.at, message))
+            }
+        }
+    }
+
+    pub(super) fn capacity(
+        &self,
+        given: Option<&Located<ByteSize>>,
+        sector: u64,
+    ) -> Result<u64, ConfigError> {
+        given.map_or(Ok(CAPACITY_DEFAULT), |given| self.size(given, sector, CAPACITY_MAX))
+    }
+
+    /// A multiple of `unit`, from one `unit` to `max` bytes.
+    pub(super) fn size(
+        &self,
+        given: &Located<ByteSize>,
+        unit: u64,
+        max: u64,
+    ) -> Result<u64, ConfigError> {
+        let bytes = given.value.0;
+        if !(unit..=max).contains(&bytes) || !bytes.is_multiple_of(unit) {
+            let message = format!("{bytes} bytes; expected a multiple of {unit} up to {max}");
+            return Err(self.source.error(given.at, message));
+        }
+        Ok(bytes)
+    }
+
+    /// A rate of `things`, which must not be zero.
+    pub(super) fn rate(
+        &self,
+        given: &Located<Quantity>,
+        things: &str,
+    ) -> Result<u64, ConfigError> {
+        let given = Located { value: given.value.0, at: given.at };
+        self.number(&given, 1..=RATE_MAX, things)
+    }
+
+    /// A length of time that a command takes, which must not be zero.
+    pub(super) fn latency(&self, given: &Located<Span>) -> Result<Duration, ConfigError> {
+        self.within(given, LATENCY_MIN)
+    }
+
+    /// A length of time that may be zero.
+    pub(super) fn pause(&self, given: &Located<Span>) -> Result<Duration, ConfigError> {
+        self.within(given, Duration::ZERO)
+    }
+
+    fn within(&self, given: &Located<Span>, min: Duration) -> Result<Duration, ConfigError> {
+        let length = given.value.0;
+        if !(min..=LATENCY_MAX).contains(&length) {
+            let message = format!("{length:?}; expected {min:?} to {LATENCY_MAX:?}");
+            return Err(self.source.error(given.at, message));
+        }
+        Ok(length)
+    }
+
+    /// A number of `things` within `range`.
+    pub(super) fn number<T: TryFrom<u64>>(
+        &self,
+        given: &Located<u64>,
+        range: RangeInclusive<u64>,
+        things: &str,
+    ) -> Result<T, ConfigError> {
+        match T::try_from(given.value) {
+            Ok(number) if range.contains(&given.value) => Ok(number),
+            _ => {
+                let (first, last) = range.into_inner();
+                let message = format!("{} {things}; expected {first} to {last}", given.value);
+                Err(self.source.error(given.at, message))
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A load that keeps a fixed number of commands in flight, in virtual time.
+
+use std::collections::HashMap;
+
+use forebay_core::{Op, Time};
+use forebay_load::Rng;
+use forebay_sim::disk::{Answer, Command, Finished, SimDisk};
+use forebay_sim::spec::DiskSpec;
+
+/// What is asked of the disk, at random aligned offsets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) op: Op,
+    pub(crate) len: u64,
+    pub(crate) depth: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) iops: u64,
+    pub mean_micros: u64,
+    pub(crate) failed: u64,
+}
+
+const COMMANDS: u64 = 20_000;
+
+/// Runs `load` on a fresh disk, for so many commands that their start and end do not matter.
+pub(crate) fn run(spec: &DiskSpec, load: Load) -> Seen {
+    let mut disk = spec.build(1);
+    let mut offsets = Rng::new(1, &[]);
+    let mut started = HashMap::new();
+    let mut submit = |disk: &mut dyn SimDisk, started: &mut HashMap<u64, Time>, now, id| {
+        let offset = offsets.below(spec.capacity() / load.len) * load.len;
+        disk.submit(now, id, Command { op: load.op, offset, len: load.len });
+        started.insert(id, now);
+    };
+    for id in 0..load.depth {
+        submit(&mut *disk, &mut started, Time::ZERO, id);
+    }
+    let (mut waited, mut failed, mut id) = (0, 0, load.depth);
+    // The first commands find an idle disk, so they do not count.
+    let (mut first, mut last) = (Time::ZERO, Time::ZERO);
+    for done in 0..COMMANDS {
+        let Finished { id: finished, at, answer } = next(&mut *disk);
+        last = at;
+        if done < COMMANDS / 2 {
+            first = at;
+        } else {
+            waited += at.nanos_since(started[&finished]);
+        }
+        failed += u64::from(answer == Answer::Failed);
+        started.remove(&finished);
+        submit(&mut *disk, &mut started, at, id);
+        id += 1;
+    }
+    let counted = COMMANDS / 2;
+    Seen {
+        iops: counted * 1_000_000_000 / last.nanos_since(first),
+        mean_micros: waited / counted / 1000,
+        failed,
+    }
+}
+
+/// The next command to finish, at the moment it does.
+pub(crate) fn next(disk: &mut dyn SimDisk) -> Finished {
+    loop {
+        let now = disk.next_event().expect("something is under way");
+        if let Some(finished) = disk.poll_finished(now) {
+            return finished;
+        }
+    }
+}
