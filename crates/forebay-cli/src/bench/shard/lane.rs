@@ -16,7 +16,8 @@ pub(in crate::bench) struct Lane {
 
 impl Lane {
     pub(in crate::bench) fn new(place: Place) -> Self {
-        Self { queue: place.queue, classes: place.classes, parts: Vec::new() }
+        let Place { queue, classes } = place;
+        Self { queue, classes, parts: Vec::new() }
     }
 
     /// The number of the lane for requests of this kind, of `lanes`.
