@@ -1,0 +1,144 @@
+//! What is simulated.
+
+use core::time::Duration;
+
+use forebay_core::{DiskModel, DiskTime, Order, Policy, Time};
+use forebay_load::job_file::JobFile;
+use forebay_load::results::model::Properties;
+
+use crate::disk::SimDisk;
+
+/// A number of time slices that fills the width of a chart.
+pub const TRACE_BUCKETS_DEFAULT: usize = 600;
+
+/// A run to simulate: a load, a disk, a scheduler.
+pub struct SimulationConfig {
+    /// The load. Its jobs name the shards that there are.
+    pub jobs: JobFile,
+    /// The disk, at time zero.
+    pub disk: Box<dyn SimDisk>,
+    /// How requests are scheduled.
+    pub scheduler: SchedulerConfig,
+    /// What the results say that the scheduler knew of the disk; the true rates of the disk if
+    /// not given. Does not change the run.
+    pub properties: Option<Properties>,
+    /// How long to run before measuring.
+    pub warmup: Duration,
+    /// How long to measure.
+    pub duration: Duration,
+    /// From which offsets, random gaps and stalls follow.
+    pub seed: u64,
+    /// When shards look whether requests may go.
+    pub polling: Polling,
+    /// How long it takes from an event until the shard concerned takes notice.
+    pub wake_up_latency: Duration,
+    /// Shards that stand still now and then; none if not given.
+    pub stalls: Option<Stalls>,
+    /// Bytes of the disk; as many as the files need if not given.
+    pub capacity: Option<u64>,
+    /// Jobs that run for a part of the time only, each at most once; the others run throughout.
+    pub schedule: Vec<Period>,
+    /// Changes of shares while the load runs, in any order.
+    pub share_changes: Vec<ShareChange>,
+    /// Whether the invariants are checked after every step. Costs most of the speed.
+    pub check_invariants: bool,
+    /// In how many time slices to trace the run, if at all.
+    pub trace_buckets: Option<usize>,
+}
+
+impl SimulationConfig {
+    /// One second of warm-up and ten of measuring under the usual scheduler, on perfect shards.
+    pub fn new(jobs: JobFile, disk: Box<dyn SimDisk>) -> Self {
+        Self {
+            jobs,
+            disk,
+            scheduler: SchedulerConfig::default(),
+            properties: None,
+            warmup: Duration::from_secs(1),
+            duration: Duration::from_secs(10),
+            seed: 1,
+            polling: Polling::Events,
+            wake_up_latency: Duration::ZERO,
+            stalls: None,
+            capacity: None,
+            schedule: Vec::new(),
+            share_changes: Vec::new(),
+            check_invariants: false,
+            trace_buckets: None,
+        }
+    }
+}
+
+/// How requests are scheduled: what an [`IoGroup`](forebay_core::IoGroup) is made of.
+#[derive(Clone, Debug)]
+pub struct SchedulerConfig {
+    /// What requests are thought to cost; what the disk's true rates say if not given.
+    pub model: Option<DiskModel>,
+    /// When requests may go to the disk; pace and window at the disk's base latency if not given.
+    /// The open policy stands for no scheduler: then the caps of classes do not hold either.
+    pub policy: Option<Policy>,
+    /// In which order queues serve their classes.
+    pub order: Order,
+    /// How often a busy shard is taken to poll at the least, in nanoseconds.
+    pub tick_nanos: u64,
+    /// Disk time that a class may claim at once for having been idle.
+    pub idle_credit: DiskTime,
+    /// Whether reads and all else have a budget each.
+    pub duplex: bool,
+}
+
+impl Default for SchedulerConfig {
+    fn default() -> Self {
+        Self {
+            model: None,
+            policy: None,
+            order: Order::StartTime,
+            tick_nanos: 500_000,
+            idle_credit: DiskTime::ZERO,
+            duplex: false,
+        }
+    }
+}
+
+/// When shards look whether requests may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polling {
+    /// After every event: a completion, a new request, a wake-up, a timeout.
+    Events,
+    /// Every so many nanoseconds (at least 1) and at no other time; shards take turns evenly.
+    Tick(u64),
+}
+
+/// Shards that stand still now and then, as if another program had their processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stalls {
+    /// One poll in so many stalls; at least 1.
+    pub one_in: u64,
+    /// For how long.
+    pub length: Duration,
+    /// The numbers of the shards that stall.
+    pub shards: Vec<u32>,
+}
+
+/// When a job runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// The name of the job.
+    pub job: String,
+    /// When it begins, from the start of the run, warm-up included.
+    pub from: Time,
+    /// When it sends its last request; at the end of the run if not given. What it has sent by
+    /// then is still completed.
+    pub to: Option<Time>,
+}
+
+/// A change of shares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShareChange {
+    /// When, from the start of the run, warm-up included.
+    pub at: Time,
+    /// The name of the class or of the group of classes.
+    pub class: String,
+    /// Its new shares.
+    pub shares: u32,
+}

@@ -1,0 +1,96 @@
+//! Where on the disk the files of a run are: one after the other.
+
+use forebay_core::{Op, Parts};
+use forebay_load::job_file::{Job, JobFile, JobKind};
+
+use super::error::SimulationError;
+
+/// Files begin at multiples of this.
+const ALIGNMENT: u64 = 1 << 20;
+/// A growing file has so much room unless the disk is smaller; then it begins anew.
+const GROWTH_MAX: u64 = 1 << 40;
+
+/// The files of one job on one shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    start: u64,
+    /// Bytes after which the offsets of a growing file begin anew.
+    len: u64,
+    /// Bytes of each of several files.
+    file_size: u64,
+}
+
+impl Extent {
+    /// The first byte of a request on the disk; for a discard `place` is the number of a file.
+    pub(super) fn offset(&self, op: Op, place: u64) -> u64 {
+        match op {
+            Op::Flush => 0,
+            Op::Discard => self.start + place.saturating_mul(self.file_size) % self.len,
+            Op::Read | Op::Write => self.start + place % self.len,
+        }
+    }
+
+    /// Bytes of one file.
+    pub(super) fn file_size(&self) -> u64 {
+        self.file_size
+    }
+}
+
+/// Where the files of each job are, on each of its shards in their order.
+pub(super) fn lay_out(
+    file: &JobFile,
+    capacity: Option<u64>,
+) -> Result<Vec<Vec<Extent>>, SimulationError> {
+    let growing: u64 =
+        file.jobs.iter().filter(|job| is_growing(job)).map(|job| job.shards.len() as u64).sum();
+    let fixed: u64 = file.jobs.iter().map(|job| fixed_len(job) * job.shards.len() as u64).sum();
+    let room = capacity.map_or(GROWTH_MAX, |capacity| {
+        capacity.saturating_sub(fixed).checked_div(growing).unwrap_or(0).min(GROWTH_MAX)
+    });
+    let mut end = 0_u64;
+    let extents = |job: &Job| {
+        let len = len(job, room);
+        let place = |_: &u32| {
+            let start = end;
+            end = end.saturating_add(len.next_multiple_of(ALIGNMENT));
+            match capacity.filter(|&capacity| start.saturating_add(len) > capacity) {
+                Some(capacity) => {
+                    let needed = start.saturating_add(len);
+                    Err(SimulationError::Capacity { job: job.name.clone(), needed, capacity })
+                }
+                None => Ok(Extent { start, len: len.max(1), file_size: job.file_size }),
+            }
+        };
+        job.shards.iter().map(place).collect()
+    };
+    file.jobs.iter().map(extents).collect()
+}
+
+fn is_growing(job: &Job) -> bool {
+    job.kind == JobKind::Append
+}
+
+/// Bytes of a job's files on one shard, as far as known in advance.
+fn fixed_len(job: &Job) -> u64 {
+    let len = job.file_size.saturating_mul(job.files_count.max(1));
+    if is_growing(job) { 0 } else { len.next_multiple_of(ALIGNMENT) }
+}
+
+fn len(job: &Job, room: u64) -> u64 {
+    if !is_growing(job) {
+        return job.file_size.saturating_mul(job.files_count.max(1));
+    }
+    // Whole requests, so that none crosses the end.
+    let reqsize = u64::from(job.reqsize);
+    let aligned = room / ALIGNMENT * ALIGNMENT;
+    (aligned / reqsize * reqsize).max(reqsize)
+}
+
+/// How a request is cut: transfers into `part_max` bytes, all else not at all.
+pub(super) fn parts(op: Op, len: u64, part_max: u64) -> Parts {
+    match op {
+        Op::Read | Op::Write => Parts::new(len, part_max),
+        // One piece, also where it moves no bytes.
+        Op::Discard | Op::Flush => Parts::new(len.max(1), len.max(1)),
+    }
+}

@@ -1,0 +1,33 @@
+//! A run of a job file against a simulated disk, on a virtual clock.
+//!
+//! The shards of the run are those of `forebay bench`, without threads: each has the same
+//! generators, I/O queues and recorders, and is given its turn when a command has finished, when
+//! its queue or its load asks for it, or when another shard wakes it. Only the clock, the disk and
+//! the processor are made up. The same configuration yields the same run on every machine, down
+//! to the byte.
+//!
+//! Memory is bounded however long a run is: requests live in slabs as large as the load is deep,
+//! each shard has one alarm, and what is recorded has a fixed size.
+
+mod agenda;
+mod alarms;
+mod config;
+mod environment;
+mod error;
+mod layout;
+mod outcome;
+mod run;
+mod scheduler;
+mod shard;
+mod trace;
+
+pub use config::{
+    Period, Polling, SchedulerConfig, ShareChange, SimulationConfig, Stalls, TRACE_BUCKETS_DEFAULT,
+};
+pub use error::SimulationError;
+pub use outcome::Outcome;
+pub use run::Simulation;
+pub use trace::{ClassTrace, Sample, Trace, Waits};
+
+pub(crate) use scheduler::Scheduler;
+pub(crate) use shard::Shard;

@@ -1,0 +1,321 @@
+//! The loop of a run: from one moment at which something happens to the next.
+
+use core::time::Duration;
+
+use forebay_core::{DiskModel, Policy, Time};
+use forebay_load::Rng;
+use forebay_load::generator::Generator;
+use forebay_load::job_file::JobFile;
+use forebay_load::recorder::{Measured, Recorder};
+use forebay_load::results::model::{Properties, PropertiesSource};
+
+use super::agenda::{Agenda, Item};
+use super::alarms::Alarms;
+use super::config::{Polling, SimulationConfig};
+use super::environment::Environment;
+use super::error::SimulationError;
+use super::layout::{Extent, lay_out};
+use super::outcome::{Outcome, Watch};
+use super::scheduler::Scheduler;
+use super::shard::{Shard, ShardJob, ShardStalls, Token};
+use super::trace::Tracer;
+use crate::invariants::Invariants;
+
+/// So many steps without any time between them are no progress.
+const STEPS_AT_ONCE_MAX: u32 = 1 << 22;
+/// Sets the random numbers of stalls apart from those of the load.
+const STALLS_PATH: u64 = u64::MAX;
+
+/// A run that has not begun.
+pub struct Simulation {
+    pub(super) jobs: JobFile,
+    pub(super) seed: u64,
+    pub(super) policy: Policy,
+    pub(super) properties: Properties,
+    pub(super) scheduler: Scheduler,
+    pub(super) shards: Vec<Shard>,
+    pub(super) around: Environment,
+    pub(super) watch: Watch,
+    agenda: Agenda,
+    now: Time,
+    steps_at_once: u32,
+}
+
+impl Simulation {
+    /// Sets a run up.
+    ///
+    /// # Errors
+    /// The configuration is contradictory, or does not fit the disk.
+    pub fn new(config: SimulationConfig) -> Result<Self, SimulationError> {
+        check_figures(&config)?;
+        let rates = config.disk.rates();
+        let true_model = DiskModel::from_rates(&rates).map_err(SimulationError::Model)?;
+        let model = config.scheduler.model.clone().unwrap_or_else(|| true_model.clone());
+        let policy = config.scheduler.policy.unwrap_or_else(|| Policy::PaceWindow {
+            latency_goal: forebay_core::LATENCY_GOAL_DEFAULT,
+            base_latency: Some(config.disk.base_latency()),
+        });
+        let agenda = Agenda::new(&config)?;
+        let extents = lay_out(&config.jobs, config.capacity)?;
+        let numbers = shard_numbers(&config.jobs);
+        let scheduler =
+            Scheduler::new(&config.jobs, &config.scheduler, (&model, policy), numbers.len())
+                .map_err(SimulationError::Classes)?;
+        let properties = config.properties.clone().unwrap_or_else(|| Properties {
+            source: PropertiesSource::Simulated,
+            read_iops: Some(rates.read_iops),
+            read_bandwidth: Some(rates.read_bandwidth),
+            write_iops: Some(rates.write_iops),
+            write_bandwidth: Some(rates.write_bandwidth),
+        });
+        let from = Time::from_nanos(nanos(config.warmup));
+        let measured = Measured { from, to: from.plus_nanos(nanos(config.duration)) };
+        let builder =
+            ShardBuilder { config: &config, extents: &extents, measured, agenda: &agenda };
+        let shards = numbers
+            .iter()
+            .enumerate()
+            .map(|(seat, &number)| builder.shard((seat, number), numbers.len(), &scheduler))
+            .collect::<Result<Vec<_>, _>>()?;
+        let tracer = config.trace_buckets.map(|slices| {
+            let names = config.jobs.classes.iter().map(|class| class.name.clone());
+            Tracer::new(names, (measured.to.as_nanos(), slices), measured.from)
+        });
+        let tracer = tracer.transpose().map_err(|error| no_memory(&error))?;
+        let invariants =
+            config.check_invariants.then(|| Invariants::new(&config, &model, policy, &numbers));
+        let mut alarms = Alarms::new(numbers.len());
+        (0..numbers.len()).for_each(|seat| alarms.set(seat, Time::ZERO));
+        let around = Environment {
+            disk: config.disk,
+            alarms,
+            polling: config.polling,
+            wake_up_nanos: nanos(config.wake_up_latency),
+            measured,
+            classes: scheduler.groups.iter().map(|group| group.classes.clone()).collect(),
+            model,
+            true_model,
+            worth: forebay_core::DiskTime::ZERO,
+            requests: 0,
+            in_disk: 0,
+            in_disk_max: 0,
+            tracer,
+            invariants,
+        };
+        Ok(Self {
+            jobs: config.jobs,
+            seed: config.seed,
+            policy,
+            properties,
+            scheduler,
+            shards,
+            around,
+            watch: Watch::new(measured),
+            agenda,
+            now: Time::ZERO,
+            steps_at_once: 0,
+        })
+    }
+
+    /// Runs until the end of the measured part, or until all jobs have reached their limits.
+    ///
+    /// # Errors
+    /// The clock does not move on, the disk does not keep its contract, or an invariant does not
+    /// hold.
+    pub fn run(mut self) -> Result<Outcome, SimulationError> {
+        let end = self.around.measured.to;
+        let mut ended = end;
+        while let Some(now) = self.next_time().filter(|&now| now < end) {
+            self.step(now)?;
+            if self.has_nothing_left() {
+                ended = self.now;
+                break;
+            }
+        }
+        self.now = ended;
+        self.take_finished(ended)?;
+        for shard in &mut self.shards {
+            if shard.is_free(ended) {
+                shard.take_finished(ended, &mut self.around);
+            }
+        }
+        self.watch.look(ended, &self.shards);
+        for shard in &mut self.shards {
+            shard.finish(ended);
+        }
+        Ok(Outcome::of(self, ended))
+    }
+
+    /// When something happens next; `None` if nothing ever does.
+    fn next_time(&self) -> Option<Time> {
+        let disk = self.around.disk.next_event().unwrap_or(Time::MAX);
+        let next = disk.min(self.around.alarms.first_time());
+        let next = next.min(self.agenda.next_time()).min(self.watch.next_time());
+        (next < Time::MAX).then(|| next.max(self.now))
+    }
+
+    /// All that happens at `now`, and what follows from it at once.
+    fn step(&mut self, now: Time) -> Result<(), SimulationError> {
+        self.steps_at_once = if now > self.now { 0 } else { self.steps_at_once + 1 };
+        if self.steps_at_once > STEPS_AT_ONCE_MAX {
+            return Err(SimulationError::Standstill(now));
+        }
+        self.now = now;
+        if let Some(invariants) = &mut self.around.invariants {
+            invariants.before_step(now, &self.scheduler);
+        }
+        self.watch.look(now, &self.shards);
+        while let Some(item) = self.agenda.pop(now) {
+            self.take_item(now, &item)?;
+        }
+        self.take_finished(now)?;
+        while self.around.alarms.first_time() <= now {
+            let seat = self.around.alarms.first();
+            self.shards[seat].turn(now, &mut self.around);
+            // Who asks for another turn at once has it in the next step, after the others.
+            if self.around.alarms.get(seat) <= now {
+                break;
+            }
+        }
+        if let Some(invariants) = &mut self.around.invariants {
+            invariants.after_step(now, &self.scheduler, &self.shards)?;
+        }
+        Ok(())
+    }
+
+    /// Brings finished commands to their shards.
+    fn take_finished(&mut self, now: Time) -> Result<(), SimulationError> {
+        while let Some(finished) = self.around.disk.poll_finished(now) {
+            let token = Token::from_id(finished.id);
+            let Some(shard) = self.shards.get_mut(token.seat).filter(|shard| shard.has(token))
+            else {
+                return Err(SimulationError::Disk { at: now, id: finished.id });
+            };
+            shard.finished(token, finished.answer);
+            self.around.wake(now, token.seat);
+        }
+        Ok(())
+    }
+
+    fn take_item(&mut self, now: Time, item: &Item) -> Result<(), SimulationError> {
+        match item {
+            Item::Start(index) => {
+                let job = &self.jobs.jobs[*index];
+                for shard in &mut self.shards {
+                    let (number, seat) = (shard.number, shard.seat);
+                    for shard_job in shard.jobs.iter_mut().filter(|job| job.index == *index) {
+                        let generator = Generator::new(job, *index, number, self.seed, now);
+                        shard_job.generator = Some(generator);
+                        self.around.wake(now, seat);
+                    }
+                }
+            }
+            Item::Stop(index) => {
+                let jobs = self.shards.iter_mut().flat_map(|shard| &mut shard.jobs);
+                for job in jobs.filter(|job| job.index == *index) {
+                    job.is_stopped = true;
+                    job.generator.iter_mut().for_each(Generator::stop);
+                }
+            }
+            Item::Shares { class, shares } => {
+                self.scheduler.set_shares(&self.jobs, class, *shares)?;
+                if let Some(invariants) = &mut self.around.invariants {
+                    invariants.shares_changed(&self.jobs, class, *shares);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn has_nothing_left(&self) -> bool {
+        self.around.in_disk == 0
+            && self.around.disk.next_event().is_none()
+            && self.agenda.next_time() == Time::MAX
+            && self.shards.iter().all(Shard::has_nothing_left)
+    }
+}
+
+/// Makes the shards of a run.
+struct ShardBuilder<'a> {
+    config: &'a SimulationConfig,
+    extents: &'a [Vec<Extent>],
+    measured: Measured,
+    agenda: &'a Agenda,
+}
+
+impl ShardBuilder<'_> {
+    fn shard(
+        &self,
+        (seat, number): (usize, u32),
+        seats: usize,
+        scheduler: &Scheduler,
+    ) -> Result<Shard, SimulationError> {
+        let config = self.config;
+        let stalls = config.stalls.as_ref().filter(|stalls| stalls.shards.contains(&number));
+        let stalls = stalls.map(|stalls| ShardStalls {
+            one_in: stalls.one_in,
+            nanos: nanos(stalls.length),
+            rng: Rng::new(config.seed, &[STALLS_PATH, u64::from(number)]),
+        });
+        let first_tick = match config.polling {
+            Polling::Events => Time::MAX,
+            Polling::Tick(tick) => {
+                Time::from_nanos((u128::from(tick) * seat as u128 / seats as u128) as u64)
+            }
+        };
+        let queues = scheduler.join()?;
+        Ok(Shard::new((seat, number), queues, self.jobs(number)?, stalls, first_tick))
+    }
+
+    fn jobs(&self, number: u32) -> Result<Vec<ShardJob>, SimulationError> {
+        let mut jobs = Vec::new();
+        for (index, job) in self.config.jobs.jobs.iter().enumerate() {
+            let Some(position) = job.shards.iter().position(|&shard| shard == number) else {
+                continue;
+            };
+            let generator = (!self.agenda.starts_later(index))
+                .then(|| Generator::new(job, index, number, self.config.seed, Time::ZERO));
+            jobs.push(ShardJob {
+                index,
+                class: job.class,
+                generator,
+                recorder: Recorder::new(self.measured).map_err(|error| no_memory(&error))?,
+                extent: self.extents[index][position],
+                is_stopped: false,
+            });
+        }
+        Ok(jobs)
+    }
+}
+
+fn check_figures(config: &SimulationConfig) -> Result<(), SimulationError> {
+    let zero = |field| Err(SimulationError::Zero(field));
+    if config.duration.is_zero() {
+        return zero("the duration");
+    }
+    if config.polling == Polling::Tick(0) {
+        return zero("the tick of polling");
+    }
+    if config.stalls.as_ref().is_some_and(|stalls| stalls.one_in == 0) {
+        return zero("the number of polls of which one stalls");
+    }
+    Ok(())
+}
+
+/// The numbers of the shards that have something to do, ascending.
+fn shard_numbers(jobs: &JobFile) -> Vec<u32> {
+    let mut numbers: Vec<u32> =
+        jobs.jobs.iter().flat_map(|job| job.shards.iter().copied()).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+fn no_memory(error: &dyn core::fmt::Display) -> SimulationError {
+    SimulationError::Memory(error.to_string())
+}
+
+/// A duration in nanoseconds, as many as fit.
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,94 @@
+//! The scheduler of a run: its I/O groups, and the classes of the job file in them.
+
+use forebay_core::{
+    ClassError, ClassGroupId, ClassId, DiskModel, GroupConfig, IoGroup, IoQueue, Limits, Policy,
+};
+use forebay_load::job_file::{ClassSpec, JobFile};
+
+use super::config::SchedulerConfig;
+use super::error::SimulationError;
+
+/// More requests than any job file makes.
+const REQUESTS_MAX: u32 = u32::MAX - 1;
+
+/// One I/O group, or where reads and writes do not disturb each other one for each of the two.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    pub(crate) groups: Vec<Group>,
+}
+
+/// An I/O group.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) group: IoGroup,
+    /// The classes in the order of the job file.
+    pub(crate) classes: Vec<ClassId>,
+    /// The groups of classes in the order of the job file.
+    pub(crate) parents: Vec<ClassGroupId>,
+}
+
+impl Scheduler {
+    pub(crate) fn new(
+        jobs: &JobFile,
+        config: &SchedulerConfig,
+        (model, policy): (&DiskModel, Policy),
+        shard_count: usize,
+    ) -> Result<Self, ClassError> {
+        let group = || {
+            let mut group_config = GroupConfig::new(model.clone(), policy);
+            group_config.shards_max = shard_count;
+            group_config.requests_max = REQUESTS_MAX;
+            group_config.order = config.order;
+            group_config.tick_nanos = config.tick_nanos;
+            group_config.idle_credit = config.idle_credit;
+            Group::new(IoGroup::new(group_config), jobs, policy != Policy::Open)
+        };
+        let count = if config.duplex { 2 } else { 1 };
+        Ok(Self { groups: (0..count).map(|_| group()).collect::<Result<_, _>>()? })
+    }
+
+    /// A queue in each group for one more shard.
+    pub(crate) fn join(&self) -> Result<Vec<IoQueue>, SimulationError> {
+        let join = |group: &Group| group.group.join().map_err(SimulationError::Shards);
+        self.groups.iter().map(join).collect()
+    }
+
+    /// Changes the shares of a class or of a group of classes.
+    pub(crate) fn set_shares(
+        &self,
+        jobs: &JobFile,
+        name: &str,
+        shares: u32,
+    ) -> Result<(), SimulationError> {
+        let class = jobs.classes.iter().position(|class| class.name == name);
+        let parent = jobs.groups.iter().position(|group| group.name == name);
+        for group in &self.groups {
+            let changed = match (class, parent) {
+                (Some(class), _) => group.group.set_shares(group.classes[class], shares),
+                (_, Some(parent)) => group.group.set_group_shares(group.parents[parent], shares),
+                _ => return Err(SimulationError::ShareChange { class: name.to_owned() }),
+            };
+            changed.map_err(SimulationError::Classes)?;
+        }
+        Ok(())
+    }
+}
+
+impl Group {
+    fn new(group: IoGroup, jobs: &JobFile, limited: bool) -> Result<Self, ClassError> {
+        let parents = jobs
+            .groups
+            .iter()
+            .map(|parent| group.add_class_group(None, parent.shares))
+            .collect::<Result<Vec<_>, _>>()?;
+        let add = |class: &ClassSpec| {
+            let parent = class.parent.and_then(|parent| parents.get(parent).copied());
+            let id = group.add_class(parent, class.shares)?;
+            let bytes_per_second = class.bandwidth_max.map(Into::into).filter(|_| limited);
+            group.set_limits(id, &Limits { bytes_per_second, operations_per_second: None })?;
+            Ok(id)
+        };
+        let classes = jobs.classes.iter().map(add).collect::<Result<_, ClassError>>()?;
+        Ok(Self { group, classes, parents })
+    }
+}

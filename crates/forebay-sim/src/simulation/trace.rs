@@ -1,0 +1,187 @@
+//! What happened when: a run in a fixed number of time slices, to draw charts from.
+
+use forebay_core::{DiskTime, Time};
+use forebay_load::recorder::Latencies;
+use hdrhistogram::CreationError;
+
+/// A run in time slices of one length, warm-up included.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// The length of a slice in nanoseconds.
+    pub slice_nanos: u64,
+    /// What each class did, in the order of the job file.
+    pub classes: Vec<ClassTrace>,
+}
+
+/// What one class did.
+#[derive(Clone, Debug)]
+pub struct ClassTrace {
+    /// Its name.
+    pub name: String,
+    /// The slices, one after the other.
+    pub samples: Vec<Sample>,
+    /// From the hand-over to the scheduler to the dispatch, over the measured part of the run.
+    pub queue: Latencies,
+    /// From the dispatch to the completion, over the measured part of the run.
+    pub disk: Latencies,
+    in_disk: u64,
+    slice: Slice,
+}
+
+/// What one class did in one slice. A large request counts as the commands it was split into.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Bytes of the commands that succeeded.
+    pub bytes: u64,
+    /// The commands that succeeded.
+    pub operations: u64,
+    /// Disk time of the commands dispatched, by the scheduler's own model.
+    pub disk_time: DiskTime,
+    /// How long the commands dispatched had waited in the queue.
+    pub queue: Waits,
+    /// How long the commands that succeeded were in the disk.
+    pub disk: Waits,
+    /// The most commands that were in the disk at once.
+    pub in_flight_max: u64,
+}
+
+/// Latencies in one slice, in nanoseconds; all zero if there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Waits {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: u64,
+    /// The 95th percentile.
+    pub p95: u64,
+    /// The 99th percentile.
+    pub p99: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+/// The slice that is being filled.
+#[derive(Clone, Debug)]
+struct Slice {
+    sample: Sample,
+    queue: Latencies,
+    disk: Latencies,
+}
+
+/// Fills a trace while the run goes on.
+#[derive(Clone, Debug)]
+pub(super) struct Tracer {
+    trace: Trace,
+    slices: usize,
+    measured_from: Time,
+    slice_ends: Time,
+}
+
+impl Tracer {
+    /// A trace of a run of `length` nanoseconds in so many slices.
+    pub(super) fn new(
+        classes: impl Iterator<Item = String>,
+        (length, slices): (u64, usize),
+        measured_from: Time,
+    ) -> Result<Self, CreationError> {
+        let slices = slices.max(1);
+        let slice_nanos = length.div_ceil(slices as u64).max(1);
+        let class = |name| ClassTrace::new(name, slices);
+        let classes = classes.map(class).collect::<Result<_, _>>()?;
+        let slice_ends = Time::from_nanos(slice_nanos);
+        Ok(Self { trace: Trace { slice_nanos, classes }, slices, measured_from, slice_ends })
+    }
+
+    /// A command of `class` that had waited for `queue_nanos` goes to the disk.
+    pub(super) fn dispatched(&mut self, now: Time, class: usize, queue_nanos: u64, cost: DiskTime) {
+        self.turn_over(now);
+        let measured = now >= self.measured_from;
+        let Some(class) = self.trace.classes.get_mut(class) else { return };
+        class.in_disk += 1;
+        let sample = &mut class.slice.sample;
+        sample.disk_time = sample.disk_time.plus(cost);
+        sample.in_flight_max = sample.in_flight_max.max(class.in_disk);
+        class.slice.queue.record(queue_nanos);
+        if measured {
+            class.queue.record(queue_nanos);
+        }
+    }
+
+    /// A command of `class` has come back; `bytes` are none if it failed.
+    pub(super) fn completed(
+        &mut self,
+        now: Time,
+        class: usize,
+        disk_nanos: u64,
+        bytes: Option<u64>,
+    ) {
+        self.turn_over(now);
+        let measured = now >= self.measured_from;
+        let Some(class) = self.trace.classes.get_mut(class) else { return };
+        class.in_disk = class.in_disk.saturating_sub(1);
+        let Some(bytes) = bytes else { return };
+        class.slice.sample.bytes += bytes;
+        class.slice.sample.operations += 1;
+        class.slice.disk.record(disk_nanos);
+        if measured {
+            class.disk.record(disk_nanos);
+        }
+    }
+
+    /// The whole trace of a run that ended at `now`.
+    pub(super) fn finish(mut self, now: Time) -> Trace {
+        self.turn_over(now);
+        for class in &mut self.trace.classes {
+            if class.samples.len() < self.slices {
+                class.end_slice();
+            }
+        }
+        self.trace
+    }
+
+    /// Ends the slices that are over.
+    fn turn_over(&mut self, now: Time) {
+        while now >= self.slice_ends {
+            self.slice_ends = self.slice_ends.plus_nanos(self.trace.slice_nanos);
+            for class in &mut self.trace.classes {
+                // What happens at the very end belongs to the last slice.
+                if class.samples.len() + 1 < self.slices {
+                    class.end_slice();
+                }
+            }
+        }
+    }
+}
+
+impl ClassTrace {
+    fn new(name: String, slices: usize) -> Result<Self, CreationError> {
+        let (queue, disk) = (Latencies::new()?, Latencies::new()?);
+        let slice = Slice { sample: Sample::default(), queue: queue.clone(), disk: disk.clone() };
+        let samples = Vec::with_capacity(slices);
+        Ok(Self { name, samples, queue, disk, in_disk: 0, slice })
+    }
+
+    fn end_slice(&mut self) {
+        let Slice { sample, queue, disk } = &mut self.slice;
+        (sample.queue, sample.disk) = (Waits::take(queue), Waits::take(disk));
+        self.samples.push(*sample);
+        *sample = Sample { in_flight_max: self.in_disk, ..Sample::default() };
+    }
+}
+
+impl Waits {
+    fn take(latencies: &mut Latencies) -> Self {
+        if latencies.count() == 0 {
+            return Self::default();
+        }
+        let waits = Self {
+            mean: latencies.mean_ns(),
+            p50: latencies.quantile_ns(0.5),
+            p95: latencies.quantile_ns(0.95),
+            p99: latencies.quantile_ns(0.99),
+            max: latencies.max_ns(),
+        };
+        latencies.clear();
+        waits
+    }
+}

@@ -1,0 +1,4 @@
+//! Runs of job files against a simulated disk under the virtual clock.
+
+mod bed;
+mod runs;
