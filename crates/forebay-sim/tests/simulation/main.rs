@@ -2,3 +2,5 @@
 
 mod bed;
 mod runs;
+mod shares;
+mod window;
