@@ -1,0 +1,247 @@
+//! The thread that holds the simulated disk and the timer.
+
+use std::hint;
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use forebay_core::Time;
+use forebay_sim::disk::{Answer, Command, SimDisk};
+use fuser::Errno;
+use slab::Slab;
+
+use crate::realtime;
+use crate::reply::{Copying, Due, Reply};
+use crate::stats::{ServeStats, Tally};
+use crate::store::Store;
+
+/// How long before an answer is due the thread stops sleeping and watches the
+/// clock: about what a timer is late.
+const WATCH: Duration = Duration::from_micros(40);
+
+/// The simulated disk under the real clock. Shared by the threads that serve.
+pub(crate) struct Timeline {
+    state: Mutex<State>,
+    /// The disk thread sleeps too long, or is to end.
+    changed: Condvar,
+    store: Arc<Store>,
+    copying: mpsc::Sender<Copying>,
+}
+
+struct State {
+    disk: Box<dyn SimDisk>,
+    /// How long before the disk would give them answers are sent.
+    ahead: Duration,
+    epoch: Instant,
+    /// The latest moment the disk was shown.
+    shown: Time,
+    waiting: Slab<Waiting>,
+    /// The disk thread sleeps until this is due.
+    asleep_until: Option<Time>,
+    ended: bool,
+    tally: Tally,
+}
+
+/// A request that the disk has not finished.
+struct Waiting {
+    command: Command,
+    arrived: Time,
+    reply: Reply,
+}
+
+impl Timeline {
+    pub(crate) fn new(
+        disk: Box<dyn SimDisk>,
+        store: Arc<Store>,
+        copying: mpsc::Sender<Copying>,
+    ) -> Self {
+        Self { state: Mutex::new(State::new(disk)), changed: Condvar::new(), store, copying }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Gives a request to the disk; it is answered when the disk has finished it.
+    pub(crate) fn submit(&self, command: Command, reply: Reply) {
+        let mut state = self.lock();
+        if state.ended {
+            drop(state);
+            return reply.fail(Errno::EIO);
+        }
+        let arrived = state.elapsed();
+        let now = state.show(arrived);
+        let id = state.waiting.insert(Waiting { command, arrived, reply });
+        state.disk.submit(now, id as u64, command);
+        let oversleeps = match (state.asleep_until, state.disk.next_event()) {
+            (Some(until), Some(event)) => event < until,
+            _ => false,
+        };
+        if oversleeps {
+            state.asleep_until = None;
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Another disk from now on, with empty statistics, answers `ahead` of it.
+    /// What still waits fails.
+    pub(crate) fn replace(&self, disk: Box<dyn SimDisk>, ahead: Duration) {
+        let mut state = self.lock();
+        let old = mem::replace(&mut *state, State { ahead, ..State::new(disk) });
+        state.ended = old.ended;
+        drop(state);
+        self.changed.notify_one();
+        fail_all(old.waiting);
+    }
+
+    /// Fails everything that waits, and whatever comes from now on.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.ended = true;
+        let waiting = mem::take(&mut state.waiting);
+        drop(state);
+        self.changed.notify_one();
+        fail_all(waiting);
+    }
+
+    pub(crate) fn stats(&self) -> ServeStats {
+        let state = self.lock();
+        state.tally.stats(state.waiting.len())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends answers when they are due, until the end.
+    fn run(&self) {
+        let mut due = Vec::new();
+        let mut answered = Vec::new();
+        let mut data = Vec::new();
+        let mut state = self.lock();
+        while !state.ended {
+            state.collect(&mut due);
+            if due.is_empty() {
+                state = self.wait(state);
+                continue;
+            }
+            let epoch = state.epoch;
+            drop(state);
+            for due in due.drain(..) {
+                answered.push(due.send(since(epoch), &self.store, &self.copying, &mut data));
+            }
+            state = self.lock();
+            for answered in answered.drain(..) {
+                state.tally.record(&answered);
+            }
+        }
+    }
+
+    /// Until the disk's next event, or until something has changed.
+    fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let Some(event) = state.disk.next_event() else {
+            state.asleep_until = Some(Time::MAX);
+            return self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        let due = state.epoch + state.due(event).since(Time::ZERO);
+        let left = due.saturating_duration_since(Instant::now());
+        if let Some(sleep) = left.checked_sub(WATCH).filter(|sleep| !sleep.is_zero()) {
+            state.asleep_until = Some(event);
+            let woken = self.changed.wait_timeout(state, sleep);
+            let (mut state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            state.asleep_until = None;
+            return state;
+        }
+        drop(state);
+        while Instant::now() < due {
+            hint::spin_loop();
+        }
+        self.lock()
+    }
+}
+
+impl State {
+    fn new(disk: Box<dyn SimDisk>) -> Self {
+        Self {
+            disk,
+            ahead: Duration::ZERO,
+            epoch: Instant::now(),
+            shown: Time::ZERO,
+            waiting: Slab::new(),
+            asleep_until: None,
+            ended: false,
+            tally: Tally::new(),
+        }
+    }
+
+    fn elapsed(&self) -> Time {
+        since(self.epoch)
+    }
+
+    /// The moment to show the disk for `now`: its time never steps back.
+    fn show(&mut self, now: Time) -> Time {
+        self.shown = self.shown.max(now);
+        self.shown
+    }
+
+    /// When the answer to what the disk finishes at `at` is to leave.
+    fn due(&self, at: Time) -> Time {
+        Time::from_nanos(at.as_nanos().saturating_sub(nanos(self.ahead)))
+    }
+
+    /// Takes out what is to be answered now.
+    fn collect(&mut self, due: &mut Vec<Due>) {
+        let now = self.elapsed().plus_nanos(nanos(self.ahead));
+        let now = self.show(now);
+        while let Some(finished) = self.disk.poll_finished(now) {
+            let id = usize::try_from(finished.id).unwrap_or(usize::MAX);
+            let Some(Waiting { command, arrived, reply }) = self.waiting.try_remove(id) else {
+                continue;
+            };
+            let failed = finished.answer == Answer::Failed;
+            due.push(Due { command, arrived, at: self.due(finished.at), failed, reply });
+        }
+    }
+}
+
+/// The disk thread; ends everything that waits when it is dropped.
+pub(crate) struct DiskThread {
+    timeline: Arc<Timeline>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl DiskThread {
+    pub(crate) fn spawn(timeline: &Arc<Timeline>, realtime: bool) -> std::io::Result<Self> {
+        let shared = Arc::clone(timeline);
+        let thread = thread::Builder::new().name("forebay-disk".into()).spawn(move || {
+            let _ = realtime::enter_if(realtime);
+            shared.run();
+        })?;
+        Ok(Self { timeline: Arc::clone(timeline), thread: Some(thread) })
+    }
+}
+
+impl Drop for DiskThread {
+    fn drop(&mut self) {
+        self.timeline.end();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn fail_all(waiting: Slab<Waiting>) {
+    for (_, waiting) in waiting {
+        waiting.reply.fail(Errno::EIO);
+    }
+}
+
+fn since(epoch: Instant) -> Time {
+    Time::from_nanos(nanos(epoch.elapsed()))
+}
+
+fn nanos(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}

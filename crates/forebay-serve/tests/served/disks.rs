@@ -1,0 +1,59 @@
+//! Simulated disks that do what a test says.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
+
+use forebay_core::{DiskRates, Op, Time};
+use forebay_sim::disk::{Answer, Command, Finished, SimDisk};
+
+/// Answers at once; fails in one range, and hangs in another until a flush.
+#[derive(Default)]
+pub(crate) struct Scripted {
+    fails: Range<u64>,
+    hangs: Range<u64>,
+    held: Vec<u64>,
+    finished: VecDeque<Finished>,
+}
+
+impl Scripted {
+    pub(crate) fn failing(fails: Range<u64>) -> Self {
+        Self { fails, ..Self::default() }
+    }
+
+    pub(crate) fn hanging(hangs: Range<u64>) -> Self {
+        Self { hangs, ..Self::default() }
+    }
+}
+
+impl SimDisk for Scripted {
+    fn submit(&mut self, now: Time, id: u64, command: Command) {
+        let failed = self.fails.contains(&command.offset) && command.op != Op::Flush;
+        if command.op == Op::Flush {
+            for id in self.held.drain(..) {
+                self.finished.push_back(Finished { id, at: now, answer: Answer::Done });
+            }
+        } else if self.hangs.contains(&command.offset) {
+            return self.held.push(id);
+        }
+        let answer = if failed { Answer::Failed } else { Answer::Done };
+        self.finished.push_back(Finished { id, at: now, answer });
+    }
+
+    fn poll_finished(&mut self, _: Time) -> Option<Finished> {
+        self.finished.pop_front()
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.finished.front().map(|finished| finished.at)
+    }
+
+    fn rates(&self) -> DiskRates {
+        let most = u64::MAX;
+        DiskRates { read_iops: most, write_iops: most, read_bandwidth: most, write_bandwidth: most }
+    }
+
+    fn base_latency(&self) -> Duration {
+        Duration::ZERO
+    }
+}
