@@ -1,15 +1,30 @@
 //! Simulated disks: what they have in common.
 
+mod cloud;
+mod faults;
+mod flash;
+mod hdd;
 mod ideal;
+mod measure;
+mod raid0;
 mod servers;
 
 use core::time::Duration;
 
 use forebay_core::{DiskRates, Op, Time};
 
+pub use cloud::Cloud;
+pub use faults::{Fault, Range};
+pub use flash::Flash;
+pub use hdd::Hdd;
 pub use ideal::Ideal;
 
+pub(crate) use cloud::CloudDisk;
+pub(crate) use faults::Faulty;
+pub(crate) use flash::FlashDisk;
+pub(crate) use hdd::HddDisk;
 pub(crate) use ideal::IdealDisk;
+pub(crate) use raid0::Raid0;
 pub(crate) use servers::Timed;
 
 /// What is asked of a simulated disk.

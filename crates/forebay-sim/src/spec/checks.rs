@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use forebay_config::{ByteSize, ConfigError, Located, Quantity, Source, Span};
 
-const CAPACITY_DEFAULT: u64 = 64 << 30;
+pub(super) const CAPACITY_DEFAULT: u64 = 64 << 30;
 /// Offsets on Linux are signed.
-const CAPACITY_MAX: u64 = i64::MAX as u64;
+pub(super) const CAPACITY_MAX: u64 = i64::MAX as u64;
 const SECTOR_DEFAULT: u64 = 512;
 /// Far above any disk, and far below what would overflow.
-const RATE_MAX: u64 = 1 << 50;
+pub(super) const RATE_MAX: u64 = 1 << 50;
 const LATENCY_MIN: Duration = Duration::from_nanos(1);
 const LATENCY_MAX: Duration = Duration::from_secs(60);
 
@@ -32,12 +32,15 @@ impl Checks<'_> {
         }
     }
 
+    /// As given, or else `default`; not more than `max`.
     pub(super) fn capacity(
         &self,
         given: Option<&Located<ByteSize>>,
         sector: u64,
+        default: u64,
+        max: u64,
     ) -> Result<u64, ConfigError> {
-        given.map_or(Ok(CAPACITY_DEFAULT), |given| self.size(given, sector, CAPACITY_MAX))
+        given.map_or(Ok(default), |given| self.size(given, sector, max))
     }
 
     /// A multiple of `unit`, from one `unit` to `max` bytes.
@@ -56,11 +59,7 @@ impl Checks<'_> {
     }
 
     /// A rate of `things`, which must not be zero.
-    pub(super) fn rate(
-        &self,
-        given: &Located<Quantity>,
-        things: &str,
-    ) -> Result<u64, ConfigError> {
+    pub(super) fn rate(&self, given: &Located<Quantity>, things: &str) -> Result<u64, ConfigError> {
         let given = Located { value: given.value.0, at: given.at };
         self.number(&given, 1..=RATE_MAX, things)
     }

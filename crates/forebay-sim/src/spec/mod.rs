@@ -15,18 +15,27 @@
 //! The keys of each kind are fields of its parameters: [`Ideal`](crate::disk::Ideal) and so on.
 
 mod checks;
+mod cloud;
+mod faults;
+mod flash;
+mod hdd;
 mod ideal;
 mod presets;
+mod raid0;
 mod raw;
 
 use std::path::Path;
 
-use forebay_config::{ConfigError, Located, Source, nearest};
+use forebay_config::{ConfigError, Position, Source, nearest};
 
-use crate::disk::{Ideal, IdealDisk, SimDisk, Timed};
+use crate::disk::{
+    Cloud, CloudDisk, Fault, Faulty, Flash, FlashDisk, Hdd, HddDisk, Ideal, IdealDisk, Raid0,
+    SimDisk, Timed,
+};
+use forebay_load::Rng;
 
-use checks::Checks;
-use raw::{Kind, RawCommon, RawHead};
+use checks::{CAPACITY_DEFAULT, CAPACITY_MAX, Checks};
+use raw::{Kind, RawHead};
 
 /// What a disk file says: a disk that can be built as often as wanted.
 #[derive(Clone, Debug)]
@@ -36,12 +45,17 @@ pub struct DiskSpec {
     capacity: u64,
     sector: u64,
     model: Model,
+    faults: Vec<Fault>,
 }
 
 /// The parameters of a disk, by its kind.
 #[derive(Clone, Debug)]
 enum Model {
     Ideal(Ideal),
+    Flash(Flash),
+    Raid0 { chunk: u64, members: Vec<DiskSpec> },
+    Cloud(Cloud),
+    Hdd(Hdd),
 }
 
 impl DiskSpec {
@@ -52,15 +66,20 @@ impl DiskSpec {
     /// There is no such preset and no such file, or the file cannot be read, is not of the format
     /// described for [this module](self), or describes an impossible disk.
     pub fn resolve(name_or_path: &str) -> Result<Self, ConfigError> {
+        Self::resolve_at(name_or_path, 0)
+    }
+
+    /// [`DiskSpec::resolve`] for a member, so deep inside other disks.
+    fn resolve_at(name_or_path: &str, depth: u32) -> Result<Self, ConfigError> {
         if let Some(text) = presets::text(name_or_path) {
             let file = format!("preset {name_or_path}");
-            return Self::parse_named(name_or_path, &Source::new(&file, text));
+            return Self::parse_at(name_or_path, &Source::new(&file, text), depth);
         }
         let path = Path::new(name_or_path);
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("yaml" | "yml") => {
                 let text = forebay_config::read(path)?;
-                Self::parse(&Source::new(name_or_path, &text))
+                Self::parse_at(name_or_path, &Source::new(name_or_path, &text), depth)
             }
             Some("csv") => Err(surfaces_missing(name_or_path)),
             _ => Err(unknown(name_or_path)),
@@ -73,8 +92,8 @@ impl DiskSpec {
     /// The text is not of the format described for [this module](self), or describes an impossible
     /// disk.
     pub fn parse(source: &Source<'_>) -> Result<Self, ConfigError> {
-        let file = source.error(forebay_config::Position::default(), "").file;
-        Self::parse_named(&file, source)
+        let file = source.error(Position::default(), "").file;
+        Self::parse_at(&file, source, 0)
     }
 
     /// The names of all presets, in alphabetical order.
@@ -82,25 +101,34 @@ impl DiskSpec {
         presets::names()
     }
 
-    fn parse_named(name: &str, source: &Source<'_>) -> Result<Self, ConfigError> {
-        let checks = Checks { source };
-        let head: RawHead = source.parse()?;
+    fn parse_at(name: &str, text: &Source<'_>, depth: u32) -> Result<Self, ConfigError> {
+        let checks = Checks { source: text };
+        let head: RawHead = text.parse()?;
         let (common, model) = match head.kind.value {
             Kind::Ideal => ideal::parse(checks)?,
+            Kind::Flash => flash::parse(checks)?,
+            Kind::Raid0 => raid0::parse(checks, name, depth)?,
+            Kind::Cloud => cloud::parse(checks)?,
+            Kind::Hdd => hdd::parse(checks)?,
+            Kind::Surface => return Err(surfaces_missing(name)),
         };
-        Self::checked(name, checks, &common, model)
-    }
-
-    fn checked(
-        name: &str,
-        checks: Checks<'_>,
-        common: &RawCommon,
-        model: Model,
-    ) -> Result<Self, ConfigError> {
+        let (default, max) = match &model {
+            Model::Raid0 { chunk, members } => {
+                let all = raid0::capacity(*chunk, members);
+                (all, all)
+            }
+            _ => (CAPACITY_DEFAULT, CAPACITY_MAX),
+        };
         let sector = checks.sector(common.sector.as_ref())?;
-        let capacity = checks.capacity(common.capacity.as_ref(), sector)?;
-        let source = common.source.clone().unwrap_or_else(|| format!("the file {name}"));
-        Ok(Self { name: name.to_owned(), source, capacity, sector, model })
+        let capacity = checks.capacity(common.capacity.as_ref(), sector, default, max)?;
+        Ok(Self {
+            name: name.to_owned(),
+            source: common.source.unwrap_or_else(|| format!("the file {name}")),
+            capacity,
+            sector,
+            model,
+            faults: faults::parse(checks, &common.faults, capacity)?,
+        })
     }
 
     /// What the disk is called: the preset's name, or the path of its file.
@@ -124,10 +152,22 @@ impl DiskSpec {
     }
 
     /// A disk of this kind, idle. What is random about it depends on `seed` alone.
-    pub fn build(&self, _seed: u64) -> Box<dyn SimDisk> {
-        match &self.model {
-            Model::Ideal(parameters) => Box::new(Timed::new(IdealDisk::new(*parameters))),
+    pub fn build(&self, seed: u64) -> Box<dyn SimDisk> {
+        let disk: Box<dyn SimDisk> = match &self.model {
+            Model::Ideal(ideal) => Box::new(Timed::new(IdealDisk::new(*ideal))),
+            Model::Flash(flash) => Box::new(Timed::new(FlashDisk::new(*flash, seed))),
+            Model::Cloud(cloud) => Box::new(Timed::new(CloudDisk::new(*cloud, seed))),
+            Model::Hdd(hdd) => Box::new(HddDisk::new(*hdd, self.capacity)),
+            Model::Raid0 { chunk, members } => {
+                let seeds = (0..).map(|place| Rng::new(seed, &[place]).next_u64());
+                let disks = members.iter().zip(seeds).map(|(member, seed)| member.build(seed));
+                Box::new(Raid0::new(*chunk, disks.collect()))
+            }
+        };
+        if self.faults.is_empty() {
+            return disk;
         }
+        Box::new(Faulty::new(disk, self.faults.clone(), seed))
     }
 }
 

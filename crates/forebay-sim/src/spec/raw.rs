@@ -3,6 +3,8 @@
 use forebay_config::{ByteSize, Located};
 use serde::Deserialize;
 
+use super::faults::RawFault;
+
 /// The key that says which other keys there are.
 #[derive(Deserialize)]
 pub(super) struct RawHead {
@@ -14,6 +16,11 @@ pub(super) struct RawHead {
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
     Ideal,
+    Surface,
+    Flash,
+    Raid0,
+    Cloud,
+    Hdd,
 }
 
 /// The keys of every kind.
@@ -21,6 +28,7 @@ pub(super) struct RawCommon {
     pub(super) source: Option<String>,
     pub(super) capacity: Option<Located<ByteSize>>,
     pub(super) sector: Option<Located<u64>>,
+    pub(super) faults: Vec<Located<RawFault>>,
 }
 
 /// Declares a kind's keys beside those of every kind. (What serde offers for that, `flatten`,
@@ -35,6 +43,8 @@ macro_rules! disk_keys {
             source: Option<String>,
             capacity: Option<forebay_config::Located<forebay_config::ByteSize>>,
             sector: Option<forebay_config::Located<u64>>,
+            #[serde(default)]
+            faults: Vec<forebay_config::Located<crate::spec::faults::RawFault>>,
             $($key: $type,)*
         }
 
@@ -44,6 +54,7 @@ macro_rules! disk_keys {
                     source: self.source.clone(),
                     capacity: self.capacity,
                     sector: self.sector,
+                    faults: self.faults.clone(),
                 }
             }
         }

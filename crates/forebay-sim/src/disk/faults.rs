@@ -1,0 +1,188 @@
+//! What goes wrong with a disk of any kind.
+
+mod speed;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use forebay_core::{DiskRates, Time};
+use forebay_load::Rng;
+
+use super::servers::Due;
+use super::{Answer, Command, Finished, SimDisk};
+use speed::Speed;
+
+/// Something that goes wrong. Moments count from the epoch of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The disk goes on at `percent` of its speed: all that it does takes
+    /// longer. Its rates, as it states them, stay.
+    Slow {
+        /// When it begins.
+        from: Duration,
+        /// When it ends, if it does.
+        to: Option<Duration>,
+        /// 1 to 99.
+        percent: u32,
+    },
+    /// Commands that touch these bytes take their time, and fail.
+    Error(Range),
+    /// The disk stands still, with all that is under way; or, with a range,
+    /// commands that touch it are not begun.
+    Hang {
+        /// When it begins.
+        from: Duration,
+        /// When it ends, if it does; the disk then goes on.
+        to: Option<Duration>,
+        /// Which commands hang; all without a range.
+        range: Option<Range>,
+    },
+    /// Answers are late by up to so much, at random, and so out of order.
+    Reorder {
+        /// The longest delay.
+        spread: Duration,
+    },
+}
+
+/// Some of the bytes of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first one.
+    pub offset: u64,
+    /// How many.
+    pub len: u64,
+}
+
+impl Range {
+    fn touches(&self, command: Command) -> bool {
+        let end = self.offset.saturating_add(self.len);
+        command.len > 0
+            && command.offset < end
+            && self.offset < command.offset.saturating_add(command.len)
+    }
+}
+
+/// A disk with faults.
+pub(crate) struct Faulty {
+    disk: Box<dyn SimDisk>,
+    faults: Vec<Fault>,
+    /// What the clock of `disk` shows.
+    speed: Speed,
+    /// Commands that are not begun yet, and when they will be.
+    held: Vec<(Time, u64, Command)>,
+    /// Commands that will fail.
+    doomed: HashSet<u64>,
+    /// Answers of `disk` that are late.
+    late: Due,
+    chance: Rng,
+}
+
+impl Faulty {
+    pub(crate) fn new(disk: Box<dyn SimDisk>, faults: Vec<Fault>, seed: u64) -> Self {
+        Self {
+            disk,
+            speed: Speed::new(&faults),
+            faults,
+            held: Vec::new(),
+            doomed: HashSet::new(),
+            late: Due::default(),
+            chance: Rng::new(seed, &[1]),
+        }
+    }
+
+    /// When a command may begin: not while its range hangs.
+    fn begins(&self, now: Time, command: Command) -> Time {
+        let mut begin = now;
+        for fault in &self.faults {
+            if let Fault::Hang { from, to, range: Some(range) } = fault
+                && range.touches(command)
+                && (moment(*from)..to.map_or(Time::MAX, moment)).contains(&now)
+            {
+                begin = begin.max(to.map_or(Time::MAX, moment));
+            }
+        }
+        begin
+    }
+
+    fn fails(&self, command: Command) -> bool {
+        self.faults.iter().any(|f| matches!(f, Fault::Error(range) if range.touches(command)))
+    }
+
+    fn begin(&mut self, now: Time, id: u64, command: Command) {
+        if self.fails(command) {
+            self.doomed.insert(id);
+        }
+        self.disk.submit(self.speed.inside(now), id, command);
+    }
+
+    /// Takes the disk's answers until `now`.
+    fn collect(&mut self, now: Time) {
+        while let Some(Finished { id, at, answer }) =
+            self.disk.poll_finished(self.speed.inside(now))
+        {
+            let answer = if self.doomed.remove(&id) { Answer::Failed } else { answer };
+            let at = self.speed.outside(at).unwrap_or(Time::MAX).plus_nanos(self.delay());
+            self.late.push(Finished { id, at, answer });
+        }
+    }
+
+    fn delay(&mut self) -> u64 {
+        let spreads = self.faults.iter().filter_map(|fault| match fault {
+            Fault::Reorder { spread } => u64::try_from(spread.as_nanos()).ok(),
+            _ => None,
+        });
+        let spread = spreads.max().unwrap_or(0);
+        if spread == 0 { 0 } else { self.chance.below(spread) }
+    }
+
+    /// The next command to begin, unless it never does.
+    fn next_held(&self) -> Option<(Time, usize)> {
+        let begins = self.held.iter().enumerate().map(|(place, &(begin, ..))| (begin, place));
+        begins.min().filter(|&(begin, _)| begin < Time::MAX)
+    }
+
+    /// Does what happens until `now`, in order.
+    fn advance(&mut self, now: Time) {
+        while let Some((begin, place)) = self.next_held().filter(|&(begin, _)| begin <= now) {
+            self.collect(begin);
+            let (_, id, command) = self.held.remove(place);
+            self.begin(begin, id, command);
+        }
+        self.collect(now);
+    }
+}
+
+impl SimDisk for Faulty {
+    fn submit(&mut self, now: Time, id: u64, command: Command) {
+        self.advance(now);
+        let begin = self.begins(now, command);
+        if begin > now {
+            self.held.push((begin, id, command));
+        } else {
+            self.begin(now, id, command);
+        }
+    }
+
+    fn poll_finished(&mut self, now: Time) -> Option<Finished> {
+        self.advance(now);
+        self.late.pop(now)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let inside = self.disk.next_event().and_then(|at| self.speed.outside(at));
+        let held = self.next_held().map(|(begin, _)| begin);
+        [inside, held, self.late.next()].into_iter().flatten().min()
+    }
+
+    fn rates(&self) -> DiskRates {
+        self.disk.rates()
+    }
+
+    fn base_latency(&self) -> Duration {
+        self.disk.base_latency()
+    }
+}
+
+fn moment(since_epoch: Duration) -> Time {
+    Time::from_nanos(u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX))
+}

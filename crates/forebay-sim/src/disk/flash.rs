@@ -1,0 +1,197 @@
+//! A solid state disk, kept simple: a controller, dies and a write buffer.
+
+use std::time::Duration;
+
+use forebay_core::{DiskRates, DiskTime, Op, Time};
+use forebay_load::Rng;
+
+use super::Command;
+use super::servers::{LARGE, SMALL, Server, Service, moment, per_second, span, time, transfer};
+
+/// What a solid state disk is made of.
+///
+/// Every command passes the controller, one after the other. A read then needs
+/// the dies that hold its pages, and waits behind other reads there. A write is
+/// answered once it is in the write buffer, which all dies drain side by side;
+/// when the buffer is full, writes are answered as fast as it drains. A read
+/// that meets a draining buffer waits until a program operation is suspended,
+/// and takes its time from the drain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flash {
+    /// How long a read keeps the controller busy, whatever its size.
+    pub read_command: Duration,
+    /// How long a write or a flush does.
+    pub write_command: Duration,
+    /// Bytes per second through the controller, on top of that.
+    pub bandwidth: u64,
+    /// What any answer takes beyond all else.
+    pub latency: Duration,
+    /// Dies that work side by side.
+    pub dies: u32,
+    /// Bytes that a die reads in one operation, neighbours on different dies.
+    pub page: u64,
+    /// How long a die reads a page.
+    pub page_read: Duration,
+    /// Bytes per second that all dies together program.
+    pub program_bandwidth: u64,
+    /// The longest that a read waits for a program operation to be suspended.
+    pub suspend: Duration,
+    /// Bytes that the write buffer holds.
+    pub write_buffer: u64,
+    /// Bytes of the smallest unit that is written; a write of a part of one
+    /// reads the rest first.
+    pub physical_sector: u64,
+    /// After so many written bytes garbage is collected; 0 for never.
+    pub collect_every: u64,
+    /// How long the controller then pauses: from half of it to half as much
+    /// again, at random.
+    pub collect_pause: Duration,
+    /// How long a discard keeps the controller busy, whatever its size.
+    pub discard_command: Duration,
+    /// Discarded bytes per second, on top of that.
+    pub discard_bandwidth: u64,
+}
+
+impl Flash {
+    /// How long the controller is busy with a command.
+    fn in_controller(&self, op: Op, len: u64) -> DiskTime {
+        match op {
+            Op::Read => span(self.read_command).plus(transfer(len, self.bandwidth)),
+            Op::Write => span(self.write_command).plus(transfer(len, self.bandwidth)),
+            Op::Discard => span(self.discard_command).plus(transfer(len, self.discard_bandwidth)),
+            Op::Flush => span(self.write_command),
+        }
+    }
+
+    /// Commands of `len` aligned bytes per second in the long run.
+    fn rate(&self, op: Op, len: u64) -> u64 {
+        let controller = per_second(1, self.in_controller(op, len));
+        let dies = match op {
+            Op::Read => {
+                let pages = len.div_ceil(self.page).max(1);
+                per_second(u64::from(self.dies), span(self.page_read)) / pages
+            }
+            _ => self.program_bandwidth / len.next_multiple_of(self.physical_sector),
+        };
+        controller.min(dies).max(1)
+    }
+}
+
+/// A solid state disk at work.
+pub(crate) struct FlashDisk {
+    parameters: Flash,
+    controller: Server,
+    dies: Vec<Server>,
+    /// Empties the write buffer.
+    drain: Server,
+    until_collection: u64,
+    chance: Rng,
+}
+
+impl FlashDisk {
+    pub(crate) fn new(parameters: Flash, seed: u64) -> Self {
+        Self {
+            controller: Server::default(),
+            dies: vec![Server::default(); parameters.dies as usize],
+            drain: Server::default(),
+            until_collection: parameters.collect_every,
+            chance: Rng::new(seed, &[]),
+            parameters,
+        }
+    }
+
+    /// Has the dies read the pages of a range; says when the last one is done.
+    fn read_pages(&mut self, at: DiskTime, offset: u64, len: u64) -> DiskTime {
+        let (page, read) = (self.parameters.page, span(self.parameters.page_read));
+        let pages = offset / page..=offset.saturating_add(len.max(1) - 1) / page;
+        let dies = self.dies.len() as u64;
+        let mut done = at;
+        for page in pages {
+            let mut start = at;
+            if self.drain.free_at() > at {
+                let longest = span(self.parameters.suspend).units();
+                start = at.plus(DiskTime::from_units(self.chance.below(longest)));
+                self.drain.serve(at, DiskTime::from_units(read.units() / dies));
+            }
+            if let Some(die) = self.dies.get_mut((spread(page) % dies) as usize) {
+                done = done.max(die.serve(start, read));
+            }
+        }
+        done
+    }
+
+    /// Buffers the sectors that a range touches; says when they are in.
+    fn write(&mut self, now: DiskTime, offset: u64, len: u64) -> DiskTime {
+        let sector = self.parameters.physical_sector;
+        let end = offset.saturating_add(len);
+        let (first, behind) = (offset / sector, end.div_ceil(sector));
+        let mut done = self.controller.serve(now, self.parameters.in_controller(Op::Write, len));
+        let head = (!offset.is_multiple_of(sector)).then_some(first);
+        let tail = (!end.is_multiple_of(sector)).then(|| behind - 1).filter(|&s| head != Some(s));
+        let arrived = done;
+        for partial in [head, tail].into_iter().flatten() {
+            let rest = self.parameters.in_controller(Op::Read, sector);
+            let asked = self.controller.serve(arrived, rest);
+            done = done.max(self.read_pages(asked, partial.saturating_mul(sector), sector));
+        }
+        self.buffer(done, behind.saturating_sub(first).saturating_mul(sector))
+    }
+
+    fn buffer(&mut self, at: DiskTime, bytes: u64) -> DiskTime {
+        let Flash { program_bandwidth, write_buffer, .. } = self.parameters;
+        let drained = self.drain.serve(at, transfer(bytes, program_bandwidth));
+        self.collect(at, bytes);
+        at.max(drained.minus(transfer(write_buffer, program_bandwidth)))
+    }
+
+    fn collect(&mut self, at: DiskTime, written: u64) {
+        if self.parameters.collect_every == 0 {
+            return;
+        }
+        self.until_collection = self.until_collection.saturating_sub(written);
+        if self.until_collection == 0 {
+            let pause = span(self.parameters.collect_pause).units();
+            let pause = DiskTime::from_units(pause / 2 + self.chance.below(pause));
+            self.controller.serve(at, pause);
+            self.drain.serve(at, pause);
+            self.until_collection = self.parameters.collect_every;
+        }
+    }
+}
+
+impl Service for FlashDisk {
+    fn serve(&mut self, now: Time, command: Command) -> Time {
+        let (now, Command { op, offset, len }) = (moment(now), command);
+        let done = match op {
+            Op::Write if len > 0 => self.write(now, offset, len),
+            _ => {
+                let busy = self.parameters.in_controller(op, len);
+                let passed = self.controller.serve(now, busy);
+                if op == Op::Read { self.read_pages(passed, offset, len) } else { passed }
+            }
+        };
+        time(done.plus(span(self.parameters.latency)))
+    }
+
+    fn rates(&self) -> DiskRates {
+        let flash = &self.parameters;
+        DiskRates {
+            read_iops: flash.rate(Op::Read, SMALL),
+            write_iops: flash.rate(Op::Write, SMALL),
+            read_bandwidth: flash.rate(Op::Read, LARGE).saturating_mul(LARGE),
+            write_bandwidth: flash.rate(Op::Write, LARGE).saturating_mul(LARGE),
+        }
+    }
+
+    fn base_latency(&self) -> Duration {
+        let controller = self.parameters.in_controller(Op::Read, SMALL);
+        let all = controller.plus(span(self.parameters.page_read));
+        Duration::from_nanos(all.plus(span(self.parameters.latency)).as_nanos_ceil())
+    }
+}
+
+/// Which die has a page: neighbours go to different dies, and a stride that is
+/// a multiple of the dies does not go to one alone.
+fn spread(page: u64) -> u64 {
+    page.wrapping_add((page >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32)
+}

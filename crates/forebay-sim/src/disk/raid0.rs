@@ -1,0 +1,136 @@
+//! Several disks side by side, chunk by chunk.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use forebay_core::{DiskRates, Op, Time};
+
+use super::{Answer, Command, Finished, SimDisk};
+
+/// Disks that take turns by chunks of equal size.
+///
+/// A command is split at the borders of chunks, and done when its last part
+/// is; it fails if a part fails. A flush goes to all members, and a discard
+/// once to each member that it touches.
+pub(crate) struct Raid0 {
+    chunk: u64,
+    members: Vec<Member>,
+    /// Commands that have unfinished parts.
+    whole: HashMap<u64, Whole>,
+}
+
+struct Member {
+    disk: Box<dyn SimDisk>,
+    /// Which command each unfinished part belongs to, by the part's number.
+    parts: HashMap<u64, u64>,
+    next_part: u64,
+}
+
+struct Whole {
+    parts_left: u64,
+    answer: Answer,
+}
+
+impl Raid0 {
+    pub(crate) fn new(chunk: u64, disks: Vec<Box<dyn SimDisk>>) -> Self {
+        let member = |disk| Member { disk, parts: HashMap::new(), next_part: 0 };
+        let members = disks.into_iter().map(member).collect();
+        Self { chunk: chunk.max(1), members, whole: HashMap::new() }
+    }
+
+    /// The parts of a command, each with the place of its member.
+    fn parts(&self, command: Command) -> Vec<(usize, Command)> {
+        let Command { op, offset, len } = command;
+        if op == Op::Flush {
+            return (0..self.members.len()).map(|member| (member, command)).collect();
+        }
+        let members = self.members.len().max(1) as u64;
+        let mut parts: Vec<(usize, Command)> = Vec::new();
+        let (mut at, end) = (offset, offset.saturating_add(len));
+        loop {
+            let chunk = at / self.chunk;
+            let within = at % self.chunk;
+            let len = (self.chunk - within).min(end - at);
+            let member = (chunk % members) as usize;
+            let part = Command { op, offset: chunk / members * self.chunk + within, len };
+            let earlier = parts.iter_mut().find(|(of, _)| op == Op::Discard && *of == member);
+            match earlier {
+                Some((_, earlier)) => earlier.len += len,
+                None => parts.push((member, part)),
+            }
+            at += len;
+            if at >= end {
+                return parts;
+            }
+        }
+    }
+
+    /// The member whose next event comes first.
+    fn soonest(&self) -> Option<(Time, usize)> {
+        let events = self.members.iter().enumerate();
+        events.filter_map(|(place, member)| Some((member.disk.next_event()?, place))).min()
+    }
+
+    /// Ends a part; the command, if that was its last.
+    fn part_done(&mut self, place: usize, part: Finished) -> Option<Finished> {
+        let id = self.members.get_mut(place)?.parts.remove(&part.id)?;
+        let whole = self.whole.get_mut(&id)?;
+        whole.parts_left -= 1;
+        if part.answer == Answer::Failed {
+            whole.answer = Answer::Failed;
+        }
+        if whole.parts_left > 0 {
+            return None;
+        }
+        let answer = self.whole.remove(&id)?.answer;
+        Some(Finished { id, at: part.at, answer })
+    }
+}
+
+impl SimDisk for Raid0 {
+    fn submit(&mut self, now: Time, id: u64, command: Command) {
+        let parts = self.parts(command);
+        let parts_left = parts.len() as u64;
+        self.whole.insert(id, Whole { parts_left, answer: Answer::Done });
+        for (place, part) in parts {
+            if let Some(member) = self.members.get_mut(place) {
+                member.parts.insert(member.next_part, id);
+                member.disk.submit(now, member.next_part, part);
+                member.next_part += 1;
+            }
+        }
+    }
+
+    fn poll_finished(&mut self, now: Time) -> Option<Finished> {
+        loop {
+            let (at, place) = self.soonest().filter(|&(at, _)| at <= now)?;
+            let part = self.members.get_mut(place)?.disk.poll_finished(at);
+            if let Some(whole) = part.and_then(|part| self.part_done(place, part)) {
+                return Some(whole);
+            }
+        }
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.soonest().map(|(at, _)| at)
+    }
+
+    fn rates(&self) -> DiskRates {
+        let members: Vec<DiskRates> = self.members.iter().map(|m| m.disk.rates()).collect();
+        // Load spreads evenly, so the slowest member decides.
+        let all = |rate: fn(&DiskRates) -> u64| {
+            let slowest = members.iter().map(rate).min().unwrap_or(1);
+            slowest.saturating_mul(members.len() as u64)
+        };
+        DiskRates {
+            read_iops: all(|rates| rates.read_iops),
+            write_iops: all(|rates| rates.write_iops),
+            read_bandwidth: all(|rates| rates.read_bandwidth),
+            write_bandwidth: all(|rates| rates.write_bandwidth),
+        }
+    }
+
+    fn base_latency(&self) -> Duration {
+        self.members.iter().map(|member| member.disk.base_latency()).max().unwrap_or_default()
+    }
+}

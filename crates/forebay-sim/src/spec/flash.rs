@@ -1,0 +1,79 @@
+//! The keys of a solid state disk.
+
+use forebay_config::{ByteSize, ConfigError, Located, Quantity, Span};
+
+use super::Model;
+use super::checks::{Checks, RATE_MAX};
+use super::raw::{RawCommon, disk_keys};
+use crate::disk::Flash;
+
+const DIES_MAX: u64 = 65_536;
+const PAGE_MAX: u64 = 64 << 20;
+const WRITE_BUFFER_MAX: u64 = 1 << 40;
+
+disk_keys!(RawFlash {
+    read_command: Located<Span>,
+    write_command: Located<Span>,
+    bandwidth: Located<Quantity>,
+    latency: Option<Located<Span>>,
+    dies: Located<u64>,
+    page: Located<ByteSize>,
+    page_read: Located<Span>,
+    program_bandwidth: Located<Quantity>,
+    suspend: Option<Located<Span>>,
+    write_buffer: Located<ByteSize>,
+    physical_sector: Option<Located<ByteSize>>,
+    collect_every: Option<Located<ByteSize>>,
+    collect_pause: Option<Located<Span>>,
+    discard_command: Option<Located<Span>>,
+    discard_bandwidth: Option<Located<Quantity>>,
+});
+
+pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigError> {
+    let raw: RawFlash = checks.source.parse()?;
+    let (collect_every, collect_pause) = match (raw.collect_every, raw.collect_pause) {
+        (None, None) => (0, std::time::Duration::ZERO),
+        (Some(every), Some(pause)) => (checks.size(&every, 512, 1 << 50)?, checks.latency(&pause)?),
+        (Some(Located { at, .. }), None) => {
+            return Err(checks.source.error(at, "how long is the pause? Add `collect_pause`"));
+        }
+        (None, Some(Located { at, .. })) => {
+            return Err(checks
+                .source
+                .error(at, "after how much is the pause? Add `collect_every`"));
+        }
+    };
+    let discard_bandwidth = raw.discard_bandwidth;
+    let model = Flash {
+        read_command: checks.pause(&raw.read_command)?,
+        write_command: checks.pause(&raw.write_command)?,
+        bandwidth: checks.rate(&raw.bandwidth, "bytes per second")?,
+        latency: checks.pause(&raw.latency.unwrap_or_default())?,
+        dies: checks.number(&raw.dies, 1..=DIES_MAX, "dies")?,
+        page: checks.size(&raw.page, 512, PAGE_MAX)?,
+        page_read: checks.latency(&raw.page_read)?,
+        program_bandwidth: checks.rate(&raw.program_bandwidth, "bytes per second")?,
+        suspend: checks.pause(&raw.suspend.unwrap_or_default())?,
+        write_buffer: checks.size(&raw.write_buffer, 512, WRITE_BUFFER_MAX)?,
+        physical_sector: physical_sector(checks, raw.physical_sector.as_ref())?,
+        collect_every,
+        collect_pause,
+        discard_command: checks.pause(&raw.discard_command.unwrap_or(raw.write_command))?,
+        discard_bandwidth: discard_bandwidth
+            .map_or(Ok(RATE_MAX), |given| checks.rate(&given, "bytes per second"))?,
+    };
+    Ok((raw.common(), Model::Flash(model)))
+}
+
+fn physical_sector(
+    checks: Checks<'_>,
+    given: Option<&Located<ByteSize>>,
+) -> Result<u64, ConfigError> {
+    let Some(given) = given else { return Ok(4096) };
+    let bytes = given.value.0;
+    if !(512..=1 << 20).contains(&bytes) || !bytes.is_power_of_two() {
+        let message = format!("{bytes} bytes; expected a power of two from 512 to 1048576");
+        return Err(checks.source.error(given.at, message));
+    }
+    Ok(bytes)
+}
