@@ -178,7 +178,8 @@ impl Simulation {
             }
         }
         if let Some(invariants) = &mut self.around.invariants {
-            invariants.after_step(now, &self.scheduler, &self.shards)?;
+            let checked = invariants.after_step(now, &self.scheduler, &self.shards);
+            checked.map_err(SimulationError::Invariant)?;
         }
         Ok(())
     }

@@ -141,7 +141,7 @@ impl Shard {
     }
 
     /// Whether the shard neither stalls nor works at `now`.
-    pub(super) fn is_free(&self, now: Time) -> bool {
+    pub(crate) fn is_free(&self, now: Time) -> bool {
         now >= self.busy_until
     }
 

@@ -1,0 +1,158 @@
+//! Every ticket of one queue, from its enqueueing to its completion.
+
+use std::collections::BTreeMap;
+
+use forebay_core::{Completion, IoQueue, Ticket, Time};
+
+use super::Wrong;
+
+/// The tickets of one queue.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    /// By the index of the tickets.
+    entries: Vec<Option<Entry>>,
+    /// Requests that wait, by class.
+    queued: Vec<u32>,
+    waiting: usize,
+    held: usize,
+    /// What the budget counts, in the order of dispatch: their ticket's index, and when it was.
+    in_disk: BTreeMap<u64, (usize, Time)>,
+    /// Disk time of these.
+    in_disk_cost: u64,
+    dispatches: u64,
+    overdue: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    ticket: Ticket,
+    class: usize,
+    cost: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Queued,
+    /// With the number of its dispatch.
+    InDisk(u64),
+    Overdue,
+}
+
+impl Ledger {
+    pub(super) fn new(classes: usize) -> Self {
+        Self {
+            entries: Vec::new(),
+            queued: vec![0; classes],
+            waiting: 0,
+            held: 0,
+            in_disk: BTreeMap::new(),
+            in_disk_cost: 0,
+            dispatches: 0,
+            overdue: 0,
+        }
+    }
+
+    /// Requests of a class that wait.
+    pub(super) fn queued(&self, class: usize) -> u32 {
+        self.queued[class]
+    }
+
+    /// Requests that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// When the oldest request in the disk that is not given up was dispatched.
+    pub(super) fn oldest(&self) -> Option<Time> {
+        self.in_disk.first_key_value().map(|(_, (_, at))| *at)
+    }
+
+    pub(super) fn enqueued(
+        &mut self,
+        ticket: Ticket,
+        class: usize,
+        cost: u64,
+    ) -> Result<(), Wrong> {
+        let index = ticket.index();
+        if self.entries.len() <= index {
+            self.entries.resize(index + 1, None);
+        }
+        if self.entries[index].is_some() {
+            return wrong(class, format!("{ticket:?} is handed out and still in use"));
+        }
+        self.entries[index] = Some(Entry { ticket, class, cost, state: State::Queued });
+        self.queued[class] += 1;
+        self.waiting += 1;
+        self.held += 1;
+        Ok(())
+    }
+
+    /// The class of the request, and its cost.
+    pub(super) fn dispatched(&mut self, now: Time, ticket: Ticket) -> Result<(usize, u64), Wrong> {
+        let entry = self.entries.get_mut(ticket.index()).and_then(Option::as_mut);
+        let Some(entry) = entry.filter(|entry| entry.ticket == ticket) else {
+            return Err((None, format!("{ticket:?} is dispatched and was never queued")));
+        };
+        if entry.state != State::Queued {
+            return wrong(entry.class, format!("{ticket:?} is dispatched twice"));
+        }
+        self.dispatches += 1;
+        entry.state = State::InDisk(self.dispatches);
+        self.in_disk.insert(self.dispatches, (ticket.index(), now));
+        self.in_disk_cost += entry.cost;
+        self.queued[entry.class] -= 1;
+        self.waiting -= 1;
+        Ok((entry.class, entry.cost))
+    }
+
+    pub(super) fn completed(
+        &mut self,
+        ticket: Ticket,
+        completion: Option<Completion>,
+    ) -> Result<(), Wrong> {
+        let entry = self.entries.get_mut(ticket.index()).and_then(Option::take);
+        let Some(entry) = entry.filter(|entry| entry.ticket == ticket) else {
+            return Err((None, format!("{ticket:?} is completed and not in the disk")));
+        };
+        let Some(completion) = completion else {
+            return wrong(entry.class, format!("{ticket:?} is in the disk, and the queue lost it"));
+        };
+        self.held -= 1;
+        if let State::InDisk(dispatch) = entry.state {
+            self.in_disk.remove(&dispatch);
+            self.in_disk_cost -= entry.cost;
+        }
+        if completion.overdue != (entry.state == State::Overdue) {
+            let what =
+                format!("{ticket:?} was {:?}, and its completion says otherwise", entry.state);
+            return wrong(entry.class, what);
+        }
+        Ok(())
+    }
+
+    /// Compares with the queue; the disk time that the budget should count.
+    pub(super) fn after_step(&mut self, queue: &IoQueue) -> Result<u64, Wrong> {
+        // The queue gives up the oldest first.
+        let overdue = queue.counters().overdue;
+        for _ in self.overdue..overdue {
+            let Some((_, (index, _))) = self.in_disk.pop_first() else {
+                return Err((None, "the queue gave up a request that is not in the disk".into()));
+            };
+            if let Some(entry) = &mut self.entries[index] {
+                entry.state = State::Overdue;
+                self.in_disk_cost -= entry.cost;
+            }
+        }
+        self.overdue = overdue;
+        if queue.len() != self.held {
+            let what = format!("the queue holds {} requests of {}", queue.len(), self.held);
+            return Err((None, what));
+        }
+        Ok(self.in_disk_cost)
+    }
+}
+
+fn wrong<T>(class: usize, what: String) -> Result<T, Wrong> {
+    Err((Some(class), what))
+}

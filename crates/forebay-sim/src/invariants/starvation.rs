@@ -1,0 +1,77 @@
+//! Whoever has shares gets its turn.
+//!
+//! The wait of a class is measured in the disk time that the whole group dispatches meanwhile, so a
+//! slow disk is no excuse. Before the first request of a class on a shard goes, every other class
+//! on every shard may send what its shares allow while the class earns one largest request, and
+//! one request of its own; and each shard may lead by some goals.
+
+use forebay_core::DiskTime;
+
+use super::Wrong;
+
+/// Goals by which the others may be ahead, each shard and level of groups counted in.
+const LEAD_GOALS: f64 = 8.0;
+/// What is allowed above the sum of all that may go before.
+const MARGIN: f64 = 2.0;
+
+#[derive(Debug)]
+pub(super) struct Starvation {
+    /// By shard and class, what the group had dispatched when the wait began.
+    since: Vec<Vec<Option<u64>>>,
+    largest: u64,
+    /// Disk time of the tick, the wake-up latency and the idle credit.
+    extra: f64,
+}
+
+impl Starvation {
+    pub(super) fn new((shards, classes): (usize, usize), notice: u64, credit: DiskTime) -> Self {
+        let extra = DiskTime::from_nanos(notice).plus(credit).units() as f64;
+        Self { since: vec![vec![None; classes]; shards], largest: 0, extra }
+    }
+
+    /// A request of `class` was queued, when the group had `dispatched` so much.
+    pub(super) fn enqueued(&mut self, seat: usize, (class, cost): (usize, u64), dispatched: u64) {
+        self.since[seat][class].get_or_insert(dispatched);
+        self.largest = self.largest.max(cost);
+    }
+
+    /// A request of `class` went, and so many still wait.
+    pub(super) fn dispatched(&mut self, seat: usize, (class, left): (usize, u32), dispatched: u64) {
+        self.since[seat][class] = (left > 0).then_some(dispatched);
+    }
+
+    /// All waits begin anew.
+    pub(super) fn forgive(&mut self, dispatched: u64) {
+        let waits = self.since.iter_mut().flatten().flatten();
+        waits.for_each(|since| *since = dispatched);
+    }
+
+    pub(super) fn check(
+        &mut self,
+        seat: usize,
+        could_go: bool,
+        (dispatched, goal): (u64, u64),
+        fractions: &[f64],
+    ) -> Result<(), Wrong> {
+        let shards = self.since.len() as f64;
+        let classes = fractions.len() as f64;
+        for (class, since) in self.since[seat].iter_mut().enumerate() {
+            let Some(since) = since else { continue };
+            if !could_go {
+                *since = dispatched;
+                continue;
+            }
+            let requests = shards * (1.0 / fractions[class] + classes) * self.largest as f64;
+            let leads = (shards * LEAD_GOALS) * goal as f64 + self.extra / fractions[class];
+            let bound = MARGIN * (requests + leads);
+            let waited = dispatched - *since;
+            if waited as f64 > bound {
+                let what = format!(
+                    "it has waited while {waited} units of disk time went, more than {bound:.0}"
+                );
+                return Err((Some(class), what));
+            }
+        }
+        Ok(())
+    }
+}
