@@ -57,6 +57,18 @@ impl Disk {
         Ok(Self { model, rates: Some(rates), source, duplex, base_latency: None })
     }
 
+    /// A disk of these rates, with the usual sizes.
+    pub(crate) fn of_rates(
+        rates: DiskRates,
+        source: PropertiesSource,
+        base_latency: Option<Duration>,
+    ) -> Result<Self, Failure> {
+        let model = DiskModel::from_rates(&rates).map_err(|error| {
+            Failure::Input(format!("the rates of the disk make no model: {error}"))
+        })?;
+        Ok(Self { model, rates: Some(rates), source, duplex: false, base_latency })
+    }
+
     /// A disk of which nothing is known: requests have a price, and no rate binds.
     pub(crate) fn unmeasured() -> Self {
         Self {

@@ -31,7 +31,7 @@ pub(crate) struct LoadOptions {
     pub(crate) warmup: Duration,
     /// How many shards; as many as there are processors unless given
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=SHARDS_MAX as i64))]
-    shards: Option<u32>,
+    pub(crate) shards: Option<u32>,
     /// What the disk can do: an io-properties file. Measured briefly unless given
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
@@ -95,18 +95,18 @@ pub(crate) enum Format {
 }
 
 impl LoadOptions {
-    /// The jobs and classes of the files given.
-    pub(crate) fn job_file(&self) -> Result<JobFile, Failure> {
+    /// The jobs and classes of the files given, for a run of so many shards.
+    pub(crate) fn job_file(&self, shard_count: u32) -> Result<JobFile, Failure> {
         let text = forebay_config::read(&self.jobs)?;
         let name = self.jobs.display().to_string();
         let jobs = Source::new(&name, &text);
         let Some(path) = &self.sched_groups else {
-            return Ok(JobFile::parse(&jobs, None, self.shard_count())?);
+            return Ok(JobFile::parse(&jobs, None, shard_count)?);
         };
         let text = forebay_config::read(path)?;
         let name = path.display().to_string();
         let groups = Source::new(&name, &text);
-        Ok(JobFile::parse(&jobs, Some(&groups), self.shard_count())?)
+        Ok(JobFile::parse(&jobs, Some(&groups), shard_count)?)
     }
 
     /// The properties file, if one is given.
@@ -134,9 +134,11 @@ impl LoadOptions {
         }
     }
 
-    /// Whether the load is also run without a scheduler.
-    pub(crate) fn compares(&self) -> bool {
-        let usual = if self.format == Format::Text { Baseline::None } else { Baseline::Off };
-        self.policy != PolicyName::None && self.compare.unwrap_or(usual) == Baseline::None
+    /// Whether the load is also run without a scheduler: if asked for, or else where the text is
+    /// for people and there is a disk whose requests get in each other's way.
+    pub(crate) fn compares(&self, is_disk: bool) -> bool {
+        let is_usual = is_disk && self.format == Format::Text;
+        let compares = self.compare.map_or(is_usual, |with| with == Baseline::None);
+        compares && self.policy != PolicyName::None
     }
 }

@@ -6,6 +6,8 @@ mod disk;
 mod failure;
 mod load_options;
 mod report;
+mod reproduce;
+mod simulate;
 mod span;
 
 use std::process::ExitCode;
@@ -14,7 +16,7 @@ use clap::{Parser, Subcommand};
 
 /// Measures disks, loads them, and shows what scheduling changes.
 #[derive(Parser)]
-#[command(name = "forebay", version, max_term_width = 100)]
+#[command(name = "forebay", version, max_term_width = 100, args_override_self = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -23,11 +25,15 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Bench(bench::Options),
+    Simulate(simulate::Options),
+    Reproduce(reproduce::Options),
 }
 
 fn main() -> ExitCode {
     let done = match &Cli::parse().command {
         Command::Bench(options) => bench::run(options),
+        Command::Simulate(options) => simulate::run(options),
+        Command::Reproduce(options) => reproduce::run(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

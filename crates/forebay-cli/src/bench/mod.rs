@@ -66,7 +66,7 @@ enum BackendName {
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let load = &options.load;
-    let jobs = load.job_file()?;
+    let jobs = load.job_file(load.shard_count())?;
     let place = Place::of(&options.dir, options.overwrite_device)?;
     let given = options.given_properties(&place)?;
     let backend = options.backend(&place);
@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             backend,
             interrupt: &interrupt,
         },
-        load.compares(),
+        load.compares(!matches!(place, Place::Null)),
     )?;
     drop(storage);
     print(&render(&report, load.format)?)?;

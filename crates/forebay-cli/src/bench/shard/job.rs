@@ -11,10 +11,8 @@ use forebay_load::job_file::{Job, Pace};
 use forebay_load::recorder::Recorder;
 
 use super::request::{Part, Request};
-use crate::bench::storage::{Data, Extent, fill_randomly};
+use crate::bench::storage::{BUFFER_ALIGNMENT, Data, Extent, fill_randomly};
 
-/// Buffers start at page boundaries, so that no disk copies and 4 KiB stay within a page.
-const BUFFER_ALIGNMENT: usize = 4096;
 /// Buffers made before the run take at most so much; more are made when they are needed.
 const PREPARED_BYTES_MAX: u64 = 128 << 20;
 
@@ -124,7 +122,7 @@ impl ShardJob {
         }
         let place = request.place + part.at;
         if request.op == Op::Write {
-            self.grow(place + part.len)?;
+            self.grow(place + part.len);
         }
         let offset = self.extent()?.start + place;
         if let Some(mut operation) = self.spare.pop()
@@ -186,13 +184,13 @@ impl ShardJob {
     }
 
     /// Makes the file longer if the job wants that ahead of writes that end at `end`.
-    fn grow(&mut self, end: u64) -> io::Result<()> {
-        let Data::Extent(Extent { file, .. }) = &self.data else { return Ok(()) };
+    fn grow(&mut self, end: u64) {
+        let Data::Extent(Extent { file, .. }) = &self.data else { return };
         if let Some(growth) = self.growth.as_mut().filter(|growth| growth.size < end) {
             growth.size = end.saturating_add(growth.step);
-            rustix::fs::ftruncate(file, growth.size)?;
+            // Where it fails, the write itself makes the file longer, or says why not.
+            let _ = rustix::fs::ftruncate(file, growth.size);
         }
-        Ok(())
     }
 
     fn new_transfer(&mut self, op: Op, offset: u64, len: u64) -> io::Result<Operation> {

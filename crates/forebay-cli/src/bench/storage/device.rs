@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::fill::{Blank, fill};
-use super::{Data, Extent, JobData, MIB, check_alignment, seats};
+use super::{Data, Extent, JobData, MIB, check_alignments, seats};
 use crate::bench::interrupt::Interrupt;
 use crate::failure::Failure;
 
@@ -42,7 +42,6 @@ pub(super) fn divide(
             data.push(JobData { shard, job: index, data: Data::Nothing });
             continue;
         }
-        check_alignment(job, &file)?;
         let Some(used) = used.get_mut(shard as usize) else { continue };
         let start = area * u64::from(shard) + *used;
         *used += job.file_size;
@@ -56,6 +55,7 @@ pub(super) fn divide(
     }
     let bytes = blanks.iter().map(|blank| blank.len).sum();
     fill(blanks.into_iter().map(Ok), bytes, backend, interrupt)?;
+    check_alignments(jobs, &data)?;
     Ok(data)
 }
 

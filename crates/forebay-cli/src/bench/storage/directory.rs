@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use forebay::DirectFile;
 use forebay::engine::BackendChoice;
@@ -17,10 +17,13 @@ use rustix::fs::FallocateFlags;
 use tempfile::TempDir;
 
 use super::fill::{Blank, fill};
-use super::{Data, Extent, JobData, check_alignment, extent_hint, seats};
+use super::{Data, Extent, JobData, check_alignments, extent_hint, seats};
 use crate::bench::interrupt::Interrupt;
 use crate::console::note;
 use crate::failure::Failure;
+
+/// A probe and a run make files in one directory.
+static WARNED: Once = Once::new();
 
 /// What `statfs` calls a filesystem that lives in memory.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
@@ -62,6 +65,7 @@ impl Directory {
         let bytes = seats(jobs).filter(|(_, job, _)| job.kind != JobKind::Unlink);
         fill(extents, bytes.map(|(_, job, _)| job.file_size).sum(), backend, interrupt)?;
         flush(&data)?;
+        check_alignments(jobs, &data)?;
         directory.make_files_to_remove(jobs, &data, backend, interrupt)?;
         if !jobs.jobs.iter().any(|job| job.kind == JobKind::Unlink) {
             // Not empty on a filesystem that keeps a name for every open file: then it goes later.
@@ -101,7 +105,6 @@ impl Directory {
             plain
         };
         fs::remove_file(&path).map_err(failed)?;
-        check_alignment(job, &file)?;
         let hint = job.options.extent_allocation_size_hint.unwrap_or(job.file_size);
         if hint > 0 {
             // Only a hint, and most filesystems know none.
@@ -203,8 +206,9 @@ fn warn_of_memory(parent: &Path, data: &[JobData]) {
         Data::Extent(extent) => Some(&extent.file),
         _ => None,
     });
+    let warn = |text| WARNED.call_once(|| note(text));
     if file.is_some_and(|file| !file.is_direct()) {
-        note(format_args!(
+        warn(format_args!(
             "warning: the filesystem of `{shown}` does no direct I/O; the speed of the page cache \
              is measured, not that of the disk"
         ));

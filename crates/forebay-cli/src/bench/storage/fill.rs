@@ -9,7 +9,7 @@ use forebay::engine::{BackendChoice, Completed, Engine, EngineConfig, Operation}
 use forebay::{AlignedBuf, DirectFile};
 use forebay_load::Rng;
 
-use super::MIB;
+use super::{BUFFER_ALIGNMENT, MIB};
 use crate::bench::interrupt::Interrupt;
 use crate::bench::progress::Written;
 use crate::failure::Failure;
@@ -115,7 +115,7 @@ fn buffers() -> io::Result<Vec<(u64, AlignedBuf)>> {
     let mut rng = Rng::new(0, &[]);
     (0..u64::from(DEPTH))
         .map(|token| {
-            let mut buffer = AlignedBuf::new(MIB as usize, PAGE)?;
+            let mut buffer = AlignedBuf::new(MIB as usize, BUFFER_ALIGNMENT)?;
             fill_randomly(&mut buffer, &mut rng);
             Ok((token, buffer))
         })

@@ -10,8 +10,8 @@ use std::ffi::CString;
 use std::path::Path;
 use std::sync::Arc;
 
-use forebay::DirectFile;
 use forebay::engine::BackendChoice;
+use forebay::{AlignedBuf, DirectFile};
 use forebay_load::job_file::{Job, JobFile, JobKind};
 
 use super::interrupt::Interrupt;
@@ -21,6 +21,8 @@ pub(super) use fill::fill_randomly;
 pub(super) use place::Place;
 
 const MIB: u64 = 1 << 20;
+/// Buffers start at page boundaries, so that no disk copies and 4 KiB stay within a page.
+pub(super) const BUFFER_ALIGNMENT: usize = 4096;
 
 /// Where the requests of one job on one shard go.
 #[derive(Clone, Debug)]
@@ -102,11 +104,26 @@ fn seats(jobs: &JobFile) -> impl Iterator<Item = (usize, &Job, u32)> {
         .flat_map(|(index, job)| job.shards.iter().map(move |&shard| (index, job, shard)))
 }
 
-/// Checks that the file takes requests of the size that the job makes.
-fn check_alignment(job: &Job, file: &DirectFile) -> Result<(), Failure> {
+/// Checks that the data, which have been written, take requests of the sizes that the jobs make.
+fn check_alignments(jobs: &JobFile, data: &[JobData]) -> Result<(), Failure> {
+    data.iter().try_for_each(|data| match (&data.data, jobs.jobs.get(data.job)) {
+        (Data::Extent(extent), Some(job)) => check_alignment(job, extent),
+        _ => Ok(()),
+    })
+}
+
+fn check_alignment(job: &Job, extent: &Extent) -> Result<(), Failure> {
+    let Extent { file, start, .. } = extent;
     let alignment = file.offset_alignment();
-    let segment = job.reqsize / job.iov_count.max(1);
-    if !job.kind.transfers() || (segment as usize).is_multiple_of(alignment) {
+    let segment = (job.reqsize / job.iov_count.max(1)) as usize;
+    if !job.kind.transfers() || segment.is_multiple_of(alignment) {
+        return Ok(());
+    }
+    // Some filesystems take more than they say.
+    let mut buffer = AlignedBuf::new(segment, BUFFER_ALIGNMENT).map_err(|error| {
+        Failure::Run(format!("no memory for a request of job `{}`: {error}", job.name))
+    })?;
+    if rustix::io::pread(file, &mut buffer[..], start + segment as u64) == Ok(segment) {
         return Ok(());
     }
     Err(Failure::Input(format!(

@@ -1,0 +1,112 @@
+//! `forebay simulate`: runs a load on a simulated disk, under a virtual clock.
+
+use std::num::NonZero;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use forebay_core::Policy;
+use forebay_load::job_file::JobFile;
+use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION};
+use forebay_sim::simulation::{Outcome, Polling, SchedulerConfig, Simulation, SimulationConfig};
+use forebay_sim::spec::DiskSpec;
+
+use crate::console::{note, print};
+use crate::disk::Disk;
+use crate::failure::Failure;
+use crate::load_options::LoadOptions;
+use crate::report::render;
+use crate::span;
+
+/// Shards, unless given: the same on every machine, so that results are too.
+const SHARDS_DEFAULT: u32 = 2;
+
+/// Run a load on a simulated disk, and show what each job got.
+///
+/// Nothing is read or written: time is virtual, and the same seed gives the same results on every
+/// machine. Without --properties the scheduler knows the disk's true rates.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    load: LoadOptions,
+    /// The disk: a preset, a disk file, or a measured latency surface (.csv)
+    #[arg(long, value_name = "NAME|FILE")]
+    disk: String,
+    /// Let shards look for work every so often only, instead of on every event
+    #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
+    tick: Option<Duration>,
+}
+
+/// The command.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let load = &options.load;
+    let spec = DiskSpec::resolve(&options.disk)?;
+    let jobs = load.job_file(load.shards.unwrap_or(SHARDS_DEFAULT))?;
+    let known = options.known(&spec)?;
+    let start = Instant::now();
+    let mut requests = 0;
+    let mut one = |policy| {
+        let outcome = options.simulate(&jobs, &spec, &known, policy)?;
+        requests += outcome.requests;
+        Ok::<_, Failure>(outcome.result)
+    };
+    let policy = load.policy(known.base_latency);
+    let report = if load.compares(true) {
+        let runs = [one(Policy::Open)?, one(policy)?];
+        Report::Comparison(Box::new(Comparison { version: VERSION, runs }))
+    } else {
+        Report::Run(Box::new(one(policy)?))
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    note(format_args!(
+        "{requests} requests simulated in {seconds:.1} s, {:.2} million per second",
+        requests as f64 / seconds / 1e6
+    ));
+    print(&render(&report, load.format)?)
+}
+
+impl Options {
+    /// What the scheduler knows of the disk.
+    fn known(&self, spec: &DiskSpec) -> Result<Disk, Failure> {
+        if let Some(properties) = self.load.properties()? {
+            // a simulated disk is mounted nowhere, so the file must describe one disk
+            let [disk] = properties.disks.as_slice() else {
+                let count = properties.disks.len();
+                return Err(Failure::Input(format!(
+                    "the io-properties describe {count} disks; keep the one to simulate"
+                )));
+            };
+            return Disk::new(disk, PropertiesSource::File);
+        }
+        let disk = spec.build(self.load.seed);
+        Disk::of_rates(disk.rates(), PropertiesSource::Simulated, Some(disk.base_latency()))
+    }
+
+    fn simulate(
+        &self,
+        jobs: &JobFile,
+        spec: &DiskSpec,
+        known: &Disk,
+        policy: Policy,
+    ) -> Result<Outcome, Failure> {
+        let mut config = SimulationConfig::new(jobs.clone(), spec.build(self.load.seed));
+        config.scheduler = SchedulerConfig {
+            model: Some(known.model.clone()),
+            policy: Some(policy),
+            duplex: known.duplex,
+            ..SchedulerConfig::default()
+        };
+        config.properties = Some(known.in_results());
+        config.warmup = self.load.warmup;
+        config.duration = self.load.duration;
+        config.seed = self.load.seed;
+        config.capacity = Some(spec.capacity());
+        if let Some(tick) = self.tick {
+            let nanos = u64::try_from(tick.as_nanos()).ok().and_then(NonZero::new);
+            config.polling = nanos.map_or(Polling::Events, |nanos| Polling::Tick(nanos.get()));
+        }
+        let failed = |error: forebay_sim::simulation::SimulationError| {
+            Failure::Input(format!("the simulation cannot run: {error}"))
+        };
+        Simulation::new(config).map_err(failed)?.run().map_err(failed)
+    }
+}
