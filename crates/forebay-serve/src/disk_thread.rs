@@ -13,7 +13,7 @@ use slab::Slab;
 
 use crate::realtime;
 use crate::reply::{Copying, Due, Reply};
-use crate::stats::{ServeStats, Tally};
+use crate::stats::{Answered, ServeStats, Tally};
 use crate::store::Store;
 
 /// How long before an answer is due the thread stops sleeping and watches the
@@ -117,24 +117,16 @@ impl Timeline {
 
     /// Sends answers when they are due, until the end.
     fn run(&self) {
-        let mut due = Vec::new();
-        let mut answered = Vec::new();
         let mut data = Vec::new();
         let mut state = self.lock();
         while !state.ended {
-            state.collect(&mut due);
-            if due.is_empty() {
-                state = self.wait(state);
-                continue;
-            }
-            let epoch = state.epoch;
-            drop(state);
-            for due in due.drain(..) {
-                answered.push(due.send(since(epoch), &self.store, &self.copying, &mut data));
-            }
-            state = self.lock();
-            for answered in answered.drain(..) {
-                state.tally.record(&answered);
+            match state.take_due() {
+                Some(due) => {
+                    drop(state);
+                    due.send(&self.store, &self.copying, &mut data);
+                    state = self.lock();
+                }
+                None => state = self.wait(state),
             }
         }
     }
@@ -177,7 +169,7 @@ impl State {
     }
 
     fn elapsed(&self) -> Time {
-        since(self.epoch)
+        Time::from_nanos(nanos(self.epoch.elapsed()))
     }
 
     /// The moment to show the disk for `now`: its time never steps back.
@@ -191,17 +183,26 @@ impl State {
         Time::from_nanos(at.as_nanos().saturating_sub(nanos(self.ahead)))
     }
 
-    /// Takes out what is to be answered now.
-    fn collect(&mut self, due: &mut Vec<Due>) {
-        let now = self.elapsed().plus_nanos(nanos(self.ahead));
-        let now = self.show(now);
-        while let Some(finished) = self.disk.poll_finished(now) {
+    /// Takes out a request that is to be answered now, and counts it: whoever
+    /// has the answer finds it counted.
+    fn take_due(&mut self) -> Option<Due> {
+        let now = self.elapsed();
+        let shown = self.show(now.plus_nanos(nanos(self.ahead)));
+        loop {
+            let finished = self.disk.poll_finished(shown)?;
             let id = usize::try_from(finished.id).unwrap_or(usize::MAX);
             let Some(Waiting { command, arrived, reply }) = self.waiting.try_remove(id) else {
                 continue;
             };
             let failed = finished.answer == Answer::Failed;
-            due.push(Due { command, arrived, at: self.due(finished.at), failed, reply });
+            self.tally.record(&Answered {
+                op: command.op,
+                len: command.len,
+                failed,
+                latency_nanos: now.nanos_since(arrived),
+                late_nanos: now.nanos_since(self.due(finished.at)),
+            });
+            return Some(Due { command, failed, reply });
         }
     }
 }
@@ -236,10 +237,6 @@ fn fail_all(waiting: Slab<Waiting>) {
     for (_, waiting) in waiting {
         waiting.reply.fail(Errno::EIO);
     }
-}
-
-fn since(epoch: Instant) -> Time {
-    Time::from_nanos(nanos(epoch.elapsed()))
 }
 
 fn nanos(length: Duration) -> u64 {

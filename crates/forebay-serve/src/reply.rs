@@ -4,12 +4,10 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-use forebay_core::Time;
 use forebay_sim::disk::Command;
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
 use crate::realtime;
-use crate::stats::Answered;
 use crate::store::Store;
 
 /// Threads that copy large answers.
@@ -38,23 +36,14 @@ impl Reply {
 /// A request that the disk has finished.
 pub(crate) struct Due {
     pub(crate) command: Command,
-    pub(crate) arrived: Time,
-    /// When the answer was to leave.
-    pub(crate) at: Time,
     pub(crate) failed: bool,
     pub(crate) reply: Reply,
 }
 
 impl Due {
     /// Sends the answer, or has it sent.
-    pub(crate) fn send(
-        self,
-        now: Time,
-        store: &Store,
-        copying: &mpsc::Sender<Copying>,
-        data: &mut Vec<u8>,
-    ) -> Answered {
-        let Command { op, offset, len } = self.command;
+    pub(crate) fn send(self, store: &Store, copying: &mpsc::Sender<Copying>, data: &mut Vec<u8>) {
+        let Command { offset, len, .. } = self.command;
         match self.reply {
             reply if self.failed => reply.fail(Errno::EIO),
             Reply::Empty(reply) => reply.ok(),
@@ -68,13 +57,6 @@ impl Due {
                     copy.send(store, data);
                 }
             }
-        }
-        Answered {
-            op,
-            len,
-            failed: self.failed,
-            latency_nanos: now.nanos_since(self.arrived),
-            late_nanos: now.nanos_since(self.at),
         }
     }
 }

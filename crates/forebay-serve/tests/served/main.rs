@@ -3,6 +3,8 @@
 //! These tests need `/dev/fuse` and the right to mount. Where that is missing
 //! they say so and pass, but for root in CI, where they fail.
 
+#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+
 mod disks;
 
 use std::fs::{File, OpenOptions};
