@@ -2,8 +2,9 @@
 
 mod closed_loop;
 
-use closed_loop::{Load, run};
-use forebay_core::Op;
+use closed_loop::{Load, disk, next, run};
+use forebay_core::{Op, Time};
+use forebay_sim::disk::Command;
 use forebay_sim::spec::DiskSpec;
 
 #[test]
@@ -27,4 +28,134 @@ fn the_rates_of_four_channels_are_what_it_does() {
     let rates = DiskSpec::resolve("four-channels").unwrap().build(1).rates();
     assert_eq!((rates.read_iops, rates.write_iops), (8000, 16_000));
     assert_eq!((rates.read_bandwidth, rates.write_bandwidth), (300_000_000, 300_000_000));
+}
+
+/// Runs 4 KiB reads, and gives their rate beside the one that the disk states.
+fn reads(name: &str, depth: u64) -> (u64, u64) {
+    let disk = DiskSpec::resolve(name).unwrap();
+    let seen = run(&disk, Load { op: Op::Read, len: 4096, depth });
+    (seen.iops, disk.build(1).rates().read_iops)
+}
+
+#[test]
+fn every_preset_does_about_what_its_rates_say() {
+    for name in DiskSpec::presets() {
+        let disk = DiskSpec::resolve(name).unwrap();
+        assert!(disk.source().len() > 10, "{name}");
+        if name == "gp2" {
+            continue; // Its rates are those without credits, see below.
+        }
+        let rates = disk.build(1).rates();
+        for (op, len, stated) in [
+            (Op::Read, 4096, rates.read_iops),
+            (Op::Write, 4096, rates.write_iops),
+            (Op::Read, 128 << 10, rates.read_bandwidth >> 17),
+        ] {
+            let depth = if name == "hdd-7200rpm" { 32 } else { 1024 };
+            let seen = run(&disk, Load { op, len, depth });
+            let random_transfers = name == "hdd-7200rpm" && len > 4096;
+            let near = seen.iops.abs_diff(stated) * 100 <= stated * 8;
+            assert!(near || random_transfers, "{name} {op:?} {len}: {stated} stated, {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn small_reads_of_2018_are_not_saturated_at_140_and_large_writes_are_below_20() {
+    let (at_140, most) = reads("nvme-2018", 140);
+    assert!((70..95).contains(&(at_140 * 100 / most)), "{at_140} of {most}");
+    let disk = DiskSpec::resolve("nvme-2018").unwrap();
+    let write = |depth| run(&disk, Load { op: Op::Write, len: 128 << 10, depth }).iops;
+    assert!((3940..3960).contains(&write(20)), "{}", write(20));
+    assert_eq!(write(20), write(40));
+}
+
+#[test]
+fn a_stripe_of_four_writes_four_times_as_fast() {
+    let write = |name| {
+        let disk = DiskSpec::resolve(name).unwrap();
+        run(&disk, Load { op: Op::Write, len: 128 << 10, depth: 512 }).iops << 17
+    };
+    let (one, four) = (write("nvme-2025"), write("raid0-4-nvme"));
+    assert!(one.abs_diff(3_220_000_000) < 100_000_000, "{one}");
+    assert!((11_500_000_000..13_000_000_000).contains(&four), "{four}");
+}
+
+#[test]
+fn a_volume_is_fast_while_credits_last() {
+    let volume = |credits| {
+        disk(&format!(
+            "kind: cloud\niops: 300\nburst_iops: 3000\nburst_credits: {credits}\n\
+             bandwidth: 134217728\nlatency: 500us\n"
+        ))
+    };
+    let read = Load { op: Op::Read, len: 4096, depth: 32 };
+    // The second half of the commands counts.
+    assert!(run(&volume(1_000_000), read).iops.abs_diff(3000) <= 3);
+    assert!(run(&volume(100), read).iops.abs_diff(300) <= 1);
+}
+
+#[test]
+fn a_deep_queue_shortens_the_seeks() {
+    let (deep, stated) = reads("hdd-7200rpm", 32);
+    let (shallow, _) = reads("hdd-7200rpm", 1);
+    assert!(deep > shallow * 3 / 2, "{shallow} and {deep}");
+    assert!((110..250).contains(&deep) && deep.abs_diff(stated) < 20, "{deep}, {stated} stated");
+}
+
+const FLASH: &str = "kind: flash\nread_command: 1us\nwrite_command: 1us\nbandwidth: 4000000000\n\
+                     dies: 16\npage: 16kB\npage_read: 50us\nprogram_bandwidth: 500000000\n\
+                     write_buffer: 1MB\n";
+
+#[test]
+fn a_write_buffer_hides_programming_until_it_is_full() {
+    let mut flash = disk(FLASH).build(1);
+    let write = |n: u64| Command { op: Op::Write, offset: n << 17, len: 128 << 10 };
+    for n in 0..12 {
+        flash.submit(Time::ZERO, n, write(n));
+    }
+    let took: Vec<u64> = (0..12).map(|_| next(&mut *flash).at.as_nanos() / 1000).collect();
+    // 1 us and 128 KiB at 4 GB/s each; then 128 KiB at 500 MB/s.
+    assert_eq!(took[0], 33);
+    assert!(took[7] < 300, "{took:?}");
+    assert!((260..265).contains(&(took[11] - took[10])), "{took:?}");
+}
+
+#[test]
+fn a_part_of_a_sector_is_read_before_it_is_written() {
+    let write = |offset, len| {
+        let mut flash = disk(FLASH).build(1);
+        flash.submit(Time::ZERO, 0, Command { op: Op::Write, offset, len });
+        next(&mut *flash).at.as_nanos() / 1000
+    };
+    assert!(write(4096, 4096) < 3);
+    assert!((50..60).contains(&write(4096, 1024)));
+    assert!((50..120).contains(&write(1024, 8192)));
+}
+
+#[test]
+fn garbage_collection_and_discards_hold_reads_up() {
+    let wait = |keys: &str, first: Command| {
+        let mut flash = disk(&format!("{FLASH}{keys}")).build(1);
+        flash.submit(Time::ZERO, 0, first);
+        flash.submit(Time::ZERO, 1, Command { op: Op::Read, offset: 1 << 30, len: 4096 });
+        let done = [next(&mut *flash), next(&mut *flash)];
+        done.iter().find(|done| done.id == 1).unwrap().at.as_nanos() / 1000
+    };
+    let write = Command { op: Op::Write, offset: 0, len: 4096 };
+    assert!(wait("", write) < 60);
+    let pause = wait("collect_every: 4kB\ncollect_pause: 10ms\n", write);
+    assert!((5000..15_100).contains(&pause), "{pause}");
+    let discard = Command { op: Op::Discard, offset: 0, len: 32 << 20 };
+    let keys = "discard_command: 100us\ndiscard_bandwidth: 1G\n";
+    assert!((31_300..31_500).contains(&wait(keys, discard)), "{}", wait(keys, discard));
+}
+
+#[test]
+fn one_seed_gives_one_run() {
+    for name in ["gp3", "samsung-970-pro", "raid0-4-nvme"] {
+        let disk = DiskSpec::resolve(name).unwrap();
+        let load = Load { op: Op::Write, len: 8192, depth: 33 };
+        assert_eq!(format!("{:?}", run(&disk, load)), format!("{:?}", run(&disk, load)));
+    }
 }

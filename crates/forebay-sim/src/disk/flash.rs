@@ -24,8 +24,10 @@ pub struct Flash {
     pub write_command: Duration,
     /// Bytes per second through the controller, on top of that.
     pub bandwidth: u64,
-    /// What any answer takes beyond all else.
-    pub latency: Duration,
+    /// What the answer to a read takes beyond all else.
+    pub read_latency: Duration,
+    /// What any other answer does.
+    pub write_latency: Duration,
     /// Dies that work side by side.
     pub dies: u32,
     /// Bytes that a die reads in one operation, neighbours on different dies.
@@ -170,7 +172,8 @@ impl Service for FlashDisk {
                 if op == Op::Read { self.read_pages(passed, offset, len) } else { passed }
             }
         };
-        time(done.plus(span(self.parameters.latency)))
+        let Flash { read_latency, write_latency, .. } = self.parameters;
+        time(done.plus(span(if op == Op::Read { read_latency } else { write_latency })))
     }
 
     fn rates(&self) -> DiskRates {
@@ -186,7 +189,7 @@ impl Service for FlashDisk {
     fn base_latency(&self) -> Duration {
         let controller = self.parameters.in_controller(Op::Read, SMALL);
         let all = controller.plus(span(self.parameters.page_read));
-        Duration::from_nanos(all.plus(span(self.parameters.latency)).as_nanos_ceil())
+        Duration::from_nanos(all.plus(span(self.parameters.read_latency)).as_nanos_ceil())
     }
 }
 

@@ -7,7 +7,19 @@ macro_rules! preset {
 }
 
 /// Name and text of each, in alphabetical order.
-const PRESETS: &[(&str, &str)] = &[preset!("four-channels")];
+const PRESETS: &[(&str, &str)] = &[
+    preset!("four-channels"),
+    preset!("gp2"),
+    preset!("gp3"),
+    preset!("hdd-7200rpm"),
+    preset!("i4i.2xlarge"),
+    preset!("nvme-2018"),
+    preset!("nvme-2022"),
+    preset!("nvme-2025"),
+    preset!("raid0-4-nvme"),
+    preset!("samsung-850-pro"),
+    preset!("samsung-970-pro"),
+];
 
 /// The text of the preset called `name`.
 pub(super) fn text(name: &str) -> Option<&'static str> {

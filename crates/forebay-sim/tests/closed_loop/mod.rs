@@ -2,10 +2,16 @@
 
 use std::collections::HashMap;
 
+use forebay_config::Source;
 use forebay_core::{Op, Time};
 use forebay_load::Rng;
-use forebay_sim::disk::{Answer, Command, Finished, SimDisk};
+use forebay_sim::disk::{Command, Finished, SimDisk};
 use forebay_sim::spec::DiskSpec;
+
+/// The disk that a disk file describes.
+pub(crate) fn disk(text: &str) -> DiskSpec {
+    DiskSpec::parse(&Source::new("disk.yaml", text)).expect("a disk file")
+}
 
 /// What is asked of the disk, at random aligned offsets.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +26,6 @@ pub(crate) struct Load {
 pub(crate) struct Seen {
     pub(crate) iops: u64,
     pub mean_micros: u64,
-    pub(crate) failed: u64,
 }
 
 const COMMANDS: u64 = 20_000;
@@ -38,18 +43,17 @@ pub(crate) fn run(spec: &DiskSpec, load: Load) -> Seen {
     for id in 0..load.depth {
         submit(&mut *disk, &mut started, Time::ZERO, id);
     }
-    let (mut waited, mut failed, mut id) = (0, 0, load.depth);
+    let (mut waited, mut id) = (0, load.depth);
     // The first commands find an idle disk, so they do not count.
     let (mut first, mut last) = (Time::ZERO, Time::ZERO);
     for done in 0..COMMANDS {
-        let Finished { id: finished, at, answer } = next(&mut *disk);
+        let Finished { id: finished, at, .. } = next(&mut *disk);
         last = at;
         if done < COMMANDS / 2 {
             first = at;
         } else {
             waited += at.nanos_since(started[&finished]);
         }
-        failed += u64::from(answer == Answer::Failed);
         started.remove(&finished);
         submit(&mut *disk, &mut started, at, id);
         id += 1;
@@ -58,7 +62,6 @@ pub(crate) fn run(spec: &DiskSpec, load: Load) -> Seen {
     Seen {
         iops: counted * 1_000_000_000 / last.nanos_since(first),
         mean_micros: waited / counted / 1000,
-        failed,
     }
 }
 
