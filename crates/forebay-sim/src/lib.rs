@@ -10,3 +10,4 @@ pub mod invariants;
 pub mod simulation;
 pub mod spec;
 pub mod surface;
+pub mod swarm;

@@ -21,8 +21,6 @@ struct Progress {
     dispatched: u64,
     /// The dearest request.
     largest: u64,
-    /// The fewest shares that the class has had: what it was ahead under these stays for a while.
-    least_shares: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +39,7 @@ impl Lag {
                 }
             }
         }
-        let progress =
-            |class: &Class| Progress { dispatched: 0, largest: 0, least_shares: class.shares };
+        let progress = |_: &Class| Progress { dispatched: 0, largest: 0 };
         let idle_credit = idle_credit.units() as f64;
         Self { classes: classes.iter().map(progress).collect(), pairs, idle_credit }
     }
@@ -58,10 +55,7 @@ impl Lag {
         }
     }
 
-    pub(super) fn shares_changed(&mut self, classes: &[Class]) {
-        for (progress, class) in self.classes.iter_mut().zip(classes) {
-            progress.least_shares = progress.least_shares.min(class.shares);
-        }
+    pub(super) fn shares_changed(&mut self) {
         self.pairs.iter_mut().for_each(|pair| pair.since = None);
     }
 
@@ -79,13 +73,13 @@ impl Lag {
             let now = pair.members.map(|class| self.classes[class].dispatched);
             let since = *pair.since.get_or_insert(now);
             let part = |member: usize| {
-                let shares = f64::from(classes[pair.members[member]].shares);
+                let shares = f64::from(classes[pair.members[member]].shares.now);
                 (now[member] - since[member]) as f64 / shares
             };
             let bound = pair.members.map(|class| {
-                let Progress { largest, least_shares, .. } = self.classes[class];
+                let largest = self.classes[class].largest as f64;
                 // A tag is a whole number.
-                (largest as f64 + self.idle_credit) / f64::from(least_shares) + 1.0
+                (largest + self.idle_credit) / f64::from(classes[class].shares.least) + 1.0
             });
             let lag = part(0) - part(1);
             if lag.abs() > bound[0] + bound[1] {

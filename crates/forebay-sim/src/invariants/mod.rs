@@ -62,7 +62,7 @@ pub(crate) struct Invariants {
     model: DiskModel,
     classes: Vec<Class>,
     /// The shares of the groups of classes.
-    parents: Vec<u32>,
+    parents: Vec<Shares>,
     /// The numbers of the shards by their positions.
     numbers: Vec<u32>,
     groups: Vec<GroupWatch>,
@@ -73,9 +73,28 @@ pub(crate) struct Invariants {
 #[derive(Clone, Debug)]
 struct Class {
     name: String,
-    shares: u32,
+    shares: Shares,
     parent: Option<usize>,
     is_capped: bool,
+}
+
+/// The shares of a class or a group, and the bounds of what they have been: what somebody got at
+/// the price of earlier shares is paid for at that price.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    now: u32,
+    least: u32,
+    most: u32,
+}
+
+impl Shares {
+    fn new(now: u32) -> Self {
+        Self { now, least: now, most: now }
+    }
+
+    fn change(&mut self, now: u32) {
+        *self = Self { now, least: self.least.min(now), most: self.most.max(now) };
+    }
 }
 
 /// What is known of an I/O group.
@@ -101,7 +120,7 @@ impl Invariants {
             .iter()
             .map(|class| Class {
                 name: class.name.clone(),
-                shares: class.shares,
+                shares: Shares::new(class.shares),
                 parent: class.parent,
                 is_capped: class.bandwidth_max.is_some(),
             })
@@ -109,6 +128,8 @@ impl Invariants {
         let is_fair = config.scheduler.order == Order::StartTime && policy != Policy::Open;
         // These lose disk time by design.
         let is_lossy = matches!(policy, Policy::TwoLevelBucket { .. } | Policy::FlowRatio { .. });
+        // Among the shards of the earlier policies whoever comes first may go.
+        let is_ours = matches!(policy, Policy::PaceWindow { .. });
         let tick = if let Polling::Tick(tick) = config.polling { tick } else { 0 };
         let wake_up = u64::try_from(config.wake_up_latency.as_nanos()).unwrap_or(u64::MAX);
         let credit = config.scheduler.idle_credit;
@@ -117,7 +138,7 @@ impl Invariants {
             conservation: (policy != Policy::Open && !is_lossy)
                 .then(|| Conservation::new(tick.saturating_add(wake_up))),
             lag: (is_fair && numbers.len() == 1).then(|| Lag::new(&classes, credit)),
-            starvation: is_fair
+            starvation: (is_fair && (is_ours || numbers.len() == 1))
                 .then(|| Starvation::new((numbers.len(), classes.len()), tick + wake_up, credit)),
             dispatched: 0,
         };
@@ -125,7 +146,7 @@ impl Invariants {
             model: model.clone(),
             groups: (0..if config.scheduler.duplex { 2 } else { 1 }).map(group).collect(),
             classes,
-            parents: jobs.groups.iter().map(|group| group.shares).collect(),
+            parents: jobs.groups.iter().map(|group| Shares::new(group.shares)).collect(),
             numbers: numbers.to_vec(),
             violation: None,
         }
@@ -220,11 +241,11 @@ impl Invariants {
     /// A class, or a group of classes, has other shares from now on.
     pub(crate) fn shares_changed(&mut self, jobs: &JobFile, name: &str, shares: u32) {
         let parents = jobs.groups.iter().zip(&mut self.parents);
-        parents.filter(|(group, _)| group.name == name).for_each(|(_, of)| *of = shares);
+        parents.filter(|(group, _)| group.name == name).for_each(|(_, of)| of.change(shares));
         let classes = self.classes.iter_mut().filter(|class| class.name == name);
-        classes.for_each(|class| class.shares = shares);
+        classes.for_each(|class| class.shares.change(shares));
         for watch in &mut self.groups {
-            watch.lag.iter_mut().for_each(|lag| lag.shares_changed(&self.classes));
+            watch.lag.iter_mut().for_each(|lag| lag.shares_changed());
             let dispatched = watch.dispatched;
             watch.starvation.iter_mut().for_each(|starvation| starvation.forgive(dispatched));
         }
@@ -293,17 +314,18 @@ impl Invariants {
     }
 }
 
-/// The part of the disk that each class is due while all of them have work.
-fn fractions(classes: &[Class], parents: &[u32]) -> Vec<f64> {
+/// The least part of the disk that each class is due while all of them have work.
+fn fractions(classes: &[Class], parents: &[Shares]) -> Vec<f64> {
     let loose = classes.iter().filter(|class| class.parent.is_none()).map(|class| class.shares);
-    let top: f64 = loose.chain(parents.iter().copied()).map(f64::from).sum();
+    let top: f64 = loose.chain(parents.iter().copied()).map(|shares| f64::from(shares.most)).sum();
     let fraction = |class: &Class| {
         let siblings = classes.iter().filter(|other| other.parent == class.parent);
+        let own = f64::from(class.shares.least);
         match class.parent.and_then(|parent| parents.get(parent)) {
-            None => f64::from(class.shares) / top,
-            Some(&parent) => {
-                let inside: f64 = siblings.map(|sibling| f64::from(sibling.shares)).sum();
-                f64::from(parent) / top * f64::from(class.shares) / inside
+            None => own / top,
+            Some(parent) => {
+                let inside: f64 = siblings.map(|sibling| f64::from(sibling.shares.most)).sum();
+                f64::from(parent.least) / top * own / inside
             }
         }
     };

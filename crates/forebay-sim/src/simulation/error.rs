@@ -47,6 +47,8 @@ pub enum SimulationError {
         /// The number of the command.
         id: u64,
     },
+    /// A random scenario is not a possible one: a defect of the swarm.
+    Scenario(String),
     /// An invariant does not hold: a defect of the scheduler.
     Invariant(Violation),
 }
@@ -81,6 +83,7 @@ impl fmt::Display for SimulationError {
                  a defect of the disk",
                 at.as_nanos()
             ),
+            Self::Scenario(error) => write!(f, "the scenario is impossible, a defect: {error}"),
             Self::Invariant(violation) => write!(f, "{violation}"),
         }
     }

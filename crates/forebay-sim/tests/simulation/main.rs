@@ -1,5 +1,7 @@
 //! Runs of job files against a simulated disk under the virtual clock.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
+
 mod bed;
 mod runs;
 mod shares;

@@ -1,0 +1,124 @@
+//! Random scenarios under the invariants: what nobody thought of.
+//!
+//! Each seed makes one scenario: a disk and what goes wrong with it, shards and how they poll,
+//! classes and jobs, a policy, and changes of shares while it runs. One that fails is shrunk to a
+//! small one that fails too.
+
+mod scenario;
+mod shrink;
+mod whims;
+
+use core::fmt;
+
+use crate::simulation::{Simulation, SimulationError};
+use scenario::Scenario;
+
+/// What a swarm without failures did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Scenarios that were run.
+    pub scenarios: u64,
+    /// Requests that they completed.
+    pub requests: u64,
+}
+
+/// A scenario that failed, made as small as possible.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The seed of the scenario: `run(1, seed, ...)` runs it again.
+    pub seed: u64,
+    /// What went wrong.
+    pub error: SimulationError,
+    /// The job file of the small scenario, with all else that belongs to it as comments.
+    pub jobs: String,
+    /// The sched-groups file of the small scenario, if it has groups of classes.
+    pub sched_groups: Option<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: {}", self.seed, self.error)?;
+        write!(f, "{}", self.jobs)?;
+        if let Some(groups) = &self.sched_groups {
+            write!(f, "# sched groups:\n{groups}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Runs `count` scenarios, of `seed` and the seeds that follow it. After each, `on_progress` is
+/// told how many are done.
+///
+/// # Errors
+/// The first scenario that fails, made small.
+pub fn run(
+    count: u64,
+    seed: u64,
+    mut on_progress: impl FnMut(u64),
+) -> Result<Summary, Box<Failure>> {
+    let mut summary = Summary::default();
+    for number in 0..count {
+        let scenario = Scenario::random(seed.wrapping_add(number));
+        match play(&scenario) {
+            Ok(requests) => summary.requests += requests,
+            Err(error) => return Err(Box::new(failure(scenario, error))),
+        }
+        summary.scenarios += 1;
+        on_progress(summary.scenarios);
+    }
+    Ok(summary)
+}
+
+/// The requests that a scenario completes.
+fn play(scenario: &Scenario) -> Result<u64, SimulationError> {
+    let config = scenario.config()?;
+    Ok(Simulation::new(config)?.run()?.requests)
+}
+
+fn failure(scenario: Scenario, error: SimulationError) -> Failure {
+    let (scenario, error) = shrink::shrink(scenario, error, |scenario| play(scenario).err());
+    Failure {
+        seed: scenario.seed,
+        error,
+        jobs: scenario.job_file(),
+        sched_groups: scenario.sched_groups_file(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_hundred_scenarios_hold() {
+        let summary = run(200, 1, |_| {}).unwrap_or_else(|failure| panic!("{failure}"));
+        println!("{summary:?}");
+        assert_eq!(summary.scenarios, 200);
+    }
+
+    #[test]
+    fn a_seed_is_a_scenario() {
+        for seed in 0..50 {
+            let [one, other] = [seed, seed].map(Scenario::random);
+            assert_eq!(one, other);
+            assert_ne!(one, Scenario::random(seed + 1000));
+        }
+    }
+
+    #[test]
+    fn a_failing_scenario_is_made_small() {
+        let fails = |scenario: &Scenario| {
+            let job = scenario.jobs.iter().any(|job| job.kind == "randwrite");
+            job.then_some(SimulationError::Zero("a write"))
+        };
+        let scenario = (0..).map(Scenario::random).find(|scenario| fails(scenario).is_some());
+        let scenario = scenario.unwrap();
+        let (small, error) = shrink::shrink(scenario, SimulationError::Zero("a write"), fails);
+        assert_eq!(error, SimulationError::Zero("a write"));
+        assert_eq!((small.jobs.len(), small.shards), (1, 1));
+        assert_eq!(small.jobs[0].parallelism, 1);
+        assert!(small.config().is_ok(), "{}", small.job_file());
+    }
+}

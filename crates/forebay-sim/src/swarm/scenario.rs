@@ -1,0 +1,258 @@
+//! A random scenario, and the files and the configuration that it comes to.
+
+use std::time::Duration;
+
+use forebay_config::Source;
+use forebay_core::{DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, Policy, Time};
+use forebay_load::Rng;
+use forebay_load::job_file::JobFile;
+
+use super::whims::{Whims, WhimsicalDisk};
+use crate::simulation::{
+    Polling, SchedulerConfig, ShareChange, SimulationConfig, SimulationError, Stalls,
+};
+use crate::spec::DiskSpec;
+
+/// Sets the random numbers of scenarios apart from those of their loads.
+const SCENARIO_PATH: u64 = 0x5ca1e;
+const SIZES: [&str; 6] = ["512", "4kB", "16kB", "64kB", "128kB", "1MB"];
+const KINDS: [&str; 5] = ["randread", "randwrite", "seqread", "seqwrite", "append"];
+
+/// A scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Scenario {
+    pub(super) seed: u64,
+    pub(super) shards: u32,
+    pub(super) jobs: Vec<SwarmJob>,
+    /// The shares of the groups of classes.
+    pub(super) groups: Vec<u32>,
+    pub(super) disk: String,
+    /// What the disk does in percent of what the model says.
+    pub(super) model_percent: u64,
+    pub(super) policy: Policy,
+    pub(super) is_duplex: bool,
+    pub(super) polling: Polling,
+    pub(super) wake_up: Duration,
+    pub(super) stalls: Option<Stalls>,
+    pub(super) whims: Option<Whims>,
+    pub(super) share_changes: Vec<ShareChange>,
+    pub(super) millis: u64,
+}
+
+/// A job with a class of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SwarmJob {
+    pub(super) name: String,
+    pub(super) kind: &'static str,
+    pub(super) shards: Vec<u32>,
+    pub(super) parallelism: u64,
+    shares: u64,
+    /// The number of a group.
+    pub(super) group: Option<usize>,
+    size: &'static str,
+    /// Ticks per second of each fiber; a closed loop without.
+    rps: Option<u64>,
+    is_capped: bool,
+}
+
+impl Scenario {
+    pub(super) fn random(seed: u64) -> Self {
+        let mut rng = Rng::new(seed, &[SCENARIO_PATH]);
+        let rng = &mut rng;
+        let shards = pick(rng, &[1, 1, 2, 3, 4, 8]);
+        let groups: Vec<u32> = match rng.below(3) {
+            0 => (0..=rng.below(2)).map(|_| shares(rng) as u32).collect(),
+            _ => Vec::new(),
+        };
+        let jobs: Vec<SwarmJob> =
+            (0..=rng.below(5)).map(|index| SwarmJob::random(rng, index, shards, &groups)).collect();
+        let millis = 50 + rng.below(150);
+        let share_changes = (0..rng.below(3))
+            .map(|_| ShareChange {
+                at: Time::from_nanos(rng.below(millis) * 1_000_000),
+                class: jobs[rng.below(jobs.len() as u64) as usize].class(),
+                shares: shares(rng) as u32,
+            })
+            .collect();
+        Self {
+            seed,
+            shards,
+            jobs,
+            groups,
+            disk: disk(rng),
+            model_percent: pick(rng, &[50, 80, 95, 100, 100, 120]),
+            policy: policy(rng),
+            is_duplex: rng.below(4) == 0,
+            polling: if rng.below(4) == 0 { Polling::Tick(500_000) } else { Polling::Events },
+            wake_up: Duration::from_micros(pick(rng, &[0, 0, 5, 50])),
+            stalls: (rng.below(3) == 0).then(|| stalls(rng, shards)),
+            whims: (rng.below(3) == 0).then(|| Whims::random(rng, millis)),
+            share_changes,
+            millis,
+        }
+    }
+
+    /// What to simulate.
+    pub(super) fn config(&self) -> Result<SimulationConfig, SimulationError> {
+        let invalid = |error: &dyn core::fmt::Display| SimulationError::Scenario(error.to_string());
+        let (jobs, groups) = (self.job_file(), self.sched_groups_file());
+        let groups = groups.as_deref().map(|text| Source::new("groups.yaml", text));
+        let jobs = JobFile::parse(&Source::new("jobs.yaml", &jobs), groups.as_ref(), self.shards)
+            .map_err(|error| invalid(&error))?;
+        let disk = DiskSpec::parse(&Source::new("disk.yaml", &self.disk))
+            .map_err(|error| invalid(&error))?
+            .build(self.seed);
+        let rates = disk.rates();
+        let told = |rate: u64| (rate * 100 / self.model_percent).max(1);
+        let rates = DiskRates {
+            read_iops: told(rates.read_iops),
+            write_iops: told(rates.write_iops),
+            read_bandwidth: told(rates.read_bandwidth),
+            write_bandwidth: told(rates.write_bandwidth),
+        };
+        let model = DiskModel::from_rates(&rates).map_err(SimulationError::Model)?;
+        let disk = match &self.whims {
+            Some(whims) => Box::new(WhimsicalDisk::new(disk, whims.clone(), self.seed)),
+            None => disk,
+        };
+        Ok(SimulationConfig {
+            scheduler: SchedulerConfig {
+                model: Some(model),
+                policy: Some(self.policy),
+                duplex: self.is_duplex,
+                ..SchedulerConfig::default()
+            },
+            warmup: Duration::ZERO,
+            duration: Duration::from_millis(self.millis),
+            seed: self.seed,
+            polling: self.polling,
+            wake_up_latency: self.wake_up,
+            stalls: self.stalls.clone(),
+            share_changes: self.share_changes.clone(),
+            check_invariants: true,
+            ..SimulationConfig::new(jobs, disk)
+        })
+    }
+
+    /// The job file; all that it does not say stands above it as comments.
+    pub(super) fn job_file(&self) -> String {
+        let disk = self.disk.trim().replace('\n', ", ");
+        let mut text = format!("# seed {}, {} shards, {} ms", self.seed, self.shards, self.millis);
+        text += &format!("\n# disk: {disk}\n# the model is at {} %", 10_000 / self.model_percent);
+        text += &format!("\n# {:?}\n# duplex: {}", self.policy, self.is_duplex);
+        text += &format!("\n# {:?}, wake-up {:?}", self.polling, self.wake_up);
+        text += &format!("\n# stalls: {:?}\n# disk faults: {:?}", self.stalls, self.whims);
+        text += &format!("\n# {:?}\n", self.share_changes);
+        self.jobs.iter().for_each(|job| text += &job.yaml());
+        text
+    }
+
+    /// The sched-groups file, if there are groups.
+    pub(super) fn sched_groups_file(&self) -> Option<String> {
+        let mut text = String::new();
+        for (group, shares) in self.groups.iter().enumerate() {
+            let jobs = self.jobs.iter().filter(|job| job.group == Some(group));
+            let classes: String = jobs
+                .map(|job| {
+                    let (name, shares) = (job.class(), job.shares);
+                    format!("- {{name: {name}, shares: {shares}, parent: group{group}}}\n")
+                })
+                .collect();
+            if !classes.is_empty() {
+                text += &format!("- {{name: group{group}, shares: {shares}}}\n{classes}");
+            }
+        }
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+impl SwarmJob {
+    fn random(rng: &mut Rng, index: u64, shards: u32, groups: &[u32]) -> Self {
+        let mut on: Vec<u32> = (0..shards).filter(|_| rng.below(3) > 0).collect();
+        if on.is_empty() {
+            on.push(rng.below(u64::from(shards)) as u32);
+        }
+        let group = rng.below(groups.len() as u64 + 1) as usize;
+        Self {
+            name: format!("job{index}"),
+            kind: pick(rng, &KINDS),
+            shards: on,
+            parallelism: pick(rng, &[1, 1, 2, 8, 32, 64]),
+            shares: shares(rng),
+            group: group.checked_sub(1),
+            size: pick(rng, &SIZES),
+            rps: (rng.below(3) == 0).then(|| pick(rng, &[10, 100, 1000])),
+            is_capped: rng.below(8) == 0,
+        }
+    }
+
+    /// The name of its class.
+    pub(super) fn class(&self) -> String {
+        self.group.map_or_else(|| self.name.clone(), |_| format!("class-{}", self.name))
+    }
+
+    fn yaml(&self) -> String {
+        let Self { name, kind, shards, parallelism, size, .. } = self;
+        let mut info = format!("parallelism: {parallelism}, reqsize: {size}");
+        match self.group {
+            Some(_) => info += &format!(", class: {}", self.class()),
+            None => info += &format!(", shares: {}", self.shares),
+        }
+        if let Some(rps) = self.rps {
+            info += &format!(", rps: {rps}");
+        }
+        if self.is_capped {
+            info += ", bandwidth: 10MB";
+        }
+        let flushes =
+            matches!(self.kind, "randwrite" | "append") && self.parallelism.is_multiple_of(2);
+        let options = if flushes { "\n  options: {fsync_every: 10}" } else { "" };
+        format!(
+            "- name: {name}\n  type: {kind}\n  shards: {shards:?}\n  shard_info: {{{info}}}{options}\n"
+        )
+    }
+}
+
+fn disk(rng: &mut Rng) -> String {
+    let channels = pick(rng, &[1, 4, 32]);
+    let read = pick(rng, &[20, 80, 500, 5000]);
+    let write = pick(rng, &[20, 80, 500, 5000]);
+    let bandwidth = pick(rng, &[50, 500, 3000]);
+    format!(
+        "kind: ideal\nchannels: {channels}\nread_latency: {read}us\nwrite_latency: {write}us\n\
+         bandwidth: {bandwidth}M\n"
+    )
+}
+
+fn policy(rng: &mut Rng) -> Policy {
+    let latency_goal = LATENCY_GOAL_DEFAULT;
+    match rng.below(12) {
+        0 => Policy::Open,
+        1 => Policy::Concurrency { requests: pick(rng, &[1, 4, 32]) },
+        2 => Policy::LittlesLaw { latency_goal },
+        3 => Policy::TokenBucket { latency_goal },
+        4 => Policy::TwoLevelBucket { latency_goal },
+        5 => Policy::FlowRatio { latency_goal },
+        _ => {
+            let base_latency = (rng.below(2) == 0).then(|| Duration::from_micros(100));
+            let latency_goal = Duration::from_micros(pick(rng, &[100, 750, 750, 5000]));
+            Policy::PaceWindow { latency_goal, base_latency }
+        }
+    }
+}
+
+fn stalls(rng: &mut Rng, shards: u32) -> Stalls {
+    Stalls {
+        one_in: pick(rng, &[10, 100, 1000]),
+        length: Duration::from_micros(pick(rng, &[500, 3000, 10_000])),
+        shards: (0..shards).filter(|_| rng.below(2) == 0).collect(),
+    }
+}
+
+fn shares(rng: &mut Rng) -> u64 {
+    pick(rng, &[1, 10, 50, 100, 100, 200, 1000, 10_000])
+}
+
+fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
+    from[rng.below(from.len() as u64) as usize]
+}

@@ -1,0 +1,89 @@
+//! Makes a failing scenario small.
+
+use std::time::Duration;
+
+use super::scenario::Scenario;
+use crate::simulation::{Polling, SimulationError};
+
+/// Scenarios tried at most.
+const TRIES_MAX: u32 = 300;
+
+/// The smallest scenario found that still fails by `fails`, though perhaps at another invariant.
+pub(super) fn shrink(
+    mut scenario: Scenario,
+    mut error: SimulationError,
+    fails: impl Fn(&Scenario) -> Option<SimulationError>,
+) -> (Scenario, SimulationError) {
+    let mut tries = 0;
+    'smaller: loop {
+        for candidate in candidates(&scenario) {
+            tries += 1;
+            if tries > TRIES_MAX {
+                return (scenario, error);
+            }
+            if let Some(still) = fails(&candidate)
+                && !matches!(still, SimulationError::Scenario(_))
+            {
+                (scenario, error) = (candidate, still);
+                continue 'smaller;
+            }
+        }
+        return (scenario, error);
+    }
+}
+
+/// Scenarios that are a little smaller, those that are much smaller first.
+fn candidates(scenario: &Scenario) -> Vec<Scenario> {
+    let mut smaller = Vec::new();
+    let mut add = |change: &dyn Fn(&mut Scenario)| {
+        let mut candidate = scenario.clone();
+        change(&mut candidate);
+        if candidate != *scenario && !candidate.jobs.is_empty() {
+            smaller.push(candidate);
+        }
+    };
+    add(&|scenario| scenario.millis = (scenario.millis / 2).max(1));
+    for job in 0..scenario.jobs.len() {
+        add(&|scenario| remove_job(scenario, job));
+    }
+    for shards in [scenario.shards / 2, scenario.shards.saturating_sub(1)] {
+        add(&|scenario| keep_shards(scenario, shards.max(1)));
+    }
+    add(&|scenario| scenario.whims = None);
+    add(&|scenario| scenario.stalls = None);
+    add(&|scenario| scenario.share_changes.clear());
+    add(&|scenario| scenario.wake_up = Duration::ZERO);
+    add(&|scenario| scenario.polling = Polling::Events);
+    add(&|scenario| scenario.is_duplex = false);
+    add(&|scenario| scenario.model_percent = 100);
+    add(&|scenario| scenario.millis = scenario.millis * 3 / 4);
+    for job in 0..scenario.jobs.len() {
+        add(&|scenario| {
+            scenario.jobs[job].parallelism = scenario.jobs[job].parallelism.div_ceil(2)
+        });
+        add(&|scenario| {
+            if scenario.jobs[job].group.is_some() && scenario.share_changes.is_empty() {
+                scenario.jobs[job].group = None;
+            }
+        });
+        add(&|scenario| scenario.jobs[job].shards.truncate(1));
+    }
+    smaller
+}
+
+fn remove_job(scenario: &mut Scenario, job: usize) {
+    let class = scenario.jobs.remove(job).class();
+    scenario.share_changes.retain(|change| change.class != class);
+}
+
+/// Moves all jobs to the first so many shards.
+fn keep_shards(scenario: &mut Scenario, shards: u32) {
+    scenario.shards = shards;
+    let on = |numbers: &mut Vec<u32>| {
+        numbers.iter_mut().for_each(|number| *number %= shards);
+        numbers.sort_unstable();
+        numbers.dedup();
+    };
+    scenario.jobs.iter_mut().for_each(|job| on(&mut job.shards));
+    scenario.stalls.iter_mut().for_each(|stalls| on(&mut stalls.shards));
+}
