@@ -1,4 +1,5 @@
 //! What each kind of disk does under a closed loop, against what its parameters say.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "helpers of tests")]
 
 mod closed_loop;
 

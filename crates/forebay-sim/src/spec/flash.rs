@@ -1,5 +1,7 @@
 //! The keys of a solid state disk.
 
+use std::time::Duration;
+
 use forebay_config::{ByteSize, ConfigError, Located, Quantity, Span};
 
 use super::Model;
@@ -33,7 +35,7 @@ disk_keys!(RawFlash {
 pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigError> {
     let raw: RawFlash = checks.source.parse()?;
     let (collect_every, collect_pause) = match (raw.collect_every, raw.collect_pause) {
-        (None, None) => (0, std::time::Duration::ZERO),
+        (None, None) => (0, Duration::ZERO),
         (Some(every), Some(pause)) => (checks.size(&every, 512, 1 << 50)?, checks.latency(&pause)?),
         (Some(Located { at, .. }), None) => {
             return Err(checks.source.error(at, "how long is the pause? Add `collect_pause`"));

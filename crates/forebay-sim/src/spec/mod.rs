@@ -7,12 +7,25 @@
 //! source: where the parameters come from, in one line   # optional
 //! capacity: 64GiB    # the default, except for raid0
 //! sector: 512        # or 4096: offsets and lengths are multiples of it
-//! faults: []         # what goes wrong, see below
+//! faults: []         # what goes wrong, see below; optional
 //! ```
 //!
-//! Sizes (`capacity`) may have units such as `4kB`, powers of 1024; times need a unit, such as
-//! `500us`; rates and counts are plain numbers, where `k`, `M`, `G` are powers of 1024.
-//! The keys of each kind are fields of its parameters: [`Ideal`](crate::disk::Ideal) and so on.
+//! Sizes may have units such as `4kB`, powers of 1024; times need a unit, such as `500us`; rates
+//! and counts are plain numbers, where `k`, `M`, `G` are powers of 1024. The other keys are named
+//! as the fields of the kind's parameters: [`Ideal`] (where `bandwidth` stands for both
+//! directions), [`Flash`], [`Cloud`], [`Hdd`]. A RAID0 has `chunk`, a size, and `members`, a list
+//! of presets and of disk files beside this one.
+//!
+//! Faults, as [`Fault`] explains them, each with any of these keys (`from: 0` unless given, and
+//! without `to` for ever):
+//!
+//! ```yaml
+//! faults:
+//!   - {kind: slow, from: 10s, to: 10200ms, percent: 30}   # to 30 % of its speed
+//!   - {kind: error, offset: 1GB, length: 1MB}             # EIO
+//!   - {kind: hang, from: 5s, to: 6s}                      # also with offset and length
+//!   - {kind: reorder, spread: 50us}
+//! ```
 
 mod checks;
 mod cloud;
@@ -27,12 +40,12 @@ mod raw;
 use std::path::Path;
 
 use forebay_config::{ConfigError, Position, Source, nearest};
+use forebay_load::Rng;
 
 use crate::disk::{
     Cloud, CloudDisk, Fault, Faulty, Flash, FlashDisk, Hdd, HddDisk, Ideal, IdealDisk, Raid0,
     SimDisk, Timed,
 };
-use forebay_load::Rng;
 
 use checks::{CAPACITY_DEFAULT, CAPACITY_MAX, Checks};
 use raw::{Kind, RawHead};

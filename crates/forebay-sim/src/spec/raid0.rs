@@ -34,8 +34,10 @@ pub(super) fn parse(
         let message = format!("members of members of members: more than {DEPTH_MAX} deep");
         return Err(checks.source.error(raw.members.at, message));
     }
-    let member =
-        |name: &Located<String>| DiskSpec::resolve_at(&beside(file, &name.value), depth + 1);
+    let member = |name: &Located<String>| {
+        DiskSpec::resolve_at(&beside(file, &name.value), depth + 1)
+            .map_err(|error| checks.source.error(name.at, error.to_string()))
+    };
     let members = names.iter().map(member).collect::<Result<Vec<_>, _>>()?;
     let sector = checks.sector(raw.sector.as_ref())?;
     for (spec, name) in members.iter().zip(names) {

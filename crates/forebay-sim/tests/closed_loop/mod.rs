@@ -25,7 +25,7 @@ pub(crate) struct Load {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) iops: u64,
-    pub mean_micros: u64,
+    pub(crate) mean_micros: u64,
 }
 
 const COMMANDS: u64 = 20_000;
