@@ -290,7 +290,9 @@ impl Invariants {
             let could_go = shard.is_free(now) && queue.blocked() != Some(Blocked::ClassLimit);
             someone_waits |= could_go && watch.ledgers[seat].waiting() > 0;
             let Some(starvation) = &mut watch.starvation else { continue };
-            let result = starvation.check(seat, could_go, (watch.dispatched, goal), &fractions);
+            let is_capped = |class: usize| self.classes[class].is_capped;
+            let done = (watch.dispatched, goal);
+            let result = starvation.check(seat, could_go, done, (&fractions, is_capped));
             if result.is_err() {
                 starved = Some((seat, result));
             }

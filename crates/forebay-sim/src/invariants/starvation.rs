@@ -4,6 +4,9 @@
 //! slow disk is no excuse. Before the first request of a class on a shard goes, every other class
 //! on every shard may send what its shares allow while the class earns one largest request, and
 //! one request of its own; and each shard may lead by some goals.
+//!
+//! Where several shards take notice less often than once per goal, the disk is about to idle each
+//! time one of them does, and whoever comes may go: nothing is promised to anybody there.
 
 use forebay_core::DiskTime;
 
@@ -21,12 +24,16 @@ pub(super) struct Starvation {
     largest: u64,
     /// Disk time of the tick, the wake-up latency and the idle credit.
     extra: f64,
+    /// Disk time from one notice to the next.
+    notice: u64,
 }
 
 impl Starvation {
     pub(super) fn new((shards, classes): (usize, usize), notice: u64, credit: DiskTime) -> Self {
-        let extra = DiskTime::from_nanos(notice).plus(credit).units() as f64;
-        Self { since: vec![vec![None; classes]; shards], largest: 0, extra }
+        let notice = DiskTime::from_nanos(notice);
+        let extra = notice.plus(credit).units() as f64;
+        let since = vec![vec![None; classes]; shards];
+        Self { since, largest: 0, extra, notice: notice.units() }
     }
 
     /// A request of `class` was queued, when the group had `dispatched` so much.
@@ -51,13 +58,15 @@ impl Starvation {
         seat: usize,
         could_go: bool,
         (dispatched, goal): (u64, u64),
-        fractions: &[f64],
+        (fractions, is_capped): (&[f64], impl Fn(usize) -> bool),
     ) -> Result<(), Wrong> {
         let shards = self.since.len() as f64;
         let classes = fractions.len() as f64;
+        let is_blind = self.since.len() > 1 && self.notice > goal;
         for (class, since) in self.since[seat].iter_mut().enumerate() {
             let Some(since) = since else { continue };
-            if !could_go {
+            // A class at its cap waits for that.
+            if !could_go || is_blind || is_capped(class) {
                 *since = dispatched;
                 continue;
             }

@@ -6,7 +6,6 @@
 
 mod scenario;
 mod shrink;
-mod whims;
 
 use core::fmt;
 
@@ -29,8 +28,10 @@ pub struct Failure {
     pub seed: u64,
     /// What went wrong.
     pub error: SimulationError,
-    /// The job file of the small scenario, with all else that belongs to it as comments.
+    /// The job file of the small scenario, with what else belongs to it as comments.
     pub jobs: String,
+    /// Its disk file.
+    pub disk: String,
     /// The sched-groups file of the small scenario, if it has groups of classes.
     pub sched_groups: Option<String>,
 }
@@ -38,7 +39,7 @@ pub struct Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}: {}", self.seed, self.error)?;
-        write!(f, "{}", self.jobs)?;
+        write!(f, "{}# disk:\n{}", self.jobs, self.disk)?;
         if let Some(groups) = &self.sched_groups {
             write!(f, "# sched groups:\n{groups}")?;
         }
@@ -83,6 +84,7 @@ fn failure(scenario: Scenario, error: SimulationError) -> Failure {
         seed: scenario.seed,
         error,
         jobs: scenario.job_file(),
+        disk: scenario.disk_file(),
         sched_groups: scenario.sched_groups_file(),
     }
 }

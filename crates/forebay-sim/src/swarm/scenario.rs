@@ -7,7 +7,6 @@ use forebay_core::{DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, Policy, Time};
 use forebay_load::Rng;
 use forebay_load::job_file::JobFile;
 
-use super::whims::{Whims, WhimsicalDisk};
 use crate::simulation::{
     Polling, SchedulerConfig, ShareChange, SimulationConfig, SimulationError, Stalls,
 };
@@ -26,7 +25,9 @@ pub(super) struct Scenario {
     pub(super) jobs: Vec<SwarmJob>,
     /// The shares of the groups of classes.
     pub(super) groups: Vec<u32>,
-    pub(super) disk: String,
+    disk: String,
+    /// What goes wrong with the disk, as in a disk file.
+    pub(super) faults: Vec<String>,
     /// What the disk does in percent of what the model says.
     pub(super) model_percent: u64,
     pub(super) policy: Policy,
@@ -34,7 +35,6 @@ pub(super) struct Scenario {
     pub(super) polling: Polling,
     pub(super) wake_up: Duration,
     pub(super) stalls: Option<Stalls>,
-    pub(super) whims: Option<Whims>,
     pub(super) share_changes: Vec<ShareChange>,
     pub(super) millis: u64,
 }
@@ -80,13 +80,13 @@ impl Scenario {
             jobs,
             groups,
             disk: disk(rng),
+            faults: (0..rng.below(5).saturating_sub(2)).map(|_| fault(rng, millis)).collect(),
             model_percent: pick(rng, &[50, 80, 95, 100, 100, 120]),
             policy: policy(rng),
             is_duplex: rng.below(4) == 0,
             polling: if rng.below(4) == 0 { Polling::Tick(500_000) } else { Polling::Events },
             wake_up: Duration::from_micros(pick(rng, &[0, 0, 5, 50])),
             stalls: (rng.below(3) == 0).then(|| stalls(rng, shards)),
-            whims: (rng.below(3) == 0).then(|| Whims::random(rng, millis)),
             share_changes,
             millis,
         }
@@ -99,7 +99,7 @@ impl Scenario {
         let groups = groups.as_deref().map(|text| Source::new("groups.yaml", text));
         let jobs = JobFile::parse(&Source::new("jobs.yaml", &jobs), groups.as_ref(), self.shards)
             .map_err(|error| invalid(&error))?;
-        let disk = DiskSpec::parse(&Source::new("disk.yaml", &self.disk))
+        let disk = DiskSpec::parse(&Source::new("disk.yaml", &self.disk_file()))
             .map_err(|error| invalid(&error))?
             .build(self.seed);
         let rates = disk.rates();
@@ -111,10 +111,6 @@ impl Scenario {
             write_bandwidth: told(rates.write_bandwidth),
         };
         let model = DiskModel::from_rates(&rates).map_err(SimulationError::Model)?;
-        let disk = match &self.whims {
-            Some(whims) => Box::new(WhimsicalDisk::new(disk, whims.clone(), self.seed)),
-            None => disk,
-        };
         Ok(SimulationConfig {
             scheduler: SchedulerConfig {
                 model: Some(model),
@@ -134,14 +130,19 @@ impl Scenario {
         })
     }
 
+    /// The disk file.
+    pub(super) fn disk_file(&self) -> String {
+        let faults = self.faults.join(", ");
+        format!("{}faults: [{faults}]\n", self.disk)
+    }
+
     /// The job file; all that it does not say stands above it as comments.
     pub(super) fn job_file(&self) -> String {
-        let disk = self.disk.trim().replace('\n', ", ");
         let mut text = format!("# seed {}, {} shards, {} ms", self.seed, self.shards, self.millis);
-        text += &format!("\n# disk: {disk}\n# the model is at {} %", 10_000 / self.model_percent);
+        text += &format!("\n# the disk does {} % of what its model says", self.model_percent);
         text += &format!("\n# {:?}\n# duplex: {}", self.policy, self.is_duplex);
         text += &format!("\n# {:?}, wake-up {:?}", self.polling, self.wake_up);
-        text += &format!("\n# stalls: {:?}\n# disk faults: {:?}", self.stalls, self.whims);
+        text += &format!("\n# {:?}", self.stalls);
         text += &format!("\n# {:?}\n", self.share_changes);
         self.jobs.iter().for_each(|job| text += &job.yaml());
         text
@@ -222,6 +223,18 @@ fn disk(rng: &mut Rng) -> String {
         "kind: ideal\nchannels: {channels}\nread_latency: {read}us\nwrite_latency: {write}us\n\
          bandwidth: {bandwidth}M\n"
     )
+}
+
+fn fault(rng: &mut Rng, millis: u64) -> String {
+    let from = rng.below(millis);
+    let to = from + 1 + rng.below(millis);
+    match rng.below(5) {
+        0 => format!("{{kind: slow, from: {from}ms, to: {to}ms, percent: 30}}"),
+        1 => format!("{{kind: hang, from: {from}ms, to: {to}ms}}"),
+        2 => format!("{{kind: hang, from: {from}ms, offset: 0, length: 16MB}}"),
+        3 => String::from("{kind: error, offset: 16MB, length: 128MB}"),
+        _ => String::from("{kind: reorder, spread: 2ms}"),
+    }
 }
 
 fn policy(rng: &mut Rng) -> Policy {

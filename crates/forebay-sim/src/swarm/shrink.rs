@@ -49,7 +49,9 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     for shards in [scenario.shards / 2, scenario.shards.saturating_sub(1)] {
         add(&|scenario| keep_shards(scenario, shards.max(1)));
     }
-    add(&|scenario| scenario.whims = None);
+    for fault in 0..scenario.faults.len() {
+        add(&|scenario| drop(scenario.faults.remove(fault)));
+    }
     add(&|scenario| scenario.stalls = None);
     add(&|scenario| scenario.share_changes.clear());
     add(&|scenario| scenario.wake_up = Duration::ZERO);
