@@ -5,8 +5,6 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 const SAMPLES: usize = 32;
 /// With fewer service times than this nothing is believed.
 const SAMPLES_MIN: u32 = 8;
-/// The median is taken anew after so many service times.
-const SAMPLES_STEP: u32 = 8;
 /// A disk is not believed to be slower than this: what looks slower hangs.
 const BELIEVED_NANOS_MAX: u64 = 100_000_000;
 
@@ -23,13 +21,14 @@ impl BaseLatency {
         Self { nanos: core::array::from_fn(|_| AtomicU64::new(0)), seen: AtomicU32::new(0) }
     }
 
-    /// Adds a service time; now and then answers with the median of the latest.
+    /// Adds a service time; answers with the median of the latest as soon as
+    /// there are enough, and then whenever all of them are new.
     pub(crate) fn observe(&self, service_nanos: u64) -> Option<u64> {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed);
         let slot = seen as usize % SAMPLES;
         self.nanos[slot].store(service_nanos.min(BELIEVED_NANOS_MAX), Ordering::Relaxed);
         let seen = seen.wrapping_add(1);
-        (seen >= SAMPLES_MIN && seen.is_multiple_of(SAMPLES_STEP)).then(|| self.median(seen))
+        (seen == SAMPLES_MIN || seen.is_multiple_of(SAMPLES as u32)).then(|| self.median(seen))
     }
 
     fn median(&self, seen: u32) -> u64 {
@@ -55,8 +54,8 @@ mod tests {
             assert_eq!(base.observe(nanos), None);
         }
         assert_eq!(base.observe(100), Some(90));
-        let medians = (0..40).filter_map(|_| base.observe(300));
-        assert!(medians.eq([300; 5]));
+        let medians = (0..88).filter_map(|_| base.observe(300));
+        assert!(medians.eq([300; 3]));
     }
 
     #[test]
