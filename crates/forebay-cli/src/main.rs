@@ -7,6 +7,7 @@ mod failure;
 mod load_options;
 mod report;
 mod reproduce;
+mod serve;
 mod simulate;
 mod span;
 
@@ -27,6 +28,8 @@ enum Command {
     Bench(bench::Options),
     Simulate(simulate::Options),
     Reproduce(reproduce::Options),
+    #[command(subcommand)]
+    Disk(serve::Command),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(options),
         Command::Simulate(options) => simulate::run(options),
         Command::Reproduce(options) => reproduce::run(options),
+        Command::Disk(command) => serve::run(command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

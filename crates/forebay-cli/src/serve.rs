@@ -1,0 +1,156 @@
+//! `forebay disk serve`: a simulated disk in real time, as a file.
+
+use std::io;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use forebay_config::ByteSize;
+use forebay_core::Op;
+use forebay_serve::{ServeConfig, ServeStats, Served, Spread};
+use forebay_sim::spec::DiskSpec;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
+
+use crate::console::{note, print};
+use crate::failure::Failure;
+
+/// How often it looks for signals and for an unmount by somebody else.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Simulated disks in real time.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Serve(Options),
+}
+
+/// Serve a simulated disk as the file MOUNTPOINT/disk, on which any program can do I/O.
+///
+/// Requests take as long as the simulated disk says, fail and hang as it says, and the data is
+/// kept until the end. Ctrl-C or SIGTERM unmounts it and prints what it did; SIGUSR1 prints that in
+/// between. Requests that hang then fail. `losetup --direct-io=on --find --show MOUNTPOINT/disk`
+/// makes a block device of it.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The disk: a preset, a disk file, or a measured latency surface (.csv)
+    #[arg(long, value_name = "NAME|FILE")]
+    disk: String,
+    /// Size of a sector in bytes, 512 or 4096; the disk's own if not given
+    #[arg(long, value_name = "BYTES")]
+    sector: Option<u32>,
+    /// Size of the disk, at most the simulated disk's own, which is used if not given
+    #[arg(long, value_name = "SIZE")]
+    capacity: Option<ByteSize>,
+    /// Keep the data in this file, which is created or emptied, instead of in memory
+    #[arg(long, value_name = "FILE")]
+    backing: Option<PathBuf>,
+    /// The most data to keep in memory; writes beyond it fail with ENOSPC
+    #[arg(long, value_name = "SIZE", default_value = "1GB", conflicts_with = "backing")]
+    memory: ByteSize,
+    /// What is random about the disk depends on this number alone
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Do not ask for real-time priority; a busy machine then disturbs the timing
+    #[arg(long)]
+    no_realtime: bool,
+    /// An empty directory
+    mountpoint: PathBuf,
+}
+
+/// The command.
+pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+    let Command::Serve(options) = command;
+    let spec = DiskSpec::resolve(&options.disk)?;
+    let config = options.config(&spec)?;
+    // from before the mount on, so that no signal leaves it behind
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1]);
+    let mut signals =
+        signals.map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?;
+    let served =
+        Served::mount(spec.build(options.seed), &config, &options.mountpoint).map_err(refused)?;
+    announce(&spec, &config, &served);
+    'serving: while !served.is_ended() {
+        for signal in signals.pending() {
+            if signal != SIGUSR1 {
+                break 'serving;
+            }
+            print(&summary(&served.stats()))?;
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    let stats = served.stats();
+    drop(served);
+    print(&summary(&stats))
+}
+
+impl Options {
+    fn config(&self, spec: &DiskSpec) -> Result<ServeConfig, Failure> {
+        let own = spec.capacity();
+        let capacity = self.capacity.map_or(own, |size| size.0);
+        if capacity > own {
+            return Err(Failure::Input(format!(
+                "--capacity: {capacity} bytes, but the disk {} has {own}; ask for at most that, or \
+                 set `capacity` in the disk file",
+                spec.name()
+            )));
+        }
+        let sector = match self.sector {
+            Some(sector) => sector,
+            None => u32::try_from(spec.sector())
+                .map_err(|_| Failure::Input("the disk's sector is too large".into()))?,
+        };
+        Ok(ServeConfig {
+            sector,
+            backing: self.backing.clone(),
+            memory_max: self.memory.0,
+            realtime: !self.no_realtime,
+            ..ServeConfig::new(capacity)
+        })
+    }
+}
+
+fn refused(error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::InvalidInput => Failure::Input(error.to_string()),
+        _ => Failure::Run(error.to_string()),
+    }
+}
+
+fn announce(spec: &DiskSpec, config: &ServeConfig, served: &Served) {
+    note(format_args!(
+        "serving {} as {}: {} bytes, sectors of {}",
+        spec.name(),
+        served.path().display(),
+        config.capacity,
+        config.sector
+    ));
+    note(format_args!("own overhead {:.1?}, taken off the disk's time", served.overhead()));
+    match served.realtime() {
+        Ok(()) => note("real-time priority: yes"),
+        Err(reason) => note(format_args!("real-time priority: no ({reason})")),
+    }
+}
+
+/// What the disk has done, for people.
+fn summary(stats: &ServeStats) -> String {
+    let mut text = String::new();
+    for (op, name) in Op::ALL.into_iter().zip(["reads", "writes", "discards", "flushes"]) {
+        let requests = stats.of(op);
+        text += &format!(
+            "{name:<9} {:>12} {:>18} bytes {:>8} failed\n",
+            requests.answered, requests.bytes, requests.failed
+        );
+    }
+    text += &spread("latency", stats.latency);
+    text += &spread("lateness", stats.lateness);
+    if stats.waiting > 0 {
+        text += &format!("{} not answered\n", stats.waiting);
+    }
+    text
+}
+
+fn spread(name: &str, spread: Spread) -> String {
+    let Spread { mean, p50, p99, max } = spread;
+    format!("{name:<9} mean {mean:.1?}, p50 {p50:.1?}, p99 {p99:.1?}, max {max:.1?}\n")
+}
