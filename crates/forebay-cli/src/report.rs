@@ -25,31 +25,34 @@ pub(crate) fn render(report: &Report, format: Format) -> Result<String, Failure>
 
 fn text(report: &Report) -> String {
     match report {
-        Report::Run(run) => format!("{}\n{}", run_table(run), disk_line(run)),
+        Report::Run(run) => format!("{}\n{LEGEND}{}", run_table(run), disk_lines(run)),
         Report::Comparison(comparison) => {
             let [_, scheduled] = &comparison.runs;
-            format!(
-                "{}\n{}\n{}",
-                comparison_table(comparison),
-                disk_line(scheduled),
-                verdict(comparison)
-            )
+            let table = comparison_table(comparison);
+            format!("{table}\n{LEGEND}{}\n{}", disk_lines(scheduled), verdict(comparison))
         }
     }
 }
 
+const LEGEND: &str = "\
+Latencies count from when a request should have begun. `queue` is the part before the scheduler
+sent it to the disk, `disk` the part after that.
+";
+
 /// What the scheduler saw of the disk.
-fn disk_line(run: &RunResult) -> String {
-    let mut text = String::new();
-    if let Some(disk) = &run.disk {
-        let _ = writeln!(
-            text,
-            "Disk time dispatched: {:.0}% on average, {:.0}% in the busiest second. \
-             At most {} requests in the disk at once.",
-            disk.consumption_mean * 100.0,
-            disk.consumption_max * 100.0,
-            disk.in_flight_max
-        );
-    }
+fn disk_lines(run: &RunResult) -> String {
+    let Some(disk) = &run.disk else { return String::new() };
+    let percent = |part: f64| format!("{:.0}%", part * 100.0);
+    let mut text = format!(
+        "The scheduler spent {} of the disk's time ({} in the busiest second), with at most {} \
+         requests in the disk.\n",
+        percent(disk.consumption_mean),
+        percent(disk.consumption_max),
+        disk.in_flight_max
+    );
+    let waits = disk.dispatch_blocked.iter().filter(|(reason, _)| *reason != "empty");
+    let waits: Vec<String> =
+        waits.map(|(reason, seconds)| format!("{reason} {seconds:.1}s")).collect();
+    let _ = writeln!(text, "Requests waited, summed over shards, for: {}.", waits.join(", "));
     text
 }

@@ -114,12 +114,12 @@ fn run_load(plan: &Plan<'_>, compares: bool) -> Result<(Report, Option<(u64, Str
         let Run { result, failed } = runner::run(plan)?;
         return Ok((Report::Run(Box::new(result)), failed));
     }
-    note("running without the scheduler");
-    let title = "without the scheduler";
-    let before = runner::run(&Plan { title, is_scheduled: false, ..*plan })?;
+    let times = format!("{:?} and {:?} of warm-up", plan.duration, plan.warmup);
+    note(format_args!("running without the scheduler: {times}"));
+    let before = runner::run(&Plan { title: "unscheduled", is_scheduled: false, ..*plan })?;
     plan.storage.restore(plan.jobs, plan.backend, plan.interrupt)?;
-    note("running with the scheduler");
-    let after = runner::run(&Plan { title: "with the scheduler", ..*plan })?;
+    note(format_args!("running with the scheduler: {times}"));
+    let after = runner::run(&Plan { title: "scheduled", ..*plan })?;
     let runs = [before.result, after.result];
     let comparison = Comparison { version: VERSION, runs };
     Ok((Report::Comparison(Box::new(comparison)), before.failed.or(after.failed)))

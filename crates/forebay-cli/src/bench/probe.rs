@@ -73,9 +73,10 @@ impl Probe<'_> {
         };
         let base_latency = Duration::from_nanos((base.latency_us.p50 * 1e3) as u64);
         note(format_args!(
-            "{}# base latency {base_latency:?}. This is a short probe and no careful measurement: \
-             the disk may do more, or less over time.",
-            Properties { disks: vec![properties.clone()] }.to_yaml()
+            "{}# base latency: {:.0} us. A short probe is no careful measurement: the disk may do \
+             more, or in the long run less.",
+            Properties { disks: vec![properties.clone()] }.to_yaml(),
+            base.latency_us.p50
         ));
         let disk = Disk::new(&properties, PropertiesSource::Probe)?;
         Ok(Disk { base_latency: Some(base_latency), ..disk })

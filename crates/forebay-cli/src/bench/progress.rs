@@ -59,24 +59,26 @@ impl RunLine {
 
     /// What each of `jobs` did in the last [`PERIOD`].
     pub(super) fn show(&self, left: Duration, jobs: &JobFile, recent: &[Option<Recent>]) {
-        let jobs = jobs.jobs.iter().zip(recent).filter_map(|(job, recent)| {
-            let Recent { requests, errors, bytes, latency } = recent.as_ref()?;
-            let per_second = |count: u64| count as f64 / PERIOD.as_secs_f64();
-            let mut text = format!(
-                " | {}: {:.0} IOPS {:.1} MB/s p99 {:.2} ms",
-                job.name,
-                per_second(*requests),
-                per_second(*bytes) / 1e6,
-                latency.quantile_ns(0.99) as f64 / 1e6
-            );
-            if *errors > 0 {
-                text += &format!(" {errors} errors");
-            }
-            Some(text)
-        });
+        let jobs = jobs.jobs.iter().zip(recent);
+        let jobs = jobs.filter_map(|(job, recent)| Some(figures(&job.name, recent.as_ref()?)));
         let (title, left) = (&self.title, left.as_secs());
-        self.bar.set_message(format!("{title}, {left} s left{}", jobs.collect::<String>()));
+        self.bar.set_message(format!("{title} {left} s{}", jobs.collect::<String>()));
     }
+}
+
+/// What the job `name` did in one [`PERIOD`].
+fn figures(name: &str, recent: &Recent) -> String {
+    let per_second = |count: u64| count as f64 / PERIOD.as_secs_f64();
+    let mut text = format!(
+        " | {name} {:.0}/s {:.0} MB/s p99 {:.1} ms",
+        per_second(recent.requests),
+        per_second(recent.bytes) / 1e6,
+        recent.latency.quantile_ns(0.99) as f64 / 1e6
+    );
+    if recent.errors > 0 {
+        text += &format!(" {} errors", recent.errors);
+    }
+    text
 }
 
 impl Drop for RunLine {

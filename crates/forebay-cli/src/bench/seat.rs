@@ -111,7 +111,7 @@ impl Seat<'_> {
             clock,
             board: self.board,
             is_watched: self.is_watched,
-            state: State::default(),
+            state: State::new(),
         };
         shard.run().map(Some).map_err(|error| failed(&error))
     }

@@ -47,7 +47,6 @@ pub(super) struct Shard<'a> {
 }
 
 /// What changes while a shard runs.
-#[derive(Default)]
 pub(super) struct State {
     requests: Slab<Request>,
     /// Processor work that is due: the positions of its jobs, and what is to be done.
@@ -59,6 +58,22 @@ pub(super) struct State {
     /// Parts sent to the disk and come back from it in this turn.
     entered: u64,
     left: u64,
+}
+
+impl State {
+    /// Nothing has happened yet.
+    pub(super) fn new() -> Self {
+        Self {
+            requests: Slab::new(),
+            processor: VecDeque::new(),
+            baseline: None,
+            report_at: Time::from_nanos(nanos(progress::PERIOD)),
+            publish_at: Time::ZERO,
+            has_nothing_left: false,
+            entered: 0,
+            left: 0,
+        }
+    }
 }
 
 /// Other threads learn of the disk time dispatched after this time at the latest.
