@@ -333,3 +333,6 @@ fn fractions(classes: &[Class], parents: &[Shares]) -> Vec<f64> {
     };
     classes.iter().map(fraction).collect()
 }
+
+#[cfg(test)]
+mod tests;

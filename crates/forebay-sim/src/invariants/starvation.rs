@@ -3,7 +3,8 @@
 //! The wait of a class is measured in the disk time that the whole group dispatches meanwhile, so a
 //! slow disk is no excuse. Before the first request of a class on a shard goes, every other class
 //! on every shard may send what its shares allow while the class earns one largest request, and
-//! one request of its own; and each shard may lead by some goals.
+//! one request of its own. Each other shard may lead by some goals, counted in the disk time that the
+//! class itself is owed.
 //!
 //! Where several shards take notice less often than once per goal, the disk is about to idle each
 //! time one of them does, and whoever comes may go: nothing is promised to anybody there.
@@ -12,8 +13,8 @@ use forebay_core::DiskTime;
 
 use super::Wrong;
 
-/// Goals by which the others may be ahead, each shard and level of groups counted in.
-const LEAD_GOALS: f64 = 8.0;
+/// Goals by which another shard may be ahead.
+const LEAD_GOALS: f64 = 2.0;
 /// What is allowed above the sum of all that may go before.
 const MARGIN: f64 = 2.0;
 
@@ -71,8 +72,8 @@ impl Starvation {
                 continue;
             }
             let requests = shards * (1.0 / fractions[class] + classes) * self.largest as f64;
-            let leads = (shards * LEAD_GOALS) * goal as f64 + self.extra / fractions[class];
-            let bound = MARGIN * (requests + leads);
+            let leads = (shards - 1.0) * LEAD_GOALS * goal as f64 + self.extra;
+            let bound = MARGIN * (requests + leads / fractions[class]) + goal as f64;
             let waited = dispatched - *since;
             if waited as f64 > bound {
                 let what = format!(

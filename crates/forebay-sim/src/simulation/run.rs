@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use forebay_core::{DiskModel, Policy, Time};
+use forebay_core::{DiskModel, DiskRates, DiskTime, LATENCY_GOAL_DEFAULT, Policy, Time};
 use forebay_load::Rng;
 use forebay_load::generator::Generator;
 use forebay_load::job_file::JobFile;
@@ -51,23 +51,14 @@ impl Simulation {
         let rates = config.disk.rates();
         let true_model = DiskModel::from_rates(&rates).map_err(SimulationError::Model)?;
         let model = config.scheduler.model.clone().unwrap_or_else(|| true_model.clone());
-        let policy = config.scheduler.policy.unwrap_or_else(|| Policy::PaceWindow {
-            latency_goal: forebay_core::LATENCY_GOAL_DEFAULT,
-            base_latency: Some(config.disk.base_latency()),
-        });
+        let policy = policy(&config);
         let agenda = Agenda::new(&config)?;
         let extents = lay_out(&config.jobs, config.capacity)?;
         let numbers = shard_numbers(&config.jobs);
         let scheduler =
             Scheduler::new(&config.jobs, &config.scheduler, (&model, policy), numbers.len())
                 .map_err(SimulationError::Classes)?;
-        let properties = config.properties.clone().unwrap_or_else(|| Properties {
-            source: PropertiesSource::Simulated,
-            read_iops: Some(rates.read_iops),
-            read_bandwidth: Some(rates.read_bandwidth),
-            write_iops: Some(rates.write_iops),
-            write_bandwidth: Some(rates.write_bandwidth),
-        });
+        let properties = config.properties.clone().unwrap_or_else(|| properties(&rates));
         let from = Time::from_nanos(nanos(config.warmup));
         let measured = Measured { from, to: from.plus_nanos(nanos(config.duration)) };
         let builder =
@@ -95,7 +86,7 @@ impl Simulation {
             classes: scheduler.groups.iter().map(|group| group.classes.clone()).collect(),
             model,
             true_model,
-            worth: forebay_core::DiskTime::ZERO,
+            worth: DiskTime::ZERO,
             requests: 0,
             in_disk: 0,
             in_disk_max: 0,
@@ -301,6 +292,24 @@ fn check_figures(config: &SimulationConfig) -> Result<(), SimulationError> {
         return zero("the number of polls of which one stalls");
     }
     Ok(())
+}
+
+fn policy(config: &SimulationConfig) -> Policy {
+    config.scheduler.policy.unwrap_or_else(|| Policy::PaceWindow {
+        latency_goal: LATENCY_GOAL_DEFAULT,
+        base_latency: Some(config.disk.base_latency()),
+    })
+}
+
+/// What the scheduler knows of a disk of which it knows the truth.
+fn properties(rates: &DiskRates) -> Properties {
+    Properties {
+        source: PropertiesSource::Simulated,
+        read_iops: Some(rates.read_iops),
+        read_bandwidth: Some(rates.read_bandwidth),
+        write_iops: Some(rates.write_iops),
+        write_bandwidth: Some(rates.write_bandwidth),
+    }
 }
 
 /// The numbers of the shards that have something to do, ascending.

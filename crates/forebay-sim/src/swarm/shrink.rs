@@ -61,7 +61,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     add(&|scenario| scenario.millis = scenario.millis * 3 / 4);
     for job in 0..scenario.jobs.len() {
         add(&|scenario| {
-            scenario.jobs[job].parallelism = scenario.jobs[job].parallelism.div_ceil(2)
+            scenario.jobs[job].parallelism = scenario.jobs[job].parallelism.div_ceil(2);
         });
         add(&|scenario| {
             if scenario.jobs[job].group.is_some() && scenario.share_changes.is_empty() {

@@ -1,0 +1,125 @@
+//! Each check sees what it is there for.
+
+use forebay_core::{
+    ClassId, DiskModel, DiskRates, DiskTime, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy,
+    Ticket, Time,
+};
+
+use super::conservation::Conservation;
+use super::lag::Lag;
+use super::ledger::Ledger;
+use super::starvation::Starvation;
+use super::{Class, Shares, fractions};
+
+const COST: u64 = 1000;
+
+fn group() -> (IoGroup, IoQueue, ClassId) {
+    let rates = DiskRates {
+        read_iops: 10_000,
+        write_iops: 10_000,
+        read_bandwidth: 1 << 30,
+        write_bandwidth: 1 << 30,
+    };
+    let model = DiskModel::from_rates(&rates).unwrap();
+    let group = IoGroup::new(GroupConfig::new(model, Policy::pace_window()));
+    let class = group.add_class(None, 100).unwrap();
+    let queue = group.join().unwrap();
+    (group, queue, class)
+}
+
+fn ticket(queue: &mut IoQueue, class: ClassId) -> Ticket {
+    queue.enqueue(Time::ZERO, class, Op::Read, 4096).unwrap()
+}
+
+fn class(name: &str, shares: u32) -> Class {
+    Class { name: name.into(), shares: Shares::new(shares), parent: None, is_capped: false }
+}
+
+#[test]
+fn a_ticket_has_one_life() {
+    let (_, mut queue, id) = group();
+    let mut ledger = Ledger::new(1);
+    let ticket = ticket(&mut queue, id);
+    assert!(ledger.dispatched(Time::ZERO, ticket).is_err());
+    ledger.enqueued(ticket, 0, COST).unwrap();
+    assert!(ledger.enqueued(ticket, 0, COST).is_err());
+    assert_eq!(ledger.after_step(&queue), Ok(0));
+    assert_eq!(queue.poll_dispatch(Time::ZERO), Some(ticket));
+    assert_eq!(ledger.dispatched(Time::ZERO, ticket), Ok((0, COST)));
+    assert!(ledger.dispatched(Time::ZERO, ticket).is_err());
+    assert_eq!(ledger.after_step(&queue), Ok(COST));
+    let done = queue.complete(Time::ZERO, ticket, Outcome::Done).ok();
+    // The queue has forgotten it, and the ledger not yet.
+    assert!(ledger.after_step(&queue).is_err());
+    ledger.completed(ticket, done).unwrap();
+    assert!(ledger.completed(ticket, done).is_err());
+    assert_eq!(ledger.after_step(&queue), Ok(0));
+}
+
+#[test]
+fn a_request_that_the_queue_does_not_know_is_lost() {
+    let (_, mut queue, id) = group();
+    let mut ledger = Ledger::new(1);
+    let ticket = ticket(&mut queue, id);
+    ledger.enqueued(ticket, 0, COST).unwrap();
+    assert!(ledger.completed(ticket, None).is_err());
+}
+
+#[test]
+fn who_gets_ahead_is_seen() {
+    let classes = [class("a", 100), class("b", 100)];
+    let mut lag = Lag::new(&classes, DiskTime::ZERO);
+    let both_wait = |_| 1;
+    assert_eq!(lag.check(&classes, both_wait), Ok(()));
+    for _ in 0..2 {
+        lag.dispatched((0, COST), 1);
+        lag.dispatched((1, COST), 1);
+        assert_eq!(lag.check(&classes, both_wait), Ok(()));
+    }
+    lag.dispatched((0, COST), 1);
+    lag.dispatched((0, COST), 1);
+    assert_eq!(lag.check(&classes, both_wait), Ok(()));
+    lag.dispatched((0, COST), 1);
+    assert!(lag.check(&classes, both_wait).is_err_and(|(class, _)| class == Some(1)));
+    // Who has nothing to do does not lag.
+    assert_eq!(lag.check(&classes, |class| 1 - class as u32), Ok(()));
+}
+
+#[test]
+fn who_never_gets_a_turn_is_seen() {
+    let classes = [class("a", 100), class("b", 100)];
+    let fractions = fractions(&classes, &[]);
+    assert_eq!(fractions, [0.5, 0.5]);
+    let mut starvation = Starvation::new((1, 2), 0, DiskTime::ZERO);
+    starvation.enqueued(0, (1, COST), 0);
+    let mut check = |could_go, dispatched| {
+        starvation.check(0, could_go, (dispatched, 0), (&fractions, |_| false))
+    };
+    assert_eq!(check(true, 4 * COST), Ok(()));
+    assert!(check(true, 20 * COST).is_err_and(|(class, _)| class == Some(1)));
+    assert_eq!(check(false, 20 * COST), Ok(()));
+    assert_eq!(check(true, 21 * COST), Ok(()));
+}
+
+#[test]
+fn an_idle_disk_beside_work_is_seen() {
+    let (group, ..) = group();
+    let at = |millis: u64| Time::from_nanos(millis * 1_000_000);
+    let mut conservation = Conservation::new(0);
+    assert_eq!(conservation.after_step(at(10), &group, (true, None)), Ok(()));
+    assert_eq!(conservation.before_step(at(11), &group), Ok(()));
+    assert!(conservation.before_step(at(20), &group).is_err());
+    assert!(conservation.after_step(at(20), &group, (true, None)).is_err());
+    assert_eq!(conservation.after_step(at(30), &group, (false, None)), Ok(()));
+    assert_eq!(conservation.before_step(at(40), &group), Ok(()));
+}
+
+#[test]
+fn what_a_class_is_due_follows_from_its_groups() {
+    let inside = |shares| Class { parent: Some(0), ..class("inside", shares) };
+    let classes = [inside(10), inside(30), class("outside", 100)];
+    assert_eq!(fractions(&classes, &[Shares::new(100)]), [0.125, 0.375, 0.5]);
+    let mut changed = Shares::new(100);
+    changed.change(300);
+    assert_eq!((changed.now, changed.least, changed.most), (300, 100, 300));
+}
