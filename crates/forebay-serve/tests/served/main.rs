@@ -26,11 +26,12 @@ fn config(sector: u32) -> ServeConfig {
     ServeConfig { sector, realtime: false, ..ServeConfig::new(CAPACITY) }
 }
 
-/// Mounts a disk, or says why this system cannot.
-fn serve(disk: Scripted, sector: u32) -> Option<(Served, TempDir)> {
+/// Mounts a disk, or says why this system cannot. The disk comes last, so that
+/// it is dropped before the directory.
+fn serve(disk: Scripted, sector: u32) -> Option<(TempDir, Served)> {
     let mountpoint = TempDir::new().unwrap();
     match Served::mount(Box::new(disk), &config(sector), mountpoint.path()) {
-        Ok(served) => Some((served, mountpoint)),
+        Ok(served) => Some((mountpoint, served)),
         Err(error) => {
             let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
             assert!(!(in_ci && rustix::process::geteuid().is_root()), "{error}");
@@ -64,7 +65,7 @@ fn until(mut done: impl FnMut() -> bool) {
 
 #[test]
 fn written_data_is_read_back_in_small_and_large_requests() {
-    let Some((served, _mountpoint)) = serve(Scripted::default(), 512) else { return };
+    let Some((_mountpoint, served)) = serve(Scripted::default(), 512) else { return };
     assert_eq!(served.path().metadata().unwrap().len(), CAPACITY);
     let file = open(served.path());
     let data: Vec<u8> = (0..512 << 10).map(|i: u32| (i / 512) as u8).collect();
@@ -81,7 +82,7 @@ fn written_data_is_read_back_in_small_and_large_requests() {
 
 #[test]
 fn several_threads_at_once_read_what_each_has_written() {
-    let Some((served, _mountpoint)) = serve(Scripted::default(), 4096) else { return };
+    let Some((_mountpoint, served)) = serve(Scripted::default(), 4096) else { return };
     thread::scope(|scope| {
         for lane in 0..8u8 {
             let file = open(served.path());
@@ -101,7 +102,7 @@ fn several_threads_at_once_read_what_each_has_written() {
 #[test]
 fn a_bad_range_fails_and_the_rest_does_not() {
     let disk = Scripted::failing(8192..16384);
-    let Some((served, _mountpoint)) = serve(disk, 512) else { return };
+    let Some((_mountpoint, served)) = serve(disk, 512) else { return };
     let file = open(served.path());
     assert_eq!(code(read(&file, 8192, 4096)), Some(Errno::IO));
     assert_eq!(code(file.write_at(&[1; 4096], 12288)), Some(Errno::IO));
@@ -114,7 +115,7 @@ fn a_bad_range_fails_and_the_rest_does_not() {
 
 #[test]
 fn what_is_not_aligned_to_the_sector_is_refused() {
-    let Some((served, _mountpoint)) = serve(Scripted::default(), 4096) else { return };
+    let Some((_mountpoint, served)) = serve(Scripted::default(), 4096) else { return };
     let file = open(served.path());
     for (offset, len) in [(512, 4096), (0, 512), (4096, 4096 + 512)] {
         assert_eq!(code(read(&file, offset, len)), Some(Errno::INVAL), "{offset} {len}");
@@ -128,7 +129,7 @@ fn what_is_not_aligned_to_the_sector_is_refused() {
 
 #[test]
 fn discards_and_flushes_reach_the_disk() {
-    let Some((served, _mountpoint)) = serve(Scripted::default(), 512) else { return };
+    let Some((_mountpoint, served)) = serve(Scripted::default(), 512) else { return };
     let file = open(served.path());
     file.write_all_at(&[7; 16384], 0).unwrap();
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -146,7 +147,7 @@ fn discards_and_flushes_reach_the_disk() {
 #[test]
 fn a_hanging_request_waits_while_others_go_and_ends_when_the_disk_says_so() {
     let disk = Scripted::hanging(4096..8192);
-    let Some((served, _mountpoint)) = serve(disk, 512) else { return };
+    let Some((_mountpoint, served)) = serve(disk, 512) else { return };
     let file = open(served.path());
     thread::scope(|scope| {
         let hanging = scope.spawn(|| read(&file, 4096, 4096));
@@ -163,7 +164,7 @@ fn a_hanging_request_waits_while_others_go_and_ends_when_the_disk_says_so() {
 #[test]
 fn the_end_fails_what_hangs_and_leaves_nothing_mounted() {
     let disk = Scripted::hanging(4096..8192);
-    let Some((served, mountpoint)) = serve(disk, 512) else { return };
+    let Some((mountpoint, served)) = serve(disk, 512) else { return };
     let path = mountpoint.path().canonicalize().unwrap();
     let is_mounted = || {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
