@@ -5,12 +5,12 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::Time;
 use crate::class_tree::{ClassTree, LEVELS_MAX, NodeId, ROOT};
 use crate::decay::Decay;
 use crate::peers::{Lead, Peers, ShardId};
 use crate::requests::{Fifo, Request, Requests};
 use crate::tag_heap::{NOWHERE, TagHeap};
+use crate::{DiskTime, Time};
 
 /// In which order a queue serves its classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,10 @@ pub(crate) struct FairQueue {
     locals: Vec<Local>,
     throttled: Vec<(Time, NodeId)>,
     decay: Option<Decay>,
+    /// How far other shards may be ahead within a class without having taken
+    /// what is this shard's: it keeps that much when it has nothing queued for
+    /// a moment, or a shard with one request at a time would lose it each time.
+    lead_max: u64,
 }
 
 impl FairQueue {
@@ -60,6 +64,7 @@ impl FairQueue {
         peers: Arc<Peers>,
         shard: ShardId,
         order: Order,
+        lead_max: DiskTime,
     ) -> Self {
         let decay = match order {
             Order::StartTime => None,
@@ -67,6 +72,7 @@ impl FairQueue {
         };
         Self {
             decay,
+            lead_max: lead_max.units(),
             tree,
             peers,
             shard,
@@ -284,7 +290,8 @@ impl FairQueue {
                 heap.remove(&mut self.positions, child);
             }
             if ClassTree::is_class(child) {
-                local.shard_tag = local.shard_tag.max(shared.virtual_time());
+                let earliest = shared.virtual_time().saturating_sub(self.lead_max);
+                local.shard_tag = local.shard_tag.max(earliest);
                 let tag = wanted.then_some(local.shard_tag);
                 self.peers.publish_class(self.shard, child, tag);
             }

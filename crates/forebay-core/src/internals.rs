@@ -22,7 +22,13 @@ impl FairQueueAlone {
         let tree = Arc::new(ClassTree::new(DiskTime::ZERO, true));
         let peers = Arc::new(Peers::new(1, ClassTree::NODES));
         let class = tree.add_class(None, 100).ok()?.node();
-        let fair = FairQueue::new(tree, Arc::clone(&peers), peers.join()?, Order::StartTime);
+        let fair = FairQueue::new(
+            tree,
+            Arc::clone(&peers),
+            peers.join()?,
+            Order::StartTime,
+            DiskTime::ZERO,
+        );
         Some(Self { fair, requests: Requests::new(1 << 20), class })
     }
 

@@ -76,8 +76,20 @@ impl Peers {
         }
     }
 
-    pub(crate) fn marks(&self) -> &Marks {
-        &self.marks
+    /// A shard asks to be woken when room is freed.
+    pub(crate) fn mark(&self, shard: ShardId) {
+        self.marks.set(shard);
+    }
+
+    /// Moves the shards that asked to be woken into `wakes`. From now on they
+    /// are expected to poll.
+    pub(crate) fn take_marks(&self, now: Time, wakes: &mut Wakes) {
+        let mut taken = Wakes::default();
+        self.marks.take_into(&mut taken);
+        while let Some(shard) = taken.pop() {
+            self.promise(shard, now);
+            wakes.push(shard);
+        }
     }
 
     /// Gives a free place to a new shard.

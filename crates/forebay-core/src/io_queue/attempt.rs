@@ -1,6 +1,6 @@
 //! One try to dispatch: who is next, may it go, and if not, until when to wait.
 
-use super::{IoQueue, ask};
+use super::{IoQueue, MARK_BELOW, ask};
 use crate::budget::{Overdue, Refusal, Reservation};
 use crate::peers::Lead;
 use crate::requests::{State, Ticket};
@@ -46,7 +46,7 @@ impl IoQueue {
                 Err(Stop { reason: Blocked::Window, resume_at: Some(latest_resume(now)) })
             }
             Reservation::Undone => {
-                self.shared.peers.marks().take_into(&mut self.wakes);
+                self.shared.peers.take_marks(now, &mut self.wakes);
                 Err(Stop { reason: Blocked::Pace, resume_at: Some(now) })
             }
         }
@@ -131,6 +131,8 @@ impl IoQueue {
         match stop {
             None => now,
             Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
+            // it sleeps until it is woken, and whoever does that expects it
+            Some(Stop { resume_at: Some(at), .. }) if self.totals.in_disk <= MARK_BELOW => at,
             Some(Stop { resume_at, .. }) => {
                 let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
                 resume_at.map_or(drained, |at| at.min(drained))
@@ -156,6 +158,7 @@ impl IoQueue {
             }
             self.requests.at_mut(oldest).state = State::Overdue;
             self.leave_window(oldest);
+            self.collect_wakes(now);
             self.totals.overdue += 1;
             self.class_counters(&request).overdue += 1;
         }

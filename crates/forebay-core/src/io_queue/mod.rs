@@ -100,7 +100,8 @@ pub struct IoQueue {
 impl IoQueue {
     pub(crate) fn new(shared: Arc<Shared>, shard: ShardId) -> Self {
         let (tree, peers) = (Arc::clone(&shared.tree), Arc::clone(&shared.peers));
-        let fair = FairQueue::new(tree, peers, shard, shared.order);
+        let lead_max = shared.budget.effective_goal();
+        let fair = FairQueue::new(tree, peers, shard, shared.order, lead_max);
         Self {
             requests: Requests::new(shared.requests_max),
             fair,
@@ -162,7 +163,7 @@ impl IoQueue {
         {
             // too little of its own will come back to rely on, so others must
             // wake it
-            self.shared.peers.marks().set(self.shard);
+            self.shared.peers.mark(self.shard);
             if self.shared.budget.room_after_mark() {
                 attempt = self.attempt(now);
             }
@@ -215,6 +216,7 @@ impl IoQueue {
         self.shared.budget.overdue.completed(now);
         if !overdue {
             self.leave_window(ticket.slot());
+            self.collect_wakes(now);
         }
         self.requests.remove(ticket.slot());
         let disk_nanos = now.nanos_since(request.dispatched_at);
@@ -306,8 +308,12 @@ impl IoQueue {
     fn leave_window(&mut self, index: u32) {
         self.requests.unlink(&mut self.in_disk, index);
         self.shared.budget.leave(&ask(self.requests.at(index)));
+    }
+
+    /// Room was freed: those who wait for it are to be woken.
+    fn collect_wakes(&mut self, now: Time) {
         if !self.shared.peers.alone() {
-            self.shared.peers.marks().take_into(&mut self.wakes);
+            self.shared.peers.take_marks(now, &mut self.wakes);
         }
     }
 

@@ -117,19 +117,19 @@ fn requests_by_shard(outcome: &Outcome) -> Vec<f64> {
 }
 
 #[test]
-#[ignore = "does not hold: the shard without the heavy class gets far less than its half"]
 fn a_light_class_on_two_shards_beside_a_heavy_one_on_one_of_them() {
     let text = reads("heavy", "[1]", 256, "4kB", 10_000)
         + "- {name: light, type: randread, shards: [0, 1], shard_info: {parallelism: 1, \
            rps: 1000, reqsize: 512, shares: 50}}\n";
-    let outcome = run(config(&text, 2, TestDisk::new(120_000, 500_000_000)));
-    let requests = requests_by_shard(&outcome);
+    let mut config = config(&text, 2, TestDisk::new(120_000, 500_000_000));
+    // a lead of one goal, which is allowed, is worth some 30 requests
+    config.duration = Duration::from_secs(5);
+    let requests = requests_by_shard(&run(config));
     println!("requests of the light class by shard: {requests:?}");
     assert!(share_error(&requests, &[1, 1]) < 0.03, "{requests:?}");
 }
 
 #[test]
-#[ignore = "does not hold: where the window has room for two requests the third shard gets nothing"]
 fn three_shards_of_a_disk_with_room_for_two_requests() {
     let mut disk = TestDisk::new(1600, 209_715_200);
     disk.latency = 5 * MILLI;
