@@ -67,8 +67,8 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1]);
     let mut signals =
         signals.map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?;
-    let served =
-        Served::mount(spec.build(options.seed), &config, &options.mountpoint).map_err(refused)?;
+    let served = Served::mount(spec.build(options.seed), &config, &options.mountpoint)
+        .map_err(|error| refused(&error))?;
     announce(&spec, &config, &served);
     'serving: while !served.is_ended() {
         for signal in signals.pending() {
@@ -110,7 +110,7 @@ impl Options {
     }
 }
 
-fn refused(error: io::Error) -> Failure {
+fn refused(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::InvalidInput => Failure::Input(error.to_string()),
         _ => Failure::Run(error.to_string()),
