@@ -3,7 +3,9 @@
 //! Each experiment is one function from a [`Scale`] to a [`Report`]; tests take
 //! a snapshot of its text, and `forebay reproduce` draws its charts.
 
+mod design;
 mod report;
+mod scenario;
 
 pub use report::{Chart, Mark, Report, Series, Table};
 
