@@ -1,7 +1,5 @@
 //! The way of a request through the scheduler, again and again.
 
-use std::time::Instant;
-
 use forebay_core::{
     ClassId, DiskModel, DiskRates, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy, Time,
 };
@@ -29,9 +27,9 @@ pub fn classes(group: &IoGroup, count: usize) -> Vec<ClassId> {
 
 /// One shard whose classes always have work waiting.
 pub struct Path {
-    queue: IoQueue,
-    classes: Vec<ClassId>,
-    next: usize,
+    pub queue: IoQueue,
+    pub classes: Vec<ClassId>,
+    pub next: usize,
     now: u64,
 }
 
@@ -44,25 +42,6 @@ impl Path {
             }
         }
         Some(Self { queue, classes, next: 0, now: 1_000_000 })
-    }
-
-    /// `count` requests on the clock that started at `start`, polling again
-    /// where other shards go first. Returns how many times that was.
-    pub fn run_beside_others(&mut self, start: Instant, count: usize) -> usize {
-        let (mut done, mut waits) = (0, 0);
-        while done < count {
-            let now = Time::from_nanos(1_000_000 + start.elapsed().as_nanos() as u64);
-            if let Some(ticket) = self.queue.poll_dispatch(now) {
-                done += usize::from(self.queue.complete(now, ticket, Outcome::Done).is_ok());
-                let class = self.classes[self.next];
-                self.next = (self.next + 1) % self.classes.len();
-                let _ = self.queue.enqueue(now, class, Op::Read, 4096);
-            } else {
-                waits += 1;
-            }
-            while self.queue.poll_wake().is_some() {}
-        }
-        waits
     }
 
     /// `count` requests: enqueue, price, choose, budget, dispatch, complete,
