@@ -1,11 +1,10 @@
-//! Simulated disks and a virtual clock.
+//! Simulated disks and a virtual clock: the scheduler under reproducible
+//! experiments.
 #![forbid(unsafe_code)]
-#![allow(missing_docs)]
 
 pub mod disk;
 pub mod experiments;
 pub mod invariants;
 pub mod simulation;
 pub mod spec;
-pub mod surface;
 pub mod swarm;
