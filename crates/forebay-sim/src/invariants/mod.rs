@@ -1,10 +1,10 @@
 //! What must hold at every step of a run, whatever the load and the disk do.
 //!
 //! - No ticket is lost or completed twice, and the budget counts exactly what is dispatched,
-//!   unfinished and not given up ([`ledger`]).
-//! - The disk does not idle while work waits ([`conservation`]).
-//! - Of two classes that both have work waiting neither gets ahead ([`lag`]).
-//! - Whoever has shares gets its turn ([`starvation`]).
+//!   unfinished and not given up (`ledger`).
+//! - The disk does not idle while work waits (`conservation`).
+//! - Of two classes that both have work waiting neither gets ahead (`lag`).
+//! - Whoever has shares gets its turn (`starvation`).
 //!
 //! The checks know what the shards were told and what came of it, and nothing of how the scheduler
 //! goes about it.
