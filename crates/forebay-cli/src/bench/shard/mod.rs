@@ -76,6 +76,10 @@ impl State {
     }
 }
 
+/// After so many completions the disk gets new requests before the next completions are taken: it
+/// shall not wait for all of a long turn.
+const COMPLETIONS_AT_ONCE: usize = 4;
+
 /// Other threads learn of the disk time dispatched after this time at the latest.
 const PUBLISH_NANOS: u64 = 1_000_000;
 
@@ -88,7 +92,7 @@ impl Shard<'_> {
         loop {
             let now = self.clock.now();
             if now >= self.measured.to || self.board.is_stopped() {
-                self.take_completions(now);
+                while self.take_completions(now) > 0 {}
                 return Ok(self.finish(now));
             }
             self.turn(now);
@@ -99,14 +103,21 @@ impl Shard<'_> {
     }
 
     fn turn(&mut self, now: Time) {
-        self.take_completions(now);
+        while self.take_completions(now) == COMPLETIONS_AT_ONCE {
+            self.generate(now);
+            self.dispatch(now);
+        }
         self.generate(now);
         self.dispatch(now);
         self.publish(now);
     }
 
-    fn take_completions(&mut self, now: Time) {
-        while let Some(Completed { token, result, operation }) = self.engine.pop() {
+    /// Takes some of the completions that have come, and says how many.
+    fn take_completions(&mut self, now: Time) -> usize {
+        for taken in 0..COMPLETIONS_AT_ONCE {
+            let Some(Completed { token, result, operation }) = self.engine.pop() else {
+                return taken;
+            };
             self.state.left += 1;
             let token = Token::from_bits(token);
             let position = self.part_done(now, token, result);
@@ -114,6 +125,7 @@ impl Shard<'_> {
                 job.give_back(operation);
             }
         }
+        COMPLETIONS_AT_ONCE
     }
 
     /// Takes what the generators want done.
