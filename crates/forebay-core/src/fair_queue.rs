@@ -157,6 +157,34 @@ impl FairQueue {
         }
     }
 
+    /// Charges a request that went out of turn to its class and the groups
+    /// above. Virtual time follows as far as nobody who waits here is behind.
+    pub(crate) fn charge(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
+        self.make_room_for(class);
+        let mut child = class;
+        while child != ROOT {
+            let node = self.tree.node(child);
+            let parent = node.parent();
+            let local = &mut self.locals[usize::from(child)];
+            if !local.awake {
+                self.tree.catch_up(child);
+            }
+            let (start, _) = node.charge(cost, &mut local.fraction);
+            let waiting = self.heaps[usize::from(parent)].first();
+            let reached = waiting.map_or(start, |(tag, _)| tag.min(start));
+            self.tree.node(parent).advance_virtual_time(reached);
+            if let Some(decay) = &mut self.decay {
+                decay.charge(child, now, len, node.shares());
+            }
+            child = parent;
+        }
+    }
+
+    /// Sets how far other shards may be ahead of this one's turn.
+    pub(crate) fn set_lead_max(&mut self, lead_max: DiskTime) {
+        self.lead_max = lead_max.units();
+    }
+
     /// How far the next request of `class` leads what other shards have
     /// queued; see [`Peers::lead`].
     pub(crate) fn lead(&self, class: NodeId, live: (Time, u64)) -> Lead {

@@ -204,7 +204,7 @@ impl IoGroup {
         Ok(self.shared.tree.class(class)?.shares())
     }
 
-    /// What requests cost.
+    /// What requests cost, unless its queues were told otherwise later.
     pub fn model(&self) -> &DiskModel {
         &self.shared.model
     }

@@ -91,7 +91,7 @@ pub use counters::{Blocked, ClassCounters, QueueCounters};
 pub use disk_model::{DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN};
 pub use fair_queue::Order;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
-pub use io_queue::{Completion, EnqueueError, IoQueue, Outcome, StaleTicket};
+pub use io_queue::{Completion, EnqueueError, IoQueue, NotNow, Outcome, StaleTicket};
 pub use limit::Limits;
 pub use op::Op;
 pub use peers::{SHARDS_MAX, ShardId};

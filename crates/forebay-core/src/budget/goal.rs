@@ -18,18 +18,16 @@ const GOAL_NANOS_MAX: u64 = 100_000_000_000;
 #[derive(Debug)]
 pub(super) struct Goal {
     units: AtomicU64,
-    units_min: u64,
+    /// What the latency goal and the model ask for.
+    units_min: AtomicU64,
+    /// The base latency in use, known or learnt.
+    base_units: AtomicU64,
+    latency_goal: Option<Duration>,
     learnt: Option<BaseLatency>,
 }
 
 impl Goal {
     pub(super) fn new(policy: &Policy, model: &DiskModel) -> Self {
-        let Some(latency_goal) = policy.latency_goal() else {
-            return Self { units: AtomicU64::new(u64::MAX), units_min: u64::MAX, learnt: None };
-        };
-        let least = disk_time(latency_goal)
-            .max(model.dearer_cost(GOAL_REQUEST_LEN))
-            .max(DiskTime::from_units(1));
         let (known, learnt) = match policy {
             Policy::PaceWindow { base_latency: Some(base), .. } => (disk_time(*base), None),
             Policy::PaceWindow { base_latency: None, .. } => {
@@ -37,8 +35,25 @@ impl Goal {
             }
             _ => (DiskTime::ZERO, None),
         };
-        let units = AtomicU64::new(least.max(known).units());
-        Self { units, units_min: least.units(), learnt }
+        let goal = Self {
+            units: AtomicU64::new(u64::MAX),
+            units_min: AtomicU64::new(u64::MAX),
+            base_units: AtomicU64::new(known.units()),
+            latency_goal: policy.latency_goal(),
+            learnt,
+        };
+        goal.set_model(model);
+        goal
+    }
+
+    /// Follows the model; a policy without a goal has none whatever the model.
+    pub(super) fn set_model(&self, model: &DiskModel) {
+        let Some(latency_goal) = self.latency_goal else { return };
+        let least = disk_time(latency_goal)
+            .max(model.dearer_cost(GOAL_REQUEST_LEN))
+            .max(DiskTime::from_units(1));
+        self.units_min.store(least.units(), Ordering::Relaxed);
+        self.update();
     }
 
     pub(super) fn get(&self) -> DiskTime {
@@ -48,9 +63,15 @@ impl Goal {
     pub(super) fn observe_idle_service(&self, service_nanos: u64) {
         let median = self.learnt.as_ref().and_then(|base| base.observe(service_nanos));
         if let Some(median) = median {
-            let units = DiskTime::from_nanos(median).units().max(self.units_min);
-            self.units.store(units, Ordering::Relaxed);
+            self.base_units.store(DiskTime::from_nanos(median).units(), Ordering::Relaxed);
+            self.update();
         }
+    }
+
+    fn update(&self) {
+        let least = self.units_min.load(Ordering::Relaxed);
+        let base = self.base_units.load(Ordering::Relaxed);
+        self.units.store(least.max(base), Ordering::Relaxed);
     }
 }
 

@@ -162,6 +162,27 @@ impl Budget {
         Reservation::Undone
     }
 
+    /// Takes what `ask` needs if the rate alone is open, however much is in the
+    /// disk. Else when the rate is open again, if time alone brings that about.
+    pub(crate) fn reserve_past_window(&self, now: Time, ask: &Ask) -> Result<(), Option<Time>> {
+        let goal = self.effective_goal();
+        if !self.rate.0.try_take(now, goal, ask.cost) {
+            return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
+        }
+        match &self.limit {
+            Limit::None | Limit::Window => {}
+            Limit::Requests { in_disk, .. } => _ = in_disk.0.enter_anyway(1),
+            Limit::LittlesLaw(law) => law.enter_anyway(ask),
+        }
+        self.in_flight.0.enter_anyway(ask.cost.units());
+        Ok(())
+    }
+
+    /// Other rates: the effective goal follows.
+    pub(crate) fn set_model(&self, model: &DiskModel) {
+        self.goal.0.set_model(model);
+    }
+
     /// The disk has finished with a request, or is no longer waited for.
     pub(crate) fn leave(&self, ask: &Ask) {
         self.in_flight.0.leave(ask.cost.units());

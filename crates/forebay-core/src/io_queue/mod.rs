@@ -1,12 +1,14 @@
 //! One shard's queue: the verbs by which a thread drives the scheduler.
 
 mod attempt;
+mod past_window;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
 use attempt::Stop;
+pub use past_window::NotNow;
 
 use crate::budget::{Ask, Overdue};
 use crate::fair_queue::FairQueue;
@@ -14,7 +16,9 @@ use crate::flow::FlowRatio;
 use crate::io_group::Shared;
 use crate::peers::{ShardId, Wakes};
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
-use crate::{Blocked, ClassCounters, ClassError, ClassId, Op, Parts, QueueCounters, Time};
+use crate::{
+    Blocked, ClassCounters, ClassError, ClassId, DiskModel, Op, Parts, QueueCounters, Time,
+};
 
 /// A queue with at most so many requests in the disk asks others to wake it.
 const MARK_BELOW: u32 = 1;
@@ -84,6 +88,7 @@ pub struct Completion {
 pub struct IoQueue {
     shared: Arc<Shared>,
     shard: ShardId,
+    model: DiskModel,
     requests: Requests,
     fair: FairQueue,
     /// Requests in the disk that the window counts, oldest first.
@@ -112,6 +117,7 @@ impl IoQueue {
             flow: FlowRatio::new(),
             stopped: None,
             wakes: Wakes::default(),
+            model: shared.model.clone(),
             shared,
             shard,
         }
@@ -120,6 +126,19 @@ impl IoQueue {
     /// This queue's place in its group.
     pub fn shard(&self) -> ShardId {
         self.shard
+    }
+
+    /// What requests cost from now on; those that were queued keep their cost.
+    ///
+    /// The group's effective goal follows at once. Each queue of the group has
+    /// to be told, also one that joins later. [`Policy::LittlesLaw`] keeps the
+    /// rates that it was made with.
+    ///
+    /// [`Policy::LittlesLaw`]: crate::Policy::LittlesLaw
+    pub fn set_model(&mut self, model: DiskModel) {
+        self.shared.budget.set_model(&model);
+        self.fair.set_lead_max(self.shared.budget.effective_goal());
+        self.model = model;
     }
 
     /// Queues a request of `len` bytes behind the others of its class.
@@ -136,13 +155,11 @@ impl IoQueue {
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
-        let cost = self.shared.model.cost(op, len);
+        let cost = self.model.cost(op, len);
         let ticket =
             self.requests.insert(now, class.node(), op, len, cost).ok_or(EnqueueError::Full)?;
         self.fair.push(&mut self.requests, class.node(), ticket.slot());
-        if self.classes.len() <= class.index() {
-            self.classes.resize_with(class.index() + 1, ClassCounters::default);
-        }
+        self.note_class(class);
         self.classes[class.index()].enqueued(now);
         self.resume_at_once(now);
         Ok(ticket)
@@ -252,7 +269,7 @@ impl IoQueue {
     /// powers of two, at most 16 MiB. Counted for the class if there are several.
     pub fn split(&mut self, class: ClassId, op: Op, len: u64) -> Parts {
         let goal = self.shared.budget.effective_goal();
-        let part_max = self.shared.model.largest_request(op, goal);
+        let part_max = self.model.largest_request(op, goal);
         if len > part_max
             && let Some(counters) = self.classes.get_mut(class.index())
         {
@@ -314,6 +331,13 @@ impl IoQueue {
     fn collect_wakes(&mut self, now: Time) {
         if !self.shared.peers.alone() {
             self.shared.peers.take_marks(now, &mut self.wakes);
+        }
+    }
+
+    /// Makes room for the counters of a class.
+    fn note_class(&mut self, class: ClassId) {
+        if self.classes.len() <= class.index() {
+            self.classes.resize_with(class.index() + 1, ClassCounters::default);
         }
     }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use forebay_core::{
-    Blocked, ClassId, DiskTime, GroupConfig, IoGroup, IoQueue, Limits, Op, Outcome, Policy, Ticket,
-    Time,
+    Blocked, ClassId, DiskTime, GroupConfig, IoGroup, IoQueue, Limits, NotNow, Op, Outcome, Policy,
+    Ticket, Time,
 };
 use proptest::prelude::*;
 
@@ -16,6 +16,7 @@ const CLASSES: usize = 4;
 #[derive(Clone, Debug)]
 enum Step {
     Enqueue { shard: usize, class: usize, op: usize, len: u64 },
+    PassWindow { shard: usize, class: usize, op: usize, len: u64 },
     Poll { shard: usize },
     Complete { shard: usize, pick: usize, ok: bool },
     Cancel { shard: usize, pick: usize },
@@ -27,6 +28,8 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let lens = prop_oneof![Just(512u64), Just(4096), Just(131_072), 0u64..=(16 << 20)];
     prop_oneof![
+        1 => (0..SHARDS, 0..CLASSES, 0..4usize, lens.clone())
+            .prop_map(|(shard, class, op, len)| Step::PassWindow { shard, class, op, len }),
         4 => (0..SHARDS, 0..CLASSES, 0..4usize, lens)
             .prop_map(|(shard, class, op, len)| Step::Enqueue { shard, class, op, len }),
         4 => (0..SHARDS).prop_map(|shard| Step::Poll { shard }),
@@ -84,6 +87,18 @@ impl Checked {
                 let cost = self.group.model().cost(op, len);
                 assert!(self.live[shard].insert(ticket, (Stage::Queued, cost)).is_none());
                 self.enqueued += 1;
+            }
+            Step::PassWindow { shard, class, op, len } => {
+                let op = Op::ALL[op];
+                let class = self.classes[class];
+                match self.queues[shard].dispatch_past_window(now, class, op, len) {
+                    Ok(ticket) => {
+                        let entry = (Stage::InDisk, self.group.model().cost(op, len));
+                        assert!(self.live[shard].insert(ticket, entry).is_none());
+                        self.enqueued += 1;
+                    }
+                    Err(refusal) => assert!(matches!(refusal, NotNow::Until(at) if at > now)),
+                }
             }
             Step::Poll { shard } => self.poll(shard),
             Step::Complete { shard, pick, ok } => {
