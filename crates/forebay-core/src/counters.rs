@@ -77,9 +77,45 @@ pub struct ClassCounters {
     /// How often the class went from idle to backlogged.
     pub activations: u64,
     starved_since: Option<Time>,
+    /// Whose these are: a class's place can be given to another.
+    owner: u32,
 }
 
 impl ClassCounters {
+    /// Adds what another queue has counted for the same class. Of the longest
+    /// and the last waits the longer ones stay.
+    pub fn merge(&mut self, other: &Self) {
+        self.queued += other.queued;
+        self.in_disk += other.in_disk;
+        for (to, from) in
+            [(&mut self.operations, &other.operations), (&mut self.bytes, &other.bytes)]
+        {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        }
+        self.errors += other.errors;
+        self.cancelled += other.cancelled;
+        self.overdue += other.overdue;
+        self.splits += other.splits;
+        self.split_bytes += other.split_bytes;
+        self.queue_nanos += other.queue_nanos;
+        self.queue_nanos_max = self.queue_nanos_max.max(other.queue_nanos_max);
+        self.queue_nanos_last = self.queue_nanos_last.max(other.queue_nanos_last);
+        self.disk_nanos += other.disk_nanos;
+        self.disk_nanos_max = self.disk_nanos_max.max(other.disk_nanos_max);
+        self.starved_nanos += other.starved_nanos;
+        self.consumption = self.consumption.plus(other.consumption);
+        self.activations += other.activations;
+    }
+
+    /// Starts again from zero if they were another class's, whose requests
+    /// may still be in the disk.
+    pub(crate) fn belong_to(&mut self, owner: u32) {
+        if self.owner != owner {
+            let Self { queued, in_disk, .. } = *self;
+            *self = Self { queued, in_disk, owner, ..Self::default() };
+        }
+    }
+
     pub(crate) fn enqueued(&mut self, now: Time) {
         self.activations += u64::from(self.queued == 0);
         self.queued += 1;
@@ -151,4 +187,19 @@ pub struct QueueCounters {
     /// in thousandths: 1000 is healthy, more means that the disk is slower
     /// than it was told to be.
     pub flow_ratio_permille: u64,
+}
+
+impl QueueCounters {
+    /// Adds what another queue of the same group has counted; the higher flow
+    /// ratio stays.
+    pub fn merge(&mut self, other: &Self) {
+        self.dispatched += other.dispatched;
+        self.completed += other.completed;
+        self.in_disk += other.in_disk;
+        self.in_disk_max += other.in_disk_max;
+        self.consumption = self.consumption.plus(other.consumption);
+        self.blocked_nanos.iter_mut().zip(&other.blocked_nanos).for_each(|(to, from)| *to += from);
+        self.overdue += other.overdue;
+        self.flow_ratio_permille = self.flow_ratio_permille.max(other.flow_ratio_permille);
+    }
 }

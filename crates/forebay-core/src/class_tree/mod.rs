@@ -52,6 +52,12 @@ impl ClassId {
         usize::from(self.node) - FIRST_CLASS
     }
 
+    /// A number that no other class of the group had before, up to 65,536
+    /// classes in the same place.
+    pub const fn to_bits(self) -> u32 {
+        (self.node as u32) << 16 | self.generation as u32
+    }
+
     pub(crate) fn index_of(node: NodeId) -> usize {
         usize::from(node) - FIRST_CLASS
     }

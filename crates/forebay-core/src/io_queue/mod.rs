@@ -299,6 +299,11 @@ impl IoQueue {
         self.classes.get(class.index())
     }
 
+    /// What this queue has counted for every class, by [`ClassId::index`].
+    pub fn classes(&self) -> &[ClassCounters] {
+        &self.classes
+    }
+
     /// What this queue has counted in all.
     pub fn counters(&self) -> QueueCounters {
         QueueCounters { flow_ratio_permille: self.flow.permille(), ..self.totals.clone() }
@@ -339,6 +344,7 @@ impl IoQueue {
         if self.classes.len() <= class.index() {
             self.classes.resize_with(class.index() + 1, ClassCounters::default);
         }
+        self.classes[class.index()].belong_to(class.to_bits());
     }
 
     fn class_counters(&mut self, request: &Request) -> &mut ClassCounters {

@@ -252,3 +252,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_class_in_the_place_of_a_removed_one_counts_from_zero() {
+    let group = IoGroup::new(GroupConfig::new(model(20_000, 500_000_000), Policy::pace_window()));
+    let mut queue = group.join().unwrap();
+    let now = Time::from_nanos(1);
+    let mut go = |class, len| {
+        queue.enqueue(now, class, Op::Read, len).unwrap();
+        queue.poll_dispatch(now).unwrap()
+    };
+    let first = group.add_class(None, 100).unwrap();
+    let held = go(first, 4096);
+    group.remove_class(first).unwrap();
+    let second = group.add_class(None, 100).unwrap();
+    assert_eq!(first.index(), second.index());
+    let ticket = go(second, 512);
+    // the removed class's last request comes back late
+    for ticket in [held, ticket] {
+        queue.complete(now, ticket, Outcome::Done).unwrap();
+    }
+    let counters = queue.class(second).unwrap();
+    assert_eq!((counters.in_disk, counters.activations), (0, 1));
+    assert_eq!(queue.classes().len(), 1);
+    let mut twice = counters.clone();
+    twice.merge(counters);
+    assert_eq!(twice.bytes[Op::Read.index()], 2 * (4096 + 512));
+}
