@@ -1,6 +1,6 @@
 //! What a queue counts: plain numbers, read by whoever owns the queue.
 
-use crate::{DiskTime, Op, Time};
+use crate::{ClassId, DiskTime, Op, Time};
 
 /// Why a queue let nothing through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,6 +105,29 @@ impl ClassCounters {
         self.starved_nanos += other.starved_nanos;
         self.consumption = self.consumption.plus(other.consumption);
         self.activations += other.activations;
+    }
+
+    /// What remains to be told when the queue has ended: nothing of it waits or
+    /// is in the disk.
+    #[must_use]
+    pub fn ended(self) -> Self {
+        Self { queued: 0, in_disk: 0, starved_since: None, ..self }
+    }
+
+    /// Adds what a queue that has ended counted later for the same class, or
+    /// makes way for it if it was another class in the same place.
+    pub fn succeed(&mut self, later: Self) {
+        if self.owner == later.owner {
+            self.merge(&later.ended());
+        } else {
+            *self = later.ended();
+        }
+    }
+
+    /// Whether these are `class`'s, and not those of a class that had its
+    /// place before.
+    pub const fn are_of(&self, class: ClassId) -> bool {
+        self.owner == class.to_bits()
     }
 
     /// Starts again from zero if they were another class's, whose requests

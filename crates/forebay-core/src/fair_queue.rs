@@ -25,6 +25,16 @@ pub enum Order {
     },
 }
 
+impl Order {
+    /// The name used in reports and options.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::StartTime => "start-time",
+            Self::ExponentialDecay { .. } => "exponential-decay",
+        }
+    }
+}
+
 /// What one shard keeps of a class or group of classes.
 #[derive(Debug)]
 struct Local {

@@ -273,6 +273,7 @@ fn a_class_in_the_place_of_a_removed_one_counts_from_zero() {
         queue.complete(now, ticket, Outcome::Done).unwrap();
     }
     let counters = queue.class(second).unwrap();
+    assert!(counters.are_of(second) && !counters.are_of(first));
     assert_eq!((counters.in_disk, counters.activations), (0, 1));
     assert_eq!(queue.classes().len(), 1);
     let mut twice = counters.clone();
