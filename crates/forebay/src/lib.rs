@@ -2,10 +2,26 @@
 
 mod aligned_buf;
 mod buffer_pool;
+mod class;
+mod clock;
 mod direct_file;
+mod disk;
 pub mod engine;
+mod numa;
 pub mod properties;
+mod scheduler;
+mod wakers;
 
 pub use aligned_buf::AlignedBuf;
 pub use buffer_pool::BufferPool;
+pub use class::{Class, ClassError, ClassGroup, Entered, UNTAGGED};
+pub use clock::Clock;
 pub use direct_file::{DirectFile, FileOptions};
+pub use disk::Disk;
+pub use scheduler::{
+    DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError,
+};
+
+pub use forebay_core::{
+    CLASSES_MAX, ClassCounters, DiskRates, Limits, Op, Policy, QueueCounters, SHARES_MAX,
+};

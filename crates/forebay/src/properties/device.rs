@@ -1,6 +1,7 @@
 //! Which disk holds a path.
 
 use std::fmt;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -17,9 +18,20 @@ impl Device {
     /// # Errors
     /// `path` does not exist or cannot be looked up.
     pub fn of(path: &Path) -> io::Result<Self> {
-        let metadata = std::fs::metadata(path)?;
+        Ok(Self::in_metadata(&std::fs::metadata(path)?))
+    }
+
+    /// The device that an open file lies on or, when it is a block device, the one that it is.
+    ///
+    /// # Errors
+    /// The file cannot be looked up.
+    pub fn of_file(file: &File) -> io::Result<Self> {
+        Ok(Self::in_metadata(&file.metadata()?))
+    }
+
+    fn in_metadata(metadata: &Metadata) -> Self {
         let is_device = metadata.file_type().is_block_device();
-        Ok(Self(if is_device { metadata.rdev() } else { metadata.dev() }))
+        Self(if is_device { metadata.rdev() } else { metadata.dev() })
     }
 }
 

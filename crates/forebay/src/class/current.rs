@@ -1,0 +1,60 @@
+//! The class of a thread's work that names none.
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::Class;
+use crate::scheduler::Shared;
+
+thread_local! {
+    /// The classes this thread has entered and not left, each under a number
+    /// of its own.
+    static ENTERED: RefCell<Vec<(u64, Class)>> = const { RefCell::new(Vec::new()) };
+    static NEXT: Cell<u64> = const { Cell::new(0) };
+}
+
+impl Class {
+    /// Makes this the class of whatever the calling thread does through the
+    /// scheduler without naming a class, until the guard is dropped. The
+    /// innermost class counts.
+    ///
+    /// A future remembers the class of the thread that made it; the guard
+    /// itself cannot be held across an `.await` of a task that moves between
+    /// threads.
+    pub fn enter(&self) -> Entered {
+        let number = NEXT.replace(NEXT.get() + 1);
+        ENTERED.with_borrow_mut(|entered| entered.push((number, self.clone())));
+        Entered { number, bound_to_thread: PhantomData }
+    }
+}
+
+/// Keeps a class the default of its thread: see [`Class::enter`].
+#[derive(Debug)]
+#[must_use = "the class is left when this is dropped"]
+pub struct Entered {
+    number: u64,
+    bound_to_thread: PhantomData<*const ()>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // At the end of the thread the list may be gone already. The class is
+        // dropped after the borrow: it may be the last of its scheduler.
+        let _left = ENTERED.try_with(|entered| {
+            let mut entered = entered.borrow_mut();
+            let at = entered.iter().rposition(|(number, _)| *number == self.number)?;
+            Some(entered.remove(at))
+        });
+    }
+}
+
+/// The innermost class of `scheduler` that this thread has entered.
+pub(crate) fn innermost(scheduler: &Arc<Shared>) -> Option<Class> {
+    let found = |entered: &RefCell<Vec<(u64, Class)>>| {
+        let entered = entered.borrow();
+        let of_scheduler = |(_, class): &&(u64, Class)| Arc::ptr_eq(&class.scheduler, scheduler);
+        entered.iter().rev().find(of_scheduler).map(|(_, class)| class.clone())
+    };
+    ENTERED.try_with(found).ok().flatten()
+}

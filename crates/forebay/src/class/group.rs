@@ -1,0 +1,75 @@
+//! Groups of classes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use forebay_core::Limits;
+
+use super::{Class, ClassError, GroupRecord};
+use crate::scheduler::Shared;
+
+/// A group of classes, which competes with its siblings as one class of its
+/// shares; its classes divide what it gets. Cheap to clone.
+#[derive(Clone)]
+pub struct ClassGroup {
+    pub(crate) scheduler: Arc<Shared>,
+    pub(crate) record: Arc<GroupRecord>,
+}
+
+impl ClassGroup {
+    /// The group's name.
+    pub fn name(&self) -> &str {
+        &self.record.name
+    }
+
+    /// Adds a class to the group.
+    ///
+    /// # Errors
+    /// As for [`Scheduler::add_class`](crate::Scheduler::add_class); also when
+    /// the group was removed.
+    pub fn add_class(&self, name: &str, shares: u32) -> Result<Class, ClassError> {
+        self.scheduler.add_class(name, Some(&self.record), shares)
+    }
+
+    /// Adds a group to the group.
+    ///
+    /// # Errors
+    /// As for [`ClassGroup::add_class`]; also when groups nest deeper than
+    /// [`CLASS_GROUP_DEPTH_MAX`](forebay_core::CLASS_GROUP_DEPTH_MAX).
+    pub fn add_class_group(&self, name: &str, shares: u32) -> Result<Self, ClassError> {
+        self.scheduler.add_class_group(name, Some(&self.record), shares)
+    }
+
+    /// The present shares.
+    pub fn shares(&self) -> u32 {
+        self.record.settings().shares
+    }
+
+    /// Changes the shares, on all disks.
+    ///
+    /// # Errors
+    /// Shares outside 1 to [`SHARES_MAX`](forebay_core::SHARES_MAX), or a group
+    /// that was removed.
+    pub fn set_shares(&self, shares: u32) -> Result<(), ClassError> {
+        self.scheduler.registry().set_shares(&self.record, shares)
+    }
+
+    /// The present upper limits.
+    pub fn limits(&self) -> Limits {
+        self.record.settings().limits
+    }
+
+    /// Changes the upper limits of its classes together, on each disk.
+    ///
+    /// # Errors
+    /// A limit of zero or above what any disk does, or a group that was removed.
+    pub fn set_limits(&self, limits: &Limits) -> Result<(), ClassError> {
+        self.scheduler.registry().set_limits(&self.record, limits)
+    }
+}
+
+impl fmt::Debug for ClassGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClassGroup").field("name", &self.record.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,112 @@
+//! A class, or a group of classes, on all disks of a scheduler.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crossbeam_utils::atomic::AtomicCell;
+use forebay_core::{ClassError, ClassGroupId, ClassId, IoGroup, Limits};
+
+/// What an I/O group knows a class or a group of classes by.
+pub(crate) trait Node: Copy + Send + 'static {
+    fn add(io: &IoGroup, parent: Option<ClassGroupId>, shares: u32) -> Result<Self, ClassError>;
+    fn remove(self, io: &IoGroup) -> Result<(), ClassError>;
+    fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError>;
+    fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError>;
+}
+
+impl Node for ClassId {
+    fn add(io: &IoGroup, parent: Option<ClassGroupId>, shares: u32) -> Result<Self, ClassError> {
+        io.add_class(parent, shares)
+    }
+
+    fn remove(self, io: &IoGroup) -> Result<(), ClassError> {
+        io.remove_class(self)
+    }
+
+    fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError> {
+        io.set_shares(self, shares)
+    }
+
+    fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError> {
+        io.set_limits(self, limits)
+    }
+}
+
+impl Node for ClassGroupId {
+    fn add(io: &IoGroup, parent: Option<Self>, shares: u32) -> Result<Self, ClassError> {
+        io.add_class_group(parent, shares)
+    }
+
+    fn remove(self, io: &IoGroup) -> Result<(), ClassError> {
+        io.remove_class_group(self)
+    }
+
+    fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError> {
+        io.set_group_shares(self, shares)
+    }
+
+    fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError> {
+        io.set_group_limits(self, limits)
+    }
+}
+
+/// What new disks are told of a class.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings {
+    pub(crate) shares: u32,
+    pub(crate) limits: Limits,
+}
+
+/// A class or a group of classes: its name, and its number in each I/O group.
+pub(crate) struct Record<Id: Node> {
+    pub(crate) name: String,
+    pub(crate) parent: Option<std::sync::Arc<Record<ClassGroupId>>>,
+    settings: Mutex<Settings>,
+    ids: Box<[AtomicCell<Option<Id>>]>,
+}
+
+impl<Id: Node> Record<Id> {
+    /// A record with room for so many I/O groups, in none of them yet.
+    pub(crate) fn new(
+        name: String,
+        parent: Option<std::sync::Arc<Record<ClassGroupId>>>,
+        shares: u32,
+        slots: usize,
+    ) -> Self {
+        let settings = Mutex::new(Settings { shares, limits: Limits::default() });
+        let ids = (0..slots).map(|_| AtomicCell::new(None)).collect();
+        Self { name, parent, settings, ids }
+    }
+
+    /// Its number in the I/O group of `slot`; `None` once it is removed.
+    pub(crate) fn id(&self, slot: usize) -> Option<Id> {
+        self.ids.get(slot)?.load()
+    }
+
+    /// The present settings.
+    pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts it into the I/O group of `slot`, as it is set now.
+    pub(crate) fn place(&self, io: &IoGroup, slot: usize) -> Result<(), ClassError> {
+        let parent = match &self.parent {
+            Some(parent) => Some(parent.id(slot).ok_or(ClassError::Unknown)?),
+            None => None,
+        };
+        let Settings { shares, limits } = *self.settings();
+        let id = Id::add(io, parent, shares)?;
+        id.set_limits(io, &limits)?;
+        if let Some(cell) = self.ids.get(slot) {
+            cell.store(Some(id));
+        }
+        Ok(())
+    }
+
+    /// Takes it out of the I/O group of `slot`, if it is there.
+    pub(crate) fn displace(&self, io: &IoGroup, slot: usize) -> Result<(), ClassError> {
+        let Some(id) = self.id(slot) else { return Ok(()) };
+        id.remove(io)?;
+        self.ids[slot].store(None);
+        Ok(())
+    }
+}

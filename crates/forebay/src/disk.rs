@@ -1,0 +1,119 @@
+//! A disk: its I/O groups, and everything that shares their budget.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use forebay_core::{DiskModel, GroupConfig, GroupFull, IoGroup, IoQueue};
+
+use crate::numa;
+use crate::scheduler::Shared;
+use crate::wakers::Wakers;
+
+/// A disk of a [`Scheduler`](crate::Scheduler): one budget, which all requests
+/// to it share. Cheap to clone; every clone is the same disk.
+#[derive(Clone)]
+pub struct Disk {
+    pub(crate) scheduler: Arc<Shared>,
+    pub(crate) record: Arc<DiskRecord>,
+}
+
+impl Disk {
+    /// Its name in the configuration: the first mountpoint, unless another was
+    /// given; `default` for the disk of unlisted devices.
+    pub fn name(&self) -> &str {
+        &self.record.name
+    }
+
+    /// How much may wait in the disk: the latency goal, or more where the disk
+    /// needs more. `None` where nothing is known of the disk and nothing binds.
+    pub fn effective_goal(&self) -> Option<Duration> {
+        let goal = self.record.here().io.effective_goal();
+        (goal != forebay_core::DiskTime::MAX).then(|| Duration::from_nanos(goal.as_nanos_ceil()))
+    }
+
+    /// Disk time of the requests and permits that are unfinished now.
+    pub fn in_flight(&self) -> Duration {
+        let groups = self.record.groups.iter();
+        groups.map(|group| Duration::from_nanos(group.io.in_flight().as_nanos_ceil())).sum()
+    }
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Disk").field("name", &self.record.name).finish_non_exhaustive()
+    }
+}
+
+/// What the scheduler keeps of a disk.
+#[derive(Debug)]
+pub(crate) struct DiskRecord {
+    pub(crate) name: String,
+    /// One, or one per NUMA node, each with its part of the capacity.
+    pub(crate) groups: Box<[Arc<DiskGroup>]>,
+}
+
+impl DiskRecord {
+    /// The I/O group of the calling thread: that of the NUMA node it runs on.
+    pub(crate) fn here(&self) -> &Arc<DiskGroup> {
+        match &*self.groups {
+            [only] => only,
+            groups => &groups[numa::node_of_this_thread() % groups.len()],
+        }
+    }
+}
+
+/// An I/O group of a disk, and how to reach the threads whose queues are in it.
+#[derive(Debug)]
+pub(crate) struct DiskGroup {
+    pub(crate) io: IoGroup,
+    /// Its place in the tables of class numbers.
+    pub(crate) slot: usize,
+    /// Whoever is in `io` with a queue is registered here.
+    pub(crate) wakers: Wakers,
+    model: Mutex<DiskModel>,
+    model_version: AtomicU64,
+}
+
+impl DiskGroup {
+    pub(crate) fn new(config: GroupConfig, slot: usize) -> Self {
+        Self {
+            wakers: Wakers::new(config.shards_max),
+            model: Mutex::new(config.model.clone()),
+            model_version: AtomicU64::new(0),
+            io: IoGroup::new(config),
+            slot,
+        }
+    }
+
+    /// A queue in the group, at the present model; `version` becomes the
+    /// model's.
+    pub(crate) fn join(&self, version: &mut u64) -> Result<IoQueue, GroupFull> {
+        let mut queue = self.io.join()?;
+        *version = u64::MAX;
+        if let Some(model) = self.newer_model(version) {
+            queue.set_model(model);
+        }
+        Ok(queue)
+    }
+
+    /// The model, if it has changed since `version`, which then follows. One
+    /// load when it has not. Whoever owns a queue asks when woken, and gives
+    /// it to [`IoQueue::set_model`].
+    pub(crate) fn newer_model(&self, version: &mut u64) -> Option<DiskModel> {
+        let present = self.model_version.load(Ordering::Acquire);
+        if present == *version {
+            return None;
+        }
+        *version = present;
+        Some(self.model.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// From now on requests cost this; all queues are woken to take it over.
+    pub(crate) fn set_model(&self, model: DiskModel) {
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = model;
+        self.model_version.fetch_add(1, Ordering::Release);
+        self.wakers.wake_all();
+    }
+}

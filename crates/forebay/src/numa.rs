@@ -1,0 +1,67 @@
+//! Which NUMA node a thread runs on.
+
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// The NUMA node of the CPU that the calling thread runs on; 0 where the
+/// system does not say.
+pub(crate) fn node_of_this_thread() -> usize {
+    static NODES: OnceLock<Vec<usize>> = OnceLock::new();
+    let nodes = NODES.get_or_init(|| nodes_by_cpu(Path::new("/sys/devices/system/node")));
+    nodes.get(rustix::thread::sched_getcpu()).copied().unwrap_or(0)
+}
+
+/// The node of each CPU, by the `nodeN/cpulist` files in `dir`.
+fn nodes_by_cpu(dir: &Path) -> Vec<usize> {
+    let mut nodes = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("node"));
+        let Some(node) = number.and_then(|number| number.parse().ok()) else { continue };
+        let list = fs::read_to_string(entry.path().join("cpulist")).unwrap_or_default();
+        for cpu in cpus(&list) {
+            if nodes.len() <= cpu {
+                nodes.resize(cpu + 1, 0);
+            }
+            nodes[cpu] = node;
+        }
+    }
+    nodes
+}
+
+/// Most CPUs that a list is read for: what the kernel supports.
+const CPUS_MAX: usize = 8192;
+
+/// The CPUs of a list such as `0-3,8`.
+fn cpus(list: &str) -> impl Iterator<Item = usize> {
+    list.trim().split(',').flat_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        match (first.parse::<usize>(), last.parse::<usize>()) {
+            (Ok(first), Ok(last)) => first..last.min(CPUS_MAX).saturating_add(1),
+            _ => 0..0,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cpu_has_the_node_whose_list_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for (node, list) in [("node0", "0-1,4\n"), ("node1", "2-3,5\n"), ("node2", "\n")] {
+            fs::create_dir(dir.path().join(node)).unwrap();
+            fs::write(dir.path().join(node).join("cpulist"), list).unwrap();
+        }
+        fs::write(dir.path().join("possible"), "0-2\n").unwrap();
+        assert_eq!(nodes_by_cpu(dir.path()), [0, 0, 1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_system_without_nodes_has_one() {
+        assert_eq!(nodes_by_cpu(Path::new("/nowhere")), []);
+        assert_eq!(cpus("x,7-,3").collect::<Vec<_>>(), [3]);
+    }
+}

@@ -1,0 +1,101 @@
+//! Making a scheduler.
+
+use std::sync::{Arc, Mutex};
+
+use forebay_core::{DiskModel, Policy, SHARDS_MAX};
+
+use super::config::DiskConfig;
+use super::error::SchedulerError;
+use super::registry::Registry;
+use super::{IO_GROUPS_MAX, Scheduler, Shared};
+use crate::class::UNTAGGED;
+use crate::clock::Clock;
+use crate::properties::{DISKS_MAX, Properties};
+
+/// Name of the disk of devices that are not listed.
+pub const DEFAULT_DISK: &str = "default";
+/// Shares of untagged work, unless they are changed.
+const UNTAGGED_SHARES: u32 = 100;
+
+/// What a [`Scheduler`] is made of; see [`Scheduler::builder`].
+#[derive(Clone, Debug)]
+pub struct SchedulerBuilder {
+    disks: Vec<DiskConfig>,
+    layout: Layout,
+}
+
+/// How each disk is divided.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) io_groups: usize,
+    pub(super) shards_max: usize,
+}
+
+impl SchedulerBuilder {
+    pub(super) fn new() -> Self {
+        Self { disks: Vec::new(), layout: Layout { io_groups: 1, shards_max: 64 } }
+    }
+
+    /// Adds a disk, with a budget of its own. The first one added is the one
+    /// that classes mean unless told otherwise.
+    #[must_use]
+    pub fn disk(mut self, disk: DiskConfig) -> Self {
+        self.disks.push(disk);
+        self
+    }
+
+    /// Adds all disks of an io-properties file.
+    #[must_use]
+    pub fn properties(mut self, properties: &Properties) -> Self {
+        self.disks.extend(properties.disks.iter().map(DiskConfig::from_properties));
+        self
+    }
+
+    /// Divides each disk into so many I/O groups (1 unless set), for machines
+    /// with several NUMA nodes: threads on node `n` use group `n` modulo this
+    /// number, and nothing is shared between groups. Each has an equal part
+    /// of the capacity, which others do not get when it lies unused.
+    #[must_use]
+    pub fn io_groups(mut self, count: usize) -> Self {
+        self.layout.io_groups = count;
+        self
+    }
+
+    /// Sets the most queues per I/O group: one for permits, one per I/O thread
+    /// and one per thread with a queue of its own; 64 unless set, at most
+    /// [`SHARDS_MAX`].
+    #[must_use]
+    pub fn shards_max(mut self, count: usize) -> Self {
+        self.layout.shards_max = count;
+        self
+    }
+
+    /// Makes the scheduler. Starts no thread and opens no file.
+    ///
+    /// # Errors
+    /// [`SchedulerError`]: which value is wrong, and what is allowed.
+    pub fn build(&self) -> Result<Scheduler, SchedulerError> {
+        let Layout { io_groups, shards_max } = self.layout;
+        if !(1..=IO_GROUPS_MAX).contains(&io_groups) {
+            return Err(SchedulerError::IoGroups { count: io_groups });
+        }
+        if !(1..=SHARDS_MAX).contains(&shards_max) {
+            return Err(SchedulerError::Shards { count: shards_max });
+        }
+        let mut registry = Registry::new((DISKS_MAX + 1) * io_groups);
+        registry.apply(&self.disks, self.layout)?;
+        let unmeasured = DiskModel::unmeasured();
+        let default_disk =
+            registry.add_disk(DEFAULT_DISK, &unmeasured, Policy::Open, self.layout)?;
+        let untagged = registry.add_class(UNTAGGED, None, UNTAGGED_SHARES)?;
+        let first = registry.disks.first().unwrap_or(&default_disk);
+        Ok(Scheduler::new(Shared {
+            clock: Clock::of_process(),
+            first: Arc::clone(first),
+            default_disk,
+            untagged,
+            layout: self.layout,
+            registry: Mutex::new(registry),
+        }))
+    }
+}

@@ -1,0 +1,105 @@
+//! From configured disks to those of a scheduler, when it is made and when it
+//! is reloaded.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use forebay_core::DiskModel;
+
+use super::builder::{DEFAULT_DISK, Layout};
+use super::config::DiskConfig;
+use super::error::SchedulerError;
+use super::registry::Registry;
+use crate::disk::DiskRecord;
+use crate::properties::{DISKS_MAX, Device};
+
+/// A disk whose figures and paths were found to be good.
+struct Checked<'a> {
+    config: &'a DiskConfig,
+    devices: Vec<Device>,
+    model: DiskModel,
+}
+
+impl Registry {
+    /// Takes over the figures of `disks`: those that are there already, known
+    /// by device or by name, get another model, the others are added.
+    ///
+    /// Changes nothing if it fails.
+    pub(super) fn apply(
+        &mut self,
+        disks: &[DiskConfig],
+        layout: Layout,
+    ) -> Result<(), SchedulerError> {
+        let checked = check(disks, layout.io_groups as u64)?;
+        let known: Vec<_> = checked.iter().map(|disk| self.known(disk)).collect();
+        self.check_together(&checked, &known)?;
+        for (Checked { config, devices, model }, known) in checked.into_iter().zip(known) {
+            let disk = if let Some(disk) = known {
+                disk.groups.iter().for_each(|group| group.set_model(model.clone()));
+                disk
+            } else {
+                self.add_disk(&config.name, &model, config.policy, layout)?
+            };
+            for device in devices {
+                self.unlisted.remove(&device);
+                self.devices.insert(device, Arc::clone(&disk));
+            }
+        }
+        Ok(())
+    }
+
+    fn known(&self, disk: &Checked<'_>) -> Option<Arc<DiskRecord>> {
+        let by_device = disk.devices.iter().find_map(|device| self.devices.get(device));
+        by_device.or_else(|| self.disk(&disk.config.name)).cloned()
+    }
+
+    /// Whether there is room for the new ones, and none of the known ones is
+    /// meant twice.
+    fn check_together(
+        &self,
+        checked: &[Checked<'_>],
+        known: &[Option<Arc<DiskRecord>>],
+    ) -> Result<(), SchedulerError> {
+        let mut meant: HashSet<&str> = HashSet::from([DEFAULT_DISK]);
+        for (disk, known) in checked.iter().zip(known) {
+            let name = known.as_ref().map_or(&disk.config.name, |known| &known.name);
+            if !meant.insert(name) {
+                return Err(SchedulerError::NameTwice { name: name.clone() });
+            }
+        }
+        let present = self.disks.iter().filter(|disk| disk.name != DEFAULT_DISK).count();
+        let count = present + known.iter().filter(|known| known.is_none()).count();
+        if count > DISKS_MAX {
+            return Err(SchedulerError::DisksMax { count });
+        }
+        Ok(())
+    }
+}
+
+/// Checks each disk, and that no two of them have a name or a device in common.
+fn check(disks: &[DiskConfig], parts: u64) -> Result<Vec<Checked<'_>>, SchedulerError> {
+    let mut owners: HashMap<Device, &str> = HashMap::new();
+    let mut checked = Vec::new();
+    for config in disks {
+        let name = &config.name;
+        let model = config.figures.model(parts);
+        let model = model.map_err(|source| SchedulerError::Rates { disk: name.clone(), source })?;
+        let mut devices = Vec::new();
+        for mountpoint in &config.mountpoints {
+            let device = Device::of(mountpoint).map_err(|source| SchedulerError::Mountpoint {
+                disk: name.clone(),
+                mountpoint: mountpoint.clone(),
+                source,
+            })?;
+            match owners.insert(device, name) {
+                Some(first) if first != name => {
+                    let (first, second) = (first.to_owned(), name.clone());
+                    return Err(SchedulerError::DeviceTwice { first, second, device });
+                }
+                _ => devices.push(device),
+            }
+        }
+        checked.push(Checked { config, devices, model });
+    }
+    Ok(checked)
+}

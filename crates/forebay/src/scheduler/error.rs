@@ -1,0 +1,79 @@
+//! Why a scheduler cannot be as it was configured.
+
+use std::io;
+use std::path::PathBuf;
+
+use forebay_core::{ModelError, SHARDS_MAX};
+
+use super::IO_GROUPS_MAX;
+use crate::class::ClassError;
+use crate::properties::{ConfigError, DISKS_MAX, Device};
+
+/// Why a scheduler was not made or reloaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchedulerError {
+    /// The io-properties are not as they must be.
+    #[error(transparent)]
+    Properties(#[from] ConfigError),
+    /// The rates of a disk make no model.
+    #[error("the rates of the disk `{disk}`: {source}")]
+    Rates {
+        /// Name of the disk.
+        disk: String,
+        /// What is wrong with them.
+        source: ModelError,
+    },
+    /// A mountpoint cannot be looked up.
+    #[error(
+        "cannot look up the mountpoint `{mountpoint}` of the disk `{disk}`: {source}; mount it, \
+         or remove it from the configuration"
+    )]
+    Mountpoint {
+        /// Name of the disk.
+        disk: String,
+        /// The mountpoint.
+        mountpoint: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Two disks are on one device.
+    #[error(
+        "the disks `{first}` and `{second}` are on the same device ({device}); make one of the two"
+    )]
+    DeviceTwice {
+        /// Name of one of them.
+        first: String,
+        /// Name of the other.
+        second: String,
+        /// The device.
+        device: Device,
+    },
+    /// Two disks have one name.
+    #[error("there are two disks named `{name}`; give one of them another name")]
+    NameTwice {
+        /// The name.
+        name: String,
+    },
+    /// More disks than there is room for.
+    #[error("{count} disks; at most {DISKS_MAX} are possible: leave some to the default disk")]
+    DisksMax {
+        /// How many there would be.
+        count: usize,
+    },
+    /// A number of I/O groups out of range.
+    #[error("{count} I/O groups per disk; give 1 to {IO_GROUPS_MAX}, one per NUMA node used")]
+    IoGroups {
+        /// The number asked for.
+        count: usize,
+    },
+    /// A number of shards out of range.
+    #[error("{count} shards per I/O group; give 1 to {SHARDS_MAX}")]
+    Shards {
+        /// The number asked for.
+        count: usize,
+    },
+    /// A class cannot be on a disk.
+    #[error(transparent)]
+    Class(#[from] ClassError),
+}

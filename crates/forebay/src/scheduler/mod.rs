@@ -1,0 +1,263 @@
+//! The scheduler: disks, each with its budget, and the classes that share them.
+
+mod builder;
+mod config;
+mod disks;
+mod error;
+mod registry;
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub use self::builder::{DEFAULT_DISK, SchedulerBuilder};
+pub use self::config::DiskConfig;
+pub use self::error::SchedulerError;
+
+use self::builder::Layout;
+use self::registry::Registry;
+use crate::class::{Class, ClassError, ClassGroup, ClassRecord, GroupRecord, innermost};
+use crate::clock::Clock;
+use crate::disk::{Disk, DiskRecord};
+use crate::properties::{Device, Properties};
+
+/// Most I/O groups per disk.
+pub const IO_GROUPS_MAX: usize = 16;
+
+/// Disks, each with one budget, and the classes that share them. Cheap to
+/// clone; every clone is the same scheduler, usable from any thread.
+///
+/// It lives as long as anything that was made with it: a class, a disk, a
+/// permit, a future that waits. Whoever waits when the last `Scheduler` is
+/// dropped is still served.
+#[derive(Clone)]
+pub struct Scheduler {
+    shared: Arc<Shared>,
+}
+
+/// What all handles share.
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    /// The disk that classes mean unless told otherwise.
+    first: Arc<DiskRecord>,
+    default_disk: Arc<DiskRecord>,
+    untagged: Arc<ClassRecord>,
+    layout: Layout,
+    registry: Mutex<Registry>,
+}
+
+impl Scheduler {
+    /// A scheduler made of values.
+    pub fn builder() -> SchedulerBuilder {
+        SchedulerBuilder::new()
+    }
+
+    /// A scheduler for the disks of the io-properties file at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read or is not as it must be, a mountpoint cannot be
+    /// looked up, or two entries are on one device.
+    pub fn from_file(path: &Path) -> Result<Self, SchedulerError> {
+        Self::builder().properties(&Properties::load(path)?).build()
+    }
+
+    fn new(shared: Shared) -> Self {
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Takes over the figures of `properties` while everything goes on: what
+    /// is queued keeps its cost, what comes later has the new one. An entry is
+    /// known by the device it is on, or by its first mountpoint. New ones
+    /// become disks, with all classes; disks that are not listed any more stay
+    /// as they are.
+    ///
+    /// # Errors
+    /// As for [`SchedulerBuilder::build`]; nothing has changed then.
+    pub fn reload(&self, properties: &Properties) -> Result<(), SchedulerError> {
+        let disks: Vec<_> = properties.disks.iter().map(DiskConfig::from_properties).collect();
+        self.shared.registry().apply(&disks, self.shared.layout)
+    }
+
+    /// Adds a class of `shares` (1 to [`SHARES_MAX`](forebay_core::SHARES_MAX))
+    /// on all disks.
+    ///
+    /// # Errors
+    /// The name is in use, the shares are out of range, or there are
+    /// [`CLASSES_MAX`](forebay_core::CLASSES_MAX) classes already.
+    pub fn add_class(&self, name: &str, shares: u32) -> Result<Class, ClassError> {
+        self.shared.add_class(name, None, shares)
+    }
+
+    /// Adds a group of classes, which competes with classes and other groups
+    /// as one class of `shares`.
+    ///
+    /// # Errors
+    /// The name is in use, the shares are out of range, or there are
+    /// [`CLASS_GROUPS_MAX`](forebay_core::CLASS_GROUPS_MAX) groups already.
+    pub fn add_class_group(&self, name: &str, shares: u32) -> Result<ClassGroup, ClassError> {
+        self.shared.add_class_group(name, None, shares)
+    }
+
+    /// Removes a class from all disks. Permits of it that are in use stay
+    /// valid; its handles are not accepted any more.
+    ///
+    /// # Errors
+    /// It has work queued on a disk, was removed before, belongs to another
+    /// scheduler, or is the one of untagged work. It is unchanged then.
+    pub fn remove_class(&self, class: &Class) -> Result<(), ClassError> {
+        if !Arc::ptr_eq(&class.scheduler, &self.shared) {
+            return Err(ClassError::OtherScheduler { name: class.name().to_owned() });
+        }
+        if Arc::ptr_eq(&class.record, &self.shared.untagged) {
+            return Err(ClassError::Untagged);
+        }
+        self.shared.registry().remove_class(&class.record)
+    }
+
+    /// Removes a group of classes from all disks.
+    ///
+    /// # Errors
+    /// It has classes, was removed before, or belongs to another scheduler.
+    pub fn remove_class_group(&self, group: &ClassGroup) -> Result<(), ClassError> {
+        if !Arc::ptr_eq(&group.scheduler, &self.shared) {
+            return Err(ClassError::OtherScheduler { name: group.name().to_owned() });
+        }
+        self.shared.registry().remove_group(&group.record)
+    }
+
+    /// The class of that name.
+    pub fn class(&self, name: &str) -> Option<Class> {
+        let registry = self.shared.registry();
+        let record = registry.classes.iter().find(|class| class.name == name)?;
+        Some(self.shared.class(record))
+    }
+
+    /// All classes, in the order in which they were added.
+    pub fn classes(&self) -> Vec<Class> {
+        let registry = self.shared.registry();
+        registry.classes.iter().map(|record| self.shared.class(record)).collect()
+    }
+
+    /// The class of work that names none and whose thread has entered none.
+    pub fn untagged(&self) -> Class {
+        self.shared.class(&self.shared.untagged)
+    }
+
+    /// The class of what the calling thread does without naming one: the
+    /// innermost that it has [entered](Class::enter), else
+    /// [the untagged one](Self::untagged).
+    pub fn current_class(&self) -> Class {
+        innermost(&self.shared).unwrap_or_else(|| self.untagged())
+    }
+
+    /// All disks, the default one among them.
+    pub fn disks(&self) -> Vec<Disk> {
+        let registry = self.shared.registry();
+        registry.disks.iter().map(|record| self.shared.disk(record)).collect()
+    }
+
+    /// The disk of that name.
+    pub fn disk(&self, name: &str) -> Option<Disk> {
+        let registry = self.shared.registry();
+        registry.disk(name).map(|record| self.shared.disk(record))
+    }
+
+    /// The disk of devices that are not listed. Nothing is known of them, so
+    /// its budget is open; classes and counters work as on any other.
+    pub fn default_disk(&self) -> Disk {
+        self.shared.disk(&self.shared.default_disk)
+    }
+
+    /// The disk that `path` is on, known by the number of its device: the one
+    /// with a mountpoint on the same device, else the
+    /// [default disk](Self::default_disk), which is logged once per device.
+    ///
+    /// # Errors
+    /// `path` cannot be looked up.
+    pub fn disk_of(&self, path: &Path) -> io::Result<Disk> {
+        Ok(self.shared.disk_on(Device::of(path)?))
+    }
+
+    /// [`Scheduler::disk_of`] an open file.
+    ///
+    /// # Errors
+    /// The file cannot be looked up.
+    pub fn disk_of_file(&self, file: &File) -> io::Result<Disk> {
+        Ok(self.shared.disk_on(Device::of_file(file)?))
+    }
+}
+
+/// A scheduler for the disks of the text of an io-properties file.
+impl FromStr for Scheduler {
+    type Err = SchedulerError;
+
+    fn from_str(text: &str) -> Result<Self, SchedulerError> {
+        Self::builder().properties(&Properties::parse("io-properties", text)?).build()
+    }
+}
+
+impl fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let registry = self.shared.registry();
+        let disks: Vec<_> = registry.disks.iter().map(|disk| &disk.name).collect();
+        let classes: Vec<_> = registry.classes.iter().map(|class| &class.name).collect();
+        f.debug_struct("Scheduler").field("disks", &disks).field("classes", &classes).finish()
+    }
+}
+
+impl Shared {
+    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add_class(
+        self: &Arc<Self>,
+        name: &str,
+        parent: Option<&Arc<GroupRecord>>,
+        shares: u32,
+    ) -> Result<Class, ClassError> {
+        let record = self.registry().add_class(name, parent, shares)?;
+        Ok(self.class(&record))
+    }
+
+    pub(crate) fn add_class_group(
+        self: &Arc<Self>,
+        name: &str,
+        parent: Option<&Arc<GroupRecord>>,
+        shares: u32,
+    ) -> Result<ClassGroup, ClassError> {
+        let record = self.registry().add_class_group(name, parent, shares)?;
+        Ok(ClassGroup { scheduler: Arc::clone(self), record })
+    }
+
+    fn class(self: &Arc<Self>, record: &Arc<ClassRecord>) -> Class {
+        Class {
+            scheduler: Arc::clone(self),
+            record: Arc::clone(record),
+            disk: Arc::clone(&self.first),
+        }
+    }
+
+    fn disk(self: &Arc<Self>, record: &Arc<DiskRecord>) -> Disk {
+        Disk { scheduler: Arc::clone(self), record: Arc::clone(record) }
+    }
+
+    fn disk_on(self: &Arc<Self>, device: Device) -> Disk {
+        let mut registry = self.registry();
+        if let Some(record) = registry.devices.get(&device) {
+            return self.disk(record);
+        }
+        let news = registry.unlisted.insert(device);
+        drop(registry);
+        if news {
+            log::warn!(
+                "device {device} is in no entry of the io-properties: its files belong to the \
+                 disk `{DEFAULT_DISK}`, which nothing limits; add an entry for it"
+            );
+        }
+        self.disk(&self.default_disk)
+    }
+}

@@ -1,0 +1,185 @@
+//! The disks and classes of a scheduler, and that every class is on every disk.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use forebay_core::{DiskModel, GroupConfig, Limits, Policy};
+
+use super::builder::Layout;
+use crate::class::{ClassError, ClassRecord, GroupRecord, Node, Record};
+use crate::disk::{DiskGroup, DiskRecord};
+use crate::properties::Device;
+
+/// What changes at run time, behind the scheduler's lock.
+pub(crate) struct Registry {
+    pub(super) disks: Vec<Arc<DiskRecord>>,
+    pub(super) devices: HashMap<Device, Arc<DiskRecord>>,
+    /// Devices that were looked up, belong to no disk and were reported.
+    pub(super) unlisted: HashSet<Device>,
+    pub(super) classes: Vec<Arc<ClassRecord>>,
+    pub(super) groups: Vec<Arc<GroupRecord>>,
+    /// Places for I/O groups in the records of classes.
+    pub(super) slots: usize,
+}
+
+impl Registry {
+    pub(super) fn new(slots: usize) -> Self {
+        Self {
+            disks: Vec::new(),
+            devices: HashMap::new(),
+            unlisted: HashSet::new(),
+            classes: Vec::new(),
+            groups: Vec::new(),
+            slots,
+        }
+    }
+
+    /// Adds a disk, with all classes on it.
+    pub(super) fn add_disk(
+        &mut self,
+        name: &str,
+        model: &DiskModel,
+        policy: Policy,
+        layout: Layout,
+    ) -> Result<Arc<DiskRecord>, ClassError> {
+        let first_slot = self.disks.len() * layout.io_groups;
+        let group = |index| {
+            let mut config = GroupConfig::new(model.clone(), policy);
+            config.shards_max = layout.shards_max;
+            Arc::new(DiskGroup::new(config, first_slot + index))
+        };
+        let groups = (0..layout.io_groups).map(group).collect();
+        let disk = Arc::new(DiskRecord { name: name.to_owned(), groups });
+        for group in &disk.groups {
+            // A group of classes comes after the one that it is in.
+            for record in &self.groups {
+                refused(record, record.place(&group.io, group.slot))?;
+            }
+            for record in &self.classes {
+                refused(record, record.place(&group.io, group.slot))?;
+            }
+        }
+        self.disks.push(Arc::clone(&disk));
+        Ok(disk)
+    }
+
+    pub(super) fn disk(&self, name: &str) -> Option<&Arc<DiskRecord>> {
+        self.disks.iter().find(|disk| disk.name == name)
+    }
+
+    pub(super) fn add_class(
+        &mut self,
+        name: &str,
+        parent: Option<&Arc<GroupRecord>>,
+        shares: u32,
+    ) -> Result<Arc<ClassRecord>, ClassError> {
+        let record = self.placed(name, parent, shares)?;
+        self.classes.push(Arc::clone(&record));
+        Ok(record)
+    }
+
+    pub(super) fn add_class_group(
+        &mut self,
+        name: &str,
+        parent: Option<&Arc<GroupRecord>>,
+        shares: u32,
+    ) -> Result<Arc<GroupRecord>, ClassError> {
+        let record = self.placed(name, parent, shares)?;
+        self.groups.push(Arc::clone(&record));
+        Ok(record)
+    }
+
+    /// Removes a class from all disks, or from none.
+    pub(super) fn remove_class(&mut self, record: &Arc<ClassRecord>) -> Result<(), ClassError> {
+        self.displace(record)?;
+        self.classes.retain(|class| !Arc::ptr_eq(class, record));
+        Ok(())
+    }
+
+    /// Removes a group of classes from all disks, or from none.
+    pub(super) fn remove_group(&mut self, record: &Arc<GroupRecord>) -> Result<(), ClassError> {
+        self.displace(record)?;
+        self.groups.retain(|group| !Arc::ptr_eq(group, record));
+        Ok(())
+    }
+
+    pub(crate) fn set_shares<Id: Node>(
+        &self,
+        record: &Record<Id>,
+        shares: u32,
+    ) -> Result<(), ClassError> {
+        for group in self.io_groups() {
+            let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
+            refused(record, id.and_then(|id| id.set_shares(&group.io, shares)))?;
+        }
+        record.settings().shares = shares;
+        Ok(())
+    }
+
+    pub(crate) fn set_limits<Id: Node>(
+        &self,
+        record: &Record<Id>,
+        limits: &Limits,
+    ) -> Result<(), ClassError> {
+        for group in self.io_groups() {
+            let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
+            refused(record, id.and_then(|id| id.set_limits(&group.io, limits)))?;
+        }
+        record.settings().limits = *limits;
+        Ok(())
+    }
+
+    fn io_groups(&self) -> impl Iterator<Item = &DiskGroup> {
+        self.disks.iter().flat_map(|disk| disk.groups.iter().map(Arc::as_ref))
+    }
+
+    /// A new class or group of classes, on all disks.
+    fn placed<Id: Node>(
+        &self,
+        name: &str,
+        parent: Option<&Arc<GroupRecord>>,
+        shares: u32,
+    ) -> Result<Arc<Record<Id>>, ClassError> {
+        let taken = self.classes.iter().any(|class| class.name == name)
+            || self.groups.iter().any(|group| group.name == name);
+        if taken {
+            return Err(ClassError::NameTaken { name: name.to_owned() });
+        }
+        let record = Record::new(name.to_owned(), parent.cloned(), shares, self.slots);
+        let placed = self.io_groups().try_for_each(|group| record.place(&group.io, group.slot));
+        if let Err(source) = placed {
+            // Nobody knows of it yet, so it has no work that could keep it.
+            for group in self.io_groups() {
+                let _ = record.displace(&group.io, group.slot);
+            }
+            return refused(&record, Err(source)).map(|()| Arc::new(record));
+        }
+        Ok(Arc::new(record))
+    }
+
+    /// Takes a record off all disks; off none, if one refuses.
+    fn displace<Id: Node>(&self, record: &Record<Id>) -> Result<(), ClassError> {
+        let mut displaced = Vec::new();
+        for group in self.io_groups() {
+            if record.id(group.slot).is_none() {
+                return refused(record, Err(forebay_core::ClassError::Unknown));
+            }
+            if let Err(source) = record.displace(&group.io, group.slot) {
+                for group in displaced {
+                    let group: &DiskGroup = group;
+                    refused(record, record.place(&group.io, group.slot))?;
+                }
+                return refused(record, Err(source));
+            }
+            displaced.push(group);
+        }
+        Ok(())
+    }
+}
+
+fn refused<Id: Node>(
+    record: &Record<Id>,
+    result: Result<(), forebay_core::ClassError>,
+) -> Result<(), ClassError> {
+    result.map_err(|source| ClassError::Refused { name: record.name.clone(), source })
+}

@@ -1,0 +1,64 @@
+//! How to wake the threads whose queues share a disk's budget.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use forebay_core::ShardId;
+
+type Wake = Arc<dyn Fn() + Send + Sync>;
+
+/// For each shard of an I/O group, what makes its thread poll its queue.
+pub(crate) struct Wakers {
+    shards: Box<[Mutex<Option<Wake>>]>,
+}
+
+impl Wakers {
+    /// Room for `shards_max` shards, none registered.
+    pub(crate) fn new(shards_max: usize) -> Self {
+        Self { shards: (0..shards_max).map(|_| Mutex::new(None)).collect() }
+    }
+
+    /// From now on `wake` is called, from any thread, when another queue has
+    /// freed room that `shard` waits for. It must not block, and is called
+    /// without a lock of the scheduler held.
+    pub(crate) fn register(&self, shard: ShardId, wake: impl Fn() + Send + Sync + 'static) {
+        self.put(shard, Some(Arc::new(wake)));
+    }
+
+    /// Forgets `shard`; to be called before its queue leaves the group.
+    pub(crate) fn remove(&self, shard: ShardId) {
+        self.put(shard, None);
+    }
+
+    /// Makes `shard` poll; nothing if it is not registered.
+    pub(crate) fn wake(&self, shard: ShardId) {
+        if let Some(place) = self.shards.get(shard.index()) {
+            Self::call(place);
+        }
+    }
+
+    /// Makes every shard poll.
+    pub(crate) fn wake_all(&self) {
+        self.shards.iter().for_each(Self::call);
+    }
+
+    fn call(place: &Mutex<Option<Wake>>) {
+        // Called outside the lock: it may take others.
+        let wake = place.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(wake) = wake {
+            wake();
+        }
+    }
+
+    fn put(&self, shard: ShardId, wake: Option<Wake>) {
+        if let Some(place) = self.shards.get(shard.index()) {
+            *place.lock().unwrap_or_else(PoisonError::into_inner) = wake;
+        }
+    }
+}
+
+impl fmt::Debug for Wakers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wakers").field("shards_max", &self.shards.len()).finish()
+    }
+}
