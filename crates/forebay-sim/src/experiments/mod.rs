@@ -5,6 +5,7 @@
 
 mod design;
 mod report;
+mod s3;
 mod scenario;
 
 pub use report::{Chart, Mark, Report, Series, Table};
@@ -46,7 +47,7 @@ pub struct Experiment {
 
 /// All of them, in the order of publication.
 pub fn all() -> Vec<Experiment> {
-    [design::ALL].concat()
+    [s3::ALL, design::ALL].concat()
 }
 
 /// The experiment of this name.
