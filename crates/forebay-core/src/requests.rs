@@ -70,6 +70,10 @@ impl Fifo {
         (self.head != NONE).then_some(self.head)
     }
 
+    pub(crate) fn tail(self) -> Option<u32> {
+        (self.tail != NONE).then_some(self.tail)
+    }
+
     pub(crate) fn is_empty(self) -> bool {
         self.head == NONE
     }

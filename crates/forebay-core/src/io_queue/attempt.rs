@@ -1,6 +1,6 @@
 //! One try to dispatch: who is next, may it go, and if not, until when to wait.
 
-use super::{IoQueue, MARK_BELOW, ask};
+use super::{IoQueue, ask};
 use crate::budget::{Overdue, Refusal, Reservation};
 use crate::peers::Lead;
 use crate::requests::{State, Ticket};
@@ -8,6 +8,11 @@ use crate::{Blocked, DiskTime, Time};
 
 /// A queue that is blocked by others looks again after this time at the latest.
 const BLOCKED_NANOS_MAX: u64 = 100_000_000;
+/// A queue with at most so many requests in the disk asks others to wake it,
+const MARK_BELOW: u32 = 1;
+/// and so does one whose latest request went this many windows ago: a disk that
+/// keeps up has done it by then.
+const SILENT_WINDOWS: u64 = 2;
 /// A shard may lead the others by this many times the disk time that lies
 /// unused,
 const LEAD_PER_UNUSED: u64 = 2;
@@ -43,7 +48,7 @@ impl IoQueue {
                 Err(Stop { reason: Blocked::Pace, resume_at: Some(resume_at) })
             }
             Reservation::Refused(Refusal::Window) => {
-                Err(Stop { reason: Blocked::Window, resume_at: Some(latest_resume(now)) })
+                Err(Stop { reason: Blocked::Window, resume_at: Some(self.latest_resume(now)) })
             }
             Reservation::Undone => {
                 self.shared.peers.take_marks(now, &mut self.wakes);
@@ -84,7 +89,7 @@ impl IoQueue {
         // the rate is open and the window is not full: whoever is behind may
         // not know of the room
         self.wakes.push(lead.over);
-        Err(Stop { reason: Blocked::Ahead, resume_at: Some(latest_resume(now)) })
+        Err(Stop { reason: Blocked::Ahead, resume_at: Some(self.latest_resume(now)) })
     }
 
     /// How much of the budget must lie unused before it is worth while to wake
@@ -132,12 +137,32 @@ impl IoQueue {
             None => now,
             Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
             // it sleeps until it is woken, and whoever does that expects it
-            Some(Stop { resume_at: Some(at), .. }) if self.totals.in_disk <= MARK_BELOW => at,
+            Some(Stop { resume_at: Some(at), .. }) if self.silent_from() <= now => at,
             Some(Stop { resume_at, .. }) => {
                 let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
                 resume_at.map_or(drained, |at| at.min(drained))
             }
         }
+    }
+
+    /// From when on this queue cannot rely on completions of its own to look
+    /// again.
+    pub(super) fn silent_from(&self) -> Time {
+        match self.in_disk.tail() {
+            Some(latest) if self.totals.in_disk > MARK_BELOW => {
+                let window = self.shared.budget.window().as_nanos_ceil();
+                let patience = window.saturating_mul(SILENT_WINDOWS);
+                self.requests.at(latest).dispatched_at.plus_nanos(patience)
+            }
+            _ => Time::ZERO,
+        }
+    }
+
+    /// When a queue that others block looks again if nobody wakes it.
+    fn latest_resume(&self, now: Time) -> Time {
+        let latest = now.plus_nanos(BLOCKED_NANOS_MAX);
+        let silent_from = self.silent_from();
+        if silent_from > now { silent_from.min(latest) } else { latest }
     }
 
     /// Lets the window forget requests that the disk has kept for too long.
@@ -163,8 +188,4 @@ impl IoQueue {
             self.class_counters(&request).overdue += 1;
         }
     }
-}
-
-fn latest_resume(now: Time) -> Time {
-    now.plus_nanos(BLOCKED_NANOS_MAX)
 }

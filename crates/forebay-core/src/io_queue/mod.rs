@@ -20,9 +20,6 @@ use crate::{
     Blocked, ClassCounters, ClassError, ClassId, DiskModel, Op, Parts, QueueCounters, Time,
 };
 
-/// A queue with at most so many requests in the disk asks others to wake it.
-const MARK_BELOW: u32 = 1;
-
 /// Why a request was not queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EnqueueError {
@@ -176,7 +173,7 @@ impl IoQueue {
         self.fair.unthrottle(now);
         let mut attempt = self.attempt(now);
         if let Err(Stop { reason: Blocked::Window | Blocked::Ahead, .. }) = attempt
-            && self.totals.in_disk <= MARK_BELOW
+            && self.silent_from() <= now
         {
             // too little of its own will come back to rely on, so others must
             // wake it

@@ -101,6 +101,38 @@ fn a_full_window_wakes_a_shard_that_has_nothing_in_the_disk() {
     assert!(world.shards[1].queue.poll_dispatch(now).is_some());
 }
 
+/// Two of its own hang, so no completion will ever have it look again.
+#[test]
+fn a_shard_whose_requests_hang_is_woken_for_the_room_that_others_free() {
+    let (mut world, class) = queues(2);
+    fill(&mut world.shards[0].queue, class, 2);
+    assert_eq!(dispatch(&mut world.shards[0].queue, 1, 2).len(), 2);
+    fill(&mut world.shards[1].queue, class, 100);
+    let mut sent = dispatch(&mut world.shards[1].queue, 2, 20);
+    assert_eq!(sent.len(), 13);
+    fill(&mut world.shards[0].queue, class, 1);
+    let asked = Time::from_nanos(20 * MILLI);
+    let [first, second] = world.shards.as_mut_slice() else { panic!() };
+    assert!(first.queue.poll_dispatch(asked).is_none());
+    let now = Time::from_nanos(21 * MILLI);
+    second.queue.complete(now, sent.remove(0), Outcome::Done).unwrap();
+    assert_eq!(second.queue.poll_wake().map(|shard| shard.index()), Some(0));
+    assert!(first.queue.poll_dispatch(now).is_some());
+}
+
+#[test]
+fn a_shard_looks_again_when_its_requests_should_have_come_back() {
+    let (mut world, class) = queues(2);
+    fill(&mut world.shards[0].queue, class, 100);
+    let queue = &mut world.shards[0].queue;
+    assert_eq!(dispatch(queue, 1, 3).len(), 15);
+    // two windows of 1.5 ms after the last one went
+    let silent = Time::from_nanos(5 * MILLI);
+    assert_eq!(queue.poll_timeout(Time::from_nanos(2 * MILLI)), Some(silent));
+    assert!(queue.poll_dispatch(silent).is_none());
+    assert_eq!(queue.poll_timeout(silent), Some(Time::from_nanos(101 * MILLI)));
+}
+
 #[test]
 fn tickets_are_void_after_completion_and_before_dispatch() {
     let (mut world, class) = queues(1);
