@@ -47,6 +47,7 @@ fn run(scheduler: &str, classes: Vec<ClassResult>) -> RunResult {
         duration_seconds: 10.0,
         backend: String::from("simulated"),
         policy: String::from("pace-window"),
+        order: String::from("start-time"),
         properties: Properties {
             source: none,
             read_iops: None,

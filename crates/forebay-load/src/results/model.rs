@@ -38,6 +38,8 @@ pub struct RunResult {
     pub backend: String,
     /// The scheduler's policy, also for a run that did not use it.
     pub policy: String,
+    /// In which order the scheduler serves classes, also for a run that did not use it.
+    pub order: String,
     /// What the scheduler knew of the disk.
     pub properties: Properties,
     /// The policy that scheduled this run, or `none`.

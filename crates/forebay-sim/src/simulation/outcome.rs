@@ -34,7 +34,7 @@ pub struct Outcome {
 
 impl Outcome {
     pub(super) fn of(simulation: Simulation, ended: Time) -> Self {
-        let Simulation { jobs, seed, policy, properties, shards, around, watch, .. } = simulation;
+        let Simulation { jobs, seed, policy, order, properties, shards, around, watch, .. } = simulation;
         let measured = Measured { to: ended, ..around.measured };
         let disk = (policy != Policy::Open).then(|| DiskResult {
             in_flight_max: around.in_disk_max,
@@ -52,6 +52,7 @@ impl Outcome {
             duration_seconds: rounded(measured.seconds(), 3),
             backend: String::from("simulated"),
             policy: policy.name().to_owned(),
+            order: order.name().to_owned(),
             properties,
             scheduler: policy.name().to_owned(),
             seed,

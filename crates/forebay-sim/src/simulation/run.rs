@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use forebay_core::{DiskModel, DiskRates, DiskTime, LATENCY_GOAL_DEFAULT, Policy, Time};
+use forebay_core::{DiskModel, DiskRates, DiskTime, LATENCY_GOAL_DEFAULT, Order, Policy, Time};
 use forebay_load::Rng;
 use forebay_load::generator::Generator;
 use forebay_load::job_file::JobFile;
@@ -31,6 +31,7 @@ pub struct Simulation {
     pub(super) jobs: JobFile,
     pub(super) seed: u64,
     pub(super) policy: Policy,
+    pub(super) order: Order,
     pub(super) properties: Properties,
     pub(super) scheduler: Scheduler,
     pub(super) shards: Vec<Shard>,
@@ -97,6 +98,7 @@ impl Simulation {
             jobs: config.jobs,
             seed: config.seed,
             policy,
+            order: config.scheduler.order,
             properties,
             scheduler,
             shards,
