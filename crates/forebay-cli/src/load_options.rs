@@ -1,25 +1,25 @@
 //! The options of every command that runs a load.
 
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, value_parser};
 use forebay::properties::Properties;
 use forebay_config::Source;
-use forebay_core::{Policy, SHARDS_MAX};
+use forebay_core::{Order, Policy, SHARDS_MAX};
 use forebay_load::job_file::JobFile;
 
 use crate::failure::Failure;
 use crate::span;
 
-/// Which load to run, how it is scheduled, and how the results are shown.
+/// How long the fair queue of 2016 remembers.
+const TAU_2016_NANOS: u64 = 100_000_000;
+
+/// How a load is run and scheduled, and how the results are shown.
 #[derive(Args)]
 pub(crate) struct LoadOptions {
-    /// The job file: which load to run, in the format of Seastar's io_tester
-    #[arg(value_name = "JOBS.yaml")]
-    jobs: PathBuf,
     /// A file of priority classes for the jobs to run in, and of groups of these
     #[arg(long, value_name = "FILE")]
     sched_groups: Option<PathBuf>,
@@ -29,10 +29,11 @@ pub(crate) struct LoadOptions {
     /// How long to run before measuring
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span::parse)]
     pub(crate) warmup: Duration,
-    /// How many shards; as many as there are processors unless given
+    /// How many shards; unless given, as many as there are processors, or 2 in a simulation
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=SHARDS_MAX as i64))]
     pub(crate) shards: Option<u32>,
-    /// What the disk can do: an io-properties file. Measured briefly unless given
+    /// What the disk can do: an io-properties file. Unless given, a real disk is measured briefly,
+    /// and a simulated one is known
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
     /// How long requests may wait inside the disk
@@ -41,7 +42,10 @@ pub(crate) struct LoadOptions {
     /// How the scheduler decides when a request may go to the disk
     #[arg(long, value_enum, default_value_t = PolicyName::PaceWindow)]
     policy: PolicyName,
-    /// The most requests in the disk, for --policy concurrency
+    /// In which order the scheduler serves classes; the one of --policy unless given
+    #[arg(long, value_enum)]
+    order: Option<OrderName>,
+    /// The most requests in the disk, for --policy concurrency and 2016
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u32).range(1..))]
     concurrency: u32,
     /// From which offsets and random gaps follow
@@ -73,14 +77,25 @@ enum PolicyName {
     FlowRatio,
     /// Seastar 2022: at the rate of the disk, and no faster than requests complete
     TwoLevelBucket,
-    /// Seastar 2022: at the rate of the disk
+    /// Seastar 2022, without the second level: at the rate of the disk
     TokenBucket,
     /// Seastar 2018: while there is no more in the disk than it does within the goal
     LittlesLaw,
     /// Seastar 2016: while there are fewer than --concurrency requests in the disk
     Concurrency,
+    /// Seastar 2016 with its fair queue: concurrency in the order exponential-decay
+    #[value(name = "2016")]
+    Seastar2016,
     /// At once
     None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OrderName {
+    /// By disk time per share, over all shards
+    StartTime,
+    /// Seastar 2016: per shard, by weights that are forgotten within 100 ms
+    ExponentialDecay,
 }
 
 /// How results are printed.
@@ -96,9 +111,9 @@ pub(crate) enum Format {
 
 impl LoadOptions {
     /// The jobs and classes of the files given, for a run of so many shards.
-    pub(crate) fn job_file(&self, shard_count: u32) -> Result<JobFile, Failure> {
-        let text = forebay_config::read(&self.jobs)?;
-        let name = self.jobs.display().to_string();
+    pub(crate) fn job_file(&self, jobs: &Path, shard_count: u32) -> Result<JobFile, Failure> {
+        let text = forebay_config::read(jobs)?;
+        let name = jobs.display().to_string();
         let jobs = Source::new(&name, &text);
         let Some(path) = &self.sched_groups else {
             return Ok(JobFile::parse(&jobs, None, shard_count)?);
@@ -129,8 +144,20 @@ impl LoadOptions {
             PolicyName::TwoLevelBucket => Policy::TwoLevelBucket { latency_goal },
             PolicyName::TokenBucket => Policy::TokenBucket { latency_goal },
             PolicyName::LittlesLaw => Policy::LittlesLaw { latency_goal },
-            PolicyName::Concurrency => Policy::Concurrency { requests: self.concurrency },
+            PolicyName::Concurrency | PolicyName::Seastar2016 => {
+                Policy::Concurrency { requests: self.concurrency }
+            }
             PolicyName::None => Policy::Open,
+        }
+    }
+
+    /// In which order classes are served.
+    pub(crate) fn order(&self) -> Order {
+        match (self.order, self.policy) {
+            (Some(OrderName::ExponentialDecay), _) | (None, PolicyName::Seastar2016) => {
+                Order::ExponentialDecay { tau_nanos: TAU_2016_NANOS }
+            }
+            _ => Order::StartTime,
         }
     }
 

@@ -1,9 +1,12 @@
 //! `forebay simulate`: runs a load on a simulated disk, under a virtual clock.
 
+mod swarm;
+
 use std::num::NonZero;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, value_parser};
 use forebay_core::Policy;
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION};
@@ -25,22 +28,65 @@ const SHARDS_DEFAULT: u32 = 2;
 /// Nothing is read or written: time is virtual, and the same seed gives the same results on every
 /// machine. Without --properties the scheduler knows the disk's true rates.
 #[derive(Args)]
+#[command(override_usage = "forebay simulate [OPTIONS] --disk <NAME|FILE> <JOBS.yaml>\n       \
+                            forebay simulate --swarm <N> [--seed <N>]\n       \
+                            forebay simulate --replay <FILE>")]
 pub(crate) struct Options {
     #[command(flatten)]
     load: LoadOptions,
+    /// The job file: which load to run, in the format of Seastar's io_tester
+    #[arg(value_name = "JOBS.yaml", required_unless_present_any = ["swarm", "replay"])]
+    jobs: Option<PathBuf>,
     /// The disk: a preset, a disk file, or a measured latency surface (.csv)
-    #[arg(long, value_name = "NAME|FILE")]
-    disk: String,
+    #[arg(long, value_name = "NAME|FILE", required_unless_present_any = ["swarm", "replay"])]
+    disk: Option<String>,
     /// Let shards look for work every so often only, instead of on every event
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     tick: Option<Duration>,
+    /// Instead, run N random scenarios, those of --seed and of the numbers after it, and check
+    /// what the scheduler promises at every step; the first scenario to fail is made small and
+    /// printed as a file
+    #[arg(long, value_name = "N", conflicts_with_all = ONE_LOAD, conflicts_with = "format",
+          value_parser = value_parser!(u64).range(1..))]
+    swarm: Option<u64>,
+    /// Instead, run a scenario again that --swarm has printed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ONE_LOAD,
+          conflicts_with_all = ["swarm", "seed"])]
+    replay: Option<PathBuf>,
 }
+
+/// What belongs to the load of a job file.
+const ONE_LOAD: [&str; 13] = [
+    "jobs",
+    "disk",
+    "tick",
+    "sched_groups",
+    "duration",
+    "warmup",
+    "shards",
+    "properties",
+    "latency_goal",
+    "policy",
+    "order",
+    "concurrency",
+    "compare",
+];
 
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    match (options, &options.jobs, &options.disk) {
+        (Options { swarm: Some(count), load, .. }, ..) => swarm::run(*count, load.seed),
+        (Options { replay: Some(file), load, .. }, ..) => swarm::replay(file, load.format),
+        (_, Some(jobs), Some(disk)) => run_jobs(options, jobs, disk),
+        _ => Err(Failure::Input("name a job file, and a disk with --disk".into())),
+    }
+}
+
+/// Runs one job file on one disk.
+fn run_jobs(options: &Options, jobs: &Path, disk: &str) -> Result<(), Failure> {
     let load = &options.load;
-    let spec = DiskSpec::resolve(&options.disk)?;
-    let jobs = load.job_file(load.shards.unwrap_or(SHARDS_DEFAULT))?;
+    let spec = DiskSpec::resolve(disk)?;
+    let jobs = load.job_file(jobs, load.shards.unwrap_or(SHARDS_DEFAULT))?;
     let known = options.known(&spec)?;
     let start = Instant::now();
     let mut requests = 0;
@@ -92,6 +138,7 @@ impl Options {
         config.scheduler = SchedulerConfig {
             model: Some(known.model.clone()),
             policy: Some(policy),
+            order: self.load.order(),
             duplex: known.duplex,
             ..SchedulerConfig::default()
         };

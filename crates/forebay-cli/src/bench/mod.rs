@@ -40,6 +40,9 @@ use storage::{Place, Storage};
 pub(crate) struct Options {
     #[command(flatten)]
     load: LoadOptions,
+    /// The job file: which load to run, in the format of Seastar's io_tester
+    #[arg(value_name = "JOBS.yaml")]
+    jobs: PathBuf,
     /// Where to make the files: a directory, /dev/null to measure the scheduler alone, or with
     /// --overwrite-device a block device
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -66,7 +69,7 @@ enum BackendName {
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let load = &options.load;
-    let jobs = load.job_file(load.shard_count())?;
+    let jobs = load.job_file(&options.jobs, load.shard_count())?;
     let place = Place::of(&options.dir, options.overwrite_device)?;
     let given = options.given_properties(&place)?;
     let backend = options.backend(&place);
@@ -91,6 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 Some(_) => load.policy(disk.base_latency),
                 None => Policy::Open,
             },
+            order: load.order(),
             is_scheduled: true,
             warmup: load.warmup,
             duration: load.duration,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay::engine::BackendChoice;
 use forebay::properties::{DiskProperties, Properties};
-use forebay_core::Policy;
+use forebay_core::{Order, Policy};
 use forebay_load::job_file::{ClassSpec, FileOptions, Job, JobFile, JobKind, Pace, Think};
 use forebay_load::results::model::{ClassResult, PropertiesSource};
 
@@ -112,6 +112,7 @@ impl Probe<'_> {
             storage,
             disk: &Disk::unmeasured(),
             policy: Policy::Open,
+            order: Order::StartTime,
             is_scheduled: false,
             warmup: WARMUP,
             duration: DURATION,

@@ -29,6 +29,7 @@ pub(super) fn of(plan: &Plan<'_>, backend: Backend, seen: Observed) -> Run {
         duration_seconds: rounded(measured.seconds(), 3),
         backend: backend_name(backend).to_owned(),
         policy: plan.policy.name().to_owned(),
+        order: plan.order.name().to_owned(),
         properties: plan.disk.in_results(),
         scheduler: plan.policy_in_force().name().to_owned(),
         seed: plan.seed,

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use forebay::engine::{Backend, BackendChoice, EngineWaker};
-use forebay_core::{Policy, Time};
+use forebay_core::{Order, Policy, Time};
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::recorder::Measured;
 use forebay_load::results::model::RunResult;
@@ -33,6 +33,8 @@ pub(super) struct Plan<'a> {
     pub(super) disk: &'a Disk,
     /// The scheduler's policy.
     pub(super) policy: Policy,
+    /// In which order it serves classes.
+    pub(super) order: Order,
     /// Whether there is a scheduler in this run.
     pub(super) is_scheduled: bool,
     pub(super) warmup: Duration,
@@ -77,7 +79,7 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
     shards.dedup();
     let board = Board::new(shards.len(), plan.jobs.jobs.len());
     let line = RunLine::new(plan.title);
-    let scheduler = Scheduler::new(plan.jobs, plan.disk, plan.policy_in_force(), shards.len())?;
+    let scheduler = Scheduler::new(plan, shards.len())?;
     thread::scope(|scope| {
         let (sender, news) = channel();
         let mut crew = Crew { starts: Vec::new(), places: Vec::new(), news };

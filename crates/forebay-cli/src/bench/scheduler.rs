@@ -3,7 +3,7 @@
 use forebay_core::{ClassError, ClassId, GroupConfig, GroupFull, IoGroup, IoQueue, Limits, Policy};
 use forebay_load::job_file::JobFile;
 
-use crate::disk::Disk;
+use super::runner::Plan;
 use crate::failure::Failure;
 
 /// More requests than any job file makes.
@@ -31,21 +31,18 @@ pub(super) struct Place {
 }
 
 impl Scheduler {
-    /// A scheduler for the classes of `jobs` on so many shards.
+    /// The scheduler of `plan` on so many shards.
     ///
     /// The open policy stands for no scheduler at all: then limits do not hold either.
-    pub(super) fn new(
-        jobs: &JobFile,
-        disk: &Disk,
-        policy: Policy,
-        shard_count: usize,
-    ) -> Result<Self, Failure> {
+    pub(super) fn new(plan: &Plan<'_>, shard_count: usize) -> Result<Self, Failure> {
+        let (disk, policy) = (plan.disk, plan.policy_in_force());
         let group = || {
             let mut config = GroupConfig::new(disk.model.clone(), policy);
             config.shards_max = shard_count;
             config.requests_max = REQUESTS_MAX;
+            config.order = plan.order;
             let group = IoGroup::new(config);
-            let classes = add_classes(&group, jobs, policy != Policy::Open)?;
+            let classes = add_classes(&group, plan.jobs, policy != Policy::Open)?;
             Ok(Group { group, classes })
         };
         let count = if disk.duplex { 2 } else { 1 };

@@ -4,12 +4,15 @@
 //! classes and jobs, a policy, and changes of shares while it runs. One that fails is shrunk to a
 //! small one that fails too.
 
+mod case;
 mod scenario;
 mod shrink;
 
 use core::fmt;
 
-use crate::simulation::{Simulation, SimulationError};
+pub use case::{Case, ChangeOfShares, Rule, Settings, Stalling};
+
+use crate::simulation::SimulationError;
 use scenario::Scenario;
 
 /// What a swarm without failures did.
@@ -28,22 +31,13 @@ pub struct Failure {
     pub seed: u64,
     /// What went wrong.
     pub error: SimulationError,
-    /// The job file of the small scenario, with what else belongs to it as comments.
-    pub jobs: String,
-    /// Its disk file.
-    pub disk: String,
-    /// The sched-groups file of the small scenario, if it has groups of classes.
-    pub sched_groups: Option<String>,
+    /// The small scenario.
+    pub case: Case,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {}: {}", self.seed, self.error)?;
-        write!(f, "{}# disk:\n{}", self.jobs, self.disk)?;
-        if let Some(groups) = &self.sched_groups {
-            write!(f, "# sched groups:\n{groups}")?;
-        }
-        Ok(())
+        write!(f, "seed {}: {}", self.seed, self.error)
     }
 }
 
@@ -74,29 +68,23 @@ pub fn run(
 
 /// The requests that a scenario completes.
 fn play(scenario: &Scenario) -> Result<u64, SimulationError> {
-    let config = scenario.config()?;
-    Ok(Simulation::new(config)?.run()?.requests)
+    Ok(scenario.case().run()?.requests)
 }
 
 fn failure(scenario: Scenario, error: SimulationError) -> Failure {
     let (scenario, error) = shrink::shrink(scenario, error, |scenario| play(scenario).err());
-    Failure {
-        seed: scenario.seed,
-        error,
-        jobs: scenario.job_file(),
-        disk: scenario.disk_file(),
-        sched_groups: scenario.sched_groups_file(),
-    }
+    Failure { seed: scenario.seed, error, case: scenario.case() }
 }
 
 #[cfg(test)]
 mod tests {
+    use forebay_config::Source;
+
     use super::*;
 
     #[test]
     fn two_hundred_scenarios_hold() {
-        let summary = run(200, 1, |_| {}).unwrap_or_else(|failure| panic!("{failure}"));
-        println!("{summary:?}");
+        let summary = run(200, 1, |_| {}).unwrap_or_else(|failure| panic!("{failure:#?}"));
         assert_eq!(summary.scenarios, 200);
     }
 
@@ -121,6 +109,16 @@ mod tests {
         assert_eq!(error, SimulationError::Zero("a write"));
         assert_eq!((small.jobs.len(), small.shards), (1, 1));
         assert_eq!(small.jobs[0].parallelism, 1);
-        assert!(small.config().is_ok(), "{}", small.job_file());
+        assert!(small.case().config().is_ok(), "{small:?}");
+    }
+
+    #[test]
+    fn a_case_is_read_as_it_was_written() {
+        for seed in 0..200 {
+            let case = Scenario::random(seed).case();
+            let text = case.to_yaml().unwrap();
+            let read = Case::parse(&Source::new("case.yaml", &text));
+            assert_eq!(read.as_ref(), Ok(&case), "{text}");
+        }
     }
 }

@@ -1,16 +1,8 @@
-//! A random scenario, and the files and the configuration that it comes to.
+//! A random scenario, and the files that it comes to.
 
-use std::time::Duration;
-
-use forebay_config::Source;
-use forebay_core::{DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, Policy, Time};
 use forebay_load::Rng;
-use forebay_load::job_file::JobFile;
 
-use crate::simulation::{
-    Polling, SchedulerConfig, ShareChange, SimulationConfig, SimulationError, Stalls,
-};
-use crate::spec::DiskSpec;
+use super::case::{Case, ChangeOfShares, Rule, Settings, Stalling};
 
 /// Sets the random numbers of scenarios apart from those of their loads.
 const SCENARIO_PATH: u64 = 0x5ca1e;
@@ -28,15 +20,7 @@ pub(super) struct Scenario {
     disk: String,
     /// What goes wrong with the disk, as in a disk file.
     pub(super) faults: Vec<String>,
-    /// What the disk does in percent of what the model says.
-    pub(super) model_percent: u64,
-    pub(super) policy: Policy,
-    pub(super) is_duplex: bool,
-    pub(super) polling: Polling,
-    pub(super) wake_up: Duration,
-    pub(super) stalls: Option<Stalls>,
-    pub(super) share_changes: Vec<ShareChange>,
-    pub(super) millis: u64,
+    pub(super) settings: Settings,
 }
 
 /// A job with a class of its own.
@@ -68,8 +52,8 @@ impl Scenario {
             (0..=rng.below(5)).map(|index| SwarmJob::random(rng, index, shards, &groups)).collect();
         let millis = 50 + rng.below(150);
         let share_changes = (0..rng.below(3))
-            .map(|_| ShareChange {
-                at: Time::from_nanos(rng.below(millis) * 1_000_000),
+            .map(|_| ChangeOfShares {
+                at_millis: rng.below(millis),
                 class: jobs[rng.below(jobs.len() as u64) as usize].class(),
                 shares: shares(rng) as u32,
             })
@@ -81,75 +65,38 @@ impl Scenario {
             groups,
             disk: disk(rng),
             faults: (0..rng.below(5).saturating_sub(2)).map(|_| fault(rng, millis)).collect(),
-            model_percent: pick(rng, &[50, 80, 95, 100, 100, 120]),
-            policy: policy(rng),
-            is_duplex: rng.below(4) == 0,
-            polling: if rng.below(4) == 0 { Polling::Tick(500_000) } else { Polling::Events },
-            wake_up: Duration::from_micros(pick(rng, &[0, 0, 5, 50])),
-            stalls: (rng.below(3) == 0).then(|| stalls(rng, shards)),
-            share_changes,
-            millis,
+            settings: Settings {
+                millis,
+                model_percent: pick(rng, &[50, 80, 95, 100, 100, 120]),
+                policy: policy(rng),
+                duplex: rng.below(4) == 0,
+                tick_micros: (rng.below(4) == 0).then_some(500),
+                wake_up_micros: pick(rng, &[0, 0, 5, 50]),
+                stalls: (rng.below(3) == 0).then(|| stalls(rng, shards)),
+                share_changes,
+            },
         }
     }
 
-    /// What to simulate.
-    pub(super) fn config(&self) -> Result<SimulationConfig, SimulationError> {
-        let invalid = |error: &dyn core::fmt::Display| SimulationError::Scenario(error.to_string());
-        let (jobs, groups) = (self.job_file(), self.sched_groups_file());
-        let groups = groups.as_deref().map(|text| Source::new("groups.yaml", text));
-        let jobs = JobFile::parse(&Source::new("jobs.yaml", &jobs), groups.as_ref(), self.shards)
-            .map_err(|error| invalid(&error))?;
-        let disk = DiskSpec::parse(&Source::new("disk.yaml", &self.disk_file()))
-            .map_err(|error| invalid(&error))?
-            .build(self.seed);
-        let rates = disk.rates();
-        let told = |rate: u64| (rate * 100 / self.model_percent).max(1);
-        let rates = DiskRates {
-            read_iops: told(rates.read_iops),
-            write_iops: told(rates.write_iops),
-            read_bandwidth: told(rates.read_bandwidth),
-            write_bandwidth: told(rates.write_bandwidth),
-        };
-        let model = DiskModel::from_rates(&rates).map_err(SimulationError::Model)?;
-        Ok(SimulationConfig {
-            scheduler: SchedulerConfig {
-                model: Some(model),
-                policy: Some(self.policy),
-                duplex: self.is_duplex,
-                ..SchedulerConfig::default()
-            },
-            warmup: Duration::ZERO,
-            duration: Duration::from_millis(self.millis),
+    /// All that it takes to run it.
+    pub(super) fn case(&self) -> Case {
+        Case {
             seed: self.seed,
-            polling: self.polling,
-            wake_up_latency: self.wake_up,
-            stalls: self.stalls.clone(),
-            share_changes: self.share_changes.clone(),
-            check_invariants: true,
-            ..SimulationConfig::new(jobs, disk)
-        })
+            shards: self.shards,
+            settings: self.settings.clone(),
+            disk: self.disk_file(),
+            jobs: self.jobs.iter().map(SwarmJob::yaml).collect(),
+            sched_groups: self.sched_groups_file(),
+        }
     }
 
-    /// The disk file.
-    pub(super) fn disk_file(&self) -> String {
+    fn disk_file(&self) -> String {
         let faults = self.faults.join(", ");
         format!("{}faults: [{faults}]\n", self.disk)
     }
 
-    /// The job file; all that it does not say stands above it as comments.
-    pub(super) fn job_file(&self) -> String {
-        let mut text = format!("# seed {}, {} shards, {} ms", self.seed, self.shards, self.millis);
-        text += &format!("\n# the disk does {} % of what its model says", self.model_percent);
-        text += &format!("\n# {:?}\n# duplex: {}", self.policy, self.is_duplex);
-        text += &format!("\n# {:?}, wake-up {:?}", self.polling, self.wake_up);
-        text += &format!("\n# {:?}", self.stalls);
-        text += &format!("\n# {:?}\n", self.share_changes);
-        self.jobs.iter().for_each(|job| text += &job.yaml());
-        text
-    }
-
     /// The sched-groups file, if there are groups.
-    pub(super) fn sched_groups_file(&self) -> Option<String> {
+    fn sched_groups_file(&self) -> Option<String> {
         let mut text = String::new();
         for (group, shares) in self.groups.iter().enumerate() {
             let jobs = self.jobs.iter().filter(|job| job.group == Some(group));
@@ -237,27 +184,27 @@ fn fault(rng: &mut Rng, millis: u64) -> String {
     }
 }
 
-fn policy(rng: &mut Rng) -> Policy {
-    let latency_goal = LATENCY_GOAL_DEFAULT;
+fn policy(rng: &mut Rng) -> Rule {
+    let latency_goal_micros = 750;
     match rng.below(12) {
-        0 => Policy::Open,
-        1 => Policy::Concurrency { requests: pick(rng, &[1, 4, 32]) },
-        2 => Policy::LittlesLaw { latency_goal },
-        3 => Policy::TokenBucket { latency_goal },
-        4 => Policy::TwoLevelBucket { latency_goal },
-        5 => Policy::FlowRatio { latency_goal },
+        0 => Rule::None,
+        1 => Rule::Concurrency { requests: pick(rng, &[1, 4, 32]) },
+        2 => Rule::LittlesLaw { latency_goal_micros },
+        3 => Rule::TokenBucket { latency_goal_micros },
+        4 => Rule::TwoLevelBucket { latency_goal_micros },
+        5 => Rule::FlowRatio { latency_goal_micros },
         _ => {
-            let base_latency = (rng.below(2) == 0).then(|| Duration::from_micros(100));
-            let latency_goal = Duration::from_micros(pick(rng, &[100, 750, 750, 5000]));
-            Policy::PaceWindow { latency_goal, base_latency }
+            let base_latency_micros = (rng.below(2) == 0).then_some(100);
+            let latency_goal_micros = pick(rng, &[100, 750, 750, 5000]);
+            Rule::PaceWindow { latency_goal_micros, base_latency_micros }
         }
     }
 }
 
-fn stalls(rng: &mut Rng, shards: u32) -> Stalls {
-    Stalls {
+fn stalls(rng: &mut Rng, shards: u32) -> Stalling {
+    Stalling {
         one_in: pick(rng, &[10, 100, 1000]),
-        length: Duration::from_micros(pick(rng, &[500, 3000, 10_000])),
+        micros: pick(rng, &[500, 3000, 10_000]),
         shards: (0..shards).filter(|_| rng.below(2) == 0).collect(),
     }
 }

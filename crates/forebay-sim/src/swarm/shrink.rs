@@ -1,9 +1,7 @@
 //! Makes a failing scenario small.
 
-use std::time::Duration;
-
 use super::scenario::Scenario;
-use crate::simulation::{Polling, SimulationError};
+use crate::simulation::SimulationError;
 
 /// Scenarios tried at most.
 const TRIES_MAX: u32 = 300;
@@ -42,7 +40,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
             smaller.push(candidate);
         }
     };
-    add(&|scenario| scenario.millis = (scenario.millis / 2).max(1));
+    add(&|scenario| scenario.settings.millis = (scenario.settings.millis / 2).max(1));
     for job in 0..scenario.jobs.len() {
         add(&|scenario| remove_job(scenario, job));
     }
@@ -52,19 +50,19 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     for fault in 0..scenario.faults.len() {
         add(&|scenario| drop(scenario.faults.remove(fault)));
     }
-    add(&|scenario| scenario.stalls = None);
-    add(&|scenario| scenario.share_changes.clear());
-    add(&|scenario| scenario.wake_up = Duration::ZERO);
-    add(&|scenario| scenario.polling = Polling::Events);
-    add(&|scenario| scenario.is_duplex = false);
-    add(&|scenario| scenario.model_percent = 100);
-    add(&|scenario| scenario.millis = scenario.millis * 3 / 4);
+    add(&|scenario| scenario.settings.stalls = None);
+    add(&|scenario| scenario.settings.share_changes.clear());
+    add(&|scenario| scenario.settings.wake_up_micros = 0);
+    add(&|scenario| scenario.settings.tick_micros = None);
+    add(&|scenario| scenario.settings.duplex = false);
+    add(&|scenario| scenario.settings.model_percent = 100);
+    add(&|scenario| scenario.settings.millis = scenario.settings.millis * 3 / 4);
     for job in 0..scenario.jobs.len() {
         add(&|scenario| {
             scenario.jobs[job].parallelism = scenario.jobs[job].parallelism.div_ceil(2);
         });
         add(&|scenario| {
-            if scenario.jobs[job].group.is_some() && scenario.share_changes.is_empty() {
+            if scenario.jobs[job].group.is_some() && scenario.settings.share_changes.is_empty() {
                 scenario.jobs[job].group = None;
             }
         });
@@ -75,7 +73,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
 
 fn remove_job(scenario: &mut Scenario, job: usize) {
     let class = scenario.jobs.remove(job).class();
-    scenario.share_changes.retain(|change| change.class != class);
+    scenario.settings.share_changes.retain(|change| change.class != class);
 }
 
 /// Moves all jobs to the first so many shards.
@@ -87,5 +85,5 @@ fn keep_shards(scenario: &mut Scenario, shards: u32) {
         numbers.dedup();
     };
     scenario.jobs.iter_mut().for_each(|job| on(&mut job.shards));
-    scenario.stalls.iter_mut().for_each(|stalls| on(&mut stalls.shards));
+    scenario.settings.stalls.iter_mut().for_each(|stalls| on(&mut stalls.shards));
 }

@@ -1,0 +1,211 @@
+//! A scenario as one file, which says all that it takes to run it again.
+
+use std::time::Duration;
+
+use forebay_config::{ConfigError, Source};
+use forebay_core::{DiskModel, DiskRates, Policy, Time};
+use forebay_load::job_file::JobFile;
+use serde::{Deserialize, Serialize};
+
+use crate::simulation::{
+    Outcome, Polling, SchedulerConfig, ShareChange, Simulation, SimulationConfig, SimulationError,
+    Stalls,
+};
+use crate::spec::DiskSpec;
+
+/// A scenario, as it is written down and read again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// From which all that is random about the run follows.
+    pub seed: u64,
+    /// How many shards there are, for jobs on `all` of them.
+    pub shards: u32,
+    /// What no other file says.
+    pub settings: Settings,
+    /// The text of the disk file.
+    pub disk: String,
+    /// The text of the job file.
+    pub jobs: String,
+    /// The text of the sched-groups file, if there are groups of classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sched_groups: Option<String>,
+}
+
+/// How the load of a [`Case`] is scheduled, and what disturbs it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// How long the run is, in virtual milliseconds.
+    pub millis: u64,
+    /// What the disk does in percent of what the scheduler believes, at least 1.
+    pub model_percent: u64,
+    /// When requests may go to the disk.
+    pub policy: Rule,
+    /// Whether reads and all else have a budget each.
+    pub duplex: bool,
+    /// How often shards look for work; on every event if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick_micros: Option<u64>,
+    /// How long a shard takes to notice an event.
+    pub wake_up_micros: u64,
+    /// Shards that stand still now and then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<Stalling>,
+    /// Changes of shares on the way.
+    pub share_changes: Vec<ChangeOfShares>,
+}
+
+/// A [`Policy`] in words and numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names are those of the policies and of their parameters")]
+pub enum Rule {
+    None,
+    Concurrency { requests: u32 },
+    LittlesLaw { latency_goal_micros: u64 },
+    TokenBucket { latency_goal_micros: u64 },
+    TwoLevelBucket { latency_goal_micros: u64 },
+    FlowRatio { latency_goal_micros: u64 },
+    PaceWindow {
+        latency_goal_micros: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        base_latency_micros: Option<u64>,
+    },
+}
+
+/// Shards that stand still now and then: [`Stalls`] in words and numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "as in `Stalls`")]
+pub struct Stalling {
+    pub one_in: u64,
+    pub micros: u64,
+    pub shards: Vec<u32>,
+}
+
+/// A change of shares: [`ShareChange`] in words and numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "as in `ShareChange`")]
+pub struct ChangeOfShares {
+    pub at_millis: u64,
+    pub class: String,
+    pub shares: u32,
+}
+
+impl Case {
+    /// Reads a case that [`Case::to_yaml`] has written.
+    ///
+    /// # Errors
+    /// The text is no case.
+    pub fn parse(source: &Source<'_>) -> Result<Self, ConfigError> {
+        source.parse()
+    }
+
+    /// The case as a file, or why it cannot be written down.
+    ///
+    /// # Errors
+    /// There is no way to write it as YAML.
+    pub fn to_yaml(&self) -> Result<String, serde_saphyr::ser::Error> {
+        serde_saphyr::to_string(self)
+    }
+
+    /// Runs it, and checks the invariants at every step.
+    ///
+    /// # Errors
+    /// The files it holds are none, its settings are contradictory, or an invariant does not hold.
+    pub fn run(&self) -> Result<Outcome, SimulationError> {
+        Simulation::new(self.config()?)?.run()
+    }
+
+    /// What to simulate.
+    pub(super) fn config(&self) -> Result<SimulationConfig, SimulationError> {
+        let invalid = |error: ConfigError| SimulationError::Scenario(error.to_string());
+        let groups = self.sched_groups.as_deref().map(|text| Source::new("sched_groups", text));
+        let jobs = JobFile::parse(&Source::new("jobs", &self.jobs), groups.as_ref(), self.shards)
+            .map_err(invalid)?;
+        let disk = DiskSpec::parse(&Source::new("disk", &self.disk)).map_err(invalid)?;
+        let disk = disk.build(self.seed);
+        let settings = &self.settings;
+        Ok(SimulationConfig {
+            scheduler: SchedulerConfig {
+                model: Some(settings.model(&disk.rates())?),
+                policy: Some(settings.policy.policy()),
+                duplex: settings.duplex,
+                ..SchedulerConfig::default()
+            },
+            warmup: Duration::ZERO,
+            duration: Duration::from_millis(settings.millis),
+            seed: self.seed,
+            polling: settings.polling(),
+            wake_up_latency: Duration::from_micros(settings.wake_up_micros),
+            stalls: settings.stalls.as_ref().map(Stalling::stalls),
+            share_changes: settings.share_changes.iter().map(ChangeOfShares::change).collect(),
+            check_invariants: true,
+            ..SimulationConfig::new(jobs, disk)
+        })
+    }
+}
+
+impl Settings {
+    /// What the scheduler believes of a disk of these rates.
+    fn model(&self, rates: &DiskRates) -> Result<DiskModel, SimulationError> {
+        if self.model_percent == 0 {
+            return Err(SimulationError::Zero("model_percent"));
+        }
+        let told = |rate: u64| (rate.saturating_mul(100) / self.model_percent).max(1);
+        DiskModel::from_rates(&DiskRates {
+            read_iops: told(rates.read_iops),
+            write_iops: told(rates.write_iops),
+            read_bandwidth: told(rates.read_bandwidth),
+            write_bandwidth: told(rates.write_bandwidth),
+        })
+        .map_err(SimulationError::Model)
+    }
+
+    fn polling(&self) -> Polling {
+        self.tick_micros
+            .map_or(Polling::Events, |micros| Polling::Tick(micros.saturating_mul(1000)))
+    }
+}
+
+impl Rule {
+    fn policy(self) -> Policy {
+        let goal = Duration::from_micros;
+        match self {
+            Self::None => Policy::Open,
+            Self::Concurrency { requests } => Policy::Concurrency { requests },
+            Self::LittlesLaw { latency_goal_micros } => {
+                Policy::LittlesLaw { latency_goal: goal(latency_goal_micros) }
+            }
+            Self::TokenBucket { latency_goal_micros } => {
+                Policy::TokenBucket { latency_goal: goal(latency_goal_micros) }
+            }
+            Self::TwoLevelBucket { latency_goal_micros } => {
+                Policy::TwoLevelBucket { latency_goal: goal(latency_goal_micros) }
+            }
+            Self::FlowRatio { latency_goal_micros } => {
+                Policy::FlowRatio { latency_goal: goal(latency_goal_micros) }
+            }
+            Self::PaceWindow { latency_goal_micros, base_latency_micros } => Policy::PaceWindow {
+                latency_goal: goal(latency_goal_micros),
+                base_latency: base_latency_micros.map(goal),
+            },
+        }
+    }
+}
+
+impl Stalling {
+    fn stalls(&self) -> Stalls {
+        let Self { one_in, micros, ref shards } = *self;
+        Stalls { one_in, length: Duration::from_micros(micros), shards: shards.clone() }
+    }
+}
+
+impl ChangeOfShares {
+    fn change(&self) -> ShareChange {
+        let at = Time::from_nanos(self.at_millis.saturating_mul(1_000_000));
+        ShareChange { at, class: self.class.clone(), shares: self.shares }
+    }
+}
