@@ -335,4 +335,6 @@ fn fractions(classes: &[Class], parents: &[Shares]) -> Vec<f64> {
 }
 
 #[cfg(test)]
+mod broken;
+#[cfg(test)]
 mod tests;

@@ -29,5 +29,7 @@ pub use outcome::Outcome;
 pub use run::Simulation;
 pub use trace::{ClassTrace, Sample, Trace, Waits};
 
+#[cfg(test)]
+pub(crate) use run::policy;
 pub(crate) use scheduler::Scheduler;
 pub(crate) use shard::Shard;

@@ -110,6 +110,13 @@ impl Simulation {
         })
     }
 
+    /// Has the run watched by `invariants` instead of its own.
+    #[cfg(test)]
+    pub(crate) fn watched_by(mut self, invariants: Invariants) -> Self {
+        self.around.invariants = Some(invariants);
+        self
+    }
+
     /// Runs until the end of the measured part, or until all jobs have reached their limits.
     ///
     /// # Errors
@@ -296,7 +303,7 @@ fn check_figures(config: &SimulationConfig) -> Result<(), SimulationError> {
     Ok(())
 }
 
-fn policy(config: &SimulationConfig) -> Policy {
+pub(crate) fn policy(config: &SimulationConfig) -> Policy {
     config.scheduler.policy.unwrap_or_else(|| Policy::PaceWindow {
         latency_goal: LATENCY_GOAL_DEFAULT,
         base_latency: Some(config.disk.base_latency()),

@@ -1,0 +1,93 @@
+//! Runs whose scheduler breaks its word: the watch expects another scheduler than there is.
+
+use core::time::Duration;
+
+use forebay_config::Source;
+use forebay_core::{DiskModel, Time};
+use forebay_load::job_file::JobFile;
+
+use super::{Invariants, Violation};
+use crate::simulation::{Outcome, Polling, Simulation, SimulationConfig, SimulationError, policy};
+use crate::spec::DiskSpec;
+
+const DISK: &str = "
+kind: ideal
+channels: 1
+read_latency: 100us
+write_latency: 100us
+bandwidth: 1G
+";
+
+/// Two jobs of small reads, both on all of so many shards.
+fn config(shards: u32, [a, b]: [u32; 2]) -> SimulationConfig {
+    let job = |name, shares| {
+        format!(
+            "- {{name: {name}, type: randread, shards: all, \
+             shard_info: {{parallelism: 16, shares: {shares}}}}}\n"
+        )
+    };
+    let jobs = job("a", a) + &job("b", b);
+    let jobs = JobFile::parse(&Source::new("jobs.yaml", &jobs), None, shards).unwrap();
+    let disk = DiskSpec::parse(&Source::new("disk.yaml", DISK)).unwrap().build(1);
+    SimulationConfig {
+        warmup: Duration::ZERO,
+        duration: Duration::from_millis(300),
+        ..SimulationConfig::new(jobs, disk)
+    }
+}
+
+/// Runs `actual` under the eyes of a watch that expects `expected`.
+fn run(actual: SimulationConfig, expected: &SimulationConfig) -> Result<Outcome, SimulationError> {
+    let model = DiskModel::from_rates(&expected.disk.rates()).unwrap();
+    let policy = policy(expected);
+    let shards: Vec<u32> = expected.jobs.jobs[0].shards.clone();
+    let invariants = Invariants::new(expected, &model, policy, &shards);
+    Simulation::new(actual).unwrap().watched_by(invariants).run()
+}
+
+fn violation(actual: SimulationConfig, expected: &SimulationConfig) -> Violation {
+    match run(actual, expected) {
+        Err(SimulationError::Invariant(violation)) => violation,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_scheduler_that_keeps_its_word_passes() {
+    for shards in [1, 2] {
+        assert!(run(config(shards, [100, 300]), &config(shards, [100, 300])).is_ok());
+    }
+}
+
+#[test]
+fn other_shares_than_promised_let_a_class_lag() {
+    let seen = violation(config(1, [100, 300]), &config(1, [300, 100]));
+    assert!(seen.what.contains("it lags by"), "{seen}");
+    assert_eq!((seen.class.as_deref(), seen.shard), (Some("a"), Some(0)));
+}
+
+#[test]
+fn a_class_that_is_passed_over_on_two_shards_starves() {
+    let seen = violation(config(2, [1, 10_000]), &config(2, [100, 100]));
+    assert!(seen.what.contains("it has waited while"), "{seen}");
+    assert_eq!(seen.class.as_deref(), Some("a"));
+}
+
+#[test]
+fn a_shard_that_sends_too_rarely_lets_the_disk_idle() {
+    let mut rare = config(1, [100, 100]);
+    rare.polling = Polling::Tick(20_000_000);
+    let seen = violation(rare, &config(1, [100, 100]));
+    assert!(seen.what.contains("beside an unused budget"), "{seen}");
+}
+
+#[test]
+fn requests_that_cost_another_price_do_not_add_up() {
+    let mut dear = config(1, [100, 100]);
+    let mut rates = dear.disk.rates();
+    rates.read_iops /= 2;
+    dear.scheduler.model = Some(DiskModel::from_rates(&rates).unwrap());
+    let seen = violation(dear, &config(1, [100, 100]));
+    assert!(seen.what.contains("the budget counts"), "{seen}");
+    assert_eq!(seen.at, Time::ZERO);
+}
