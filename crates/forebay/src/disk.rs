@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use forebay_core::{DiskModel, GroupConfig, GroupFull, IoGroup, IoQueue};
 
+use crate::admission::Admission;
 use crate::numa;
 use crate::scheduler::Shared;
 use crate::wakers::Wakers;
@@ -74,6 +75,9 @@ pub(crate) struct DiskGroup {
     pub(crate) wakers: Wakers,
     model: Mutex<DiskModel>,
     model_version: AtomicU64,
+    /// Joins the group when the first permit is asked for.
+    admission: OnceLock<Admission>,
+    joining: Mutex<()>,
 }
 
 impl DiskGroup {
@@ -82,8 +86,45 @@ impl DiskGroup {
             wakers: Wakers::new(config.shards_max),
             model: Mutex::new(config.model.clone()),
             model_version: AtomicU64::new(0),
+            admission: OnceLock::new(),
+            joining: Mutex::new(()),
             io: IoGroup::new(config),
             slot,
+        }
+    }
+
+    /// Where permits are asked for.
+    pub(crate) fn admission(self: &Arc<Self>) -> Result<&Admission, GroupFull> {
+        if let Some(admission) = self.admission.get() {
+            return Ok(admission);
+        }
+        let _joining = self.joining.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(admission) = self.admission.get() {
+            return Ok(admission);
+        }
+        let mut model_version = 0;
+        let queue = self.join(&mut model_version)?;
+        let group = Arc::downgrade(self);
+        self.wakers.register(queue.shard(), move || {
+            if let Some(group) = group.upgrade() {
+                group.poll_admission();
+            }
+        });
+        Ok(self.admission.get_or_init(|| Admission::new(queue, model_version)))
+    }
+
+    /// Where permits are asked for, if any ever were.
+    pub(crate) fn admission_if_used(&self) -> Option<&Admission> {
+        self.admission.get()
+    }
+
+    /// Makes the queue of permits look for what may go, and give up what is
+    /// overdue. For whoever is stopped by the window for longer than
+    /// a deadline: permits that were forgotten keep it closed, and if nobody
+    /// waits for a permit, nobody else looks.
+    pub(crate) fn poll_admission(&self) {
+        if let Some(admission) = self.admission.get() {
+            admission.poll(self);
         }
     }
 

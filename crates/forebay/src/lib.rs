@@ -1,5 +1,6 @@
 //! forebay: a userspace disk I/O scheduler for storage engines.
 
+mod admission;
 mod aligned_buf;
 mod buffer_pool;
 mod class;
@@ -12,6 +13,7 @@ pub mod properties;
 mod scheduler;
 mod wakers;
 
+pub use admission::{Admit, AdmitError, AdmitMore, Permit, ThreadPermit};
 pub use aligned_buf::AlignedBuf;
 pub use buffer_pool::BufferPool;
 pub use class::{Class, ClassError, ClassGroup, Entered, UNTAGGED};

@@ -9,7 +9,6 @@ use super::error::SchedulerError;
 use super::registry::Registry;
 use super::{IO_GROUPS_MAX, Scheduler, Shared};
 use crate::class::UNTAGGED;
-use crate::clock::Clock;
 use crate::properties::{DISKS_MAX, Properties};
 
 /// Name of the disk of devices that are not listed.
@@ -90,7 +89,6 @@ impl SchedulerBuilder {
         let untagged = registry.add_class(UNTAGGED, None, UNTAGGED_SHARES)?;
         let first = registry.disks.first().unwrap_or(&default_disk);
         Ok(Scheduler::new(Shared {
-            clock: Clock::of_process(),
             first: Arc::clone(first),
             default_disk,
             untagged,

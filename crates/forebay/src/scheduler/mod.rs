@@ -20,7 +20,6 @@ pub use self::error::SchedulerError;
 use self::builder::Layout;
 use self::registry::Registry;
 use crate::class::{Class, ClassError, ClassGroup, ClassRecord, GroupRecord, innermost};
-use crate::clock::Clock;
 use crate::disk::{Disk, DiskRecord};
 use crate::properties::{Device, Properties};
 
@@ -40,7 +39,6 @@ pub struct Scheduler {
 
 /// What all handles share.
 pub(crate) struct Shared {
-    pub(crate) clock: Clock,
     /// The disk that classes mean unless told otherwise.
     first: Arc<DiskRecord>,
     default_disk: Arc<DiskRecord>,

@@ -1,0 +1,151 @@
+//! The shared queue and those who wait at it, as the lock guards them.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use forebay_core::{IoQueue, Ticket, Time};
+
+use super::alarms::Alarms;
+use super::parking::Parking;
+use super::waiters::Waiters;
+use super::wakeups::{Wakeup, Wakeups};
+
+/// Who sleeps until the next deadline, so that the others need not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeper {
+    Nobody,
+    /// The blocked thread whose ticket has this index.
+    Thread(u32),
+    Timer,
+}
+
+pub(super) struct State {
+    pub(super) queue: IoQueue,
+    pub(super) model_version: u64,
+    pub(super) waiters: Waiters,
+    pub(super) alarms: Alarms,
+    /// Parking place of the timer thread, once there is one.
+    pub(super) timer: Option<Arc<Parking>>,
+    keeper: Keeper,
+    /// Until when the keeper sleeps.
+    kept: Time,
+    /// There was no room for more wake-ups: see [`State::settle`].
+    pub(super) unsettled: bool,
+}
+
+impl State {
+    pub(super) fn new(queue: IoQueue, model_version: u64) -> Self {
+        Self {
+            queue,
+            model_version,
+            waiters: Waiters::new(),
+            alarms: Alarms::new(),
+            timer: None,
+            keeper: Keeper::Nobody,
+            kept: Time::MAX,
+            unsettled: false,
+        }
+    }
+
+    /// Grants whatever may go now, and returns whether `mine` was among it.
+    /// To be repeated after the wake-ups if [`State::unsettled`].
+    pub(super) fn settle(
+        &mut self,
+        now: Time,
+        mine: Option<Ticket>,
+        wakeups: &mut Wakeups,
+    ) -> bool {
+        let mut granted = false;
+        self.unsettled = true;
+        self.alarms.go_off(now, wakeups);
+        while wakeups.has_room() {
+            let Some(ticket) = self.queue.poll_dispatch(now) else {
+                self.unsettled = false;
+                break;
+            };
+            granted |= mine == Some(ticket);
+            let wakeup = self.waiters.grant(ticket);
+            if self.keeper == Keeper::Thread(ticket.index() as u32) {
+                self.keeper = Keeper::Nobody;
+            }
+            if mine != Some(ticket)
+                && let Some(wakeup) = wakeup
+            {
+                wakeups.push(wakeup);
+            }
+        }
+        self.collect_shards(wakeups);
+        granted
+    }
+
+    /// Notes which shards of the group are to be woken.
+    pub(super) fn collect_shards(&mut self, wakeups: &mut Wakeups) {
+        while wakeups.has_room() {
+            let Some(shard) = self.queue.poll_wake() else { return };
+            wakeups.push(Wakeup::Shard(shard));
+        }
+        self.unsettled = true;
+    }
+
+    /// Takes a ticket back that waits; returns whether it still did. The waker
+    /// of a task is to be dropped outside the lock.
+    pub(super) fn withdraw(&mut self, now: Time, ticket: Ticket) -> (bool, Option<Waker>) {
+        let waker = self.waiters.forget(ticket);
+        if self.keeper == Keeper::Thread(ticket.index() as u32) {
+            self.keeper = Keeper::Nobody;
+        }
+        (self.queue.cancel(now, ticket), waker)
+    }
+
+    /// Sees to it that somebody wakes up when the queue must be polled next.
+    /// `me` is what the calling thread could be, or is, if it is going to
+    /// sleep; then this returns until when.
+    pub(super) fn keep_time(
+        &mut self,
+        now: Time,
+        me: Keeper,
+        wakeups: &mut Wakeups,
+    ) -> Option<Time> {
+        let polled = if self.waiters.any() { self.queue.poll_timeout(now) } else { None };
+        let due = match (polled, self.alarms.earliest()) {
+            (Some(polled), Some(alarm)) => Some(polled.min(alarm)),
+            (one, other) => one.or(other),
+        };
+        if self.keeper == me {
+            // It is awake, and decides anew.
+            self.keeper = Keeper::Nobody;
+        }
+        let due = due?;
+        if self.keeper == Keeper::Nobody {
+            self.keeper = self.choose_keeper(me);
+        } else if due >= self.kept {
+            return None;
+        } else if let Keeper::Thread(_) = me {
+            // It is about to sleep, so nobody need be woken for the role.
+            self.keeper = me;
+        }
+        self.kept = due;
+        if self.keeper == me {
+            return Some(due);
+        }
+        let parking = match self.keeper {
+            Keeper::Thread(index) => self.waiters.thread(index),
+            Keeper::Timer => self.timer.as_ref(),
+            Keeper::Nobody => None,
+        };
+        if let Some(parking) = parking {
+            wakeups.push(Wakeup::Thread(Arc::clone(parking)));
+        }
+        None
+    }
+
+    /// A blocked thread, which is there anyway; the timer when there is none.
+    fn choose_keeper(&self, me: Keeper) -> Keeper {
+        match (me, self.waiters.newest_thread()) {
+            (Keeper::Thread(_), _) => me,
+            (_, Some(newest)) => Keeper::Thread(newest),
+            (_, None) if self.timer.is_some() => Keeper::Timer,
+            (_, None) => Keeper::Nobody,
+        }
+    }
+}

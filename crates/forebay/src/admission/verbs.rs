@@ -1,0 +1,156 @@
+//! How a class, or whatever class is current, asks for permits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_core::{Op, Time};
+
+use super::{Admission, Admit, AdmitError, Asked, NoGrant, Permit, ThreadPermit, holding};
+use crate::clock::{self, Clock};
+use crate::disk::DiskGroup;
+use crate::{Class, Scheduler};
+
+impl Class {
+    /// Waits until the disk can take `op` of `len` bytes and it is this
+    /// class's turn. The caller then does its I/O, in whatever way, and drops
+    /// the permit.
+    ///
+    /// A flush moves no bytes: its length may be 0 and does not count.
+    ///
+    /// # Errors
+    /// A length of 0 for another operation, or a class that was removed;
+    /// [`AdmitError`] has the rarer ones.
+    pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit, AdmitError> {
+        let now = Clock::of_process().now();
+        self.admit_until(now, op, len, None)
+    }
+
+    /// [`Class::admit`], but waits for `timeout` at most.
+    ///
+    /// # Errors
+    /// As for [`Class::admit`], and [`AdmitError::TimedOut`]; then nothing was
+    /// charged.
+    pub fn admit_timeout(
+        &self,
+        op: Op,
+        len: u64,
+        timeout: Duration,
+    ) -> Result<ThreadPermit, AdmitError> {
+        let now = Clock::of_process().now();
+        self.admit_until(now, op, len, Some(now.plus_nanos(clock::nanos(timeout))))
+    }
+
+    /// [`Class::admit`] if that need not wait: the budget is open and nobody
+    /// is before this request. `None` otherwise.
+    ///
+    /// # Errors
+    /// As for [`Class::admit`].
+    pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit>, AdmitError> {
+        let now = Clock::of_process().now();
+        let group = self.disk.here();
+        let (admission, asked) = self.ask(group, op, len)?;
+        let ticket = if holding::holds(now) {
+            admission.admit_past_window(now, asked, Some(now))
+        } else {
+            admission.try_admit(group, now, asked)
+        };
+        match ticket {
+            Ok(ticket) => {
+                let permit = Permit::new(Arc::clone(group), ticket);
+                Ok(Some(ThreadPermit::new(permit, now)))
+            }
+            Err(NoGrant::TimedOut) => Ok(None),
+            Err(error) => Err(self.explain(error)),
+        }
+    }
+
+    /// [`Class::admit`] for a task: resolves to the permit. It asks when it is
+    /// first polled, and needs nothing of the executor but its wakers.
+    ///
+    /// A task holds nothing by itself: one that has a permit and wants another
+    /// before it drops the first, asks with [`Permit::admit_more`].
+    ///
+    /// Cancel safety: dropping the future takes the request back, in constant
+    /// time; if it had been granted meanwhile, the grant ends.
+    pub fn admit_async(&self, op: Op, len: u64) -> Admit {
+        Admit::new(self.clone(), op, len)
+    }
+
+    fn admit_until(
+        &self,
+        now: Time,
+        op: Op,
+        len: u64,
+        deadline: Option<Time>,
+    ) -> Result<ThreadPermit, AdmitError> {
+        let group = self.disk.here();
+        let (admission, asked) = self.ask(group, op, len)?;
+        let ticket = if holding::holds(now) {
+            admission.admit_past_window(now, asked, deadline)
+        } else {
+            admission.admit(group, now, asked, deadline)
+        };
+        let ticket = ticket.map_err(|error| self.explain(error))?;
+        Ok(ThreadPermit::new(Permit::new(Arc::clone(group), ticket), now))
+    }
+
+    /// Checks a request; returns whom to ask, and for what.
+    pub(super) fn ask<'a>(
+        &self,
+        group: &'a Arc<DiskGroup>,
+        op: Op,
+        len: u64,
+    ) -> Result<(&'a Admission, Asked), AdmitError> {
+        if len == 0 && op != Op::Flush {
+            return Err(AdmitError::Length { op });
+        }
+        let class = self.id_on(group).ok_or_else(|| AdmitError::removed(self.name()))?;
+        let admission =
+            group.admission().map_err(|full| AdmitError::no_shard(full, &self.disk.name))?;
+        Ok((admission, Asked { class, op, len }))
+    }
+
+    pub(super) fn explain(&self, error: NoGrant) -> AdmitError {
+        AdmitError::new(error, self.name(), &self.disk.name)
+    }
+}
+
+/// The same verbs in the [current class](Scheduler::current_class).
+impl Scheduler {
+    /// [`Class::admit`] in the current class.
+    ///
+    /// # Errors
+    /// As for [`Class::admit`].
+    pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit, AdmitError> {
+        self.current_class().admit(op, len)
+    }
+
+    /// [`Class::admit_timeout`] in the current class.
+    ///
+    /// # Errors
+    /// As for [`Class::admit_timeout`].
+    pub fn admit_timeout(
+        &self,
+        op: Op,
+        len: u64,
+        timeout: Duration,
+    ) -> Result<ThreadPermit, AdmitError> {
+        self.current_class().admit_timeout(op, len, timeout)
+    }
+
+    /// [`Class::try_admit`] in the current class.
+    ///
+    /// # Errors
+    /// As for [`Class::try_admit`].
+    pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit>, AdmitError> {
+        self.current_class().try_admit(op, len)
+    }
+
+    /// [`Class::admit_async`] in the class that is current on the calling
+    /// thread.
+    ///
+    /// Cancel safety: as for [`Class::admit_async`].
+    pub fn admit_async(&self, op: Op, len: u64) -> Admit {
+        self.current_class().admit_async(op, len)
+    }
+}

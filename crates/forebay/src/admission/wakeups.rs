@@ -1,0 +1,47 @@
+//! Who is to be woken once the lock is released.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use arrayvec::ArrayVec;
+use forebay_core::ShardId;
+
+use super::parking::Parking;
+use crate::wakers::Wakers;
+
+/// Most wake-ups that one hold of the lock leads to.
+const WAKEUPS_MAX: usize = 16;
+
+pub(super) enum Wakeup {
+    Thread(Arc<Parking>),
+    Task(Waker),
+    Shard(ShardId),
+}
+
+/// Collected under the lock, without allocation, and carried out after it.
+pub(super) struct Wakeups(ArrayVec<Wakeup, WAKEUPS_MAX>);
+
+impl Wakeups {
+    pub(super) const fn new() -> Self {
+        Self(ArrayVec::new_const())
+    }
+
+    /// Whether there is room for more, beside the one for the timekeeper.
+    pub(super) fn has_room(&self) -> bool {
+        self.0.remaining_capacity() > 1
+    }
+
+    pub(super) fn push(&mut self, wakeup: Wakeup) {
+        self.0.push(wakeup);
+    }
+
+    pub(super) fn carry_out(&mut self, shards: &Wakers) {
+        for wakeup in self.0.drain(..) {
+            match wakeup {
+                Wakeup::Thread(parking) => parking.unpark(),
+                Wakeup::Task(waker) => waker.wake(),
+                Wakeup::Shard(shard) => shards.wake(shard),
+            }
+        }
+    }
+}
