@@ -5,6 +5,8 @@
 
 mod design;
 mod report;
+mod s0;
+mod s1;
 mod s3;
 mod scenario;
 
@@ -47,7 +49,7 @@ pub struct Experiment {
 
 /// All of them, in the order of publication.
 pub fn all() -> Vec<Experiment> {
-    [s3::ALL, design::ALL].concat()
+    [s0::ALL, s1::ALL, s3::ALL, design::ALL].concat()
 }
 
 /// The experiment of this name.

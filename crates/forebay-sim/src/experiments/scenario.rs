@@ -36,6 +36,12 @@ pub(super) fn disk(text: &str) -> Result<Box<dyn SimDisk>, String> {
     Ok(spec.build(SEED))
 }
 
+/// The disk that the preset `name` describes.
+pub(super) fn preset(name: &str) -> Result<Box<dyn SimDisk>, String> {
+    let spec = DiskSpec::resolve(name).map_err(|error| error.to_string())?;
+    Ok(spec.build(SEED))
+}
+
 /// A run of these jobs on this disk: a short warm-up, then so many milliseconds.
 pub(super) fn config(
     jobs: JobFile,
