@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -143,6 +144,8 @@ struct Shared {
     fd: OwnedFd,
     /// `None` for a buffered file.
     direct: Option<Alignment>,
+    /// Whether its file system knows no requests that do not block.
+    always_blocks: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +170,7 @@ impl DirectFile {
         let fd = fd.into();
         let flags = rustix::fs::fcntl_getfl(&fd)?;
         let direct = if flags.contains(OFlags::DIRECT) { alignment(&fd)? } else { None };
-        Ok(Self { shared: Arc::new(Shared { fd, direct }) })
+        Ok(Self { shared: Arc::new(Shared { fd, direct, always_blocks: AtomicBool::new(false) }) })
     }
 
     /// Whether requests bypass the page cache, as far as the kernel says: tmpfs
@@ -183,6 +186,17 @@ impl DirectFile {
     /// buffered file.
     pub fn memory_alignment(&self) -> usize {
         self.shared.direct.map_or(1, |alignment| alignment.memory)
+    }
+
+    /// Whether a request may find its data in memory and end at once, as far as
+    /// is known.
+    pub(crate) fn may_not_block(&self) -> bool {
+        !self.is_direct() && !self.shared.always_blocks.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the file system knows no requests that do not block.
+    pub(crate) fn always_blocks(&self) {
+        self.shared.always_blocks.store(true, Ordering::Relaxed);
     }
 
     /// What the offset and the length of a request must be multiples of, in

@@ -32,6 +32,7 @@
 //! ```
 
 mod blocking;
+mod nonblocking;
 mod null;
 mod operation;
 mod threads;
@@ -41,15 +42,17 @@ mod waker;
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::operation::{Completed, Operation, PushError, SEGMENTS_MAX};
+pub use self::operation::{Completed, Operation, PushError, Retries, SEGMENTS_MAX};
 pub use self::waker::EngineWaker;
 
 use self::null::Null;
 use self::threads::Threads;
 use self::uring::Uring;
+use self::waker::Bell;
 
 /// Largest [`EngineConfig::depth_max`].
 pub const DEPTH_MAX: u32 = 16_384;
@@ -148,17 +151,17 @@ impl Engine {
             || Uring::new(depth_max, drop_wait_max).map(|uring| Executor::Uring(Box::new(uring)));
         let threads = || {
             let threads_max = threads_max.min(depth_max);
-            Executor::Threads(Threads::new(threads_max, drop_wait_max, blocking::execute))
+            Threads::new(threads_max, drop_wait_max, blocking::execute).map(Executor::Threads)
         };
         let mut fallback_reason = None;
         let executor = match config.backend {
-            BackendChoice::Auto => uring().unwrap_or_else(|error| {
+            BackendChoice::Auto => uring().or_else(|error| {
                 fallback_reason = Some(error.to_string());
                 threads()
-            }),
+            })?,
             BackendChoice::IoUring => uring()?,
-            BackendChoice::Threads => threads(),
-            BackendChoice::Null => Executor::Null(Null::new(depth_max)),
+            BackendChoice::Threads => threads()?,
+            BackendChoice::Null => Executor::Null(Null::new(depth_max)?),
         };
         Ok(Self {
             executor,
@@ -260,14 +263,45 @@ impl Engine {
         }
     }
 
+    /// How often operations on buffered files were first tried without
+    /// blocking. Always zero with io_uring, where the kernel does that itself.
+    pub const fn retries(&self) -> Retries {
+        match &self.executor {
+            Executor::Threads(threads) => threads.retries(),
+            Executor::Uring(_) | Executor::Null(_) => Retries { reads: 0, writes: 0 },
+        }
+    }
+
+    /// Makes the engine's descriptor ([`AsFd`]) readable as soon as there is
+    /// something to do: a completion, a wake-up, or what is there now. Holds
+    /// until the next [`Engine::submit_and_wait`]. What was pushed has to be
+    /// submitted before.
+    pub fn watch(&mut self) {
+        match &mut self.executor {
+            Executor::Uring(uring) => uring.watch(),
+            Executor::Threads(threads) => threads.watch(),
+            Executor::Null(null) => null.watch(),
+        }
+    }
+
     /// A handle for other threads to end a sleep of this engine.
     pub fn waker(&self) -> EngineWaker {
-        let bell = match &self.executor {
+        EngineWaker::new(Arc::clone(self.bell()))
+    }
+
+    fn bell(&self) -> &Arc<Bell> {
+        match &self.executor {
             Executor::Uring(uring) => uring.bell(),
             Executor::Threads(threads) => threads.bell(),
             Executor::Null(null) => null.bell(),
-        };
-        EngineWaker::new(Arc::clone(bell))
+        }
+    }
+}
+
+/// The descriptor to sleep on in an event loop: see [`Engine::watch`].
+impl AsFd for Engine {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell().watched()
     }
 }
 

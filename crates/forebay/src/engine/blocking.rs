@@ -31,6 +31,9 @@ pub(super) fn execute(operation: &mut Operation) -> io::Result<usize> {
             fallocate(file, FallocateFlags::empty(), *offset, *len)
         }
         Operation::PunchHole { file, offset, len } => fallocate(file, PUNCH_HOLE, *offset, *len),
+        Operation::Truncate { file, len } => {
+            retry_on_intr(|| rustix::fs::ftruncate(&*file, *len)).map(|()| 0)
+        }
         Operation::Unlink { path } => rustix::fs::unlink(path.as_c_str()).map(|()| 0),
     };
     Ok(outcome?)

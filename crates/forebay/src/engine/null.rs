@@ -1,6 +1,7 @@
 //! The backend that does nothing, for measuring what surrounds an engine.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,15 +17,14 @@ pub(super) struct Null {
     /// before, a loop that pushes what it pops would never end.
     done: usize,
     bell: Arc<Bell>,
+    /// Whether somebody polls the bell's eventfd between submissions.
+    watched: bool,
 }
 
 impl Null {
-    pub(super) fn new(depth_max: u32) -> Self {
-        Self {
-            pushed: VecDeque::with_capacity(depth_max as usize),
-            done: 0,
-            bell: Bell::for_this_thread(),
-        }
+    pub(super) fn new(depth_max: u32) -> io::Result<Self> {
+        let pushed = VecDeque::with_capacity(depth_max as usize);
+        Ok(Self { pushed, done: 0, bell: Bell::new()?, watched: false })
     }
 
     pub(super) const fn bell(&self) -> &Arc<Bell> {
@@ -38,11 +38,19 @@ impl Null {
 
     pub(super) fn submit_and_wait(&mut self, timeout: Option<Duration>) {
         self.done = self.pushed.len();
+        if std::mem::take(&mut self.watched) {
+            self.bell.stop_watch();
+        }
         if self.done == 0 && timeout != Some(Duration::ZERO) {
             self.bell.park(timeout);
         } else {
             self.bell.awaken();
         }
+    }
+
+    pub(super) fn watch(&mut self) {
+        self.watched = true;
+        self.bell.watch(!self.pushed.is_empty());
     }
 
     pub(super) fn pop(&mut self) -> Option<Completed> {

@@ -92,6 +92,13 @@ pub enum Operation {
         /// Length of the range, in bytes.
         len: u64,
     },
+    /// Makes the file shorter, or longer with zeros (`ftruncate`).
+    Truncate {
+        /// The file to change.
+        file: DirectFile,
+        /// Its new length, in bytes.
+        len: u64,
+    },
     /// Removes a name from its directory.
     Unlink {
         /// The name; a relative one starts at the working directory.
@@ -182,6 +189,16 @@ pub struct Completed {
     pub result: io::Result<usize>,
     /// The operation, with its buffers.
     pub operation: Operation,
+}
+
+/// How often an operation was first tried without blocking, in vain, and then
+/// done by another thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// Reads of data that was not in memory.
+    pub reads: u64,
+    /// Writes that would have had to wait for memory, space or a lock.
+    pub writes: u64,
 }
 
 /// Why an operation was not accepted.

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
+use std::{mem, thread};
 
 use rustix::io::Errno;
 
-use super::operation::{Completed, Operation};
+use super::nonblocking;
+use super::operation::{Completed, Operation, Retries};
 use super::waker::Bell;
 
 /// Performs an operation and waits for its end.
@@ -27,8 +28,13 @@ struct Job {
 pub(super) struct Threads {
     /// Pushed and not yet shown to the workers.
     pushed: VecDeque<Job>,
+    /// Completed when they were pushed, without a worker.
+    at_once: VecDeque<Completed>,
     /// Completed and not yet popped.
     done: VecDeque<Completed>,
+    /// Whether somebody polls the bell's eventfd between submissions.
+    watched: bool,
+    retries: Retries,
     from_workers: Receiver<Completed>,
     to_engine: Sender<Completed>,
     pool: Arc<Pool>,
@@ -58,35 +64,49 @@ struct PoolState {
 }
 
 impl Threads {
-    pub(super) fn new(threads_max: u32, drop_wait_max: Duration, execute: Execute) -> Self {
+    pub(super) fn new(
+        threads_max: u32,
+        drop_wait_max: Duration,
+        execute: Execute,
+    ) -> io::Result<Self> {
         let (to_engine, from_workers) = channel();
         let pool = Arc::new(Pool {
             state: Mutex::default(),
             work: Condvar::new(),
             empty: Condvar::new(),
-            bell: Bell::for_this_thread(),
+            bell: Bell::new()?,
         });
-        Self {
+        Ok(Self {
             pushed: VecDeque::new(),
+            at_once: VecDeque::new(),
             done: VecDeque::new(),
+            watched: false,
+            retries: Retries::default(),
             from_workers,
             to_engine,
             pool,
             execute,
             threads_max,
             drop_wait_max,
-        }
+        })
     }
 
     pub(super) fn bell(&self) -> &Arc<Bell> {
         &self.pool.bell
     }
 
-    pub(super) fn push(&mut self, token: u64, operation: Operation) {
-        self.pushed.push_back(Job { token, operation });
+    pub(super) fn push(&mut self, token: u64, mut operation: Operation) {
+        match nonblocking::execute(&mut operation, &mut self.retries) {
+            // Not to be popped before the next submission: see `Engine::pop`.
+            Some(len) => self.at_once.push_back(Completed { token, result: Ok(len), operation }),
+            None => self.pushed.push_back(Job { token, operation }),
+        }
     }
 
     pub(super) fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        if mem::take(&mut self.watched) {
+            self.pool.bell.stop_watch();
+        }
         self.submit()?;
         self.collect();
         if self.done.is_empty() && timeout != Some(Duration::ZERO) {
@@ -96,6 +116,16 @@ impl Threads {
             self.pool.bell.awaken();
         }
         Ok(())
+    }
+
+    pub(super) const fn retries(&self) -> Retries {
+        self.retries
+    }
+
+    pub(super) fn watch(&mut self) {
+        self.watched = true;
+        let busy = !(self.done.is_empty() && self.at_once.is_empty() && self.pushed.is_empty());
+        self.pool.bell.watch(busy);
     }
 
     pub(super) fn pop(&mut self) -> Option<Completed> {
@@ -149,6 +179,7 @@ impl Threads {
     }
 
     fn collect(&mut self) {
+        self.done.append(&mut self.at_once);
         self.done.extend(self.from_workers.try_iter());
     }
 }
@@ -225,7 +256,7 @@ mod tests {
     #[test]
     fn a_call_that_hangs_holds_neither_the_drop_nor_others() {
         let gate = GATE.lock().unwrap();
-        let mut threads = Threads::new(2, Duration::ZERO, stuck);
+        let mut threads = Threads::new(2, Duration::ZERO, stuck).unwrap();
         push(&mut threads, 5);
         assert!(threads.pop().is_none());
         assert!(threads.cancel(4), "two threads have at most two of the jobs");
@@ -241,7 +272,7 @@ mod tests {
 
     #[test]
     fn threads_start_when_there_is_work_for_them() {
-        let mut threads = Threads::new(3, Duration::from_secs(60), |_| Ok(7));
+        let mut threads = Threads::new(3, Duration::from_secs(60), |_| Ok(7)).unwrap();
         assert_eq!(threads.pool.lock().workers, 0);
         push(&mut threads, 1);
         assert_eq!(threads.pool.lock().workers, 1);

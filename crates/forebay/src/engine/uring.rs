@@ -4,6 +4,8 @@ mod entry;
 mod setup;
 mod slots;
 
+use std::collections::VecDeque;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, mem};
@@ -13,6 +15,7 @@ use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 
 use self::slots::{SlotId, Slots};
+use super::blocking;
 use super::operation::{Completed, Operation};
 use super::waker::Bell;
 
@@ -36,6 +39,13 @@ pub(super) struct Uring {
     ring: IoUring,
     slots: Slots,
     bell: Arc<Bell>,
+    /// Whether the kernel can change a file's length for a ring.
+    truncates: bool,
+    /// Completed without the ring.
+    at_once: VecDeque<Completed>,
+    /// Whether the kernel tells of completions there where the engine is
+    /// watched. Polling the ring itself does not tell of those that it defers.
+    is_watched: bool,
     /// Whether the poll of the bell is in the ring.
     bell_armed: bool,
     /// Bounded, as the completion queue has to hold their completions.
@@ -59,13 +69,16 @@ impl Uring {
         // every operation, for as many cancellations, and for the bell.
         let ring = setup::ring(depth_max + 1)?;
         let mut uring = Self {
-            ring,
             slots: Slots::new(depth_max),
-            bell: Bell::with_eventfd()?,
+            bell: Bell::new()?,
+            is_watched: false,
+            truncates: setup::truncates(&ring),
+            at_once: VecDeque::new(),
             bell_armed: false,
             cancels_in_flight: 0,
             ready: 0,
             drop_wait_max,
+            ring,
         };
         // Shows at once whether the kernel lets us enter the ring.
         uring.arm_bell();
@@ -79,7 +92,12 @@ impl Uring {
 
     /// Queues an operation; gives it back when there is no room. Refusals of
     /// a batch are left to the next submission, which tries it again.
-    pub(super) fn push(&mut self, token: u64, operation: Operation) -> Result<(), Operation> {
+    pub(super) fn push(&mut self, token: u64, mut operation: Operation) -> Result<(), Operation> {
+        if !self.truncates && matches!(operation, Operation::Truncate { .. }) {
+            let result = blocking::execute(&mut operation);
+            self.at_once.push_back(Completed { token, result, operation });
+            return Ok(());
+        }
         let id = self.slots.insert(token, operation)?;
         let Some((operation, segments)) = self.slots.parts(id) else { return Ok(()) };
         let entry = entry::entry(operation, segments).user_data(id.to_bits());
@@ -96,17 +114,35 @@ impl Uring {
         if !self.bell_armed {
             self.arm_bell();
         }
-        let idle = self.ring.completion().is_empty();
+        let idle = self.at_once.is_empty() && self.ring.completion().is_empty();
         let sleep = idle && timeout != Some(Duration::ZERO) && self.bell.fall_asleep();
         let result = self.enter(u32::from(sleep), timeout);
         self.bell.awaken();
-        self.ready = self.ring.completion().len();
+        if self.is_watched {
+            self.bell.stop_watch();
+        }
+        self.ready = self.at_once.len() + self.ring.completion().len();
         result
+    }
+
+    pub(super) fn watch(&mut self) {
+        if !self.is_watched {
+            let eventfd = self.bell.watched().as_raw_fd();
+            self.is_watched = self.ring.submitter().register_eventfd(eventfd).is_ok();
+        }
+        let queue = self.ring.submission();
+        let work_pending = queue.taskrun() || queue.cq_overflow() || !queue.is_empty();
+        drop(queue);
+        let busy = work_pending || !self.at_once.is_empty() || !self.ring.completion().is_empty();
+        self.bell.watch(busy || !self.is_watched);
     }
 
     pub(super) fn pop(&mut self) -> Option<Completed> {
         loop {
             self.ready = self.ready.checked_sub(1)?;
+            if let Some(completed) = self.at_once.pop_front() {
+                return Some(completed);
+            }
             let completion = self.ring.completion().next()?;
             match completion.user_data() {
                 WAKE => self.bell_armed = cqueue::more(completion.flags()),
@@ -137,10 +173,8 @@ impl Uring {
     }
 
     fn arm_bell(&mut self) {
-        if let Some(eventfd) = self.bell.eventfd() {
-            let entry = entry::poll(eventfd).user_data(WAKE);
-            self.bell_armed = self.push_entry(&entry);
-        }
+        let entry = entry::poll(self.bell.eventfd()).user_data(WAKE);
+        self.bell_armed = self.push_entry(&entry);
     }
 
     /// Puts an entry into the submission queue; submits first when that is

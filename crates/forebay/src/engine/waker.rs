@@ -1,17 +1,18 @@
 //! Ending the sleep of an engine from another thread.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::thread::Thread;
-use std::time::{Duration, Instant};
-use std::{io, thread};
+use std::time::Duration;
 
-use rustix::event::EventfdFlags;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 
 const AWAKE: u8 = 0;
 const ASLEEP: u8 = 1;
 const NOTIFIED: u8 = 2;
+/// Asleep in an event loop of the caller's.
+const WATCHED: u8 = 3;
 
 /// Wakes the engine it came from; can be cloned and used from any thread.
 #[derive(Clone, Debug)]
@@ -37,7 +38,8 @@ impl EngineWaker {
     }
 }
 
-/// A sleeper's state, and the means to end the sleep.
+/// A sleeper's state, and the means to end the sleep: an eventfd that the
+/// sleeper polls.
 ///
 /// The read-modify-writes of one variable have one order, so a notification
 /// either comes before the sleep, which then does not begin, or finds the
@@ -45,60 +47,57 @@ impl EngineWaker {
 #[derive(Debug)]
 pub(super) struct Bell {
     state: AtomicU8,
-    clapper: Clapper,
-}
-
-#[derive(Debug)]
-enum Clapper {
-    /// The sleeper waits in the kernel for this eventfd.
-    Eventfd(OwnedFd),
-    /// The sleeper is parked.
-    Unpark(Thread),
+    /// Ends a sleep of the engine.
+    eventfd: OwnedFd,
+    /// Ends a sleep elsewhere.
+    watched: OwnedFd,
 }
 
 impl Bell {
-    /// A bell for a sleeper that polls [`Bell::eventfd`].
-    pub(super) fn with_eventfd() -> io::Result<Arc<Self>> {
-        let fd = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self::new(Clapper::Eventfd(fd)))
+    pub(super) fn new() -> io::Result<Arc<Self>> {
+        Ok(Arc::new(Self { state: AtomicU8::new(AWAKE), eventfd: eventfd()?, watched: eventfd()? }))
     }
 
-    /// A bell for the calling thread, which sleeps in [`Bell::park`].
-    pub(super) fn for_this_thread() -> Arc<Self> {
-        Self::new(Clapper::Unpark(thread::current()))
-    }
-
-    fn new(clapper: Clapper) -> Arc<Self> {
-        Arc::new(Self { state: AtomicU8::new(AWAKE), clapper })
-    }
-
-    pub(super) fn eventfd(&self) -> Option<BorrowedFd<'_>> {
-        match &self.clapper {
-            Clapper::Eventfd(fd) => Some(fd.as_fd()),
-            Clapper::Unpark(_) => None,
-        }
+    pub(super) fn eventfd(&self) -> BorrowedFd<'_> {
+        self.eventfd.as_fd()
     }
 
     pub(super) fn ring(&self) {
         // Even when a notification is pending: the engine must see what this
         // thread did before, and only a write of ours gives it that.
-        if self.state.swap(NOTIFIED, Ordering::AcqRel) != ASLEEP {
-            return;
-        }
-        match &self.clapper {
-            Clapper::Eventfd(fd) => {
-                // It fails only when its 64-bit count is full, and is then
-                // readable anyway.
-                let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
-            }
-            Clapper::Unpark(sleeper) => sleeper.unpark(),
+        match self.state.swap(NOTIFIED, Ordering::AcqRel) {
+            ASLEEP => sound(&self.eventfd),
+            WATCHED => sound(&self.watched),
+            _ => {}
         }
     }
 
     /// Announces the sleep. False when a notification is pending: then there
     /// must be none.
     pub(super) fn fall_asleep(&self) -> bool {
-        self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.change_from_awake(ASLEEP)
+    }
+
+    fn change_from_awake(&self, to: u8) -> bool {
+        self.state.compare_exchange(AWAKE, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// The descriptor to poll in a sleep elsewhere.
+    pub(super) fn watched(&self) -> BorrowedFd<'_> {
+        self.watched.as_fd()
+    }
+
+    /// Announces a sleep elsewhere, which ends at once when there is something
+    /// to do already: `busy`, or a notification.
+    pub(super) fn watch(&self, busy: bool) {
+        if !self.change_from_awake(WATCHED) || busy {
+            sound(&self.watched);
+        }
+    }
+
+    /// Makes the descriptor of a sleep elsewhere unreadable again.
+    pub(super) fn stop_watch(&self) {
+        clear(&self.watched);
     }
 
     /// Ends the sleep and takes a pending notification.
@@ -106,25 +105,35 @@ impl Bell {
         self.state.swap(AWAKE, Ordering::AcqRel);
     }
 
-    /// Sleeps until rung or for `timeout`; `None` is without limit.
+    /// Sleeps until rung or for `timeout`, or ends early on a signal; `None`
+    /// is without limit.
     pub(super) fn park(&self, timeout: Option<Duration>) {
-        // A moment too far away to represent is no limit.
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         if self.fall_asleep() {
-            while self.state.load(Ordering::Acquire) == ASLEEP {
-                let Some(deadline) = deadline else {
-                    thread::park();
-                    continue;
-                };
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    break;
-                }
-                thread::park_timeout(left);
-            }
+            // A time too long to represent is no limit.
+            let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+            let mut fds = [PollFd::new(&self.eventfd, PollFlags::IN)];
+            // Whatever ends the sleep, the caller looks what there is to do.
+            let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+            clear(&self.eventfd);
         }
         self.awaken();
     }
+}
+
+/// An eventfd that is not readable.
+fn eventfd() -> io::Result<OwnedFd> {
+    Ok(rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
+}
+
+/// Makes an eventfd readable.
+fn sound(eventfd: &OwnedFd) {
+    // It fails only when its 64-bit count is full, and is then readable anyway.
+    let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
+}
+
+/// Makes an eventfd unreadable; it may be so already.
+fn clear(eventfd: &OwnedFd) {
+    let _ = rustix::io::read(eventfd, &mut [0; 8]);
 }
 
 #[cfg(test)]
@@ -133,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_notification_prevents_the_next_sleep_only() {
-        let bell = Bell::for_this_thread();
+        let bell = Bell::new().unwrap();
         bell.ring();
         bell.ring();
         assert!(!bell.fall_asleep());
@@ -143,11 +152,10 @@ mod tests {
 
     #[test]
     fn an_eventfd_is_written_once_per_sleep() {
-        let bell = Bell::with_eventfd().unwrap();
+        let bell = Bell::new().unwrap();
         let count = || {
             let mut bytes = [0; 8];
-            rustix::io::read(bell.eventfd().unwrap(), &mut bytes)
-                .map_or(0, |_| u64::from_ne_bytes(bytes))
+            rustix::io::read(bell.eventfd(), &mut bytes).map_or(0, |_| u64::from_ne_bytes(bytes))
         };
         bell.ring();
         assert_eq!(count(), 0, "awake: no system call");
@@ -160,10 +168,10 @@ mod tests {
 
     #[test]
     fn no_notification_is_lost() {
-        let bell = Bell::for_this_thread();
+        let bell = Bell::new().unwrap();
         let (to_ringer, ringer) = std::sync::mpsc::channel();
         let waker = EngineWaker::new(Arc::clone(&bell));
-        let thread = thread::spawn(move || ringer.iter().for_each(|()| waker.wake()));
+        let thread = std::thread::spawn(move || ringer.iter().for_each(|()| waker.wake()));
         for _ in 0..10_000 {
             to_ringer.send(()).unwrap();
             bell.park(None);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use forebay::DirectFile;
 use forebay::engine::{Backend, BackendChoice, Engine, EngineConfig, Operation, PushError};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
 use crate::bench::{BLOCK, Bench, engine, filled, next};
@@ -14,6 +15,8 @@ tests_of! {
     IoUring io_uring, Threads threads, Null null;
     the_depth_is_a_limit,
     an_idle_wait_ends_at_its_timeout,
+    a_watched_descriptor_tells_of_wake_ups,
+    a_watched_descriptor_tells_of_completions,
     a_wake_up_before_the_sleep_ends_it,
     every_wake_up_from_another_thread_arrives,
     a_waker_outlives_its_engine,
@@ -52,6 +55,49 @@ fn an_idle_wait_ends_at_its_timeout(backend: BackendChoice) {
     for timeout in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1)] {
         engine.submit_and_wait(Some(timeout)).unwrap();
         assert!(engine.pop().is_none());
+    }
+}
+
+/// Whether the descriptor is readable, or becomes so.
+fn is_readable(engine: &Engine, timeout: Duration) -> bool {
+    let mut fds = [PollFd::new(engine, PollFlags::IN)];
+    let timeout = timeout.try_into().unwrap();
+    rustix::event::poll(&mut fds, Some(&timeout)).unwrap() == 1
+}
+
+fn a_watched_descriptor_tells_of_wake_ups(backend: BackendChoice) {
+    let mut engine = engine(backend, 1);
+    let waker = engine.waker();
+    for _ in 0..3 {
+        // What the last round left is taken.
+        engine.submit_and_wait(Some(Duration::ZERO)).unwrap();
+        while engine.pop().is_some() {}
+        engine.watch();
+        assert!(!is_readable(&engine, Duration::ZERO));
+        waker.wake();
+        assert!(is_readable(&engine, Duration::from_secs(60)));
+        engine.submit_and_wait(Some(Duration::ZERO)).unwrap();
+        while engine.pop().is_some() {}
+        waker.wake();
+        engine.watch();
+        assert!(is_readable(&engine, Duration::ZERO), "a wake-up before the watch");
+    }
+}
+
+fn a_watched_descriptor_tells_of_completions(backend: BackendChoice) {
+    let mut bench = Bench::new(backend);
+    let file = bench.file();
+    for token in 0..100 {
+        let write = Operation::write(file.clone(), token * BLOCK as u64, filled(BLOCK, 0));
+        bench.engine.push(token, write).unwrap();
+        let mut completed = None;
+        while completed.is_none() {
+            bench.engine.submit_and_wait(Some(Duration::ZERO)).unwrap();
+            completed = bench.engine.pop();
+            bench.engine.watch();
+            let patience = Duration::from_secs(60);
+            assert!(completed.is_some() || is_readable(&bench.engine, patience));
+        }
     }
 }
 

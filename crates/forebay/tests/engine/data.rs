@@ -15,6 +15,7 @@ tests_of! {
     synced_and_unlinked,
     a_punched_hole_reads_as_zeros,
     allocation_grows_a_file,
+    a_file_is_truncated_to_any_length,
     ten_thousand_random_operations,
 }
 
@@ -115,6 +116,19 @@ fn allocation_grows_a_file(backend: BackendChoice) {
     let allocate = Operation::Allocate { file: file.clone(), offset: 0, len: 2 * BLOCK_U64 };
     bench.run(allocate).result.unwrap();
     assert_eq!(bench.read(&file, 0, 4 * BLOCK), [0; 2 * BLOCK]);
+}
+
+fn a_file_is_truncated_to_any_length(backend: BackendChoice) {
+    let mut bench = Bench::new(backend);
+    let file = bench.file();
+    bench.write(&file, 0, filled(2 * BLOCK, 5));
+    for len in [100, 3 * BLOCK_U64] {
+        let truncate = Operation::Truncate { file: file.clone(), len };
+        assert_eq!(bench.run(truncate).result.unwrap(), 0);
+        assert_eq!(bench.path("data").metadata().unwrap().len(), len);
+    }
+    let data = bench.read(&file, 0, 3 * BLOCK);
+    assert_eq!((data[99], data[100]), (5, 0));
 }
 
 /// A file of blocks that each carry a version number, as the test believes

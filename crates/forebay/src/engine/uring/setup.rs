@@ -2,7 +2,7 @@
 
 use std::{fs, io};
 
-use io_uring::{Builder, IoUring};
+use io_uring::{Builder, IoUring, Probe, opcode};
 use rustix::io::Errno;
 
 /// The best ring that this kernel offers.
@@ -41,6 +41,14 @@ const CONFIGURATIONS: [fn(&mut Builder); 3] = [
     },
     |_| {},
 ];
+
+/// Whether the kernel, Linux 6.9 or newer, can change the length of a file for
+/// the ring.
+pub(super) fn truncates(ring: &IoUring) -> bool {
+    let mut probe = Probe::new();
+    let asked = ring.submitter().register_probe(&mut probe);
+    asked.is_ok() && probe.is_supported(opcode::Ftruncate::CODE)
+}
 
 /// Adds to an error of the set-up what to do about it.
 pub(super) fn explained(error: &io::Error) -> io::Error {

@@ -1,0 +1,116 @@
+//! Executing an operation at once where that takes no waiting for the disk.
+
+use std::io::{IoSlice, IoSliceMut};
+
+use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
+
+use super::operation::{Operation, Retries};
+
+/// Performs a read or a write of a buffered file if the page cache allows it
+/// without blocking. `None` when a thread has to do it, which is counted if it
+/// was worth a try.
+///
+/// A direct request is not tried: it would wait for the disk all the same.
+pub(super) fn execute(operation: &mut Operation, retries: &mut Retries) -> Option<usize> {
+    let wanted = operation.transfer_len();
+    let (file, is_read) = match operation {
+        Operation::Read { file, .. } | Operation::ReadVectored { file, .. } => (&*file, true),
+        Operation::Write { file, .. } | Operation::WriteVectored { file, .. } => (&*file, false),
+        _ => return None,
+    };
+    if !file.may_not_block() {
+        return None;
+    }
+    let file = file.clone();
+    match attempt(operation) {
+        Ok(len) if len == wanted || (is_read && len == 0) => return Some(len),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+            file.always_blocks();
+            return None;
+        }
+        // A part of it, or an error that the thread will meet again.
+        _ => {}
+    }
+    let count = if is_read { &mut retries.reads } else { &mut retries.writes };
+    *count += 1;
+    None
+}
+
+fn attempt(operation: &mut Operation) -> Result<usize, Errno> {
+    let flags = ReadWriteFlags::NOWAIT;
+    match operation {
+        Operation::Read { file, offset, buffer, range } => {
+            let mut segments = [IoSliceMut::new(&mut buffer[range.clone()])];
+            preadv2(&*file, &mut segments, *offset, flags)
+        }
+        Operation::Write { file, offset, buffer, range } => {
+            pwritev2(&*file, &[IoSlice::new(&buffer[range.clone()])], *offset, flags)
+        }
+        Operation::ReadVectored { file, offset, buffers } => {
+            let mut segments: Vec<_> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();
+            preadv2(&*file, &mut segments, *offset, flags)
+        }
+        Operation::WriteVectored { file, offset, buffers } => {
+            let segments: Vec<_> = buffers.iter().map(|b| IoSlice::new(b)).collect();
+            pwritev2(&*file, &segments, *offset, flags)
+        }
+        _ => Err(Errno::OPNOTSUPP),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AlignedBuf, DirectFile};
+
+    fn file(direct: bool) -> (tempfile::TempDir, DirectFile) {
+        let dir = tempfile::tempdir().unwrap();
+        let options = DirectFile::options().read(true).write(true).create(true).direct(direct);
+        let file = options.open(dir.path().join("data")).unwrap();
+        (dir, file)
+    }
+
+    fn buffer() -> AlignedBuf {
+        AlignedBuf::new(8192, 4096).unwrap()
+    }
+
+    #[test]
+    fn a_read_from_memory_is_done_at_once_and_others_are_counted() {
+        let (_dir, file) = file(false);
+        rustix::io::pwrite(&file, &[7; 8192], 0).unwrap();
+        let mut retries = Retries::default();
+        let mut cached = Operation::read(file.clone(), 0, buffer());
+        // A file system without such reads has them done by threads, uncounted.
+        let cached = execute(&mut cached, &mut retries);
+        let refused = !file.may_not_block();
+        assert_eq!(cached, (!refused).then_some(8192));
+        let beyond = execute(&mut Operation::read(file.clone(), 4096, buffer()), &mut retries);
+        assert_eq!(beyond, None, "a part of it is for the thread");
+        assert_eq!(retries, Retries { reads: u64::from(!refused), writes: 0 });
+    }
+
+    #[test]
+    fn a_write_that_needs_space_is_left_to_a_thread() {
+        let (_dir, file) = file(false);
+        let mut retries = Retries::default();
+        let buffers = vec![buffer(), buffer()];
+        let mut write = Operation::WriteVectored { file: file.clone(), offset: 0, buffers };
+        let done = execute(&mut write, &mut retries);
+        let counted = u64::from(done.is_none() && file.may_not_block());
+        assert_eq!(retries, Retries { reads: 0, writes: counted });
+    }
+
+    #[test]
+    fn direct_requests_and_flushes_are_not_tried() {
+        let (_dir, file) = file(true);
+        let mut retries = Retries::default();
+        if file.is_direct() {
+            assert_eq!(
+                execute(&mut Operation::read(file.clone(), 0, buffer()), &mut retries),
+                None
+            );
+        }
+        assert_eq!(execute(&mut Operation::SyncAll { file }, &mut retries), None);
+        assert_eq!(retries, Retries::default());
+    }
+}
