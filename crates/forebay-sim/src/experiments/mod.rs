@@ -7,6 +7,7 @@ mod design;
 mod report;
 mod s0;
 mod s1;
+mod s2;
 mod s3;
 mod scenario;
 
@@ -49,7 +50,7 @@ pub struct Experiment {
 
 /// All of them, in the order of publication.
 pub fn all() -> Vec<Experiment> {
-    [s0::ALL, s1::ALL, s3::ALL, design::ALL].concat()
+    [s0::ALL, s1::ALL, s2::ALL, s3::ALL, design::ALL].concat()
 }
 
 /// The experiment of this name.

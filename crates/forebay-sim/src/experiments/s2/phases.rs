@@ -1,0 +1,196 @@
+//! The two loads of the 2022 article: ingestion with compaction, then queries beside compaction.
+
+use forebay_core::{DiskModel, LATENCY_GOAL_DEFAULT, Policy, Time};
+
+pub(super) use crate::experiments::Report;
+use crate::experiments::scenario::{config, disk, grouped_jobs, pace_window, run};
+use crate::experiments::{Chart, Mark, Scale};
+use crate::simulation::{ClassTrace, Outcome, Period, Sample, SchedulerConfig, Trace};
+
+/// The four rates of an i3.2xlarge in ScyllaDB's table of known machines. Its latency surface by
+/// diskplorer has 0.1 ms for a read on the idle disk, hence 41 at a time.
+const DISK: &str = "
+kind: ideal
+channels: 41
+read_latency: 99708ns
+write_latency: 225895ns
+read_bandwidth: 2015342735
+write_bandwidth: 808775652
+";
+const DISK_SAID: &str = "ideal, with the published rates of an i3.2xlarge: 411,200 reads/s, 181,500 writes/s, \
+     2,015 MB/s of reads, 809 MB/s of writes; 0.1 ms for a read";
+/// MB/s of writes alone and of reads alone.
+pub(super) const EDGE_MB: (f64, f64) = (808.775652, 2015.342735);
+const SHARDS: u32 = 4;
+/// Queries of a shard that may be under way at once.
+const FIBERS: u64 = 25;
+pub(super) const SLICES: usize = 200;
+/// Queries per second in the three phases.
+pub(super) const QUERY_RATES: [u64; 3] = [10_000, 5_000, 7_500];
+/// Of a query; the article does not tell it.
+const QUERY_BYTES: u64 = 32_768;
+
+/// Compaction reads about as many bytes as it writes: within it shares are as costs.
+const CLASSES: &str = "
+- {name: query, shares: 1000}
+- {name: commitlog, shares: 1000}
+- {name: memtable, shares: 1000}
+- {name: compaction, shares: 100}
+- {name: compaction-read, parent: compaction, shares: 200}
+- {name: compaction-write, parent: compaction, shares: 500}
+";
+/// As much compaction as there is room for.
+const COMPACTION_JOBS: &str = "
+- {name: compaction-read, type: seqread, shards: all,
+   shard_info: {parallelism: 8, reqsize: 128kB, class: compaction-read}}
+- {name: compaction-write, type: append, shards: all,
+   shard_info: {parallelism: 8, reqsize: 128kB, class: compaction-write}}
+";
+/// Writes of clients at 131 MB/s, written twice.
+const CLIENT_JOBS: &str = "
+- {name: commitlog, type: append, shards: all, options: {pause_distribution: poisson},
+   shard_info: {parallelism: 10, rps: 25, reqsize: 128kB, class: commitlog}}
+- {name: memtable, type: append, shards: all, options: {pause_distribution: poisson},
+   shard_info: {parallelism: 10, rps: 25, reqsize: 128kB, class: memtable}}
+";
+
+/// The classes of ingestion, and those of compaction: reads first.
+pub(super) const INGESTED: [&str; 4] =
+    ["commitlog", "memtable", "compaction-read", "compaction-write"];
+pub(super) const COMPACTION: [&str; 2] = ["compaction-read", "compaction-write"];
+
+/// A way to schedule.
+pub(super) struct Way {
+    pub(super) name: &'static str,
+    policy: Kind,
+    /// Whether a request costs its operation and its bytes.
+    is_summed: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    LittlesLaw,
+    TwoLevelBucket,
+    PaceWindow,
+}
+
+pub(super) const WAYS: [Way; 4] = [
+    Way { name: "2018: Little's law", policy: Kind::LittlesLaw, is_summed: false },
+    Way { name: "2022: two-level bucket", policy: Kind::TwoLevelBucket, is_summed: true },
+    Way { name: "pace+window", policy: Kind::PaceWindow, is_summed: false },
+    Way { name: "pace+window, cost of 2022", policy: Kind::PaceWindow, is_summed: true },
+];
+
+/// The load of clients that ingest, while compaction takes what is left.
+pub(super) fn ingestion(way: &Way, seconds: u64) -> Result<Outcome, String> {
+    simulate(way, &format!("{CLIENT_JOBS}{COMPACTION_JOBS}"), seconds, Vec::new())
+}
+
+/// Three phases of queries, while compaction takes what is left.
+pub(super) fn queries(way: &Way, phase_seconds: u64) -> Result<Outcome, String> {
+    let mut jobs = COMPACTION_JOBS.to_owned();
+    let mut schedule = Vec::new();
+    for (index, rate) in QUERY_RATES.into_iter().enumerate() {
+        let job = format!("query-{}k", rate as f64 / 1000.0).replace('.', "-");
+        let rps = rate / u64::from(SHARDS) / FIBERS;
+        jobs.push_str(&format!(
+            "- {{name: {job}, type: randread, shards: all, options: {{pause_distribution: poisson}},
+   shard_info: {{parallelism: {FIBERS}, rps: {rps}, reqsize: {QUERY_BYTES}, class: query}}}}\n"
+        ));
+        let from = phase_start(index, phase_seconds);
+        schedule.push(Period {
+            job,
+            from,
+            to: Some(from.plus_nanos(phase_seconds * 1_000_000_000)),
+        });
+    }
+    // a quiet phase before, between and after
+    simulate(way, &jobs, 7 * phase_seconds, schedule)
+}
+
+/// When a phase of queries begins; each is followed by as long a pause.
+pub(super) fn phase_start(index: usize, phase_seconds: u64) -> Time {
+    Time::from_nanos((2 * index as u64 + 1) * phase_seconds * 1_000_000_000)
+}
+
+fn simulate(way: &Way, jobs: &str, seconds: u64, schedule: Vec<Period>) -> Result<Outcome, String> {
+    let disk = disk(DISK)?;
+    let model = way.is_summed.then(|| DiskModel::from_rates_summed(&disk.rates()));
+    let model = model.transpose().map_err(|error| error.to_string())?;
+    let latency_goal = LATENCY_GOAL_DEFAULT;
+    let policy = match way.policy {
+        Kind::LittlesLaw => Policy::LittlesLaw { latency_goal },
+        Kind::TwoLevelBucket => Policy::TwoLevelBucket { latency_goal },
+        Kind::PaceWindow => pace_window(&*disk),
+    };
+    let jobs = grouped_jobs(jobs, Some(CLASSES), SHARDS)?;
+    let mut config = config(jobs, disk, seconds * 1000);
+    config.scheduler = SchedulerConfig { policy: Some(policy), model, ..Default::default() };
+    config.schedule = schedule;
+    config.trace_buckets = Some(SLICES);
+    run(config)
+}
+
+/// How long the phases are.
+pub(super) fn seconds(scale: Scale) -> (u64, u64) {
+    (scale.seconds(3, 120), scale.seconds(1, 60))
+}
+
+pub(super) fn trace(outcome: &Outcome) -> Result<&Trace, String> {
+    outcome.trace.as_ref().ok_or_else(|| "the run was not traced".to_owned())
+}
+
+pub(super) fn class<'a>(outcome: &'a Outcome, name: &str) -> Result<&'a ClassTrace, String> {
+    let found = trace(outcome)?.classes.iter().find(|class| class.name == name);
+    found.ok_or_else(|| format!("there is no class called {name}"))
+}
+
+/// What `figure` says of each slice of a class, over time in seconds.
+pub(super) fn over_time(
+    outcome: &Outcome,
+    name: &str,
+    figure: impl Fn(&Sample, f64) -> f64,
+) -> Result<Vec<(f64, f64)>, String> {
+    let slice_seconds = trace(outcome)?.slice_nanos as f64 / 1e9;
+    let samples = class(outcome, name)?.samples.iter().enumerate();
+    Ok(samples
+        .map(|(at, sample)| (at as f64 * slice_seconds, figure(sample, slice_seconds)))
+        .collect())
+}
+
+/// What all reports on these loads say.
+pub(super) fn report(scale: Scale, shows: &str, differs: &str) -> Report {
+    let (ingestion, phase) = seconds(scale);
+    let mut report =
+        Report { shows: shows.to_owned(), differs: differs.to_owned(), ..Report::default() };
+    report.parameter("disk", DISK_SAID);
+    report.parameter(
+        "load",
+        format!(
+            "4 shards; ingestion: commitlog and memtable 131 MB/s each; queries of {} KiB; \
+             compaction reads and writes 128 KiB whenever it may",
+            QUERY_BYTES >> 10
+        ),
+    );
+    report.parameter("shares", "query, commitlog, memtable 1000 each; compaction 100");
+    report
+        .parameter("measured", format!("ingestion {ingestion} s, each phase of queries {phase} s"));
+    report
+}
+
+pub(super) fn mb_per_second(sample: &Sample, seconds: f64) -> f64 {
+    sample.bytes as f64 / 1e6 / seconds
+}
+
+/// A chart of the bandwidth of these classes.
+pub(super) fn throughput(
+    title: &str,
+    outcome: &Outcome,
+    classes: &[&str],
+) -> Result<Chart, String> {
+    let mut chart = Chart::new(title, "s", "MB/s");
+    for name in classes {
+        chart = chart.with(name, Mark::Line, over_time(outcome, name, mb_per_second)?);
+    }
+    Ok(chart)
+}
