@@ -11,6 +11,7 @@ pub mod engine;
 mod numa;
 pub mod properties;
 mod scheduler;
+pub mod shard;
 mod wakers;
 
 pub use admission::{Admit, AdmitError, AdmitMore, Permit, ThreadPermit};

@@ -153,7 +153,7 @@ impl Operation {
     /// What a backend may rely on: ranges lie in their buffers, vectors have
     /// a legal number of segments, and offsets are positions. (An offset of
     /// all ones would mean "at the cursor of the descriptor" to io_uring.)
-    pub(super) fn check(&self) -> Result<(), PushError> {
+    pub(crate) fn check(&self) -> Result<(), PushError> {
         let offset = match self {
             Self::Read { offset, buffer, range, .. }
             | Self::Write { offset, buffer, range, .. } => {
@@ -169,6 +169,10 @@ impl Operation {
                 }
                 *offset
             }
+            Self::Allocate { offset, len, .. } | Self::PunchHole { offset, len, .. } => {
+                offset.saturating_add(*len)
+            }
+            Self::Truncate { len, .. } => *len,
             _ => 0,
         };
         if i64::try_from(offset).is_err() {

@@ -1,0 +1,224 @@
+//! One thread's I/O queue, with an engine of its own.
+
+mod ending;
+mod operations;
+mod outcome;
+mod pieces;
+mod request;
+mod submission;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_core::{GroupFull, IoQueue};
+
+pub(crate) use self::operations::Operations;
+pub use self::outcome::{Finished, OperationId, ShardCounters, SubmitError};
+
+use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
+use crate::{Class, Disk};
+
+/// A thread's own I/O queue on a disk, and the engine that executes what the
+/// queue lets through.
+///
+/// For programs with a thread per core, whose event loop it becomes a part of:
+///
+/// 1. [`submit`](Self::submit) operations, in their classes;
+/// 2. [`turn`](Self::turn) hands to the disk what may go and sleeps until
+///    something ends;
+/// 3. [`pop`](Self::pop) what has ended, until there is nothing.
+///
+/// A program with an event loop of its own sleeps there instead: it turns with
+/// a timeout of zero, then waits for the shard's descriptor to be readable or
+/// for [`timeout`](Self::timeout) to pass.
+///
+/// The queue is one of the disk's I/O group: shares and budget hold across all
+/// threads. A request that costs more than may wait in the disk is split, and
+/// its result is that of the whole: the length of what succeeded from its
+/// beginning on without a gap.
+///
+/// A shard belongs to the thread that made it. Dropping it takes back what
+/// waits, cancels what can be cancelled, and waits for the rest as long as
+/// [`EngineConfig::drop_wait_max`] says.
+///
+/// ```
+/// use forebay::engine::{EngineConfig, Operation};
+/// use forebay::{AlignedBuf, DirectFile, Scheduler};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("data");
+/// let scheduler = Scheduler::builder().build()?;
+/// let queries = scheduler.add_class("queries", 200)?;
+/// let file = DirectFile::options().read(true).write(true).create(true).open(&path)?;
+///
+/// let mut shard = scheduler.disk_of(&path)?.shard(&EngineConfig::default())?;
+/// let buffer = AlignedBuf::new(4096, 4096)?;
+/// let write = shard.submit(&queries, Operation::write(file, 0, buffer)).map_err(|(e, _)| e)?;
+/// let finished = loop {
+///     shard.turn(None)?;
+///     if let Some(finished) = shard.pop() {
+///         break finished;
+///     }
+/// };
+/// assert_eq!((finished.id, finished.result?), (write, 4096));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Shard {
+    operations: Operations,
+    disk: Disk,
+}
+
+/// Why there is no shard.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShardError {
+    /// The disk has as many queues as it may have.
+    #[error(
+        "the disk `{disk}` has as many queues as it may have ({}): allow more with \
+         SchedulerBuilder::shards_max",
+        full.shards_max
+    )]
+    NoShard {
+        /// The disk.
+        disk: String,
+        /// How many there may be.
+        full: GroupFull,
+    },
+    /// The engine cannot be had as it was configured.
+    #[error("no I/O engine: {0}")]
+    Engine(#[from] io::Error),
+}
+
+impl Disk {
+    /// An I/O queue for the calling thread, which executes what it lets
+    /// through with an engine of its own.
+    ///
+    /// # Errors
+    /// The disk has as many queues as it may have, or there is no such engine.
+    pub fn shard(&self, config: &EngineConfig) -> Result<Shard, ShardError> {
+        let group = Arc::clone(self.record.here());
+        let full = |full| ShardError::NoShard { disk: self.name().to_owned(), full };
+        let operations = Operations::new(group, config)?.map_err(full)?;
+        Ok(Shard { operations, disk: self.clone() })
+    }
+}
+
+impl Shard {
+    /// Queues an operation in `class`; it goes to the disk with a later
+    /// [`turn`](Self::turn). Returns what it is known by until it has been
+    /// popped.
+    ///
+    /// # Errors
+    /// The operation comes back with the reason why it was not taken.
+    pub fn submit(
+        &mut self,
+        class: &Class,
+        operation: Operation,
+    ) -> Result<OperationId, (SubmitError, Operation)> {
+        if !Arc::ptr_eq(&class.scheduler, &self.disk.scheduler) {
+            let class = class.name().to_owned();
+            return Err((SubmitError::OtherScheduler { class }, operation));
+        }
+        let Some(id) = class.id_on(self.operations.group()) else {
+            return Err((SubmitError::ClassRemoved, operation));
+        };
+        let now = self.operations.now();
+        self.operations.submit(now, id, operation)
+    }
+
+    /// Hands to the disk what may go, and sleeps until an operation ends, a
+    /// wake-up comes, the queue has to be asked again, or `timeout` has passed.
+    /// Does not sleep with a timeout of zero, or while there is something to
+    /// pop; `None` sets no limit.
+    ///
+    /// With a timeout of zero, the shard's descriptor becomes readable as soon
+    /// as there is something for the next turn to do.
+    ///
+    /// # Errors
+    /// The kernel takes no submissions, or no thread can be started. Nothing
+    /// is lost: the call can be repeated.
+    pub fn turn(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.operations.turn(timeout, &mut |_, _, _| ())?;
+        if timeout == Some(Duration::ZERO) {
+            self.operations.watch();
+        }
+        Ok(())
+    }
+
+    /// An operation that has ended.
+    pub fn pop(&mut self) -> Option<Finished> {
+        self.operations.pop()
+    }
+
+    /// In how long the next [`turn`](Self::turn) must come if nothing happens
+    /// before; `None` if none must.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.operations.timeout(self.operations.now())
+    }
+
+    /// Asks that an operation end early, with `ECANCELED`. What waits in the
+    /// queue has ended when this returns, for nothing was charged; what the
+    /// disk has is cancelled if that is possible, and otherwise ends as usual.
+    /// False if there is no such operation any more.
+    pub fn cancel(&mut self, id: OperationId) -> bool {
+        self.operations.cancel(self.operations.now(), id)
+    }
+
+    /// Operations submitted and not popped.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What executes the operations.
+    pub fn backend(&self) -> Backend {
+        self.operations.engine().backend()
+    }
+
+    /// Why [`BackendChoice::Auto`](crate::engine::BackendChoice::Auto) did not
+    /// get io_uring.
+    pub fn fallback_reason(&self) -> Option<&str> {
+        self.operations.engine().fallback_reason()
+    }
+
+    /// A handle for other threads to end a sleep of this shard.
+    pub fn waker(&self) -> EngineWaker {
+        self.operations.engine().waker()
+    }
+
+    /// The I/O queue, for its counters.
+    pub fn queue(&self) -> &IoQueue {
+        self.operations.queue()
+    }
+
+    /// What was done more than once.
+    pub fn counters(&self) -> ShardCounters {
+        self.operations.counters()
+    }
+
+    /// The disk.
+    pub fn disk(&self) -> &Disk {
+        &self.disk
+    }
+}
+
+impl AsFd for Shard {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.operations.engine().as_fd()
+    }
+}
+
+impl AsRawFd for Shard {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}

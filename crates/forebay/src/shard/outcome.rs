@@ -1,0 +1,80 @@
+//! What a shard answers.
+
+use std::io;
+
+use forebay_core::EnqueueError;
+
+use crate::engine::{Operation, PushError, Retries};
+
+/// Names an operation of one shard, from its submission until it is popped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OperationId {
+    pub(super) index: u32,
+    pub(super) generation: u32,
+}
+
+impl OperationId {
+    /// A small number, unique among the shard's present operations: for tables
+    /// kept beside the shard.
+    pub const fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
+/// An operation that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// What it was known by.
+    pub id: OperationId,
+    /// Bytes transferred, which are fewer than asked for at the end of the
+    /// file, or where a later part of a large request failed; zero for what
+    /// transfers none. Or the error of the disk; `ECANCELED` when cancelled.
+    pub result: io::Result<usize>,
+    /// The operation as it was submitted, with its buffers.
+    pub operation: Operation,
+    /// From its submission to the dispatch of its last part, in nanoseconds.
+    pub queue_nanos: u64,
+    /// From there to its end, in nanoseconds.
+    pub disk_nanos: u64,
+}
+
+/// Why an operation was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// More requests wait than the queue holds.
+    #[error("the I/O queue is full: wait until some of its requests have ended")]
+    Full,
+    /// The class was removed.
+    #[error("the class was removed: submit in another class")]
+    ClassRemoved,
+    /// The class is of another scheduler.
+    #[error("the class `{class}` belongs to another scheduler: use one of the disk's")]
+    OtherScheduler {
+        /// Its name.
+        class: String,
+    },
+    /// The engine cannot do this.
+    #[error(transparent)]
+    Operation(#[from] PushError),
+}
+
+/// What a shard did more than once; reads and writes apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShardCounters {
+    /// Tried without blocking in vain: see [`Engine::retries`].
+    pub blocked: Retries,
+    /// The rest requested again after a short transfer.
+    pub short: Retries,
+    /// Requested again because the kernel said so (`EAGAIN`, `EINTR`).
+    pub again: Retries,
+}
+
+impl From<EnqueueError> for SubmitError {
+    fn from(error: EnqueueError) -> Self {
+        match error {
+            EnqueueError::Full => Self::Full,
+            EnqueueError::Class(_) => Self::ClassRemoved,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! A scheduler, a directory on its disk, and a shard to try it with.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use forebay::engine::{BackendChoice, Engine, EngineConfig, Operation};
+use forebay::shard::{Finished, OperationId, Shard};
+use forebay::{AlignedBuf, Class, DirectFile, Disk, DiskConfig, DiskRates, Scheduler};
+use tempfile::TempDir;
+
+/// A length, offset and alignment that every file system takes.
+pub(crate) const BLOCK: usize = 4096;
+
+/// Parts of at most 128 KiB, and fast enough for no test to wait for it.
+pub(crate) const RATES: DiskRates = DiskRates {
+    read_iops: 1_000_000,
+    write_iops: 1_000_000,
+    read_bandwidth: 200_000_000,
+    write_bandwidth: 200_000_000,
+};
+
+/// Says so and returns false where the kernel forbids io_uring.
+pub(crate) fn is_available(backend: BackendChoice) -> bool {
+    match Engine::new(&config(backend)) {
+        Ok(_) => true,
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            false
+        }
+    }
+}
+
+pub(crate) fn config(backend: BackendChoice) -> EngineConfig {
+    EngineConfig { backend, ..EngineConfig::default() }
+}
+
+pub(crate) struct Bed {
+    pub(crate) shard: Shard,
+    pub(crate) class: Class,
+    pub(crate) scheduler: Scheduler,
+    dir: TempDir,
+}
+
+impl Bed {
+    pub(crate) fn new(backend: BackendChoice) -> Self {
+        Self::with(RATES, &config(backend))
+    }
+
+    pub(crate) fn with(rates: DiskRates, config: &EngineConfig) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = DiskConfig::new("disk", rates).mountpoint(dir.path());
+        let scheduler = Scheduler::builder().disk(disk).build().unwrap();
+        let class = scheduler.add_class("class", 100).unwrap();
+        let shard = scheduler.disk("disk").unwrap().shard(config).unwrap();
+        Self { shard, class, scheduler, dir }
+    }
+
+    pub(crate) fn disk(&self) -> Disk {
+        self.scheduler.disk("disk").unwrap()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A new file to read and write.
+    pub(crate) fn file(&self) -> DirectFile {
+        let options = DirectFile::options().read(true).write(true).create_new(true);
+        options.open(self.path("data")).unwrap()
+    }
+
+    pub(crate) fn submit(&mut self, operation: Operation) -> OperationId {
+        self.shard.submit(&self.class, operation).map_err(|(error, _)| error).unwrap()
+    }
+
+    /// Executes one operation, and waits for it.
+    pub(crate) fn run(&mut self, operation: Operation) -> Finished {
+        let id = self.submit(operation);
+        let finished = self.next();
+        assert_eq!(finished.id, id);
+        finished
+    }
+
+    /// Waits for what ends next.
+    pub(crate) fn next(&mut self) -> Finished {
+        loop {
+            if let Some(finished) = self.shard.pop() {
+                return finished;
+            }
+            self.shard.turn(Some(Duration::from_secs(60))).unwrap();
+        }
+    }
+
+    pub(crate) fn write(&mut self, file: &DirectFile, offset: u64, data: AlignedBuf) {
+        let len = data.len();
+        assert_eq!(self.run(Operation::write(file.clone(), offset, data)).result.unwrap(), len);
+    }
+}
+
+/// A read without end: nobody writes to the pipe.
+pub(crate) fn endless() -> (DirectFile, std::io::PipeWriter) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    (DirectFile::from_fd(reader).unwrap(), writer)
+}
+
+pub(crate) fn filled(len: usize, byte: u8) -> AlignedBuf {
+    let mut buffer = AlignedBuf::new(len, BLOCK).unwrap();
+    buffer.fill(byte);
+    buffer
+}
+
+/// Every block of `data` is filled with its number, from `first` on.
+pub(crate) fn number_blocks(data: &mut [u8], first: usize) {
+    for (number, block) in data.chunks_mut(BLOCK).enumerate() {
+        block.fill((first + number) as u8);
+    }
+}

@@ -1,0 +1,102 @@
+//! Operations that are not wanted any more.
+
+use std::time::Duration;
+
+use forebay::DiskRates;
+use forebay::engine::{BackendChoice, Operation};
+use rustix::io::Errno;
+
+use crate::bed::{BLOCK, Bed, RATES, config, endless, filled};
+
+on_both_backends! {
+    what_waits_ends_at_once,
+    a_split_request_is_cancelled_with_all_its_parts,
+    what_has_ended_cannot_be_cancelled,
+    a_shard_dropped_busy_gives_everything_back,
+}
+
+/// One request of a block, then nothing for an hour.
+const STUCK: DiskRates =
+    DiskRates { read_iops: 1, write_iops: 1, read_bandwidth: 4096, write_bandwidth: 4096 };
+
+fn is_cancelled(result: &std::io::Result<usize>) -> bool {
+    let errno = result.as_ref().err().and_then(Errno::from_io_error);
+    errno == Some(Errno::CANCELED)
+}
+
+fn what_waits_ends_at_once(backend: BackendChoice) {
+    let mut bed = Bed::with(STUCK, &config(backend));
+    let file = bed.file();
+    let ids: Vec<_> = (0..1000)
+        .map(|n| bed.submit(Operation::write(file.clone(), n * BLOCK as u64, filled(BLOCK, 1))))
+        .collect();
+    for id in &ids {
+        assert!(bed.shard.cancel(*id));
+        assert!(!bed.shard.cancel(*id), "it has ended");
+    }
+    for id in ids {
+        let finished = bed.shard.pop().unwrap();
+        assert_eq!(finished.id, id);
+        assert!(is_cancelled(&finished.result));
+        assert_eq!(finished.operation.into_buffer().unwrap().len(), BLOCK);
+    }
+    assert!(bed.shard.is_empty() && bed.shard.queue().is_empty());
+    assert_eq!(bed.path("data").metadata().unwrap().len(), 0);
+}
+
+fn a_split_request_is_cancelled_with_all_its_parts(backend: BackendChoice) {
+    let mut bed = Bed::new(backend);
+    let file = bed.file();
+    for turns in 0..20 {
+        let id = bed.submit(Operation::write(file.clone(), 0, filled(1 << 20, 1)));
+        for _ in 0..turns {
+            bed.shard.turn(Some(Duration::ZERO)).unwrap();
+        }
+        bed.shard.cancel(id);
+        let finished = bed.next();
+        match &finished.result {
+            Ok(written) => assert_eq!(written % BLOCK, 0),
+            error => assert!(is_cancelled(error), "{error:?}"),
+        }
+        assert_eq!(finished.operation.into_buffer().unwrap().len(), 1 << 20);
+        assert!(bed.shard.is_empty() && bed.shard.queue().is_empty());
+    }
+}
+
+fn what_has_ended_cannot_be_cancelled(backend: BackendChoice) {
+    let mut bed = Bed::new(backend);
+    let file = bed.file();
+    let first = bed.submit(Operation::write(file.clone(), 0, filled(BLOCK, 1)));
+    assert_eq!(bed.next().id, first);
+    let second = bed.submit(Operation::write(file, 0, filled(BLOCK, 2)));
+    assert_eq!(second.index(), first.index(), "the same place");
+    assert!(!bed.shard.cancel(first));
+    assert_eq!(bed.next().result.unwrap(), BLOCK);
+}
+
+fn a_shard_dropped_busy_gives_everything_back(backend: BackendChoice) {
+    let mut bed = Bed::new(backend);
+    let file = bed.file();
+    for n in 0..100 {
+        bed.submit(Operation::write(file.clone(), n << 20, filled(1 << 20, 1)));
+    }
+    bed.shard.turn(Some(Duration::ZERO)).unwrap();
+    let disk = bed.disk();
+    assert!(disk.in_flight() > Duration::ZERO);
+    drop(bed.shard);
+    assert_eq!(disk.in_flight(), Duration::ZERO);
+    bed.scheduler.remove_class(&bed.class).unwrap();
+}
+
+#[test]
+fn a_read_without_end_is_cancelled_in_the_kernel() {
+    if !crate::bed::is_available(BackendChoice::IoUring) {
+        return;
+    }
+    let mut bed = Bed::with(RATES, &config(BackendChoice::IoUring));
+    let (pipe, _writer) = endless();
+    let id = bed.submit(Operation::read(pipe, 0, filled(BLOCK, 0)));
+    bed.shard.turn(Some(Duration::ZERO)).unwrap();
+    assert!(bed.shard.cancel(id));
+    assert!(is_cancelled(&bed.next().result));
+}
