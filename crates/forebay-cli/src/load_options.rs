@@ -49,7 +49,7 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u32).range(1..))]
     concurrency: u32,
     /// From which offsets and random gaps follow
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// Run the same load without scheduler first and compare: what --format text does
     #[arg(long, value_enum, value_name = "WITH")]
@@ -57,6 +57,11 @@ pub(crate) struct LoadOptions {
     /// How to print the results
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+}
+
+/// Reads the number from which all that is random follows.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
 /// What a run is compared with.

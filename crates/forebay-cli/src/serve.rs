@@ -15,6 +15,7 @@ use signal_hook::iterator::Signals;
 
 use crate::console::{note, print};
 use crate::failure::Failure;
+use crate::load_options::seed;
 
 /// How often it looks for signals and for an unmount by somebody else.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -49,7 +50,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SIZE", default_value = "1GB", conflicts_with = "backing")]
     memory: ByteSize,
     /// What is random about the disk depends on this number alone
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     seed: u64,
     /// Do not ask for real-time priority; a busy machine then disturbs the timing
     #[arg(long)]

@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, value_parser};
 use forebay_core::Policy;
-use forebay_load::job_file::JobFile;
+use forebay_load::job_file::{Job, JobFile};
 use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION};
-use forebay_sim::simulation::{Outcome, Polling, SchedulerConfig, Simulation, SimulationConfig};
+use forebay_sim::simulation::{
+    Outcome, Polling, SchedulerConfig, Simulation, SimulationConfig, SimulationError,
+};
 use forebay_sim::spec::DiskSpec;
 
 use crate::console::{note, print};
@@ -86,12 +88,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 fn run_jobs(options: &Options, jobs: &Path, disk: &str) -> Result<(), Failure> {
     let load = &options.load;
     let spec = DiskSpec::resolve(disk)?;
+    let name = jobs.display();
     let jobs = load.job_file(jobs, load.shards.unwrap_or(SHARDS_DEFAULT))?;
+    check_sector(&jobs, &spec).map_err(|message| Failure::Input(format!("{name}: {message}")))?;
     let known = options.known(&spec)?;
     let start = Instant::now();
     let mut requests = 0;
     let mut one = |policy| {
-        let outcome = options.simulate(&jobs, &spec, &known, policy)?;
+        let outcome = options.simulate(&jobs, &spec, &known, policy);
+        let outcome = outcome.map_err(|error| {
+            Failure::Input(format!("{name}: on the disk {}: {error}", spec.name()))
+        })?;
         requests += outcome.requests;
         Ok::<_, Failure>(outcome.result)
     };
@@ -108,6 +115,21 @@ fn run_jobs(options: &Options, jobs: &Path, disk: &str) -> Result<(), Failure> {
         requests as f64 / seconds / 1e6
     ));
     print(&render(&report, load.format)?)
+}
+
+/// Whether the disk would take the requests of the jobs; why not, if not.
+fn check_sector(jobs: &JobFile, spec: &DiskSpec) -> Result<(), String> {
+    let sector = spec.sector();
+    let odd = |job: &&Job| !u64::from(job.reqsize).is_multiple_of(sector);
+    jobs.jobs.iter().find(odd).map_or(Ok(()), |job| {
+        Err(format!(
+            "job `{}`: `reqsize` is {}, but the disk {} has sectors of {sector} bytes; write a \
+             multiple of that",
+            job.name,
+            job.reqsize,
+            spec.name()
+        ))
+    })
 }
 
 impl Options {
@@ -133,7 +155,7 @@ impl Options {
         spec: &DiskSpec,
         known: &Disk,
         policy: Policy,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Outcome, SimulationError> {
         let mut config = SimulationConfig::new(jobs.clone(), spec.build(self.load.seed));
         config.scheduler = SchedulerConfig {
             model: Some(known.model.clone()),
@@ -151,9 +173,6 @@ impl Options {
             let nanos = u64::try_from(tick.as_nanos()).ok().and_then(NonZero::new);
             config.polling = nanos.map_or(Polling::Events, |nanos| Polling::Tick(nanos.get()));
         }
-        let failed = |error: forebay_sim::simulation::SimulationError| {
-            Failure::Input(format!("the simulation cannot run: {error}"))
-        };
-        Simulation::new(config).map_err(failed)?.run().map_err(failed)
+        Simulation::new(config)?.run()
     }
 }

@@ -60,3 +60,37 @@ pub(super) fn replay(path: &Path, format: Format) -> Result<(), Failure> {
     note(format_args!("{} requests: every invariant held", outcome.requests));
     print(&render(&Report::Run(Box::new(outcome.result)), format)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use forebay_sim::simulation::SimulationError;
+    use forebay_sim::swarm::{Rule, Settings};
+
+    use super::*;
+
+    #[test]
+    fn what_is_printed_of_a_failure_is_a_file_to_run_again() {
+        let case = Case {
+            seed: 7,
+            shards: 2,
+            settings: Settings {
+                millis: 10,
+                model_percent: 95,
+                policy: Rule::Concurrency { requests: 4 },
+                duplex: true,
+                tick_micros: Some(500),
+                wake_up_micros: 5,
+                stalls: None,
+                share_changes: Vec::new(),
+            },
+            disk: String::from("kind: ideal\nchannels: 4\n"),
+            jobs: String::from("- {name: \"a: b\", type: randread}\n"),
+            sched_groups: None,
+        };
+        let error = SimulationError::Zero("the duration");
+        let text = described(&swarm::Failure { seed: 7, error, case: case.clone() }).unwrap();
+        assert!(text.contains("seed 7: the duration is 0"), "{text}");
+        assert!(text.contains("--swarm 1 --seed 7"), "{text}");
+        assert_eq!(Case::parse(&Source::new("case.yaml", &text)), Ok(case));
+    }
+}

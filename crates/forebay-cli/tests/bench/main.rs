@@ -1,8 +1,0 @@
-//! `forebay bench`, from outside.
-#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
-
-mod faults;
-mod input;
-mod lab;
-mod leftovers;
-mod output;

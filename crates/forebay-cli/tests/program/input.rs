@@ -1,0 +1,120 @@
+//! What the program says of files and options that it cannot use.
+
+use std::fs::File;
+
+use crate::lab::{Lab, MIXED};
+use crate::process::{run, system};
+
+#[test]
+fn a_job_file_that_is_not_one_is_named_with_line_and_key() {
+    let lab = Lab::new();
+    let unknown = MIXED.replace("parallelism", "paralelism");
+    run(&mut lab.bench(&unknown)).complains(2, &["jobs.yaml:6:", "paralelism", "parallelism"]);
+    let shares = MIXED.replace("shares: 100", "shares: 0");
+    run(&mut lab.bench(&shares)).complains(2, &["jobs.yaml:6:", "shares", "1 to 10000"]);
+    run(&mut lab.bench("- name: [")).complains(2, &["jobs.yaml:"]);
+    run(&mut lab.bench("")).complains(2, &["jobs.yaml"]);
+}
+
+#[test]
+fn a_file_that_is_missing_is_named() {
+    let lab = Lab::new();
+    let mut command = lab.bench(MIXED);
+    run(command.args(["--sched-groups", "/nowhere/groups.yaml"]))
+        .complains(2, &["/nowhere/groups.yaml"]);
+    let mut command = lab.bare_bench(MIXED);
+    run(command.args(["--properties", "/nowhere/io.yaml"])).complains(2, &["/nowhere/io.yaml"]);
+}
+
+#[test]
+fn properties_that_do_not_cover_the_directory_are_no_free_pass() {
+    let lab = Lab::new();
+    let elsewhere = lab.file(
+        "elsewhere.yaml",
+        "disks: [{mountpoint: /proc, read_iops: 1, write_iops: 1, read_bandwidth: 1, \
+         write_bandwidth: 1}]",
+    );
+    let mut command = lab.bare_bench(MIXED);
+    command.arg("--dir").arg(lab.dir.path()).arg("--properties").arg(elsewhere);
+    run(&mut command).complains(2, &["do not cover", "/proc"]);
+}
+
+#[test]
+fn shards_that_do_not_exist_are_named() {
+    let lab = Lab::new();
+    let jobs = MIXED.replace("shards: all", "shards: [7]");
+    run(lab.bench(&jobs).args(["--shards", "2"])).complains(2, &["shard 7"]);
+}
+
+#[test]
+fn more_requests_than_memory_has_room_for_are_refused() {
+    let lab = Lab::new();
+    let jobs = MIXED.replace("parallelism: 2", "parallelism: 65536, rps: 1, batch: 65536");
+    run(&mut lab.bench(&jobs)).complains(2, &["parallelism", "batch"]);
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let lab = Lab::new();
+    for (option, value) in [
+        ("--duration", "10"),
+        ("--duration", "0s"),
+        ("--shards", "0"),
+        ("--shards", "257"),
+        ("--backend", "magic"),
+        ("--policy", "luck"),
+    ] {
+        run(lab.bare_bench(MIXED).args([option, value])).complains(2, &[option]);
+    }
+}
+
+#[test]
+fn a_directory_that_is_none_is_refused() {
+    let lab = Lab::new();
+    run(lab.bare_bench(MIXED).args(["--dir", "/nowhere"])).complains(1, &["/nowhere", "create it"]);
+    let file = lab.file("file", "");
+    run(lab.bare_bench(MIXED).arg("--dir").arg(file)).complains(2, &["not a directory"]);
+}
+
+/// A loop device, for root only.
+struct Loop {
+    device: String,
+    _backing: tempfile::NamedTempFile,
+}
+
+impl Loop {
+    fn new() -> Option<Self> {
+        let backing = tempfile::NamedTempFile::new().unwrap();
+        File::set_len(backing.as_file(), 64 << 20).unwrap();
+        let path = backing.path().to_str().unwrap();
+        let device = system("losetup", &["--find", "--show", path])?;
+        Some(Self { device, _backing: backing })
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        system("losetup", &["--detach", &self.device]);
+    }
+}
+
+#[test]
+fn a_block_device_is_used_only_where_its_data_may_go() {
+    let Some(disk) = Loop::new() else { return };
+    let lab = Lab::new();
+    let bench = |jobs: &str| {
+        let mut command = lab.bare_bench(jobs);
+        command.args(["--dir", &disk.device, "--shards", "2", "--format", "json"]);
+        let properties = std::fs::read_to_string(lab.properties()).unwrap();
+        let properties = properties.replace(lab.dir.path().to_str().unwrap(), &disk.device);
+        command.arg("--properties").arg(lab.file("device.yaml", &properties));
+        command
+    };
+    run(&mut bench(MIXED)).complains(2, &["--overwrite-device", &disk.device]);
+    let ended = run(bench(MIXED).arg("--overwrite-device"));
+    assert_eq!(ended.results()["classes"][0]["errors"], 0);
+    let too_large = MIXED.replace("data_size: 2MB", "data_size: 200MB");
+    run(bench(&too_large).arg("--overwrite-device")).complains(1, &["data_size", &disk.device]);
+    let append = MIXED.replace("overwrite", "append");
+    run(bench(&append).arg("--overwrite-device")).complains(2, &["bulk", "directory"]);
+}

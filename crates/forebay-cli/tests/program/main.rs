@@ -1,0 +1,11 @@
+//! The program, from outside.
+#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+
+mod faults;
+mod input;
+mod lab;
+mod leftovers;
+mod output;
+mod process;
+mod simulate;
+mod swarm;

@@ -1,0 +1,73 @@
+//! The program as a process: how it ends, and what it says.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+/// How the program ended, and what it said.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// The results; the program must have succeeded.
+    pub(crate) fn results(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        serde_json::from_str(&self.stdout).unwrap()
+    }
+
+    /// The program must have ended with this code, and said all of this.
+    pub(crate) fn complains(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{}", self.stderr);
+        for words in words {
+            assert!(self.stderr.contains(words), "`{words}` is not in: {}", self.stderr);
+        }
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+    }
+}
+
+/// Runs the command to its end.
+pub(crate) fn run(command: &mut Command) -> Ended {
+    let output = command.output().unwrap();
+    Ended {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Starts the command, waits until it says `words`, does `act` to it, and waits for its end.
+pub(crate) fn run_and_at(command: &mut Command, words: &str, act: impl FnOnce(&Child)) -> Ended {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut reader = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = String::new();
+    while !stderr.contains(words) {
+        assert_ne!(reader.read_line(&mut stderr).unwrap(), 0, "`{words}` never came: {stderr}");
+    }
+    act(&child);
+    reader.read_to_string(&mut stderr).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    Ended { code: output.status.code(), stdout, stderr }
+}
+
+/// Runs a command of the system; `None`, after saying why, where it is not to be had or fails.
+pub(crate) fn system(command: &str, arguments: &[&str]) -> Option<String> {
+    match Command::new(command).args(arguments).output() {
+        Ok(output) if output.status.success() => {
+            Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        Ok(output) => {
+            eprintln!("skipped: {command}: {}", String::from_utf8_lossy(&output.stderr).trim());
+            None
+        }
+        Err(error) => {
+            eprintln!("skipped: {command}: {error}");
+            None
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `forebay simulate --swarm` and `--replay`.
+
+use std::process::Command;
+
+use crate::lab::Lab;
+use crate::process::run;
+
+/// What `--swarm` prints of a scenario that fails, in short.
+const CASE: &str = "
+seed: 3
+shards: 1
+settings:
+  millis: 20
+  model_percent: 100
+  policy: {pace-window: {latency_goal_micros: 750}}
+  duplex: false
+  wake_up_micros: 0
+  share_changes: [{at_millis: 10, class: reads, shares: 50}]
+disk: |
+  kind: ideal
+  channels: 4
+  read_latency: 500us
+  write_latency: 250us
+  bandwidth: 300M
+jobs: |
+  - {name: reads, type: randread, shards: all, shard_info: {parallelism: 8}}
+";
+
+fn simulate(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.arg("simulate").args(arguments);
+    command
+}
+
+#[test]
+fn a_swarm_counts_what_it_did_and_repeats() {
+    let [one, other] = [(); 2].map(|()| run(&mut simulate(&["--swarm", "20", "--seed", "5"])));
+    assert_eq!(one.code, Some(0), "{}", one.stderr);
+    assert!(one.stdout.starts_with("20 scenarios, "), "{}", one.stdout);
+    assert!(one.stderr.contains("20 of 20 scenarios"), "{}", one.stderr);
+    assert_eq!(one.stdout, other.stdout);
+}
+
+#[test]
+fn a_case_runs_again() {
+    let lab = Lab::new();
+    let replay = |text: &str| {
+        let file = lab.file("case.yaml", text);
+        run(&mut simulate(&["--replay", file.to_str().unwrap(), "--format", "json"]))
+    };
+    let ended = replay(CASE);
+    assert!(ended.stderr.contains("every invariant held"), "{}", ended.stderr);
+    assert!(ended.results()["classes"][0]["requests"].as_u64().unwrap() > 0);
+    replay(&CASE.replace("model_percent: 100", "model_percent: 0"))
+        .complains(1, &["model_percent"]);
+    replay(&CASE.replace("channels: 4", "channels: 0")).complains(1, &["disk:2:", "channels"]);
+    replay(&CASE.replace("wake_up_micros", "wake_up")).complains(2, &["case.yaml:9:", "wake_up"]);
+}
