@@ -26,14 +26,14 @@ impl Clock {
 
     /// The moment `instant`; the epoch, if it lies before that.
     pub fn at(&self, instant: Instant) -> Time {
-        let nanos = instant.saturating_duration_since(self.epoch).as_nanos();
-        Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        Time::from_nanos(nanos(instant.saturating_duration_since(self.epoch)))
     }
 }
 
 /// `duration` in whole nanoseconds, saturating.
 pub(crate) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(u64::from(duration.subsec_nanos()))
 }
 
 #[cfg(test)]

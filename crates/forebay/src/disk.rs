@@ -153,6 +153,10 @@ impl DiskGroup {
 
     /// From now on requests cost this; all queues are woken to take it over.
     pub(crate) fn set_model(&self, model: DiskModel) {
+        // The budget learns of it from a queue, and there may be none yet.
+        if let Ok(mut queue) = self.io.join() {
+            queue.set_model(model.clone());
+        }
         *self.model.lock().unwrap_or_else(PoisonError::into_inner) = model;
         self.model_version.fetch_add(1, Ordering::Release);
         self.wakers.wake_all();

@@ -2,6 +2,7 @@
 
 mod admission;
 mod aligned_buf;
+mod backlog;
 mod buffer_pool;
 mod class;
 mod clock;
@@ -16,6 +17,7 @@ mod wakers;
 
 pub use admission::{Admit, AdmitError, AdmitMore, Permit, ThreadPermit};
 pub use aligned_buf::AlignedBuf;
+pub use backlog::{BacklogController, BacklogError};
 pub use buffer_pool::BufferPool;
 pub use class::{Class, ClassError, ClassGroup, Entered, UNTAGGED};
 pub use clock::Clock;

@@ -6,6 +6,7 @@
 //! must be polled next, for all; if all who wait are tasks, a timer thread does.
 
 mod alarms;
+mod counters;
 mod error;
 mod future;
 mod holding;
@@ -71,7 +72,7 @@ impl Admission {
         }
         state.settle(now, None, &mut wakeups);
         state.keep_time(now, Keeper::Nobody, &mut wakeups);
-        self.release(group, state, now, wakeups);
+        self.release(group, state, now, &mut wakeups);
     }
 
     /// The queue, to read its counters.
@@ -90,7 +91,7 @@ impl Admission {
         if state.waiters.any() {
             state.keep_time(now, Keeper::Nobody, &mut wakeups);
         }
-        self.release(group, state, now, wakeups);
+        self.release(group, state, now, &mut wakeups);
         if granted { Ok(ticket) } else { Err(NoGrant::TimedOut) }
     }
 
@@ -109,12 +110,12 @@ impl Admission {
             if state.waiters.any() {
                 state.keep_time(now, Keeper::Nobody, &mut wakeups);
             }
-            self.release(group, state, now, wakeups);
+            self.release(group, state, now, &mut wakeups);
             return Ok(ticket);
         }
         let parking = Parking::take_place();
         state.waiters.add_thread(ticket, Arc::clone(&parking));
-        self.wait(group, state, (now, wakeups), (ticket, &parking), deadline)
+        self.wait(group, state, (now, &mut wakeups), (ticket, &parking), deadline)
     }
 
     /// Sleeps, with the lock released, until the thread's ticket is granted.
@@ -122,13 +123,13 @@ impl Admission {
         &'a self,
         group: &DiskGroup,
         mut state: MutexGuard<'a, State>,
-        (mut now, mut wakeups): (Time, Wakeups),
+        (mut now, wakeups): (Time, &mut Wakeups),
         (ticket, parking): (Ticket, &Parking),
         deadline: Option<Time>,
     ) -> Result<Ticket, NoGrant> {
         let me = Keeper::Thread(ticket.index() as u32);
         loop {
-            let until = state.keep_time(now, me, &mut wakeups);
+            let until = state.keep_time(now, me, wakeups);
             self.release(group, state, now, wakeups);
             let until = match (until, deadline) {
                 (Some(until), Some(deadline)) => Some(until.min(deadline)),
@@ -141,17 +142,16 @@ impl Admission {
                 return Ok(ticket);
             }
             now = self.clock.now();
-            wakeups = Wakeups::new();
             state = self.lock();
-            if parking.is_granted() || state.settle(now, Some(ticket), &mut wakeups) {
-                state.keep_time(now, Keeper::Nobody, &mut wakeups);
+            if parking.is_granted() || state.settle(now, Some(ticket), wakeups) {
+                state.keep_time(now, Keeper::Nobody, wakeups);
                 self.release(group, state, now, wakeups);
                 return Ok(ticket);
             }
             if deadline.is_some_and(|deadline| deadline <= now) {
                 state.withdraw(now, ticket);
-                state.settle(now, None, &mut wakeups);
-                state.keep_time(now, Keeper::Nobody, &mut wakeups);
+                state.settle(now, None, wakeups);
+                state.keep_time(now, Keeper::Nobody, wakeups);
                 self.release(group, state, now, wakeups);
                 return Err(NoGrant::TimedOut);
             }
@@ -173,7 +173,7 @@ impl Admission {
         if !granted {
             if let Err(error) = timer::start(&mut state, group) {
                 state.queue.cancel(now, ticket);
-                self.release(group, state, now, wakeups);
+                self.release(group, state, now, &mut wakeups);
                 return Err(NoGrant::Timer(error));
             }
             state.waiters.add_task(ticket, waker);
@@ -181,7 +181,7 @@ impl Admission {
         if state.waiters.any() {
             state.keep_time(now, Keeper::Nobody, &mut wakeups);
         }
-        self.release(group, state, now, wakeups);
+        self.release(group, state, now, &mut wakeups);
         Ok((ticket, granted))
     }
 
@@ -205,7 +205,7 @@ impl Admission {
         }
         state.settle(now, None, &mut wakeups);
         state.keep_time(now, Keeper::Nobody, &mut wakeups);
-        self.release(group, state, now, wakeups);
+        self.release(group, state, now, &mut wakeups);
     }
 
     /// The owner of a grant has done its I/O.
@@ -220,7 +220,7 @@ impl Admission {
         } else {
             state.collect_shards(&mut wakeups);
         }
-        self.release(group, state, now, wakeups);
+        self.release(group, state, now, &mut wakeups);
         completion
     }
 
@@ -235,14 +235,14 @@ impl Admission {
         group: &DiskGroup,
         mut state: MutexGuard<'a, State>,
         now: Time,
-        mut wakeups: Wakeups,
+        wakeups: &mut Wakeups,
     ) {
         while state.unsettled {
             drop(state);
             wakeups.carry_out(&group.wakers);
             state = self.lock();
-            state.settle(now, None, &mut wakeups);
-            state.keep_time(now, Keeper::Nobody, &mut wakeups);
+            state.settle(now, None, wakeups);
+            state.keep_time(now, Keeper::Nobody, wakeups);
         }
         drop(state);
         wakeups.carry_out(&group.wakers);

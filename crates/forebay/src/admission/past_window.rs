@@ -54,7 +54,7 @@ impl Admission {
         timer::start(&mut state, group).map_err(NoGrant::Timer)?;
         let number = state.alarms.set(until, waker);
         state.keep_time(now, Keeper::Nobody, &mut wakeups);
-        self.release(group, state, now, wakeups);
+        self.release(group, state, now, &mut wakeups);
         Ok(Err(number))
     }
 

@@ -41,7 +41,7 @@ impl Admission {
         let mut state = self.lock();
         state.settle(now, None, &mut wakeups);
         let until = state.keep_time(now, Keeper::Timer, &mut wakeups);
-        self.release(group, state, now, wakeups);
+        self.release(group, state, now, &mut wakeups);
         (now, until)
     }
 }

@@ -1,0 +1,152 @@
+//! Threads.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use forebay::{AdmitError, Op, Policy, Scheduler};
+
+use crate::{FAST, scheduler, takes_at_once};
+
+#[test]
+fn a_permit_makes_room_when_it_is_dropped() {
+    let scheduler = takes_at_once(1);
+    let class = scheduler.add_class("class", 100).unwrap();
+    let first = class.admit(Op::Read, 4096).unwrap().detach();
+    assert!(class.try_admit(Op::Read, 4096).unwrap().is_none());
+    drop(first);
+    assert!(class.try_admit(Op::Read, 4096).unwrap().is_some());
+}
+
+#[test]
+fn whoever_waits_is_granted_by_the_one_who_finishes() {
+    let scheduler = takes_at_once(1);
+    let class = scheduler.add_class("class", 100).unwrap();
+    let (granted, grants) = mpsc::channel();
+    let first = class.admit(Op::Read, 4096).unwrap().detach();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let (class, granted) = (class.clone(), granted.clone());
+            scope.spawn(move || {
+                let permit = class.admit(Op::Write, 1 << 20).unwrap();
+                granted.send(thread).unwrap();
+                drop(permit);
+            });
+        }
+        while class.permit_counters().queued < 4 {
+            thread::yield_now();
+        }
+        assert!(grants.try_recv().is_err());
+        drop(first);
+    });
+    assert_eq!(grants.try_iter().count(), 4);
+}
+
+#[test]
+fn a_wait_ends_in_time_and_leaves_the_queue() {
+    let scheduler = takes_at_once(1);
+    let class = scheduler.add_class("class", 100).unwrap();
+    let _first = class.admit(Op::Read, 4096).unwrap().detach();
+    for timeout in [Duration::ZERO, Duration::from_millis(2)] {
+        let refused = class.admit_timeout(Op::Read, 4096, timeout);
+        assert!(matches!(refused, Err(AdmitError::TimedOut)), "{refused:?}");
+        assert_eq!(class.permit_counters().queued, 0);
+    }
+}
+
+#[test]
+fn a_length_of_zero_is_for_a_flush_only() {
+    let scheduler = takes_at_once(4);
+    let class = scheduler.add_class("class", 100).unwrap();
+    for op in [Op::Read, Op::Write, Op::Discard] {
+        let refused = class.admit(op, 0);
+        assert!(matches!(refused, Err(AdmitError::Length { op: named }) if named == op));
+        assert!(class.admit(op, 1).is_ok());
+    }
+    assert!(class.admit(Op::Flush, 0).is_ok());
+}
+
+#[test]
+fn a_removed_class_gets_nothing() {
+    let scheduler = takes_at_once(1);
+    let class = scheduler.add_class("passing", 100).unwrap();
+    let held = class.admit(Op::Read, 4096).unwrap().detach();
+    scheduler.remove_class(&class).unwrap();
+    let refused = class.admit(Op::Read, 4096).unwrap_err();
+    assert!(refused.to_string().contains("`passing` was removed"), "{refused}");
+    // its permit is still good
+    drop(held);
+    assert!(scheduler.try_admit(Op::Read, 4096).unwrap().is_some());
+}
+
+#[test]
+fn results_are_counted() {
+    let scheduler = scheduler(FAST, Policy::pace_window());
+    let class = scheduler.add_class("class", 100).unwrap();
+    class.admit(Op::Read, 4096).unwrap().complete(&Ok(4096));
+    class.admit(Op::Write, 512).unwrap().complete::<()>(&Err(std::io::ErrorKind::Other.into()));
+    class.admit(Op::Flush, 0).unwrap().fail();
+    drop(class.admit(Op::Read, 512).unwrap());
+    let counters = class.permit_counters();
+    assert_eq!(counters.operations, [2, 0, 0, 0]);
+    assert_eq!(counters.bytes[Op::Read.index()], 4608);
+    assert_eq!(counters.errors, 2);
+    assert_eq!((counters.queued, counters.in_disk), (0, 0));
+}
+
+#[test]
+fn the_clock_alone_lets_a_lone_thread_go_on() {
+    // 1,000 operations per second: pace stops the second permit
+    let rates = forebay::DiskRates { read_iops: 1_000, write_iops: 1_000, ..FAST };
+    let scheduler = scheduler(rates, Policy::pace_window());
+    let class = scheduler.add_class("class", 100).unwrap();
+    for _ in 0..20 {
+        drop(class.admit(Op::Read, 4096).unwrap());
+    }
+    let counters = class.permit_counters();
+    assert_eq!(counters.operations[0], 20);
+    assert!(counters.queue_nanos > 0, "nothing waited");
+}
+
+#[test]
+fn what_waits_outlives_the_scheduler() {
+    let scheduler = takes_at_once(1);
+    let class = scheduler.add_class("class", 100).unwrap();
+    let first = class.admit(Op::Read, 4096).unwrap().detach();
+    drop(scheduler);
+    let waiting = thread::spawn({
+        let class = class.clone();
+        move || class.admit(Op::Read, 4096).map(drop)
+    });
+    while class.permit_counters().queued < 1 {
+        thread::yield_now();
+    }
+    drop(class);
+    drop(first);
+    waiting.join().unwrap().unwrap();
+}
+
+#[test]
+fn the_class_entered_last_is_current() {
+    let scheduler = takes_at_once(4);
+    let outer = scheduler.add_class("outer", 100).unwrap();
+    let inner = scheduler.add_class("inner", 100).unwrap();
+    let other: Scheduler = takes_at_once(4);
+    assert_eq!(scheduler.current_class(), scheduler.untagged());
+    let entered = outer.enter();
+    {
+        let _inner = inner.enter();
+        let _foreign = other.untagged().enter();
+        assert_eq!(scheduler.current_class(), inner);
+        drop(scheduler.admit(Op::Read, 1).unwrap());
+    }
+    assert_eq!(scheduler.current_class(), outer);
+    let after = inner.enter();
+    drop(entered);
+    assert_eq!(scheduler.current_class(), inner, "guards may go in any order");
+    drop(after);
+    drop(scheduler.admit(Op::Read, 1).unwrap());
+    let done = |class: &forebay::Class| class.permit_counters().operations[0];
+    assert_eq!((done(&inner), done(&scheduler.untagged())), (1, 1));
+    assert_eq!(done(&outer), 0);
+}

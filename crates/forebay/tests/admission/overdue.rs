@@ -1,0 +1,84 @@
+//! Permits that do not come back.
+
+use std::thread;
+
+use forebay::{Op, Policy, Scheduler};
+
+use crate::executor::block_on;
+use crate::{FAST, scheduler, takes_at_once};
+
+/// A scheduler whose disk takes `requests` at a time, and each for 100 ms at most.
+fn impatient(requests: u32) -> Scheduler {
+    scheduler(FAST, Policy::Concurrency { requests })
+}
+
+#[test]
+fn forgotten_permits_do_not_stop_threads() {
+    let scheduler = impatient(2);
+    let class = scheduler.add_class("class", 100).unwrap();
+    for _ in 0..2 {
+        std::mem::forget(class.admit(Op::Read, 4096).unwrap().detach());
+    }
+    for _ in 0..4 {
+        drop(class.admit(Op::Read, 4096).unwrap());
+    }
+    let counters = class.permit_counters();
+    assert_eq!((counters.operations[0], counters.in_disk), (4, 2));
+    assert!((1..=2).contains(&counters.overdue), "{}", counters.overdue);
+}
+
+#[test]
+fn nor_do_they_stop_tasks() {
+    let scheduler = impatient(1);
+    let class = scheduler.add_class("class", 100).unwrap();
+    std::mem::forget(block_on(class.admit_async(Op::Read, 4096)).unwrap());
+    block_on(async { drop(class.admit_async(Op::Read, 4096).await.unwrap()) });
+    assert_eq!(class.permit_counters().overdue, 1);
+}
+
+#[test]
+fn a_forgotten_permit_opens_the_window_to_its_thread_for_a_while_only() {
+    let scheduler = impatient(1);
+    let class = scheduler.add_class("class", 100).unwrap();
+    let other = takes_at_once(1).add_class("other", 100).unwrap();
+    std::mem::forget(class.admit(Op::Read, 4096).unwrap());
+    let _first = other.admit(Op::Read, 4096).unwrap().detach();
+    assert!(other.try_admit(Op::Read, 4096).unwrap().is_some(), "the thread holds one");
+    // it waits until the window has given up the forgotten one
+    thread::scope(|scope| {
+        scope.spawn(|| drop(class.admit(Op::Read, 4096).unwrap()));
+    });
+    assert!(other.try_admit(Op::Read, 4096).unwrap().is_none(), "it lapsed");
+}
+
+#[test]
+fn a_disk_that_hangs_takes_no_more_than_probes() {
+    let scheduler = impatient(4);
+    let class = scheduler.add_class("class", 100).unwrap();
+    let clock = forebay::Clock::of_process();
+    let start = clock.now();
+    let stuck: Vec<_> = (0..12).map(|_| class.admit(Op::Read, 4096).unwrap().detach()).collect();
+    let nanos = clock.now().nanos_since(start);
+    // 4 at once; after 100 ms, one per 10 ms
+    assert!(nanos >= 100_000_000 + 7 * 10_000_000, "{nanos}");
+    drop(stuck);
+    // it is back
+    let at_once: Vec<_> =
+        (0..4).map(|_| class.try_admit(Op::Read, 1).unwrap().unwrap().detach()).collect();
+    assert_eq!(class.permit_counters().in_disk, at_once.len() as u32);
+}
+
+#[test]
+fn other_disks_do_not_notice() {
+    let hung = impatient(1).add_class("hung", 100).unwrap();
+    let fine = takes_at_once(1).add_class("fine", 100).unwrap();
+    let _stuck = hung.admit(Op::Write, 4096).unwrap().detach();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| hung.admit(Op::Write, 4096).unwrap().complete(&Ok(())));
+        for _ in 0..1_000 {
+            drop(fine.admit(Op::Read, 4096).unwrap());
+        }
+        waiting.join().unwrap();
+    });
+    assert_eq!(fine.permit_counters().overdue, 0);
+}

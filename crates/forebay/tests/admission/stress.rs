@@ -1,0 +1,189 @@
+//! A million admissions, and nothing is lost.
+
+use std::pin::Pin;
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+
+use forebay::{Admit, Class, ClassCounters, Op, Permit, Policy, Scheduler};
+
+use crate::executor::poll_once;
+use crate::{FAST, scheduler};
+
+/// Admissions of all threads together.
+const ADMISSIONS: u64 = 1_000_000;
+const THREADS: u64 = 2;
+const CLASSES: usize = 4;
+/// Futures and permits that one thread has at a time.
+const AT_ONCE: usize = 64;
+
+#[derive(Default)]
+struct Tally {
+    asked: u64,
+    dropped_waiting: u64,
+    completed: u64,
+    failed: u64,
+    forgotten: u64,
+    refused: u64,
+}
+
+struct Client<'a> {
+    classes: &'a [Class],
+    waiting: Vec<(usize, Pin<Box<Admit>>)>,
+    permits: Vec<Permit>,
+    random: u64,
+    tally: Tally,
+}
+
+impl Client<'_> {
+    fn random(&mut self, below: u64) -> u64 {
+        self.random =
+            self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.random >> 33) % below
+    }
+
+    fn step(&mut self) {
+        let pick = self.random(self.waiting.len().max(1) as u64) as usize;
+        match self.random(16) {
+            0..=6 if self.waiting.len() < AT_ONCE => self.ask(),
+            7..=10 if !self.waiting.is_empty() => self.poll(pick),
+            11 if !self.waiting.is_empty() => self.drop_waiting(pick),
+            12 => self.ask_as_thread(),
+            13 if self.random(256) == 0 => {
+                let class = self.random(CLASSES as u64) as usize;
+                let shares = 1 + self.random(1_000) as u32;
+                self.classes[class].set_shares(shares).unwrap();
+            }
+            _ => self.finish_one(),
+        }
+    }
+
+    fn ask(&mut self) {
+        let class = self.random(CLASSES as u64) as usize;
+        let op = Op::ALL[self.random(4) as usize];
+        let len = 1 + self.random(256 * 1024);
+        let admit = Box::pin(self.classes[class].admit_async(op, len));
+        self.tally.asked += 1;
+        self.waiting.push((class, admit));
+        self.poll(self.waiting.len() - 1);
+    }
+
+    fn poll(&mut self, pick: usize) {
+        if let Poll::Ready(permit) = poll_once(self.waiting[pick].1.as_mut()) {
+            drop(self.waiting.swap_remove(pick));
+            self.permits.push(permit.unwrap());
+        }
+    }
+
+    /// Dropped while it waits or with a grant that it never saw.
+    fn drop_waiting(&mut self, pick: usize) {
+        drop(self.waiting.swap_remove(pick));
+        self.tally.dropped_waiting += 1;
+    }
+
+    fn ask_as_thread(&mut self) {
+        let class = &self.classes[self.tally.asked as usize % CLASSES];
+        self.tally.asked += 1;
+        let permit = if self.tally.asked.is_multiple_of(2) {
+            class.try_admit(Op::Read, 4096).unwrap()
+        } else {
+            class.admit_timeout(Op::Read, 4096, Duration::from_micros(20)).ok()
+        };
+        match permit {
+            Some(permit) => self.permits.push(permit.detach()),
+            None => self.tally.refused += 1,
+        }
+    }
+
+    fn finish_one(&mut self) {
+        let Some(permit) = self.permits.pop() else { return };
+        match self.random(4_096) {
+            0 => {
+                std::mem::forget(permit);
+                self.tally.forgotten += 1;
+            }
+            1..=400 => {
+                permit.fail();
+                self.tally.failed += 1;
+            }
+            _ => {
+                drop(permit);
+                self.tally.completed += 1;
+            }
+        }
+    }
+}
+
+fn run(classes: &[Class], seed: u64) -> Tally {
+    let mut client = Client {
+        classes,
+        waiting: Vec::new(),
+        permits: Vec::new(),
+        random: seed,
+        tally: Tally::default(),
+    };
+    while client.tally.asked < ADMISSIONS / THREADS {
+        client.step();
+        if client.permits.len() >= AT_ONCE {
+            client.finish_one();
+        }
+    }
+    client.tally.dropped_waiting += client.waiting.len() as u64;
+    client.tally.completed += client.permits.len() as u64;
+    client.waiting.clear();
+    client.permits.clear();
+    client.tally
+}
+
+/// Runs all threads; what they count together, and what the queue has counted.
+fn run_all(scheduler: &Scheduler) -> (Tally, ClassCounters) {
+    let class = |index| scheduler.add_class(&format!("class {index}"), 100).unwrap();
+    let classes: Vec<Class> = (0..CLASSES).map(class).collect();
+    let tallies: Vec<Tally> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|seed| {
+                scope.spawn({
+                    let classes = &classes;
+                    move || run(classes, seed)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let mut sum = Tally::default();
+    for tally in tallies {
+        sum.asked += tally.asked;
+        sum.dropped_waiting += tally.dropped_waiting;
+        sum.completed += tally.completed;
+        sum.failed += tally.failed;
+        sum.forgotten += tally.forgotten;
+        sum.refused += tally.refused;
+    }
+    let mut counted = ClassCounters::default();
+    classes.iter().for_each(|class| counted.merge(&class.permit_counters()));
+    (sum, counted)
+}
+
+fn balances(tally: &Tally, counted: &ClassCounters) {
+    assert_eq!(tally.asked, ADMISSIONS);
+    let outcomes =
+        [tally.dropped_waiting, tally.completed, tally.failed, tally.forgotten, tally.refused];
+    assert_eq!(outcomes.iter().sum::<u64>(), tally.asked, "{outcomes:?}");
+    assert!(outcomes.iter().all(|count| *count > 0), "not exercised: {outcomes:?}");
+    assert_eq!(counted.queued, 0);
+    assert_eq!(u64::from(counted.in_disk), tally.forgotten);
+    assert_eq!(counted.errors, tally.failed);
+    // whoever was dropped was cancelled, or its grant given back
+    let given_back = counted.operations.iter().sum::<u64>() - tally.completed;
+    assert_eq!(counted.cancelled + given_back, tally.dropped_waiting + tally.refused);
+    assert!(counted.cancelled > 0 && given_back > 0, "{} {given_back}", counted.cancelled);
+}
+
+#[test]
+fn a_million_admissions_under_a_pace_and_a_window() {
+    let scheduler = scheduler(FAST, Policy::pace_window());
+    let (tally, counted) = run_all(&scheduler);
+    balances(&tally, &counted);
+    // room is left: the forgotten ones are given up one after the other
+    drop(scheduler.untagged().admit(Op::Read, 4096).unwrap());
+}

@@ -1,0 +1,88 @@
+//! Other figures, while everything goes on.
+
+use std::time::Duration;
+
+use forebay::properties::Properties;
+use forebay::{Op, Scheduler};
+
+use crate::{disk, properties};
+
+/// The file's text, parsed.
+fn parsed(mountpoint: &str, read_bandwidth: u64) -> Properties {
+    Properties::parse("test", &properties(mountpoint, read_bandwidth)).unwrap()
+}
+
+#[test]
+fn new_figures_hold_for_what_comes_and_classes_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().to_str().unwrap();
+    let scheduler = Scheduler::builder().properties(&parsed(at, 100_000_000)).build().unwrap();
+    let class = scheduler.add_class("class", 300).unwrap();
+    let disk = scheduler.disk(at).unwrap();
+    let cost = |len| {
+        let permit = class.admit(Op::Read, len).unwrap();
+        let in_flight = disk.in_flight();
+        drop(permit);
+        in_flight
+    };
+    assert_eq!(cost(1_000_000), Duration::from_millis(10));
+    let held = class.admit(Op::Read, 1_000_000).unwrap().detach();
+    scheduler.reload(&parsed(at, 200_000_000)).unwrap();
+    assert_eq!(disk.in_flight(), Duration::from_millis(10), "what was granted keeps its cost");
+    drop(held);
+    assert_eq!(cost(1_000_000), Duration::from_millis(5));
+    assert_eq!(scheduler.class("class").unwrap().shares(), 300);
+    assert_eq!(scheduler.disks().len(), 2);
+}
+
+#[test]
+fn a_disk_is_known_by_its_device_whatever_its_mountpoint() {
+    let dir = tempfile::tempdir().unwrap();
+    let below = dir.path().join("below");
+    std::fs::create_dir(&below).unwrap();
+    let scheduler = Scheduler::builder().disk(disk("data").mountpoint(dir.path())).build().unwrap();
+    scheduler.reload(&parsed(below.to_str().unwrap(), 1_000_000)).unwrap();
+    assert_eq!(scheduler.disks().len(), 2);
+    let goal = scheduler.disk("data").unwrap().effective_goal().unwrap();
+    // 128 KiB at 1 MB/s
+    assert_eq!(goal, Duration::from_micros(131_072));
+}
+
+#[test]
+fn a_new_entry_is_a_new_disk_with_all_classes() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().to_str().unwrap();
+    let scheduler = Scheduler::builder().disk(disk("elsewhere")).build().unwrap();
+    let group = scheduler.add_class_group("group", 10).unwrap();
+    let class = group.add_class("class", 300).unwrap();
+    assert_eq!(scheduler.disk_of(dir.path()).unwrap().name(), "default");
+    scheduler.reload(&parsed(at, 1_000_000)).unwrap();
+    let found = scheduler.disk_of(dir.path()).unwrap();
+    assert_eq!(found.name(), at);
+    drop(class.on(&found).unwrap().admit(Op::Read, 4096).unwrap());
+    scheduler.remove_class(&class).unwrap();
+    assert!(class.on(&found).unwrap().admit(Op::Read, 4096).is_err());
+}
+
+#[test]
+fn a_reload_that_fails_changes_nothing() {
+    let scheduler = Scheduler::builder().disk(disk("data")).build().unwrap();
+    assert!(scheduler.reload(&parsed("/not/there", 1_000_000)).is_err());
+    let names: Vec<_> = scheduler.disks().iter().map(|disk| disk.name().to_owned()).collect();
+    assert_eq!(names, ["data", "default"]);
+    assert_eq!(scheduler.disk("data").unwrap().effective_goal(), Some(Duration::from_micros(750)));
+}
+
+#[test]
+fn those_who_wait_take_over_the_new_figures() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().to_str().unwrap();
+    let scheduler = Scheduler::builder().properties(&parsed(at, 1)).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    // a byte per second: this is paid off for weeks
+    drop(class.admit(Op::Read, 1_000_000).unwrap());
+    let goal = || class.disk().effective_goal().unwrap();
+    let before = goal();
+    scheduler.reload(&parsed(at, 1_000_000_000)).unwrap();
+    assert!(goal() < before);
+}
