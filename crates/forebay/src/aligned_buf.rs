@@ -30,7 +30,7 @@ pub struct AlignedBuf {
 
 /// What the parts of a cut buffer share.
 struct Memory {
-    /// `None` only while it is dropped.
+    /// `None` while it is dropped, and of a buffer of no bytes.
     allocation: Option<Allocation>,
     alignment: usize,
     /// Where the allocation goes when its last buffer is gone.
@@ -116,6 +116,12 @@ impl AlignedBuf {
         let alignment = allocation.layout.align();
         let memory = Memory { allocation: Some(allocation), alignment, pool };
         Self { start, len, memory: Arc::new(memory) }
+    }
+
+    /// A buffer of no bytes, without memory.
+    pub(crate) fn empty() -> Self {
+        let memory = Memory { allocation: None, alignment: 1, pool: Weak::new() };
+        Self { start: NonNull::dangling(), len: 0, memory: Arc::new(memory) }
     }
 
     /// The alignment asked for, in bytes. The second half of a buffer that was

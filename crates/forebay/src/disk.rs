@@ -8,6 +8,7 @@ use std::time::Duration;
 use forebay_core::{DiskModel, GroupConfig, GroupFull, IoGroup, IoQueue};
 
 use crate::admission::Admission;
+use crate::coordinator::{IoThreads, IoThreadsConfig};
 use crate::numa;
 use crate::scheduler::Shared;
 use crate::wakers::Wakers;
@@ -53,14 +54,35 @@ pub(crate) struct DiskRecord {
     pub(crate) name: String,
     /// One, or one per NUMA node, each with its part of the capacity.
     pub(crate) groups: Box<[Arc<DiskGroup>]>,
+    /// One per I/O group.
+    io_threads: Box<[IoThreads]>,
 }
 
 impl DiskRecord {
+    pub(crate) fn new(
+        name: String,
+        groups: Box<[Arc<DiskGroup>]>,
+        io_threads: &IoThreadsConfig,
+    ) -> Self {
+        let io_threads = groups.iter().map(|_| IoThreads::new(io_threads)).collect();
+        Self { name, groups, io_threads }
+    }
+
     /// The I/O group of the calling thread: that of the NUMA node it runs on.
     pub(crate) fn here(&self) -> &Arc<DiskGroup> {
-        match &*self.groups {
-            [only] => only,
-            groups => &groups[numa::node_of_this_thread() % groups.len()],
+        &self.groups[self.place_here()]
+    }
+
+    /// The I/O group of the calling thread, with its I/O threads.
+    pub(crate) fn io_threads_here(&self) -> (&Arc<DiskGroup>, &IoThreads) {
+        let place = self.place_here();
+        (&self.groups[place], &self.io_threads[place])
+    }
+
+    fn place_here(&self) -> usize {
+        match self.groups.len() {
+            1 => 0,
+            count => numa::node_of_this_thread() % count,
         }
     }
 }

@@ -84,7 +84,7 @@ pub enum Backend {
 }
 
 /// Settings of an [`Engine`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct EngineConfig {
     /// Which backend to use; [`BackendChoice::Auto`] unless set.
     pub backend: BackendChoice,

@@ -6,9 +6,11 @@ mod backlog;
 mod buffer_pool;
 mod class;
 mod clock;
+mod coordinator;
 mod direct_file;
 mod disk;
 pub mod engine;
+mod file;
 mod numa;
 pub mod properties;
 mod scheduler;
@@ -21,8 +23,10 @@ pub use backlog::{BacklogController, BacklogError};
 pub use buffer_pool::BufferPool;
 pub use class::{Class, ClassError, ClassGroup, Entered, UNTAGGED};
 pub use clock::Clock;
+pub use coordinator::REQUESTS_MAX;
 pub use direct_file::{DirectFile, FileOptions};
 pub use disk::Disk;
+pub use file::{BufResult, File, Intent, Request, RequestError};
 pub use scheduler::{
     DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError,
 };

@@ -9,6 +9,8 @@ use super::error::SchedulerError;
 use super::registry::Registry;
 use super::{IO_GROUPS_MAX, Scheduler, Shared};
 use crate::class::UNTAGGED;
+use crate::coordinator::IoThreadsConfig;
+use crate::engine::EngineConfig;
 use crate::properties::{DISKS_MAX, Properties};
 
 /// Name of the disk of devices that are not listed.
@@ -28,11 +30,13 @@ pub struct SchedulerBuilder {
 pub(super) struct Layout {
     pub(super) io_groups: usize,
     pub(super) shards_max: usize,
+    pub(super) io_threads: IoThreadsConfig,
 }
 
 impl SchedulerBuilder {
     pub(super) fn new() -> Self {
-        Self { disks: Vec::new(), layout: Layout { io_groups: 1, shards_max: 64 } }
+        let io_threads = IoThreadsConfig::default();
+        Self { disks: Vec::new(), layout: Layout { io_groups: 1, shards_max: 64, io_threads } }
     }
 
     /// Adds a disk, with a budget of its own. The first one added is the one
@@ -69,17 +73,41 @@ impl SchedulerBuilder {
         self
     }
 
+    /// Sets how many I/O threads each I/O group has for [files](crate::File);
+    /// 1 unless set. Requests of one thread always go to the same of them.
+    ///
+    /// One thread serves some hundred thousand requests per second, and knows
+    /// of all requests: more are for disks that take more. Each has its own
+    /// queue, and with more of them each keeps fewer requests in the disk.
+    #[must_use]
+    pub fn io_queues(mut self, count: usize) -> Self {
+        self.layout.io_threads.io_queues = count;
+        self
+    }
+
+    /// Sets how I/O threads reach the kernel: io_uring, or threads where that
+    /// is forbidden, with room for 1024 requests in the disk, unless set.
+    #[must_use]
+    pub fn engine(mut self, engine: EngineConfig) -> Self {
+        self.layout.io_threads.engine = engine;
+        self
+    }
+
     /// Makes the scheduler. Starts no thread and opens no file.
     ///
     /// # Errors
     /// [`SchedulerError`]: which value is wrong, and what is allowed.
     pub fn build(&self) -> Result<Scheduler, SchedulerError> {
-        let Layout { io_groups, shards_max } = self.layout;
+        let Layout { io_groups, shards_max, io_threads } = self.layout;
         if !(1..=IO_GROUPS_MAX).contains(&io_groups) {
             return Err(SchedulerError::IoGroups { count: io_groups });
         }
         if !(1..=SHARDS_MAX).contains(&shards_max) {
             return Err(SchedulerError::Shards { count: shards_max });
+        }
+        let io_queues = io_threads.io_queues;
+        if !(1..=shards_max).contains(&io_queues) {
+            return Err(SchedulerError::IoQueues { count: io_queues, shards_max });
         }
         let mut registry = Registry::new((DISKS_MAX + 1) * io_groups);
         registry.apply(&self.disks, self.layout)?;

@@ -73,6 +73,14 @@ pub enum SchedulerError {
         /// The number asked for.
         count: usize,
     },
+    /// A number of I/O threads out of range.
+    #[error("{count} I/O threads per I/O group; give 1 to {shards_max}, the number of its shards")]
+    IoQueues {
+        /// The number asked for.
+        count: usize,
+        /// How many queues the I/O group may have.
+        shards_max: usize,
+    },
     /// A class cannot be on a disk.
     #[error(transparent)]
     Class(#[from] ClassError),

@@ -49,7 +49,8 @@ impl Registry {
             Arc::new(DiskGroup::new(config, first_slot + index))
         };
         let groups = (0..layout.io_groups).map(group).collect();
-        let disk = Arc::new(DiskRecord { name: name.to_owned(), groups });
+        let disk = DiskRecord::new(name.to_owned(), groups, &layout.io_threads);
+        let disk = Arc::new(disk);
         for group in &disk.groups {
             // A group of classes comes after the one that it is in.
             for record in &self.groups {

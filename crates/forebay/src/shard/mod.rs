@@ -16,6 +16,7 @@ use forebay_core::{GroupFull, IoQueue};
 
 pub(crate) use self::operations::Operations;
 pub use self::outcome::{Finished, OperationId, ShardCounters, SubmitError};
+pub(crate) use self::request::asked;
 
 use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
 use crate::{Class, Disk};

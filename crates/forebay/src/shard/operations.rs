@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_core::{Blocked, ClassId, GroupFull, IoQueue, Outcome, Ticket, Time};
+use forebay_core::{Blocked, ClassId, GroupFull, IoQueue, Op, Outcome, Ticket, Time};
 use rustix::io::Errno;
 use slab::Slab;
 
@@ -316,6 +316,16 @@ impl Operations {
 
     pub(crate) fn queue(&self) -> &IoQueue {
         &self.queue
+    }
+
+    /// Requests of `class` that wait in the queue.
+    pub(crate) fn queued(&self, class: ClassId) -> u32 {
+        self.queue.class(class).map_or(0, |counters| counters.queued)
+    }
+
+    /// Disk time of a request, in nanoseconds.
+    pub(crate) fn cost(&self, op: Op, len: u64) -> u64 {
+        self.group.io.model().cost(op, len).as_nanos_ceil()
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -88,7 +88,7 @@ impl Piece {
 }
 
 /// Bytes of the file that `operation` is about; zero if it is not about a range.
-fn len(operation: &Operation) -> u64 {
+pub(super) fn len(operation: &Operation) -> u64 {
     match operation {
         Operation::Read { range, .. } | Operation::Write { range, .. } => range.len() as u64,
         Operation::ReadVectored { buffers, .. } | Operation::WriteVectored { buffers, .. } => {

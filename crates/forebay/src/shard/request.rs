@@ -4,7 +4,7 @@ use std::io;
 
 use forebay_core::{ClassId, Join, Op, Parts, Ticket, Time};
 
-use super::pieces::Piece;
+use super::pieces::{self, Piece};
 use crate::engine::Operation;
 
 /// An operation from its submission until it is finished.
@@ -61,6 +61,11 @@ pub(super) fn op_of(operation: &Operation) -> Op {
         // A change of metadata is a small write.
         _ => Op::Write,
     }
+}
+
+/// What is asked of the disk by `operation`, and how many bytes it is about.
+pub(crate) fn asked(operation: &Operation) -> (Op, u64) {
+    (op_of(operation), pieces::len(operation))
 }
 
 /// Whether `operation` moves data.

@@ -1,0 +1,231 @@
+//! What an I/O thread does.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+use std::{io, mem, thread};
+
+use forebay_core::{ClassId, Op, Time};
+use rustix::io::Errno;
+use slab::Slab;
+
+use super::lane::{Lane, Place, Places};
+use super::mailbox::{Letter, Mailbox};
+use super::slot::{Order, Slot};
+use crate::engine::Operation;
+use crate::shard::{Finished, OperationId, Operations, SubmitError, asked};
+
+/// Requests of a class in the I/O queue at once: as few as keep it from
+/// running dry between two dispatches, for there they are served in the order
+/// in which they came, whoever submitted them.
+const FED_MAX: u32 = 8;
+
+/// A turn of a submitter is worth a request of so many bytes.
+const TURN_BYTES: u64 = 128 << 10;
+
+/// Pause after the kernel has refused everything.
+const REFUSED_PAUSE: Duration = Duration::from_millis(1);
+
+/// An I/O thread's shard, and the orders that it has.
+pub(super) struct Desk {
+    operations: Operations,
+    mailbox: Arc<Mailbox>,
+    orders: Orders,
+    /// Letters that are being read.
+    letters: Vec<Letter>,
+    wakers: Vec<Waker>,
+}
+
+/// Orders that are not answered.
+struct Orders {
+    taken: Slab<Taken>,
+    /// By [`ClassId::index`].
+    lanes: Vec<Lane>,
+    /// Keys of orders, by [`OperationId::index`].
+    submitted: Vec<usize>,
+    /// Orders that were abandoned before they were taken.
+    abandoned: usize,
+    /// Ended without the disk.
+    refused: Vec<(usize, io::Error, Operation)>,
+    quantum: u64,
+}
+
+struct Taken {
+    slot: Arc<Slot>,
+    class: ClassId,
+    stage: Stage,
+}
+
+enum Stage {
+    /// In a lane; the place is there once it is pushed.
+    Waiting(Option<Place>, Operation),
+    Submitted(OperationId),
+    /// Between the two.
+    Moving,
+}
+
+impl Places for Slab<Taken> {
+    fn place(&mut self, key: usize) -> Option<&mut Place> {
+        match &mut self.get_mut(key)?.stage {
+            Stage::Waiting(place, _) => place.as_mut(),
+            _ => None,
+        }
+    }
+}
+
+impl Desk {
+    pub(super) fn new(operations: Operations, mailbox: Arc<Mailbox>) -> Self {
+        let quantum =
+            operations.cost(Op::Read, TURN_BYTES).max(operations.cost(Op::Write, TURN_BYTES));
+        let orders = Orders {
+            taken: Slab::new(),
+            lanes: Vec::new(),
+            submitted: Vec::new(),
+            abandoned: 0,
+            refused: Vec::new(),
+            quantum,
+        };
+        Self { operations, mailbox, orders, letters: Vec::new(), wakers: Vec::new() }
+    }
+
+    /// Works until the mailbox is closed. What is left then is wanted by
+    /// nobody: whoever waits keeps the disk, and with it the mailbox.
+    pub(super) fn work(mut self) {
+        let mut answered = 0;
+        loop {
+            let mut letters = mem::take(&mut self.letters);
+            if !self.mailbox.take(&mut letters, answered) {
+                return;
+            }
+            let now = self.operations.now();
+            for letter in letters.drain(..) {
+                self.read(now, letter);
+            }
+            self.letters = letters;
+            let Self { operations, orders, .. } = &mut self;
+            let refill = &mut |operations: &mut Operations, now, class| {
+                orders.feed(operations, now, class);
+            };
+            if let Err(error) = operations.turn(None, refill) {
+                log::warn!("an I/O thread cannot reach the kernel, and tries again: {error}");
+                thread::sleep(REFUSED_PAUSE);
+            }
+            answered = self.answer();
+            self.wake();
+        }
+    }
+
+    fn read(&mut self, now: Time, letter: Letter) {
+        match letter {
+            Letter::Order(slot) => self.orders.take(&mut self.operations, now, slot),
+            Letter::Cancel(slot) => {
+                if let Some(key) = slot.key() {
+                    self.orders.cancel(&mut self.operations, now, key);
+                }
+            }
+        }
+    }
+
+    /// Hands over all answers; how many.
+    fn answer(&mut self) -> usize {
+        let mut answered = mem::take(&mut self.orders.abandoned);
+        while let Some(Finished { id, result, operation, .. }) = self.operations.pop() {
+            let Some(key) = self.orders.submitted.get(id.index()) else { continue };
+            let slot = self.orders.taken.remove(*key).slot;
+            self.wakers.extend(slot.answer((result, operation)));
+            answered += 1;
+        }
+        for (key, error, operation) in self.orders.refused.drain(..) {
+            let slot = self.orders.taken.remove(key).slot;
+            self.wakers.extend(slot.answer((Err(error), operation)));
+            answered += 1;
+        }
+        answered
+    }
+
+    fn wake(&mut self) {
+        for waker in self.wakers.drain(..) {
+            // What others do when they are woken shall not end this thread.
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        }
+    }
+}
+
+impl Orders {
+    /// Takes a new order: into the I/O queue, or its lane.
+    fn take(&mut self, operations: &mut Operations, now: Time, slot: Arc<Slot>) {
+        let entry = self.taken.vacant_entry();
+        let key = entry.key();
+        let Some(Order { class, submitter, operation }) = slot.take_order(key) else {
+            self.abandoned += 1;
+            return;
+        };
+        let (op, len) = asked(&operation);
+        let cost = operations.cost(op, len);
+        entry.insert(Taken { slot, class, stage: Stage::Waiting(None, operation) });
+        if self.lanes.len() <= class.index() {
+            self.lanes.resize_with(class.index() + 1, Lane::default);
+        }
+        let place = self.lanes[class.index()].push(&mut self.taken, key, (submitter, cost));
+        if let Stage::Waiting(none, _) = &mut self.taken[key].stage {
+            *none = Some(place);
+        }
+        self.feed(operations, now, class);
+    }
+
+    /// Moves requests of `class` from its lane into the I/O queue, a few.
+    fn feed(&mut self, operations: &mut Operations, now: Time, class: ClassId) {
+        let Some(lane) = self.lanes.get_mut(class.index()) else { return };
+        while operations.queued(class) < FED_MAX
+            && let Some(key) = lane.pop(&mut self.taken, self.quantum)
+        {
+            let taken = &mut self.taken[key];
+            let Stage::Waiting(_, operation) = mem::replace(&mut taken.stage, Stage::Moving) else {
+                continue;
+            };
+            match operations.submit(now, taken.class, operation) {
+                Ok(id) => {
+                    taken.stage = Stage::Submitted(id);
+                    if self.submitted.len() <= id.index() {
+                        self.submitted.resize(id.index() + 1, usize::MAX);
+                    }
+                    self.submitted[id.index()] = key;
+                }
+                Err((error, operation)) => {
+                    self.refused.push((key, refusal(error), operation));
+                }
+            }
+        }
+    }
+
+    fn cancel(&mut self, operations: &mut Operations, now: Time, key: usize) {
+        let Some(taken) = self.taken.get_mut(key) else { return };
+        let class = taken.class;
+        match &taken.stage {
+            Stage::Submitted(id) => {
+                operations.cancel(now, *id);
+                self.feed(operations, now, class);
+            }
+            Stage::Waiting(..) => {
+                if let Some(lane) = self.lanes.get_mut(class.index()) {
+                    lane.remove(&mut self.taken, key);
+                }
+                let stage = mem::replace(&mut self.taken[key].stage, Stage::Moving);
+                if let Stage::Waiting(_, operation) = stage {
+                    self.refused.push((key, Errno::CANCELED.into(), operation));
+                }
+            }
+            Stage::Moving => {}
+        }
+    }
+}
+
+/// Why the I/O queue did not take a request.
+fn refusal(error: SubmitError) -> io::Error {
+    let kind = match error {
+        SubmitError::Full => io::ErrorKind::QuotaExceeded,
+        _ => io::ErrorKind::InvalidInput,
+    };
+    io::Error::new(kind, error)
+}

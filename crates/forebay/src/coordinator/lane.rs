@@ -1,0 +1,202 @@
+//! The requests of one class that wait before the I/O queue: equal disk time
+//! for the threads that submit them.
+
+use std::collections::{HashMap, VecDeque};
+
+use slab::Slab;
+
+/// The end of a list.
+const NONE: usize = usize::MAX;
+
+/// Requests of a class, first in first out per submitter, the submitters in
+/// turns.
+///
+/// Deficit round robin: a submitter whose turn it is goes on until it has used
+/// what it was credited, so that large requests cost their submitter turns.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    submitters: Slab<Submitter>,
+    by_number: HashMap<u64, usize>,
+    /// Keys of submitters that have something waiting, or had.
+    turns: VecDeque<usize>,
+}
+
+#[derive(Debug)]
+struct Submitter {
+    number: u64,
+    first: usize,
+    last: usize,
+    /// Nanoseconds of disk time it may use before its turn ends.
+    credit: u64,
+}
+
+/// A request's place in its lane. The requests are kept by the caller.
+#[derive(Debug)]
+pub(super) struct Place {
+    submitter: usize,
+    previous: usize,
+    next: usize,
+    /// Disk time that the request costs, in nanoseconds.
+    cost: u64,
+}
+
+/// The caller's requests, by key.
+pub(super) trait Places {
+    /// The place of a request that waits in a lane.
+    fn place(&mut self, key: usize) -> Option<&mut Place>;
+}
+
+impl Lane {
+    /// Puts the request `key` behind the others of its submitter; its place is
+    /// to be kept with it.
+    pub(super) fn push(
+        &mut self,
+        places: &mut impl Places,
+        key: usize,
+        (number, cost): (u64, u64),
+    ) -> Place {
+        let submitter = self.submitter(number);
+        let Some(list) = self.submitters.get_mut(submitter) else {
+            return Place { submitter, previous: NONE, next: NONE, cost };
+        };
+        let previous = std::mem::replace(&mut list.last, key);
+        match places.place(previous) {
+            Some(place) => place.next = key,
+            None => list.first = key,
+        }
+        Place { submitter, previous, next: NONE, cost }
+    }
+
+    /// The request that is next; it leaves the lane. A turn is worth `quantum`
+    /// nanoseconds of disk time.
+    pub(super) fn pop(&mut self, places: &mut impl Places, quantum: u64) -> Option<usize> {
+        loop {
+            let turn = *self.turns.front()?;
+            let submitter = self.submitters.get_mut(turn)?;
+            let key = submitter.first;
+            let Some(place) = places.place(key) else {
+                // Nothing of it waits: it gives its credit up.
+                self.turns.pop_front();
+                let gone = self.submitters.remove(turn);
+                self.by_number.remove(&gone.number);
+                continue;
+            };
+            if self.turns.len() == 1 || submitter.credit >= place.cost {
+                submitter.credit = submitter.credit.saturating_sub(place.cost);
+                self.remove(places, key);
+                return Some(key);
+            }
+            submitter.credit += quantum.max(1);
+            self.turns.rotate_left(1);
+        }
+    }
+
+    /// Takes the request `key` out, wherever in the lane it is.
+    pub(super) fn remove(&mut self, places: &mut impl Places, key: usize) {
+        let Some(place) = places.place(key) else { return };
+        let (submitter, previous, next) = (place.submitter, place.previous, place.next);
+        let Some(list) = self.submitters.get_mut(submitter) else { return };
+        match places.place(previous) {
+            Some(place) => place.next = next,
+            None => list.first = next,
+        }
+        match places.place(next) {
+            Some(place) => place.previous = previous,
+            None => list.last = previous,
+        }
+    }
+
+    /// The key of the submitter `number`.
+    fn submitter(&mut self, number: u64) -> usize {
+        if let Some(turn) = self.turns.back()
+            && self.submitters.get(*turn).is_some_and(|submitter| submitter.number == number)
+        {
+            return *turn;
+        }
+        let Self { submitters, by_number, turns } = self;
+        *by_number.entry(number).or_insert_with(|| {
+            let key = submitters.insert(Submitter { number, first: NONE, last: NONE, credit: 0 });
+            turns.push_back(key);
+            key
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests by key, with the number of their submitter.
+    #[derive(Default)]
+    struct Requests(Slab<(u64, Option<Place>)>);
+
+    impl Places for Requests {
+        fn place(&mut self, key: usize) -> Option<&mut Place> {
+            self.0.get_mut(key)?.1.as_mut()
+        }
+    }
+
+    impl Requests {
+        fn push(&mut self, lane: &mut Lane, number: u64, cost: u64) -> usize {
+            let key = self.0.insert((number, None));
+            let place = lane.push(self, key, (number, cost));
+            self.0[key].1 = Some(place);
+            key
+        }
+
+        fn pop(&mut self, lane: &mut Lane) -> Option<u64> {
+            let key = lane.pop(self, 10)?;
+            Some(self.0.remove(key).0)
+        }
+
+        fn cancel(&mut self, lane: &mut Lane, key: usize) {
+            lane.remove(self, key);
+            self.0.remove(key);
+        }
+    }
+
+    #[test]
+    fn submitters_get_equal_disk_time() {
+        let (mut lane, mut requests) = (Lane::default(), Requests::default());
+        for _ in 0..1000 {
+            requests.push(&mut lane, 1, 10);
+            requests.push(&mut lane, 2, 40);
+        }
+        let mut served = [0u64; 3];
+        for _ in 0..500 {
+            served[requests.pop(&mut lane).unwrap() as usize] += 1;
+        }
+        assert!((395..=405).contains(&served[1]) && (95..=105).contains(&served[2]), "{served:?}");
+    }
+
+    #[test]
+    fn one_submitter_is_served_in_order_and_cancellation_leaves_no_gap() {
+        let (mut lane, mut requests) = (Lane::default(), Requests::default());
+        let keys: Vec<_> = (0..10).map(|_| requests.push(&mut lane, 7, 5)).collect();
+        for at in [0, 9, 5] {
+            requests.cancel(&mut lane, keys[at]);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| {
+            let key = lane.pop(&mut requests, 10)?;
+            requests.0.remove(key);
+            Some(key)
+        })
+        .collect();
+        assert_eq!(order, [1, 2, 3, 4, 6, 7, 8]);
+        assert!(lane.turns.is_empty() && lane.by_number.is_empty() && lane.submitters.is_empty());
+    }
+
+    #[test]
+    fn a_submitter_that_comes_later_does_not_wait_for_all_others() {
+        let (mut lane, mut requests) = (Lane::default(), Requests::default());
+        for _ in 0..100 {
+            requests.push(&mut lane, 1, 10);
+        }
+        for _ in 0..10 {
+            requests.pop(&mut lane);
+        }
+        requests.push(&mut lane, 2, 10);
+        let next: Vec<_> = (0..4).filter_map(|_| requests.pop(&mut lane)).collect();
+        assert!(next.contains(&2), "{next:?}");
+    }
+}

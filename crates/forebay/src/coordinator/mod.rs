@@ -1,0 +1,170 @@
+//! I/O threads, to which requests are sent from any thread.
+
+mod desk;
+mod lane;
+mod mailbox;
+mod slot;
+
+use std::cell::Cell;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use forebay_core::GroupFull;
+
+pub(crate) use self::mailbox::Mailbox;
+pub use self::mailbox::REQUESTS_MAX;
+pub(crate) use self::slot::{Answer, Order, Slot};
+
+use self::desk::Desk;
+use crate::disk::DiskGroup;
+use crate::engine::{EngineConfig, EngineWaker};
+use crate::shard::{Operations, ShardError};
+
+/// Longer than an engine takes to end once it gives up on the disk.
+const END_GRACE: Duration = Duration::from_secs(1);
+
+/// How a disk's requests are executed where its files are not used through
+/// [shards](crate::shard::Shard).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IoThreadsConfig {
+    /// I/O threads per I/O group.
+    pub(crate) io_queues: usize,
+    pub(crate) engine: EngineConfig,
+}
+
+impl Default for IoThreadsConfig {
+    fn default() -> Self {
+        // Requests that hang stay with the engine, and shall not fill it soon.
+        let engine = EngineConfig { depth_max: 1024, threads_max: 64, ..EngineConfig::default() };
+        Self { io_queues: 1, engine }
+    }
+}
+
+/// The I/O threads of one I/O group. Each starts with the first file that it
+/// is for.
+#[derive(Debug)]
+pub(crate) struct IoThreads {
+    engine: EngineConfig,
+    threads: Box<[OnceLock<IoThread>]>,
+    starting: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct IoThread {
+    mailbox: Arc<Mailbox>,
+    thread: JoinHandle<()>,
+    /// Hangs up when the thread ends.
+    running: Mutex<Receiver<()>>,
+    drop_wait_max: Duration,
+}
+
+impl IoThreads {
+    pub(crate) fn new(config: &IoThreadsConfig) -> Self {
+        let threads = (0..config.io_queues.max(1)).map(|_| OnceLock::new()).collect();
+        Self { engine: config.engine, threads, starting: Mutex::new(()) }
+    }
+
+    /// The mailbox for the requests of a thread, the same one each time.
+    pub(crate) fn mailbox(
+        &self,
+        group: &Arc<DiskGroup>,
+        disk: &str,
+        submitter: u64,
+    ) -> Result<&Arc<Mailbox>, ShardError> {
+        let number = (submitter % self.threads.len() as u64) as usize;
+        let place = &self.threads[number];
+        if let Some(thread) = place.get() {
+            return Ok(&thread.mailbox);
+        }
+        let _starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = place.get() {
+            return Ok(&thread.mailbox);
+        }
+        let thread = IoThread::start(group, disk, number, &self.engine)?;
+        Ok(&place.get_or_init(|| thread).mailbox)
+    }
+}
+
+impl IoThread {
+    fn start(
+        group: &Arc<DiskGroup>,
+        disk: &str,
+        number: usize,
+        engine: &EngineConfig,
+    ) -> Result<Self, ShardError> {
+        let (started, ready) = channel();
+        let (running, hung_up) = channel();
+        let (group, engine, drop_wait_max) = (Arc::clone(group), *engine, engine.drop_wait_max);
+        let thread = thread::Builder::new()
+            .name(format!("forebay-disk-{number}"))
+            .spawn(move || run(group, &engine, &started, running))?;
+        let full = |full| ShardError::NoShard { disk: disk.to_owned(), full };
+        let ended = |_| io::Error::other("the I/O thread ended at its start");
+        let mailbox = ready.recv().map_err(ended)??.map_err(full)?;
+        Ok(Self { mailbox, thread, running: Mutex::new(hung_up), drop_wait_max })
+    }
+}
+
+impl Drop for IoThread {
+    /// Nobody waits for a request any more: what waits is dropped, what the
+    /// disk has is cancelled if it can be. A disk that hangs keeps the thread
+    /// no longer than its engine waits.
+    fn drop(&mut self) {
+        self.mailbox.close();
+        // The last handle can go with a task that the thread itself wakes.
+        if thread::current().id() != self.thread.thread().id() {
+            let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let ended = running.recv_timeout(self.drop_wait_max.saturating_add(END_GRACE));
+            if ended == Err(RecvTimeoutError::Timeout) {
+                log::warn!("a disk hangs: its I/O thread is left behind");
+            }
+        }
+    }
+}
+
+type Started = io::Result<Result<Arc<Mailbox>, GroupFull>>;
+
+/// An I/O thread's life. `_running` is dropped last of all.
+fn run(
+    group: Arc<DiskGroup>,
+    config: &EngineConfig,
+    started: &Sender<Started>,
+    _running: Sender<()>,
+) {
+    let operations = match Operations::new(group, config) {
+        Ok(Ok(operations)) => operations,
+        Ok(Err(full)) => {
+            // Whoever started the thread waits for this.
+            let _ = started.send(Ok(Err(full)));
+            return;
+        }
+        Err(error) => {
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    if let Some(reason) = operations.engine().fallback_reason() {
+        log::info!("I/O is done by threads: {reason}");
+    }
+    let waker: EngineWaker = operations.engine().waker();
+    let mailbox = Arc::new(Mailbox::new(waker));
+    let _ = started.send(Ok(Ok(Arc::clone(&mailbox))));
+    Desk::new(operations, mailbox).work();
+}
+
+/// The calling thread's number among those that submit.
+pub(crate) fn submitter() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    thread_local! {
+        static NUMBER: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+    NUMBER.get().unwrap_or_else(|| {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        NUMBER.set(Some(number));
+        number
+    })
+}

@@ -1,0 +1,138 @@
+//! Where a request and its answer change hands.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use forebay_core::ClassId;
+
+use crate::engine::Operation;
+
+/// A thread keeps so many slots for its next requests.
+const KEPT_MAX: usize = 256;
+
+thread_local! {
+    static KEPT: RefCell<Vec<Arc<Slot>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Shared by whoever wants an operation done and the thread that does it.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    state: Mutex<State>,
+}
+
+/// What an I/O thread is asked to do.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) class: ClassId,
+    /// The number of the thread that asks.
+    pub(crate) submitter: u64,
+    pub(crate) operation: Operation,
+}
+
+/// What became of an operation.
+pub(crate) type Answer = (io::Result<usize>, Operation);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Until the I/O thread takes it.
+    order: Option<Order>,
+    answer: Option<Answer>,
+    waker: Option<Waker>,
+    /// The I/O thread's name for it, while it has it.
+    key: Option<usize>,
+    /// Nobody waits for the answer.
+    abandoned: bool,
+}
+
+impl Slot {
+    /// A slot with an order; one that this thread has kept, if there is any.
+    pub(crate) fn new(order: Order) -> Arc<Self> {
+        let state = State { order: Some(order), ..State::default() };
+        let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
+        if let Some(mut slot) = kept
+            && let Some(unused) = Arc::get_mut(&mut slot)
+        {
+            *unused.state.get_mut().unwrap_or_else(PoisonError::into_inner) = state;
+            return slot;
+        }
+        Arc::new(Self { state: Mutex::new(state) })
+    }
+
+    /// Keeps a slot that is done with for the next order of this thread.
+    pub(crate) fn keep(mut slot: Arc<Self>) {
+        if Arc::get_mut(&mut slot).is_some() {
+            let _ = KEPT.try_with(|kept| {
+                let mut kept = kept.borrow_mut();
+                if kept.len() < KEPT_MAX {
+                    kept.push(slot);
+                }
+            });
+        }
+    }
+
+    /// The answer; if there is none yet, the task will be woken.
+    pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<Answer> {
+        let mut state = self.lock();
+        if let Some(answer) = state.answer.take() {
+            return Poll::Ready(answer);
+        }
+        match &mut state.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    /// Answers an order that was not sent.
+    pub(crate) fn refuse(&self, error: io::Error) {
+        let mut state = self.lock();
+        if let Some(Order { operation, .. }) = state.order.take() {
+            state.answer = Some((Err(error), operation));
+        }
+    }
+
+    /// Nobody waits any more. Returns whether an I/O thread may still have it.
+    pub(crate) fn abandon(&self) -> bool {
+        let mut state = self.lock();
+        state.abandoned = true;
+        let (order, waker) = (state.order.take(), state.waker.take());
+        let is_done = state.answer.take().is_some();
+        // Buffers are freed, and wakers dropped, without the lock.
+        drop(state);
+        drop((order, waker));
+        !is_done
+    }
+
+    /// The order, for the I/O thread that calls it `key` from now on. `None`
+    /// if it was abandoned.
+    pub(super) fn take_order(&self, key: usize) -> Option<Order> {
+        let mut state = self.lock();
+        let order = state.order.take()?;
+        state.key = Some(key);
+        Some(order)
+    }
+
+    /// What the I/O thread calls it, while it has it.
+    pub(super) fn key(&self) -> Option<usize> {
+        self.lock().key
+    }
+
+    /// Hands the answer over. Returns whom to wake.
+    pub(super) fn answer(&self, answer: Answer) -> Option<Waker> {
+        let mut state = self.lock();
+        state.key = None;
+        if state.abandoned {
+            drop(state);
+            drop(answer);
+            return None;
+        }
+        state.answer = Some(answer);
+        state.waker.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,119 @@
+//! Requests that no disk could execute.
+
+use std::borrow::Borrow;
+use std::io;
+
+use crate::engine::SEGMENTS_MAX;
+use crate::{AlignedBuf, DirectFile};
+
+/// Why a request was refused before it was queued. It is the source of an
+/// [`io::Error`] of the kind `InvalidInput`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The buffer lies where the file cannot transfer to or from.
+    #[error(
+        "a buffer at address {address:#x}: this file takes multiples of {alignment}, which \
+         AlignedBuf::new makes with that alignment"
+    )]
+    Buffer {
+        /// Where it lies.
+        address: usize,
+        /// What the address must be a multiple of, in bytes.
+        alignment: usize,
+    },
+    /// The file cannot transfer from this offset on.
+    #[error("the offset {offset}: this file takes multiples of {alignment}")]
+    Offset {
+        /// The offset, in bytes.
+        offset: u64,
+        /// What it must be a multiple of, in bytes.
+        alignment: usize,
+    },
+    /// The file cannot transfer so many bytes.
+    #[error("a buffer of {len} bytes: this file takes multiples of {alignment}")]
+    Length {
+        /// The length, in bytes.
+        len: usize,
+        /// What it must be a multiple of, in bytes.
+        alignment: usize,
+    },
+    /// No buffer, or too many.
+    #[error("{count} buffers in one request: use 1 to {SEGMENTS_MAX}")]
+    BufferCount {
+        /// How many there are.
+        count: usize,
+    },
+    /// A range that ends where no file does.
+    #[error("{len} bytes from {offset} on: the end must not be beyond 2^63 - 1")]
+    Range {
+        /// Start of the range, in bytes.
+        offset: u64,
+        /// Length of the range, in bytes.
+        len: u64,
+    },
+    /// A range of no bytes.
+    #[error("a range of 0 bytes: give at least 1")]
+    Empty,
+    /// The class is of another scheduler than the file.
+    #[error("the class `{class}` belongs to another scheduler than the file: use one of its own")]
+    OtherScheduler {
+        /// Its name.
+        class: String,
+    },
+    /// The class was removed.
+    #[error("the class `{class}` was removed: use another one")]
+    ClassRemoved {
+        /// Its name.
+        class: String,
+    },
+}
+
+impl From<RequestError> for io::Error {
+    fn from(error: RequestError) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, error)
+    }
+}
+
+/// Whether `file` can transfer these buffers to or from `offset`.
+pub(super) fn check_transfer<B: Borrow<AlignedBuf>>(
+    file: &DirectFile,
+    offset: u64,
+    buffers: &[B],
+) -> Result<(), RequestError> {
+    if !(1..=SEGMENTS_MAX).contains(&buffers.len()) {
+        return Err(RequestError::BufferCount { count: buffers.len() });
+    }
+    let alignment = file.offset_alignment();
+    if !offset.is_multiple_of(alignment as u64) {
+        return Err(RequestError::Offset { offset, alignment });
+    }
+    let mut total = 0u64;
+    for buffer in buffers {
+        let (address, len) = (buffer.borrow().as_ptr().addr(), buffer.borrow().len());
+        if !len.is_multiple_of(alignment) {
+            return Err(RequestError::Length { len, alignment });
+        }
+        let alignment = file.memory_alignment();
+        if !address.is_multiple_of(alignment) {
+            return Err(RequestError::Buffer { address, alignment });
+        }
+        total += len as u64;
+    }
+    check_end(offset, total)
+}
+
+/// Whether `len` bytes from `offset` on can be a part of a file.
+pub(super) fn check_range(offset: u64, len: u64) -> Result<(), RequestError> {
+    if len == 0 {
+        return Err(RequestError::Empty);
+    }
+    check_end(offset, len)
+}
+
+fn check_end(offset: u64, len: u64) -> Result<(), RequestError> {
+    match offset.checked_add(len).map(i64::try_from) {
+        Some(Ok(_)) => Ok(()),
+        _ => Err(RequestError::Range { offset, len }),
+    }
+}

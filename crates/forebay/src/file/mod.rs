@@ -1,0 +1,251 @@
+//! Files whose requests go through the scheduler.
+
+mod check;
+mod intent;
+mod request;
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use self::check::RequestError;
+pub use self::intent::Intent;
+pub use self::request::{BufResult, Request};
+
+use self::check::{check_range, check_transfer};
+use self::request::start;
+use crate::coordinator::{Mailbox, submitter};
+use crate::engine::Operation;
+use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Scheduler};
+
+/// A file on a disk of the scheduler. Cheap to clone; usable from any thread.
+///
+/// Each request is made in a [`Class`] and executed by an I/O thread of the
+/// disk, when the class's turn comes and the disk has room. It is on its way
+/// when the call returns; what is returned stands for the answer, to be waited
+/// for by a thread ([`Request::wait`]) or a task (`.await`). Requests run
+/// concurrently and end in any order: one that depends on another has to wait
+/// for its end.
+///
+/// Buffers are handed over and come back with the result. Those of a
+/// [direct](DirectFile::is_direct) file must be aligned, and so must offsets
+/// and lengths; a request that is not ends at once with a [`RequestError`].
+///
+/// Large requests are split and come back as one. The result of a read or a
+/// write is the length of what succeeded from its beginning on without a gap:
+/// less than asked for only at the end of the file, or where a part failed.
+///
+/// ```
+/// use forebay::{AlignedBuf, BufResult, FileOptions, Scheduler};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("data");
+/// let scheduler = Scheduler::builder().build()?;
+/// let queries = scheduler.add_class("queries", 200)?;
+/// let options = FileOptions::new().read(true).write(true).create(true);
+/// let file = scheduler.open(&path, &options)?;
+///
+/// let mut buffer = AlignedBuf::new(4096, 4096)?;
+/// buffer.fill(7);
+/// let BufResult(written, buffer) = file.write_at(&queries, buffer, 0).wait();
+/// assert_eq!(written?, 4096);
+/// let (read, buffer) = file.read_at(&queries, buffer, 0).wait().into_result()?;
+/// assert_eq!((read, buffer[0]), (4096, 7));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct File {
+    shared: Arc<Shared>,
+    intent: Option<Intent>,
+}
+
+struct Shared {
+    file: DirectFile,
+    /// Keeps the I/O threads, which end with the last handle of the disk.
+    disk: Disk,
+}
+
+impl Disk {
+    /// The mailbox for requests of the thread with this number.
+    fn mailbox(&self, submitter: u64) -> io::Result<&Arc<Mailbox>> {
+        let (group, threads) = self.record.io_threads_here();
+        threads.mailbox(group, self.name(), submitter).map_err(io::Error::other)
+    }
+
+    /// Opens the file at `path` as one of this disk. [`Scheduler::open`] finds
+    /// the disk itself.
+    ///
+    /// # Errors
+    /// Those of [`FileOptions::open`]; also when the I/O threads cannot start.
+    pub fn open(&self, path: impl AsRef<Path>, options: &FileOptions) -> io::Result<File> {
+        let file = options.open(path)?;
+        self.mailbox(submitter())?;
+        let shared = Shared { file, disk: self.clone() };
+        Ok(File { shared: Arc::new(shared), intent: None })
+    }
+}
+
+impl Scheduler {
+    /// Opens the file at `path`. Its disk is the one that holds it, known by
+    /// the number of its device: see [`Scheduler::disk_of`].
+    ///
+    /// # Errors
+    /// Those of [`FileOptions::open`]; also when the I/O threads cannot start.
+    pub fn open(&self, path: impl AsRef<Path>, options: &FileOptions) -> io::Result<File> {
+        let path = path.as_ref();
+        let file = options.open(path)?;
+        let disk = self.disk_of(path)?;
+        disk.mailbox(submitter())?;
+        Ok(File { shared: Arc::new(Shared { file, disk }), intent: None })
+    }
+}
+
+impl File {
+    /// The same file, whose requests can be cancelled together through
+    /// `intent`.
+    #[must_use]
+    pub fn under(&self, intent: &Intent) -> Self {
+        Self { shared: Arc::clone(&self.shared), intent: Some(intent.clone()) }
+    }
+
+    /// Reads into `buffer` what the file has from byte `offset` on.
+    ///
+    /// Answers with the number of bytes read: less than the buffer holds at
+    /// the end of the file. Errors are those of `pread(2)`, and
+    /// [`RequestError`].
+    ///
+    /// Cancel safety: dropping the answer cancels the read, and the buffer is
+    /// lost.
+    pub fn read_at(
+        &self,
+        class: &Class,
+        buffer: AlignedBuf,
+        offset: u64,
+    ) -> Request<BufResult<AlignedBuf>> {
+        let check = check_transfer(self.direct_file(), offset, &[&buffer]);
+        let operation = Operation::read(self.direct_file().clone(), offset, buffer);
+        start(self, class, check, operation)
+    }
+
+    /// Writes `buffer` to the file from byte `offset` on.
+    ///
+    /// Answers with the number of bytes written. Errors are those of
+    /// `pwrite(2)`, and [`RequestError`].
+    ///
+    /// Cancel safety: dropping the answer cancels the write as far as it has
+    /// not happened, and the buffer is lost.
+    pub fn write_at(
+        &self,
+        class: &Class,
+        buffer: AlignedBuf,
+        offset: u64,
+    ) -> Request<BufResult<AlignedBuf>> {
+        let check = check_transfer(self.direct_file(), offset, &[&buffer]);
+        let operation = Operation::write(self.direct_file().clone(), offset, buffer);
+        start(self, class, check, operation)
+    }
+
+    /// [`File::read_at`] into several buffers, one after the other; 1 to
+    /// [`SEGMENTS_MAX`](crate::engine::SEGMENTS_MAX) of them.
+    ///
+    /// Cancel safety: as for [`File::read_at`].
+    pub fn read_vectored_at(
+        &self,
+        class: &Class,
+        buffers: Vec<AlignedBuf>,
+        offset: u64,
+    ) -> Request<BufResult<Vec<AlignedBuf>>> {
+        let check = check_transfer(self.direct_file(), offset, &buffers);
+        let file = self.direct_file().clone();
+        let operation = Operation::ReadVectored { file, offset, buffers };
+        start(self, class, check, operation)
+    }
+
+    /// [`File::write_at`] of several buffers, one after the other; 1 to
+    /// [`SEGMENTS_MAX`](crate::engine::SEGMENTS_MAX) of them.
+    ///
+    /// Cancel safety: as for [`File::write_at`].
+    pub fn write_vectored_at(
+        &self,
+        class: &Class,
+        buffers: Vec<AlignedBuf>,
+        offset: u64,
+    ) -> Request<BufResult<Vec<AlignedBuf>>> {
+        let check = check_transfer(self.direct_file(), offset, &buffers);
+        let file = self.direct_file().clone();
+        let operation = Operation::WriteVectored { file, offset, buffers };
+        start(self, class, check, operation)
+    }
+
+    /// Makes writes that have ended durable, with what is needed to read them
+    /// back (`fdatasync`).
+    ///
+    /// Cancel safety: dropping the answer cancels the flush if it waits; what
+    /// was written stays so.
+    pub fn sync_data(&self, class: &Class) -> Request<io::Result<()>> {
+        let operation = Operation::SyncData { file: self.direct_file().clone() };
+        start(self, class, Ok(()), operation)
+    }
+
+    /// Makes writes that have ended, and all attributes, durable (`fsync`).
+    ///
+    /// Cancel safety: as for [`File::sync_data`].
+    pub fn sync_all(&self, class: &Class) -> Request<io::Result<()>> {
+        let operation = Operation::SyncAll { file: self.direct_file().clone() };
+        start(self, class, Ok(()), operation)
+    }
+
+    /// Reserves space for `len` bytes from byte `offset` on; the file grows if
+    /// it ends before. Goes as a small write.
+    ///
+    /// Cancel safety: dropping the answer cancels it if it waits; otherwise it
+    /// happens.
+    pub fn allocate(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
+        let file = self.direct_file().clone();
+        let operation = Operation::Allocate { file, offset, len };
+        start(self, class, check_range(offset, len), operation)
+    }
+
+    /// Gives back the space of `len` bytes from byte `offset` on, which then
+    /// read as zeros; the file keeps its length. Goes as a discard, in parts
+    /// if it is a large one.
+    ///
+    /// Cancel safety: dropping the answer cancels the parts that wait; the
+    /// others happen.
+    pub fn punch_hole(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
+        let file = self.direct_file().clone();
+        let operation = Operation::PunchHole { file, offset, len };
+        start(self, class, check_range(offset, len), operation)
+    }
+
+    /// Makes the file `len` bytes long: shorter, or longer with zeros. Goes as
+    /// a small write.
+    ///
+    /// Cancel safety: as for [`File::allocate`].
+    pub fn truncate(&self, class: &Class, len: u64) -> Request<io::Result<()>> {
+        let operation = Operation::Truncate { file: self.direct_file().clone(), len };
+        start(self, class, Ok(()), operation)
+    }
+
+    /// The descriptor, and the alignment that it asks for.
+    pub fn direct_file(&self) -> &DirectFile {
+        &self.shared.file
+    }
+
+    /// The disk that the file is on.
+    pub fn disk(&self) -> &Disk {
+        &self.shared.disk
+    }
+}
+
+impl fmt::Debug for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("File")
+            .field("file", self.direct_file())
+            .field("disk", &self.disk().name())
+            .finish_non_exhaustive()
+    }
+}

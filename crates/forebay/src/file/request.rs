@@ -1,0 +1,221 @@
+//! The answer to a request, before it is there.
+
+use std::fmt;
+use std::io;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use forebay_core::ClassId;
+
+use super::check::RequestError;
+use super::intent::Membership;
+use super::{File, Shared};
+use crate::coordinator::{Answer, Mailbox, Order, Slot, submitter};
+use crate::engine::Operation;
+use crate::{AlignedBuf, Class};
+
+/// The result of a transfer, and the buffer, or the buffers, that it used.
+#[derive(Debug)]
+#[must_use = "it may be an error"]
+pub struct BufResult<B>(
+    /// Bytes transferred.
+    pub io::Result<usize>,
+    /// What was handed over with the request.
+    pub B,
+);
+
+impl<B> BufResult<B> {
+    /// Both if the transfer succeeded.
+    ///
+    /// # Errors
+    /// The error of the transfer; the buffer is dropped.
+    pub fn into_result(self) -> io::Result<(usize, B)> {
+        let Self(result, buffer) = self;
+        result.map(|bytes| (bytes, buffer))
+    }
+}
+
+/// The answer to a request that is on its way: a future, and something to
+/// [`wait`](Self::wait) for.
+///
+/// The request does not depend on being polled. Dropping this cancels it: what
+/// waits leaves the queue in constant time; what the disk has is cancelled if
+/// that is possible. Buffer and descriptor live until the kernel is done with
+/// them either way.
+#[must_use = "dropping it cancels the request"]
+pub struct Request<T> {
+    state: State,
+    finish: fn(Answer) -> T,
+}
+
+enum State {
+    /// It was refused.
+    Refused(Answer),
+    Sent(Sent),
+    /// The answer was taken.
+    Over,
+}
+
+struct Sent {
+    slot: Arc<Slot>,
+    mailbox: Arc<Mailbox>,
+    membership: Option<Membership>,
+    /// Keeps the disk's I/O threads.
+    _file: Arc<Shared>,
+}
+
+/// What a caller gets to see of an answer.
+pub(super) trait Outcome {
+    fn of(answer: Answer) -> Self;
+}
+
+impl Outcome for BufResult<AlignedBuf> {
+    fn of((result, operation): Answer) -> Self {
+        let buffer = operation.into_buffer();
+        Self(result, buffer.unwrap_or_else(AlignedBuf::empty))
+    }
+}
+
+impl Outcome for BufResult<Vec<AlignedBuf>> {
+    fn of((result, operation): Answer) -> Self {
+        let buffers = match operation {
+            Operation::ReadVectored { buffers, .. } | Operation::WriteVectored { buffers, .. } => {
+                buffers
+            }
+            _ => Vec::new(),
+        };
+        Self(result, buffers)
+    }
+}
+
+impl Outcome for io::Result<()> {
+    fn of((result, _): Answer) -> Self {
+        result.map(drop)
+    }
+}
+
+/// Sends an operation, of which `check` says whether it can be sent at all.
+pub(super) fn start<T: Outcome>(
+    file: &File,
+    class: &Class,
+    check: Result<(), RequestError>,
+    operation: Operation,
+) -> Request<T> {
+    let state = match check.map_err(io::Error::from).and_then(|()| address(file, class)) {
+        Ok((id, mailbox)) => {
+            let order = Order { class: id, submitter: submitter(), operation };
+            State::Sent(Sent::new(file, order, mailbox))
+        }
+        Err(error) => State::Refused((Err(error), operation)),
+    };
+    Request { state, finish: T::of }
+}
+
+/// What the class is called on the file's disk, and where its requests go.
+fn address(file: &File, class: &Class) -> io::Result<(ClassId, Arc<Mailbox>)> {
+    let disk = file.disk();
+    let name = || class.name().to_owned();
+    if !Arc::ptr_eq(&class.scheduler, &disk.scheduler) {
+        return Err(RequestError::OtherScheduler { class: name() }.into());
+    }
+    let id = class.id_on(disk.record.here());
+    let id = id.ok_or_else(|| RequestError::ClassRemoved { class: name() })?;
+    Ok((id, Arc::clone(disk.mailbox(submitter())?)))
+}
+
+impl Sent {
+    fn new(file: &File, order: Order, mailbox: Arc<Mailbox>) -> Self {
+        let slot = Slot::new(order);
+        let mut membership = None;
+        match mailbox.order(&slot) {
+            Err(full) => slot.refuse(io::Error::new(io::ErrorKind::QuotaExceeded, full)),
+            Ok(()) => {
+                if let Some(intent) = &file.intent {
+                    membership = intent.join(&slot, &mailbox);
+                }
+            }
+        }
+        Self { slot, mailbox, membership, _file: Arc::clone(&file.shared) }
+    }
+}
+
+impl<T> Request<T> {
+    /// Blocks the calling thread until the answer is there. Not for tasks,
+    /// whose executor it would stop.
+    pub fn wait(mut self) -> T {
+        WAKER.with(|waker| {
+            let mut context = Context::from_waker(waker);
+            loop {
+                if let Poll::Ready(answer) = Pin::new(&mut self).poll(&mut context) {
+                    return answer;
+                }
+                thread::park();
+            }
+        })
+    }
+}
+
+impl<T> Future for Request<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match mem::replace(&mut self.state, State::Over) {
+            State::Refused(answer) => Poll::Ready((self.finish)(answer)),
+            State::Sent(sent) => match sent.slot.poll(context) {
+                Poll::Ready(answer) => {
+                    // The intent refers to the slot.
+                    drop(sent.membership);
+                    Slot::keep(sent.slot);
+                    Poll::Ready((self.finish)(answer))
+                }
+                Poll::Pending => {
+                    self.state = State::Sent(sent);
+                    Poll::Pending
+                }
+            },
+            // As other futures: nothing comes after the answer.
+            State::Over => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Drop for Request<T> {
+    fn drop(&mut self) {
+        if let State::Sent(sent) = &self.state
+            && sent.slot.abandon()
+        {
+            sent.mailbox.cancel(&sent.slot);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Request<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match &self.state {
+            State::Refused(_) => "refused",
+            State::Sent(_) => "sent",
+            State::Over => "over",
+        };
+        f.debug_struct("Request").field("state", &state).finish_non_exhaustive()
+    }
+}
+
+thread_local! {
+    static WAKER: Waker = Waker::from(Arc::new(Unpark(thread::current())));
+}
+
+/// Wakes a thread that waits.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
