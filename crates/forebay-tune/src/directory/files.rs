@@ -1,0 +1,98 @@
+//! The files that are measured: without names, so that nothing is left of them in any case.
+
+use std::fs::File;
+use std::path::Path;
+
+use forebay::DirectFile;
+use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
+use rustix::io::Errno;
+
+use crate::error::Error;
+use crate::load::Area;
+use crate::phase::FileState;
+
+/// Segments are whole multiples of it, so that every request fits.
+pub(super) const SEGMENT_UNIT: u64 = 4 << 20;
+
+/// Files of equal length, one for each segment of the data.
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) files: Vec<DirectFile>,
+    pub(super) segment_len: u64,
+}
+
+impl Files {
+    pub(super) fn area(&self) -> Area {
+        Area { segments: self.files.len() as u64, segment_len: self.segment_len }
+    }
+
+    /// So many new files in `dir` that hold `bytes` together.
+    pub(super) fn make(dir: &Path, count: u32, bytes: u64) -> Result<Self, Error> {
+        let files = (0..count).map(|_| create(dir)).collect::<Result<_, _>>()?;
+        let segment_len = bytes / u64::from(count.max(1)) / SEGMENT_UNIT * SEGMENT_UNIT;
+        Ok(Self { files, segment_len: segment_len.max(SEGMENT_UNIT) })
+    }
+
+    /// A new file in `dir` in this state; `None` where the file system has no such state.
+    pub(super) fn single(dir: &Path, state: FileState, bytes: u64) -> Result<Option<Self>, Error> {
+        let made = Self::make(dir, 1, bytes)?;
+        let done = made.files.iter().try_for_each(|file| match state {
+            FileState::Truncated => rustix::fs::ftruncate(file, made.segment_len),
+            FileState::Allocated => {
+                rustix::fs::fallocate(file, FallocateFlags::empty(), 0, made.segment_len)
+            }
+            _ => Ok(()),
+        });
+        match done {
+            Ok(()) => Ok(Some(made)),
+            Err(Errno::OPNOTSUPP) => Ok(None),
+            Err(error) => Err(Error::io(format!("prepare a file in `{}`", dir.display()))(error)),
+        }
+    }
+
+    /// Waits until the disk has what was written, lest it counts for the next phase.
+    pub(super) fn flush(&self) -> Result<(), Error> {
+        self.files
+            .iter()
+            .try_for_each(rustix::fs::fdatasync)
+            .map_err(Error::io("flush what was written"))
+    }
+}
+
+/// A file without a name that takes direct I/O.
+pub(super) fn create(dir: &Path) -> Result<DirectFile, Error> {
+    let shown = dir.display();
+    let file: File = tempfile::tempfile_in(dir).map_err(Error::io(format!(
+        "make a file in `{shown}`; name a directory that can be written"
+    )))?;
+    let flags = rustix::fs::fcntl_getfl(&file).map_err(Error::io("look at a file"))?;
+    let direct = rustix::fs::fcntl_setfl(&file, flags | OFlags::DIRECT);
+    let refused = || {
+        Error::Refused(format!(
+            "the file system of `{shown}` does no direct I/O, so memory would be measured instead \
+             of the disk; name a directory on another one"
+        ))
+    };
+    match direct {
+        Ok(()) => {}
+        Err(Errno::INVAL) => return Err(refused()),
+        Err(error) => return Err(Error::io("ask for direct I/O")(error)),
+    }
+    let file = DirectFile::from_fd(file).map_err(Error::io("look at a file"))?;
+    if file.is_direct() { Ok(file) } else { Err(refused()) }
+}
+
+/// A block device that nobody else uses, and its size.
+pub(super) fn open_device(path: &Path) -> Result<(DirectFile, u64), Error> {
+    let shown = path.display();
+    // For a device, EXCL means that it is not mounted.
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::DIRECT | OFlags::EXCL;
+    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+        Errno::BUSY => Error::Refused(format!("`{shown}` is in use; unmount it")),
+        _ => Error::io(format!("open `{shown}`"))(error),
+    })?;
+    let size = rustix::fs::seek(&fd, SeekFrom::End(0))
+        .map_err(Error::io(format!("look up the size of `{shown}`")))?;
+    let file = DirectFile::from_fd(fd).map_err(Error::io(format!("use `{shown}`")))?;
+    Ok((file, size))
+}

@@ -1,0 +1,291 @@
+//! A real disk as a target: threads, engines, and files in free space.
+
+mod files;
+mod place;
+mod sysfs;
+mod worker;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Barrier, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use forebay::Clock;
+use forebay_core::Time;
+use rustix::time::{ClockId, clock_gettime};
+
+pub use place::Place;
+
+use crate::error::Error;
+use crate::load::{Load, Shared};
+use crate::phase::{FileState, Phase, Work};
+use crate::samples::{Recorder, Samples};
+use crate::target::{Facts, Target};
+use files::{Files, SEGMENT_UNIT};
+use worker::Worker;
+
+/// Threads beyond this do not help.
+const THREADS_MAX: u32 = 64;
+/// The data takes at most this part of the free space.
+const FREE_PART: u64 = 4;
+/// With less room than this nothing is measured.
+const ROOM_MIN: u64 = 64 << 20;
+/// Between two phases the disk comes to rest.
+const REST: Duration = Duration::from_millis(20);
+/// How far the clocks with and without sleep may part in a phase.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// Measures the disk below a directory, or a block device.
+pub struct DirectoryTarget {
+    dir: PathBuf,
+    is_device: bool,
+    facts: Facts,
+    files: Files,
+    epoch: Time,
+    interrupt: Arc<AtomicBool>,
+}
+
+impl DirectoryTarget {
+    /// The disk of `place`, which ends what it does once `interrupt` is set.
+    ///
+    /// # Errors
+    /// The place cannot be written, has too little room, or does no direct I/O.
+    pub fn open(place: &Place, interrupt: Arc<AtomicBool>) -> Result<Self, Error> {
+        let nowhere = || Error::Refused(String::from("no directory is named; name one"));
+        let dir = place.paths.first().ok_or_else(nowhere)?.clone();
+        let (files, room) = if place.is_device {
+            let (file, size) = files::open_device(&dir)?;
+            let room = size / SEGMENT_UNIT * SEGMENT_UNIT;
+            (Files { files: vec![file], segment_len: room }, room)
+        } else {
+            (Files { files: vec![files::create(&dir)?], segment_len: 0 }, room_in(&dir)?)
+        };
+        if room < ROOM_MIN {
+            return Err(too_small(&dir, room, place.is_device));
+        }
+        let alignment = files.files.first().map_or(512, |file| file.offset_alignment() as u32);
+        let facts = Facts {
+            places: place.paths.iter().map(|path| path.display().to_string()).collect(),
+            device: place.device.clone(),
+            disks: place.block.disks.clone(),
+            filesystem: place.mount.as_ref().map_or_else(String::new, |mount| mount.kind.clone()),
+            threads: thread::available_parallelism().map_or(1, |count| count.get() as u32),
+            backend: Worker::new(&Phase::probe(), 1, 0)?.backend().to_owned(),
+            alignment: alignment.max(512),
+            logical_sector: place.block.logical_sector,
+            physical_sector: place.block.physical_sector,
+            rotational: place.block.rotational,
+            link: place.block.link.clone(),
+            discards: place.mount.as_ref().is_some_and(|mount| mount.discards),
+            files: !place.is_device,
+            room,
+        };
+        let epoch = Clock::of_process().now();
+        let is_device = place.is_device;
+        Ok(Self { dir, is_device, facts, files, epoch, interrupt })
+    }
+
+    /// The files of `phase`, if they are not those of the measurement.
+    fn files_for(&mut self, phase: &Phase) -> Result<Option<Option<Files>>, Error> {
+        let bytes = phase.bound.bytes_max;
+        match phase.file {
+            FileState::Written => Ok(None),
+            FileState::Blank if self.is_device => {
+                self.files.segment_len = bytes.min(self.facts.room) / SEGMENT_UNIT * SEGMENT_UNIT;
+                Ok(None)
+            }
+            FileState::Blank => {
+                // A hard disk would go to and fro between the streams of several files.
+                let one = self.facts.rotational == Some(true);
+                let count = if one { 1 } else { self.facts.threads.clamp(1, 16) };
+                self.files = Files::make(&self.dir, count, bytes)?;
+                Ok(None)
+            }
+            state => Files::single(&self.dir, state, bytes).map(Some),
+        }
+    }
+
+    fn run_on(&self, phase: &Phase, files: &Files, shared: &Shared) -> Result<Samples, Error> {
+        let threads = self.facts.threads.clamp(1, THREADS_MAX).min(phase.depth.max(1));
+        let start = Start { barrier: Barrier::new(threads as usize), began: OnceLock::new() };
+        let (slept, busy) = (slept(), processor_time());
+        let ended = thread::scope(|scope| {
+            let (start, interrupt) = (&start, &*self.interrupt);
+            let workers: Vec<_> = (0..threads)
+                .map(|seat| {
+                    scope.spawn(move || {
+                        seat_runs(phase, seat, threads, files, shared, start, interrupt)
+                    })
+                })
+                .collect();
+            let failed = || Error::Incomplete(String::from("a thread ended early: a defect"));
+            let ended = workers.into_iter().map(|worker| worker.join().map_err(|_| failed())?);
+            ended.collect::<Result<Vec<_>, Error>>()
+        })?;
+        let began = start.began();
+        let busy = processor_time().saturating_sub(busy);
+        check_sleep(slept)?;
+        let mut ended = ended.into_iter();
+        let nothing = || Error::Incomplete(String::from("nothing was measured: a defect"));
+        let (mut recorder, mut last): (Recorder, Time) = ended.next().ok_or_else(nothing)?;
+        for (other, at) in ended {
+            recorder.merge(&other);
+            last = last.max(at);
+        }
+        let seconds = last.nanos_since(began) as f64 / 1e9;
+        let processor = busy.as_secs_f64() / (seconds * f64::from(threads)).max(1e-9);
+        let mut samples = recorder.samples(last, shared.written(), processor.min(1.0));
+        samples.began = began.nanos_since(self.epoch) as f64 / 1e9;
+        Ok(samples)
+    }
+}
+
+impl Target for DirectoryTarget {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn run(&mut self, phase: &Phase) -> Result<Samples, Error> {
+        if self.interrupt.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        let own = self.files_for(phase)?;
+        let files = match &own {
+            None => &self.files,
+            Some(Some(files)) => files,
+            Some(None) => return Ok(Samples::none()),
+        };
+        let shared = Shared::new(files.area());
+        let samples = self.run_on(phase, files, &shared)?;
+        if phase.writes() && phase.work != Work::Discard {
+            files.flush()?;
+        }
+        thread::sleep(REST);
+        if phase.file == FileState::Blank {
+            let written = shared.streamed() / SEGMENT_UNIT * SEGMENT_UNIT;
+            self.files.segment_len = written.clamp(SEGMENT_UNIT, self.files.segment_len);
+        }
+        Ok(samples)
+    }
+}
+
+/// When the threads of a phase begin: all at once.
+struct Start {
+    barrier: Barrier,
+    began: OnceLock<Time>,
+}
+
+impl Start {
+    fn began(&self) -> Time {
+        *self.began.get_or_init(|| Clock::of_process().now())
+    }
+}
+
+/// One of the threads of a phase.
+fn seat_runs(
+    phase: &Phase,
+    seat: u32,
+    threads: u32,
+    files: &Files,
+    shared: &Shared,
+    start: &Start,
+    interrupt: &AtomicBool,
+) -> Result<(Recorder, Time), Error> {
+    let extra = u32::from(seat < phase.depth % threads);
+    let worker = Worker::new(phase, (phase.depth / threads + extra).max(1), seat.into());
+    start.barrier.wait();
+    let no_memory = || Error::Incomplete(String::from("no memory for the record"));
+    let load = Load::new(phase, files.area(), shared, start.began(), seat.into());
+    worker?.run(load.ok_or_else(no_memory)?, files, interrupt)
+}
+
+/// Bytes that the data may take.
+fn room_in(dir: &Path) -> Result<u64, Error> {
+    let space = rustix::fs::statvfs(dir)
+        .map_err(Error::io(format!("look up the free space of `{}`", dir.display())))?;
+    Ok(space.f_bavail.saturating_mul(space.f_frsize) / FREE_PART)
+}
+
+fn too_small(path: &Path, room: u64, is_device: bool) -> Error {
+    let shown = path.display();
+    let (room, least) = (room >> 20, ROOM_MIN >> 20);
+    Error::Refused(if is_device {
+        format!("`{shown}` has {room} MiB; a disk to measure has {least} MiB or more")
+    } else {
+        format!(
+            "`{shown}` has {} MiB free, of which a quarter would be used; free some space until \
+             {} MiB are",
+            room * FREE_PART,
+            least * FREE_PART
+        )
+    })
+}
+
+/// Processor time of all threads of this process.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+/// How long the machine has slept since it was started.
+fn slept() -> Duration {
+    let clock = |id| {
+        let time = clock_gettime(id);
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+    };
+    clock(ClockId::Boottime).saturating_sub(clock(ClockId::Monotonic))
+}
+
+fn check_sleep(before: Duration) -> Result<(), Error> {
+    if slept().saturating_sub(before) <= SLEEP_MAX {
+        return Ok(());
+    }
+    Err(Error::Incomplete(String::from(
+        "the machine slept while the disk was measured; go on with the run: --resume",
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phase::{Bound, Pattern};
+
+    fn phase(work: Work, file: FileState, pattern: Pattern) -> Phase {
+        let bound = Bound { seconds: 0.02, requests_min: 8, bytes_max: 8 << 20 };
+        Phase { work, file, pattern, depth: 3, bound, ..Phase::probe() }
+    }
+
+    #[test]
+    fn a_directory_is_written_and_read_and_nothing_is_left() {
+        let dir = tempfile::tempdir_in(".").unwrap();
+        let places = Place::find(&[dir.path().to_owned()], false).unwrap();
+        let mut target = DirectoryTarget::open(&places[0], Arc::default()).unwrap();
+        let blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
+        let samples = target.run(&Phase { request_bytes: 1 << 20, ..blank }).unwrap();
+        assert!((1..=8 << 20).contains(&samples.bytes_written), "{samples:?}");
+        for (work, file) in [
+            (Work::Read, FileState::Written),
+            (Work::Write, FileState::Fresh),
+            (Work::Write, FileState::Truncated),
+            (Work::Write, FileState::Allocated),
+            (Work::Discard, FileState::Allocated),
+        ] {
+            let samples = target.run(&phase(work, file, Pattern::Sequential)).unwrap();
+            assert!(samples.latency.count > 0, "{work:?} {file:?}: {samples:?}");
+        }
+        let flush = phase(Work::Flush, FileState::Written, Pattern::Random);
+        assert!(target.run(&Phase { depth: 1, ..flush }).unwrap().latency.count > 0);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn an_interrupted_phase_ends() {
+        let dir = tempfile::tempdir_in(".").unwrap();
+        let places = Place::find(&[dir.path().to_owned()], false).unwrap();
+        let interrupt = Arc::new(AtomicBool::new(true));
+        let mut target = DirectoryTarget::open(&places[0], interrupt).unwrap();
+        let blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
+        assert!(matches!(target.run(&blank), Err(Error::Interrupted)));
+    }
+}

@@ -1,0 +1,185 @@
+//! Which places are measured, and which are refused.
+
+use std::fs;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+
+use forebay::properties::Device;
+
+use super::sysfs::{BlockDevice, Mount, block_device, mount_of};
+use crate::error::Error;
+
+/// Directories on one disk, or a block device.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub(super) paths: Vec<PathBuf>,
+    pub(super) device: String,
+    pub(super) is_device: bool,
+    pub(super) block: BlockDevice,
+    pub(super) mount: Option<Mount>,
+}
+
+/// File systems that are not on a disk of this machine, and what they are on.
+const REFUSED: [(&[&str], &str); 2] = [
+    (
+        &["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"],
+        "in memory: there is no disk to measure; name a directory on one",
+    ),
+    (
+        &["nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "afs", "fuse.sshfs", "fuse.glusterfs"],
+        "on the network: not a disk would be measured but a server; run this there",
+    ),
+];
+
+impl Place {
+    /// The disks that `paths` lie on, each once, with those of the paths that are on it. A block
+    /// device is a place only where `destroy` says that its data may be destroyed.
+    ///
+    /// # Errors
+    /// A path does not exist, is no directory, or must not be measured.
+    pub fn find(paths: &[PathBuf], destroy: bool) -> Result<Vec<Self>, Error> {
+        let root = Path::new("/");
+        let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let mut places: Vec<Self> = Vec::new();
+        for path in paths {
+            let place = Self::of(path, destroy, root, &mountinfo)?;
+            match places.iter_mut().find(|known| known.device == place.device) {
+                Some(known) => known.paths.extend(place.paths),
+                None => places.push(place),
+            }
+        }
+        Ok(places)
+    }
+
+    fn of(path: &Path, destroy: bool, root: &Path, mountinfo: &str) -> Result<Self, Error> {
+        let shown = path.display();
+        let full = fs::canonicalize(path).map_err(Error::io(format!(
+            "find `{shown}`, which has to be a directory that exists"
+        )))?;
+        let kind =
+            fs::metadata(&full).map_err(Error::io(format!("look at `{shown}`")))?.file_type();
+        if kind.is_block_device() && !destroy {
+            return Err(Error::Refused(format!(
+                "`{shown}` is a block device, and measuring it would destroy what is on it; name a \
+                 directory, or add --destroy-device-data if nothing on it is needed"
+            )));
+        }
+        if !kind.is_dir() && !kind.is_block_device() {
+            return Err(Error::Refused(format!("`{shown}` is not a directory; name one")));
+        }
+        let is_device = kind.is_block_device();
+        let mount = if is_device { None } else { mount_of(mountinfo, &full) };
+        if let Some(mount) = &mount {
+            refuse(path, mount)?;
+        }
+        let device = device_below(&full, mount.as_ref())?;
+        let block = block_device(root, &device);
+        Ok(Self { paths: vec![full], device, is_device, block, mount })
+    }
+
+    /// The directories, or the block device.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// Keeps others from measuring the same disks for as long as the result lives. It is known
+    /// to the kernel alone, so nothing is left of it in any case.
+    ///
+    /// # Errors
+    /// Somebody else does.
+    pub fn lock(&self) -> Result<Vec<UnixListener>, Error> {
+        let names = std::iter::once(&self.device).chain(&self.block.disks);
+        let mut listeners = Vec::new();
+        for name in names {
+            let address = SocketAddr::from_abstract_name(format!("forebay-tune-{name}"));
+            let listener = address.and_then(|address| UnixListener::bind_addr(&address));
+            match listener {
+                Ok(listener) => listeners.push(listener),
+                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                    return Err(Error::Refused(format!(
+                        "another `forebay tune` measures the disk {name}, and both would be wrong; \
+                         wait until it has ended"
+                    )));
+                }
+                Err(source) => {
+                    let what = format!("lock the disk {name}");
+                    return Err(Error::Io { what, source });
+                }
+            }
+        }
+        Ok(listeners)
+    }
+}
+
+fn refuse(path: &Path, mount: &Mount) -> Result<(), Error> {
+    let kinds = REFUSED.iter().find(|(kinds, _)| kinds.contains(&mount.kind.as_str()));
+    kinds.map_or(Ok(()), |(_, why)| {
+        Err(Error::Refused(format!("`{}` is on {}, {why}", path.display(), mount.kind)))
+    })
+}
+
+/// The number of the block device below a path. File systems on several devices, such as btrfs,
+/// have numbers of their own; then the one that was mounted counts.
+fn device_below(path: &Path, mount: Option<&Mount>) -> Result<String, Error> {
+    let failed = Error::io(format!("look up the device of `{}`", path.display()));
+    let own = Device::of(path).map_err(failed)?.to_string();
+    let source = mount.map(|mount| Path::new(&mount.source));
+    let source = source.filter(|source| own.starts_with("0:") && source.starts_with("/dev"));
+    Ok(source.and_then(|source| Device::of(source).ok()).map_or(own, |device| device.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(kind: &str) -> String {
+        let mountinfo = format!("21 1 0:99 / / rw - {kind} source rw\n");
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place::of(dir.path(), false, Path::new("/nowhere"), &mountinfo);
+        place.err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_no_disk_is_refused() {
+        assert!(refusal("tmpfs").contains("in memory"));
+        assert!(refusal("nfs4").contains("on the network"));
+        assert_eq!(refusal("xfs"), "");
+    }
+
+    #[test]
+    fn what_is_no_directory_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let paths = [file.path().to_owned()];
+        let error = Place::find(&paths, true).unwrap_err().to_string();
+        assert!(error.contains("is not a directory"), "{error}");
+        let missing = [file.path().join("missing")];
+        assert!(Place::find(&missing, true).is_err());
+    }
+
+    #[test]
+    fn directories_on_one_disk_are_one_place() {
+        let dir = tempfile::tempdir_in(".").unwrap();
+        let paths = [dir.path().to_owned(), dir.path().parent().unwrap().to_owned()];
+        let places = Place::find(&paths, false).unwrap();
+        assert_eq!(places.len(), 1);
+        assert_eq!(places[0].paths().len(), 2);
+    }
+
+    #[test]
+    fn a_disk_is_locked_once() {
+        let place = Place {
+            paths: Vec::new(),
+            device: format!("test-{}", std::process::id()),
+            is_device: false,
+            block: BlockDevice::default(),
+            mount: None,
+        };
+        let held = place.lock().unwrap();
+        let error = place.lock().unwrap_err().to_string();
+        assert!(error.contains("another `forebay tune`"), "{error}");
+        drop(held);
+        place.lock().unwrap();
+    }
+}

@@ -1,0 +1,74 @@
+//! Throughput and latency by requests in flight.
+
+use serde::Serialize;
+
+use crate::phase::{Purpose, Work};
+use crate::run::Run;
+
+/// A rate that comes so close to the best is as good.
+const FULL: f64 = 0.99;
+
+/// A step of the ladder.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LatencyAt {
+    /// Requests in flight.
+    pub depth: u32,
+    /// The part of the knee, in percent, that this was meant to be; 0 for a step of the ladder.
+    pub percent: u32,
+    /// Requests per second.
+    pub rate: f64,
+    /// Half of its 95 % confidence interval.
+    pub margin: f64,
+    /// Median latency in microseconds.
+    pub p50_us: f64,
+    /// What 99 of 100 requests do not exceed, in microseconds.
+    pub p99_us: f64,
+}
+
+/// Where more requests in flight stop helping.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Knee {
+    /// The ladder.
+    pub steps: Vec<LatencyAt>,
+    /// Requests in flight at which the disk would be busy, if each still took as long as alone:
+    /// with fewer it idles, with more they wait (Little's law).
+    pub requests: f64,
+    /// The best rate of the ladder.
+    pub rate: f64,
+    /// The first step that reaches the best rate.
+    pub depth_full: u32,
+}
+
+/// The knee of one direction.
+pub(crate) fn knee(run: &Run, work: Work) -> Knee {
+    let steps: Vec<LatencyAt> =
+        run.of(Purpose::Concurrency, work).map(|measured| step(measured, 0)).collect();
+    let rate = steps.iter().map(|step| step.rate).fold(0.0, f64::max);
+    let alone = steps.first().map_or(0.0, |step| step.rate / f64::from(step.depth));
+    let requests = if alone > 0.0 { rate / alone } else { 1.0 };
+    let full = steps.iter().find(|step| step.rate >= rate * FULL);
+    Knee { requests, rate, depth_full: full.map_or(1, |step| step.depth), steps }
+}
+
+/// Latency at parts of the knee.
+pub(crate) fn below(run: &Run) -> Vec<LatencyAt> {
+    run.phases
+        .iter()
+        .filter_map(|measured| match measured.purpose {
+            Purpose::BelowKnee(percent) => Some(step(measured, percent)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn step(measured: &crate::run::Measured, percent: u32) -> LatencyAt {
+    let (rate, latency) = (measured.samples.rate(), measured.samples.latency);
+    LatencyAt {
+        depth: measured.phase.depth,
+        percent,
+        rate: rate.mean,
+        margin: rate.margin,
+        p50_us: latency.p50,
+        p99_us: latency.p99,
+    }
+}

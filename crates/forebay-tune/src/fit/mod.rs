@@ -1,0 +1,183 @@
+//! What a run says about the disk.
+
+mod knee;
+mod sector;
+mod sizes;
+
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::phase::{FileState, Pattern, Purpose, Work};
+use crate::run::{Measured, Run};
+use crate::samples::LatencyFigures;
+use crate::steady::{Steadiness, steadiness};
+
+pub use knee::{Knee, LatencyAt};
+pub use sector::Sector;
+pub use sizes::{CostPoint, Saturation, Sizes};
+
+pub(crate) use knee::knee;
+pub(crate) use sector::sector;
+pub(crate) use sizes::saturation;
+
+/// One of the four figures of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// Per second, at the end of the measurement.
+    pub value: f64,
+    /// Half of its 95 % confidence interval.
+    pub margin: f64,
+    /// Per second, at the beginning.
+    pub first: f64,
+    /// Bytes of the requests.
+    pub request_bytes: u32,
+}
+
+/// Bytes per second of a stream into files of each kind, where measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct FileStates {
+    /// Over data written before.
+    pub written: Option<f64>,
+    /// Into a file that grows.
+    pub fresh: Option<f64>,
+    /// Into a file cut to its length in advance.
+    pub truncated: Option<f64>,
+    /// Into a file whose space was reserved in advance.
+    pub allocated: Option<f64>,
+}
+
+/// What discards cost, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DiscardCost {
+    /// For each command.
+    pub command_us: f64,
+    /// For each GiB, on top of that.
+    pub gib_us: f64,
+}
+
+/// What a run says about the disk.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fit {
+    /// Small reads per second.
+    pub read_iops: Figure,
+    /// Small writes per second.
+    pub write_iops: Figure,
+    /// Bytes read per second.
+    pub read_bandwidth: Figure,
+    /// Bytes written per second.
+    pub write_bandwidth: Figure,
+    /// Reads by size.
+    pub read: Sizes,
+    /// Writes by size.
+    pub write: Sizes,
+    /// The sector.
+    pub sector: Sector,
+    /// Reads by requests in flight.
+    pub read_knee: Knee,
+    /// Writes by requests in flight.
+    pub write_knee: Knee,
+    /// Latency below the knee.
+    pub below_knee: Vec<LatencyAt>,
+    /// The median latency of one small read at a time, in microseconds.
+    pub base_latency_us: f64,
+    /// The same within a MiB read over and over, which a cache would answer.
+    pub cached_latency_us: Option<f64>,
+    /// How busy the threads were while small reads were counted, from 0 to 1.
+    pub processor: f64,
+    /// Streams into files.
+    pub file_states: FileStates,
+    /// Flushes, each after a small write.
+    pub flush: Option<LatencyFigures>,
+    /// Discards.
+    pub discard: Option<DiscardCost>,
+    /// Whether reads keep their rate.
+    pub read_steadiness: Steadiness,
+    /// Whether writes keep their rate.
+    pub write_steadiness: Steadiness,
+}
+
+/// What `run` says about the disk.
+///
+/// # Errors
+/// The run was interrupted too early.
+pub fn fit(run: &Run) -> Result<Fit, Error> {
+    let read_knee = knee(run, Work::Read);
+    Ok(Fit {
+        read_iops: figure(run, Work::Read, Pattern::Random)?,
+        write_iops: figure(run, Work::Write, Pattern::Random)?,
+        read_bandwidth: figure(run, Work::Read, Pattern::Sequential)?,
+        write_bandwidth: figure(run, Work::Write, Pattern::Sequential)?,
+        read: sizes::sizes(run, Work::Read),
+        write: sizes::sizes(run, Work::Write),
+        sector: sector(run),
+        base_latency_us: read_knee.steps.first().map_or(0.0, |step| step.p50_us),
+        read_knee,
+        write_knee: knee(run, Work::Write),
+        below_knee: knee::below(run),
+        cached_latency_us: run
+            .of(Purpose::Cache, Work::Read)
+            .map(|measured| measured.samples.latency.p50)
+            .next(),
+        processor: last(run, Work::Read, Pattern::Random)
+            .map_or(0.0, |measured| measured.samples.processor),
+        file_states: file_states(run),
+        flush: run.of(Purpose::Flush, Work::Flush).map(|measured| measured.samples.latency).next(),
+        discard: discard(run),
+        read_steadiness: steadiness(run, Work::Read),
+        write_steadiness: steadiness(run, Work::Write),
+    })
+}
+
+fn last(run: &Run, work: Work, pattern: Pattern) -> Option<&Measured> {
+    run.of(Purpose::Last, work).find(|measured| measured.phase.pattern == pattern)
+}
+
+fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
+    let early = || {
+        Error::Incomplete(String::from(
+            "the run ended before the disk was measured; go on with it: --resume",
+        ))
+    };
+    let measured = last(run, work, pattern).ok_or_else(early)?;
+    let first = run.of(Purpose::First, work).find(|first| first.phase.pattern == pattern);
+    let unit = |measured: &Measured| match pattern {
+        Pattern::Sequential => f64::from(measured.phase.request_bytes),
+        _ => 1.0,
+    };
+    let rate = measured.samples.rate();
+    Ok(Figure {
+        value: rate.mean * unit(measured),
+        margin: rate.margin * unit(measured),
+        first: first.map_or(0.0, |first| first.samples.rate().mean * unit(first)),
+        request_bytes: measured.phase.request_bytes,
+    })
+}
+
+fn file_states(run: &Run) -> FileStates {
+    let of = |state: FileState| {
+        let mut all = run.of(Purpose::FileStates, Work::Write);
+        let measured =
+            all.find(|measured| measured.phase.file == state && measured.samples.requests > 0)?;
+        Some(measured.samples.rate().mean * f64::from(measured.phase.request_bytes))
+    };
+    FileStates {
+        written: of(FileState::Written),
+        fresh: of(FileState::Fresh),
+        truncated: of(FileState::Truncated),
+        allocated: of(FileState::Allocated),
+    }
+}
+
+/// The straight line through the mean latencies of small and large discards.
+fn discard(run: &Run) -> Option<DiscardCost> {
+    let mut points = run.of(Purpose::Discard, Work::Discard).filter_map(|measured| {
+        let latency = measured.samples.latency;
+        (latency.count > 0).then_some((f64::from(measured.phase.request_bytes), latency.mean))
+    });
+    let ((small, short), (large, long)) = (points.next()?, points.next()?);
+    let per_byte = ((long - short) / (large - small)).max(0.0);
+    Some(DiscardCost {
+        command_us: (short - per_byte * small).max(0.0),
+        gib_us: per_byte * f64::from(1 << 30),
+    })
+}

@@ -1,0 +1,42 @@
+//! Measuring a disk, real or simulated, and describing it to the scheduler.
+//!
+//! - [`Target`]: what can run a [`Phase`], a load of one kind for some time:
+//!   [`DirectoryTarget`] with threads and files, [`SimTarget`] with a simulated disk under
+//!   virtual time.
+//! - [`Budget`]: how long the measurement takes, and how much it writes at most.
+//! - [`measure`]: runs phases on a target, each chosen by what the earlier ones found.
+//! - [`Run`]: what was measured. It can be written down, gone on with, fitted again, compared.
+//! - [`Fit`]: what the run says about the disk; [`files`] and [`verdicts`] put it into words.
+#![forbid(unsafe_code)]
+
+mod budget;
+pub mod diff;
+mod directory;
+mod error;
+pub mod files;
+mod fit;
+mod load;
+mod measure;
+mod phase;
+mod run;
+mod samples;
+mod simulated;
+mod statistics;
+mod steady;
+mod target;
+pub mod verdicts;
+
+pub use budget::Budget;
+pub use directory::{DirectoryTarget, Place};
+pub use error::Error;
+pub use fit::{
+    CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Saturation, Sector, Sizes,
+    fit,
+};
+pub use measure::{Progress, measure};
+pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
+pub use run::{Measured, RUN_VERSION, Run};
+pub use samples::{LatencyFigures, Rate, Samples};
+pub use simulated::SimTarget;
+pub use steady::{Burst, Observation, Steadiness, steadiness};
+pub use target::{Facts, Target};

@@ -1,0 +1,263 @@
+//! The load of a phase, request by request: the same for threads and under virtual time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use forebay_core::{Op, Time};
+use forebay_load::Rng;
+
+use crate::phase::{FileState, Pattern, Phase, Work};
+use crate::samples::Recorder;
+
+/// A slow disk gets so many times the time that was planned.
+const PATIENCE: f64 = 3.0;
+/// What any cache holds.
+const CACHED_BYTES: u64 = 1 << 20;
+
+/// Where the data of a phase lies: segments of equal length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Area {
+    pub(crate) segments: u64,
+    pub(crate) segment_len: u64,
+}
+
+/// What the threads of a phase share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// How far the stream through each segment has come.
+    cursors: Vec<AtomicU64>,
+    written: AtomicU64,
+    completed: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(area: Area) -> Self {
+        Self {
+            cursors: (0..area.segments).map(|_| AtomicU64::new(0)).collect(),
+            written: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes written or discarded.
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Bytes from the start that the streams have gone through in every segment.
+    pub(crate) fn streamed(&self) -> u64 {
+        self.cursors.iter().map(|cursor| cursor.load(Ordering::Relaxed)).min().unwrap_or(0)
+    }
+}
+
+/// A request of the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) op: Op,
+    pub(crate) segment: u64,
+    /// Within the segment.
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+}
+
+/// The load of one thread.
+pub(crate) struct Load<'a> {
+    phase: &'a Phase,
+    area: Area,
+    shared: &'a Shared,
+    began: Time,
+    /// The segment of its stream.
+    seat: u64,
+    places: Rng,
+    /// Writes that are still to be flushed.
+    unflushed: u64,
+    /// Where the last request went.
+    last_segment: u64,
+    recorder: Recorder,
+}
+
+impl<'a> Load<'a> {
+    /// The load of the thread at `seat`; `None` without memory for the record.
+    pub(crate) fn new(
+        phase: &'a Phase,
+        area: Area,
+        shared: &'a Shared,
+        began: Time,
+        seat: u64,
+    ) -> Option<Self> {
+        let recorder = Recorder::new(began, phase.bound.seconds)?;
+        let path = [seat, began.as_nanos()];
+        Some(Self {
+            phase,
+            area,
+            shared,
+            began,
+            seat,
+            places: Rng::new(1, &path),
+            unflushed: 0,
+            last_segment: 0,
+            recorder,
+        })
+    }
+
+    /// The next request, or `None` when the phase is over.
+    pub(crate) fn next(&mut self, now: Time) -> Option<Request> {
+        if self.is_over(now) {
+            return None;
+        }
+        let len = self.phase.request_bytes;
+        let op = match self.phase.work {
+            Work::Read => Op::Read,
+            Work::Write => Op::Write,
+            Work::Discard => Op::Discard,
+            Work::Flush if self.unflushed > 0 => {
+                self.unflushed -= 1;
+                return Some(Request {
+                    op: Op::Flush,
+                    segment: self.last_segment,
+                    offset: 0,
+                    len: 0,
+                });
+            }
+            Work::Flush => Op::Write,
+        };
+        if op != Op::Read && !self.may_write(u64::from(len)) {
+            return None;
+        }
+        let (segment, offset) = self.place()?;
+        self.last_segment = segment;
+        Some(Request { op, segment, offset, len })
+    }
+
+    /// A request that began at `began` is done.
+    pub(crate) fn completed(&mut self, now: Time, began: Time, op: Op) {
+        match (self.phase.work, op) {
+            (Work::Flush, Op::Write) => self.unflushed += 1,
+            _ => {
+                self.shared.completed.fetch_add(1, Ordering::Relaxed);
+                self.recorder.record(began, now);
+            }
+        }
+    }
+
+    pub(crate) fn recorder(self) -> Recorder {
+        self.recorder
+    }
+
+    fn is_over(&self, now: Time) -> bool {
+        let bound = &self.phase.bound;
+        let elapsed = now.nanos_since(self.began) as f64 / 1e9;
+        let done = self.shared.completed.load(Ordering::Relaxed);
+        elapsed >= bound.seconds
+            && (done >= bound.requests_min || elapsed >= bound.seconds * PATIENCE)
+    }
+
+    fn may_write(&self, len: u64) -> bool {
+        let before = self.shared.written.fetch_add(len, Ordering::Relaxed);
+        if before.saturating_add(len) <= self.phase.bound.bytes_max {
+            return true;
+        }
+        self.shared.written.fetch_sub(len, Ordering::Relaxed);
+        false
+    }
+
+    /// Segment and offset of the next request; `None` at the end of what is streamed only once.
+    fn place(&mut self) -> Option<(u64, u64)> {
+        let Area { segments, segment_len } = self.area;
+        let (len, shift) =
+            (u64::from(self.phase.request_bytes), u64::from(self.phase.misalignment));
+        let slots = (segment_len.saturating_sub(shift) / len).max(1);
+        match self.phase.pattern {
+            Pattern::Random => {
+                Some((self.places.below(segments), self.places.below(slots) * len + shift))
+            }
+            Pattern::Cached => {
+                let slots = slots.min((CACHED_BYTES / len).max(1));
+                Some((0, self.places.below(slots) * len + shift))
+            }
+            Pattern::Sequential => {
+                let segment = self.seat % segments.max(1);
+                let cursor = self.shared.cursors.get(segment as usize)?;
+                let at = cursor.fetch_add(len, Ordering::Relaxed) / len;
+                let wraps =
+                    self.phase.file == FileState::Written && self.phase.work != Work::Discard;
+                (wraps || at < slots).then_some((segment, at % slots * len + shift))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phase::Bound;
+
+    const AREA: Area = Area { segments: 2, segment_len: 1 << 20 };
+
+    fn phase(work: Work, pattern: Pattern) -> Phase {
+        Phase {
+            work,
+            pattern,
+            file: FileState::Written,
+            request_bytes: 4096,
+            misalignment: 0,
+            depth: 1,
+            bound: Bound { seconds: 1.0, requests_min: 10, bytes_max: 8192 },
+        }
+    }
+
+    fn requests(phase: &Phase, count: usize) -> Vec<Request> {
+        let shared = Shared::new(AREA);
+        let mut load = Load::new(phase, AREA, &shared, Time::ZERO, 1).unwrap();
+        std::iter::from_fn(|| load.next(Time::ZERO)).take(count).collect()
+    }
+
+    #[test]
+    fn a_phase_writes_no_more_than_it_may() {
+        assert_eq!(requests(&phase(Work::Write, Pattern::Random), 10).len(), 2);
+        assert_eq!(requests(&phase(Work::Read, Pattern::Random), 10).len(), 10);
+    }
+
+    #[test]
+    fn a_stream_stays_in_its_segment_and_begins_again() {
+        let all = requests(&phase(Work::Read, Pattern::Sequential), 257);
+        assert!(all.iter().all(|request| request.segment == 1));
+        assert_eq!((all[1].offset, all[255].offset, all[256].offset), (4096, 255 * 4096, 0));
+        let fresh = Phase { file: FileState::Fresh, ..phase(Work::Read, Pattern::Sequential) };
+        assert_eq!(requests(&fresh, 300).len(), 256);
+    }
+
+    #[test]
+    fn misaligned_requests_stay_within_the_segment() {
+        let shifted = Phase { misalignment: 512, ..phase(Work::Read, Pattern::Random) };
+        for request in requests(&shifted, 1000) {
+            assert_eq!(request.offset % 4096, 512);
+            assert!(request.offset + 4096 <= AREA.segment_len && request.segment < 2);
+        }
+    }
+
+    #[test]
+    fn a_flush_follows_each_write_and_alone_is_recorded() {
+        let phase = phase(Work::Flush, Pattern::Random);
+        let shared = Shared::new(AREA);
+        let mut load = Load::new(&phase, AREA, &shared, Time::ZERO, 0).unwrap();
+        let at = Time::from_nanos;
+        assert_eq!(load.next(at(0)).unwrap().op, Op::Write);
+        load.completed(at(1000), at(0), Op::Write);
+        assert_eq!(load.next(at(1000)).unwrap().op, Op::Flush);
+        load.completed(at(5000), at(1000), Op::Flush);
+        let samples = load.recorder().samples(at(10_000_000), shared.written(), 0.0);
+        assert_eq!((samples.requests, samples.latency.max), (1, 4.0));
+    }
+
+    #[test]
+    fn a_slow_disk_gets_more_time_but_not_for_ever() {
+        let phase = phase(Work::Read, Pattern::Random);
+        let shared = Shared::new(AREA);
+        let mut load = Load::new(&phase, AREA, &shared, Time::ZERO, 0).unwrap();
+        let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
+        assert!(load.next(at(1500)).is_some());
+        assert!(load.next(at(3000)).is_none());
+        (0..10).for_each(|_| load.completed(at(900), at(0), Op::Read));
+        assert!(load.next(at(1500)).is_none());
+    }
+}

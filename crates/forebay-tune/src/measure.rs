@@ -1,0 +1,337 @@
+//! The order of phases, each chosen by what the earlier ones found.
+
+use std::collections::VecDeque;
+
+use crate::budget::{Budget, Ledger};
+use crate::error::Error;
+use crate::fit::{Knee, Saturation, knee, saturation, sector};
+use crate::phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
+use crate::run::{Measured, Run};
+use crate::samples::Samples;
+use crate::steady;
+use crate::target::Target;
+
+const KIB: u32 = 1 << 10;
+const MIB: u32 = 1 << 20;
+/// Size of small requests, unless the disk needs larger ones.
+const SMALL: u32 = 4 * KIB;
+const SIZE_MIN: u32 = 512;
+const SIZE_MAX: u32 = 4 * MIB;
+/// Requests in flight before it is known how many the disk needs, and the most.
+const DEPTH_FIRST: u32 = 128;
+const DEPTH_MAX: u32 = 256;
+/// The least while rates are measured: a disk of several needs all of them busy.
+const DEPTH_MIN: u32 = 32;
+/// Bytes in flight, so that large requests do not wait for seconds.
+const IN_FLIGHT_BYTES: u32 = 16 * MIB;
+/// More requests in flight do not help when they add no more than this.
+const GAIN_MIN: f64 = 1.02;
+/// With fewer requests a phase on a slow disk goes on.
+const REQUESTS_MIN: u64 = 100;
+/// With less data than this, requests meet each other.
+const LAYOUT_MIN: u64 = 8 << 20;
+/// Size of the writes that are shifted against sectors.
+const MISALIGNED_SIZE: u32 = 16 * KIB;
+/// Sizes of discards, small and large.
+const DISCARDS: [u32; 2] = [64 * KIB, 16 * MIB];
+const BOTH: [Work; 2] = [Work::Read, Work::Write];
+
+/// How far the measurement is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// What is measured now.
+    pub purpose: Purpose,
+    /// The phase that begins.
+    pub phase: Phase,
+    /// Planned seconds of what is done.
+    pub seconds_done: f64,
+}
+
+/// Measures `target` within `budget`; what is found goes into `run` phase by phase, so that it is
+/// there whatever happens. A `run` that holds phases of an interrupted measurement is gone on
+/// with. `watch` is told of each phase before it begins.
+///
+/// # Errors
+/// What [`Target::run`] or `watch` say, or that the disk is too slow to be measured.
+pub fn measure(
+    target: &mut dyn Target,
+    budget: &Budget,
+    run: &mut Run,
+    watch: &mut dyn FnMut(&Run, &Progress) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut ledger = Ledger::new(budget);
+    ledger.spend(run.written_before, 0.0);
+    let earlier = std::mem::take(&mut run.phases).into();
+    let mut measuring =
+        Measuring { target, budget: *budget, ledger, run, earlier, watch, seconds_done: 0.0 };
+    measuring.all()?;
+    run.complete = true;
+    Ok(())
+}
+
+struct Measuring<'a> {
+    target: &'a mut dyn Target,
+    budget: Budget,
+    ledger: Ledger,
+    run: &'a mut Run,
+    /// Phases of an interrupted measurement that are still to be asked for.
+    earlier: VecDeque<Measured>,
+    watch: &'a mut dyn FnMut(&Run, &Progress) -> Result<(), Error>,
+    seconds_done: f64,
+}
+
+impl Measuring<'_> {
+    fn all(&mut self) -> Result<(), Error> {
+        self.lay_out()?;
+        for work in BOTH {
+            self.rates(Purpose::First, work, self.least(), DEPTH_FIRST, MIB, self.budget.first)?;
+        }
+        for work in BOTH {
+            self.concurrency(work)?;
+        }
+        self.below_knee()?;
+        for work in BOTH {
+            self.sizes(work)?;
+            self.streams(work)?;
+        }
+        self.misaligned()?;
+        self.beside()?;
+        self.rounds()?;
+        for work in BOTH {
+            let (small, depth) = (self.small(work), self.depth(work));
+            let bulk = self.bulk(work);
+            self.rates(Purpose::Last, work, small, depth, bulk, self.budget.last)?;
+        }
+        Ok(())
+    }
+
+    /// A phase on the data laid out, with a fair part of the bytes to write.
+    fn phase(&self, work: Work, pattern: Pattern, bytes: u32, depth: u32, seconds: f64) -> Phase {
+        let bytes_max = if work == Work::Read { 0 } else { self.ledger.share(seconds) };
+        Phase {
+            work,
+            pattern,
+            file: FileState::Written,
+            request_bytes: bytes,
+            misalignment: 0,
+            depth,
+            bound: Bound { seconds, requests_min: REQUESTS_MIN, bytes_max },
+        }
+    }
+
+    fn run(&mut self, purpose: Purpose, phase: Phase) -> Result<&Samples, Error> {
+        let progress = Progress { purpose, phase, seconds_done: self.seconds_done };
+        (self.watch)(self.run, &progress)?;
+        let taken = if purpose == Purpose::Layout { None } else { self.take(purpose, &phase) };
+        let measured = match taken {
+            Some(measured) => measured,
+            None => Measured { purpose, phase, samples: self.target.run(&phase)? },
+        };
+        let bytes = if phase.work == Work::Discard { 0 } else { measured.samples.bytes_written };
+        // Laying out is not one of the phases that share the bytes.
+        let shares = phase.writes() && purpose != Purpose::Layout;
+        self.ledger.spend(bytes, if shares { phase.bound.seconds } else { 0.0 });
+        self.seconds_done += phase.bound.seconds;
+        self.run.phases.push(measured);
+        let incomplete = || Error::Incomplete(String::from("nothing was measured: a defect"));
+        self.run.phases.last().map(|measured| &measured.samples).ok_or_else(incomplete)
+    }
+
+    /// The phase from an interrupted measurement, if it comes next there.
+    fn take(&mut self, purpose: Purpose, phase: &Phase) -> Option<Measured> {
+        let next = self.earlier.pop_front()?;
+        if next.purpose == purpose && next.phase.is_as(phase) {
+            return Some(next);
+        }
+        self.earlier.clear();
+        None
+    }
+
+    fn lay_out(&mut self) -> Result<(), Error> {
+        // What was laid out earlier is gone, and was written all the same.
+        if self.earlier.front().is_some_and(|first| first.purpose == Purpose::Layout)
+            && let Some(first) = self.earlier.pop_front()
+        {
+            self.run.written_before += first.samples.bytes_written;
+            self.ledger.spend(first.samples.bytes_written, 0.0);
+        }
+        let left = self.ledger.left() / 2;
+        let seconds = self.budget.layout_seconds;
+        let layout = Phase {
+            file: FileState::Blank,
+            bound: Bound {
+                seconds,
+                requests_min: 4 * REQUESTS_MIN,
+                bytes_max: self.budget.layout_bytes.min(self.target.facts().room).min(left),
+            },
+            ..self.phase(Work::Write, Pattern::Sequential, MIB, 16, seconds)
+        };
+        let written = self.run(Purpose::Layout, layout)?.bytes_written;
+        if written >= LAYOUT_MIN {
+            return Ok(());
+        }
+        Err(Error::Incomplete(format!(
+            "only {written} bytes of data could be written in {seconds} s; use a longer budget, or \
+             free some space"
+        )))
+    }
+
+    /// Small requests and large ones, for the figures of one direction.
+    fn rates(
+        &mut self,
+        purpose: Purpose,
+        work: Work,
+        small: u32,
+        depth: u32,
+        bulk: u32,
+        seconds: f64,
+    ) -> Result<(), Error> {
+        self.run(purpose, self.phase(work, Pattern::Random, small, depth, seconds))?;
+        let depth = depth_of(bulk, depth);
+        self.run(purpose, self.phase(work, Pattern::Sequential, bulk, depth, seconds))?;
+        Ok(())
+    }
+
+    /// More and more requests in flight, until that does not help.
+    fn concurrency(&mut self, work: Work) -> Result<(), Error> {
+        let (mut best, mut in_vain, mut depth) = (0.0, 0, 1);
+        while depth <= DEPTH_MAX && (in_vain < 2 || depth <= DEPTH_MIN) {
+            let seconds = self.budget.concurrency;
+            let phase = self.phase(work, Pattern::Random, self.least(), depth, seconds);
+            let rate = self.run(Purpose::Concurrency, phase)?.rate().mean;
+            in_vain = if rate > best * GAIN_MIN { 0 } else { in_vain + 1 };
+            best = f64::max(best, rate);
+            depth *= 2;
+        }
+        Ok(())
+    }
+
+    fn below_knee(&mut self) -> Result<(), Error> {
+        let Knee { requests, .. } = knee(self.run, Work::Read);
+        for percent in [70, 90] {
+            let depth = (requests * f64::from(percent) / 100.0).round().max(1.0) as u32;
+            let phase =
+                self.phase(Work::Read, Pattern::Random, self.least(), depth, self.budget.side);
+            self.run(Purpose::BelowKnee(percent), phase)?;
+        }
+        Ok(())
+    }
+
+    /// Random requests of all sizes.
+    fn sizes(&mut self, work: Work) -> Result<(), Error> {
+        let depth = self.depth(work);
+        for bytes in self.ladder(SIZE_MIN) {
+            let (depth, seconds) = (depth_of(bytes, depth), self.budget.sizes);
+            let phase = self.phase(work, Pattern::Random, bytes, depth, seconds);
+            self.run(Purpose::Sizes, phase)?;
+        }
+        Ok(())
+    }
+
+    /// Streams of all sizes from small requests on.
+    fn streams(&mut self, work: Work) -> Result<(), Error> {
+        let depth = self.depth(work);
+        for bytes in self.ladder(SMALL) {
+            let (depth, seconds) = (depth_of(bytes, depth), self.budget.stream);
+            let phase = self.phase(work, Pattern::Sequential, bytes, depth, seconds);
+            self.run(Purpose::Stream, phase)?;
+        }
+        Ok(())
+    }
+
+    /// Powers of two from `least`, or from what the file system takes.
+    fn ladder(&self, least: u32) -> impl Iterator<Item = u32> + use<> {
+        let first = least.max(self.target.facts().alignment.next_power_of_two());
+        std::iter::successors(Some(first), |bytes| bytes.checked_mul(2))
+            .take_while(|&bytes| bytes <= SIZE_MAX)
+    }
+
+    /// Writes that begin between sectors of several sizes.
+    fn misaligned(&mut self) -> Result<(), Error> {
+        let depth = self.depth(Work::Write);
+        let alignment = self.target.facts().alignment;
+        for misalignment in [512, 1024, 2048, 4096, 8192] {
+            if misalignment >= alignment {
+                let seconds = self.budget.side;
+                let aligned =
+                    self.phase(Work::Write, Pattern::Random, MISALIGNED_SIZE, depth, seconds);
+                self.run(Purpose::Misaligned, Phase { misalignment, ..aligned })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Caches, files, flushes, discards.
+    fn beside(&mut self) -> Result<(), Error> {
+        let side = self.budget.side;
+        let cached = self.phase(Work::Read, Pattern::Cached, self.least(), 1, side);
+        self.run(Purpose::Cache, cached)?;
+        if self.target.facts().files {
+            use FileState::{Allocated, Fresh, Truncated, Written};
+            for file in [Written, Fresh, Truncated, Allocated] {
+                let mut phase = self.phase(Work::Write, Pattern::Sequential, 128 * KIB, 8, side);
+                phase.bound.bytes_max = phase.bound.bytes_max.min(self.budget.file_bytes);
+                self.run(Purpose::FileStates, Phase { file, ..phase })?;
+            }
+        }
+        let flush = self.phase(Work::Flush, Pattern::Random, self.least(), 1, side);
+        self.run(Purpose::Flush, flush)?;
+        if self.target.facts().discards {
+            for bytes in DISCARDS {
+                let mut phase = self.phase(Work::Discard, Pattern::Sequential, bytes, 1, side);
+                let room = self.target.facts().room;
+                phase.file = FileState::Allocated;
+                phase.bound.bytes_max =
+                    u64::from(bytes) * REQUESTS_MIN.min(room / 4 / u64::from(bytes));
+                phase.bound.requests_min = 1;
+                self.run(Purpose::Discard, phase)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same reads and writes over and over: as often as planned, or until both are steady.
+    fn rounds(&mut self) -> Result<(), Error> {
+        for round in 0..self.budget.rounds_max {
+            if round >= self.budget.rounds_min
+                && BOTH.iter().all(|&work| steady::steadiness(self.run, work).is_known())
+            {
+                break;
+            }
+            for work in BOTH {
+                let (small, depth) = (self.small(work), self.depth(work));
+                let seconds = self.budget.round;
+                let phase = self.phase(work, Pattern::Random, small, depth, seconds);
+                self.run(Purpose::Steady, phase)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The size of small requests: 4 KiB, or what the file system takes.
+    fn least(&self) -> u32 {
+        SMALL.max(self.target.facts().alignment)
+    }
+
+    /// The size of small requests for the figures: 4 KiB, or a sector where writes need that.
+    fn small(&self, work: Work) -> u32 {
+        let sector = if work == Work::Write { sector(self.run).measured() } else { 0 };
+        self.least().max(sector)
+    }
+
+    /// How many small requests keep the disk busy.
+    fn depth(&self, work: Work) -> u32 {
+        knee(self.run, work).depth_full.clamp(DEPTH_MIN, DEPTH_MAX)
+    }
+
+    /// The size of requests that reach the bandwidth.
+    fn bulk(&self, work: Work) -> u32 {
+        let Saturation { bytes, .. } = saturation(self.run, work);
+        u32::try_from(bytes.saturating_mul(2)).unwrap_or(SIZE_MAX).clamp(MIB, SIZE_MAX)
+    }
+}
+
+/// How many requests of `bytes` are in flight where `depth` small ones keep the disk busy.
+fn depth_of(bytes: u32, depth: u32) -> u32 {
+    depth.min(IN_FLIGHT_BYTES / bytes).max(4)
+}

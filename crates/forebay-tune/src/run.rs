@@ -1,0 +1,131 @@
+//! What was measured, as it is written down.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::budget::Budget;
+use crate::error::Error;
+use crate::phase::{Phase, Purpose, Work};
+use crate::samples::Samples;
+use crate::target::Facts;
+
+/// The version of the format.
+pub const RUN_VERSION: u32 = 1;
+
+/// A phase, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What it was for.
+    pub purpose: Purpose,
+    /// What was run.
+    pub phase: Phase,
+    /// What came of it.
+    pub samples: Samples,
+}
+
+/// The measurement of one disk, complete or not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// [`RUN_VERSION`].
+    pub version: u32,
+    /// The name of the [`Budget`].
+    pub budget: String,
+    /// The most bytes that it may write.
+    pub written_max: u64,
+    /// When it began, in seconds since 1970, by the clock of the system.
+    pub began_unix: u64,
+    /// What was known of the disk.
+    pub facts: Facts,
+    /// The phases so far.
+    pub phases: Vec<Measured>,
+    /// Whether these are all.
+    pub complete: bool,
+    /// Bytes written in runs that were interrupted, beside the phases.
+    #[serde(default)]
+    pub written_before: u64,
+}
+
+impl Run {
+    /// A run in which nothing was measured yet.
+    pub fn new(budget: &Budget, facts: Facts) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            version: RUN_VERSION,
+            budget: budget.name.to_owned(),
+            written_max: budget.written_max,
+            began_unix: now.map_or(0, |now| now.as_secs()),
+            facts,
+            phases: Vec::new(),
+            complete: false,
+            written_before: 0,
+        }
+    }
+
+    /// Runs from the text of a file, one for each disk.
+    ///
+    /// # Errors
+    /// The text is not that of a run, or of another version.
+    pub fn parse(file: &str, text: &str) -> Result<Vec<Self>, Error> {
+        let runs: Vec<Self> = serde_json::from_str(text).map_err(|error| {
+            Error::Run(format!(
+                "{file}: not a run of `forebay tune`: {error}; name a file that it wrote"
+            ))
+        })?;
+        if runs.is_empty() {
+            return Err(Error::Run(format!("{file}: there is no disk in it; measure again")));
+        }
+        match runs.iter().find(|run| run.version != RUN_VERSION) {
+            Some(run) => Err(Error::Run(format!(
+                "{file}: its version is {}, this program reads {RUN_VERSION}; measure again",
+                run.version
+            ))),
+            None => Ok(runs),
+        }
+    }
+
+    /// The text of a file with these runs.
+    ///
+    /// # Errors
+    /// Never: the types have nothing that JSON lacks.
+    pub fn to_json(runs: &[Self]) -> Result<String, Error> {
+        serde_json::to_string(runs)
+            .map(|text| text + "\n")
+            .map_err(|error| Error::Run(format!("cannot write the run down: {error}")))
+    }
+
+    /// Bytes written.
+    pub fn written(&self) -> u64 {
+        let writes = self.phases.iter().filter(|measured| measured.phase.work != Work::Discard);
+        writes.map(|measured| measured.samples.bytes_written).sum::<u64>() + self.written_before
+    }
+
+    /// The phases for `purpose` that do `work`.
+    pub fn of(&self, purpose: Purpose, work: Work) -> impl Iterator<Item = &Measured> {
+        self.phases
+            .iter()
+            .filter(move |measured| measured.purpose == purpose && measured.phase.work == work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_read_back_as_it_was() {
+        let run = Run::new(&Budget::QUICK, Facts::default());
+        let text = Run::to_json(std::slice::from_ref(&run)).unwrap();
+        assert_eq!(Run::parse("run.json", &text).unwrap(), [run]);
+    }
+
+    #[test]
+    fn what_is_no_run_says_what_to_do() {
+        let run = Run { version: 99, ..Run::new(&Budget::QUICK, Facts::default()) };
+        let later = Run::to_json(&[run]).unwrap();
+        for (text, words) in [("[]", "no disk"), ("{", "not a run"), (&later, "version is 99")] {
+            let error = Run::parse("run.json", text).unwrap_err().to_string();
+            assert!(error.contains(words) && error.starts_with("run.json: "), "{error}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Means, and how far they can be trusted.
+
+/// Two-sided 95 % quantile of Student's t for nine degrees of freedom.
+const T_NINE: f64 = 2.262;
+const BATCHES: usize = 10;
+
+/// The mean; 0 of nothing.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+/// The standard deviation of a sample; 0 of fewer than two.
+pub(crate) fn deviation(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (values.len() - 1) as f64).sqrt()
+}
+
+/// Half of the 95 % confidence interval of the mean of values that follow each other in time.
+///
+/// Neighbours are alike, so means of ten batches are compared instead of single values.
+pub(crate) fn confidence(values: &[f64]) -> f64 {
+    let per_batch = values.len() / BATCHES;
+    if per_batch == 0 {
+        let count = values.len().max(1) as f64;
+        return T_NINE * deviation(values) / count.sqrt();
+    }
+    let batches: Vec<f64> = values.chunks_exact(per_batch).take(BATCHES).map(mean).collect();
+    T_NINE * deviation(&batches) / (BATCHES as f64).sqrt()
+}
+
+/// The slope of the straight line through values at 0, 1, 2 and so on.
+pub(crate) fn slope(values: &[f64]) -> f64 {
+    let middle = (values.len() as f64 - 1.0) / 2.0;
+    let mean = mean(values);
+    let (mut along, mut square) = (0.0, 0.0);
+    for (place, value) in values.iter().enumerate() {
+        let x = place as f64 - middle;
+        along += x * (value - mean);
+        square += x * x;
+    }
+    if square > 0.0 { along / square } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_nothing_everything_is_zero() {
+        assert_eq!((mean(&[]), deviation(&[]), confidence(&[])), (0.0, 0.0, 0.0));
+        assert_eq!(slope(&[]), 0.0);
+    }
+
+    #[test]
+    fn of_known_values() {
+        assert_eq!(slope(&[1.0, 3.0, 5.0, 7.0]), 2.0);
+        assert!((deviation(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]) - 2.138).abs() < 0.001);
+    }
+
+    #[test]
+    fn confidence_grows_with_spread() {
+        let level = [10.0; 40];
+        let rough: Vec<f64> = (0..40).map(|place| f64::from(place % 8)).collect();
+        assert_eq!(confidence(&level), 0.0);
+        assert!(confidence(&rough) > 0.0);
+    }
+}

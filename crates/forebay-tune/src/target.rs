@@ -1,0 +1,52 @@
+//! What can be measured.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::phase::Phase;
+use crate::samples::Samples;
+
+/// Something that a load can be run on.
+pub trait Target {
+    /// What is known about it in advance.
+    fn facts(&self) -> &Facts;
+
+    /// Runs one phase.
+    ///
+    /// # Errors
+    /// The disk fails a request, does not answer, or the user has had enough.
+    fn run(&mut self, phase: &Phase) -> Result<Samples, Error>;
+}
+
+/// What is known about a disk before it is measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// The directories or the block device measured, full paths.
+    pub places: Vec<String>,
+    /// The device they lie on, as `MAJOR:MINOR`; empty for a simulated disk.
+    pub device: String,
+    /// The disks below it, such as the members of a RAID.
+    pub disks: Vec<String>,
+    /// What kind of file system it is; empty without one.
+    pub filesystem: String,
+    /// Threads that send requests.
+    pub threads: u32,
+    /// How requests get to the kernel.
+    pub backend: String,
+    /// What offsets and lengths must be multiples of, in bytes.
+    pub alignment: u32,
+    /// The logical sector that the device states, in bytes.
+    pub logical_sector: Option<u32>,
+    /// The physical sector that the device states, in bytes.
+    pub physical_sector: Option<u32>,
+    /// Whether it says that it is a hard disk.
+    pub rotational: Option<bool>,
+    /// Bytes per second of the link to the disk, and what that is.
+    pub link: Option<(u64, String)>,
+    /// Whether space that is given back is discarded on the device.
+    pub discards: bool,
+    /// Whether files are made on it.
+    pub files: bool,
+    /// Bytes that the data of the measurement may take.
+    pub room: u64,
+}

@@ -1,0 +1,238 @@
+//! What a run says, in plain words.
+
+use serde::Serialize;
+
+use crate::fit::Fit;
+use crate::run::Run;
+use crate::steady::Steadiness;
+
+/// A cache answers in less than this part of the disk's time.
+const CACHED: f64 = 0.6;
+/// No hard disk does so many small reads at random places per second.
+const HARD_DISK_IOPS_MAX: f64 = 1000.0;
+/// Threads busier than this bound the rates, not the disk.
+const PROCESSOR_MAX: f64 = 0.9;
+/// The latency goal of the scheduler, unless the disk needs more.
+const GOAL_US: f64 = 750.0;
+/// A figure that is known no better than this is a guess.
+const MARGIN_MAX: f64 = 0.05;
+/// Kinds of files differ by more than noise.
+const FILES_DIFFER: f64 = 0.1;
+const SATURATION_USUAL: u64 = 128 << 10;
+
+/// A sentence about a disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Whether something should be done about it.
+    pub warns: bool,
+    /// The sentence.
+    pub text: String,
+}
+
+/// All that there is to say.
+pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
+    let mut all = Vec::new();
+    let mut say = |warns: bool, text: String| all.push(Verdict { warns, text });
+    sector(fit, &mut say);
+    steady("reads", &fit.read_steadiness, &mut say);
+    steady("writes", &fit.write_steadiness, &mut say);
+    caches(run, fit, &mut say);
+    bounds(run, fit, &mut say);
+    behaviour(fit, &mut say);
+    files(fit, &mut say);
+    all
+}
+
+type Say<'a> = dyn FnMut(bool, String) + 'a;
+
+fn sector(fit: &Fit, say: &mut Say<'_>) {
+    let (sector, measured) = (fit.sector, fit.sector.measured());
+    match sector.stated {
+        Some(stated) if sector.disagrees() => say(
+            true,
+            format!(
+                "The device says that its sectors have {stated} bytes; it behaves like one of \
+                 {measured}. Make file systems with blocks of at least {measured} bytes."
+            ),
+        ),
+        Some(_) if measured == sector.tried_from && measured > 512 => say(
+            false,
+            format!(
+                "Sectors smaller than {measured} bytes cannot be told apart through this file \
+                 system."
+            ),
+        ),
+        _ => say(false, format!("The disk behaves like one with sectors of {measured} bytes.")),
+    }
+}
+
+fn steady(what: &str, seen: &Steadiness, say: &mut Say<'_>) {
+    let minutes = seen.observed_seconds / 60.0;
+    if let Some(burst) = seen.burst {
+        say(
+            true,
+            format!(
+                "Small {what} ran at {:.0} per second until {:.0} s into the measurement, and at \
+                 {:.0} since: a burst on credits. The lower figure lasts, and is in the files.",
+                burst.high, burst.seconds, burst.low
+            ),
+        );
+    } else if seen.first_excess != 0.0 {
+        let percent = seen.first_excess.abs() * 100.0;
+        let way = if seen.first_excess > 0.0 { "high" } else { "low" };
+        say(
+            true,
+            format!(
+                "At first small {what} were {percent:.0} % {way}, compared with {minutes:.1} \
+                 minutes later."
+            ),
+        );
+    }
+    if seen.is_known() {
+        say(false, format!("Small {what} are steady: watched for {minutes:.0} minutes."));
+    } else if seen.trace.len() >= 5 && !seen.level {
+        let (range, slope) = (seen.range * 100.0, seen.slope * 100.0);
+        say(
+            true,
+            format!(
+                "Small {what} are not steady: over the last rounds they range over {range:.0} % \
+                 and drift by {slope:.0} %."
+            ),
+        );
+    } else {
+        say(
+            true,
+            format!(
+                "Whether small {what} keep their rate is not known: they were watched for \
+                 {minutes:.1} minutes, and disks slow down after half an hour and more. \
+                 `--budget thorough` finds out."
+            ),
+        );
+    }
+}
+
+fn caches(run: &Run, fit: &Fit, say: &mut Say<'_>) {
+    let base = fit.base_latency_us;
+    if let Some(cached) = fit.cached_latency_us.filter(|&cached| cached < base * CACHED) {
+        say(
+            true,
+            format!(
+                "Reading one MiB over and over takes {cached:.0} us per request, elsewhere \
+                 {base:.0} us: something below the file system caches."
+            ),
+        );
+    }
+    let iops = fit.read_iops.value;
+    if run.facts.rotational == Some(true) && iops > HARD_DISK_IOPS_MAX {
+        say(
+            true,
+            format!(
+                "The device says that it is a hard disk, and does {iops:.0} random reads per \
+                 second, which no hard disk can: a cache of the host or a controller answers, or \
+                 the device states it wrongly."
+            ),
+        );
+    }
+    if let Some((link, kind)) = &run.facts.link
+        && fit.read_bandwidth.value > *link as f64
+    {
+        say(
+            true,
+            format!(
+                "It reads {:.0} MB/s, and its {kind} link carries {:.0}: memory answers, not the \
+                 disk.",
+                fit.read_bandwidth.value / 1e6,
+                *link as f64 / 1e6
+            ),
+        );
+    }
+}
+
+fn bounds(run: &Run, fit: &Fit, say: &mut Say<'_>) {
+    if fit.processor > PROCESSOR_MAX {
+        say(
+            true,
+            format!(
+                "The {} threads were {:.0} % busy: the processors bound the small requests, and \
+                 the disk may do more.",
+                run.facts.threads,
+                fit.processor * 100.0
+            ),
+        );
+    }
+    let figures = [
+        ("Small reads", fit.read_iops),
+        ("Small writes", fit.write_iops),
+        ("Bytes read", fit.read_bandwidth),
+        ("Bytes written", fit.write_bandwidth),
+    ];
+    for (name, figure) in figures {
+        let part = figure.margin / figure.value.max(1.0);
+        if part > MARGIN_MAX {
+            say(
+                true,
+                format!(
+                    "{name} per second are known to {:.0} % only; measure longer, or when nothing \
+                     else uses the disk.",
+                    part * 100.0
+                ),
+            );
+        }
+    }
+}
+
+fn behaviour(fit: &Fit, say: &mut Say<'_>) {
+    say(
+        false,
+        format!(
+            "It needs {:.1} small reads in flight to be busy; beyond that they wait.",
+            fit.read_knee.requests
+        ),
+    );
+    if fit.base_latency_us > GOAL_US {
+        say(
+            false,
+            format!(
+                "A single small read takes {:.1} ms, more than the usual latency goal of {:.2} ms: \
+                 the scheduler allows for that.",
+                fit.base_latency_us / 1e3,
+                GOAL_US / 1e3
+            ),
+        );
+    }
+    for (name, sizes) in [("Reads", &fit.read), ("Writes", &fit.write)] {
+        let bytes = sizes.saturation.bytes;
+        if bytes > SATURATION_USUAL {
+            let kib = bytes >> 10;
+            say(
+                true,
+                format!(
+                    "{name} reach the bandwidth only from {kib} KiB on, not from the usual 128: \
+                     send larger requests."
+                ),
+            );
+        }
+    }
+}
+
+fn files(fit: &Fit, say: &mut Say<'_>) {
+    let states = fit.file_states;
+    let Some(written) = states.written else { return };
+    let kinds = [
+        ("that grows", states.fresh),
+        ("cut to its length in advance", states.truncated),
+        ("whose space was reserved in advance", states.allocated),
+    ];
+    for (kind, rate) in kinds {
+        let ratio = rate.unwrap_or(written) / written.max(1.0);
+        if (ratio - 1.0).abs() > FILES_DIFFER {
+            say(
+                ratio < 1.0,
+                format!(
+                    "A file {kind} is written at {:.0} % of the speed of overwriting.",
+                    ratio * 100.0
+                ),
+            );
+        }
+    }
+}

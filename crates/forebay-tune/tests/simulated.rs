@@ -1,0 +1,300 @@
+//! Tuning simulated disks, whose truth is known.
+#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+
+use std::path::PathBuf;
+
+use forebay::properties::Properties;
+use forebay_config::Source;
+use forebay_core::{DiskModel, DiskRates, GroupConfig, IoGroup, Op, Outcome, Policy, Time};
+use forebay_sim::disk::{Command, SimDisk};
+use forebay_sim::spec::DiskSpec;
+use forebay_tune::diff::{Change, diff};
+use forebay_tune::verdicts::verdicts;
+use forebay_tune::{Budget, Fit, Run, SimTarget, Target, files, fit, measure};
+
+/// Tunes the disk of this file; its run, its fit, and its true figures.
+fn tune(yaml: &str, budget: &Budget, seed: u64) -> (Run, Fit, DiskRates, std::time::Duration) {
+    let spec = DiskSpec::parse(&Source::new("disk.yaml", yaml)).unwrap();
+    let disk = spec.build(seed);
+    let (rates, base) = (disk.rates(), disk.base_latency());
+    let mut target = SimTarget::new(disk, "disk", spec.capacity(), spec.sector() as u32);
+    let mut run = Run::new(budget, target.facts().clone());
+    measure(&mut target, budget, &mut run, &mut |_, _| Ok(())).unwrap();
+    let fit = fit(&run).unwrap();
+    (run, fit, rates, base)
+}
+
+fn assert_near(what: &str, found: f64, truth: f64, within: f64) {
+    let off = found / truth - 1.0;
+    assert!(off.abs() <= within, "{what}: {found:.0}, not {truth:.0} ({:+.1} %)", off * 100.0);
+}
+
+fn assert_figures(fit: &Fit, truth: &DiskRates, within: f64) {
+    let pairs = [
+        ("read iops", fit.read_iops.value, truth.read_iops),
+        ("write iops", fit.write_iops.value, truth.write_iops),
+        ("read bandwidth", fit.read_bandwidth.value, truth.read_bandwidth),
+        ("write bandwidth", fit.write_bandwidth.value, truth.write_bandwidth),
+    ];
+    for (what, found, truth) in pairs {
+        assert_near(what, found, truth as f64, within);
+    }
+}
+
+const FOUR: &str = "
+kind: ideal
+channels: 4
+read_latency: 500us
+write_latency: 250us
+bandwidth: 300000000
+";
+
+#[test]
+fn the_figures_of_an_ideal_disk() {
+    for (budget, within) in [(Budget::QUICK, 0.10), (Budget::STANDARD, 0.05)] {
+        let (run, fit, truth, base) = tune(FOUR, &budget, 1);
+        assert_figures(&fit, &truth, within);
+        assert_near("knee", fit.read_knee.requests, 4.0, 0.15);
+        assert_near("base latency", fit.base_latency_us * 1e3, base.as_nanos() as f64, 0.02);
+        assert!(run.written() <= budget.written_max, "{}", run.written());
+    }
+}
+
+/// A solid state disk that states sectors of 512 bytes.
+fn flash(physical_sector: u32) -> String {
+    format!(
+        "
+kind: flash
+read_command: 5us
+write_command: 8us
+bandwidth: 2000000000
+read_latency: 20us
+write_latency: 10us
+dies: 32
+page: 16kB
+page_read: 60us
+program_bandwidth: 1500000000
+suspend: 50us
+write_buffer: 4MB
+physical_sector: {physical_sector}
+"
+    )
+}
+
+#[test]
+fn the_sector_of_disks_that_state_512() {
+    for physical_sector in [512, 4096, 16384] {
+        for budget in [Budget::QUICK, Budget::STANDARD] {
+            let (_, fit, ..) = tune(&flash(physical_sector), &budget, 3);
+            let sector = fit.sector;
+            assert_eq!(sector.measured(), physical_sector, "{sector:?} {:?}", fit.write.random);
+            assert_eq!(sector.disagrees(), physical_sector != 512);
+        }
+    }
+}
+
+#[test]
+fn the_saturation_length_with_parallelism_enough() {
+    for (bandwidth, saturation) in [(500e6, 64 << 10), (1e9, 128 << 10), (8e9, 1 << 20)] {
+        let disk = FOUR.replace("bandwidth: 300000000", &format!("bandwidth: {bandwidth:.0}"));
+        let disk = disk.replace("write_latency: 250us", "write_latency: 500us");
+        for budget in [Budget::QUICK, Budget::STANDARD] {
+            let (_, fit, ..) = tune(&disk, &budget, 1);
+            let found = [fit.read.saturation.bytes, fit.write.saturation.bytes];
+            assert_eq!(found, [saturation; 2], "{:?}", fit.read.stream);
+        }
+    }
+}
+
+#[test]
+fn figures_and_knee_of_disks_of_many_kinds() {
+    for preset in ["four-channels", "gp3", "samsung-850-pro"] {
+        let spec = DiskSpec::resolve(preset).unwrap();
+        let disk = spec.build(7);
+        let (truth, base) = (disk.rates(), disk.base_latency());
+        let mut target = SimTarget::new(disk, preset, spec.capacity(), spec.sector() as u32);
+        let mut run = Run::new(&Budget::QUICK, target.facts().clone());
+        measure(&mut target, &Budget::QUICK, &mut run, &mut |_, _| Ok(())).unwrap();
+        let fit = fit(&run).unwrap();
+        eprintln!(
+            "{preset}: {:?} {:?} {:?} {:?} truth {truth:?}",
+            fit.read_iops, fit.write_iops, fit.read_bandwidth, fit.write_bandwidth
+        );
+        let knee = truth.read_iops as f64 * base.as_secs_f64();
+        assert_near(preset, fit.read_knee.requests, knee.max(1.0), 0.15);
+        assert_figures(&fit, &truth, 0.10);
+    }
+}
+
+#[test]
+fn five_runs_agree() {
+    let runs: Vec<Fit> =
+        (1..=5).map(|seed| tune(&flash(4096), &Budget::STANDARD, seed).1).collect();
+    let figures: [fn(&Fit) -> f64; 4] = [
+        |fit| fit.read_iops.value,
+        |fit| fit.write_iops.value,
+        |fit| fit.read_bandwidth.value,
+        |fit| fit.write_bandwidth.value,
+    ];
+    for figure in figures {
+        let values: Vec<f64> = runs.iter().map(figure).collect();
+        let mean = values.iter().sum::<f64>() / 5.0;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 4.0;
+        assert!(variance.sqrt() <= mean * 0.03, "{values:?}");
+    }
+}
+
+/// Slow, so that an hour of it is soon simulated.
+const SLOW_CLOUD: &str = "
+kind: cloud
+iops: 500
+bandwidth: 50000000
+latency: 10ms
+";
+
+#[test]
+fn a_disk_that_slows_down_after_half_an_hour_is_not_called_steady_before() {
+    let disk = format!("{SLOW_CLOUD}faults: [{{kind: slow, from: 30m, percent: 93}}]\n");
+    for budget in [Budget::QUICK, Budget::STANDARD] {
+        let (_, fit, ..) = tune(&disk, &budget, 1);
+        assert!(!fit.read_steadiness.is_known() && !fit.write_steadiness.is_known());
+    }
+    let (run, fit, truth, _) = tune(&disk, &Budget::THOROUGH, 1);
+    assert!(fit.read_steadiness.is_known(), "{:?}", fit.read_steadiness);
+    assert!(run.phases.last().unwrap().samples.began > 35.0 * 60.0);
+    assert_near("what lasts", fit.read_iops.value, truth.read_iops as f64 * 0.93, 0.02);
+    assert_near("excess at first", fit.read_steadiness.first_excess, 0.075, 0.2);
+}
+
+#[test]
+fn burst_credits_are_recognised() {
+    for credits in [40_000, 100_000, 180_000] {
+        let disk = format!(
+            "
+kind: cloud
+iops: 300
+burst_iops: 3000
+burst_credits: {credits}
+bandwidth: 134217728
+latency: 353us
+"
+        );
+        let (_, fit, truth, _) = tune(&disk, &Budget::STANDARD, 1);
+        let burst = fit.read_steadiness.burst.or(fit.write_steadiness.burst);
+        let burst = burst.unwrap_or_else(|| panic!("{credits}: {:?}", fit.read_steadiness.trace));
+        assert_near("burst", burst.high, 3000.0, 0.1);
+        assert_near("after it", burst.low, 300.0, 0.1);
+        assert_near("read iops", fit.read_iops.value, truth.read_iops as f64, 0.05);
+    }
+    let (_, fit, ..) = tune(SLOW_CLOUD, &Budget::STANDARD, 1);
+    assert_eq!((fit.read_steadiness.burst, fit.write_steadiness.burst), (None, None));
+}
+
+#[test]
+fn either_file_alone_describes_the_disk() {
+    let (run, fit, truth, _) = tune(&flash(4096), &Budget::QUICK, 1);
+    let disks = [(&run, &fit)];
+    let text = files::properties(&disks).to_yaml();
+    let properties = Properties::parse("io-properties.yaml", &text).unwrap();
+    assert_near("read iops", properties.disks[0].read_iops as f64, truth.read_iops as f64, 0.1);
+    assert_eq!(properties.disks[0].physical_block_size, Some(4096));
+    let text = files::forebay_yaml(&disks, "io-properties.yaml");
+    let described = files::parse(&Source::new("forebay.yaml", &text)).unwrap();
+    assert_eq!(described[0].mountpoints, [PathBuf::from("disk")]);
+    let cost = described[0].model.cost(Op::Read, 4096).as_nanos_ceil() as f64;
+    assert_near("cost", 1e9 / cost, truth.read_iops as f64, 0.1);
+}
+
+#[test]
+fn a_run_can_be_gone_on_with_and_fitted_again() {
+    let (whole, fit_of_whole, ..) = tune(FOUR, &Budget::QUICK, 1);
+    let text = Run::to_json(std::slice::from_ref(&whole)).unwrap();
+    let again = Run::parse("run.json", &text).unwrap().remove(0);
+    assert_eq!(fit(&again).unwrap(), fit_of_whole);
+
+    let mut half = Run { complete: false, ..whole.clone() };
+    half.phases.truncate(30);
+    assert!(fit(&half).is_err());
+    let spec = DiskSpec::parse(&Source::new("disk.yaml", FOUR)).unwrap();
+    let mut target = SimTarget::new(spec.build(1), "disk", spec.capacity(), 512);
+    measure(&mut target, &Budget::QUICK, &mut half, &mut |_, _| Ok(())).unwrap();
+    assert!(half.complete);
+    assert_eq!(half.phases.len(), whole.phases.len());
+    assert_eq!(half.phases[1..30], whole.phases[1..30], "taken over");
+    assert!(half.written() <= Budget::QUICK.written_max);
+}
+
+#[test]
+fn a_disk_that_lost_a_tenth_of_its_writes_is_told_from_noise() {
+    let (_, old, ..) = tune(&flash(4096), &Budget::QUICK, 1);
+    let (_, same, ..) = tune(&flash(4096), &Budget::QUICK, 2);
+    let slower = flash(4096).replace("1500000000", "1350000000");
+    let (_, new, ..) = tune(&slower, &Budget::QUICK, 3);
+    let bandwidth = |changes: &[Change]| {
+        changes.iter().find(|change| change.name == "write bandwidth").unwrap().clone()
+    };
+    assert!(!bandwidth(&diff(&old, &same)).significant);
+    let changed = bandwidth(&diff(&old, &new));
+    assert!(changed.significant, "{changed:?}");
+    assert_near("change", changed.change, -0.1, 0.3);
+}
+
+#[test]
+fn the_verdicts_say_what_was_found() {
+    let (run, fit, ..) = tune(&flash(4096), &Budget::QUICK, 1);
+    let texts: Vec<String> = verdicts(&run, &fit).into_iter().map(|verdict| verdict.text).collect();
+    let said = |words: &str| texts.iter().any(|text| text.contains(words));
+    assert!(said("says that its sectors have 512 bytes; it behaves like one of 4096"), "{texts:?}");
+    assert!(said("is not known") && said("--budget thorough"), "{texts:?}");
+    assert!(said("in flight to be busy"), "{texts:?}");
+}
+
+/// The base latency that was measured is what the scheduler needs to use a slow disk.
+#[test]
+fn the_scheduler_uses_a_slow_disk() {
+    let (_, fit, truth, _) = tune(SLOW_CLOUD, &Budget::QUICK, 1);
+    assert_near("base latency", fit.base_latency_us, 10_000.0, 0.05);
+    let rates = DiskRates {
+        read_iops: fit.read_iops.value as u64,
+        write_iops: fit.write_iops.value as u64,
+        read_bandwidth: fit.read_bandwidth.value as u64,
+        write_bandwidth: fit.write_bandwidth.value as u64,
+    };
+    let Policy::PaceWindow { latency_goal, .. } = Policy::pace_window() else {
+        panic!("the default policy is pace and window");
+    };
+    let base_latency = Some(std::time::Duration::from_secs_f64(fit.base_latency_us / 1e6));
+    let model = DiskModel::from_rates(&rates).unwrap();
+    let group =
+        IoGroup::new(GroupConfig::new(model, Policy::PaceWindow { latency_goal, base_latency }));
+    let spec = DiskSpec::parse(&Source::new("disk.yaml", SLOW_CLOUD)).unwrap();
+    let done = reads_through(&group, &mut *spec.build(1), 20);
+    assert!(done as f64 >= 0.95 * 20.0 * truth.read_iops as f64, "{done} in 20 s");
+}
+
+/// Small reads done in so many seconds, with 64 asked for at any time.
+fn reads_through(group: &IoGroup, disk: &mut dyn SimDisk, seconds: u64) -> u64 {
+    let mut queue = group.join().unwrap();
+    let class = group.add_class(None, 100).unwrap();
+    let (mut now, mut id, mut done) = (Time::ZERO, 0, 0);
+    let mut running = std::collections::HashMap::new();
+    for _ in 0..64 {
+        queue.enqueue(now, class, Op::Read, 4096).unwrap();
+    }
+    while now < Time::from_nanos(seconds * 1_000_000_000) {
+        while let Some(ticket) = queue.poll_dispatch(now) {
+            id += 1;
+            running.insert(id, ticket);
+            disk.submit(now, id, Command { op: Op::Read, offset: id * 4096, len: 4096 });
+        }
+        let next = [disk.next_event(), queue.poll_timeout(now)].into_iter().flatten().min();
+        now = next.unwrap().max(now.plus_nanos(1));
+        while let Some(finished) = disk.poll_finished(now) {
+            let ticket = running.remove(&finished.id).unwrap();
+            queue.complete(now, ticket, Outcome::Done).unwrap();
+            queue.enqueue(now, class, Op::Read, 4096).unwrap();
+            done += 1;
+        }
+    }
+    done
+}
