@@ -19,7 +19,9 @@ pub(crate) fn explain_mount(error: &io::Error, mountpoint: &Path) -> io::Error {
         "mounting as a user needs the program fusermount3 (package fuse3) and read and write \
          access to /dev/fuse; or run this as root"
     };
-    let text = format!("cannot mount on {}: {error}; {advice}", mountpoint.display());
+    // what the helper program says has an end of line
+    let cause = error.to_string();
+    let text = format!("cannot mount on {}: {}; {advice}", mountpoint.display(), cause.trim_end());
     io::Error::new(error.kind(), text)
 }
 

@@ -7,5 +7,6 @@ mod lab;
 mod leftovers;
 mod output;
 mod process;
+mod serve;
 mod simulate;
 mod swarm;

@@ -1,44 +1,50 @@
 //! A simulated disk as a file, through the kernel.
-//!
-//! These tests need `/dev/fuse` and the right to mount. Where that is missing
-//! they say so and pass, but for root in CI, where they fail.
 
-#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod disks;
+mod harness;
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::process::ExitCode;
 use std::thread;
 
 use disks::Scripted;
 use forebay_core::Op;
 use forebay_serve::{ServeConfig, Served};
+use harness::named;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
 const CAPACITY: u64 = 64 << 20;
 
+fn main() -> ExitCode {
+    let anywhere = named![what_cannot_be_served_is_refused_with_advice];
+    let mounting = named![
+        written_data_is_read_back_in_small_and_large_requests,
+        several_threads_at_once_read_what_each_has_written,
+        a_bad_range_fails_and_the_rest_does_not,
+        what_is_not_aligned_to_the_sector_is_refused,
+        discards_and_flushes_reach_the_disk,
+        a_hanging_request_waits_while_others_go_and_ends_when_the_disk_says_so,
+        the_end_fails_what_hangs_and_leaves_nothing_mounted,
+    ];
+    harness::run(&anywhere, &mounting, &[])
+}
+
 fn config(sector: u32) -> ServeConfig {
     ServeConfig { sector, realtime: false, ..ServeConfig::new(CAPACITY) }
 }
 
-/// Mounts a disk, or says why this system cannot. The disk comes last, so that
-/// it is dropped before the directory.
-fn serve(disk: Scripted, sector: u32) -> Option<(TempDir, Served)> {
+/// Mounts a disk. It comes last, so that it is dropped before the directory.
+fn serve(disk: Scripted, sector: u32) -> (TempDir, Served) {
     let mountpoint = TempDir::new().unwrap();
-    match Served::mount(Box::new(disk), &config(sector), mountpoint.path()) {
-        Ok(served) => Some((mountpoint, served)),
-        Err(error) => {
-            let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
-            assert!(!(in_ci && rustix::process::geteuid().is_root()), "{error}");
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
+    let served = Served::mount(Box::new(disk), &config(sector), mountpoint.path()).unwrap();
+    (mountpoint, served)
 }
 
 /// Opened as programs open a disk, past the page cache.
@@ -63,9 +69,8 @@ fn until(mut done: impl FnMut() -> bool) {
     }
 }
 
-#[test]
 fn written_data_is_read_back_in_small_and_large_requests() {
-    let Some((_mountpoint, served)) = serve(Scripted::default(), 512) else { return };
+    let (_mountpoint, served) = serve(Scripted::default(), 512);
     assert_eq!(served.path().metadata().unwrap().len(), CAPACITY);
     let file = open(served.path());
     let data: Vec<u8> = (0..512 << 10).map(|i: u32| (i / 512) as u8).collect();
@@ -80,9 +85,8 @@ fn written_data_is_read_back_in_small_and_large_requests() {
     assert_eq!(stats.of(Op::Read).bytes, data.len() as u64 + 2 * 4096);
 }
 
-#[test]
 fn several_threads_at_once_read_what_each_has_written() {
-    let Some((_mountpoint, served)) = serve(Scripted::default(), 4096) else { return };
+    let (_mountpoint, served) = serve(Scripted::default(), 4096);
     thread::scope(|scope| {
         for lane in 0..8u8 {
             let file = open(served.path());
@@ -99,10 +103,9 @@ fn several_threads_at_once_read_what_each_has_written() {
     assert_eq!(served.stats().waiting, 0);
 }
 
-#[test]
 fn a_bad_range_fails_and_the_rest_does_not() {
     let disk = Scripted::failing(8192..16384);
-    let Some((_mountpoint, served)) = serve(disk, 512) else { return };
+    let (_mountpoint, served) = serve(disk, 512);
     let file = open(served.path());
     assert_eq!(code(read(&file, 8192, 4096)), Some(Errno::IO));
     assert_eq!(code(file.write_at(&[1; 4096], 12288)), Some(Errno::IO));
@@ -113,9 +116,8 @@ fn a_bad_range_fails_and_the_rest_does_not() {
     assert_eq!((stats.of(Op::Read).answered, stats.of(Op::Write).answered), (2, 2));
 }
 
-#[test]
 fn what_is_not_aligned_to_the_sector_is_refused() {
-    let Some((_mountpoint, served)) = serve(Scripted::default(), 4096) else { return };
+    let (_mountpoint, served) = serve(Scripted::default(), 4096);
     let file = open(served.path());
     for (offset, len) in [(512, 4096), (0, 512), (4096, 4096 + 512)] {
         assert_eq!(code(read(&file, offset, len)), Some(Errno::INVAL), "{offset} {len}");
@@ -127,9 +129,8 @@ fn what_is_not_aligned_to_the_sector_is_refused() {
     assert_eq!(served.stats().of(Op::Read).answered, 0, "the disk has seen nothing");
 }
 
-#[test]
 fn discards_and_flushes_reach_the_disk() {
-    let Some((_mountpoint, served)) = serve(Scripted::default(), 512) else { return };
+    let (_mountpoint, served) = serve(Scripted::default(), 512);
     let file = open(served.path());
     file.write_all_at(&[7; 16384], 0).unwrap();
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -144,10 +145,9 @@ fn discards_and_flushes_reach_the_disk() {
     assert_eq!((stats.of(Op::Flush).answered, stats.of(Op::Flush).bytes), (2, 0));
 }
 
-#[test]
 fn a_hanging_request_waits_while_others_go_and_ends_when_the_disk_says_so() {
     let disk = Scripted::hanging(4096..8192);
-    let Some((_mountpoint, served)) = serve(disk, 512) else { return };
+    let (_mountpoint, served) = serve(disk, 512);
     let file = open(served.path());
     thread::scope(|scope| {
         let hanging = scope.spawn(|| read(&file, 4096, 4096));
@@ -161,10 +161,9 @@ fn a_hanging_request_waits_while_others_go_and_ends_when_the_disk_says_so() {
     });
 }
 
-#[test]
 fn the_end_fails_what_hangs_and_leaves_nothing_mounted() {
     let disk = Scripted::hanging(4096..8192);
-    let Some((mountpoint, served)) = serve(disk, 512) else { return };
+    let (mountpoint, served) = serve(disk, 512);
     let path = mountpoint.path().canonicalize().unwrap();
     let is_mounted = || {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -180,7 +179,6 @@ fn the_end_fails_what_hangs_and_leaves_nothing_mounted() {
     assert_eq!(path.read_dir().unwrap().count(), 0);
 }
 
-#[test]
 fn what_cannot_be_served_is_refused_with_advice() {
     let mountpoint = TempDir::new().unwrap();
     let refusal = |config: &ServeConfig, path: &Path| {

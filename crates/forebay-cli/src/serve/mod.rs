@@ -1,11 +1,15 @@
 //! `forebay disk serve`: a simulated disk in real time, as a file.
 
+mod loop_device;
+
+use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use forebay::properties::{DiskProperties, Properties};
 use forebay_config::ByteSize;
 use forebay_core::Op;
 use forebay_serve::{ServeConfig, ServeStats, Served, Spread};
@@ -16,6 +20,7 @@ use signal_hook::iterator::Signals;
 use crate::console::{note, print};
 use crate::failure::Failure;
 use crate::load_options::seed;
+use loop_device::LoopDevice;
 
 /// How often it looks for signals and for an unmount by somebody else.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -30,8 +35,8 @@ pub(crate) enum Command {
 ///
 /// Requests take as long as the simulated disk says, fail and hang as it says, and the data is
 /// kept until the end. Ctrl-C or SIGTERM unmounts it and prints what it did; SIGUSR1 prints that in
-/// between. Requests that hang then fail. `losetup --direct-io=on --find --show MOUNTPOINT/disk`
-/// makes a block device of it.
+/// between. Requests that hang then fail. With --loop the disk is a block device too, for programs
+/// that want one.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The disk: a preset, a disk file, or a measured latency surface (.csv)
@@ -52,6 +57,12 @@ pub(crate) struct Options {
     /// What is random about the disk depends on this number alone
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     seed: u64,
+    /// Make a block device of it as well, which needs root and the program losetup
+    #[arg(long)]
+    r#loop: bool,
+    /// Write down what the disk can do, as --properties of `forebay bench` takes it
+    #[arg(long, value_name = "FILE")]
+    io_properties: Option<PathBuf>,
     /// Do not ask for real-time priority; a busy machine then disturbs the timing
     #[arg(long)]
     no_realtime: bool,
@@ -71,6 +82,15 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let served = Served::mount(spec.build(options.seed), &config, &options.mountpoint)
         .map_err(|error| refused(&error))?;
     announce(&spec, &config, &served);
+    let device = options.r#loop.then(|| LoopDevice::attach(served.path(), config.sector));
+    let mut device = device.transpose()?;
+    let place = device.as_ref().map_or_else(|| served.path(), LoopDevice::path);
+    if device.is_some() {
+        note(format_args!("block device: {}", place.display()));
+    }
+    if let Some(file) = &options.io_properties {
+        write_properties(file, &spec, place)?;
+    }
     'serving: while !served.is_ended() {
         for signal in signals.pending() {
             if signal != SIGUSR1 {
@@ -81,8 +101,29 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         thread::sleep(LOOK_EVERY);
     }
     let stats = served.stats();
+    device.iter_mut().for_each(LoopDevice::detach);
     drop(served);
+    drop(device);
     print(&summary(&stats))
+}
+
+/// Writes down what a disk that is found at `place` can do.
+fn write_properties(file: &Path, spec: &DiskSpec, place: &Path) -> Result<(), Failure> {
+    let rates = spec.build(0).rates();
+    let disk = DiskProperties {
+        mountpoints: vec![place.to_owned()],
+        read_iops: rates.read_iops,
+        write_iops: rates.write_iops,
+        read_bandwidth: rates.read_bandwidth,
+        write_bandwidth: rates.write_bandwidth,
+        read_saturation_length: None,
+        write_saturation_length: None,
+        physical_block_size: None,
+        duplex: false,
+        max_cost_function: None,
+    };
+    fs::write(file, Properties { disks: vec![disk] }.to_yaml())
+        .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))
 }
 
 impl Options {
@@ -143,11 +184,9 @@ fn summary(stats: &ServeStats) -> String {
             requests.answered, requests.bytes, requests.failed
         );
     }
+    text += &format!("{:<9} {:>12}\n", "waiting", stats.waiting);
     text += &spread("latency", stats.latency);
     text += &spread("lateness", stats.lateness);
-    if stats.waiting > 0 {
-        text += &format!("{} not answered\n", stats.waiting);
-    }
     text
 }
 
