@@ -15,7 +15,7 @@ fn main() {
     divan::main();
 }
 
-fn class(policy: Policy) -> Class {
+fn class(policy: Policy, shards_max: usize) -> Class {
     // Too fast to ever be the bottleneck.
     let rates = DiskRates {
         read_iops: 100_000_000,
@@ -24,7 +24,8 @@ fn class(policy: Policy) -> Class {
         write_bandwidth: 1_000_000_000_000,
     };
     let disk = DiskConfig::new("disk", rates).policy(policy);
-    Scheduler::builder().disk(disk).build().unwrap().add_class("class", 100).unwrap()
+    let builder = Scheduler::builder().disk(disk).shards_max(shards_max);
+    builder.build().unwrap().add_class("class", 100).unwrap()
 }
 
 /// A thousand at a time, or the clock would be what is measured.
@@ -39,19 +40,26 @@ fn clock(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn admit_and_drop_open(bencher: Bencher<'_, '_>) {
-    let class = class(Policy::Open);
+    let class = class(Policy::Open, 64);
     uncontended(bencher, || drop(class.admit(Op::Read, 4096).unwrap()));
 }
 
 #[divan::bench]
 fn admit_and_drop_pace_window(bencher: Bencher<'_, '_>) {
-    let class = class(Policy::pace_window());
+    let class = class(Policy::pace_window(), 64);
+    uncontended(bencher, || drop(class.admit(Op::Read, 4096).unwrap()));
+}
+
+/// With room for no other queue in the I/O group.
+#[divan::bench]
+fn admit_and_drop_sole_queue(bencher: Bencher<'_, '_>) {
+    let class = class(Policy::pace_window(), 1);
     uncontended(bencher, || drop(class.admit(Op::Read, 4096).unwrap()));
 }
 
 #[divan::bench]
 fn admit_async_and_drop(bencher: Bencher<'_, '_>) {
-    let class = class(Policy::pace_window());
+    let class = class(Policy::pace_window(), 64);
     let mut context = Context::from_waker(Waker::noop());
     uncontended(bencher, || {
         let admit = pin!(class.admit_async(Op::Read, 4096));
@@ -62,7 +70,7 @@ fn admit_async_and_drop(bencher: Bencher<'_, '_>) {
 /// All threads use one queue; the rate is of all together.
 #[divan::bench(args = [1, 2, 8])]
 fn threads_on_one_queue(bencher: Bencher<'_, '_>, threads: usize) {
-    let class = class(Policy::Open);
+    let class = class(Policy::Open, 64);
     bencher.counter(ItemsCount::new(threads * PERMITS)).bench_local(|| {
         std::thread::scope(|scope| {
             for _ in 0..threads {

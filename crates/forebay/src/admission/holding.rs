@@ -23,41 +23,54 @@ const OVERDUE_WINDOWS: u64 = 8;
 const OVERDUE_NANOS_MIN: u64 = 100_000_000;
 
 thread_local! {
-    /// When the permits that this thread holds lapse.
-    static HELD: RefCell<Vec<Time>> = const { RefCell::new(Vec::new()) };
+    static HELD: RefCell<Vec<Holding>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether the calling thread holds a permit that the window still counts.
+/// A permit that a thread holds. Equal ones are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Holding {
+    since: Time,
+    window: DiskTime,
+}
+
+impl Holding {
+    /// The calling thread has held a permit of `group` since `since`.
+    pub(super) fn begin(group: &DiskGroup, since: Time) -> Self {
+        let holding = Self { since, window: group.io.window() };
+        let _ = HELD.try_with(|held| {
+            let mut held = held.borrow_mut();
+            if held.len() >= ENTRIES_TIDIED {
+                held.retain(|other| !other.has_lapsed(since));
+            }
+            held.push(holding);
+        });
+        holding
+    }
+
+    /// The calling thread has put the permit down.
+    pub(super) fn end(self) {
+        let _ = HELD.try_with(|held| {
+            let mut held = held.borrow_mut();
+            if let Some(at) = held.iter().rposition(|other| *other == self) {
+                held.swap_remove(at);
+            }
+        });
+    }
+
+    /// Whether the window has given the permit up.
+    fn has_lapsed(self, now: Time) -> bool {
+        let window = match self.window {
+            // An open budget keeps nobody waiting.
+            DiskTime::MAX => 0,
+            window => window.as_nanos_ceil(),
+        };
+        let patience = window.saturating_mul(OVERDUE_WINDOWS).max(OVERDUE_NANOS_MIN);
+        now.nanos_since(self.since) >= patience
+    }
+}
+
+/// Whether the calling thread holds a permit that a window still counts.
 pub(super) fn holds(now: Time) -> bool {
-    let any = |held: &RefCell<Vec<Time>>| held.borrow().iter().any(|lapses| *lapses > now);
+    let any = |held: &RefCell<Vec<Holding>>| held.borrow().iter().any(|one| !one.has_lapsed(now));
     HELD.try_with(any).unwrap_or(false)
-}
-
-/// The calling thread holds a permit of `group` from now on, until
-/// [`put_down`] with what this returns.
-pub(super) fn take_up(group: &DiskGroup, now: Time) -> Time {
-    let window = match group.io.window() {
-        DiskTime::MAX => 0,
-        window => window.as_nanos_ceil(),
-    };
-    let lapses = now.plus_nanos(window.saturating_mul(OVERDUE_WINDOWS).max(OVERDUE_NANOS_MIN));
-    let _ = HELD.try_with(|held| {
-        let mut held = held.borrow_mut();
-        if held.len() >= ENTRIES_TIDIED {
-            held.retain(|lapses| *lapses > now);
-        }
-        held.push(lapses);
-    });
-    lapses
-}
-
-/// The calling thread holds one permit less. Those that lapse at the same time
-/// are alike.
-pub(super) fn put_down(lapses: Time) {
-    let _ = HELD.try_with(|held| {
-        let mut held = held.borrow_mut();
-        if let Some(at) = held.iter().rposition(|other| *other == lapses) {
-            held.swap_remove(at);
-        }
-    });
 }

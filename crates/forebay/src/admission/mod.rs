@@ -81,7 +81,12 @@ impl Admission {
     }
 
     /// A grant if there can be one at `now`.
-    fn try_admit(&self, group: &DiskGroup, now: Time, asked: Asked) -> Result<Ticket, NoGrant> {
+    fn try_admit(
+        &self,
+        group: &DiskGroup,
+        now: Time,
+        asked: Asked,
+    ) -> Result<(Ticket, Time), NoGrant> {
         let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         let (ticket, granted) = enqueue(&mut state, now, asked, &mut wakeups)?;
@@ -92,17 +97,18 @@ impl Admission {
             state.keep_time(now, Keeper::Nobody, &mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
-        if granted { Ok(ticket) } else { Err(NoGrant::TimedOut) }
+        if granted { Ok((ticket, now)) } else { Err(NoGrant::TimedOut) }
     }
 
-    /// A grant, for which the calling thread sleeps until `deadline` at most.
+    /// A grant, for which the calling thread sleeps until `deadline` at most,
+    /// and since when it has it.
     fn admit(
         &self,
         group: &DiskGroup,
         now: Time,
         asked: Asked,
         deadline: Option<Time>,
-    ) -> Result<Ticket, NoGrant> {
+    ) -> Result<(Ticket, Time), NoGrant> {
         let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         let (ticket, granted) = enqueue(&mut state, now, asked, &mut wakeups)?;
@@ -111,7 +117,7 @@ impl Admission {
                 state.keep_time(now, Keeper::Nobody, &mut wakeups);
             }
             self.release(group, state, now, &mut wakeups);
-            return Ok(ticket);
+            return Ok((ticket, now));
         }
         let parking = Parking::take_place();
         state.waiters.add_thread(ticket, Arc::clone(&parking));
@@ -126,7 +132,7 @@ impl Admission {
         (mut now, wakeups): (Time, &mut Wakeups),
         (ticket, parking): (Ticket, &Parking),
         deadline: Option<Time>,
-    ) -> Result<Ticket, NoGrant> {
+    ) -> Result<(Ticket, Time), NoGrant> {
         let me = Keeper::Thread(ticket.index() as u32);
         loop {
             let until = state.keep_time(now, me, wakeups);
@@ -138,15 +144,15 @@ impl Admission {
             if !parking.is_granted() {
                 Parking::park(now, until);
             }
-            if parking.is_granted() {
-                return Ok(ticket);
-            }
             now = self.clock.now();
+            if parking.is_granted() {
+                return Ok((ticket, now));
+            }
             state = self.lock();
             if parking.is_granted() || state.settle(now, Some(ticket), wakeups) {
                 state.keep_time(now, Keeper::Nobody, wakeups);
                 self.release(group, state, now, wakeups);
-                return Ok(ticket);
+                return Ok((ticket, now));
             }
             if deadline.is_some_and(|deadline| deadline <= now) {
                 state.withdraw(now, ticket);

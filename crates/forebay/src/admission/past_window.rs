@@ -19,10 +19,10 @@ impl Admission {
         mut now: Time,
         asked: Asked,
         deadline: Option<Time>,
-    ) -> Result<Ticket, NoGrant> {
+    ) -> Result<(Ticket, Time), NoGrant> {
         loop {
             let until = match pass(&mut self.lock(), now, asked) {
-                Ok(ticket) => return Ok(ticket),
+                Ok(ticket) => return Ok((ticket, now)),
                 Err(NotNow::Refused(error)) => return Err(NoGrant::Refused(error)),
                 Err(NotNow::Until(until)) => until,
             };

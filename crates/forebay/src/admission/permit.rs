@@ -7,8 +7,53 @@ use std::sync::Arc;
 
 use forebay_core::{Outcome, Ticket, Time};
 
-use super::holding;
+use super::holding::Holding;
 use crate::disk::DiskGroup;
+
+/// What was granted.
+pub(super) struct Grant<'a> {
+    group: GroupRef<'a>,
+    ticket: Ticket,
+}
+
+/// Borrowed where it can be: counting owners costs as much as the lock does.
+enum GroupRef<'a> {
+    Borrowed(&'a Arc<DiskGroup>),
+    Owned(Arc<DiskGroup>),
+}
+
+impl<'a> Grant<'a> {
+    pub(super) const fn new(group: &'a Arc<DiskGroup>, ticket: Ticket) -> Self {
+        Self { group: GroupRef::Borrowed(group), ticket }
+    }
+
+    fn group(&self) -> &Arc<DiskGroup> {
+        match &self.group {
+            GroupRef::Borrowed(group) => group,
+            GroupRef::Owned(group) => group,
+        }
+    }
+
+    fn into_owned(self) -> Grant<'static> {
+        let group = match self.group {
+            GroupRef::Borrowed(group) => Arc::clone(group),
+            GroupRef::Owned(group) => group,
+        };
+        Grant { group: GroupRef::Owned(group), ticket: self.ticket }
+    }
+
+    fn end(&self, outcome: Outcome) {
+        let group = self.group();
+        if let Some(admission) = group.admission_if_used() {
+            admission.complete(group, self.ticket, outcome);
+        }
+    }
+}
+
+/// How an I/O ended that returned `result`.
+const fn outcome<T>(result: &io::Result<T>) -> Outcome {
+    if result.is_ok() { Outcome::Done } else { Outcome::Failed }
+}
 
 /// The permission to do one I/O now. Dropping it says that the I/O is done;
 /// hold it for exactly as long as the I/O takes.
@@ -21,43 +66,36 @@ use crate::disk::DiskGroup;
 /// eight windows, whichever is longer.
 #[must_use = "the I/O counts as done when the permit is dropped"]
 pub struct Permit {
-    pub(super) group: Arc<DiskGroup>,
-    ticket: Ticket,
-    completed: bool,
+    /// Taken when the I/O has ended.
+    grant: Option<Grant<'static>>,
 }
 
 impl Permit {
-    pub(super) fn new(group: Arc<DiskGroup>, ticket: Ticket) -> Self {
-        Self { group, ticket, completed: false }
+    pub(super) const fn new(group: Arc<DiskGroup>, ticket: Ticket) -> Self {
+        Self { grant: Some(Grant { group: GroupRef::Owned(group), ticket }) }
     }
 
     /// Ends the I/O with its result: an error is counted as one, and its
     /// duration is not taken for the disk's latency.
-    pub fn complete<T>(self, result: &io::Result<T>) {
-        self.end(if result.is_ok() { Outcome::Done } else { Outcome::Failed });
+    pub fn complete<T>(mut self, result: &io::Result<T>) {
+        self.end(outcome(result));
     }
 
     /// Ends the I/O as failed.
-    pub fn fail(self) {
+    pub fn fail(mut self) {
         self.end(Outcome::Failed);
     }
 
-    fn end(mut self, outcome: Outcome) {
-        self.complete_once(outcome);
-    }
-
-    fn complete_once(&mut self, outcome: Outcome) {
-        if !std::mem::replace(&mut self.completed, true)
-            && let Some(admission) = self.group.admission_if_used()
-        {
-            admission.complete(&self.group, self.ticket, outcome);
+    fn end(&mut self, outcome: Outcome) {
+        if let Some(grant) = self.grant.take() {
+            grant.end(outcome);
         }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.complete_once(Outcome::Done);
+        self.end(Outcome::Done);
     }
 }
 
@@ -67,52 +105,70 @@ impl fmt::Debug for Permit {
     }
 }
 
-/// A [`Permit`] that the thread which asked for it holds.
+/// A [`Permit`] that the thread which asked for it holds, and that borrows the
+/// class it asked in.
 ///
 /// As long as a thread holds one, its further requests for permits pass the
 /// queue and the window, on every disk, and wait only for the pace: waiting
-/// for others, it could wait for somebody who waits for it. To hand the permit
-/// to another thread or a task, [detach](Self::detach) it: then it is not this
-/// thread's any more.
+/// for others, it could wait for somebody who waits for it. To keep the permit
+/// elsewhere, or to hand it to another thread or a task,
+/// [detach](Self::detach) it: then it is not this thread's any more.
 #[must_use = "the I/O counts as done when the permit is dropped"]
-#[derive(Debug)]
-pub struct ThreadPermit {
-    permit: Permit,
-    _held: Held,
-}
-
-impl ThreadPermit {
-    /// The calling thread has got `permit`.
-    pub(super) fn new(permit: Permit, now: Time) -> Self {
-        let lapses = holding::take_up(&permit.group, now);
-        Self { permit, _held: Held { lapses, bound_to_thread: PhantomData } }
-    }
-
-    /// Ends the I/O with its result; see [`Permit::complete`].
-    pub fn complete<T>(self, result: &io::Result<T>) {
-        self.permit.complete(result);
-    }
-
-    /// Ends the I/O as failed.
-    pub fn fail(self) {
-        self.permit.fail();
-    }
-
-    /// Makes it a permit that can be sent away, and that is held by no thread.
-    pub fn detach(self) -> Permit {
-        self.permit
-    }
-}
-
-/// An entry among what the thread holds.
-#[derive(Debug)]
-struct Held {
-    lapses: Time,
+pub struct ThreadPermit<'a> {
+    /// Taken when the I/O has ended.
+    grant: Option<Grant<'a>>,
+    holding: Holding,
     bound_to_thread: PhantomData<*const ()>,
 }
 
-impl Drop for Held {
+impl<'a> ThreadPermit<'a> {
+    /// The calling thread has got `grant` at `now`.
+    pub(super) fn new(grant: Grant<'a>, now: Time) -> Self {
+        let holding = Holding::begin(grant.group(), now);
+        Self { grant: Some(grant), holding, bound_to_thread: PhantomData }
+    }
+
+    /// The same, borrowing nothing.
+    pub(super) fn into_owned(mut self) -> ThreadPermit<'static> {
+        let grant = self.grant.take().map(Grant::into_owned);
+        let holding = self.holding;
+        // The holding goes on, so this one must not end it.
+        std::mem::forget(self);
+        ThreadPermit { grant, holding, bound_to_thread: PhantomData }
+    }
+
+    /// Ends the I/O with its result; see [`Permit::complete`].
+    pub fn complete<T>(mut self, result: &io::Result<T>) {
+        self.end(outcome(result));
+    }
+
+    /// Ends the I/O as failed.
+    pub fn fail(mut self) {
+        self.end(Outcome::Failed);
+    }
+
+    /// Makes it a permit that can be kept and sent anywhere, and that is held
+    /// by no thread.
+    pub fn detach(mut self) -> Permit {
+        Permit { grant: self.grant.take().map(Grant::into_owned) }
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if let Some(grant) = self.grant.take() {
+            grant.end(outcome);
+        }
+    }
+}
+
+impl Drop for ThreadPermit<'_> {
     fn drop(&mut self) {
-        holding::put_down(self.lapses);
+        self.end(Outcome::Done);
+        self.holding.end();
+    }
+}
+
+impl fmt::Debug for ThreadPermit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPermit").finish_non_exhaustive()
     }
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use forebay_core::{Op, Time};
 
-use super::{Admission, Admit, AdmitError, Asked, NoGrant, Permit, ThreadPermit, holding};
+use super::permit::Grant;
+use super::{Admission, Admit, AdmitError, Asked, NoGrant, ThreadPermit, holding};
 use crate::clock::{self, Clock};
 use crate::disk::DiskGroup;
 use crate::{Class, Scheduler};
@@ -20,7 +21,7 @@ impl Class {
     /// # Errors
     /// A length of 0 for another operation, or a class that was removed;
     /// [`AdmitError`] has the rarer ones.
-    pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit, AdmitError> {
+    pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit<'_>, AdmitError> {
         let now = Clock::of_process().now();
         self.admit_until(now, op, len, None)
     }
@@ -35,7 +36,7 @@ impl Class {
         op: Op,
         len: u64,
         timeout: Duration,
-    ) -> Result<ThreadPermit, AdmitError> {
+    ) -> Result<ThreadPermit<'_>, AdmitError> {
         let now = Clock::of_process().now();
         self.admit_until(now, op, len, Some(now.plus_nanos(clock::nanos(timeout))))
     }
@@ -45,7 +46,7 @@ impl Class {
     ///
     /// # Errors
     /// As for [`Class::admit`].
-    pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit>, AdmitError> {
+    pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit<'_>>, AdmitError> {
         let now = Clock::of_process().now();
         let group = self.disk.here();
         let (admission, asked) = self.ask(group, op, len)?;
@@ -55,10 +56,7 @@ impl Class {
             admission.try_admit(group, now, asked)
         };
         match ticket {
-            Ok(ticket) => {
-                let permit = Permit::new(Arc::clone(group), ticket);
-                Ok(Some(ThreadPermit::new(permit, now)))
-            }
+            Ok((ticket, now)) => Ok(Some(ThreadPermit::new(Grant::new(group, ticket), now))),
             Err(NoGrant::TimedOut) => Ok(None),
             Err(error) => Err(self.explain(error)),
         }
@@ -82,7 +80,7 @@ impl Class {
         op: Op,
         len: u64,
         deadline: Option<Time>,
-    ) -> Result<ThreadPermit, AdmitError> {
+    ) -> Result<ThreadPermit<'_>, AdmitError> {
         let group = self.disk.here();
         let (admission, asked) = self.ask(group, op, len)?;
         let ticket = if holding::holds(now) {
@@ -90,8 +88,8 @@ impl Class {
         } else {
             admission.admit(group, now, asked, deadline)
         };
-        let ticket = ticket.map_err(|error| self.explain(error))?;
-        Ok(ThreadPermit::new(Permit::new(Arc::clone(group), ticket), now))
+        let (ticket, now) = ticket.map_err(|error| self.explain(error))?;
+        Ok(ThreadPermit::new(Grant::new(group, ticket), now))
     }
 
     /// Checks a request; returns whom to ask, and for what.
@@ -121,8 +119,8 @@ impl Scheduler {
     ///
     /// # Errors
     /// As for [`Class::admit`].
-    pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit, AdmitError> {
-        self.current_class().admit(op, len)
+    pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit<'static>, AdmitError> {
+        Ok(self.current_class().admit(op, len)?.into_owned())
     }
 
     /// [`Class::admit_timeout`] in the current class.
@@ -134,16 +132,16 @@ impl Scheduler {
         op: Op,
         len: u64,
         timeout: Duration,
-    ) -> Result<ThreadPermit, AdmitError> {
-        self.current_class().admit_timeout(op, len, timeout)
+    ) -> Result<ThreadPermit<'static>, AdmitError> {
+        Ok(self.current_class().admit_timeout(op, len, timeout)?.into_owned())
     }
 
     /// [`Class::try_admit`] in the current class.
     ///
     /// # Errors
     /// As for [`Class::try_admit`].
-    pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit>, AdmitError> {
-        self.current_class().try_admit(op, len)
+    pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit<'static>>, AdmitError> {
+        Ok(self.current_class().try_admit(op, len)?.map(ThreadPermit::into_owned))
     }
 
     /// [`Class::admit_async`] in the class that is current on the calling
