@@ -40,6 +40,7 @@ pub(crate) struct Shelves {
 #[derive(Debug)]
 struct Stock {
     bytes: usize,
+    taken_bytes: usize,
     by_size: [Vec<Allocation>; SIZES],
 }
 
@@ -47,7 +48,7 @@ impl BufferPool {
     /// An empty pool of buffers at multiples of `alignment` bytes, a power of
     /// two, that keeps at most `bytes_max` bytes of memory that is not in use.
     pub fn new(alignment: usize, bytes_max: usize) -> Self {
-        let stock = Stock { bytes: 0, by_size: [const { Vec::new() }; SIZES] };
+        let stock = Stock { bytes: 0, taken_bytes: 0, by_size: [const { Vec::new() }; SIZES] };
         Self { shelves: Arc::new(Shelves { alignment, bytes_max, stock: Mutex::new(stock) }) }
     }
 
@@ -59,11 +60,12 @@ impl BufferPool {
     /// As [`AlignedBuf::new`].
     pub fn take(&self, len: usize) -> io::Result<AlignedBuf> {
         let size = len.checked_next_power_of_two().unwrap_or(len);
-        let kept = self.shelves.take(size);
-        let allocation = match kept {
-            Some(allocation) if len > 0 => allocation,
-            _ => Allocation::new(if len == 0 { 0 } else { size }, self.shelves.alignment)?,
+        let size = if len == 0 { 0 } else { size };
+        let allocation = match self.shelves.take(size) {
+            Some(allocation) => allocation,
+            None => Allocation::new(size, self.shelves.alignment)?,
         };
+        self.shelves.stock().taken_bytes += size;
         let mut buffer = AlignedBuf::of(allocation, Arc::downgrade(&self.shelves));
         buffer.truncate(len);
         Ok(buffer)
@@ -72,6 +74,11 @@ impl BufferPool {
     /// Bytes of memory kept for the next buffers.
     pub fn kept_bytes(&self) -> usize {
         self.shelves.stock().bytes
+    }
+
+    /// Bytes of memory that buffers from this pool have now.
+    pub fn taken_bytes(&self) -> usize {
+        self.shelves.stock().taken_bytes
     }
 }
 
@@ -91,6 +98,7 @@ impl Shelves {
     /// enough.
     pub(crate) fn keep(&self, allocation: Allocation) {
         let mut stock = self.stock();
+        stock.taken_bytes -= allocation.len();
         let bytes = stock.bytes.saturating_add(allocation.len());
         if bytes > self.bytes_max {
             return;
@@ -119,9 +127,9 @@ mod tests {
         let address = buffer.as_ptr();
         let rest = buffer.split_off(512).unwrap();
         drop(buffer);
-        assert_eq!(pool.kept_bytes(), 0);
+        assert_eq!((pool.kept_bytes(), pool.taken_bytes()), (0, 8192));
         drop(rest);
-        assert_eq!(pool.kept_bytes(), 8192);
+        assert_eq!((pool.kept_bytes(), pool.taken_bytes()), (8192, 0));
         let again = pool.take(8000).unwrap();
         assert_eq!((again.as_ptr(), again.len(), again[511]), (address, 8000, 7));
         assert_eq!(pool.kept_bytes(), 0);

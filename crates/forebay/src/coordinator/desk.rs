@@ -103,11 +103,12 @@ impl Desk {
                 self.read(now, letter);
             }
             self.letters = letters;
+            let timeout = self.orders.has_answers().then_some(Duration::ZERO);
             let Self { operations, orders, .. } = &mut self;
             let refill = &mut |operations: &mut Operations, now, class| {
                 orders.feed(operations, now, class);
             };
-            if let Err(error) = operations.turn(None, refill) {
+            if let Err(error) = operations.turn(timeout, refill) {
                 log::warn!("an I/O thread cannot reach the kernel, and tries again: {error}");
                 thread::sleep(REFUSED_PAUSE);
             }
@@ -153,6 +154,11 @@ impl Desk {
 }
 
 impl Orders {
+    /// Whether there is something to tell without the disk.
+    fn has_answers(&self) -> bool {
+        self.abandoned > 0 || !self.refused.is_empty()
+    }
+
     /// Takes a new order: into the I/O queue, or its lane.
     fn take(&mut self, operations: &mut Operations, now: Time, slot: Arc<Slot>) {
         let entry = self.taken.vacant_entry();

@@ -53,7 +53,8 @@ pub(crate) struct Operations {
     unsent: VecDeque<usize>,
     /// When to ask the queue next while the engine is full.
     look_at: Time,
-    finished: VecDeque<Finished>,
+    /// Keys of requests that wait to be popped.
+    ended: VecDeque<usize>,
     counters: ShardCounters,
 }
 
@@ -83,7 +84,7 @@ impl Operations {
             parts: Vec::new(),
             unsent: VecDeque::new(),
             look_at: Time::ZERO,
-            finished: VecDeque::new(),
+            ended: VecDeque::new(),
             counters: ShardCounters::default(),
         }))
     }
@@ -151,7 +152,7 @@ impl Operations {
     }
 
     pub(crate) fn timeout(&self, now: Time) -> Option<Duration> {
-        if !self.finished.is_empty() {
+        if !self.ended.is_empty() {
             return Some(Duration::ZERO);
         }
         let queue = if self.has_room() { self.queue.poll_timeout(now) } else { Some(self.look_at) };
@@ -164,9 +165,9 @@ impl Operations {
     pub(crate) fn cancel(&mut self, now: Time, id: OperationId) -> bool {
         let key = id.index();
         let request = self.requests.get_mut(key);
-        let Some(request) = request.filter(|request| request.generation == id.generation) else {
-            return false;
-        };
+        let known =
+            |request: &&mut Request| request.generation == id.generation && request.ended.is_none();
+        let Some(request) = request.filter(known) else { return false };
         request.cancelled = true;
         let mut number = 0;
         while let Some(request) = self.requests.get(key)
@@ -272,13 +273,8 @@ impl Operations {
         if !request.part_done(part.at, part.len, outcome) {
             return;
         }
-        let request = self.requests.remove(part.request);
-        let id = OperationId { index: part.request as u32, generation: request.generation };
-        let queue_nanos = request.dispatched.nanos_since(request.enqueued);
-        let disk_nanos = now.nanos_since(request.dispatched);
-        if let Some((result, operation)) = request.finish() {
-            self.finished.push_back(Finished { id, result, operation, queue_nanos, disk_nanos });
-        }
+        request.ended = Some(now);
+        self.ended.push_back(part.request);
     }
 
     /// Whether the engine takes more.
@@ -299,7 +295,8 @@ impl Operations {
     }
 
     pub(crate) fn pop(&mut self) -> Option<Finished> {
-        self.finished.pop_front()
+        let key = self.ended.pop_front()?;
+        self.requests.try_remove(key)?.finish(key)
     }
 
     pub(crate) fn watch(&mut self) {
@@ -307,7 +304,7 @@ impl Operations {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.requests.len() + self.finished.len()
+        self.requests.len()
     }
 
     pub(crate) fn group(&self) -> &DiskGroup {

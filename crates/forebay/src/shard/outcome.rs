@@ -14,6 +14,11 @@ pub struct OperationId {
 }
 
 impl OperationId {
+    /// No queue holds 2^32 requests.
+    pub(super) const fn new(key: usize, generation: u32) -> Self {
+        Self { index: key as u32, generation }
+    }
+
     /// A small number, unique among the shard's present operations: for tables
     /// kept beside the shard.
     pub const fn index(self) -> usize {

@@ -4,6 +4,7 @@ use std::io;
 
 use forebay_core::{ClassId, Join, Op, Parts, Ticket, Time};
 
+use super::outcome::{Finished, OperationId};
 use super::pieces::{self, Piece};
 use crate::engine::Operation;
 
@@ -24,6 +25,8 @@ pub(super) struct Request {
     pub(super) enqueued: Time,
     /// When its last part was dispatched.
     pub(super) dispatched: Time,
+    /// When its last part ended.
+    pub(super) ended: Option<Time>,
 }
 
 /// The tickets of a request's parts; most have one.
@@ -97,6 +100,7 @@ impl Request {
             cancelled: false,
             enqueued: now,
             dispatched: now,
+            ended: None,
         }
     }
 
@@ -118,8 +122,8 @@ impl Request {
     }
 
     /// The whole operation with its outcome, once every part is done; `None`
-    /// if none ever was.
-    pub(super) fn finish(mut self) -> Option<(io::Result<usize>, Operation)> {
+    /// if none ever was. `key` is where it was kept.
+    pub(super) fn finish(mut self, key: usize) -> Option<Finished> {
         let result = match self.failure {
             Some(error) => Err(error),
             // No more than the length of a buffer.
@@ -130,7 +134,14 @@ impl Request {
             front.unsplit(piece);
             front
         })?;
-        Some((result, whole.operation))
+        let ended = self.ended?;
+        Some(Finished {
+            id: OperationId::new(key, self.generation),
+            result,
+            operation: whole.operation,
+            queue_nanos: self.dispatched.nanos_since(self.enqueued),
+            disk_nanos: ended.nanos_since(self.dispatched),
+        })
     }
 }
 

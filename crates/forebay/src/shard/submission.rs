@@ -52,8 +52,7 @@ impl Operations {
             }
             self.parts[ticket.index()] = Some(part);
         }
-        // No queue holds 2^32 requests.
-        Ok(OperationId { index: key as u32, generation })
+        Ok(OperationId::new(key, generation))
     }
 
     /// How a request is cut: into parts that each cost at most what may wait

@@ -1,0 +1,117 @@
+//! Requests that are not wanted any more.
+
+use std::time::Duration;
+
+use forebay::engine::BackendChoice;
+use forebay::{BufResult, BufferPool, FileOptions, Intent};
+use rustix::io::Errno;
+
+use crate::bed::{BLOCK, Bed, RATES, STUCK, filled};
+
+on_both_backends! {
+    an_intent_cancels_all_that_is_under_it,
+    an_intent_that_was_cancelled_admits_nothing,
+    dropping_a_waiting_request_gives_its_buffer_back,
+    everything_can_be_dropped_at_once,
+}
+
+fn is_cancelled<T>(result: &std::io::Result<T>) -> bool {
+    result.as_ref().err().and_then(Errno::from_io_error) == Some(Errno::CANCELED)
+}
+
+/// Waits for what another thread is about to do.
+fn until(mut done: impl FnMut() -> bool) {
+    while !done() {
+        std::thread::yield_now();
+    }
+}
+
+fn an_intent_cancels_all_that_is_under_it(backend: BackendChoice) {
+    let bed = Bed::with(backend, STUCK, 1);
+    let file = bed.file();
+    let intent = Intent::new();
+    let under = file.under(&intent);
+    let write = |n: u64| under.write_at(&bed.class, filled(BLOCK, 1), n * BLOCK as u64);
+    let requests: Vec<_> = (0..1000).map(write).collect();
+    // Another one, not under it, is not cancelled.
+    let other = file.sync_all(&bed.class);
+    intent.cancel();
+    assert!(intent.is_cancelled());
+    let mut cancelled = 0;
+    for request in requests {
+        let BufResult(result, buffer) = request.wait();
+        cancelled += usize::from(is_cancelled(&result));
+        assert_eq!(buffer.len(), BLOCK);
+    }
+    // What a burst lets through went at once: 128 KiB in blocks.
+    assert!(cancelled >= 1000 - 33, "{cancelled}");
+    drop(other);
+}
+
+fn an_intent_that_was_cancelled_admits_nothing(backend: BackendChoice) {
+    let bed = Bed::with(backend, STUCK, 1);
+    let intent = Intent::new();
+    intent.cancel();
+    let file = bed.file().under(&intent);
+    // The first could go at once; all others would wait for ever.
+    for _ in 0..3 {
+        let result = file.sync_all(&bed.class).wait();
+        assert!(result.is_ok() || is_cancelled(&result));
+    }
+}
+
+fn dropping_a_waiting_request_gives_its_buffer_back(backend: BackendChoice) {
+    const REQUESTS: usize = 1000;
+    let bed = Bed::with(backend, STUCK, 1);
+    let file = bed.file();
+    let pool = BufferPool::new(BLOCK, 2 * REQUESTS * BLOCK);
+    let write = |n| file.write_at(&bed.class, pool.take(BLOCK).unwrap(), (n * BLOCK) as u64);
+    let requests: Vec<_> = (0..REQUESTS).map(write).collect();
+    assert_eq!(pool.kept_bytes(), 0);
+    drop(requests);
+    until(|| pool.kept_bytes() == REQUESTS * BLOCK);
+    // Nothing waits any more, so the class can go once its last is done.
+    until(|| bed.scheduler.remove_class(&bed.class).is_ok());
+}
+
+fn everything_can_be_dropped_at_once(backend: BackendChoice) {
+    let bed = Bed::new(backend);
+    let file = bed.file();
+    let requests: Vec<_> =
+        (0..200u64).map(|n| file.write_at(&bed.class, filled(1 << 18, 1), n << 18)).collect();
+    drop(file);
+    drop(bed.scheduler);
+    drop(bed.class);
+    let mut ended = 0;
+    for request in requests.into_iter().step_by(2) {
+        // The rest is dropped meanwhile; those that are waited for are served.
+        assert_eq!(request.wait().into_result().unwrap().0, 1 << 18);
+        ended += 1;
+    }
+    assert_eq!(ended, 100);
+}
+
+#[test]
+fn a_read_without_end_is_cancelled_and_holds_nothing() {
+    if !crate::bed::is_available(BackendChoice::IoUring) {
+        return;
+    }
+    let bed = Bed::with(BackendChoice::IoUring, RATES, 1);
+    let path = bed.path("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    // A pipe opened for both does not wait for another end.
+    let options = FileOptions::new().read(true).write(true).direct(false);
+    let pipe = bed.disk().open(&path, &options).unwrap();
+    let pool = BufferPool::new(BLOCK, 1 << 20);
+    let read = pipe.read_at(&bed.class, pool.take(BLOCK).unwrap(), 0);
+    until(|| bed.disk().in_flight() > Duration::ZERO);
+    drop(read);
+    until(|| pool.kept_bytes() == BLOCK && bed.disk().in_flight() == Duration::ZERO);
+}

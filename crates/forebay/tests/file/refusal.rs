@@ -1,0 +1,86 @@
+//! Requests that no disk could execute.
+
+use std::io;
+
+use forebay::engine::{BackendChoice, SEGMENTS_MAX};
+use forebay::{AlignedBuf, BufResult, FileOptions, RequestError, Scheduler};
+
+use crate::bed::{BLOCK, Bed, filled};
+
+fn reason<T>(result: io::Result<T>) -> RequestError {
+    let Err(error) = result else { panic!("it was accepted") };
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    let reason = error.get_ref().and_then(|reason| reason.downcast_ref::<RequestError>());
+    reason.cloned().unwrap()
+}
+
+#[test]
+fn what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed() {
+    let bed = Bed::new(BackendChoice::Auto);
+    let file = bed.file();
+    let alignment = file.direct_file().offset_alignment();
+    if alignment == 1 {
+        eprintln!("skipped: no direct I/O here");
+        return;
+    }
+    let offset = alignment as u64 / 2;
+    let BufResult(read, buffer) = file.read_at(&bed.class, filled(BLOCK, 3), offset).wait();
+    assert_eq!(reason(read), RequestError::Offset { offset, alignment });
+    assert_eq!(*buffer, [3; BLOCK], "the buffer comes back");
+
+    let mut short = filled(BLOCK, 0);
+    short.truncate(BLOCK - 1);
+    let BufResult(write, _) = file.write_at(&bed.class, short, 0).wait();
+    assert_eq!(reason(write), RequestError::Length { len: BLOCK - 1, alignment });
+
+    let moved = AlignedBuf::new(2 * BLOCK, BLOCK).unwrap().split_off(1);
+    let mut moved = moved.unwrap();
+    moved.truncate(BLOCK);
+    let address = moved.as_ptr().addr();
+    let BufResult(read, _) = file.read_vectored_at(&bed.class, vec![moved], 0).wait();
+    let alignment = file.direct_file().memory_alignment();
+    assert_eq!(reason(read), RequestError::Buffer { address, alignment });
+}
+
+#[test]
+fn vectors_and_ranges_have_bounds() {
+    let bed = Bed::new(BackendChoice::Auto);
+    let file = bed.file();
+    for count in [0, SEGMENTS_MAX + 1] {
+        let buffers = (0..count).map(|_| filled(BLOCK, 0)).collect();
+        let BufResult(write, buffers) = file.write_vectored_at(&bed.class, buffers, 0).wait();
+        assert_eq!(reason(write), RequestError::BufferCount { count });
+        assert_eq!(buffers.len(), count);
+    }
+    let offset = i64::MAX as u64 + 1 - BLOCK as u64;
+    let BufResult(read, _) = file.read_at(&bed.class, filled(BLOCK, 0), offset).wait();
+    assert_eq!(reason(read), RequestError::Range { offset, len: BLOCK as u64 });
+    assert_eq!(reason(file.punch_hole(&bed.class, 0, 0).wait()), RequestError::Empty);
+    let range = RequestError::Range { offset: u64::MAX, len: 1 };
+    assert_eq!(reason(file.allocate(&bed.class, u64::MAX, 1).wait()), range);
+}
+
+#[test]
+fn a_class_must_be_the_schedulers() {
+    let bed = Bed::new(BackendChoice::Auto);
+    let file = bed.file();
+    let other = Scheduler::builder().build().unwrap().add_class("other", 1).unwrap();
+    let class = "other".to_owned();
+    assert_eq!(reason(file.sync_all(&other).wait()), RequestError::OtherScheduler { class });
+    let gone = bed.scheduler.add_class("gone", 1).unwrap();
+    bed.scheduler.remove_class(&gone).unwrap();
+    let class = "gone".to_owned();
+    assert_eq!(reason(file.sync_all(&gone).wait()), RequestError::ClassRemoved { class });
+}
+
+#[test]
+fn settings_out_of_range_are_errors() {
+    let error = Scheduler::builder().io_queues(0).build().unwrap_err();
+    assert!(error.to_string().contains("1 to 64"), "{error}");
+    let engine = forebay::engine::EngineConfig { depth_max: 0, ..Default::default() };
+    let dir = tempfile::tempdir().unwrap();
+    let scheduler = Scheduler::builder().engine(engine).build().unwrap();
+    let options = FileOptions::new().write(true).create(true);
+    let error = scheduler.open(dir.path().join("a"), &options).unwrap_err();
+    assert!(error.to_string().contains("depth_max"), "{error}");
+}
