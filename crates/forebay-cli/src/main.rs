@@ -1,9 +1,11 @@
 //! The program `forebay`.
 
 mod bench;
+mod check;
 mod console;
 mod disk;
 mod failure;
+mod info;
 mod load_options;
 mod report;
 mod reproduce;
@@ -26,6 +28,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Bench(bench::Options),
+    Check(check::Options),
+    Info(info::Options),
     Simulate(simulate::Options),
     Reproduce(reproduce::Options),
     #[command(subcommand)]
@@ -35,6 +39,8 @@ enum Command {
 fn main() -> ExitCode {
     let done = match &Cli::parse().command {
         Command::Bench(options) => bench::run(options),
+        Command::Check(options) => return check::run(options),
+        Command::Info(options) => info::run(options),
         Command::Simulate(options) => simulate::run(options),
         Command::Reproduce(options) => reproduce::run(options),
         Command::Disk(command) => serve::run(command),

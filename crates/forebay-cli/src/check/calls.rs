@@ -1,0 +1,87 @@
+//! What system calls say about a directory and this process.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+/// The number of a block device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Number {
+    pub(super) major: u32,
+    pub(super) minor: u32,
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// What can be seen, or why it cannot.
+pub(super) type Seen<T> = Result<T, String>;
+
+/// The answers of system calls.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Calls {
+    /// The directory by its full path, without links.
+    pub(super) dir: PathBuf,
+    /// The device that its filesystem is on, or stands in for.
+    pub(super) device: Number,
+    pub(super) space: Seen<Space>,
+    pub(super) io: Seen<FileIo>,
+    /// Why io_uring is not to be had; nothing where it is.
+    pub(super) io_uring_refused: Option<String>,
+}
+
+/// How large a filesystem is.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Space {
+    /// Bytes in a block.
+    pub(super) block: u64,
+    pub(super) blocks: u64,
+    /// Blocks that an ordinary user may still fill.
+    pub(super) blocks_free: u64,
+    /// Files that there can be; 0 where nothing limits them.
+    pub(super) files: u64,
+    pub(super) files_free: u64,
+}
+
+/// What a file made in the directory allows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileIo {
+    pub(super) direct: Direct,
+    /// Reads that must not block.
+    pub(super) nowait_read: Nowait,
+    /// Overwrites that must not block.
+    pub(super) nowait_write: Nowait,
+}
+
+/// Whether requests may bypass the page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Direct {
+    /// The filesystem says no.
+    Refused,
+    /// It says yes, and asks for this alignment of addresses and of offsets, in bytes.
+    Aligned { memory: u64, offset: u64 },
+    /// It takes such requests, and says nothing about their alignment.
+    Unsaid,
+}
+
+/// What became of requests that must not block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Nowait {
+    /// They were done.
+    Done,
+    /// The kernel said that they would block.
+    WouldBlock,
+    /// The filesystem knows no such requests.
+    Unsupported,
+    /// They failed otherwise.
+    Failed,
+}

@@ -1,0 +1,190 @@
+//! Block devices, and the disks below them.
+
+use std::path::{Path, PathBuf};
+
+use super::calls::Number;
+use super::machine::Machine;
+
+/// More floors than any stack of md, LVM and encryption has.
+const DEPTH_MAX: u32 = 8;
+
+/// A block device as `/sys` shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Device {
+    /// Its name, such as `nvme0n1p1` or `dm-0`.
+    pub(super) name: String,
+    /// The name of the whole disk, which differs for a partition.
+    pub(super) disk: String,
+    /// The number of the whole disk, such as `259:0`.
+    pub(super) number: String,
+    /// What it is made of; nothing for a disk.
+    pub(super) below: Vec<Self>,
+    kind: Kind,
+    /// Where `/sys` describes the whole disk.
+    dir: PathBuf,
+}
+
+/// How a device comes about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Disk,
+    Raid { level: String },
+    Mapped { name: String, logical: bool },
+    Loop { file: String },
+}
+
+impl Device {
+    /// The device of this number, with all below it.
+    pub(super) fn find(machine: &Machine, number: Number) -> Option<Self> {
+        let dir = machine.resolve(format!("sys/dev/block/{number}"))?;
+        Self::at(machine, &dir, DEPTH_MAX)
+    }
+
+    fn at(machine: &Machine, dir: &Path, depth: u32) -> Option<Self> {
+        let name = dir.file_name()?.to_str()?.to_owned();
+        let is_partition = machine.has(dir.join("partition"));
+        let dir = if is_partition { dir.parent()? } else { dir };
+        let slaves = dir.join("slaves");
+        let names = if depth == 0 { Vec::new() } else { machine.names(&slaves) };
+        let below = names.iter().filter_map(|slave| {
+            Self::at(machine, &machine.resolve(slaves.join(slave))?, depth - 1)
+        });
+        Some(Self {
+            disk: dir.file_name()?.to_str()?.to_owned(),
+            number: machine.text(dir.join("dev"))?,
+            below: below.collect(),
+            kind: Kind::of(machine, dir),
+            dir: dir.to_owned(),
+            name,
+        })
+    }
+
+    /// The disks at the bottom; itself where nothing is below it.
+    pub(super) fn leaves(&self) -> Vec<&Self> {
+        if self.below.is_empty() {
+            return vec![self];
+        }
+        self.below.iter().flat_map(Self::leaves).collect()
+    }
+
+    /// Itself and all below it.
+    pub(super) fn all(&self) -> Vec<&Self> {
+        let mut all = vec![self];
+        all.extend(self.below.iter().flat_map(Self::all));
+        all
+    }
+
+    /// What `/sys` says about its requests under `name`.
+    pub(super) fn queue(&self, machine: &Machine, name: &str) -> Option<String> {
+        machine.text(self.queue_path(name))
+    }
+
+    /// The same as a number.
+    pub(super) fn queue_number(&self, machine: &Machine, name: &str) -> Option<u64> {
+        machine.number(self.queue_path(name))
+    }
+
+    fn queue_path(&self, name: &str) -> PathBuf {
+        self.dir.join("queue").join(name)
+    }
+
+    /// How many queues the kernel has for it.
+    pub(super) fn hardware_queues(&self, machine: &Machine) -> u64 {
+        machine.names(self.dir.join("mq")).len().max(1) as u64
+    }
+
+    /// Whether the kernel takes it for a hard disk.
+    pub(super) fn is_rotational(&self, machine: &Machine) -> Option<bool> {
+        Some(self.queue_number(machine, "rotational")? == 1)
+    }
+
+    /// Vendor and model, as far as the disk has a name.
+    pub(super) fn model(&self, machine: &Machine) -> Option<String> {
+        let part = |name: &str| machine.text(self.dir.join("device").join(name));
+        let parts: Vec<String> = [part("vendor"), part("model")]
+            .into_iter()
+            .flatten()
+            // a number of the bus, not a name
+            .filter(|part| !part.starts_with("0x"))
+            .map(|part| part.trim().to_owned())
+            .collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    }
+
+    /// The file behind a loop device.
+    pub(super) fn loop_file(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Loop { file } => Some(file),
+            _ => None,
+        }
+    }
+
+    /// The level and chunk of an array, with the disks that hold data at a time.
+    pub(super) fn stripe(&self, machine: &Machine) -> Option<Stripe> {
+        if let Kind::Raid { level } = &self.kind {
+            let chunk = machine.number(self.dir.join("md/chunk_size"))?;
+            let disks = machine.number(self.dir.join("md/raid_disks"))?;
+            let disks = match level.as_str() {
+                "raid0" => disks,
+                "raid4" | "raid5" => disks.saturating_sub(1),
+                "raid6" => disks.saturating_sub(2),
+                "raid10" => disks / 2,
+                _ => return None,
+            };
+            return (chunk > 0 && disks > 1).then_some(Stripe { chunk, disks });
+        }
+        let is_mapped = matches!(self.kind, Kind::Mapped { .. });
+        let chunk = self.queue_number(machine, "minimum_io_size")?;
+        let width = self.queue_number(machine, "optimal_io_size")?;
+        let striped = is_mapped && self.below.len() > 1 && chunk > 0 && width > chunk;
+        striped.then(|| Stripe { chunk, disks: width / chunk })
+    }
+
+    /// The device that commands take.
+    pub(super) fn path(&self) -> String {
+        match &self.kind {
+            Kind::Mapped { name, .. } => format!("/dev/mapper/{name}"),
+            _ => format!("/dev/{}", self.name),
+        }
+    }
+
+    /// What it is, for people.
+    pub(super) fn describe(&self) -> String {
+        let on: Vec<&str> = self.below.iter().map(|device| device.name.as_str()).collect();
+        let on = if on.is_empty() { String::new() } else { format!(" of {}", on.join(", ")) };
+        match &self.kind {
+            Kind::Disk => self.path(),
+            Kind::Raid { level } => format!("{}, {level}{on}", self.path()),
+            Kind::Mapped { logical: true, .. } => {
+                format!("{}, a logical volume{on}", self.path())
+            }
+            Kind::Mapped { .. } => format!("{}, a mapped device{on}", self.path()),
+            Kind::Loop { file } => format!("{}, the file {file}", self.path()),
+        }
+    }
+}
+
+/// How an array spreads what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stripe {
+    /// Bytes that go to one disk before the next.
+    pub(super) chunk: u64,
+    /// Disks of a stripe, without those for parity and copies.
+    pub(super) disks: u64,
+}
+
+impl Kind {
+    fn of(machine: &Machine, dir: &Path) -> Self {
+        if let Some(level) = machine.text(dir.join("md/level")) {
+            return Self::Raid { level };
+        }
+        if let Some(name) = machine.text(dir.join("dm/name")) {
+            let id = machine.text(dir.join("dm/uuid")).unwrap_or_default();
+            return Self::Mapped { name, logical: id.starts_with("LVM-") };
+        }
+        match machine.text(dir.join("loop/backing_file")) {
+            Some(file) => Self::Loop { file },
+            None => Self::Disk,
+        }
+    }
+}

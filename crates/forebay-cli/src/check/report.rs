@@ -1,0 +1,150 @@
+//! Findings as text and as JSON.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::finding::{Finding, Level};
+use super::probes;
+use super::subject::Subject;
+use crate::failure::Failure;
+
+/// Columns of a line for people.
+const COLUMNS: usize = 96;
+/// Where the text of a finding begins.
+const INDENT: usize = 10;
+/// Version of the JSON.
+const VERSION: u32 = 1;
+
+/// All directories.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    version: u32,
+    /// The worst of all.
+    pub(super) level: Level,
+    directories: Vec<Checked>,
+}
+
+/// One directory.
+#[derive(Debug, Serialize)]
+pub(super) struct Checked {
+    dir: String,
+    /// The kind of filesystem, if it could be looked at.
+    filesystem: Option<String>,
+    /// The device of the filesystem.
+    device: Option<String>,
+    /// The disks below it.
+    disks: Vec<String>,
+    findings: Vec<Finding>,
+    /// What it is, for people.
+    #[serde(skip)]
+    title: String,
+}
+
+impl Checked {
+    /// What the probes say.
+    pub(super) fn of(subject: &Subject<'_>) -> Self {
+        let disks = subject.disks();
+        Self {
+            dir: subject.calls.dir.display().to_string(),
+            filesystem: Some(subject.kind().to_owned()),
+            device: subject.device.as_ref().map(|device| device.name.clone()),
+            disks: disks.iter().map(|disk| disk.disk.clone()).collect(),
+            findings: probes::all(subject),
+            title: subject.describe(),
+        }
+    }
+
+    /// A directory that cannot be checked.
+    pub(super) fn refused(dir: &Path, finding: Finding) -> Self {
+        let dir = dir.display().to_string();
+        Self {
+            title: dir.clone(),
+            dir,
+            filesystem: None,
+            device: None,
+            disks: Vec::new(),
+            findings: vec![Finding { probe: "directory", ..finding }],
+        }
+    }
+
+    fn write(&self, text: &mut String, verbose: bool) {
+        let _ = writeln!(text, "{}\n", self.title);
+        let (fine, rest): (Vec<_>, Vec<_>) =
+            self.findings.iter().partition(|finding| finding.level == Level::Fine);
+        for finding in rest {
+            write_finding(text, finding);
+        }
+        if verbose {
+            for finding in fine {
+                write_finding(text, finding);
+            }
+        } else if !fine.is_empty() {
+            let mut names: Vec<&str> = fine.iter().map(|finding| finding.probe).collect();
+            names.dedup();
+            write_part(text, Level::Fine.name(), &names.join(", "));
+        }
+        text.push('\n');
+    }
+}
+
+impl Report {
+    /// The report on these directories.
+    pub(super) fn new(directories: Vec<Checked>) -> Self {
+        let findings = directories.iter().flat_map(|checked| &checked.findings);
+        let level = findings.map(|finding| finding.level).max().unwrap_or(Level::Fine);
+        Self { version: VERSION, level, directories }
+    }
+
+    /// For people; what is fine in full only when `verbose`.
+    pub(super) fn text(&self, verbose: bool) -> String {
+        let mut text = String::new();
+        for checked in &self.directories {
+            checked.write(&mut text, verbose);
+        }
+        let findings = || self.directories.iter().flat_map(|checked| &checked.findings);
+        let count = |level| findings().filter(|finding| finding.level == level).count();
+        let counted = |level, one: &str| match count(level) {
+            1 => format!("1 {one}"),
+            many => format!("{many} {one}s"),
+        };
+        let (errors, warnings) =
+            (counted(Level::Error, "error"), counted(Level::Warning, "warning"));
+        let _ = writeln!(text, "{errors}, {warnings}, {}", counted(Level::Note, "note"));
+        text
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Result<String, Failure> {
+        let json = serde_json::to_string_pretty(self);
+        json.map(|json| json + "\n")
+            .map_err(|error| Failure::Run(format!("cannot write the findings down: {error}")))
+    }
+}
+
+fn write_finding(text: &mut String, finding: &Finding) {
+    write_part(text, finding.level.name(), &format!("{}: {}", finding.probe, finding.what));
+    if let Some(why) = &finding.why {
+        let source = finding.source.map_or_else(String::new, |source| format!(" ({source})"));
+        write_part(text, "  why", &format!("{why}{source}"));
+    }
+    if let Some(mend) = &finding.mend {
+        // a command is copied in one piece
+        let _ = writeln!(text, "{:<INDENT$}{mend}", "  mend");
+    }
+}
+
+/// Writes `words` into the columns right of `head`.
+fn write_part(text: &mut String, head: &str, words: &str) {
+    let mut line = format!("{head:<INDENT$}");
+    for word in words.split(' ') {
+        if line.len() + word.len() > COLUMNS {
+            let _ = writeln!(text, "{}", line.trim_end());
+            line = " ".repeat(INDENT);
+        }
+        line.push_str(word);
+        line.push(' ');
+    }
+    let _ = writeln!(text, "{}", line.trim_end());
+}

@@ -1,0 +1,84 @@
+//! How much may be in a disk, and how long that makes an urgent request wait.
+
+use std::time::Duration;
+
+use forebay_core::{DiskModel, DiskTime, GroupConfig, IoGroup, Op, Policy};
+use serde::Serialize;
+
+/// The size that fits into every goal.
+const GOAL_LEN: u64 = 128 << 10;
+
+/// What the scheduler keeps to, in microseconds and bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Budget {
+    pub(super) latency_goal_us: f64,
+    pub(super) effective_goal_us: f64,
+    /// Why the effective goal is what it is.
+    pub(super) goal_reason: GoalReason,
+    /// Disk time that may go at once after a pause: one effective goal.
+    pub(super) burst_us: f64,
+    /// Disk time that may be unfinished in the disk when another request goes.
+    pub(super) window_us: f64,
+    /// Longest pieces that requests are sent in: reads, writes.
+    pub(super) largest_request_bytes: [u64; 2],
+    /// Disk time of the dearer of the two.
+    pub(super) largest_request_us: f64,
+    /// The longest that a small request of the heaviest class waits.
+    pub(super) longest_wait_us: f64,
+    /// Reads and writes of 4 KiB, then of 128 KiB, that fill the window.
+    pub(super) depth: u64,
+    pub(super) depth_large: u64,
+}
+
+/// What decides the effective goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum GoalReason {
+    LatencyGoal,
+    BaseLatency,
+    LargeRequest,
+}
+
+impl Budget {
+    /// The budget of a disk with this model.
+    pub(super) fn of(
+        model: &DiskModel,
+        latency_goal: Duration,
+        base_latency: Option<Duration>,
+    ) -> Self {
+        let policy = Policy::PaceWindow { latency_goal, base_latency };
+        let group = IoGroup::new(GroupConfig::new(model.clone(), policy));
+        let (goal, window) = (group.effective_goal(), group.window());
+        let largest = [Op::Read, Op::Write].map(|op| (op, model.largest_request(op, goal)));
+        let largest_cost =
+            largest.map(|(op, len)| model.cost(op, len)).into_iter().max().unwrap_or_default();
+        let large_cost = model.dearer_cost(GOAL_LEN);
+        let base = base_latency.map_or(0.0, |base| base.as_secs_f64() * 1e6);
+        Self {
+            latency_goal_us: latency_goal.as_secs_f64() * 1e6,
+            effective_goal_us: us(goal),
+            goal_reason: match () {
+                () if us(goal) <= latency_goal.as_secs_f64() * 1e6 => GoalReason::LatencyGoal,
+                () if us(large_cost) >= base => GoalReason::LargeRequest,
+                () => GoalReason::BaseLatency,
+            },
+            burst_us: us(goal),
+            window_us: us(window),
+            largest_request_bytes: largest.map(|(_, len)| len),
+            largest_request_us: us(largest_cost),
+            longest_wait_us: us(window.plus(largest_cost)),
+            depth: fitting(window, model.dearer_cost(4096)),
+            depth_large: fitting(window, large_cost),
+        }
+    }
+}
+
+/// How many requests of `cost` go before the window is closed.
+fn fitting(window: DiskTime, cost: DiskTime) -> u64 {
+    window.units().div_ceil(cost.units().max(1))
+}
+
+/// Disk time in microseconds.
+pub(super) fn us(time: DiskTime) -> f64 {
+    time.units() as f64 / DiskTime::UNITS_PER_NANO as f64 / 1e3
+}

@@ -1,0 +1,102 @@
+//! A disk of which figures are known, or none.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use forebay::properties::DiskProperties;
+use forebay_core::{DiskModel, DiskRates, SATURATION_LENGTH_DEFAULT};
+use forebay_load::results::model::PropertiesSource;
+
+use crate::disk::Disk;
+use crate::failure::Failure;
+
+/// What is said of a disk, and what the scheduler makes of it.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    /// What the disk is called.
+    pub(super) name: String,
+    /// Where its figures come from.
+    pub(super) source: String,
+    /// The figures; none for a disk that nobody has described.
+    pub(super) figures: Option<Figures>,
+    /// What requests cost.
+    pub(super) model: DiskModel,
+    /// The latency of the idle disk, if known.
+    pub(super) base_latency: Option<Duration>,
+}
+
+/// The figures of a disk, and how it is priced with them.
+#[derive(Clone, Debug)]
+pub(super) struct Figures {
+    pub(super) properties: DiskProperties,
+    pub(super) rates: DiskRates,
+    /// The same figures under Seastar's cost.
+    pub(super) summed: DiskModel,
+}
+
+impl Figures {
+    /// The size from which reads, and then writes, reach their bandwidth.
+    pub(super) fn saturation(&self) -> [u64; 2] {
+        let of = |length: Option<u64>| length.unwrap_or(SATURATION_LENGTH_DEFAULT);
+        [of(self.properties.read_saturation_length), of(self.properties.write_saturation_length)]
+    }
+
+    /// Whether the file asks for Seastar's cost.
+    pub(super) fn is_summed(&self) -> bool {
+        self.properties.max_cost_function == Some(false)
+    }
+}
+
+impl Known {
+    /// A disk of an io-properties file.
+    pub(super) fn from_file(disk: &DiskProperties, file: &Path) -> Result<Self, Failure> {
+        let mountpoints: Vec<String> =
+            disk.mountpoints.iter().map(|path| path.display().to_string()).collect();
+        Self::new(mountpoints.join(", "), file.display().to_string(), disk.clone(), None)
+    }
+
+    /// A disk of these figures.
+    pub(super) fn new(
+        name: String,
+        source: String,
+        properties: DiskProperties,
+        base_latency: Option<Duration>,
+    ) -> Result<Self, Failure> {
+        let Disk { model, rates, .. } = Disk::new(&properties, PropertiesSource::File)?;
+        let figures = rates.map(|rates| {
+            let summed = DiskModel::from_rates_summed(&rates).map_err(|error| {
+                Failure::Input(format!("the properties of {name} make no model: {error}"))
+            })?;
+            Ok::<_, Failure>(Figures { properties, rates, summed })
+        });
+        let figures = figures.transpose()?;
+        Ok(Self { name, source, figures, model, base_latency })
+    }
+
+    /// A disk that nobody has described.
+    pub(super) fn unmeasured() -> Self {
+        Self {
+            name: "any disk that no file describes".into(),
+            source: "what is assumed without io-properties".into(),
+            figures: None,
+            model: Disk::unmeasured().model,
+            base_latency: None,
+        }
+    }
+}
+
+/// The properties of a disk of these rates at `mountpoint`, with the usual sizes.
+pub(super) fn properties(rates: &DiskRates, mountpoint: &Path) -> DiskProperties {
+    DiskProperties {
+        mountpoints: vec![PathBuf::from(mountpoint)],
+        read_iops: rates.read_iops,
+        write_iops: rates.write_iops,
+        read_bandwidth: rates.read_bandwidth,
+        write_bandwidth: rates.write_bandwidth,
+        read_saturation_length: None,
+        write_saturation_length: None,
+        physical_block_size: None,
+        duplex: false,
+        max_cost_function: None,
+    }
+}

@@ -1,0 +1,103 @@
+//! `forebay info`: what the scheduler makes of a disk's figures.
+
+mod budget;
+mod costs;
+mod disk;
+mod nodes;
+mod presets;
+mod queues;
+mod report;
+#[cfg(test)]
+mod tests;
+mod unreached;
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, value_parser};
+use forebay::properties::Properties;
+use forebay_core::SHARDS_MAX;
+
+use crate::console::print;
+use crate::failure::Failure;
+use crate::span;
+use disk::Known;
+use queues::Threads;
+use report::Report;
+
+/// Show what the scheduler makes of a disk's figures.
+///
+/// For each disk: how much may wait in it, the longest wait of an urgent request, how many I/O
+/// queues to have, and what requests cost, beside what they cost under Seastar's model. Nothing is
+/// measured. Without a file and a preset, it says what is assumed of an unknown disk.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// What the disks can do: an io-properties file
+    #[arg(long, value_name = "FILE")]
+    properties: Option<PathBuf>,
+    /// A disk whose figures are published, or a disk file; more than once for several
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "properties")]
+    disk: Vec<String>,
+    /// Where the disk of --disk is mounted, for --format properties
+    #[arg(long, value_name = "DIR", requires = "disk", default_value = "/var/lib/store")]
+    mountpoint: PathBuf,
+    /// How many shards run; as many as there are processors unless given
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=SHARDS_MAX as i64))]
+    shards: Option<u32>,
+    /// How many NUMA nodes they run on; those of the machine unless given
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1024))]
+    numa_nodes: Option<u32>,
+    /// How long requests may wait inside a disk
+    #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]
+    latency_goal: Duration,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// JSON
+    Json,
+    /// An io-properties file of the disks
+    Properties,
+}
+
+/// The command.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let known = options.known()?;
+    if options.format == Format::Properties {
+        return print(&presets::properties_file(&known)?);
+    }
+    let report = Report::new(&known, options.threads(), options.latency_goal);
+    print(&match options.format {
+        Format::Json => report.json()?,
+        Format::Text | Format::Properties => report.text(),
+    })
+}
+
+impl Options {
+    /// The disks asked for, or else the one that is assumed.
+    fn known(&self) -> Result<Vec<Known>, Failure> {
+        if let Some(path) = &self.properties {
+            let properties = Properties::load(path)?;
+            return properties.disks.iter().map(|disk| Known::from_file(disk, path)).collect();
+        }
+        if self.disk.is_empty() {
+            return Ok(vec![Known::unmeasured()]);
+        }
+        self.disk.iter().map(|name| presets::known(name, &self.mountpoint)).collect()
+    }
+
+    fn threads(&self) -> Threads {
+        let processors = || thread::available_parallelism().map_or(1, NonZero::get);
+        let shards = self.shards.unwrap_or_else(|| processors().min(SHARDS_MAX) as u32);
+        let nodes = self.numa_nodes.unwrap_or_else(|| nodes::used(Path::new("/")));
+        Threads { shards, nodes: nodes.min(shards) }
+    }
+}

@@ -1,0 +1,37 @@
+//! Disks whose figures are published, as io-properties.
+
+use std::path::Path;
+
+use forebay::properties::Properties;
+use forebay_sim::spec::DiskSpec;
+
+use super::disk::{Known, properties};
+use crate::failure::Failure;
+
+/// What is random about a simulated disk, its figures do not depend on.
+const SEED: u64 = 1;
+
+/// The disk called `name`, or described in a disk file, mounted at `mountpoint`.
+pub(super) fn known(name: &str, mountpoint: &Path) -> Result<Known, Failure> {
+    let spec = DiskSpec::resolve(name)?;
+    let disk = spec.build(SEED);
+    let base_latency = Some(disk.base_latency());
+    let source = spec.source().trim().to_owned();
+    Known::new(name.to_owned(), source, properties(&disk.rates(), mountpoint), base_latency)
+}
+
+/// An io-properties file of these disks, which names where the figures come from.
+pub(super) fn properties_file(disks: &[Known]) -> Result<String, Failure> {
+    let mut header = String::new();
+    let mut described = Vec::new();
+    for disk in disks {
+        let Some(figures) = &disk.figures else {
+            return Err(Failure::Input(
+                "there are no figures to write down; name a --disk or --properties".into(),
+            ));
+        };
+        header += &format!("# {}: {}\n", disk.name, disk.source);
+        described.push(figures.properties.clone());
+    }
+    Ok(header + &Properties { disks: described }.to_yaml())
+}

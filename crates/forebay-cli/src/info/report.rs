@@ -1,0 +1,224 @@
+//! All that is known of the disks, as text and as JSON.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use forebay_core::Op;
+use serde::Serialize;
+
+use super::budget::{Budget, GoalReason};
+use super::costs::{Price, Row, rows};
+use super::disk::Known;
+use super::queues::{Queues, Threads, recommended};
+use super::unreached::{bytes_per_second, explained, size};
+use crate::failure::Failure;
+
+/// Version of the JSON.
+const VERSION: u32 = 1;
+/// Columns of a line for people.
+const COLUMNS: usize = 96;
+
+/// The disks.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    version: u32,
+    #[serde(flatten)]
+    threads: Threads,
+    disks: Vec<Described>,
+}
+
+/// One disk.
+#[derive(Debug, Serialize)]
+struct Described {
+    name: String,
+    source: String,
+    figures: Option<Stated>,
+    /// None where nothing is known of the disk, and nothing binds.
+    budget: Option<Budget>,
+    queues: Option<Queues>,
+    read_costs: Vec<Row>,
+    write_costs: Vec<Row>,
+    remarks: Vec<String>,
+}
+
+/// The figures as stated.
+#[derive(Debug, Serialize)]
+struct Stated {
+    read_iops: u64,
+    read_bandwidth: u64,
+    write_iops: u64,
+    write_bandwidth: u64,
+    base_latency_us: Option<f64>,
+}
+
+impl Report {
+    /// The report on these disks under these threads.
+    pub(super) fn new(disks: &[Known], threads: Threads, latency_goal: Duration) -> Self {
+        let describe = |disk: &Known| Described::new(disk, threads, latency_goal);
+        Self { version: VERSION, threads, disks: disks.iter().map(describe).collect() }
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Result<String, Failure> {
+        let json = serde_json::to_string_pretty(self);
+        json.map(|json| json + "\n")
+            .map_err(|error| Failure::Run(format!("cannot write it down: {error}")))
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        for disk in &self.disks {
+            disk.write(&mut text, self.threads);
+        }
+        text
+    }
+}
+
+impl Described {
+    fn new(disk: &Known, threads: Threads, latency_goal: Duration) -> Self {
+        let stated = disk.figures.as_ref().map(|figures| Stated {
+            read_iops: figures.rates.read_iops,
+            read_bandwidth: figures.rates.read_bandwidth,
+            write_iops: figures.rates.write_iops,
+            write_bandwidth: figures.rates.write_bandwidth,
+            base_latency_us: disk.base_latency.map(|base| base.as_secs_f64() * 1e6),
+        });
+        let budget =
+            stated.as_ref().map(|_| Budget::of(&disk.model, latency_goal, disk.base_latency));
+        Self {
+            name: disk.name.clone(),
+            source: disk.source.clone(),
+            queues: budget.as_ref().map(|budget| recommended(budget.depth, threads)),
+            read_costs: rows(disk, Op::Read),
+            write_costs: rows(disk, Op::Write),
+            remarks: budget.as_ref().map_or_else(unmeasured, |budget| explained(disk, budget)),
+            figures: stated,
+            budget,
+        }
+    }
+
+    fn write(&self, text: &mut String, threads: Threads) {
+        let _ = writeln!(text, "{}  ({})", self.name, self.source);
+        if let Some(figures) = &self.figures {
+            text.push('\n');
+            figures.write(text);
+        }
+        if let (Some(budget), Some(queues)) = (&self.budget, self.queues) {
+            write_budget(text, budget);
+            let why = queues.explain(budget.depth, threads);
+            let said = format!("{}, local depth {}: {why}", queues.count, queues.local_depth);
+            item(text, "I/O queues", &said);
+        }
+        for (name, rows) in [("reads", &self.read_costs), ("writes", &self.write_costs)] {
+            write_rows(text, name, rows);
+        }
+        text.push('\n');
+        for remark in &self.remarks {
+            paragraph(text, "- ", remark);
+        }
+        text.push('\n');
+    }
+}
+
+impl Stated {
+    fn write(&self, text: &mut String) {
+        for (name, iops, bandwidth) in [
+            ("reads", self.read_iops, self.read_bandwidth),
+            ("writes", self.write_iops, self.write_bandwidth),
+        ] {
+            item(text, name, &format!("{iops} per second, {}", bytes_per_second(bandwidth as f64)));
+        }
+        let base = match self.base_latency_us {
+            Some(us) => time(us),
+            None => "not stated; learnt while the disk has little to do".into(),
+        };
+        item(text, "base latency", &base);
+    }
+}
+
+fn unmeasured() -> Vec<String> {
+    [
+        "nothing binds: requests go to the disk at once, and queue inside it; no wait is bounded",
+        "they have prices all the same, so that shares and limits have something to count; the \
+         prices say nothing about the disk",
+        "`forebay tune DIR` measures the disk; --properties FILE shows what comes of it, and \
+         --disk NAME what a disk with published figures would get",
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+fn write_budget(text: &mut String, budget: &Budget) {
+    let reason = match budget.goal_reason {
+        GoalReason::LatencyGoal => "the latency goal".into(),
+        GoalReason::BaseLatency => format!(
+            "the disk's base latency; with the latency goal of {} it would idle",
+            time(budget.latency_goal_us)
+        ),
+        GoalReason::LargeRequest => format!(
+            "the cost of 128 KiB in the dearer direction, above the latency goal of {}",
+            time(budget.latency_goal_us)
+        ),
+    };
+    item(text, "effective goal", &format!("{}, {reason}", time(budget.effective_goal_us)));
+    item(text, "burst", &format!("{} of disk time at once after a pause", time(budget.burst_us)));
+    let window = format!(
+        "{} of disk time unfinished in the disk: {} requests of 4 KiB, or {} of 128 KiB",
+        time(budget.window_us),
+        budget.depth,
+        budget.depth_large
+    );
+    item(text, "window", &window);
+    let [read, write] = budget.largest_request_bytes.map(size);
+    let largest = format!("{read} read, {write} written; longer ones go in parts");
+    item(text, "largest request", &largest);
+    let wait = format!(
+        "{}, for a small request of the heaviest class: the window, and {} for a largest request \
+         that went last. A longer permit adds its own cost",
+        time(budget.longest_wait_us),
+        time(budget.largest_request_us)
+    );
+    item(text, "longest wait", &wait);
+}
+
+fn write_rows(text: &mut String, name: &str, rows: &[Row]) {
+    let has_sum = rows.iter().any(|row| row.sum.is_some());
+    let sums = if has_sum { format!("{:>32}", "Seastar's sum") } else { String::new() };
+    let heads = |price: &str| format!("{price:>10}{:>11}{:>11}", "IOPS", "MB/s");
+    let _ = writeln!(text, "\n  {name:<8}{:>32}{sums}", "cost");
+    let more = if has_sum { heads("us") } else { String::new() };
+    let _ = writeln!(text, "  {:<8}{}{more}", "size", heads("us"));
+    for row in rows {
+        let shown = |price: &Price| {
+            let Price { us, iops, bytes_per_second } = price;
+            format!("{us:>10.2}{iops:>11.0}{:>11.1}", bytes_per_second / 1e6)
+        };
+        let sum = row.sum.as_ref().map(shown).unwrap_or_default();
+        let _ = writeln!(text, "  {:<8}{}{sum}", size(row.bytes), shown(&row.cost));
+    }
+}
+
+/// A length of time for people.
+fn time(us: f64) -> String {
+    if us < 1000.0 { format!("{us:.0} us") } else { format!("{:.2} ms", us / 1e3) }
+}
+
+fn item(text: &mut String, name: &str, said: &str) {
+    paragraph(text, &format!("  {name:<17}"), said);
+}
+
+/// Writes `words` into the columns right of `head`.
+fn paragraph(text: &mut String, head: &str, words: &str) {
+    let indent = " ".repeat(head.len());
+    let mut line = String::from(head);
+    for word in words.split(' ') {
+        if line.len() + word.len() > COLUMNS {
+            let _ = writeln!(text, "{}", line.trim_end());
+            line.clone_from(&indent);
+        }
+        line.push_str(word);
+        line.push(' ');
+    }
+    let _ = writeln!(text, "{}", line.trim_end());
+}

@@ -1,0 +1,123 @@
+//! What is said of disks, compared with what is recorded; `FOREBAY_BLESS=1` records it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use forebay::properties::Properties;
+use forebay_core::{LATENCY_GOAL_DEFAULT, Op};
+
+use super::budget::GoalReason;
+use super::disk::Known;
+use super::queues::Threads;
+use super::report::Report;
+use super::{budget::Budget, costs, presets};
+
+const THREADS: Threads = Threads { shards: 8, nodes: 1 };
+
+fn recorded(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/info").join(name);
+    if std::env::var_os("FOREBAY_BLESS").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    assert_eq!(text, fs::read_to_string(&path).unwrap(), "{}", path.display());
+}
+
+fn preset(name: &str) -> Known {
+    presets::known(name, Path::new("/var/lib/store")).unwrap()
+}
+
+fn file(text: &str) -> Vec<Known> {
+    let properties = Properties::parse("file", text).unwrap();
+    let known = |disk| Known::from_file(disk, Path::new("io_properties.yaml")).unwrap();
+    properties.disks.iter().map(known).collect()
+}
+
+fn text(disks: &[Known]) -> String {
+    Report::new(disks, THREADS, LATENCY_GOAL_DEFAULT).text()
+}
+
+fn budget(disk: &Known) -> Budget {
+    Budget::of(&disk.model, LATENCY_GOAL_DEFAULT, disk.base_latency)
+}
+
+#[test]
+fn cloud_disks_with_published_figures() {
+    for name in ["gp2", "gp3", "i4i.2xlarge"] {
+        recorded(&format!("{name}.txt"), &text(&[preset(name)]));
+    }
+}
+
+#[test]
+fn a_disk_that_no_file_describes() {
+    recorded("unmeasured.txt", &text(&[Known::unmeasured()]));
+}
+
+#[test]
+fn a_file_of_two_disks() {
+    let disks = file(
+        "disks:
+  - mountpoint: /a
+    read_iops: 413000
+    read_bandwidth: 1500000000
+    write_iops: 5000
+    write_bandwidth: 500000000
+    write_saturation_length: 1048576
+  - mountpoints: [/b, /c]
+    read_iops: 130
+    read_bandwidth: 182000000
+    write_iops: 130
+    write_bandwidth: 182000000
+    duplex: true
+    max_cost_function: false
+",
+    );
+    recorded("file.txt", &text(&disks));
+}
+
+#[test]
+fn a_disk_is_json_for_programs() {
+    let report = Report::new(&[preset("i4i.2xlarge")], THREADS, LATENCY_GOAL_DEFAULT);
+    let json = report.json().unwrap();
+    recorded("i4i.2xlarge.json", &json);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["disks"][0]["queues"]["count"], 8);
+}
+
+#[test]
+fn presets_are_properties_files_that_name_their_sources() {
+    let disks = ["gp2", "gp3", "i4i.2xlarge"].map(|name| (name, preset(name)));
+    for (name, disk) in disks {
+        let text = presets::properties_file(std::slice::from_ref(&disk)).unwrap();
+        recorded(&format!("{name}.yaml"), &text);
+        assert!(text.starts_with("# ") && text.contains(&disk.source));
+        let read = Properties::parse(name, &text).unwrap();
+        assert_eq!(read.disks[0], disk.figures.unwrap().properties);
+    }
+    assert!(presets::properties_file(&[Known::unmeasured()]).is_err());
+}
+
+#[test]
+fn the_sum_is_what_seastar_charges() {
+    let rows = costs::rows(&preset("i4i.2xlarge"), Op::Read);
+    let sum = |bytes| {
+        let row = rows.iter().find(|row| row.bytes == bytes).unwrap();
+        row.sum.unwrap().us
+    };
+    // from its own tables for this machine
+    for (bytes, us) in [(512, 4.903), (4096, 7.226), (65_536, 47.06), (131_072, 89.54)] {
+        assert!((sum(bytes) / us - 1.0).abs() < 0.001, "{bytes}: {} is not {us}", sum(bytes));
+    }
+}
+
+#[test]
+fn the_goal_says_what_decides_it() {
+    let fast = budget(&preset("i4i.2xlarge"));
+    assert_eq!(fast.goal_reason, GoalReason::LatencyGoal);
+    assert_eq!((fast.effective_goal_us, fast.window_us), (750.0, 1500.0));
+    assert!(fast.longest_wait_us <= fast.window_us + fast.effective_goal_us);
+    assert_eq!(budget(&preset("gp3")).goal_reason, GoalReason::LargeRequest);
+    let mut far = preset("i4i.2xlarge");
+    far.base_latency = Some(Duration::from_millis(10));
+    assert_eq!(budget(&far).goal_reason, GoalReason::BaseLatency);
+}
