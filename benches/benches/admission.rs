@@ -29,7 +29,7 @@ fn class(policy: Policy, shards_max: usize) -> Class {
 }
 
 /// A thousand at a time, or the clock would be what is measured.
-fn uncontended(bencher: Bencher<'_, '_>, one: impl Fn()) {
+fn uncontended(bencher: Bencher<'_, '_>, mut one: impl FnMut()) {
     bencher.counter(ItemsCount::new(1_000_usize)).bench_local(|| (0..1_000).for_each(|_| one()));
 }
 

@@ -1,4 +1,73 @@
 //! forebay: a userspace disk I/O scheduler for storage engines.
+//!
+//! # The idea
+//!
+//! A disk serves more as more requests are in flight, up to a point; beyond it
+//! they only wait inside the disk, where nobody can order them. When compaction
+//! has filled that queue, a read waits behind it. forebay keeps requests
+//! waiting in the application, where they can still be ordered, and lets
+//! through just what the disk serves within a latency goal.
+//!
+//! - A [`Scheduler`] knows what each of its disks can do: from an
+//!   [io-properties](properties) file that was measured, or from the vendor's
+//!   figures. Every request costs the disk time that it takes, whatever its
+//!   size and direction, and a disk has one second of it per second.
+//! - Work is divided into [classes](Class) with shares: one for queries, one
+//!   for compaction, one for backups. When all want the disk they get it in
+//!   proportion to their shares, over all threads; what one leaves unused, the
+//!   others get.
+//! - Work that names no class is in the class [`untagged`](UNTAGGED), and a
+//!   file on a disk that is not listed belongs to a disk named
+//!   [`default`](DEFAULT_DISK): nothing escapes being counted.
+//!
+//! # The ways in
+//!
+//! - **Permits**: [`Class::admit`] waits for the disk and the class's turn; the
+//!   program does its I/O as it always did, and drops the [`ThreadPermit`].
+//!   [`Class::admit_async`] is the same for a task on any executor. This fits
+//!   every program that exists.
+//! - **Files**: a [`File`] is opened through the scheduler, which sends its
+//!   requests by io_uring, or by threads where that is forbidden.
+//! - **Shards**: a thread-per-core program makes a queue per thread and drives
+//!   it from its own loop; see [`shard`].
+//!
+//! All of them share one budget per disk, and one account per class.
+//!
+//! ```
+//! use std::fs::File;
+//! use std::io::Read;
+//!
+//! use forebay::{DiskConfig, DiskRates, Op, Scheduler};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # std::fs::write(dir.path().join("table"), [7; 4096])?;
+//! let rates = DiskRates {
+//!     read_iops: 218_000,
+//!     write_iops: 121_000,
+//!     read_bandwidth: 1_542_000_000,
+//!     write_bandwidth: 1_130_000_000,
+//! };
+//! let scheduler = Scheduler::builder()
+//!     .disk(DiskConfig::new("data", rates).mountpoint(dir.path()))
+//!     .build()?;
+//! let queries = scheduler.add_class("queries", 1000)?;
+//! let compaction = scheduler.add_class("compaction", 100)?;
+//!
+//! // a thread that compacts says so once
+//! let _entered = compaction.enter();
+//! assert_eq!(scheduler.current_class(), compaction);
+//!
+//! // around any I/O, a permit
+//! let mut page = [0; 4096];
+//! let mut table = File::open(dir.path().join("table"))?;
+//! let permit = queries.admit(Op::Read, 4096)?;
+//! let result = table.read_exact(&mut page);
+//! permit.complete(&result);
+//! # assert_eq!(page, [7; 4096]);
+//! # Ok(())
+//! # }
+//! ```
 
 mod admission;
 mod aligned_buf;

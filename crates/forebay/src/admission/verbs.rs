@@ -66,7 +66,8 @@ impl Class {
     /// first polled, and needs nothing of the executor but its wakers.
     ///
     /// A task holds nothing by itself: one that has a permit and wants another
-    /// before it drops the first, asks with [`Permit::admit_more`].
+    /// before it drops the first, asks with
+    /// [`Permit::admit_more`](crate::Permit::admit_more).
     ///
     /// Cancel safety: dropping the future takes the request back, in constant
     /// time; if it had been granted meanwhile, the grant ends.

@@ -1,7 +1,5 @@
 //! Classes and groups at run time.
 
-use std::future::Future;
-
 use forebay::{ClassError, Limits, Op, Policy, Scheduler};
 
 use crate::{disk, two_disks};

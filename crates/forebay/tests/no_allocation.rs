@@ -1,0 +1,76 @@
+//! In steady state, permits cost no allocation.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use forebay::{Admit, Class, DiskConfig, DiskRates, Op, Permit, Policy, Scheduler};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+const TASKS: usize = 40;
+
+/// A thread's permits, and tasks that wait for each other's, some in vain.
+fn turn(class: &Class, held: &mut Vec<Permit>) {
+    for _ in 0..8 {
+        let outer = class.admit(Op::Read, 4096).unwrap();
+        drop(class.try_admit(Op::Write, 512).unwrap());
+        outer.complete(&Ok(()));
+    }
+    let mut tasks: [Option<Admit>; TASKS] =
+        std::array::from_fn(|_| Some(class.admit_async(Op::Read, 4096)));
+    let mut context = Context::from_waker(Waker::noop());
+    for round in 0..TASKS {
+        for (index, slot) in tasks.iter_mut().enumerate() {
+            let Some(admit) = slot else { continue };
+            if let Poll::Ready(permit) = Pin::new(admit).poll(&mut context) {
+                held.push(permit.unwrap());
+                *slot = None;
+            } else if index % 5 == 4 && round > index {
+                *slot = None;
+            }
+        }
+        held.clear();
+    }
+}
+
+#[test]
+fn steady_state_allocates_nothing() {
+    let rates = DiskRates {
+        read_iops: 10_000_000,
+        write_iops: 10_000_000,
+        read_bandwidth: 100_000_000_000,
+        write_bandwidth: 100_000_000_000,
+    };
+    let disk = DiskConfig::new("disk", rates).policy(Policy::Concurrency { requests: 3 });
+    let scheduler = Scheduler::builder().disk(disk).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let mut held = Vec::with_capacity(TASKS);
+    turn(&class, &mut held);
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    for _ in 0..100 {
+        turn(&class, &mut held);
+    }
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
+}
