@@ -23,7 +23,7 @@ const OVERDUE_WINDOWS: u64 = 8;
 const OVERDUE_NANOS_MIN: u64 = 100_000_000;
 
 thread_local! {
-    static HELD: Held = const { Held::NOTHING };
+    static HELD: Held = const { Held::nothing() };
 }
 
 /// A permit that a thread holds. Equal ones are alike.
@@ -73,12 +73,14 @@ struct Held {
 }
 
 impl Held {
-    const NOTHING: Self = Self {
-        entries: [const { Cell::new(Holding { since: Time::ZERO, window: DiskTime::ZERO }) };
-            ENTRIES_MAX],
-        len: Cell::new(0),
-        beyond: Cell::new(0),
-    };
+    const fn nothing() -> Self {
+        Self {
+            entries: [const { Cell::new(Holding { since: Time::ZERO, window: DiskTime::ZERO }) };
+                ENTRIES_MAX],
+            len: Cell::new(0),
+            beyond: Cell::new(0),
+        }
+    }
 
     fn add(&self, holding: Holding) {
         if self.len.get() == ENTRIES_MAX {
@@ -139,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_holding_counts_until_it_ends_or_lapses() {
-        let held = Held::NOTHING;
+        let held = Held::nothing();
         assert!(!held.any(at(1)));
         held.add(since(1));
         held.add(since(2));
@@ -154,7 +156,7 @@ mod tests {
 
     #[test]
     fn forgotten_ones_make_room() {
-        let held = Held::NOTHING;
+        let held = Held::nothing();
         (0..1_000).for_each(|n| held.add(since(n * 1_000)));
         assert!(held.any(at(999_000)));
         held.remove(since(999_000));
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     fn many_at_once_are_all_counted() {
-        let held = Held::NOTHING;
+        let held = Held::nothing();
         (0..20).for_each(|_| held.add(since(5)));
         for _ in 0..20 {
             assert!(held.any(at(6)));
