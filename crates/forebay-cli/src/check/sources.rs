@@ -3,8 +3,10 @@
 /// The article on blocks of 1 KiB, RAID chunks and requests that do not block.
 pub(super) const WRITING_2025: &str =
     "ScyllaDB, The Deceptively Simple Act of Writing to Disk, 2025";
-/// What vendor's and default formatting got, in the thread that led to the article.
-pub(super) const FORMATTING_2025: &str = "scylladb/scylladb issue 25532, 2025";
+/// What XFS got with either size of block, in the thread that led to the article, and what the
+/// article adds for older disks.
+pub(super) const FORMATTING_2025: &str = "scylladb/scylladb issue 25532, and ScyllaDB, The \
+    Deceptively Simple Act of Writing to Disk, 2025";
 /// The talk on discards.
 pub(super) const DISCARDS_2024: &str =
     "P. Wrobel, Taming Discard Latency Spikes, P99 CONF 2024, on an i3.2xlarge";

@@ -23,7 +23,8 @@ pub(super) struct Budget {
     pub(super) largest_request_bytes: [u64; 2],
     /// Disk time of the dearer of the two.
     pub(super) largest_request_us: f64,
-    /// The longest that a small request of the heaviest class waits.
+    /// The longest that a small request of the heaviest class waits, if the disk is as fast as
+    /// stated and nothing else of that class waits.
     pub(super) longest_wait_us: f64,
     /// Reads and writes of 4 KiB, then of 128 KiB, that fill the window.
     pub(super) depth: u64,

@@ -174,8 +174,9 @@ fn write_budget(text: &mut String, budget: &Budget) {
     let largest = format!("{read} read, {write} written; longer ones go in parts");
     item(text, "largest request", &largest);
     let wait = format!(
-        "{}, for a small request of the heaviest class: the window, and {} for a largest request \
-         that went last. A longer permit adds its own cost",
+        "{} for a small request of the heaviest class, if the disk is as fast as stated and nothing \
+         else of that class waits: the window, and {} for a largest request that went last. A \
+         longer permit adds its own cost",
         time(budget.longest_wait_us),
         time(budget.largest_request_us)
     );

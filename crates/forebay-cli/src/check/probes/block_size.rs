@@ -1,7 +1,7 @@
 //! Whether the filesystem's blocks are at least the disk's sectors.
 
 use super::super::finding::Finding;
-use super::super::sources::{FORMATTING_2025, WRITING_2025};
+use super::super::sources::FORMATTING_2025;
 use super::super::subject::Subject;
 
 /// What flash writes at once at the least, whatever it says.
@@ -41,7 +41,7 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
                 sector.map_or_else(|| "unknown size".into(), |sector| sector.to_string())
             ))
             .why(format!("{READ_MODIFY_WRITE}. Blocks of 4096 cost disks of 512 nothing"))
-            .source(WRITING_2025)
+            .source(FORMATTING_2025)
             .mend(mend),
         ],
         None => vec![Finding::unseen("the disk's sectors")],

@@ -1,0 +1,96 @@
+//! `forebay info`, from outside.
+#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn forebay(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_forebay")).args(arguments).output().unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = forebay(&[arguments, &["--format", "json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Now and then a small read of the heaviest class, on one shard, beside all the work of the
+/// others that there can be.
+const JOBS: &str = "
+- name: urgent
+  type: randread
+  shards: [0]
+  data_size: 1GB
+  shard_info: {parallelism: 1, reqsize: 4kB, shares: 1000, rps: 20}
+- name: writes
+  type: overwrite
+  shards: all
+  data_size: 4GB
+  shard_info: {parallelism: 16, reqsize: 512kB, shares: 10}
+- name: reads
+  type: seqread
+  shards: all
+  data_size: 4GB
+  shard_info: {parallelism: 16, reqsize: 1MB, shares: 10}
+";
+
+#[test]
+fn no_urgent_request_waits_longer_than_it_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let jobs = dir.path().join("jobs.yaml");
+    fs::write(&jobs, JOBS).unwrap();
+    for disk in ["i4i.2xlarge", "gp3", "samsung-850-pro"] {
+        let said = json(&["info", "--disk", disk]);
+        let wait = said["disks"][0]["budget"]["longest_wait_us"].as_f64().unwrap();
+        let load = ["--shards", "4", "--duration", "5s", "--compare", "off"];
+        let name = jobs.to_str().unwrap();
+        let run = json(&[&["simulate", name, "--disk", disk][..], &load].concat());
+        let classes = run["classes"].as_array().unwrap();
+        let urgent = classes.iter().find(|class| class["name"] == "urgent").unwrap();
+        assert!(urgent["requests"].as_u64().unwrap() > 50);
+        let longest = urgent["latency_us"]["max"].as_f64().unwrap();
+        assert!(longest <= wait, "{disk}: {longest} us, not {wait}");
+    }
+}
+
+#[test]
+fn what_it_writes_down_of_a_disk_it_reads_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("io_properties.yaml");
+    let store = ["--mountpoint", "/data/store"];
+    let written =
+        forebay(&[&["info", "--disk", "gp3", "--format", "properties"][..], &store].concat());
+    fs::write(&file, &written.stdout).unwrap();
+    let read = json(&["info", "--properties", file.to_str().unwrap()]);
+    let preset = json(&["info", "--disk", "gp3"]);
+    assert_eq!(read["disks"][0]["name"], "/data/store");
+    for figure in ["read_iops", "read_bandwidth", "write_iops", "write_bandwidth"] {
+        assert_eq!(read["disks"][0]["figures"][figure], preset["disks"][0]["figures"][figure]);
+    }
+}
+
+#[test]
+fn bad_input_is_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let bad = dir.path().join("bad.yaml");
+    fs::write(&bad, "disks: [{mountpoint: /a, read_iosp: 5}]").unwrap();
+    let missing = dir.path().join("missing.yaml");
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    for (arguments, words) in [
+        (vec!["--properties".into(), path(&missing)], "missing.yaml"),
+        (vec!["--properties".into(), path(&bad)], "read_iops"),
+        (vec!["--disk".into(), "gp4".into()], "no such disk"),
+        (vec!["--format".into(), "properties".into()], "no figures to write down"),
+        (vec!["--shards".into(), "0".into()], "--shards"),
+        (vec!["--mountpoint".into(), "/a".into()], "--disk"),
+    ] {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let output = forebay(&[&["info"][..], &arguments].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(words), "`{words}` is not in: {said}");
+    }
+}
