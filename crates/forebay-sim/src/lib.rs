@@ -7,4 +7,5 @@ pub mod experiments;
 pub mod invariants;
 pub mod simulation;
 pub mod spec;
+pub mod surface;
 pub mod swarm;

@@ -8,6 +8,7 @@ mod ideal;
 mod measure;
 mod raid0;
 mod servers;
+mod surface;
 
 use core::time::Duration;
 
@@ -18,6 +19,7 @@ pub use faults::{Fault, Range};
 pub use flash::Flash;
 pub use hdd::Hdd;
 pub use ideal::Ideal;
+pub use surface::Surface;
 
 pub(crate) use cloud::CloudDisk;
 pub(crate) use faults::Faulty;

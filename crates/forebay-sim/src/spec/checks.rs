@@ -8,7 +8,7 @@ use forebay_config::{ByteSize, ConfigError, Located, Quantity, Source, Span};
 pub(super) const CAPACITY_DEFAULT: u64 = 64 << 30;
 /// Offsets on Linux are signed.
 pub(super) const CAPACITY_MAX: u64 = i64::MAX as u64;
-const SECTOR_DEFAULT: u64 = 512;
+pub(super) const SECTOR_DEFAULT: u64 = 512;
 /// Far above any disk, and far below what would overflow.
 pub(super) const RATE_MAX: u64 = 1 << 50;
 const LATENCY_MIN: Duration = Duration::from_nanos(1);

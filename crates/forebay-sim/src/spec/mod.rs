@@ -16,6 +16,20 @@
 //! directions), [`Flash`], [`Cloud`], [`Hdd`]. A RAID0 has `chunk`, a size, and `members`, a list
 //! of presets and of disk files beside this one.
 //!
+//! A surface names the region of the loads that the disk carries, and its latencies on the idle
+//! disk; the other fields of [`SurfaceModel`](crate::surface::SurfaceModel) are optional:
+//!
+//! ```yaml
+//! kind: surface
+//! read_iops: 400000           # reads per second alone
+//! write_bandwidth: 800000000  # bytes per second alone
+//! exponent: 0.75              # (w / write_bandwidth)^exponent + (r / read_iops)^exponent <= 1
+//! read_latency: 100us
+//! write_latency: 100us
+//! ```
+//!
+//! A measured surface is a CSV file as [`Grid::parse`] reads it, and the disk is fitted to it.
+//!
 //! Faults, as [`Fault`] explains them, each with any of these keys (`from: 0` unless given, and
 //! without `to` for ever):
 //!
@@ -36,6 +50,7 @@ mod ideal;
 mod presets;
 mod raid0;
 mod raw;
+mod surface;
 
 use std::path::Path;
 
@@ -44,10 +59,11 @@ use forebay_load::Rng;
 
 use crate::disk::{
     Cloud, CloudDisk, Fault, Faulty, Flash, FlashDisk, Hdd, HddDisk, Ideal, IdealDisk, Raid0,
-    SimDisk, Timed,
+    SimDisk, Surface, Timed,
 };
+use crate::surface::Grid;
 
-use checks::{CAPACITY_DEFAULT, CAPACITY_MAX, Checks};
+use checks::{CAPACITY_DEFAULT, CAPACITY_MAX, Checks, SECTOR_DEFAULT};
 use raw::{Kind, RawHead};
 
 /// What a disk file says: a disk that can be built as often as wanted.
@@ -69,6 +85,7 @@ enum Model {
     Raid0 { chunk: u64, members: Vec<DiskSpec> },
     Cloud(Cloud),
     Hdd(Hdd),
+    Surface(Surface),
 }
 
 impl DiskSpec {
@@ -94,9 +111,21 @@ impl DiskSpec {
                 let text = forebay_config::read(path)?;
                 Self::parse_at(name_or_path, &Source::new(name_or_path, &text), depth)
             }
-            Some("csv") => Err(surfaces_missing(name_or_path)),
+            Some("csv") => Self::measured(name_or_path, &forebay_config::read(path)?),
             _ => Err(unknown(name_or_path)),
         }
+    }
+
+    /// The disk that comes nearest to the surface in the `text` of the file called `file`.
+    fn measured(file: &str, text: &str) -> Result<Self, ConfigError> {
+        Ok(Self {
+            name: file.to_owned(),
+            source: format!("fitted to the surface {file}"),
+            capacity: CAPACITY_DEFAULT,
+            sector: SECTOR_DEFAULT,
+            model: Model::Surface(Surface::fitted(&Grid::parse(file, text)?)),
+            faults: Vec::new(),
+        })
     }
 
     /// Reads a disk file; its name is the disk's name.
@@ -123,7 +152,7 @@ impl DiskSpec {
             Kind::Raid0 => raid0::parse(checks, name, depth)?,
             Kind::Cloud => cloud::parse(checks)?,
             Kind::Hdd => hdd::parse(checks)?,
-            Kind::Surface => return Err(surfaces_missing(name)),
+            Kind::Surface => surface::parse(checks)?,
         };
         let (default, max) = match &model {
             Model::Raid0 { chunk, members } => {
@@ -171,6 +200,7 @@ impl DiskSpec {
             Model::Flash(flash) => Box::new(Timed::new(FlashDisk::new(*flash, seed))),
             Model::Cloud(cloud) => Box::new(Timed::new(CloudDisk::new(*cloud, seed))),
             Model::Hdd(hdd) => Box::new(HddDisk::new(*hdd, self.capacity)),
+            Model::Surface(surface) => surface.build(seed),
             Model::Raid0 { chunk, members } => {
                 let seeds = (0..).map(|place| Rng::new(seed, &[place]).next_u64());
                 let disks = members.iter().zip(seeds).map(|(member, seed)| member.build(seed));
@@ -182,11 +212,6 @@ impl DiskSpec {
         }
         Box::new(Faulty::new(disk, self.faults.clone(), seed))
     }
-}
-
-fn surfaces_missing(file: &str) -> ConfigError {
-    let message = "surface disks cannot be built yet; choose another kind";
-    ConfigError::whole_file(file, message)
 }
 
 fn unknown(name: &str) -> ConfigError {

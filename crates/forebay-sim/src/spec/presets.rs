@@ -9,9 +9,13 @@ macro_rules! preset {
 /// Name and text of each, in alphabetical order.
 const PRESETS: &[(&str, &str)] = &[
     preset!("four-channels"),
+    preset!("gcp-pd-SSD-2TB"),
     preset!("gp2"),
     preset!("gp3"),
     preset!("hdd-7200rpm"),
+    preset!("hdd-toshiba-DT01ACA200"),
+    preset!("i3.2xlarge"),
+    preset!("i3en.3xlarge"),
     preset!("i4i.2xlarge"),
     preset!("nvme-2018"),
     preset!("nvme-2022"),

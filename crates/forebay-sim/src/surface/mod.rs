@@ -1,0 +1,18 @@
+//! Latency surfaces: measured ones, and queueing models that behave like them.
+
+mod exponential;
+mod exponentials;
+mod fit;
+mod grid;
+mod latency;
+mod minimize;
+mod model;
+mod region;
+
+pub(crate) use exponential::Exponential;
+pub use fit::{FitErrors, errors, fit};
+pub use grid::{Cell, Grid};
+pub use latency::{Percentiles, percentiles};
+pub use model::SurfaceModel;
+pub(crate) use region::Price;
+pub use region::Region;

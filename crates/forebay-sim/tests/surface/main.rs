@@ -1,0 +1,16 @@
+//! Disks that follow latency surfaces, against what was measured and what was asked.
+#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+
+mod complaints;
+mod edge;
+mod fit;
+mod load;
+mod presets;
+
+/// Name and text of the measured surfaces.
+const SURFACES: [(&str, &str); 4] = [
+    ("gcp-pd-SSD-2TB", include_str!("../../presets/gcp-pd-SSD-2TB.csv")),
+    ("hdd-toshiba-DT01ACA200", include_str!("../../presets/hdd-toshiba-DT01ACA200.csv")),
+    ("i3.2xlarge", include_str!("../../presets/i3.2xlarge.csv")),
+    ("i3en.3xlarge", include_str!("../../presets/i3en.3xlarge.csv")),
+];
