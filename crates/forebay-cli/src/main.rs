@@ -12,6 +12,7 @@ mod reproduce;
 mod serve;
 mod simulate;
 mod span;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -30,6 +31,7 @@ enum Command {
     Bench(bench::Options),
     Check(check::Options),
     Info(info::Options),
+    Tune(tune::Options),
     Simulate(simulate::Options),
     Reproduce(reproduce::Options),
     #[command(subcommand)]
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(options),
         Command::Check(options) => return check::run(options),
         Command::Info(options) => info::run(options),
+        Command::Tune(options) => tune::run(options),
         Command::Simulate(options) => simulate::run(options),
         Command::Reproduce(options) => reproduce::run(options),
         Command::Disk(command) => serve::run(command),

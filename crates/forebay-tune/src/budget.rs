@@ -107,6 +107,12 @@ impl Budget {
         Self { layout_bytes: memory_bytes.clamp(self.layout_bytes, most), ..self }
     }
 
+    /// The same, writing at most `written_max` bytes.
+    #[must_use]
+    pub fn with_write_limit(self, written_max: u64) -> Self {
+        Self { written_max, layout_bytes: self.layout_bytes.min(written_max / 4), ..self }
+    }
+
     /// How long it takes, about; of `thorough`, at least.
     pub fn seconds(&self) -> f64 {
         let reads = self.ladders() + self.side * SIDE_READS;

@@ -18,6 +18,8 @@ const CHANGE_MIN: f64 = 0.03;
 /// What falls by so much at once, and is level before and after, was a burst on credits.
 const BURST_MIN: f64 = 0.2;
 const LEVEL: f64 = 0.1;
+/// So often the lower level has to be seen.
+const AFTER_MIN: usize = 3;
 
 /// The rate of one load at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -134,7 +136,12 @@ fn burst(trace: &[Observation]) -> Option<Burst> {
     let (high, low) = (mean(before), mean(behind));
     let level =
         |rates: &[f64], mean: f64| rates.iter().all(|rate| (rate - mean).abs() <= mean * LEVEL);
-    let is_burst = low < high * (1.0 - BURST_MIN) && level(before, high) && level(behind, low);
+    let sure = trace.iter().all(|seen| seen.margin <= seen.rate * LEVEL);
+    let is_burst = sure
+        && behind.len() >= AFTER_MIN
+        && low < high * (1.0 - BURST_MIN)
+        && level(before, high)
+        && level(behind, low);
     let seconds = trace.get(at).map_or(0.0, |seen| seen.at);
     is_burst.then_some(Burst { high, low, seconds })
 }

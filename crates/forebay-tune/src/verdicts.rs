@@ -77,14 +77,12 @@ fn steady(what: &str, seen: &Steadiness, say: &mut Say<'_>) {
                 burst.high, burst.seconds, burst.low
             ),
         );
-    } else if seen.first_excess != 0.0 {
-        let percent = seen.first_excess.abs() * 100.0;
-        let way = if seen.first_excess > 0.0 { "high" } else { "low" };
+    } else if seen.first_excess > 0.0 {
         say(
             true,
             format!(
-                "At first small {what} were {percent:.0} % {way}, compared with {minutes:.1} \
-                 minutes later."
+                "At first small {what} were {:.0} % high, compared with {minutes:.1} minutes later.",
+                seen.first_excess * 100.0
             ),
         );
     }

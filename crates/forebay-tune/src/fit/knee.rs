@@ -33,6 +33,8 @@ pub struct Knee {
     /// Requests in flight at which the disk would be busy, if each still took as long as alone:
     /// with fewer it idles, with more they wait (Little's law).
     pub requests: f64,
+    /// The median latency of a request alone, in microseconds.
+    pub base_us: f64,
     /// The best rate of the ladder.
     pub rate: f64,
     /// The first step that reaches the best rate.
@@ -44,10 +46,13 @@ pub(crate) fn knee(run: &Run, work: Work) -> Knee {
     let steps: Vec<LatencyAt> =
         run.of(Purpose::Concurrency, work).map(|measured| step(measured, 0)).collect();
     let rate = steps.iter().map(|step| step.rate).fold(0.0, f64::max);
-    let alone = steps.first().map_or(0.0, |step| step.rate / f64::from(step.depth));
-    let requests = if alone > 0.0 { rate / alone } else { 1.0 };
+    let taken = steps.iter().filter(|step| step.rate > 0.0);
+    // Alone a request takes least. Where it did not, something else held up the first steps.
+    let alone = taken.map(|step| f64::from(step.depth) / step.rate).reduce(f64::min);
+    let requests = alone.map_or(1.0, |seconds| rate * seconds);
+    let base_us = steps.iter().map(|step| step.p50_us).reduce(f64::min).unwrap_or(0.0);
     let full = steps.iter().find(|step| step.rate >= rate * FULL);
-    Knee { requests, rate, depth_full: full.map_or(1, |step| step.depth), steps }
+    Knee { requests, base_us, rate, depth_full: full.map_or(1, |step| step.depth), steps }
 }
 
 /// Latency at parts of the knee.

@@ -110,7 +110,7 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
         read: sizes::sizes(run, Work::Read),
         write: sizes::sizes(run, Work::Write),
         sector: sector(run),
-        base_latency_us: read_knee.steps.first().map_or(0.0, |step| step.p50_us),
+        base_latency_us: read_knee.base_us,
         read_knee,
         write_knee: knee(run, Work::Write),
         below_knee: knee::below(run),

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use crate::phase::{Purpose, Work};
+use crate::phase::{Phase, Purpose, Work};
 use crate::run::Run;
+use crate::samples::Rate;
 
 /// Larger sectors are not looked for.
 const SECTOR_MAX: u32 = 16384;
@@ -41,34 +42,49 @@ impl Sector {
     }
 }
 
+/// Writes of one size, or shifted by so much.
+#[derive(Clone, Copy)]
+struct Point {
+    bytes: u32,
+    rate: Rate,
+}
+
+impl Point {
+    /// Whether it is as good as `best`, or may be for all that is known.
+    fn is_as_good_as(&self, best: &Self) -> bool {
+        self.rate.mean + self.rate.margin >= best.rate.mean * AS_GOOD - best.rate.margin
+    }
+}
+
 /// The sector as far as `run` goes.
 pub(crate) fn sector(run: &Run) -> Sector {
-    let by_size: Vec<(u32, f64)> = points(run, Purpose::Sizes, |phase| phase.request_bytes)
-        .filter(|&(bytes, _)| bytes <= SECTOR_MAX)
-        .collect();
-    let shifts: Vec<(u32, f64)> =
-        points(run, Purpose::Misaligned, |phase| phase.misalignment).collect();
-    let aligned = by_size.iter().find(|&&(bytes, _)| bytes == SECTOR_MAX).map(|&(_, rate)| rate);
-    let best = |points: &[(u32, f64)]| points.iter().map(|&(_, rate)| rate).fold(0.0, f64::max);
-    let first_good = |points: &[(u32, f64)], best: f64| {
-        points.iter().find(|&&(_, rate)| rate >= best * AS_GOOD).map(|&(bytes, _)| bytes)
-    };
+    let mut sizes = points(run, Purpose::Sizes, |phase| phase.request_bytes);
+    sizes.retain(|point| point.bytes <= SECTOR_MAX);
+    let shifts = points(run, Purpose::Misaligned, |phase| phase.misalignment);
+    let aligned = sizes.iter().find(|point| point.bytes == SECTOR_MAX).copied();
+    let by_shift = aligned.filter(|_| !shifts.is_empty()).map(|aligned| {
+        let best = best(shifts.iter().chain([&aligned])).unwrap_or(aligned);
+        first_good(&shifts, &best).unwrap_or(SECTOR_MAX)
+    });
     Sector {
         stated: run.facts.physical_sector,
-        by_size: first_good(&by_size, best(&by_size)),
-        by_shift: aligned
-            .filter(|_| !shifts.is_empty())
-            .map(|aligned| first_good(&shifts, aligned.max(best(&shifts))).unwrap_or(SECTOR_MAX)),
+        by_size: best(sizes.iter()).and_then(|best| first_good(&sizes, &best)),
+        by_shift,
         tried_from: run.facts.alignment.max(512),
     }
 }
 
+fn best<'a>(points: impl Iterator<Item = &'a Point>) -> Option<Point> {
+    points.max_by(|one, other| one.rate.mean.total_cmp(&other.rate.mean)).copied()
+}
+
+fn first_good(points: &[Point], best: &Point) -> Option<u32> {
+    points.iter().find(|point| point.is_as_good_as(best)).map(|point| point.bytes)
+}
+
 /// Writes per second by what `of` says about them.
-fn points(
-    run: &Run,
-    purpose: Purpose,
-    of: impl Fn(&crate::phase::Phase) -> u32,
-) -> impl Iterator<Item = (u32, f64)> {
+fn points(run: &Run, purpose: Purpose, of: fn(&Phase) -> u32) -> Vec<Point> {
     run.of(purpose, Work::Write)
-        .map(move |measured| (of(&measured.phase), measured.samples.rate().mean))
+        .map(|measured| Point { bytes: of(&measured.phase), rate: measured.samples.rate() })
+        .collect()
 }

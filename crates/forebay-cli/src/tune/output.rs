@@ -1,0 +1,105 @@
+//! The files that are written: each whole, or not at all.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use forebay_tune::{Error, Fit, Run, files};
+use tempfile::NamedTempFile;
+
+use super::{Tuned, page};
+use crate::console::note;
+use crate::failure::Failure;
+
+pub(super) const PROPERTIES: &str = "io-properties.yaml";
+const FOREBAY: &str = "forebay.yaml";
+const REPORT: &str = "tune.html";
+const RUN: &str = "tune.json";
+/// What an interrupted run has measured so far.
+const PARTIAL: &str = "tune.partial.json";
+const MODE: u32 = 0o644;
+
+/// Where the files go.
+pub(super) struct Output {
+    dir: PathBuf,
+}
+
+impl Output {
+    /// The directory `dir`, if it can be written: better known before minutes of measuring.
+    pub(super) fn at(dir: &Path) -> Result<Self, Failure> {
+        NamedTempFile::new_in(dir).map_err(|error| {
+            Failure::Input(format!(
+                "cannot write files into `{}`: {error}; name another directory with --out",
+                dir.display()
+            ))
+        })?;
+        Ok(Self { dir: dir.to_owned() })
+    }
+
+    /// Writes all files.
+    pub(super) fn write(&self, tuned: &[Tuned]) -> Result<(), Failure> {
+        let disks: Vec<(&Run, &Fit)> = tuned.iter().map(|one| (&one.run, &one.fit)).collect();
+        let report = page::html(tuned)?;
+        self.put(PROPERTIES, &files::properties(&disks).to_yaml())?;
+        self.put(FOREBAY, &files::forebay_yaml(&disks, PROPERTIES))?;
+        self.put(REPORT, &report)?;
+        let runs: Vec<Run> = tuned.iter().map(|one| one.run.clone()).collect();
+        self.put(RUN, &Run::to_json(&runs)?)?;
+        self.forget();
+        Ok(())
+    }
+
+    /// Writes down what is measured so far.
+    pub(super) fn keep(&self, before: &[Run], run: &Run) -> Result<(), Error> {
+        if run.phases.is_empty() {
+            return Ok(());
+        }
+        let runs: Vec<Run> = before.iter().chain([run]).cloned().collect();
+        let path = self.dir.join(PARTIAL);
+        place(&path, &Run::to_json(&runs)?)
+            .map_err(|source| Error::Io { what: format!("write `{}`", path.display()), source })
+    }
+
+    /// Removes what [`Output::keep`] wrote.
+    pub(super) fn forget(&self) {
+        // Not there if the first phase failed.
+        let _ = fs::remove_file(self.dir.join(PARTIAL));
+    }
+
+    /// Says how a measurement can be gone on with, where anything of it is kept.
+    pub(super) fn offer_to_go_on(&self) {
+        let path = self.dir.join(PARTIAL);
+        if path.exists() {
+            let path = path.display();
+            note(format_args!("go on with it by `forebay tune --resume {path}`"));
+        }
+    }
+
+    /// The paths of the files for people to read, and what they are.
+    pub(super) fn listed(&self) -> [(PathBuf, &'static str); 4] {
+        [
+            (self.dir.join(PROPERTIES), "the disk, for Seastar and for forebay"),
+            (self.dir.join(FOREBAY), "what only forebay knows about it"),
+            (self.dir.join(REPORT), "curves and verdicts"),
+            (self.dir.join(RUN), "all that was measured, for --fit-from and --diff"),
+        ]
+    }
+
+    fn put(&self, name: &str, text: &str) -> Result<(), Failure> {
+        let path = self.dir.join(name);
+        place(&path, text)
+            .map_err(|error| Failure::Run(format!("cannot write `{}`: {error}", path.display())))
+    }
+}
+
+/// Writes `text` beside `path` first, and then gives it its name.
+fn place(path: &Path, text: &str) -> io::Result<()> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let mut file = NamedTempFile::new_in(dir.unwrap_or_else(|| Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().set_permissions(Permissions::from_mode(MODE))?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}

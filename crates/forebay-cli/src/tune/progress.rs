@@ -1,0 +1,57 @@
+//! How far the measurement is.
+
+use std::time::Duration;
+
+use forebay_tune::{Budget, Phase, Progress, Work};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How often the line moves while a phase lasts.
+const TICK: Duration = Duration::from_millis(200);
+
+/// A line on a terminal, nothing elsewhere.
+pub(super) struct Line {
+    bar: ProgressBar,
+    seconds: f64,
+}
+
+impl Line {
+    pub(super) fn new(budget: &Budget) -> Self {
+        let seconds = budget.seconds();
+        let template = "{spinner} {bar:30} {msg}";
+        let style = ProgressStyle::with_template(template);
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::new(seconds.ceil() as u64).with_style(style);
+        bar.enable_steady_tick(TICK);
+        Self { bar, seconds }
+    }
+
+    pub(super) fn show(&mut self, progress: &Progress) {
+        self.bar.set_position(progress.seconds_done as u64);
+        let left = (self.seconds - progress.seconds_done).max(0.0);
+        self.bar.set_message(format!(
+            "about {left:.0} s left: {}, {}",
+            progress.purpose.name(),
+            described(&progress.phase)
+        ));
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn described(phase: &Phase) -> String {
+    let work = match phase.work {
+        Work::Read => "reads",
+        Work::Write => "writes",
+        Work::Flush => "flushes",
+        Work::Discard => "discards",
+    };
+    format!(
+        "{work} of {}, {} in flight",
+        super::text::size(phase.request_bytes.into()),
+        phase.depth
+    )
+}

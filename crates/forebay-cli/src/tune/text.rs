@@ -1,0 +1,158 @@
+//! What was found, as text and as JSON.
+
+use std::fmt::Write;
+
+use forebay_tune::diff::Change;
+use forebay_tune::verdicts::verdicts;
+use forebay_tune::{Budget, Figure, Fit, Run};
+use serde::Serialize;
+
+use super::Tuned;
+use super::output::Output;
+use crate::failure::Failure;
+
+/// Bytes as a power of 1024 where that is whole.
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => {
+            format!("{} MiB", bytes >> 20)
+        }
+        bytes if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => {
+            format!("{} KiB", bytes >> 10)
+        }
+        bytes => format!("{bytes} B"),
+    }
+}
+
+/// What will be done.
+pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
+    let facts = &run.facts;
+    let disks = match facts.disks.as_slice() {
+        [] => String::new(),
+        disks => format!(" on {}", disks.join(", ")),
+    };
+    format!(
+        "measuring {}{disks}: about {:.0} s, at most {:.1} GiB written, {:.1} GiB of it data at a \
+         time",
+        facts.places.join(", "),
+        budget.seconds(),
+        budget.written_max as f64 / f64::from(1 << 30),
+        budget.layout_bytes.min(facts.room) as f64 / f64::from(1 << 30)
+    )
+}
+
+/// What was found.
+pub(super) fn summary(tuned: &[Tuned], output: &Output) -> String {
+    let mut text = String::new();
+    for Tuned { run, fit } in tuned {
+        // Writing to a String cannot fail.
+        let _ = disk(&mut text, run, fit);
+    }
+    for (path, what) in output.listed() {
+        let _ = writeln!(text, "{}: {what}", path.display());
+    }
+    text
+}
+
+fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
+    writeln!(text, "{}", run.facts.places.join(", "))?;
+    for (name, figure, unit, scale) in figures(fit) {
+        writeln!(
+            text,
+            "  {name:<16} {:>12.0} {unit:<5} +- {:.1} %, at first {:+.1} %",
+            figure.value / scale,
+            figure.margin / figure.value.max(1.0) * 100.0,
+            (figure.first / figure.value.max(1.0) - 1.0) * 100.0
+        )?;
+    }
+    writeln!(
+        text,
+        "  base latency {:.0} us; knee at {:.1} reads and {:.1} writes in flight",
+        fit.base_latency_us, fit.read_knee.requests, fit.write_knee.requests
+    )?;
+    for step in &fit.below_knee {
+        writeln!(
+            text,
+            "  at {} % of the knee: p50 {:.0} us, p99 {:.0} us",
+            step.percent, step.p50_us, step.p99_us
+        )?;
+    }
+    writeln!(
+        text,
+        "  bandwidth from {} on for reads, {} for writes",
+        size(fit.read.saturation.bytes),
+        size(fit.write.saturation.bytes)
+    )?;
+    if let Some(flush) = fit.flush.filter(|flush| flush.count > 0) {
+        writeln!(text, "  a flush takes {:.0} us, p99 {:.0} us", flush.mean, flush.p99)?;
+    }
+    if let Some(discard) = fit.discard {
+        let (command, gib) = (discard.command_us, discard.gib_us / 1e3);
+        writeln!(text, "  a discard takes {command:.0} us, and {gib:.1} ms per GiB")?;
+    }
+    writeln!(text, "  written: {:.2} GiB", run.written() as f64 / f64::from(1 << 30))?;
+    for verdict in verdicts(run, fit) {
+        let mark = if verdict.warns { '!' } else { '-' };
+        writeln!(text, "  {mark} {}", verdict.text)?;
+    }
+    Ok(())
+}
+
+/// Name, figure, unit, and what the unit is of a second's count.
+pub(super) fn figures(fit: &Fit) -> [(&'static str, Figure, &'static str, f64); 4] {
+    [
+        ("random reads", fit.read_iops, "per s", 1.0),
+        ("random writes", fit.write_iops, "per s", 1.0),
+        ("read bandwidth", fit.read_bandwidth, "MB/s", 1e6),
+        ("write bandwidth", fit.write_bandwidth, "MB/s", 1e6),
+    ]
+}
+
+#[derive(Serialize)]
+struct DiskResult<'a> {
+    facts: &'a forebay_tune::Facts,
+    budget: &'a str,
+    bytes_written: u64,
+    fit: &'a Fit,
+    verdicts: Vec<forebay_tune::verdicts::Verdict>,
+}
+
+/// What was found, for programs: one entry for each disk.
+pub(super) fn json(tuned: &[Tuned]) -> Result<String, Failure> {
+    let disks = tuned.iter().map(|Tuned { run, fit }| DiskResult {
+        facts: &run.facts,
+        budget: &run.budget,
+        bytes_written: run.written(),
+        fit,
+        verdicts: verdicts(run, fit),
+    });
+    to_json(&disks.collect::<Vec<_>>())
+}
+
+/// What changed, disk by disk.
+pub(super) fn differences(disks: &[(String, Vec<Change>)]) -> String {
+    let mut text = String::new();
+    for (name, changes) in disks {
+        let _ = writeln!(text, "{name}");
+        for change in changes {
+            let _ = writeln!(
+                text,
+                "  {:<34} {:>14.0} {:>14.0} {:+7.1} % +- {:.1}{}",
+                change.name,
+                change.old,
+                change.new,
+                change.change * 100.0,
+                change.margin * 100.0,
+                if change.significant { "  significant" } else { "" }
+            );
+        }
+    }
+    text
+}
+
+/// Anything as JSON.
+pub(super) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value)
+        .map(|text| text + "\n")
+        .map_err(|error| Failure::Run(format!("cannot write the results down: {error}")))
+}

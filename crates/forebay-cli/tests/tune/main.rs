@@ -1,0 +1,134 @@
+//! `forebay tune`, from outside.
+#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use forebay::properties::Properties;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const FILES: [&str; 4] = ["forebay.yaml", "io-properties.yaml", "tune.html", "tune.json"];
+
+fn tune(out: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.arg("tune").arg("--out").arg(out);
+    command
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn complains(output: &Output, words: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains(words), "`{words}` is not in: {said}");
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+fn said(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Tunes a simulated disk.
+fn simulated(out: &Path, more: &[&str]) -> Output {
+    tune(out)
+        .args(["--simulate", "four-channels", "--budget", "quick"])
+        .args(more)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn four_files_come_out_and_no_others() {
+    let out = TempDir::new().unwrap();
+    let text = said(&simulated(out.path(), &[]));
+    assert!(text.contains("random reads") && text.contains("not known"), "{text}");
+    assert_eq!(names(out.path()), FILES);
+    let properties = Properties::load(&out.path().join("io-properties.yaml")).unwrap();
+    assert!((7800..8200).contains(&properties.disks[0].read_iops), "{properties:?}");
+    let page = std::fs::read_to_string(out.path().join("tune.html")).unwrap();
+    assert!(page.matches("<svg").count() == 5 && !page.contains("http-equiv"));
+    assert!(!page.contains("<script") && !page.contains("<link"), "self-contained");
+}
+
+#[test]
+fn programs_read_the_same_figures() {
+    let out = TempDir::new().unwrap();
+    let text = said(&simulated(out.path(), &["--format", "json"]));
+    let disks: Value = serde_json::from_str(&text).unwrap();
+    let value = disks[0]["fit"]["read_iops"]["value"].as_f64().unwrap();
+    assert!((7800.0..8200.0).contains(&value), "{value}");
+    assert!(disks[0]["verdicts"][0]["text"].is_string());
+    assert!(disks[0]["bytes_written"].as_u64().unwrap() <= 4 << 30);
+}
+
+#[test]
+fn an_earlier_run_is_fitted_again_and_compared() {
+    let (out, again) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    said(&simulated(out.path(), &[]));
+    let run = out.path().join("tune.json");
+    said(&tune(again.path()).arg("--fit-from").arg(&run).output().unwrap());
+    for name in FILES {
+        let read = |dir: &TempDir| std::fs::read_to_string(dir.path().join(name)).unwrap();
+        assert!(read(&out) == read(&again), "{name}");
+    }
+    let same = tune(again.path()).arg("--diff").args([&run, &run]).output().unwrap();
+    let text = said(&same);
+    assert!(text.contains("write bandwidth") && !text.contains("significant"), "{text}");
+}
+
+#[test]
+fn a_limit_of_writes_is_kept() {
+    let out = TempDir::new().unwrap();
+    let json = said(&simulated(out.path(), &["--format", "json", "--write-limit", "100MB"]));
+    let disks: Value = serde_json::from_str(&json).unwrap();
+    assert!(disks[0]["bytes_written"].as_u64().unwrap() <= 100 << 20);
+}
+
+#[test]
+fn what_cannot_be_measured_is_said_and_nothing_is_left() {
+    let out = TempDir::new().unwrap();
+    let try_dir = |dir: &str| tune(out.path()).arg(dir).output().unwrap();
+    complains(&try_dir("/nowhere/at/all"), "a directory that exists");
+    complains(&try_dir("/dev/shm"), "in memory");
+    complains(&try_dir("/dev/null"), "is not a directory");
+    complains(&try_dir("/proc"), "cannot");
+    complains(&tune(out.path()).output().unwrap(), "no directory is named");
+    complains(&simulated(&out.path().join("missing"), &[]), "name another directory with --out");
+    let missing = out.path().join("run.json");
+    complains(&tune(out.path()).arg("--resume").arg(&missing).output().unwrap(), "cannot read");
+    std::fs::write(&missing, "{}").unwrap();
+    complains(&tune(out.path()).arg("--fit-from").arg(&missing).output().unwrap(), "not a run");
+    assert_eq!(names(out.path()), ["run.json"]);
+}
+
+/// On a real directory: a second one at once is refused, and Ctrl-C leaves nothing behind.
+#[test]
+fn one_at_a_time_and_an_interruption_leaves_nothing() {
+    let dir = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let out = TempDir::new().unwrap();
+    let mut first = tune(out.path());
+    first.arg(dir.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = first.spawn().unwrap();
+    let mut reader = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    assert!(line.starts_with("measuring") && line.contains("GiB written"), "{line}");
+    let second = tune(out.path()).arg(dir.path()).output().unwrap();
+    complains(&second, "another `forebay tune` measures the disk");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let mut rest = String::new();
+    reader.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert!(rest.contains("interrupted") && !rest.contains("panicked"), "{rest}");
+    assert!(names(dir.path()).is_empty());
+    assert!(!names(out.path()).contains(&String::from("io-properties.yaml")));
+}
