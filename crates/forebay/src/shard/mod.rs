@@ -1,4 +1,50 @@
 //! One thread's I/O queue, with an engine of its own.
+//!
+//! This is the first of the ways in which the threads of a program reach a
+//! disk. All of them share the disk's one budget, and shares hold across them.
+//!
+//! **A queue per thread**, for a thread per core: nothing is handed over
+//! between threads, and nothing is locked.
+//!
+//! ```text
+//!   thread 0            thread 1            thread 2
+//!   [Shard: queue]      [Shard: queue]      [Shard: queue]
+//!        |                   |                   |
+//!        +---------+---------+---------+---------+
+//!                  one budget: I/O group
+//!                           disk
+//! ```
+//!
+//! **One shared queue**, for programs that do their I/O their own way: every
+//! request asks for a [permit](crate::Permit) at one queue behind a lock.
+//!
+//! ```text
+//!   thread 0     thread 1     thread 2
+//!       \           |           /
+//!        [permits: queue, locked]
+//!       /           |           \
+//!     I/O          I/O          I/O     each thread does its own
+//!                  disk
+//! ```
+//!
+//! **Coordinators**: I/O threads that execute the requests of all others. They
+//! serve [files](crate::File); how many there are is set with
+//! [`io_queues`](crate::SchedulerBuilder::io_queues). With one, all requests
+//! are in one queue and the order is exact; with more, a fast disk is not held
+//! up by one thread. Within a class, the threads that submit get equal disk
+//! time.
+//!
+//! ```text
+//!   thread 0   thread 1   thread 2   thread 3
+//!        \       /             \       /
+//!        [mailbox]             [mailbox]
+//!        I/O thread            I/O thread
+//!        [Shard: queue]        [Shard: queue]
+//!             |                     |
+//!             +----------+----------+
+//!               one budget: I/O group
+//!                      disk
+//! ```
 
 mod ending;
 mod operations;

@@ -15,7 +15,7 @@ use super::pieces::Piece;
 use super::request::{Part, Request};
 use crate::clock::Clock;
 use crate::disk::DiskGroup;
-use crate::engine::{Completed, Engine, EngineConfig};
+use crate::engine::{Completed, Engine, EngineConfig, Retries};
 
 /// After so many completions the disk gets new requests before the next ones
 /// are taken: it shall not wait for all of a long turn.
@@ -128,6 +128,9 @@ impl Operations {
             (Some(timeout), Some(needed)) => Some(timeout.min(needed)),
             (timeout, needed) => timeout.or(needed),
         };
+        let pausing = timeout != Some(Duration::ZERO);
+        let metrics = self.group.metrics(self.queue.shard());
+        metrics.publish(now, &self.queue, self.retries(), pausing);
         self.engine.submit_and_wait(timeout)
     }
 
@@ -265,7 +268,9 @@ impl Operations {
         let Some(part) = self.parts.get_mut(index).and_then(Option::take) else { return };
         let answer = if outcome.is_ok() { Outcome::Done } else { Outcome::Failed };
         // Stale if it never left the queue.
-        let _ = self.queue.complete(now, part.ticket, answer);
+        if let Ok(completion) = self.queue.complete(now, part.ticket, answer) {
+            self.group.metrics(self.queue.shard()).record(&completion);
+        }
         let Some(request) = self.requests.get_mut(part.request) else { return };
         if let Some(operation) = part.operation {
             request.keep(part.at + part.done, Piece { operation, continues: part.continues });
@@ -329,6 +334,13 @@ impl Operations {
         &self.engine
     }
 
+    /// Everything that was requested again where it may block.
+    fn retries(&self) -> Retries {
+        let mut retries = self.engine.retries();
+        retries += self.counters.again;
+        retries
+    }
+
     pub(crate) fn counters(&self) -> ShardCounters {
         ShardCounters { blocked: self.engine.retries(), ..self.counters }
     }
@@ -336,6 +348,7 @@ impl Operations {
 
 impl Drop for Operations {
     fn drop(&mut self) {
+        self.group.metrics(self.queue.shard()).publish_now(&self.queue, self.retries());
         self.group.wakers.remove(self.queue.shard());
     }
 }

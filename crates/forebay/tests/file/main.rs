@@ -29,5 +29,6 @@ macro_rules! on_both_backends {
 mod cancellation;
 mod data;
 mod fairness;
+mod faults;
 mod refusal;
 mod stress;

@@ -29,4 +29,5 @@ macro_rules! on_both_backends {
 mod cancellation;
 mod data;
 mod event_loop;
+mod faults;
 mod sharing;

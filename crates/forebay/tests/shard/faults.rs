@@ -1,0 +1,85 @@
+//! Requests that the disk does not answer: reads of an empty pipe, which only
+//! io_uring takes. The tests of files have a disk that hangs for both backends.
+
+use std::time::{Duration, Instant};
+
+use forebay::engine::{BackendChoice, EngineConfig, Operation};
+use forebay::{Class, DirectFile, DiskRates, Op};
+
+use crate::bed::{BLOCK, Bed, config, endless, filled, is_available};
+
+const RATES: DiskRates = DiskRates {
+    read_iops: 10_000,
+    write_iops: 10_000,
+    read_bandwidth: 200_000_000,
+    write_bandwidth: 200_000_000,
+};
+
+/// Cost of a block at these rates.
+const COST: Duration = Duration::from_micros(100);
+/// Where nothing completes, one request more is tried after this time.
+const PROBE: Duration = Duration::from_millis(10);
+
+/// A bed on io_uring, if there is any.
+fn bed() -> Option<Bed> {
+    let backend = BackendChoice::IoUring;
+    let drop_wait_max = Duration::from_millis(50);
+    let engine = EngineConfig { depth_max: 1024, drop_wait_max, ..config(backend) };
+    is_available(backend).then(|| Bed::with(RATES, &engine))
+}
+
+#[test]
+fn a_disk_that_hangs_gets_no_more_than_two_windows_and_probes() {
+    let Some(mut bed) = bed() else { return };
+    let (pipe, _writer) = endless();
+    for _ in 0..1000 {
+        bed.submit(Operation::read(pipe.clone(), 0, filled(BLOCK, 0)));
+    }
+    let window = 2 * bed.disk().effective_goal().unwrap();
+    let start = Instant::now();
+    while start.elapsed() < 20 * PROBE {
+        bed.shard.turn(Some(PROBE)).unwrap();
+    }
+    let probes = start.elapsed().div_duration_f64(PROBE).ceil();
+    // The window overshoots by one request.
+    let most = 2.0 * (window.div_duration_f64(COST) + 1.0) + probes;
+    let counters = bed.shard.queue().counters();
+    assert!(f64::from(counters.in_disk) <= most, "{} in the disk, {most}", counters.in_disk);
+    assert!(counters.overdue > 0, "the window gave nothing up");
+    assert!(bed.shard.pop().is_none());
+    // The engine waits for what hangs, and not for ever.
+    let disk = bed.disk();
+    drop(bed.shard);
+    assert_eq!(disk.in_flight(), Duration::ZERO);
+}
+
+#[test]
+fn some_that_hang_do_not_stop_the_others() {
+    const HANGING: usize = 20;
+    let Some(mut bed) = bed() else { return };
+    let file = bed.file();
+    bed.write(&file, 0, filled(BLOCK, 7));
+    let other = bed.scheduler.add_class("other", 10).unwrap();
+    let (pipe, _writer) = endless();
+    for _ in 0..HANGING {
+        bed.submit(Operation::read(pipe.clone(), 0, filled(BLOCK, 0)));
+    }
+    read_in(&mut bed, &other, &file, 500);
+    assert_eq!(bed.shard.len(), HANGING, "only these are left");
+    assert_eq!(bed.shard.queue().classes()[2].operations[Op::Read.index()], 500);
+}
+
+/// Reads a block so many times in `class`, some at once.
+fn read_in(bed: &mut Bed, class: &Class, file: &DirectFile, count: usize) {
+    let read = |bed: &mut Bed, buffer| {
+        bed.shard.submit(class, Operation::read(file.clone(), 0, buffer)).unwrap();
+    };
+    (0..8).for_each(|_| read(bed, filled(BLOCK, 0)));
+    for ended in 1..=count {
+        let finished = bed.next();
+        assert_eq!(finished.result.unwrap(), BLOCK);
+        if ended + 8 <= count {
+            read(bed, finished.operation.into_buffer().unwrap());
+        }
+    }
+}
