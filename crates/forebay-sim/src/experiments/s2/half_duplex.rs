@@ -2,16 +2,18 @@
 
 use core::time::Duration;
 
+use forebay_config::Source;
 use forebay_core::Policy;
 
-use super::{Report, Scale};
-use crate::experiments::scenario::{config, disk, job, jobs, percent, run as simulate, thousands};
+use super::{MEASURED, Report, Scale, preset};
+use crate::experiments::scenario::{SEED, config, job, jobs, percent, run as simulate, thousands};
 use crate::experiments::{Chart, Mark, Table};
 use crate::simulation::SchedulerConfig;
+use crate::spec::DiskSpec;
 
 /// The published edges of an i3.2xlarge, and dies whose time reads and program operations share.
 /// The number of dies follows from 413,000 reads/s of 0.1 ms, the write buffer is assumed.
-const DISK: &str = "
+const DIES: &str = "
 kind: flash
 read_command: 0
 write_command: 0
@@ -47,8 +49,16 @@ const PUBLISHED: [(f64, [f64; 3]); 5] = [
 const EDGES: [(&str, f64); 3] =
     [("carried", f64::INFINITY), ("within 5 ms", 5000.0), ("within 1 ms", 1000.0)];
 
+fn dies() -> Result<DiskSpec, String> {
+    DiskSpec::parse(&Source::new("disk", DIES)).map_err(|error| error.to_string())
+}
+
 /// The 95th percentile of the reads in microseconds under this load, if the disk carries it.
-fn p95_us(reads_rps: u64, writes_rps: u64, millis: u64) -> Result<Option<f64>, String> {
+fn p95_us(
+    disk: &DiskSpec,
+    (reads_rps, writes_rps): (u64, u64),
+    millis: u64,
+) -> Result<Option<f64>, String> {
     let mut text = format!(
         "- {{name: reads, type: randread, shards: all, options: {{pause_distribution: poisson}},
    shard_info: {{parallelism: {READ_FIBERS}, rps: {reads_rps}, reqsize: 512}}}}\n"
@@ -59,7 +69,7 @@ fn p95_us(reads_rps: u64, writes_rps: u64, millis: u64) -> Result<Option<f64>, S
    shard_info: {{parallelism: 10, rps: {writes_rps}, reqsize: 128kB}}}}\n"
         ));
     }
-    let mut config = config(jobs(&text, SHARDS)?, disk(DISK)?, millis);
+    let mut config = config(jobs(&text, SHARDS)?, disk.build(SEED), millis);
     config.warmup = Duration::from_millis(20);
     config.scheduler = SchedulerConfig { policy: Some(Policy::Open), ..Default::default() };
     let outcome = simulate(config)?;
@@ -73,13 +83,13 @@ fn p95_us(reads_rps: u64, writes_rps: u64, millis: u64) -> Result<Option<f64>, S
 }
 
 /// For each of [`EDGES`] the most reads per second beside this part of the writes.
-fn edges(part: f64, millis: u64) -> Result<[f64; 3], String> {
+fn edges(disk: &DiskSpec, part: f64, millis: u64) -> Result<[f64; 3], String> {
     let writes_rps = (WRITE_RPS_MAX as f64 * part).round() as u64;
     let mut most = [0.0; 3];
     for step in 1..=STEPS {
         let per_fiber = READS_MAX / (f64::from(SHARDS) * READ_FIBERS as f64);
         let reads_rps = (per_fiber * step as f64 / STEPS as f64) as u64;
-        let Some(p95) = p95_us(reads_rps, writes_rps, millis)? else { break };
+        let Some(p95) = p95_us(disk, (reads_rps, writes_rps), millis)? else { break };
         for (most, (_, bound)) in most.iter_mut().zip(EDGES) {
             if p95 <= bound {
                 *most = (u64::from(SHARDS) * READ_FIBERS * reads_rps) as f64;
@@ -93,21 +103,22 @@ fn edges(part: f64, millis: u64) -> Result<[f64; 3], String> {
 pub(super) fn run(scale: Scale) -> Result<Report, String> {
     let millis = scale.seconds(100, 500);
     let mut report = Report {
-        shows: "What the disk carries lies near a straight line: for twice the reads, half the \
-                writes. Within a bound on latency the published disk's mixes are much dearer than \
-                the line."
+        shows: "What the measured disk carries lies near a straight line: for twice the reads, \
+                half the writes. Within a bound on latency mixes are much dearer than the line."
             .into(),
-        differs: "In the simulated disk reads and program operations share the dies' time, which \
-                  gives the line and nothing else: reads overtake writes, so they stay fast up to \
-                  it. A real disk's reads wait behind writes; that needs a region per latency \
-                  goal, not one line."
+        differs: "Where only the time of dies is shared, that gives the line and nothing else: \
+                  reads overtake writes and stay fast up to it. On the measured disk reads wait \
+                  behind program operations; the disk fitted to its whole surface shows that too, \
+                  but carries a third to a half less between the extremes than was measured, and \
+                  nothing beside writes within 1 ms: one curve stands for all of its mixes."
             .into(),
         ..Report::default()
     };
     report.parameter(
-        "disk",
+        "disk of dies",
         "flash with the published edges of an i3.2xlarge: 413 k reads/s, 800 MB/s; 41 dies",
     );
+    report.parameter("disk by its surface", format!("preset {MEASURED}: fitted to the published"));
     report.parameter(
         "load",
         "Poisson reads of 512 bytes, 128 KiB writes at a fixed rate, no scheduler",
@@ -115,17 +126,20 @@ pub(super) fn run(scale: Scale) -> Result<Report, String> {
     report.parameter("carried", "97 % of what is due, of reads and of writes");
     report.parameter("measured", format!("{millis} ms for each load, after 20 ms"));
     let mut table = Table::new(
-        "Most reads per second in thousands, published / simulated (by steps of 5 %)",
+        "Most thousand reads/s: published / disk of dies / disk by its surface (steps of 5 %)",
         &["writes", "line", "carried", "p95 within 5 ms", "p95 within 1 ms"],
     );
-    let mut simulated = Vec::new();
+    let disks = [dies()?, preset(MEASURED)?];
+    let mut simulated = [const { Vec::new() }; 2];
     for (part, published) in PUBLISHED {
-        let found = edges(part, millis)?;
-        simulated.push((part * 800.0, found[0] / 1e3));
+        let [of_dies, of_surface] =
+            [edges(&disks[0], part, millis)?, edges(&disks[1], part, millis)?];
+        simulated[0].push((part * 800.0, of_dies[0] / 1e3));
+        simulated[1].push((part * 800.0, of_surface[0] / 1e3));
         let cell = |index: usize| {
-            let number =
-                |reads: f64| if reads > 0.0 { thousands(reads) } else { "none".to_owned() };
-            format!("{} / {}", number(published[index]), number(found[index] / 1e3))
+            let all = [published[index], of_dies[index] / 1e3, of_surface[index] / 1e3];
+            all.map(|reads| if reads > 0.0 { thousands(reads) } else { "none".to_owned() })
+                .join(" / ")
         };
         let line = thousands(READS_MAX / 1e3 * (1.0 - part));
         table.row([percent(part), line, cell(0), cell(1), cell(2)]);
@@ -137,11 +151,10 @@ pub(super) fn run(scale: Scale) -> Result<Report, String> {
         chart = chart.with(&format!("published, {name}"), Mark::Dots, points.to_vec());
     }
     let line = vec![(0.0, READS_MAX / 1e3), (800.0, 0.0)];
-    report.charts.push(chart.with("simulated, carried", Mark::Line, simulated).with(
-        "line",
-        Mark::Dashed,
-        line,
-    ));
+    let [of_dies, of_surface] = simulated;
+    chart = chart.with("disk of dies, carried", Mark::Line, of_dies);
+    chart = chart.with("disk by its surface, carried", Mark::Line, of_surface);
+    report.charts.push(chart.with("line", Mark::Dashed, line));
     Ok(report)
 }
 
@@ -151,10 +164,26 @@ mod tests {
 
     #[test]
     fn twice_the_reads_are_half_the_writes() {
+        let disk = dies().unwrap();
         for part in [0.25, 0.5, 0.75] {
-            let [carried, ..] = edges(part, 100).unwrap();
+            let [carried, ..] = edges(&disk, part, 100).unwrap();
             let line = READS_MAX * (1.0 - part);
             assert!((carried - line).abs() < 0.1 * READS_MAX, "{part}: {carried}");
+        }
+    }
+
+    #[test]
+    fn within_a_bound_on_latency_mixes_are_dearer_on_the_measured_surface() {
+        let disk = preset(MEASURED).unwrap();
+        for (part, published) in &PUBLISHED[1..4] {
+            let [carried, within_5ms, within_1ms] =
+                edges(&disk, *part, 100).unwrap().map(|reads| reads / 1e3);
+            // the target is two steps of 5 %, as for the disk of dies: one
+            // fit for the whole surface carries up to 30 % of them less than was measured
+            let near = |ours: f64, published: f64| (ours - published).abs() < 0.31 * 413.0;
+            assert!(near(carried, published[0]), "{part}: {carried}");
+            assert!(near(within_5ms, published[1]), "{part}: {within_5ms}");
+            assert!(within_1ms < within_5ms, "{part}: {within_1ms}");
         }
     }
 }

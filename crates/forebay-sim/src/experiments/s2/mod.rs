@@ -9,6 +9,14 @@ mod phases;
 mod queries;
 
 use super::{Experiment, Report, Scale};
+use crate::spec::DiskSpec;
+
+/// The preset that is fitted to the measured latency surface of an i3.2xlarge.
+const MEASURED: &str = "i3.2xlarge";
+
+fn preset(name: &str) -> Result<DiskSpec, String> {
+    DiskSpec::resolve(name).map_err(|error| error.to_string())
+}
 
 const SOURCE: &str =
     "ScyllaDB, Implementing a New IO Scheduler Algorithm for Mixed Read/Write Workloads (2022)";

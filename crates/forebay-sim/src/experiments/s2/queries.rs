@@ -3,7 +3,8 @@
 use forebay_core::DiskTime;
 
 use super::phases::{
-    self, COMPACTION, Report, SLICES, WAYS, class, phase_start, report, seconds, throughput, trace,
+    self, COMPACTION, Disk, Report, SLICES, WAYS, class, phase_start, report, seconds, throughput,
+    trace,
 };
 use crate::experiments::scenario::{percent, thousands};
 use crate::experiments::{Scale, Table};
@@ -23,28 +24,29 @@ pub(super) fn plateaus(scale: Scale) -> Result<Report, String> {
     );
     let mut table = Table::new(
         "Queries per second, and how far any fifth of a phase is from its mean",
-        &["scheduler", "first", "second", "third", "farthest"],
+        &["disk", "scheduler", "first", "second", "third", "farthest"],
     );
-    let published = ["published, wanted and new", "10,000", "5,000", "7,500", "stable"];
+    let published = ["published", "wanted, and 5.0", "10,000", "5,000", "7,500", "stable"];
     table.row(published.map(str::to_owned));
-    let published = ["published, old", "missed", "missed", "missed", "wavers"];
-    table.row(published.map(str::to_owned));
+    table.row(["published", "4.6", "missed", "missed", "missed", "wavers"].map(str::to_owned));
     let (_, phase_seconds) = seconds(scale);
-    for way in &WAYS {
-        let outcome = phases::queries(way, phase_seconds)?;
-        let phases = [0, 1, 2].map(|index| plateau(&outcome, index, phase_seconds));
-        let [first, second, third] = phases;
-        let (first, second, third) = (first?, second?, third?);
-        let deviation = [first, second, third].iter().map(|phase| phase.1).fold(0.0, f64::max);
-        table.row([
-            way.name.to_owned(),
-            thousands(first.0),
-            thousands(second.0),
-            thousands(third.0),
-            percent(deviation),
-        ]);
-        let title = format!("Queries, {}", way.name);
-        report.charts.push(throughput(&title, &outcome, &QUERIES[..1])?);
+    for disk in &Disk::both()? {
+        for way in &WAYS {
+            let outcome = phases::queries(disk, way, phase_seconds)?;
+            let phase = |index| plateau(&outcome, index, phase_seconds);
+            let (first, second, third) = (phase(0)?, phase(1)?, phase(2)?);
+            let farthest = first.1.max(second.1).max(third.1);
+            table.row([
+                disk.name.to_owned(),
+                way.name.to_owned(),
+                thousands(first.0),
+                thousands(second.0),
+                thousands(third.0),
+                percent(farthest),
+            ]);
+            let title = format!("Queries, disk {}, {}", disk.name, way.name);
+            report.charts.push(throughput(&title, &outcome, &QUERIES[..1])?);
+        }
     }
     report.tables.push(table);
     Ok(report)
@@ -132,18 +134,20 @@ pub(super) fn compaction(scale: Scale) -> Result<Report, String> {
     );
     let mut table = Table::new(
         "MB/s of compaction (published: a chart, lower beside queries, back after them)",
-        &["scheduler", "alone", "10,000/s", "5,000/s", "7,500/s", "after", "10,000/s take"],
+        &["disk", "scheduler", "alone", "10,000/s", "5,000/s", "7,500/s", "after", "10,000/s take"],
     );
     let (_, phase_seconds) = seconds(scale);
-    for way in &WAYS {
-        let outcome = phases::queries(way, phase_seconds)?;
-        let Yield { alone, beside, after, query_part } = yields(&outcome, phase_seconds)?;
-        let [first, second, third] = beside.map(thousands);
-        let (alone, after) = (thousands(alone), thousands(after));
-        let taken = percent(query_part);
-        table.row([way.name.to_owned(), alone, first, second, third, after, taken]);
-        let title = format!("Compaction beside queries, {}", way.name);
-        report.charts.push(throughput(&title, &outcome, &QUERIES)?);
+    for disk in &Disk::both()? {
+        for way in &WAYS {
+            let outcome = phases::queries(disk, way, phase_seconds)?;
+            let Yield { alone, beside, after, query_part } = yields(&outcome, phase_seconds)?;
+            let [first, second, third] = beside.map(thousands);
+            let (alone, after) = (thousands(alone), thousands(after));
+            let (name, way_name) = (disk.name.to_owned(), way.name.to_owned());
+            table.row([name, way_name, alone, first, second, third, after, percent(query_part)]);
+            let title = format!("Compaction beside queries, disk {}, {}", disk.name, way.name);
+            report.charts.push(throughput(&title, &outcome, &QUERIES)?);
+        }
     }
     report.tables.push(table);
     Ok(report)
@@ -152,12 +156,17 @@ pub(super) fn compaction(scale: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::super::phases::QUERY_RATES;
+    use super::super::phases::Way;
     use super::*;
+
+    fn disks_and_ways(disks: &[Disk]) -> impl Iterator<Item = (&Disk, &'static Way)> {
+        disks.iter().flat_map(|disk| WAYS.iter().map(move |way| (disk, way)))
+    }
 
     #[test]
     fn queries_get_their_rate_in_level_plateaus() {
-        for way in &WAYS {
-            let outcome = phases::queries(way, 1).unwrap();
+        for (disk, way) in disks_and_ways(&Disk::both().unwrap()) {
+            let outcome = phases::queries(disk, way, 1).unwrap();
             for (index, rate) in QUERY_RATES.into_iter().enumerate() {
                 let (got, deviation) = plateau(&outcome, index, 1).unwrap();
                 assert!((got / rate as f64 - 1.0).abs() < 0.03, "{}: {got}", way.name);
@@ -170,7 +179,7 @@ mod tests {
     #[test]
     fn compaction_yields_what_queries_need_and_takes_it_back() {
         for way in &WAYS {
-            let outcome = phases::queries(way, 1).unwrap();
+            let outcome = phases::queries(&Disk::line().unwrap(), way, 1).unwrap();
             let Yield { alone, beside, after, query_part } = yields(&outcome, 1).unwrap();
             assert!((after / alone - 1.0).abs() < 0.02, "{}: {alone} {after}", way.name);
             let left = beside[0] / alone + query_part;
