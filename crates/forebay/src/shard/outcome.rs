@@ -67,7 +67,8 @@ pub enum SubmitError {
 /// What a shard did more than once; reads and writes apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShardCounters {
-    /// Tried without blocking in vain: see [`Engine::retries`].
+    /// Tried without blocking in vain: see
+    /// [`Engine::retries`](crate::engine::Engine::retries).
     pub blocked: Retries,
     /// The rest requested again after a short transfer.
     pub short: Retries,
