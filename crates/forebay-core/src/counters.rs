@@ -130,6 +130,11 @@ impl ClassCounters {
         self.owner == class.to_bits()
     }
 
+    /// Whose these are; `None` before anything was counted.
+    pub(crate) const fn class(&self) -> Option<ClassId> {
+        ClassId::from_bits(self.owner)
+    }
+
     /// Starts again from zero if they were another class's, whose requests
     /// may still be in the disk.
     pub(crate) fn belong_to(&mut self, owner: u32) {

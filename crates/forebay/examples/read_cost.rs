@@ -12,6 +12,19 @@
 //! $ fio --name=fio --filename=FILE --rw=randread --bs=4k --iodepth=32 --direct=1 \
 //!       --ioengine=io_uring --number_ios=READS --thread --output-format=json
 //! ```
+//!
+//! Seconds of processor per million reads of a virtual disk (virtio, 100,000
+//! reads/s), medians of interleaved runs with real-time priority:
+//!
+//! | | one processor | two |
+//! |---|---|---|
+//! | fio | 3.1 | 3.8 |
+//! | shard | 3.7 | 4.1 |
+//! | file | 3.4 | 6.0 |
+//! | task | 3.5 | 6.6 |
+//!
+//! What two processors cost more is their waking each other, some 15 us each
+//! time on a virtual machine, once per batch of 32 in either direction.
 
 use std::collections::VecDeque;
 use std::error::Error;

@@ -5,10 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use forebay_core::{DiskModel, GroupConfig, GroupFull, IoGroup, IoQueue};
+use forebay_core::{
+    DiskModel, DiskRates, GroupConfig, GroupFull, IoGroup, IoQueue, SHARDS_MAX, ShardId,
+};
 
 use crate::admission::Admission;
 use crate::coordinator::{IoThreads, IoThreadsConfig};
+use crate::engine::Retries;
+use crate::metrics::QueueMetrics;
 use crate::numa;
 use crate::scheduler::Shared;
 use crate::wakers::Wakers;
@@ -56,6 +60,8 @@ pub(crate) struct DiskRecord {
     pub(crate) groups: Box<[Arc<DiskGroup>]>,
     /// One per I/O group.
     io_threads: Box<[IoThreads]>,
+    /// What it was last configured with.
+    rates: Mutex<Option<DiskRates>>,
 }
 
 impl DiskRecord {
@@ -65,7 +71,17 @@ impl DiskRecord {
         io_threads: &IoThreadsConfig,
     ) -> Self {
         let io_threads = groups.iter().map(|_| IoThreads::new(io_threads)).collect();
-        Self { name, groups, io_threads }
+        Self { name, groups, io_threads, rates: Mutex::default() }
+    }
+
+    /// Notes what the disk is configured with.
+    pub(crate) fn set_rates(&self, rates: DiskRates) {
+        *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = Some(rates);
+    }
+
+    /// What the disk is configured with, if anything is known of it.
+    pub(crate) fn rates(&self) -> Option<DiskRates> {
+        *self.rates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The I/O group of the calling thread: that of the NUMA node it runs on.
@@ -95,6 +111,8 @@ pub(crate) struct DiskGroup {
     pub(crate) slot: usize,
     /// Whoever is in `io` with a queue is registered here.
     pub(crate) wakers: Wakers,
+    /// Of the queues in `io`, by their shards.
+    metrics: Box<[OnceLock<Box<QueueMetrics>>]>,
     model: Mutex<DiskModel>,
     model_version: AtomicU64,
     /// Joins the group when the first permit is asked for.
@@ -106,6 +124,7 @@ impl DiskGroup {
     pub(crate) fn new(config: GroupConfig, slot: usize) -> Self {
         Self {
             wakers: Wakers::new(config.shards_max),
+            metrics: (0..SHARDS_MAX).map(|_| OnceLock::new()).collect(),
             model: Mutex::new(config.model.clone()),
             model_version: AtomicU64::new(0),
             admission: OnceLock::new(),
@@ -158,7 +177,23 @@ impl DiskGroup {
         if let Some(model) = self.newer_model(version) {
             queue.set_model(model);
         }
+        self.metrics(queue.shard()).begin();
         Ok(queue)
+    }
+
+    /// Where the queue of that shard tells of itself.
+    pub(crate) fn metrics(&self, shard: ShardId) -> &QueueMetrics {
+        self.metrics[shard.index()].get_or_init(Box::default)
+    }
+
+    /// Every queue that there ever was, with present figures.
+    pub(crate) fn all_metrics(&self) -> impl Iterator<Item = &QueueMetrics> {
+        if let Some(admission) = self.admission.get() {
+            admission.with_queue(|queue| {
+                self.metrics(queue.shard()).publish_now(queue, Retries::default());
+            });
+        }
+        self.metrics.iter().filter_map(|metrics| metrics.get().map(Box::as_ref))
     }
 
     /// The model, if it has changed since `version`, which then follows. One

@@ -80,6 +80,7 @@ mod direct_file;
 mod disk;
 pub mod engine;
 mod file;
+pub mod metrics;
 mod numa;
 pub mod properties;
 mod scheduler;

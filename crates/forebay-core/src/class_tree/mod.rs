@@ -58,6 +58,12 @@ impl ClassId {
         (self.node as u32) << 16 | self.generation as u32
     }
 
+    /// The class of [`ClassId::to_bits`]; `None` for zero, which is none's.
+    pub(crate) const fn from_bits(bits: u32) -> Option<Self> {
+        let (node, generation) = ((bits >> 16) as NodeId, bits as u16);
+        if bits == 0 { None } else { Some(Self { node, generation }) }
+    }
+
     pub(crate) fn index_of(node: NodeId) -> usize {
         usize::from(node) - FIRST_CLASS
     }

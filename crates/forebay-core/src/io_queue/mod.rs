@@ -64,6 +64,9 @@ pub enum Outcome {
 /// What a request went through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
+    /// The class it was queued in; or, if that was removed meanwhile, the one
+    /// that has its place and is charged with it.
+    pub class: ClassId,
     /// From `enqueue` to its dispatch, in nanoseconds.
     pub queue_nanos: u64,
     /// From its dispatch to `complete`, in nanoseconds.
@@ -222,6 +225,7 @@ impl IoQueue {
         outcome: Outcome,
     ) -> Result<Completion, StaleTicket> {
         let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
+        let class = self.class_counters(&request).class().ok_or(StaleTicket)?;
         let overdue = match request.state {
             State::InDisk => false,
             State::Overdue => true,
@@ -244,7 +248,7 @@ impl IoQueue {
         self.class_counters(&request).completed(now, request.op, request.len, disk_nanos, done);
         self.resume_at_once(now);
         let queue_nanos = request.dispatched_at.nanos_since(request.enqueued_at);
-        Ok(Completion { queue_nanos, disk_nanos, overdue })
+        Ok(Completion { class, queue_nanos, disk_nanos, overdue })
     }
 
     /// Takes a request back that still waits; nothing was charged for it.

@@ -207,7 +207,9 @@ impl Admission {
         let (waited, _waker) = state.withdraw(now, ticket);
         if !waited {
             // Done and not failed: the disk has not answered with an error.
-            let _ = state.queue.complete(now, ticket, Outcome::Done);
+            if let Ok(completion) = state.queue.complete(now, ticket, Outcome::Done) {
+                group.metrics(state.queue.shard()).record(&completion);
+            }
         }
         state.settle(now, None, &mut wakeups);
         state.keep_time(now, Keeper::Nobody, &mut wakeups);
@@ -220,6 +222,9 @@ impl Admission {
         let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         let completion = state.queue.complete(now, ticket, outcome).ok();
+        if let Some(completion) = &completion {
+            group.metrics(state.queue.shard()).record(completion);
+        }
         if state.waiters.any() {
             state.settle(now, None, &mut wakeups);
             state.keep_time(now, Keeper::Nobody, &mut wakeups);

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -203,6 +203,13 @@ pub struct Retries {
     pub reads: u64,
     /// Writes that would have had to wait for memory, space or a lock.
     pub writes: u64,
+}
+
+impl AddAssign for Retries {
+    fn add_assign(&mut self, other: Self) {
+        self.reads += other.reads;
+        self.writes += other.writes;
+    }
 }
 
 /// Why an operation was not accepted.

@@ -22,7 +22,7 @@ pub struct DiskConfig {
 /// What a disk can do, and how requests are priced with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figures {
-    rates: DiskRates,
+    pub(super) rates: DiskRates,
     read_saturation: u64,
     write_saturation: u64,
     summed: bool,

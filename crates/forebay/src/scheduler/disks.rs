@@ -40,6 +40,7 @@ impl Registry {
             } else {
                 self.add_disk(&config.name, &model, config.policy, layout)?
             };
+            disk.set_rates(config.figures.rates);
             for device in devices {
                 self.unlisted.remove(&device);
                 self.devices.insert(device, Arc::clone(&disk));

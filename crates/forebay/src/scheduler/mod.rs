@@ -5,6 +5,7 @@ mod config;
 mod disks;
 mod error;
 mod registry;
+mod snapshot;
 
 use std::fmt;
 use std::fs::File;

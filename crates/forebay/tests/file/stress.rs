@@ -1,5 +1,7 @@
 //! Random operations, random drops, changing shares: nothing is lost, nothing
 //! leaks, the data is right.
+//!
+//! `STRESS_ROUNDS=60000` makes it a million operations.
 
 use forebay::engine::BackendChoice;
 use forebay::{BufResult, BufferPool, Class, DiskRates, File, Intent, Request};
@@ -10,7 +12,7 @@ on_both_backends! { random_operations_and_drops }
 
 const THREADS: u64 = 4;
 const BLOCKS: usize = 64;
-const ROUNDS: usize = 2_000;
+const ROUNDS: u64 = 2_000;
 
 /// Fast enough for the budget to bind only now and then.
 const RATES: DiskRates = DiskRates {
@@ -64,7 +66,8 @@ struct Worker {
 
 impl Worker {
     fn work(mut self) {
-        for round in 1..=ROUNDS as u64 {
+        let rounds = std::env::var("STRESS_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+        for round in 1..=rounds.unwrap_or(ROUNDS) {
             match self.random.below(10) {
                 0 => self.class.set_shares(1 + self.random.below(1000) as u32).unwrap(),
                 1 => self.drop_reads(),

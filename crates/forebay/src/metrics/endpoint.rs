@@ -1,0 +1,168 @@
+//! A tiny HTTP server for scrapes.
+//!
+//! One thread, a bounded number of connections, each with a deadline and a
+//! bounded request: whatever a client does, its host program is not hurt.
+
+mod connection;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use connection::{Connection, Step};
+
+/// Where and how the endpoint listens.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Address and port; loopback port 9180 unless set. Port 0 lets the system
+    /// choose one.
+    pub address: SocketAddr,
+    /// Most connections at once, at least 1; 32 unless set. More wait in the
+    /// system's queue.
+    pub connections_max: usize,
+    /// How long a connection may take for its request and the answer; 2 s
+    /// unless set.
+    pub timeout: Duration,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from(([127, 0, 0, 1], 9180)),
+            connections_max: 32,
+            timeout: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Serves `GET /metrics` from a thread of its own until it is dropped.
+#[derive(Debug)]
+pub struct Endpoint {
+    address: SocketAddr,
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Endpoint {
+    /// Starts to listen; `text` makes the answer to each scrape.
+    ///
+    /// # Errors
+    /// The address cannot be listened on, or the system is out of descriptors
+    /// or threads.
+    pub fn start(
+        config: &EndpointConfig,
+        text: impl Fn() -> String + Send + 'static,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(config.address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let server = Server {
+            listener,
+            stop: Arc::clone(&stop),
+            connections: Vec::new(),
+            connections_max: config.connections_max.max(1),
+            timeout: config.timeout,
+            listen_again_at: None,
+        };
+        let builder = std::thread::Builder::new().name("forebay-metrics".into());
+        let thread = builder.spawn(move || server.run(&text))?;
+        Ok(Self { address, stop, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Endpoint {
+    /// Stops listening and closes all connections.
+    fn drop(&mut self) {
+        let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// After an error of the listener, such as being out of descriptors, it is
+/// left alone for so long.
+const LISTEN_PAUSE: Duration = Duration::from_millis(100);
+
+struct Server {
+    listener: TcpListener,
+    stop: Arc<OwnedFd>,
+    connections: Vec<Connection>,
+    connections_max: usize,
+    timeout: Duration,
+    listen_again_at: Option<Instant>,
+}
+
+impl Server {
+    fn run(mut self, text: &dyn Fn() -> String) {
+        loop {
+            let now = Instant::now();
+            self.connections.retain(|connection| now < connection.deadline);
+            self.listen_again_at = self.listen_again_at.filter(|&at| now < at);
+            let Ok((stopped, ready)) = self.wait(now) else { return };
+            if stopped {
+                return;
+            }
+            // the listener comes last: new connections have no place in `ready`
+            let mut place = 0;
+            self.connections.retain_mut(|connection| {
+                let is_ready = ready.get(place).copied().unwrap_or(false);
+                place += 1;
+                !is_ready || matches!(connection.step(text), Step::Again)
+            });
+            if ready.last().copied().unwrap_or(false) {
+                self.accept();
+            }
+        }
+    }
+
+    /// Whether accepting another connection is possible now.
+    fn listens(&self) -> bool {
+        self.connections.len() < self.connections_max && self.listen_again_at.is_none()
+    }
+
+    /// Sleeps until something can be done: whether to stop, and which of the
+    /// connections, and last the listener, are ready.
+    fn wait(&self, now: Instant) -> io::Result<(bool, Vec<bool>)> {
+        let mut fds = vec![PollFd::new(&*self.stop, PollFlags::IN)];
+        for connection in &self.connections {
+            fds.push(PollFd::from_borrowed_fd(connection.stream.as_fd(), connection.interest()));
+        }
+        let interest = if self.listens() { PollFlags::IN } else { PollFlags::empty() };
+        fds.push(PollFd::new(&self.listener, interest));
+        let deadlines = self.connections.iter().map(|connection| connection.deadline);
+        let next = deadlines.chain(self.listen_again_at).min();
+        let timeout = next.map(|at| at.saturating_duration_since(now) + Duration::from_millis(1));
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+        Ok((ready.next().unwrap_or(true), ready.collect()))
+    }
+
+    fn accept(&mut self) {
+        while self.listens() {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    let deadline = Instant::now() + self.timeout;
+                    self.connections.extend(Connection::new(stream, deadline));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => self.listen_again_at = Some(Instant::now() + LISTEN_PAUSE),
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Log-linear histograms of durations that one thread writes and any reads.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Durations are counted in units of 2^10 ns, about a microsecond.
+const UNIT_BITS: u32 = 10;
+/// Each doubling has 16 buckets: a duration is known to within 6.25 %.
+const STEP_BITS: u32 = 4;
+const STEPS: usize = 1 << STEP_BITS;
+/// The last bucket holds everything from 2^27 units (137 s) on.
+const OCTAVES: usize = 24;
+const BUCKETS: usize = OCTAVES * STEPS;
+
+/// A histogram in atomics. Only one thread may record at a time, so that
+/// recording needs no locked instruction; anyone may read meanwhile.
+#[derive(Debug)]
+pub(crate) struct Histogram {
+    counts: [AtomicU64; BUCKETS],
+    sum_nanos: AtomicU64,
+}
+
+impl Histogram {
+    pub(crate) const fn new() -> Self {
+        Self { counts: [const { AtomicU64::new(0) }; BUCKETS], sum_nanos: AtomicU64::new(0) }
+    }
+
+    /// Counts one duration. Not for two threads at once.
+    pub(crate) fn record(&self, nanos: u64) {
+        add(&self.counts[bucket(nanos)], 1);
+        add(&self.sum_nanos, nanos);
+    }
+
+    /// Forgets everything. Not for two threads at once.
+    pub(crate) fn clear(&self) {
+        self.counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        self.sum_nanos.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn add_to(&self, distribution: &mut Distribution) {
+        for (to, from) in distribution.counts.iter_mut().zip(&self.counts) {
+            *to += from.load(Ordering::Relaxed);
+        }
+        distribution.sum_nanos += self.sum_nanos.load(Ordering::Relaxed);
+    }
+}
+
+/// A load and a store: the only writer loses nothing by that.
+fn add(number: &AtomicU64, amount: u64) {
+    number.store(number.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
+}
+
+fn bucket(nanos: u64) -> usize {
+    let units = nanos >> UNIT_BITS;
+    // below two doublings of steps every unit has a bucket of its own
+    let shift = (u64::BITS - units.leading_zeros()).saturating_sub(STEP_BITS + 1);
+    let index = shift as usize * STEPS + (units >> shift) as usize;
+    index.min(BUCKETS - 1)
+}
+
+/// The first duration, in nanoseconds, that is too long for a bucket.
+fn upper_nanos(bucket: usize) -> u64 {
+    let shift = (bucket / STEPS).saturating_sub(1);
+    let units = (bucket - shift * STEPS + 1) as u64;
+    units << (shift as u32 + UNIT_BITS)
+}
+
+/// How often which durations occurred: a copy of a histogram, or of several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Distribution {
+    counts: Vec<u64>,
+    sum_nanos: u64,
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self { counts: vec![0; BUCKETS], sum_nanos: 0 }
+    }
+}
+
+impl Distribution {
+    /// How many durations there were.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Their sum, in nanoseconds.
+    pub const fn sum_nanos(&self) -> u64 {
+        self.sum_nanos
+    }
+
+    /// A duration in nanoseconds that `permille` of 1000 did not exceed, at
+    /// most 6.25 % above the least such one; `None` if there were none.
+    pub fn percentile_nanos(&self, permille: u32) -> Option<u64> {
+        let count = self.count();
+        let wanted = (u128::from(count) * u128::from(permille.min(1000))).div_ceil(1000).max(1);
+        let mut passed = 0;
+        let reached = self.counts.iter().position(|&in_bucket| {
+            passed += u128::from(in_bucket);
+            passed >= wanted
+        });
+        reached.map(upper_nanos)
+    }
+
+    /// For each doubling from 16 µs on: its end in nanoseconds, and how many
+    /// durations since the previous end were shorter. The last one is open.
+    pub fn doublings(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.counts
+            .chunks(STEPS)
+            .enumerate()
+            .map(|(octave, counts)| (upper_nanos(octave * STEPS + STEPS - 1), counts.iter().sum()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn buckets_touch_and_cover_everything() {
+        for index in 0..BUCKETS - 1 {
+            let end = upper_nanos(index);
+            assert_eq!(bucket(end - 1), index);
+            assert_eq!(bucket(end), index + 1);
+        }
+        assert_eq!(bucket(0), 0);
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_percentile() {
+        assert_eq!(Distribution::default().percentile_nanos(500), None);
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_right_to_one_step(
+            mut nanos in prop::collection::vec(20_000u64..100_000_000_000, 1..300),
+            permille in 1u32..=1000,
+        ) {
+            let histogram = Histogram::new();
+            nanos.iter().for_each(|&nanos| histogram.record(nanos));
+            let mut distribution = Distribution::default();
+            histogram.add_to(&mut distribution);
+            prop_assert_eq!(distribution.count(), nanos.len() as u64);
+            prop_assert_eq!(distribution.sum_nanos(), nanos.iter().sum::<u64>());
+            nanos.sort_unstable();
+            let exact = nanos[(nanos.len() * permille as usize).div_ceil(1000) - 1] as f64;
+            let found = distribution.percentile_nanos(permille).unwrap() as f64;
+            prop_assert!(found > exact && found <= exact * 1.0626 + 1.0, "{found} for {exact}");
+            let in_doublings: u64 = distribution.doublings().map(|(_, count)| count).sum();
+            prop_assert_eq!(in_doublings, nanos.len() as u64);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Counters and latency histograms of a scheduler.
+//!
+//! Every I/O queue counts for itself, in plain numbers that its owner writes
+//! and any thread may read: counting takes no lock and no locked instruction.
+//! A [`Snapshot`] adds them up.
+//!
+//! With the feature `metrics` a snapshot is also OpenMetrics text, and an
+//! endpoint serves it.
+
+#[cfg(feature = "metrics")]
+mod endpoint;
+mod histogram;
+#[cfg(feature = "metrics")]
+mod open_metrics;
+mod queue;
+mod snapshot;
+
+#[cfg(feature = "metrics")]
+pub use endpoint::{Endpoint, EndpointConfig};
+pub use histogram::Distribution;
+#[cfg(feature = "metrics")]
+pub use open_metrics::open_metrics;
+pub(crate) use queue::QueueMetrics;
+pub use snapshot::{ClassSnapshot, DiskSnapshot, Snapshot};

@@ -1,0 +1,278 @@
+//! A snapshot as OpenMetrics text.
+//!
+//! Names are Seastar's (group `io_queue`, labels `mountpoint` and `class`)
+//! where they mean the same, behind the prefix `forebay_`; OpenMetrics adds
+//! `_total` to the name of every counter.
+
+use std::fmt;
+
+use forebay_core::{Blocked, DiskRates, DiskTime, Op};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::{ClassSnapshot, DiskSnapshot, Distribution, Snapshot};
+
+/// The text of a scrape: content type
+/// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
+pub fn open_metrics(snapshot: Snapshot) -> String {
+    let mut registry = Registry::with_prefix("forebay_io_queue");
+    registry.register_collector(Box::new(Scrape(snapshot)));
+    let mut text = String::new();
+    // writing into a string does not fail
+    let _ = encode(&mut text, &registry);
+    text
+}
+
+#[derive(Debug)]
+struct Scrape(Snapshot);
+
+/// One metric: its name, what it says, and its value.
+type Metric<T, V> = (&'static str, &'static str, fn(&T) -> V);
+
+const CLASS_COUNTERS: &[Metric<ClassSnapshot, u64>] = &[
+    ("total_bytes", "Bytes read and written", |class| {
+        bytes(class, Op::Read) + bytes(class, Op::Write)
+    }),
+    ("total_operations", "Reads and writes done", |class| {
+        operations(class, Op::Read) + operations(class, Op::Write)
+    }),
+    ("total_read_bytes", "Bytes read", |class| bytes(class, Op::Read)),
+    ("total_read_ops", "Reads done", |class| operations(class, Op::Read)),
+    ("total_write_bytes", "Bytes written", |class| bytes(class, Op::Write)),
+    ("total_write_ops", "Writes done", |class| operations(class, Op::Write)),
+    ("total_discard_bytes", "Bytes discarded", |class| bytes(class, Op::Discard)),
+    ("total_discard_ops", "Discards done", |class| operations(class, Op::Discard)),
+    ("total_flush_ops", "Flushes done", |class| operations(class, Op::Flush)),
+    ("total_split_ops", "Requests that were split", |class| class.counters.splits),
+    ("total_split_bytes", "Bytes of requests that were split", |class| class.counters.split_bytes),
+    ("errors", "Requests that the disk failed", |class| class.counters.errors),
+    ("cancelled", "Requests cancelled while they waited", |class| class.counters.cancelled),
+    ("overdue", "Requests that the window no longer waits for", |class| class.counters.overdue),
+    ("activations", "Times the class went from idle to backlogged", |class| {
+        class.counters.activations
+    }),
+];
+
+const CLASS_SECONDS: &[Metric<ClassSnapshot, u64>] = &[
+    ("total_delay_sec", "Time spent queued", |class| class.counters.queue_nanos),
+    ("total_exec_sec", "Time spent in the disk", |class| class.counters.disk_nanos),
+    ("starvation_time_sec", "Time with requests queued and none in the disk", |class| {
+        class.counters.starved_nanos
+    }),
+    ("consumption", "Disk time dispatched, in seconds", |class| {
+        disk_nanos(class.counters.consumption)
+    }),
+];
+
+const CLASS_GAUGES: &[Metric<ClassSnapshot, f64>] = &[
+    ("queue_length", "Requests waiting", |class| f64::from(class.counters.queued)),
+    ("disk_queue_length", "Requests in the disk", |class| f64::from(class.counters.in_disk)),
+    ("shares", "Shares", |class| f64::from(class.shares)),
+    ("delay", "Time that the request dispatched last was queued, in seconds", |class| {
+        seconds(class.counters.queue_nanos_last)
+    }),
+];
+
+/// Which of a class's distributions.
+type Which = fn(&ClassSnapshot) -> &Distribution;
+
+const CLASS_HISTOGRAMS: &[(&str, &str, Which)] = &[
+    ("queue_latency_seconds", "Time queued", |class| &class.in_queue),
+    ("disk_latency_seconds", "Time in the disk", |class| &class.in_disk),
+    ("latency_seconds", "Time queued and in the disk", |class| &class.total),
+];
+
+const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
+    ("flow_ratio", "Requests dispatched per request completed", |disk| {
+        Some(disk.totals.flow_ratio_permille as f64 / 1000.0)
+    }),
+    ("in_disk", "Requests in the disk", |disk| Some(f64::from(disk.totals.in_disk))),
+    ("in_disk_seconds", "Disk time of what is in the disk", |disk| {
+        Some(seconds(disk.in_flight_nanos))
+    }),
+    ("effective_goal_seconds", "Disk time that may wait in the disk", |disk| {
+        disk.effective_goal_nanos.map(seconds)
+    }),
+    ("read_iops", "Configured rate", |disk| rate(disk, |rates| rates.read_iops)),
+    ("write_iops", "Configured rate", |disk| rate(disk, |rates| rates.write_iops)),
+    ("read_bandwidth", "Configured rate, bytes per second", |disk| {
+        rate(disk, |rates| rates.read_bandwidth)
+    }),
+    ("write_bandwidth", "Configured rate, bytes per second", |disk| {
+        rate(disk, |rates| rates.write_bandwidth)
+    }),
+];
+
+impl Collector for Scrape {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for &(name, help, value) in CLASS_COUNTERS {
+            self.classes(&mut encoder, (name, help, MetricType::Counter), |class, metric| {
+                ConstCounter::new(value(class)).encode(metric)
+            })?;
+        }
+        for &(name, help, nanos) in CLASS_SECONDS {
+            self.classes(&mut encoder, (name, help, MetricType::Counter), |class, metric| {
+                ConstCounter::new(seconds(nanos(class))).encode(metric)
+            })?;
+        }
+        for &(name, help, value) in CLASS_GAUGES {
+            self.classes(&mut encoder, (name, help, MetricType::Gauge), |class, metric| {
+                ConstGauge::new(value(class)).encode(metric)
+            })?;
+        }
+        for &(name, help, distribution) in CLASS_HISTOGRAMS {
+            self.classes(&mut encoder, (name, help, MetricType::Histogram), |class, metric| {
+                histogram(distribution(class), metric)
+            })?;
+        }
+        self.disks(&mut encoder)?;
+        self.reasons(&mut encoder)?;
+        self.retries(&mut encoder)
+    }
+}
+
+impl Scrape {
+    /// One metric of every class of every disk.
+    fn classes(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        (name, help, kind): (&str, &str, MetricType),
+        put: impl Fn(&ClassSnapshot, MetricEncoder<'_>) -> fmt::Result,
+    ) -> fmt::Result {
+        let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
+        for disk in &self.0.disks {
+            for class in &disk.classes {
+                let labels = [("mountpoint", &disk.name), ("class", &class.name)];
+                put(class, metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn disks(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        for &(name, help, value) in DISK_GAUGES {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for disk in &self.0.disks {
+                if let Some(value) = value(disk) {
+                    let labels = [("mountpoint", &disk.name)];
+                    ConstGauge::new(value).encode(metric.encode_family(&labels)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How long queues let nothing through, by reason.
+    fn reasons(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Time in which nothing was dispatched, summed over queues";
+        let kind = MetricType::Counter;
+        let mut metric = encoder.encode_descriptor("blocked_seconds", help, None, kind)?;
+        for disk in &self.0.disks {
+            for reason in Blocked::ALL {
+                let labels = [("mountpoint", disk.name.as_str()), ("reason", reason.name())];
+                let value = seconds(disk.blocked_nanos(reason));
+                ConstCounter::new(value).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn retries(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Requests tried without blocking that had to be repeated";
+        let mut metric = encoder.encode_descriptor("retries", help, None, MetricType::Counter)?;
+        for disk in &self.0.disks {
+            for (direction, count) in [("read", disk.retries.reads), ("write", disk.retries.writes)]
+            {
+                let labels = [("mountpoint", disk.name.as_str()), ("direction", direction)];
+                ConstCounter::new(count).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn histogram(distribution: &Distribution, mut metric: MetricEncoder<'_>) -> fmt::Result {
+    let mut buckets: Vec<_> =
+        distribution.doublings().map(|(end, count)| (seconds(end), count)).collect();
+    if let Some(last) = buckets.last_mut() {
+        last.0 = f64::INFINITY;
+    }
+    let sum = seconds(distribution.sum_nanos());
+    metric.encode_histogram::<NoLabelSet>(sum, distribution.count(), &buckets, None)
+}
+
+fn operations(class: &ClassSnapshot, op: Op) -> u64 {
+    class.counters.operations[op.index()]
+}
+
+fn bytes(class: &ClassSnapshot, op: Op) -> u64 {
+    class.counters.bytes[op.index()]
+}
+
+fn rate(disk: &DiskSnapshot, of: fn(&DiskRates) -> u64) -> Option<f64> {
+    disk.rates.as_ref().map(|rates| of(rates) as f64)
+}
+
+fn disk_nanos(time: DiskTime) -> u64 {
+    time.as_nanos_ceil()
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Retries;
+
+    #[test]
+    fn a_scrape_names_disks_classes_and_reasons() {
+        let rates = DiskRates {
+            read_iops: 8_000,
+            write_iops: 6_000,
+            read_bandwidth: 100_000_000,
+            write_bandwidth: 90_000_000,
+        };
+        let mut class =
+            ClassSnapshot { name: "bulk \"load\"".into(), shares: 20, ..Default::default() };
+        class.counters.operations = [3, 4, 0, 0];
+        class.counters.queue_nanos = 1_500_000_000;
+        let disk = DiskSnapshot {
+            name: "/data".into(),
+            rates: Some(rates),
+            retries: Retries { reads: 5, writes: 6 },
+            classes: vec![class],
+            ..Default::default()
+        };
+        let text = open_metrics(Snapshot { disks: vec![disk] });
+        let labels = r#"{mountpoint="/data",class="bulk \"load\""}"#;
+        for line in [
+            format!("forebay_io_queue_total_operations_total{labels} 7"),
+            format!("forebay_io_queue_total_delay_sec_total{labels} 1.5"),
+            format!("forebay_io_queue_shares{labels} 20.0"),
+            r#"forebay_io_queue_blocked_seconds_total{mountpoint="/data",reason="pace"} 0.0"#
+                .into(),
+            r#"forebay_io_queue_retries_total{mountpoint="/data",direction="write"} 6"#.into(),
+            r#"forebay_io_queue_write_iops{mountpoint="/data"} 6000.0"#.into(),
+            "# EOF".into(),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("effective_goal_seconds{"));
+    }
+
+    #[test]
+    fn the_last_bucket_of_a_histogram_is_open() {
+        let class = ClassSnapshot { name: "a".into(), ..Default::default() };
+        let disk = DiskSnapshot { classes: vec![class], ..Default::default() };
+        let text = open_metrics(Snapshot { disks: vec![disk] });
+        assert!(text.contains(r#"le="+Inf""#));
+        assert!(text.contains(r#"le="0.000016384""#));
+    }
+}

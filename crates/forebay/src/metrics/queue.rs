@@ -1,0 +1,154 @@
+//! What one I/O queue tells the rest of the program about itself.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use forebay_core::{CLASSES_MAX, ClassCounters, ClassId, Completion, IoQueue, QueueCounters, Time};
+
+use super::histogram::Histogram;
+use super::snapshot::{ClassSnapshot, DiskSnapshot};
+use crate::engine::Retries;
+
+/// Counters are published so often while there is work, in nanoseconds,
+const PUBLISH_NANOS: u64 = 1_000_000;
+/// and before every pause while copying so many takes no time to speak of.
+const CLASSES_AT_EVERY_PAUSE_MAX: usize = 64;
+
+/// Written by the owner of a queue, one thread at a time; read by any.
+#[derive(Debug)]
+pub(crate) struct QueueMetrics {
+    classes: Box<[OnceLock<Box<ClassHistograms>>]>,
+    published: Mutex<Published>,
+    publish_at: AtomicU64,
+}
+
+#[derive(Debug)]
+struct ClassHistograms {
+    owner: AtomicU32,
+    in_queue: Histogram,
+    in_disk: Histogram,
+    total: Histogram,
+}
+
+/// Copies of counters.
+#[derive(Debug, Default)]
+struct Published {
+    now: Counters,
+    /// Those of queues that ended before this one took their place.
+    earlier: Counters,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    totals: QueueCounters,
+    classes: Vec<ClassCounters>,
+    retries: Retries,
+}
+
+impl Default for QueueMetrics {
+    fn default() -> Self {
+        Self {
+            classes: (0..CLASSES_MAX).map(|_| OnceLock::new()).collect(),
+            published: Mutex::default(),
+            publish_at: AtomicU64::new(0),
+        }
+    }
+}
+
+impl QueueMetrics {
+    /// A new queue takes the place of one that has ended.
+    pub(crate) fn begin(&self) {
+        let Published { now, earlier } = &mut *self.lock();
+        // nothing of the old queue is waiting or in the disk any more
+        earlier.totals.merge(&QueueCounters { in_disk: 0, ..now.totals.clone() });
+        for (index, ended) in now.classes.drain(..).enumerate() {
+            match earlier.classes.get_mut(index) {
+                Some(counters) => counters.succeed(ended),
+                None => earlier.classes.push(ended.ended()),
+            }
+        }
+        now.totals = QueueCounters::default();
+        earlier.retries += std::mem::take(&mut now.retries);
+    }
+
+    /// Counts a completed request. For the owner of the queue.
+    pub(crate) fn record(&self, completion: &Completion) {
+        let Completion { class, queue_nanos, disk_nanos, .. } = *completion;
+        let Some(place) = self.classes.get(class.index()) else { return };
+        let histograms = place.get_or_init(|| Box::new(ClassHistograms::new(class)));
+        if histograms.owner.load(Ordering::Relaxed) != class.to_bits() {
+            histograms.clear(class);
+        }
+        histograms.in_queue.record(queue_nanos);
+        histograms.in_disk.record(disk_nanos);
+        histograms.total.record(queue_nanos.saturating_add(disk_nanos));
+    }
+
+    /// Shows the queue's counters, if it is time. For the owner of the queue.
+    pub(crate) fn publish(&self, now: Time, queue: &IoQueue, retries: Retries, pausing: bool) {
+        let at_every_pause = queue.classes().len() <= CLASSES_AT_EVERY_PAUSE_MAX;
+        let is_due = now.as_nanos() >= self.publish_at.load(Ordering::Relaxed);
+        if is_due || (pausing && at_every_pause) {
+            self.publish_at.store(now.plus_nanos(PUBLISH_NANOS).as_nanos(), Ordering::Relaxed);
+            self.publish_now(queue, retries);
+        }
+    }
+
+    /// Shows the queue's counters. For the owner of the queue.
+    pub(crate) fn publish_now(&self, queue: &IoQueue, retries: Retries) {
+        let Published { now, .. } = &mut *self.lock();
+        now.totals = queue.counters();
+        now.classes.clear();
+        now.classes.extend_from_slice(queue.classes());
+        now.retries = retries;
+    }
+
+    pub(crate) fn add_totals_to(&self, snapshot: &mut DiskSnapshot) {
+        let Published { now, earlier } = &*self.lock();
+        for counters in [earlier, now] {
+            snapshot.totals.merge(&counters.totals);
+            snapshot.retries += counters.retries;
+        }
+    }
+
+    pub(crate) fn add_class_to(&self, class: ClassId, snapshot: &mut ClassSnapshot) {
+        let Published { now, earlier } = &*self.lock();
+        for counters in [earlier, now] {
+            let counters = counters.classes.get(class.index());
+            if let Some(counters) = counters.filter(|counters| counters.are_of(class)) {
+                snapshot.counters.merge(counters);
+            }
+        }
+        let histograms = self.classes.get(class.index()).and_then(OnceLock::get);
+        if let Some(histograms) = histograms
+            && histograms.owner.load(Ordering::Relaxed) == class.to_bits()
+        {
+            histograms.in_queue.add_to(&mut snapshot.in_queue);
+            histograms.in_disk.add_to(&mut snapshot.in_disk);
+            histograms.total.add_to(&mut snapshot.total);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Published> {
+        self.published.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClassHistograms {
+    const fn new(class: ClassId) -> Self {
+        Self {
+            owner: AtomicU32::new(class.to_bits()),
+            in_queue: Histogram::new(),
+            in_disk: Histogram::new(),
+            total: Histogram::new(),
+        }
+    }
+
+    /// Another class has this place now.
+    fn clear(&self, class: ClassId) {
+        for histogram in [&self.in_queue, &self.in_disk, &self.total] {
+            histogram.clear();
+        }
+        self.owner.store(class.to_bits(), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,61 @@
+//! What a scheduler has counted, at one moment.
+
+use forebay_core::{Blocked, ClassCounters, DiskRates, QueueCounters};
+
+use super::Distribution;
+use crate::engine::Retries;
+
+/// Everything that a scheduler has counted so far.
+///
+/// The parts were read one after the other while work went on, so sums may
+/// differ by what was finished meanwhile; no number ever falls.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// One per disk, in the order of the scheduler.
+    pub disks: Vec<DiskSnapshot>,
+}
+
+/// One disk: all its queues together.
+#[derive(Clone, Debug, Default)]
+pub struct DiskSnapshot {
+    /// Its mountpoint, or the name it was given.
+    pub name: String,
+    /// The rates it was configured with; `None` if it has none.
+    pub rates: Option<DiskRates>,
+    /// How much disk time may wait in the disk, in nanoseconds; `None` if
+    /// there is no bound.
+    pub effective_goal_nanos: Option<u64>,
+    /// Disk time of what is in the disk now, in nanoseconds.
+    pub in_flight_nanos: u64,
+    /// All classes together.
+    pub totals: QueueCounters,
+    /// Reads and writes that were tried without blocking and had to be
+    /// repeated where they may block.
+    pub retries: Retries,
+    /// One per class, in the order in which the classes were added.
+    pub classes: Vec<ClassSnapshot>,
+}
+
+impl DiskSnapshot {
+    /// Nanoseconds during which queues let nothing through for this reason.
+    pub fn blocked_nanos(&self, reason: Blocked) -> u64 {
+        self.totals.blocked_nanos[reason.index()]
+    }
+}
+
+/// One class on one disk: all queues together.
+#[derive(Clone, Debug, Default)]
+pub struct ClassSnapshot {
+    /// Its name.
+    pub name: String,
+    /// Its shares.
+    pub shares: u32,
+    /// What the queues have counted for it.
+    pub counters: ClassCounters,
+    /// From being queued to being dispatched.
+    pub in_queue: Distribution,
+    /// From being dispatched to completion.
+    pub in_disk: Distribution,
+    /// From being queued to completion.
+    pub total: Distribution,
+}

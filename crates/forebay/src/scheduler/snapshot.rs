@@ -1,0 +1,51 @@
+//! What the queues of all disks have counted, added up.
+
+use std::sync::Arc;
+
+use forebay_core::DiskTime;
+
+use super::Scheduler;
+use crate::class::ClassRecord;
+use crate::disk::DiskRecord;
+use crate::metrics::{ClassSnapshot, DiskSnapshot, QueueMetrics, Snapshot};
+
+impl Scheduler {
+    /// Everything that was counted so far, of all disks and classes.
+    ///
+    /// Takes the locks of classes and permits for a moment each; not for the
+    /// hot path. What an I/O queue of its own thread does is seen within a
+    /// millisecond, or when the thread pauses.
+    pub fn snapshot(&self) -> Snapshot {
+        let registry = self.shared.registry();
+        let (disks, classes) = (registry.disks.clone(), registry.classes.clone());
+        drop(registry);
+        Snapshot { disks: disks.iter().map(|disk| of_disk(disk, &classes)).collect() }
+    }
+}
+
+fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
+    let goal = disk.groups[0].io.effective_goal();
+    let mut snapshot = DiskSnapshot {
+        name: disk.name.clone(),
+        rates: disk.rates(),
+        effective_goal_nanos: (goal != DiskTime::MAX).then(|| goal.as_nanos_ceil()),
+        classes: classes.iter().map(|class| named(class)).collect(),
+        ..DiskSnapshot::default()
+    };
+    for group in &disk.groups {
+        snapshot.in_flight_nanos += group.io.in_flight().as_nanos_ceil();
+        let queues: Vec<&QueueMetrics> = group.all_metrics().collect();
+        queues.iter().for_each(|queue| queue.add_totals_to(&mut snapshot));
+        for (class, of_class) in classes.iter().zip(&mut snapshot.classes) {
+            if let Some(id) = class.id(group.slot) {
+                queues.iter().for_each(|queue| queue.add_class_to(id, of_class));
+            }
+        }
+    }
+    snapshot
+}
+
+fn named(class: &ClassRecord) -> ClassSnapshot {
+    let shares = class.settings().shares;
+    ClassSnapshot { name: class.name.clone(), shares, ..ClassSnapshot::default() }
+}

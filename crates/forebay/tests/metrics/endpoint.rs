@@ -1,0 +1,137 @@
+//! Clients of all kinds, and a host program that they do not hurt.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use forebay::metrics::{Endpoint, EndpointConfig};
+
+fn start(
+    connections_max: usize,
+    timeout: Duration,
+    text: impl Fn() -> String + Send + 'static,
+) -> Endpoint {
+    let address = SocketAddr::from(([127, 0, 0, 1], 0));
+    Endpoint::start(&EndpointConfig { address, connections_max, timeout }, text).unwrap()
+}
+
+fn patient(text: &'static str) -> Endpoint {
+    start(4, Duration::from_secs(600), move || text.into())
+}
+
+fn connect(endpoint: &Endpoint) -> TcpStream {
+    TcpStream::connect(endpoint.address()).unwrap()
+}
+
+fn ask(endpoint: &Endpoint, request: &[u8]) -> String {
+    let mut stream = connect(endpoint);
+    stream.write_all(request).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn scrape(endpoint: &Endpoint) -> String {
+    ask(endpoint, b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n")
+}
+
+#[test]
+fn a_scrape_gets_the_text() {
+    let endpoint = patient("some text");
+    let answer = scrape(&endpoint);
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("\r\ncontent-length: 9\r\n"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nsome text"), "{answer}");
+}
+
+#[test]
+fn ten_thousand_scrapes() {
+    let counter = Arc::new(AtomicUsize::new(0));
+    let scrapes = Arc::clone(&counter);
+    let endpoint = start(4, Duration::from_secs(600), move || {
+        scrapes.fetch_add(1, Ordering::Relaxed);
+        "x".repeat(20_000)
+    });
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..2_500 {
+                    assert!(scrape(&endpoint).ends_with('x'));
+                }
+            });
+        }
+    });
+    assert_eq!(counter.load(Ordering::Relaxed), 10_000);
+}
+
+#[test]
+fn garbage_is_answered_or_cut_off() {
+    let endpoint = patient("text");
+    assert!(ask(&endpoint, b"\x00\xff\xfe\r\n\r\n").starts_with("HTTP/1.1 405"));
+    assert!(ask(&endpoint, &[b'a'; 6000]).starts_with("HTTP/1.1 431"));
+    assert!(ask(&endpoint, b"POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
+    assert!(scrape(&endpoint).ends_with("text"));
+}
+
+#[test]
+fn a_client_that_sends_without_end_is_cut_off() {
+    let endpoint = patient("text");
+    let mut stream = connect(&endpoint);
+    let sent = (0..100_000).take_while(|_| stream.write_all(&[b'a'; 1024]).is_ok()).count();
+    assert!(sent < 100_000);
+    assert!(scrape(&endpoint).ends_with("text"));
+}
+
+#[test]
+fn half_open_connections_make_way_after_their_time() {
+    let endpoint = start(4, Duration::from_millis(200), || "text".into());
+    let silent: Vec<_> = (0..64).map(|_| connect(&endpoint)).collect();
+    let half: Vec<_> = (0..64)
+        .map(|_| {
+            let mut stream = connect(&endpoint);
+            let _ = stream.write_all(b"GET /metr");
+            stream
+        })
+        .collect();
+    // 128 connections in fours, each for 200 ms; then it is our turn
+    assert!(scrape(&endpoint).ends_with("text"));
+    drop((silent, half));
+}
+
+#[test]
+fn a_client_that_does_not_read_does_not_stop_others() {
+    let endpoint = start(4, Duration::from_secs(600), || "x".repeat(16 << 20));
+    let mut slow = connect(&endpoint);
+    slow.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    assert!(ask(&endpoint, b"GET / HTTP/1.1\r\n\r\n").contains("/metrics"));
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).unwrap();
+    assert!(answer.len() > 16 << 20);
+}
+
+#[test]
+fn a_client_that_leaves_in_the_middle_is_forgotten() {
+    let endpoint = start(1, Duration::from_secs(600), || "x".repeat(16 << 20));
+    for _ in 0..8 {
+        let mut stream = connect(&endpoint);
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut some = [0; 1000];
+        stream.read_exact(&mut some).unwrap();
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+    assert!(ask(&endpoint, b"GET / HTTP/1.1\r\n\r\n").contains("200 OK"));
+}
+
+#[test]
+fn dropping_the_endpoint_frees_its_port() {
+    let endpoint = patient("text");
+    let waiting = connect(&endpoint);
+    let address = endpoint.address();
+    drop(endpoint);
+    drop(waiting);
+    let config = EndpointConfig { address, ..EndpointConfig::default() };
+    // the port may be in TIME_WAIT for a listener without SO_REUSEADDR; std sets it
+    Endpoint::start(&config, || "again".into()).unwrap();
+}

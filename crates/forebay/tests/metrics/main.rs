@@ -1,0 +1,6 @@
+//! What operators see.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[cfg(feature = "metrics")]
+mod endpoint;
+mod snapshot;
