@@ -3,7 +3,8 @@
 //! `cargo run --release -p forebay --example on_tokio` prints, for instance:
 //!
 //! ```text
-//! OUTPUT
+//! 67108864 bytes written beside 1000 reads
+//! reads: p50 156.89µs, p99 2.67ms
 //! ```
 
 use std::error::Error;

@@ -3,7 +3,8 @@
 //! `cargo run --release -p forebay --example sync` prints, for instance:
 //!
 //! ```text
-//! OUTPUT
+//! queries    1000 permits, waited p50 0.098 ms, p99 0.754 ms
+//! backup      400 permits, waited p50 0.688 ms, p99 0.754 ms
 //! ```
 
 use std::error::Error;
@@ -44,7 +45,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         writer.join().map_err(|_| "the writer panicked")??;
         Ok::<_, Box<dyn Error>>(())
     })?;
-    for class in &scheduler.snapshot().disks[0].classes {
+    let disk = scheduler.snapshot().disks.into_iter().find(|disk| disk.name == "data");
+    for class in disk.iter().flat_map(|disk| &disk.classes) {
+        if class.total.count() == 0 {
+            continue;
+        }
         let millis = |permille| class.in_queue.percentile_nanos(permille).unwrap_or(0) as f64 / 1e6;
         let (count, median, p99) = (class.in_queue.count(), millis(500), millis(990));
         println!("{:9} {count:5} permits, waited p50 {median:.3} ms, p99 {p99:.3} ms", class.name);

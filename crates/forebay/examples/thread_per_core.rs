@@ -5,7 +5,9 @@
 //! instance:
 //!
 //! ```text
-//! OUTPUT
+//! serving   300 shares:  3501 reads/s
+//! scrub     100 shares:  1260 reads/s
+//! 2.78 to one
 //! ```
 
 use std::error::Error;

@@ -1,6 +1,6 @@
 //! redb, an embedded database, over forebay: point reads beside bulk loaders.
 //!
-//! Several loaders fill databases of their own while two threads read rows of
+//! Several loaders fill databases of their own while others read rows of
 //! another at random; all are on one disk. The same is done without and with
 //! the scheduler, several times in turn.
 //!
@@ -9,14 +9,21 @@
 //! ```text
 //! mkdir /tmp/disk
 //! cargo run --release -- disk serve --disk examples/i3en-scaled.yaml \
-//!     --io-properties /tmp/io-properties.yaml /tmp/disk
+//!     --memory 4GB --io-properties /tmp/io-properties.yaml /tmp/disk
 //! cargo run --release -p forebay --example redb -- /tmp/disk/disk /tmp/io-properties.yaml
 //! ```
 //!
 //! On a directory of your own: `-- DIR [IO-PROPERTIES]`. Without io-properties
 //! the disk is taken for the vendor's figures below.
 //!
-//! OUTPUT
+//! It prints, on a machine with two cores that was building something else:
+//!
+//! ```text
+//!                 reads p50    reads p99         loaded
+//! unscheduled      25.01 ms     76.29 ms      13.9 MB/s
+//! scheduled         3.64 ms     10.53 ms      13.9 MB/s
+//! with the scheduler: reads p99 7.2 times lower, 100 % of the loading
+//! ```
 
 mod backend;
 
