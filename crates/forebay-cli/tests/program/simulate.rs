@@ -150,6 +150,42 @@ fn an_impossible_disk_is_told_by_file_line_field_and_bound() {
     }
 }
 
+/// A measured surface of four by `reads` loads.
+fn surface(reads: u32) -> String {
+    let loads = (0..4_u32).flat_map(|write| (0..reads).map(move |read| (write, read)));
+    let cell = |(write, read): (u32, u32)| {
+        format!("{write}00e6,{read}0000,0.1,0.{}2,0\n", 1 + write + read)
+    };
+    String::from("w_bw_Bps,r_iops,p50_ms,p95_ms,p95_clipped\n")
+        + &loads.map(cell).collect::<String>()
+}
+
+#[test]
+fn a_measured_surface_and_a_region_are_disks() {
+    let lab = Lab::new();
+    let region = "kind: surface\nread_iops: 100000\nwrite_bandwidth: 500000000\nexponent: 0.7\n\
+                  read_latency: 100us\nwrite_latency: 30us\n";
+    for (name, text) in [("disk.csv", surface(4)), ("disk.yaml", region.to_owned())] {
+        let disk = lab.file(name, &text);
+        let run = results(&lab, disk.to_str().unwrap(), &[]).results();
+        assert!(run["classes"][0]["requests"].as_u64().unwrap() > 0, "{name}: {run}");
+    }
+}
+
+#[test]
+fn a_surface_that_no_disk_can_be_fitted_to_is_told_by_file_field_and_bound() {
+    let lab = Lab::new();
+    for (wrong, words) in [
+        (surface(3), ["disk.csv:", "w_bw_Bps, r_iops", "12 cells", "at least 16"]),
+        (surface(33), ["disk.csv:", "r_iops", "33 different loads", "3 to 32"]),
+        (surface(4).replace("0.42", "x"), ["disk.csv:5:", "p95_ms", "`x`", "from 0 to 60000"]),
+        ("not,a,surface\n".to_owned(), ["disk.csv:1:", "`not,a,surface`", "write", "w_bw_Bps"]),
+    ] {
+        let disk = lab.file("disk.csv", &wrong);
+        run(&mut simulate(&lab, JOBS, disk.to_str().unwrap())).complains(2, &words);
+    }
+}
+
 #[test]
 fn a_disk_that_nobody_knows_is_told_with_the_nearest() {
     let lab = Lab::new();

@@ -11,6 +11,8 @@ use crate::surface::{Exponential, Grid, Price, Region, SurfaceModel, fit};
 
 /// The mix of reads and writes is that of the last so many large requests.
 const MIX_REQUESTS: u64 = 16;
+/// The most program operations of a write; more would be a disk file gone wrong.
+const PROGRAMS_MAX: u32 = 4096;
 
 /// A disk that follows a [`SurfaceModel`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,7 +96,7 @@ struct Reads {
 struct Writes {
     latency: DiskTime,
     program: DiskTime,
-    /// Time on a die for so many bytes per second.
+    /// So many bytes written take a second of a die's time.
     on_die: u64,
     /// Time on dies for the bytes so far, and at how much of it the next
     /// program operation is: at random, but as long as the operations are.
@@ -142,6 +144,7 @@ impl SurfaceDisk {
         }
     }
 
+    /// A read that arrives at `at` and passes the gate at `start`: when it is done.
     fn read(&mut self, at: DiskTime, start: DiskTime, price: f64) -> DiskTime {
         let Reads { latency, jitter, on_die, turn, lull, lull_extra, last } = self.reads;
         let turn = if self.writes.last { turn } else { DiskTime::ZERO };
@@ -159,12 +162,16 @@ impl SurfaceDisk {
     fn program(&mut self, start: DiskTime, len: u64, price: f64) {
         let Writes { program, on_die, .. } = self.writes;
         self.writes.programs = self.writes.programs.plus(transfer(len, on_die));
-        while program > DiskTime::ZERO && self.writes.programs >= self.writes.next_program {
+        for _ in 0..PROGRAMS_MAX {
+            if program == DiskTime::ZERO || self.writes.programs < self.writes.next_program {
+                return;
+            }
             let gap = self.random(program).max(DiskTime::from_units(1));
             self.writes.next_program = self.writes.next_program.plus(gap);
             let time = self.random(program);
             self.a_die().serve(start, priced(time, price));
         }
+        self.writes.next_program = self.writes.programs.plus(program);
     }
 
     fn random(&mut self, mean: DiskTime) -> DiskTime {

@@ -5,8 +5,9 @@ use forebay_sim::surface::{Cell, FitErrors, Grid, Percentiles, errors, percentil
 
 use crate::{SURFACES, load};
 
-/// Fits a disk to the one half of a surface, and judges it by the other.
-fn judge(index: usize) {
+/// Fits a disk to the one half of a surface, and judges it by the other. The error of medians is
+/// at most `values_p50_max` where the bounds that the disk keeps do not count.
+fn judge(index: usize, values_p50_max: f64) {
     let (name, text) = SURFACES[index];
     let [fitted, judged] = Grid::parse(name, text).unwrap().checkerboard();
     let surface = Surface::fitted(&fitted);
@@ -33,6 +34,8 @@ fn judge(index: usize) {
     );
     assert!(all.p50 <= 0.15, "{name}: p50 {}", all.p50);
     assert!(all.p95 <= 0.30, "{name}: p95 {}", all.p95);
+    assert!(values.p50 <= values_p50_max, "{name}: p50 of values {}", values.p50);
+    assert!(values.p95 <= 0.30, "{name}: p95 of values {}", values.p95);
     follows_the_formula(name, &surface);
 }
 
@@ -66,20 +69,22 @@ fn follows_the_formula(name: &str, surface: &Surface) {
 
 #[test]
 fn gcp_pd_ssd_2tb() {
-    judge(0);
+    judge(0, 0.15);
 }
 
 #[test]
 fn hdd_toshiba_dt01aca200() {
-    judge(1);
+    judge(1, 0.15);
 }
 
 #[test]
 fn i3_2xlarge() {
-    judge(2);
+    // 0.15 is not reached: near the edge the model's medians rise too late between 120 and 320 MB/s
+    // of writes, and too soon beyond 450 MB/s
+    judge(2, 0.25);
 }
 
 #[test]
 fn i3en_3xlarge() {
-    judge(3);
+    judge(3, 0.15);
 }
