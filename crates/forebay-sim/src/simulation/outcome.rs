@@ -34,7 +34,8 @@ pub struct Outcome {
 
 impl Outcome {
     pub(super) fn of(simulation: Simulation, ended: Time) -> Self {
-        let Simulation { jobs, seed, policy, order, properties, shards, around, watch, .. } = simulation;
+        let Simulation { jobs, seed, policy, order, properties, shards, around, watch, .. } =
+            simulation;
         let measured = Measured { to: ended, ..around.measured };
         let disk = (policy != Policy::Open).then(|| DiskResult {
             in_flight_max: around.in_disk_max,

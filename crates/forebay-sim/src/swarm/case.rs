@@ -62,11 +62,21 @@ pub struct Settings {
 #[expect(missing_docs, reason = "the names are those of the policies and of their parameters")]
 pub enum Rule {
     None,
-    Concurrency { requests: u32 },
-    LittlesLaw { latency_goal_micros: u64 },
-    TokenBucket { latency_goal_micros: u64 },
-    TwoLevelBucket { latency_goal_micros: u64 },
-    FlowRatio { latency_goal_micros: u64 },
+    Concurrency {
+        requests: u32,
+    },
+    LittlesLaw {
+        latency_goal_micros: u64,
+    },
+    TokenBucket {
+        latency_goal_micros: u64,
+    },
+    TwoLevelBucket {
+        latency_goal_micros: u64,
+    },
+    FlowRatio {
+        latency_goal_micros: u64,
+    },
     PaceWindow {
         latency_goal_micros: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
