@@ -314,7 +314,7 @@ impl FairQueue {
             };
             let shared = self.tree.node(child);
             if has_work != core::mem::replace(&mut local.awake, has_work) {
-                if has_work { self.tree.wake(child) } else { shared.sleep() }
+                if has_work { self.tree.wake(child, self.lead_max) } else { shared.sleep() }
             }
             let wanted = has_work && !local.throttled;
             if wanted == (self.positions[usize::from(child)] != NOWHERE) {

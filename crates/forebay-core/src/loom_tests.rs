@@ -101,7 +101,7 @@ fn a_class_that_wakes_on_two_shards_catches_up_once() {
             .map(|_| {
                 let tree = Arc::clone(&tree);
                 thread::spawn(move || {
-                    tree.wake(class);
+                    tree.wake(class, 0);
                     let (start, _) = tree.node(class).charge(DiskTime::from_units(100), &mut 0);
                     tree.node(class).sleep();
                     start

@@ -158,18 +158,25 @@ impl ClassTree {
     pub(crate) const NODES: usize = NODES_MAX;
 
     /// One more shard has work of this node. The first one makes it catch up
-    /// with its siblings.
-    pub(crate) fn wake(&self, id: NodeId) {
-        if self.node(id).backlogged.fetch_add(1, Ordering::AcqRel) == 0 {
-            self.catch_up(id);
-        }
+    /// with its siblings; any other leaves it `lead_max` of credit, or a node
+    /// that asks for little on several shards would earn more and more.
+    pub(crate) fn wake(&self, id: NodeId, lead_max: u64) {
+        let is_first = self.node(id).backlogged.fetch_add(1, Ordering::AcqRel) == 0;
+        let idle_credit = self.idle_credit.units();
+        self.raise(id, if is_first { idle_credit } else { idle_credit.max(lead_max) });
     }
 
     /// Moves the tag of a node that could not be served up to its parent's
     /// virtual time: not having asked earns no credit beyond the idle credit.
     pub(crate) fn catch_up(&self, id: NodeId) {
+        self.raise(id, self.idle_credit.units());
+    }
+
+    /// Moves the tag of a node up to `credit` of disk time behind its parent's
+    /// virtual time.
+    fn raise(&self, id: NodeId, credit: u64) {
         let node = self.node(id);
-        let credit = self.idle_credit.units() / u64::from(node.shares());
+        let credit = credit / u64::from(node.shares());
         let earliest = self.node(node.parent()).virtual_time().saturating_sub(credit);
         if node.tag() < earliest {
             node.tag.fetch_max(earliest, Ordering::AcqRel);

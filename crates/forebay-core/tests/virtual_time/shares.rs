@@ -1,7 +1,7 @@
 //! Classes get what their shares say: one shard and many, under a clock moved
 //! by hand.
 
-use crate::world::{Client, MILLI, SECOND, World, consumption, model, share_error};
+use crate::world::{Client, Disk, MILLI, SECOND, World, consumption, model, share_error};
 use forebay_core::{Op, Policy};
 
 fn reads(shard: usize, class: forebay_core::ClassId, len: u64) -> Client {
@@ -164,4 +164,38 @@ fn groups_of_classes_share_as_one_across_shards() {
     assert!(share_error(&used, &[10, 20, 10]) < 0.01, "{used:?}");
     let used: Vec<f64> = world.shards.iter().map(|shard| consumption(shard, outside)).collect();
     assert!(share_error(&used, &[1, 1]) < 0.01, "{used:?}");
+}
+
+/// Small requests that come and go on some of the shards, and large ones on others: some of the
+/// small ones are always queued somewhere, so their class is never idle, and never has enough to
+/// ask for. All look for work on the tick alone, on a disk that is faster than its model.
+fn little_beside_large(shards: usize, pause: u64) -> (World, Vec<f64>) {
+    let mut world = World::new(model(768_000, 3_145_728_000), Policy::pace_window(), shards);
+    world.tick = Some(500_000);
+    world.disk = Disk { slowness: 20, latency: 20_000 };
+    let [little, large] = [100, 200].map(|shares| world.group.add_class(None, shares).unwrap());
+    let large_on = (0..shards).filter(|shard| shards == 2 || ![2, 5].contains(shard));
+    for shard in (0..shards).filter(|shard| shards == 2 || [0, 2, 5, 7].contains(shard)) {
+        world.clients(32, Client { pause, ..reads(shard, little, 512) });
+    }
+    for shard in large_on.clone() {
+        world.clients(2, reads(shard, large, 512 << 10));
+    }
+    world.run_until(2 * SECOND);
+    let used = large_on.map(|shard| consumption(&world.shards[shard], large)).collect();
+    (world, used)
+}
+
+#[test]
+fn a_class_that_asks_for_little_earns_no_credit_that_starves_a_shard() {
+    let (world, used) = little_beside_large(8, 500_000);
+    assert!(share_error(&used, &[1; 6]) < 0.03, "{used:?}");
+    assert!(world.utilisation() > 0.999, "{}", world.utilisation());
+}
+
+#[test]
+fn a_class_that_asks_for_little_earns_no_credit_that_idles_the_disk() {
+    let (world, used) = little_beside_large(2, 0);
+    assert!(share_error(&used, &[1; 2]) < 0.03, "{used:?}");
+    assert!(world.utilisation() > 0.999, "{}", world.utilisation());
 }
