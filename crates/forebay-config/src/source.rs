@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_saphyr::MergeKeyPolicy;
 
 use crate::outline::Outline;
-use crate::{ConfigError, Position, complaint};
+use crate::{ConfigError, Located, Position, complaint};
 
 /// The largest file that is read, in bytes. Real ones are a few kilobytes.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -78,6 +79,26 @@ impl<'a> Source<'a> {
         let node = outline.value_at(at).or_else(|| outline.keyed_at(at));
         let key = node.and_then(|node| outline.path(node));
         ConfigError::at(self.file, at, key, message)
+    }
+
+    /// A number of `things`, for a check made after parsing.
+    ///
+    /// # Errors
+    /// It is not within `range`, or `T` does not hold it.
+    pub fn number<T: TryFrom<u64>>(
+        &self,
+        given: &Located<u64>,
+        range: RangeInclusive<u64>,
+        things: &str,
+    ) -> Result<T, ConfigError> {
+        match T::try_from(given.value) {
+            Ok(number) if range.contains(&given.value) => Ok(number),
+            _ => {
+                let (first, last) = range.into_inner();
+                let message = format!("{} {things}; expected {first} to {last}", given.value);
+                Err(self.error(given.at, message))
+            }
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Checks an entry of a job file, and resolves its defaults.
 
 use std::num::{NonZeroU32, NonZeroU64};
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use forebay_config::{ConfigError, Located, Position, Source};
@@ -122,7 +121,9 @@ impl Checks<'_> {
                                add `files_count`, their number on each shard";
                 Err(self.error(at, message))
             }
-            (JobKind::Unlink, Some(given)) => self.number(given, 1..=FILES_COUNT_MAX, "files"),
+            (JobKind::Unlink, Some(given)) => {
+                self.source.number(given, 1..=FILES_COUNT_MAX, "files")
+            }
             _ => Ok(1),
         }
     }
@@ -171,15 +172,17 @@ impl Checks<'_> {
             let message = "a file has one flush in flight; write 1";
             return Err(self.error(given.at, message));
         }
-        self.number(given, 1..=PARALLELISM_MAX, "fibers")
+        self.source.number(given, 1..=PARALLELISM_MAX, "fibers")
     }
 
     fn pace(&self, info: &RawShardInfo, raw: &RawJob) -> Result<Pace, ConfigError> {
-        let rps = info.rps.as_ref().map_or(Ok(0), |rps| self.number(rps, 0..=RPS_MAX, "ticks"))?;
+        let rps =
+            info.rps.as_ref().map_or(Ok(0), |rps| self.source.number(rps, 0..=RPS_MAX, "ticks"))?;
         // A file has at most one flush in flight.
         let batch_max = if raw.kind.value == JobKind::Fsync { 1 } else { BATCH_MAX };
         let batch = info.batch.as_ref();
-        let batch = batch.map_or(Ok(1), |batch| self.number(batch, 1..=batch_max, "requests"))?;
+        let batch =
+            batch.map_or(Ok(1), |batch| self.source.number(batch, 1..=batch_max, "requests"))?;
         let (Some(rps), Some(batch)) = (NonZeroU32::new(rps), NonZeroU32::new(batch)) else {
             return self.think(info).map(Pace::Closed);
         };
@@ -211,7 +214,7 @@ impl Checks<'_> {
         let Some(given) = info.iov_count.as_ref().filter(|given| given.value != 1) else {
             return Ok(1);
         };
-        let count: u32 = self.number(given, 1..=IOV_COUNT_MAX, "segments")?;
+        let count: u32 = self.source.number(given, 1..=IOV_COUNT_MAX, "segments")?;
         if !info.vectorized.is_some_and(|vectorized| vectorized.value) {
             let message = "buffers are not split; add `vectorized: true` or remove `iov_count`";
             return Err(self.error(given.at, message));
@@ -258,23 +261,6 @@ impl Checks<'_> {
                 NonZeroU64::new(given.value).ok_or_else(|| self.error(given.at, message()))
             })
             .transpose()
-    }
-
-    /// A number of `things` within `range`.
-    fn number<T: TryFrom<u64>>(
-        &self,
-        given: &Located<u64>,
-        range: RangeInclusive<u64>,
-        things: &str,
-    ) -> Result<T, ConfigError> {
-        match T::try_from(given.value) {
-            Ok(number) if range.contains(&given.value) => Ok(number),
-            _ => {
-                let (first, last) = range.into_inner();
-                let message = format!("{} {things}; expected {first} to {last}", given.value);
-                Err(self.error(given.at, message))
-            }
-        }
     }
 
     fn error(&self, at: Position, message: impl Into<String>) -> ConfigError {

@@ -1,6 +1,5 @@
 //! Bounds of parameters.
 
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use forebay_config::{ByteSize, ConfigError, Located, Quantity, Source, Span};
@@ -61,7 +60,7 @@ impl Checks<'_> {
     /// A rate of `things`, which must not be zero.
     pub(super) fn rate(&self, given: &Located<Quantity>, things: &str) -> Result<u64, ConfigError> {
         let given = Located { value: given.value.0, at: given.at };
-        self.number(&given, 1..=RATE_MAX, things)
+        self.source.number(&given, 1..=RATE_MAX, things)
     }
 
     /// A length of time that a command takes, which must not be zero.
@@ -81,22 +80,5 @@ impl Checks<'_> {
             return Err(self.source.error(given.at, message));
         }
         Ok(length)
-    }
-
-    /// A number of `things` within `range`.
-    pub(super) fn number<T: TryFrom<u64>>(
-        &self,
-        given: &Located<u64>,
-        range: RangeInclusive<u64>,
-        things: &str,
-    ) -> Result<T, ConfigError> {
-        match T::try_from(given.value) {
-            Ok(number) if range.contains(&given.value) => Ok(number),
-            _ => {
-                let (first, last) = range.into_inner();
-                let message = format!("{} {things}; expected {first} to {last}", given.value);
-                Err(self.source.error(given.at, message))
-            }
-        }
     }
 }

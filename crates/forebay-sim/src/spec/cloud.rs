@@ -62,5 +62,5 @@ fn burst(checks: Checks<'_>, raw: &RawCloud, iops: u64) -> Result<(u64, u64), Co
     }
     let given = Located { value: credits.value.0, at: credits.at };
     let max = iops.saturating_mul(CREDITS_SECONDS_MAX);
-    Ok((burst_iops, checks.number(&given, 1..=max, "credits")?))
+    Ok((burst_iops, checks.source.number(&given, 1..=max, "credits")?))
 }

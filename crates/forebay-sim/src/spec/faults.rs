@@ -57,7 +57,7 @@ fn one(checks: Checks<'_>, raw: &Located<RawFault>, capacity: u64) -> Result<Fau
             raw.only(checks, &["from", "to", "percent"])?;
             let (from, to) = moments(checks, raw)?;
             let percent = raw.percent.ok_or_else(|| missing("percent"))?;
-            let percent = checks.number(&percent, 1..=99, "percent of the disk's speed")?;
+            let percent = checks.source.number(&percent, 1..=99, "percent of the disk's speed")?;
             Ok(Fault::Slow { from, to, percent })
         }
         RawKind::Error => {

@@ -53,7 +53,7 @@ pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigErro
         bandwidth: checks.rate(&raw.bandwidth, "bytes per second")?,
         read_latency: checks.pause(&raw.read_latency.unwrap_or_default())?,
         write_latency: checks.pause(&raw.write_latency.unwrap_or_default())?,
-        dies: checks.number(&raw.dies, 1..=DIES_MAX, "dies")?,
+        dies: checks.source.number(&raw.dies, 1..=DIES_MAX, "dies")?,
         page: checks.size(&raw.page, 512, PAGE_MAX)?,
         page_read: checks.latency(&raw.page_read)?,
         program_bandwidth: checks.rate(&raw.program_bandwidth, "bytes per second")?,

@@ -21,12 +21,12 @@ pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigErro
     let raw: RawHdd = checks.source.parse()?;
     let queue = raw.queue.as_ref();
     let model = Hdd {
-        rpm: checks.number(&raw.rpm, 60..=100_000, "turns per minute")?,
+        rpm: checks.source.number(&raw.rpm, 60..=100_000, "turns per minute")?,
         seek_min: checks.pause(&raw.seek_min)?,
         seek_max: checks.latency(&raw.seek_max)?,
         bandwidth: checks.rate(&raw.bandwidth, "bytes per second")?,
         queue: queue
-            .map_or(Ok(QUEUE_DEFAULT), |given| checks.number(given, 1..=1024, "commands"))?,
+            .map_or(Ok(QUEUE_DEFAULT), |given| checks.source.number(given, 1..=1024, "commands"))?,
     };
     if model.seek_max < model.seek_min {
         let message = format!("less than `seek_min`, {:?}; exchange them", model.seek_min);

@@ -29,7 +29,7 @@ pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigErro
         }
     };
     let model = Ideal {
-        channels: checks.number(&raw.channels, 1..=CHANNELS_MAX, "channels")?,
+        channels: checks.source.number(&raw.channels, 1..=CHANNELS_MAX, "channels")?,
         read_latency: checks.latency(&raw.read_latency)?,
         write_latency: checks.latency(&raw.write_latency)?,
         read_bandwidth: bandwidth(raw.read_bandwidth, "read_bandwidth")?,

@@ -49,7 +49,7 @@ pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigErro
         },
         latency_us: checks.latency(&raw.read_latency)?.as_secs_f64() * 1e6,
         jitter_us: pause(raw.jitter)?,
-        dies: raw.dies.map_or(Ok(1), |given| checks.number(&given, 1..=DIES_MAX, "dies"))?,
+        dies: raw.dies.map_or(Ok(1), |given| checks.source.number(&given, 1..=DIES_MAX, "dies"))?,
         die_read_us: pause(raw.die_read)?,
         turn_us: pause(raw.turn)?,
         program_us: pause(raw.program)?,
