@@ -97,4 +97,4 @@ pub use op::Op;
 pub use peers::{SHARDS_MAX, ShardId};
 pub use requests::Ticket;
 pub use split::{Join, Parts};
-pub use time::{DiskTime, Time};
+pub use time::{DiskTime, Time, saturating_nanos};

@@ -44,6 +44,12 @@ impl Time {
     }
 }
 
+/// A length of time in whole nanoseconds, at most 584 years.
+pub const fn saturating_nanos(length: Duration) -> u64 {
+    let nanos = length.as_nanos();
+    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
+}
+
 /// An amount of disk time, in units of 1/64 ns (15.625 ps).
 ///
 /// It is the currency of the scheduler: a request costs the disk time that it
@@ -94,5 +100,16 @@ impl DiskTime {
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_saturate() {
+        assert_eq!(saturating_nanos(Duration::new(3, 7)), 3_000_000_007);
+        assert_eq!(saturating_nanos(Duration::MAX), u64::MAX);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use forebay_core::Time;
+use forebay_core::{Time, saturating_nanos};
 use forebay_sim::disk::{Answer, Command, SimDisk};
 use fuser::Errno;
 use slab::Slab;
@@ -169,7 +169,7 @@ impl State {
     }
 
     fn elapsed(&self) -> Time {
-        Time::from_nanos(nanos(self.epoch.elapsed()))
+        Time::from_nanos(saturating_nanos(self.epoch.elapsed()))
     }
 
     /// The moment to show the disk for `now`: its time never steps back.
@@ -180,14 +180,14 @@ impl State {
 
     /// When the answer to what the disk finishes at `at` is to leave.
     fn due(&self, at: Time) -> Time {
-        Time::from_nanos(at.as_nanos().saturating_sub(nanos(self.ahead)))
+        Time::from_nanos(at.as_nanos().saturating_sub(saturating_nanos(self.ahead)))
     }
 
     /// Takes out a request that is to be answered now, and counts it: whoever
     /// has the answer finds it counted.
     fn take_due(&mut self) -> Option<Due> {
         let now = self.elapsed();
-        let shown = self.show(now.plus_nanos(nanos(self.ahead)));
+        let shown = self.show(now.plus_nanos(saturating_nanos(self.ahead)));
         loop {
             let finished = self.disk.poll_finished(shown)?;
             let id = usize::try_from(finished.id).unwrap_or(usize::MAX);
@@ -237,8 +237,4 @@ fn fail_all(waiting: Slab<Waiting>) {
     for (_, waiting) in waiting {
         waiting.reply.fail(Errno::EIO);
     }
-}
-
-fn nanos(length: Duration) -> u64 {
-    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,6 @@
 //! The clock of the process, as the scheduler counts it.
 
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use forebay_core::Time;
 use rustix::time::{ClockId, clock_gettime};
@@ -35,12 +34,6 @@ fn monotonic_nanos() -> u64 {
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
-/// `duration` in whole nanoseconds, saturating.
-pub(crate) fn nanos(duration: Duration) -> u64 {
-    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
-    seconds.saturating_add(u64::from(duration.subsec_nanos()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,11 +44,5 @@ mod tests {
         let before = one.now();
         let between = other.now();
         assert!(before <= between && between <= one.now());
-    }
-
-    #[test]
-    fn durations_saturate() {
-        assert_eq!(nanos(Duration::new(3, 7)), 3_000_000_007);
-        assert_eq!(nanos(Duration::MAX), u64::MAX);
     }
 }

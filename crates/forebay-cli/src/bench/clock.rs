@@ -1,8 +1,8 @@
 //! The clock of a run, which counts from its start.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use forebay_core::Time;
+use forebay_core::{Time, saturating_nanos};
 
 /// Counts from the moment it was started. Copies agree.
 #[derive(Clone, Copy, Debug)]
@@ -16,11 +16,6 @@ impl Clock {
     }
 
     pub(super) fn now(self) -> Time {
-        Time::from_nanos(nanos(self.epoch.elapsed()))
+        Time::from_nanos(saturating_nanos(self.epoch.elapsed()))
     }
-}
-
-/// A length of time in nanoseconds, at most 584 years.
-pub(super) fn nanos(length: Duration) -> u64 {
-    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }

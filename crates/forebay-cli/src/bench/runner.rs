@@ -5,13 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use forebay::engine::{Backend, BackendChoice, EngineWaker};
-use forebay_core::{Order, Policy, Time};
+use forebay_core::{Order, Policy, Time, saturating_nanos};
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::recorder::Measured;
 use forebay_load::results::model::RunResult;
 
 use super::board::{Board, Wakers};
-use super::clock::{Clock, nanos};
+use super::clock::Clock;
 use super::interrupt::Interrupt;
 use super::progress::RunLine;
 use super::results;
@@ -60,8 +60,8 @@ impl Plan<'_> {
 
     /// The part of the run that is measured.
     pub(super) fn measured(&self) -> Measured {
-        let from = Time::from_nanos(nanos(self.warmup));
-        Measured { from, to: from.plus_nanos(nanos(self.duration)) }
+        let from = Time::from_nanos(saturating_nanos(self.warmup));
+        Measured { from, to: from.plus_nanos(saturating_nanos(self.duration)) }
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use forebay_core::{DiskTime, Time};
+use forebay_core::{DiskTime, Time, saturating_nanos};
 use forebay_load::job_file::JobFile;
 use forebay_load::recorder::Measured;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::board::Board;
-use super::clock::{Clock, nanos};
+use super::clock::Clock;
 use super::progress::{self, RunLine};
 use super::shard::ShardOutcome;
 
@@ -72,11 +72,11 @@ impl<'a> Watch<'a> {
             self.measured_part_ends();
         }
         if self.line.is_shown() && now >= self.line_due {
-            self.line_due = now.plus_nanos(nanos(progress::PERIOD));
+            self.line_due = now.plus_nanos(saturating_nanos(progress::PERIOD));
             self.line.show(to.since(now), jobs, &self.board.take_recent());
         }
         let milestone = [from, to].into_iter().filter(|&at| at > now).min().unwrap_or(Time::MAX);
-        now.plus_nanos(nanos(PERIOD)).min(milestone).since(now)
+        now.plus_nanos(saturating_nanos(PERIOD)).min(milestone).since(now)
     }
 
     /// Stops counting what belongs to the measured part.

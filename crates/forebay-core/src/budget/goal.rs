@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::Policy;
 use super::base_latency::BaseLatency;
 use crate::sync::{AtomicU64, Ordering};
-use crate::{DiskModel, DiskTime};
+use crate::{DiskModel, DiskTime, saturating_nanos};
 
 /// A request of this size, in bytes, always fits into one goal.
 const GOAL_REQUEST_LEN: u64 = 128 * 1024;
@@ -76,6 +76,5 @@ impl Goal {
 }
 
 fn disk_time(duration: Duration) -> DiskTime {
-    let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    DiskTime::from_nanos(nanos.min(GOAL_NANOS_MAX))
+    DiskTime::from_nanos(saturating_nanos(duration).min(GOAL_NANOS_MAX))
 }

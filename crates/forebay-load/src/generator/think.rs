@@ -1,13 +1,13 @@
 //! The pauses of a closed loop.
 
-use forebay_core::Time;
+use forebay_core::{Time, saturating_nanos};
 
 use crate::job_file::Think;
 
 impl Think {
     /// When a fiber goes on whose request completed at `now`, in a run that began at `start`.
     pub(super) fn resume(self, start: Time, now: Time) -> Time {
-        let (pause, active) = (nanos(self.time), nanos(self.after));
+        let (pause, active) = (saturating_nanos(self.time), saturating_nanos(self.after));
         if active == 0 {
             return now.plus_nanos(pause);
         }
@@ -15,10 +15,6 @@ impl Think {
         let phase = now.nanos_since(start) % cycle;
         if phase < active { now } else { now.plus_nanos(cycle - phase) }
     }
-}
-
-fn nanos(duration: std::time::Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod speed;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use forebay_core::{DiskRates, Time};
+use forebay_core::{DiskRates, Time, saturating_nanos};
 use forebay_load::Rng;
 
 use super::servers::Due;
@@ -184,5 +184,5 @@ impl SimDisk for Faulty {
 }
 
 fn moment(since_epoch: Duration) -> Time {
-    Time::from_nanos(u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX))
+    Time::from_nanos(saturating_nanos(since_epoch))
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use forebay_core::{DiskRates, DiskTime, Time};
+use forebay_core::{DiskRates, DiskTime, Time, saturating_nanos};
 
 use super::{Answer, Command, Finished, SimDisk};
 
@@ -138,7 +138,7 @@ pub(crate) fn time(moment: DiskTime) -> Time {
 
 /// A length of time as disk time.
 pub(crate) fn span(duration: Duration) -> DiskTime {
-    DiskTime::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    DiskTime::from_nanos(saturating_nanos(duration))
 }
 
 /// What `amount` takes at `rate` per second.

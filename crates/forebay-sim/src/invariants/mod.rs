@@ -16,7 +16,9 @@ mod starvation;
 
 use core::fmt;
 
-use forebay_core::{Blocked, Completion, DiskModel, DiskTime, Op, Order, Policy, Ticket, Time};
+use forebay_core::{
+    Blocked, Completion, DiskModel, DiskTime, Op, Order, Policy, Ticket, Time, saturating_nanos,
+};
 use forebay_load::job_file::JobFile;
 
 use crate::simulation::{Polling, Scheduler, Shard, SimulationConfig};
@@ -131,7 +133,7 @@ impl Invariants {
         // Among the shards of the earlier policies whoever comes first may go.
         let is_ours = matches!(policy, Policy::PaceWindow { .. });
         let tick = if let Polling::Tick(tick) = config.polling { tick } else { 0 };
-        let wake_up = u64::try_from(config.wake_up_latency.as_nanos()).unwrap_or(u64::MAX);
+        let wake_up = saturating_nanos(config.wake_up_latency);
         let credit = config.scheduler.idle_credit;
         let group = |_| GroupWatch {
             ledgers: numbers.iter().map(|_| Ledger::new(classes.len())).collect(),

@@ -1,8 +1,8 @@
 //! The loop of a run: from one moment at which something happens to the next.
 
-use core::time::Duration;
-
-use forebay_core::{DiskModel, DiskRates, DiskTime, LATENCY_GOAL_DEFAULT, Order, Policy, Time};
+use forebay_core::{
+    DiskModel, DiskRates, DiskTime, LATENCY_GOAL_DEFAULT, Order, Policy, Time, saturating_nanos,
+};
 use forebay_load::Rng;
 use forebay_load::generator::Generator;
 use forebay_load::job_file::JobFile;
@@ -60,8 +60,8 @@ impl Simulation {
             Scheduler::new(&config.jobs, &config.scheduler, (&model, policy), numbers.len())
                 .map_err(SimulationError::Classes)?;
         let properties = config.properties.clone().unwrap_or_else(|| properties(&rates));
-        let from = Time::from_nanos(nanos(config.warmup));
-        let measured = Measured { from, to: from.plus_nanos(nanos(config.duration)) };
+        let from = Time::from_nanos(saturating_nanos(config.warmup));
+        let measured = Measured { from, to: from.plus_nanos(saturating_nanos(config.duration)) };
         let builder =
             ShardBuilder { config: &config, extents: &extents, measured, agenda: &agenda };
         let shards = numbers
@@ -82,7 +82,7 @@ impl Simulation {
             disk: config.disk,
             alarms,
             polling: config.polling,
-            wake_up_nanos: nanos(config.wake_up_latency),
+            wake_up_nanos: saturating_nanos(config.wake_up_latency),
             measured,
             classes: scheduler.groups.iter().map(|group| group.classes.clone()).collect(),
             model,
@@ -255,7 +255,7 @@ impl ShardBuilder<'_> {
         let stalls = config.stalls.as_ref().filter(|stalls| stalls.shards.contains(&number));
         let stalls = stalls.map(|stalls| ShardStalls {
             one_in: stalls.one_in,
-            nanos: nanos(stalls.length),
+            nanos: saturating_nanos(stalls.length),
             rng: Rng::new(config.seed, &[STALLS_PATH, u64::from(number)]),
         });
         let first_tick = match config.polling {
@@ -332,9 +332,4 @@ fn shard_numbers(jobs: &JobFile) -> Vec<u32> {
 
 fn no_memory(error: &dyn core::fmt::Display) -> SimulationError {
     SimulationError::Memory(error.to_string())
-}
-
-/// A duration in nanoseconds, as many as fit.
-pub(super) fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

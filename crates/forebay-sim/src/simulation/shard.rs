@@ -9,7 +9,7 @@ mod lane;
 
 use std::collections::VecDeque;
 
-use forebay_core::{DiskTime, IoQueue, QueueCounters, Time};
+use forebay_core::{DiskTime, IoQueue, QueueCounters, Time, saturating_nanos};
 use forebay_load::Rng;
 use forebay_load::generator::{Action, Generator, Work};
 use forebay_load::recorder::{Completion, Recorder};
@@ -244,7 +244,7 @@ impl Shard {
     fn work_processor(&mut self, now: Time) {
         let Some((position, action, enqueued)) = self.processor.pop_front() else { return };
         let Work::Cpu(length) = action.work else { return };
-        let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = saturating_nanos(length);
         self.busy = Busy::Processor { position, action, enqueued, dispatched: now };
         self.busy_until = now.plus_nanos(nanos);
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_core::{Op, Time};
+use forebay_core::{Op, Time, saturating_nanos};
 
 use super::permit::Grant;
 use super::{Admission, Admit, AdmitError, Asked, NoGrant, ThreadPermit, holding};
-use crate::clock::{self, Clock};
+use crate::clock::Clock;
 use crate::disk::DiskGroup;
 use crate::{Class, Scheduler};
 
@@ -38,7 +38,7 @@ impl Class {
         timeout: Duration,
     ) -> Result<ThreadPermit<'_>, AdmitError> {
         let now = Clock::of_process().now();
-        self.admit_until(now, op, len, Some(now.plus_nanos(clock::nanos(timeout))))
+        self.admit_until(now, op, len, Some(now.plus_nanos(saturating_nanos(timeout))))
     }
 
     /// [`Class::admit`] if that need not wait: the budget is open and nobody

@@ -14,13 +14,13 @@ use std::io;
 use std::time::Duration;
 
 use forebay::engine::{Completed, Engine};
-use forebay_core::{Join, Op, Outcome, Time};
+use forebay_core::{Join, Op, Outcome, Time, saturating_nanos};
 use forebay_load::generator::{Action, Work};
 use forebay_load::recorder::{Completion, Measured};
 use slab::Slab;
 
 use super::board::Board;
-use super::clock::{Clock, nanos};
+use super::clock::Clock;
 use super::progress;
 pub(super) use job::{ShardJob, in_flight_max};
 pub(super) use lane::Lane;
@@ -67,7 +67,7 @@ impl State {
             requests: Slab::new(),
             processor: VecDeque::new(),
             baseline: None,
-            report_at: Time::from_nanos(nanos(progress::PERIOD)),
+            report_at: Time::from_nanos(saturating_nanos(progress::PERIOD)),
             publish_at: Time::ZERO,
             has_nothing_left: false,
             entered: 0,
@@ -271,7 +271,7 @@ impl Shard<'_> {
             self.board.consumed(self.seat, lanes.fold(Default::default(), |a, b| a.plus(b)));
         }
         if self.is_watched && now >= self.state.report_at {
-            self.state.report_at = now.plus_nanos(nanos(progress::PERIOD));
+            self.state.report_at = now.plus_nanos(saturating_nanos(progress::PERIOD));
             for job in &mut self.jobs {
                 self.board.add_recent(job.index, &job.recorder.take_recent());
             }
@@ -307,7 +307,7 @@ impl Shard<'_> {
         let Some((position, action, enqueued)) = self.state.processor.pop_front() else { return };
         let Work::Cpu(length) = action.work else { return };
         let dispatched = self.clock.now();
-        let until = dispatched.plus_nanos(nanos(length));
+        let until = dispatched.plus_nanos(saturating_nanos(length));
         let mut completed = dispatched;
         while completed < until {
             completed = self.clock.now();
