@@ -17,7 +17,8 @@ use crate::io_group::Shared;
 use crate::peers::{ShardId, Wakes};
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
 use crate::{
-    Blocked, ClassCounters, ClassError, ClassId, DiskModel, Op, Parts, QueueCounters, Time,
+    Blocked, ClassCounters, ClassError, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters,
+    Time,
 };
 
 /// Why a request was not queued.
@@ -141,6 +142,11 @@ impl IoQueue {
         self.model = model;
     }
 
+    /// What a request costs now.
+    pub fn cost(&self, op: Op, len: u64) -> DiskTime {
+        self.model.cost(op, len)
+    }
+
     /// Queues a request of `len` bytes behind the others of its class.
     ///
     /// The request stays one piece whatever it costs; see [`IoQueue::split`].
@@ -155,7 +161,7 @@ impl IoQueue {
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
-        let cost = self.model.cost(op, len);
+        let cost = self.cost(op, len);
         let ticket =
             self.requests.insert(now, class.node(), op, len, cost).ok_or(EnqueueError::Full)?;
         self.fair.push(&mut self.requests, class.node(), ticket.slot());

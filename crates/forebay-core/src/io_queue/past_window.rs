@@ -52,7 +52,7 @@ impl IoQueue {
         if let Some((_, until)) = self.fair.limited(node, now) {
             return Err(NotNow::Until(until));
         }
-        let cost = self.model.cost(op, len);
+        let cost = self.cost(op, len);
         let inserted = self.requests.insert(now, node, op, len, cost);
         let ticket = inserted.ok_or(NotNow::Refused(EnqueueError::Full))?;
         let ask = ask(self.requests.at(ticket.slot()));

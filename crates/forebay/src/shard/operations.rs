@@ -327,7 +327,7 @@ impl Operations {
 
     /// Disk time of a request, in nanoseconds.
     pub(crate) fn cost(&self, op: Op, len: u64) -> u64 {
-        self.group.io.model().cost(op, len).as_nanos_ceil()
+        self.queue.cost(op, len).as_nanos_ceil()
     }
 
     pub(crate) fn engine(&self) -> &Engine {
