@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use forebay::properties::DiskProperties;
-use forebay_core::{DiskModel, DiskRates, SATURATION_LENGTH_DEFAULT};
+use forebay_core::{DiskModel, DiskRates};
 use forebay_load::results::model::{Properties, PropertiesSource};
 
 use crate::failure::Failure;
-
-/// A saturation length at or below the size at which operations are measured makes no model.
-const SATURATION_LENGTH_MIN: u64 = 8192;
 
 /// What is known of a disk.
 #[derive(Clone, Debug)]
@@ -32,29 +29,11 @@ impl Disk {
         properties: &DiskProperties,
         source: PropertiesSource,
     ) -> Result<Self, Failure> {
-        let rates = DiskRates {
-            read_iops: properties.read_iops,
-            write_iops: properties.write_iops,
-            read_bandwidth: properties.read_bandwidth,
-            write_bandwidth: properties.write_bandwidth,
-        };
-        let saturation = |length: Option<u64>| {
-            length.unwrap_or(SATURATION_LENGTH_DEFAULT).max(SATURATION_LENGTH_MIN)
-        };
-        let model = if properties.max_cost_function == Some(false) {
-            DiskModel::from_rates_summed(&rates)
-        } else {
-            DiskModel::from_rates_saturating(
-                &rates,
-                saturation(properties.read_saturation_length),
-                saturation(properties.write_saturation_length),
-            )
-        };
-        let model = model.map_err(|error| {
+        let model = properties.model().map_err(|error| {
             Failure::Input(format!("the properties of the disk make no model: {error}"))
         })?;
-        let duplex = properties.duplex;
-        Ok(Self { model, rates: Some(rates), source, duplex, base_latency: None })
+        let (rates, duplex) = (Some(properties.rates()), properties.duplex);
+        Ok(Self { model, rates, source, duplex, base_latency: None })
     }
 
     /// A disk of these rates, with the usual sizes.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use forebay::properties::{DiskProperties, Properties};
 use forebay_config::{ConfigError, Located, Source};
-use forebay_core::{CostCurve, DiskModel, DiskTime};
+use forebay_core::{CostCurve, DiskModel, DiskRates, DiskTime};
 use serde::Deserialize;
 
 use crate::fit::{Fit, Sizes};
@@ -31,17 +31,18 @@ pub fn properties(disks: &[(&Run, &Fit)]) -> Properties {
 fn disk_properties(run: &Run, fit: &Fit) -> DiskProperties {
     let rate = |value: f64, max: f64| value.round().clamp(1.0, max) as u64;
     let length = |sizes: &Sizes| Some(sizes.saturation.bytes.max(SATURATION_MIN));
-    DiskProperties {
-        mountpoints: run.facts.places.iter().map(PathBuf::from).collect(),
+    let rates = DiskRates {
         read_iops: rate(fit.read_iops.value, IOPS_MAX),
         write_iops: rate(fit.write_iops.value, IOPS_MAX),
         read_bandwidth: rate(fit.read_bandwidth.value, BANDWIDTH_MAX),
         write_bandwidth: rate(fit.write_bandwidth.value, BANDWIDTH_MAX),
+    };
+    let places = run.facts.places.iter().map(PathBuf::from).collect();
+    DiskProperties {
         read_saturation_length: length(&fit.read),
         write_saturation_length: length(&fit.write),
         physical_block_size: fit.sector.disagrees().then(|| fit.sector.measured().into()),
-        duplex: false,
-        max_cost_function: None,
+        ..DiskProperties::from_rates(&rates, places)
     }
 }
 

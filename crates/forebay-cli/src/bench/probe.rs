@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay::engine::BackendChoice;
 use forebay::properties::{DiskProperties, Properties};
-use forebay_core::{Order, Policy};
+use forebay_core::{DiskRates, Order, Policy};
 use forebay_load::job_file::{ClassSpec, FileOptions, Job, JobFile, JobKind, Pace, Think};
 use forebay_load::results::model::{ClassResult, PropertiesSource};
 
@@ -59,17 +59,17 @@ impl Probe<'_> {
         let base = self.run(&storage, &one)?;
         let reads = self.direction(&storage, [JobKind::RandRead, JobKind::SeqRead])?;
         let writes = self.direction(&storage, [JobKind::RandWrite, JobKind::Overwrite])?;
-        let properties = DiskProperties {
-            mountpoints: vec![self.place.path().to_owned()],
+        let rates = DiskRates {
             read_iops: reads.iops,
             write_iops: writes.iops,
             read_bandwidth: reads.bandwidth,
             write_bandwidth: writes.bandwidth,
+        };
+        let place = self.place.path().to_owned();
+        let properties = DiskProperties {
             read_saturation_length: reads.saturation_length,
             write_saturation_length: writes.saturation_length,
-            physical_block_size: None,
-            duplex: false,
-            max_cost_function: None,
+            ..DiskProperties::from_rates(&rates, vec![place])
         };
         let base_latency = Duration::from_nanos((base.latency_us.p50 * 1e3) as u64);
         note(format_args!(

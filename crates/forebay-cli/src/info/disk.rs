@@ -1,6 +1,6 @@
 //! A disk of which figures are known, or none.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use forebay::properties::DiskProperties;
@@ -82,21 +82,5 @@ impl Known {
             model: Disk::unmeasured().model,
             base_latency: None,
         }
-    }
-}
-
-/// The properties of a disk of these rates at `mountpoint`, with the usual sizes.
-pub(super) fn properties(rates: &DiskRates, mountpoint: &Path) -> DiskProperties {
-    DiskProperties {
-        mountpoints: vec![PathBuf::from(mountpoint)],
-        read_iops: rates.read_iops,
-        write_iops: rates.write_iops,
-        read_bandwidth: rates.read_bandwidth,
-        write_bandwidth: rates.write_bandwidth,
-        read_saturation_length: None,
-        write_saturation_length: None,
-        physical_block_size: None,
-        duplex: false,
-        max_cost_function: None,
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use forebay::properties::Properties;
+use forebay::properties::{DiskProperties, Properties};
 use forebay_sim::spec::DiskSpec;
 
-use super::disk::{Known, properties};
+use super::disk::Known;
 use crate::failure::Failure;
 
 /// What is random about a simulated disk, its figures do not depend on.
@@ -17,7 +17,8 @@ pub(super) fn known(name: &str, mountpoint: &Path) -> Result<Known, Failure> {
     let disk = spec.build(SEED);
     let base_latency = Some(disk.base_latency());
     let source = spec.source().trim().to_owned();
-    Known::new(name.to_owned(), source, properties(&disk.rates(), mountpoint), base_latency)
+    let properties = DiskProperties::from_rates(&disk.rates(), vec![mountpoint.to_owned()]);
+    Known::new(name.to_owned(), source, properties, base_latency)
 }
 
 /// An io-properties file of these disks, which names where the figures come from.

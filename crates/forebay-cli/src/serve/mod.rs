@@ -110,18 +110,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
 /// Writes down what a disk that is found at `place` can do.
 fn write_properties(file: &Path, spec: &DiskSpec, place: &Path) -> Result<(), Failure> {
     let rates = spec.build(0).rates();
-    let disk = DiskProperties {
-        mountpoints: vec![place.to_owned()],
-        read_iops: rates.read_iops,
-        write_iops: rates.write_iops,
-        read_bandwidth: rates.read_bandwidth,
-        write_bandwidth: rates.write_bandwidth,
-        read_saturation_length: None,
-        write_saturation_length: None,
-        physical_block_size: None,
-        duplex: false,
-        max_cost_function: None,
-    };
+    let disk = DiskProperties::from_rates(&rates, vec![place.to_owned()]);
     fs::write(file, Properties { disks: vec![disk] }.to_yaml())
         .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))
 }

@@ -46,6 +46,7 @@ use std::path::{Path, PathBuf};
 
 pub use forebay_config::ConfigError;
 use forebay_config::Source;
+use forebay_core::{DiskModel, DiskRates, ModelError, SATURATION_LENGTH_DEFAULT};
 
 pub use device::{Device, PropertiesError};
 
@@ -87,6 +88,60 @@ pub struct DiskProperties {
     /// Whether to charge the larger of an operation's two costs instead of their sum, where the
     /// file says so.
     pub max_cost_function: Option<bool>,
+}
+
+/// A saturation length at or below the size at which operations are measured
+/// makes no model.
+const SATURATION_LENGTH_MIN: u64 = 8192;
+
+impl DiskProperties {
+    /// A disk of these rates at `mountpoints`, of which nothing else is said.
+    pub fn from_rates(rates: &DiskRates, mountpoints: Vec<PathBuf>) -> Self {
+        Self {
+            mountpoints,
+            read_iops: rates.read_iops,
+            write_iops: rates.write_iops,
+            read_bandwidth: rates.read_bandwidth,
+            write_bandwidth: rates.write_bandwidth,
+            read_saturation_length: None,
+            write_saturation_length: None,
+            physical_block_size: None,
+            duplex: false,
+            max_cost_function: None,
+        }
+    }
+
+    /// The four rates.
+    pub const fn rates(&self) -> DiskRates {
+        DiskRates {
+            read_iops: self.read_iops,
+            write_iops: self.write_iops,
+            read_bandwidth: self.read_bandwidth,
+            write_bandwidth: self.write_bandwidth,
+        }
+    }
+
+    /// What requests cost: Seastar's sum of two costs if `max_cost_function` is
+    /// false, else exactly what the rates say at the sizes they belong to.
+    ///
+    /// # Errors
+    /// As for [`DiskModel::from_rates_saturating`].
+    pub fn model(&self) -> Result<DiskModel, ModelError> {
+        self.model_at(&self.rates())
+    }
+
+    /// [`DiskProperties::model`] for a part of the disk, which has these rates.
+    pub(crate) fn model_at(&self, rates: &DiskRates) -> Result<DiskModel, ModelError> {
+        if self.max_cost_function == Some(false) {
+            return DiskModel::from_rates_summed(rates);
+        }
+        let saturation = |length: Option<u64>| {
+            length.unwrap_or(SATURATION_LENGTH_DEFAULT).max(SATURATION_LENGTH_MIN)
+        };
+        let read = saturation(self.read_saturation_length);
+        let write = saturation(self.write_saturation_length);
+        DiskModel::from_rates_saturating(rates, read, write)
+    }
 }
 
 impl Properties {

@@ -40,7 +40,7 @@ impl Registry {
             } else {
                 self.add_disk(&config.name, &model, config.policy, layout)?
             };
-            disk.set_rates(config.figures.rates);
+            disk.set_rates(config.properties.rates());
             for device in devices {
                 self.unlisted.remove(&device);
                 self.devices.insert(device, Arc::clone(&disk));
@@ -83,10 +83,10 @@ fn check(disks: &[DiskConfig], parts: u64) -> Result<Vec<Checked<'_>>, Scheduler
     let mut checked = Vec::new();
     for config in disks {
         let name = &config.name;
-        let model = config.figures.model(parts);
+        let model = config.model(parts);
         let model = model.map_err(|source| SchedulerError::Rates { disk: name.clone(), source })?;
         let mut devices = Vec::new();
-        for mountpoint in &config.mountpoints {
+        for mountpoint in &config.properties.mountpoints {
             let device = Device::of(mountpoint).map_err(|source| SchedulerError::Mountpoint {
                 disk: name.clone(),
                 mountpoint: mountpoint.clone(),
