@@ -17,6 +17,7 @@ pub mod files;
 mod fit;
 mod load;
 mod measure;
+mod mount;
 mod phase;
 mod run;
 mod samples;
@@ -34,6 +35,7 @@ pub use fit::{
     fit,
 };
 pub use measure::{Progress, measure};
+pub use mount::Mount;
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
 pub use run::{Measured, RUN_VERSION, Run};
 pub use samples::{LatencyFigures, Rate, Samples};

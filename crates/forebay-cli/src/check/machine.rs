@@ -15,6 +15,11 @@ impl Machine {
         Self { root: root.into() }
     }
 
+    /// What is mounted where, as this process sees it.
+    pub(super) fn mountinfo(&self) -> String {
+        self.text("proc/self/mountinfo").unwrap_or_default()
+    }
+
     /// The content of a file, without the newline at its end; `None` where there is none, or
     /// none that may be read.
     pub(super) fn text(&self, path: impl AsRef<Path>) -> Option<String> {

@@ -4,7 +4,6 @@ mod calls;
 mod device;
 mod finding;
 mod machine;
-mod mount;
 mod observe;
 mod probes;
 mod report;
@@ -19,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
+use forebay_tune::Mount;
 
 use crate::console::{note, print};
 use finding::{Finding, Level};
 use machine::Machine;
-use mount::Mount;
 use report::{Checked, Report};
 use subject::Subject;
 
@@ -86,7 +85,7 @@ fn check(machine: &Machine, dir: &Path) -> Checked {
             .mend("name the directory that data is or will be in");
         return Checked::refused(dir, finding);
     }
-    let mount = Mount::of(machine, &full);
+    let mount = Mount::holding(&machine.mountinfo(), &full);
     match observe::calls(&full, mount.as_ref()) {
         Ok(calls) => Checked::of(&Subject::new(machine, &calls)),
         Err(error) => Checked::refused(dir, missing(dir, &error)),

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use forebay::AlignedBuf;
 use forebay::engine::{BackendChoice, Engine, EngineConfig};
+use forebay_tune::Mount;
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::calls::{Calls, Direct, FileIo, Nowait, Number, Space};
-use super::mount::Mount;
 
 /// What is written and read; a multiple of every alignment that filesystems ask for.
 const BLOCK_BYTES: usize = 64 << 10;

@@ -1,9 +1,10 @@
 //! What all probes look at.
 
+use forebay_tune::Mount;
+
 use super::calls::Calls;
 use super::device::Device;
 use super::machine::Machine;
-use super::mount::Mount;
 
 /// A directory, and all that is known of what is below it.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ impl<'a> Subject<'a> {
     /// What is below the directory of `calls`.
     pub(super) fn new(machine: &'a Machine, calls: &'a Calls) -> Self {
         Self {
-            mount: Mount::of(machine, &calls.dir),
+            mount: Mount::holding(&machine.mountinfo(), &calls.dir),
             device: Device::find(machine, calls.device),
             machine,
             calls,

@@ -19,6 +19,7 @@ pub use place::Place;
 
 use crate::error::Error;
 use crate::load::{Load, Shared};
+use crate::mount::Mount;
 use crate::phase::{FileState, Phase, Work};
 use crate::samples::{Recorder, Samples};
 use crate::target::{Facts, Target};
@@ -77,7 +78,7 @@ impl DirectoryTarget {
             physical_sector: place.block.physical_sector,
             rotational: place.block.rotational,
             link: place.block.link.clone(),
-            discards: place.mount.as_ref().is_some_and(|mount| mount.discards),
+            discards: place.mount.as_ref().is_some_and(Mount::discards),
             files: !place.is_device,
             room,
         };

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use forebay::properties::Device;
 
-use super::sysfs::{BlockDevice, Mount, block_device, mount_of};
+use super::sysfs::{BlockDevice, block_device};
 use crate::error::Error;
+use crate::mount::Mount;
 
 /// Directories on one disk, or a block device.
 #[derive(Clone, Debug)]
@@ -70,7 +71,7 @@ impl Place {
             return Err(Error::Refused(format!("`{shown}` is not a directory; name one")));
         }
         let is_device = kind.is_block_device();
-        let mount = if is_device { None } else { mount_of(mountinfo, &full) };
+        let mount = if is_device { None } else { Mount::holding(mountinfo, &full) };
         if let Some(mount) = &mount {
             refuse(path, mount)?;
         }

@@ -92,34 +92,6 @@ fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// A mounted file system.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mount {
-    pub(crate) kind: String,
-    pub(crate) source: String,
-    /// Whether space that is given back is discarded.
-    pub(crate) discards: bool,
-}
-
-/// The mount that holds `dir`, from the text of `/proc/self/mountinfo`.
-pub(crate) fn mount_of(mountinfo: &str, dir: &Path) -> Option<Mount> {
-    let mounts = mountinfo.lines().filter_map(|line| {
-        let (front, back) = line.split_once(" - ")?;
-        let mut front = front.split(' ');
-        let point = PathBuf::from(front.nth(4)?.replace("\\040", " "));
-        let options = front.next()?;
-        let mut back = back.split(' ');
-        let (kind, source, more) = (back.next()?, back.next()?, back.next()?);
-        let discards = [options, more]
-            .iter()
-            .any(|list| list.split(',').any(|option| option.starts_with("discard")));
-        let mount = Mount { kind: kind.to_owned(), source: source.to_owned(), discards };
-        dir.starts_with(&point).then_some((point.components().count(), mount))
-    });
-    // Of mounts on the same place, the last one is seen.
-    mounts.max_by_key(|&(depth, _)| depth).map(|(_, mount)| mount)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -161,23 +133,5 @@ mod tests {
         assert_eq!(found.rotational, Some(false));
         assert_eq!(found.link, Some((7_876_923_076, String::from("PCIe"))));
         assert_eq!(block_device(root, "8:0"), BlockDevice::default());
-    }
-
-    #[test]
-    fn the_deepest_mount_holds_a_directory() {
-        let mountinfo = "\
-21 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
-30 21 0:25 / /data rw shared:1 - xfs /dev/md0 rw
-31 21 0:26 / /data/with\\040space rw - btrfs /dev/sdb rw,discard=async
-";
-        let mount = |dir: &str| mount_of(mountinfo, Path::new(dir)).unwrap();
-        assert_eq!(
-            mount("/home"),
-            Mount { kind: "ext4".into(), source: "/dev/vda".into(), discards: true }
-        );
-        assert!(mount("/data/x").kind == "xfs" && !mount("/data/x").discards);
-        assert_eq!(mount("/data/with space").kind, "btrfs");
-        assert_eq!(mount("/database").kind, "ext4");
-        assert_eq!(mount_of("", Path::new("/")), None);
     }
 }

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use forebay_tune::Mount;
+
 use super::super::finding::Finding;
 use super::super::machine::Machine;
-use super::super::mount::Mount;
 use super::super::sources::LIMITS_MEASURED;
 use super::super::subject::Subject;
 
@@ -55,7 +56,7 @@ fn dirs(machine: &Machine, line: &str) -> Vec<(PathBuf, bool)> {
         true => mount.kind == "cgroup2",
         false => mount.kind == "cgroup" && mount.has("blkio"),
     };
-    let Some(mount) = Mount::all(machine).find(fits) else { return Vec::new() };
+    let Some(mount) = Mount::all(&machine.mountinfo()).find(fits) else { return Vec::new() };
     // in a container the path may begin above what is mounted
     let inside = Path::new(path).strip_prefix(&mount.root).unwrap_or_else(|_| Path::new(""));
     let point = mount.point.strip_prefix("/").unwrap_or(&mount.point).to_owned();

@@ -15,7 +15,7 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     if takes.unwrap_or(0) == 0 {
         return vec![Finding::fine("the device takes no discards")];
     }
-    if mount.has("discard") || mount.value("discard").is_some() {
+    if mount.discards() {
         return vec![
             Finding::note("mounted with discard: deletes are discards")
                 .why(

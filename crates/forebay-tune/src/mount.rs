@@ -2,36 +2,33 @@
 
 use std::path::{Path, PathBuf};
 
-use super::machine::Machine;
-
 /// A line of `/proc/self/mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mount {
+pub struct Mount {
     /// The part of the filesystem that is mounted.
-    pub(super) root: PathBuf,
+    pub root: PathBuf,
     /// Where it is mounted.
-    pub(super) point: PathBuf,
+    pub point: PathBuf,
     /// The kind of filesystem, such as `xfs` or `fuse.sshfs`.
-    pub(super) kind: String,
+    pub kind: String,
     /// What is mounted: a device, or words.
-    pub(super) source: String,
+    pub source: String,
     /// Options of the mount and of the filesystem.
     options: Vec<String>,
 }
 
 impl Mount {
-    /// The mount that holds `dir`, a full path without links.
-    pub(super) fn of(machine: &Machine, dir: &Path) -> Option<Self> {
-        let mounts = Self::all(machine).filter(|mount| dir.starts_with(&mount.point));
+    /// The mount that holds `dir`, a full path without links, by the text of
+    /// `/proc/self/mountinfo`.
+    pub fn holding(mountinfo: &str, dir: &Path) -> Option<Self> {
+        let mounts = Self::all(mountinfo).filter(|mount| dir.starts_with(&mount.point));
         // of several at one place the last is on top, and max_by_key keeps the last
         mounts.max_by_key(|mount| mount.point.components().count())
     }
 
-    /// All mounts that this process sees.
-    pub(super) fn all(machine: &Machine) -> impl Iterator<Item = Self> {
-        let text = machine.text("proc/self/mountinfo").unwrap_or_default();
-        let mounts: Vec<Self> = text.lines().filter_map(Self::parse).collect();
-        mounts.into_iter()
+    /// All mounts of the text of `/proc/self/mountinfo`.
+    pub fn all(mountinfo: &str) -> impl Iterator<Item = Self> {
+        mountinfo.lines().filter_map(Self::parse)
     }
 
     /// Reads a line such as `36 25 259:1 / /data rw,noatime - xfs /dev/nvme0n1p1 rw,discard`.
@@ -53,17 +50,22 @@ impl Mount {
     }
 
     /// Whether it is mounted with an option without value.
-    pub(super) fn has(&self, option: &str) -> bool {
+    pub fn has(&self, option: &str) -> bool {
         self.options.iter().any(|given| given == option)
     }
 
+    /// Whether space that is given back is discarded at once.
+    pub fn discards(&self) -> bool {
+        self.has("discard") || self.value("discard").is_some()
+    }
+
     /// The value of an option.
-    pub(super) fn value(&self, option: &str) -> Option<&str> {
+    pub fn value(&self, option: &str) -> Option<&str> {
         self.options.iter().find_map(|given| given.strip_prefix(option)?.strip_prefix('='))
     }
 
     /// The option and its value as a number.
-    pub(super) fn number(&self, option: &str) -> Option<u64> {
+    pub fn number(&self, option: &str) -> Option<u64> {
         self.value(option)?.parse().ok()
     }
 }
@@ -113,18 +115,31 @@ mod tests {
 
     #[test]
     fn the_deepest_and_then_the_last_mount_holds_a_directory() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        std::fs::create_dir_all(root.join("proc/self")).unwrap();
         let mounts = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
                       2 1 8:2 / /data rw - xfs /dev/sda2 rw\n\
                       3 1 8:3 / /data rw - ext4 /dev/sda3 rw\n\
                       4 1 8:4 / /database rw - xfs /dev/sda4 rw\n";
-        std::fs::write(root.join("proc/self/mountinfo"), mounts).unwrap();
-        let machine = Machine::new(root);
-        let source = |dir| Mount::of(&machine, Path::new(dir)).unwrap().source;
+        let source = |dir| Mount::holding(mounts, Path::new(dir)).unwrap().source;
         assert_eq!(source("/data/store"), "/dev/sda3");
         assert_eq!(source("/database"), "/dev/sda4");
         assert_eq!(source("/data2"), "/dev/sda1");
+    }
+
+    #[test]
+    fn options_say_whether_freed_space_is_discarded() {
+        let mountinfo = "\
+21 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
+30 21 0:25 / /data rw shared:1 - xfs /dev/md0 rw
+31 21 0:26 / /data/with\\040space rw - btrfs /dev/sdb rw,discard=async
+";
+        let mount = |dir: &str| Mount::holding(mountinfo, Path::new(dir)).unwrap();
+        let home = mount("/home");
+        assert_eq!((home.kind.as_str(), home.source.as_str()), ("ext4", "/dev/vda"));
+        assert!(home.discards());
+        assert!(mount("/data/x").kind == "xfs" && !mount("/data/x").discards());
+        let space = mount("/data/with space");
+        assert!(space.kind == "btrfs" && space.discards());
+        assert_eq!(mount("/database").kind, "ext4");
+        assert_eq!(Mount::holding("", Path::new("/")), None);
     }
 }
