@@ -12,6 +12,7 @@ mod reproduce;
 mod serve;
 mod simulate;
 mod span;
+mod svg;
 mod tune;
 
 use std::process::ExitCode;

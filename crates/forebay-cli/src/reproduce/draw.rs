@@ -3,43 +3,24 @@
 use core::ops::Range;
 
 use forebay_sim::experiments::{Chart, Mark, Series};
-use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
+use crate::svg::{Area, Failure, colour, document, label};
+
 const WIDTH: u32 = 760;
 const HEIGHT: u32 = 400;
-/// Distinct also to most colour-blind readers (Okabe and Ito, 2008).
-const COLOURS: [RGBColor; 7] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(86, 180, 233),
-    RGBColor(230, 159, 0),
-    RGBColor(90, 90, 90),
-];
-
 type Plane<'a> = Cartesian2d<RangedCoordf64, RangedCoordf64>;
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Failure = Box<dyn std::error::Error>;
 
 /// The chart as an SVG document.
 ///
 /// # Errors
 /// The drawing library failed; it has no reason to.
 pub(super) fn svg(chart: &Chart) -> Result<String, Failure> {
-    let mut text = String::new();
-    {
-        let area = SVGBackend::with_string(&mut text, (WIDTH, HEIGHT)).into_drawing_area();
-        draw(&area, chart).map_err(|error| error.to_string())?;
-        area.present().map_err(|error| error.to_string())?;
-    }
-    Ok(text)
+    document((WIDTH, HEIGHT), |area| draw(area, chart))
 }
 
 fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
-    area.fill(&WHITE)?;
     let mut context = ChartBuilder::on(area)
         .caption(&chart.title, ("sans-serif", 17))
         .margin(12)
@@ -57,8 +38,7 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
         .label_style(("sans-serif", 13))
         .draw()?;
     for (index, series) in chart.series.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
-        plot(&mut context, series, colour)?;
+        plot(&mut context, series, colour(index))?;
     }
     context
         .configure_series_labels()
@@ -106,28 +86,9 @@ fn extent(chart: &Chart, of: impl Fn(&(f64, f64)) -> f64) -> Range<f64> {
     least..greatest + (greatest - least) * 0.05
 }
 
-/// 12000000 as 12M.
-fn label(value: &f64) -> String {
-    let (scaled, suffix) = match value.abs() {
-        size if size >= 1e9 => (value / 1e9, "G"),
-        size if size >= 1e6 => (value / 1e6, "M"),
-        size if size >= 1e4 => (value / 1e3, "k"),
-        _ => (*value, ""),
-    };
-    let text = format!("{scaled:.2}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{text}{suffix}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn labels_are_short() {
-        let labels = [0.0, 0.25, 950.0, 12_000.0, 1_500_000.0, 2e9].map(|value| label(&value));
-        assert_eq!(labels, ["0", "0.25", "950", "12k", "1.5M", "2G"]);
-    }
 
     #[test]
     fn a_chart_without_points_is_drawn_too() {

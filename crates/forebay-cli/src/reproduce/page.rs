@@ -4,6 +4,8 @@ use std::fmt::{self, Write as _};
 
 use forebay_sim::experiments::{Experiment, Report, Table};
 
+use crate::svg::escaped;
+
 /// An experiment that was repeated, with its charts drawn.
 pub(super) struct Done {
     pub(super) experiment: Experiment,
@@ -82,8 +84,4 @@ fn write_table(page: &mut String, table: &Table) -> fmt::Result {
         writeln!(page, "</tr>")?;
     }
     writeln!(page, "</table>")
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

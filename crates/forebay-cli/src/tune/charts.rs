@@ -2,15 +2,13 @@
 
 use core::ops::Range;
 
-use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
+use crate::svg::{Area, Failure, colour, document, label};
+
 const WIDTH: u32 = 520;
 const HEIGHT: u32 = 320;
-/// Distinct also to most colour-blind readers (Okabe and Ito, 2008).
-const COLOURS: [RGBColor; 4] =
-    [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167)];
 
 /// A chart of curves.
 pub(super) struct Chart {
@@ -24,21 +22,12 @@ pub(super) struct Chart {
     pub(super) marks: Vec<(String, f64)>,
 }
 
-type Failure = Box<dyn std::error::Error>;
-
 /// The chart as an SVG document.
 pub(super) fn svg(chart: &Chart) -> Result<String, Failure> {
-    let mut text = String::new();
-    {
-        let area = SVGBackend::with_string(&mut text, (WIDTH, HEIGHT)).into_drawing_area();
-        draw(&area, chart).map_err(|error| error.to_string())?;
-        area.present().map_err(|error| error.to_string())?;
-    }
-    Ok(text)
+    document((WIDTH, HEIGHT), |area| draw(area, chart))
 }
 
-fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, chart: &Chart) -> Result<(), Failure> {
-    area.fill(&WHITE)?;
+fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
     let points = || chart.curves.iter().flat_map(|(_, points)| points);
     let along = Axis::over(points().map(|point| point.0), chart.doubles);
     let top = points().map(|point| point.1).fold(0.0, f64::max).max(f64::MIN_POSITIVE) * 1.1;
@@ -54,11 +43,11 @@ fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, chart: &Chart) -> Result<(), 
         .bold_line_style(BLACK.mix(0.12))
         .x_desc(chart.x)
         .y_desc(chart.y)
-        .y_label_formatter(&|value| label(*value))
+        .y_label_formatter(&label)
         .label_style(("sans-serif", 12))
         .draw()?;
     for (index, (name, points)) in chart.curves.iter().enumerate() {
-        let colour = COLOURS[index % COLOURS.len()];
+        let colour = colour(index);
         context
             .draw_series(
                 LineSeries::new(points.iter().copied(), colour.stroke_width(2)).point_size(3),
@@ -141,20 +130,8 @@ impl ValueFormatter<f64> for Axis {
         if self.doubles && *value >= 1024.0 {
             return super::text::size(value.round() as u64).replace("iB", "");
         }
-        label(*value)
+        label(value)
     }
-}
-
-/// 12000000 as 12M.
-fn label(value: f64) -> String {
-    let (scaled, suffix) = match value.abs() {
-        size if size >= 1e9 => (value / 1e9, "G"),
-        size if size >= 1e6 => (value / 1e6, "M"),
-        size if size >= 1e4 => (value / 1e3, "k"),
-        _ => (value, ""),
-    };
-    let text = format!("{scaled:.2}");
-    format!("{}{suffix}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 #[cfg(test)]

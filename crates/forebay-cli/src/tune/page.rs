@@ -9,6 +9,7 @@ use super::Tuned;
 use super::charts::{Chart, svg};
 use super::text::{figures, size};
 use crate::failure::Failure;
+use crate::svg::escaped;
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;\
 padding:0 1rem;color:#1b1b1b}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}\
@@ -174,8 +175,4 @@ fn charts(fit: &Fit) -> [Chart; 5] {
             marks: Vec::new(),
         },
     ]
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
