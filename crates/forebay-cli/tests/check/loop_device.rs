@@ -2,10 +2,10 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tempfile::TempDir;
 
+use super::system::system;
 use super::{check, findings, of};
 
 /// XFS is not made smaller.
@@ -47,23 +47,6 @@ impl Drop for Mounted {
 
 fn path(path: &Path) -> &str {
     path.to_str().unwrap()
-}
-
-/// What a command of the system prints; none, after saying why, where it fails.
-fn system(command: &str, arguments: &[&str]) -> Option<String> {
-    match Command::new(command).args(arguments).output() {
-        Ok(output) if output.status.success() => {
-            Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        }
-        Ok(output) => {
-            eprintln!("skipped: {command}: {}", String::from_utf8_lossy(&output.stderr).trim());
-            None
-        }
-        Err(error) => {
-            eprintln!("skipped: {command}: {error}");
-            None
-        }
-    }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
 mod loop_device;
+#[path = "../shared/system.rs"]
+mod system;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -4,7 +4,8 @@ use std::fs;
 use std::process::Command;
 
 use crate::lab::{Lab, MIXED, REMOVALS};
-use crate::process::{run, run_and_at, system};
+use crate::process::{run, run_and_at};
+use crate::system::system;
 
 /// A tmpfs of its own, for root only.
 struct Tmpfs(tempfile::TempDir);

@@ -3,7 +3,8 @@
 use std::fs::File;
 
 use crate::lab::{Lab, MIXED};
-use crate::process::{run, system};
+use crate::process::run;
+use crate::system::system;
 
 #[test]
 fn a_job_file_that_is_not_one_is_named_with_line_and_key() {

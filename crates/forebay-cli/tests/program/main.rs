@@ -10,3 +10,5 @@ mod process;
 mod serve;
 mod simulate;
 mod swarm;
+#[path = "../shared/system.rs"]
+mod system;

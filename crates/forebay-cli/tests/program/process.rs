@@ -54,20 +54,3 @@ pub(crate) fn run_and_at(command: &mut Command, words: &str, act: impl FnOnce(&C
     let stdout = String::from_utf8(output.stdout).unwrap();
     Ended { code: output.status.code(), stdout, stderr }
 }
-
-/// Runs a command of the system; `None`, after saying why, where it is not to be had or fails.
-pub(crate) fn system(command: &str, arguments: &[&str]) -> Option<String> {
-    match Command::new(command).args(arguments).output() {
-        Ok(output) if output.status.success() => {
-            Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        }
-        Ok(output) => {
-            eprintln!("skipped: {command}: {}", String::from_utf8_lossy(&output.stderr).trim());
-            None
-        }
-        Err(error) => {
-            eprintln!("skipped: {command}: {error}");
-            None
-        }
-    }
-}

@@ -9,17 +9,6 @@ use tempfile::TempDir;
 /// A length, offset and alignment that every file system takes.
 pub(crate) const BLOCK: usize = 4096;
 
-/// Says so and returns false where the kernel forbids io_uring.
-pub(crate) fn is_available(backend: BackendChoice) -> bool {
-    match Engine::new(&EngineConfig { backend, ..EngineConfig::default() }) {
-        Ok(_) => true,
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            false
-        }
-    }
-}
-
 pub(crate) fn engine(backend: BackendChoice, depth_max: u32) -> Engine {
     Engine::new(&EngineConfig { backend, depth_max, ..EngineConfig::default() }).unwrap()
 }

@@ -192,7 +192,7 @@ fn endless_read() -> (DirectFile, std::io::PipeWriter) {
 
 #[test]
 fn io_uring_cancels_what_the_kernel_has() {
-    if !crate::bench::is_available(BackendChoice::IoUring) {
+    if !crate::backends::is_available(BackendChoice::IoUring) {
         return;
     }
     let mut engine = engine(BackendChoice::IoUring, 2);
@@ -217,7 +217,7 @@ fn io_uring_cancels_what_the_kernel_has() {
 
 #[test]
 fn a_late_cancellation_spares_the_next_operation() {
-    if !crate::bench::is_available(BackendChoice::IoUring) {
+    if !crate::backends::is_available(BackendChoice::IoUring) {
         return;
     }
     let mut engine = engine(BackendChoice::IoUring, 1);

@@ -59,7 +59,7 @@ fn operations_never_submitted_are_dropped(backend: BackendChoice) {
 
 #[test]
 fn a_read_without_end_does_not_hold_the_drop() {
-    if !crate::bench::is_available(BackendChoice::IoUring) {
+    if !crate::backends::is_available(BackendChoice::IoUring) {
         return;
     }
     let (reader, writer) = std::io::pipe().unwrap();

@@ -13,28 +13,9 @@
 
 mod bench;
 
-/// Makes a test for each backend named, of functions that take the choice.
-macro_rules! tests_of {
-    ($($backend:ident $module:ident),+; $($name:ident),+ $(,)?) => {
-        tests_of!(@each [$($backend $module),+] [$($name),+]);
-    };
-    (@each [$($backend:ident $module:ident),+] $names:tt) => {
-        $(tests_of!(@module $backend $module $names);)+
-    };
-    (@module $backend:ident $module:ident [$($name:ident),+]) => {
-        mod $module {
-            $(
-                #[test]
-                fn $name() {
-                    let choice = forebay::engine::BackendChoice::$backend;
-                    if crate::bench::is_available(choice) {
-                        super::$name(choice);
-                    }
-                }
-            )+
-        }
-    };
-}
+#[macro_use]
+#[path = "../shared/backends.rs"]
+mod backends;
 
 mod control;
 mod data;

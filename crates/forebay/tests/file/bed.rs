@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use forebay::engine::{BackendChoice, Engine, EngineConfig};
+use forebay::engine::{BackendChoice, EngineConfig};
 use forebay::{AlignedBuf, Class, Disk, DiskConfig, DiskRates, File, FileOptions, Scheduler};
 use tempfile::TempDir;
 
@@ -20,17 +20,6 @@ pub(crate) const RATES: DiskRates = DiskRates {
 /// One request of a block, then nothing for an hour.
 pub(crate) const STUCK: DiskRates =
     DiskRates { read_iops: 1, write_iops: 1, read_bandwidth: 4096, write_bandwidth: 4096 };
-
-/// Says so and returns false where the kernel forbids io_uring.
-pub(crate) fn is_available(backend: BackendChoice) -> bool {
-    match Engine::new(&engine(backend)) {
-        Ok(_) => true,
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            false
-        }
-    }
-}
 
 pub(crate) fn engine(backend: BackendChoice) -> EngineConfig {
     EngineConfig { backend, ..EngineConfig::default() }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::bed::{BLOCK, Bed, RATES, STUCK, filled};
 
-on_both_backends! {
+tests_of! { IoUring io_uring, Threads threads;
     an_intent_cancels_all_that_is_under_it,
     an_intent_that_was_cancelled_admits_nothing,
     dropping_a_waiting_request_gives_its_buffer_back,
@@ -93,7 +93,7 @@ fn everything_can_be_dropped_at_once(backend: BackendChoice) {
 
 #[test]
 fn a_read_without_end_is_cancelled_and_holds_nothing() {
-    if !crate::bed::is_available(BackendChoice::IoUring) {
+    if !crate::backends::is_available(BackendChoice::IoUring) {
         return;
     }
     let bed = Bed::with(BackendChoice::IoUring, RATES, 1);

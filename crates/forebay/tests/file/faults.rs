@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::bed::{BLOCK, engine, filled};
 
-on_both_backends! {
+tests_of! { IoUring io_uring, Threads threads;
     a_bad_range_fails_and_the_rest_goes_on,
     a_range_that_hangs_leaves_the_rest_its_rate,
     a_disk_that_hangs_holds_nobody,

@@ -8,7 +8,7 @@ use forebay::{BufResult, BufferPool, Class, DiskRates, File, Intent, Request};
 
 use crate::bed::{BLOCK, Bed};
 
-on_both_backends! { random_operations_and_drops }
+tests_of! { IoUring io_uring, Threads threads; random_operations_and_drops }
 
 const THREADS: u64 = 4;
 const BLOCKS: usize = 64;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use forebay::engine::{BackendChoice, Engine, EngineConfig, Operation};
+use forebay::engine::{BackendChoice, EngineConfig, Operation};
 use forebay::shard::{Finished, OperationId, Shard};
 use forebay::{AlignedBuf, Class, DirectFile, Disk, DiskConfig, DiskRates, Scheduler};
 use tempfile::TempDir;
@@ -18,17 +18,6 @@ pub(crate) const RATES: DiskRates = DiskRates {
     read_bandwidth: 200_000_000,
     write_bandwidth: 200_000_000,
 };
-
-/// Says so and returns false where the kernel forbids io_uring.
-pub(crate) fn is_available(backend: BackendChoice) -> bool {
-    match Engine::new(&config(backend)) {
-        Ok(_) => true,
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            false
-        }
-    }
-}
 
 pub(crate) fn config(backend: BackendChoice) -> EngineConfig {
     EngineConfig { backend, ..EngineConfig::default() }

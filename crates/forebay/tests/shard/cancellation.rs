@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use crate::bed::{BLOCK, Bed, RATES, config, endless, filled};
 
-on_both_backends! {
+tests_of! { IoUring io_uring, Threads threads;
     what_waits_ends_at_once,
     a_split_request_is_cancelled_with_all_its_parts,
     what_has_ended_cannot_be_cancelled,
@@ -90,7 +90,7 @@ fn a_shard_dropped_busy_gives_everything_back(backend: BackendChoice) {
 
 #[test]
 fn a_read_without_end_is_cancelled_in_the_kernel() {
-    if !crate::bed::is_available(BackendChoice::IoUring) {
+    if !crate::backends::is_available(BackendChoice::IoUring) {
         return;
     }
     let mut bed = Bed::with(RATES, &config(BackendChoice::IoUring));

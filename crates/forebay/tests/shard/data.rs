@@ -6,7 +6,7 @@ use forebay::{AlignedBuf, DirectFile, Op, Scheduler};
 
 use crate::bed::{BLOCK, Bed, filled, number_blocks};
 
-on_both_backends! {
+tests_of! { IoUring io_uring, Threads threads;
     what_is_written_is_read_back,
     a_large_request_is_split_and_comes_back_whole,
     a_range_within_a_buffer_is_split,

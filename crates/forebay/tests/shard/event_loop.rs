@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::bed::{BLOCK, Bed, filled};
 
-on_both_backends! {
+tests_of! { IoUring io_uring, Threads threads;
     the_descriptor_and_the_timeout_are_enough,
     a_wake_up_makes_the_descriptor_readable,
 }

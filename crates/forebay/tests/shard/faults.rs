@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use forebay::engine::{BackendChoice, EngineConfig, Operation};
 use forebay::{Class, DirectFile, DiskRates, Op};
 
-use crate::bed::{BLOCK, Bed, config, endless, filled, is_available};
+use crate::backends::is_available;
+use crate::bed::{BLOCK, Bed, config, endless, filled};
 
 const RATES: DiskRates = DiskRates {
     read_iops: 10_000,
