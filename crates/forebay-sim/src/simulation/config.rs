@@ -32,6 +32,8 @@ pub struct SimulationConfig {
     pub polling: Polling,
     /// How long it takes from an event until the shard concerned takes notice.
     pub wake_up_latency: Duration,
+    /// Threads that run the I/O queues of several shards; a queue per shard if not given.
+    pub coordinators: Option<Coordinators>,
     /// Shards that stand still now and then; none if not given.
     pub stalls: Option<Stalls>,
     /// Bytes of the disk; as many as the files need if not given.
@@ -59,6 +61,7 @@ impl SimulationConfig {
             seed: 1,
             polling: Polling::Events,
             wake_up_latency: Duration::ZERO,
+            coordinators: None,
             stalls: None,
             capacity: None,
             schedule: Vec::new(),
@@ -107,6 +110,16 @@ pub enum Polling {
     Events,
     /// Every so many nanoseconds (at least 1) and at no other time; shards take turns evenly.
     Tick(u64),
+}
+
+/// Threads that run an I/O queue each, for shards that send their requests to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coordinators {
+    /// How many there are, at least 1; the shards are divided among them evenly, in the order of
+    /// their numbers.
+    pub queues: usize,
+    /// For how long each request that goes to the disk keeps its coordinator busy.
+    pub work: Duration,
 }
 
 /// Shards that stand still now and then, as if another program had their processor.

@@ -22,7 +22,8 @@ mod shard;
 mod trace;
 
 pub use config::{
-    Period, Polling, SchedulerConfig, ShareChange, SimulationConfig, Stalls, TRACE_BUCKETS_DEFAULT,
+    Coordinators, Period, Polling, SchedulerConfig, ShareChange, SimulationConfig, Stalls,
+    TRACE_BUCKETS_DEFAULT,
 };
 pub use error::SimulationError;
 pub use outcome::Outcome;

@@ -41,13 +41,14 @@ impl Outcome {
             in_flight_max: around.in_disk_max,
             ..watch.disk_result(&shards, measured)
         });
-        let records: Vec<ShardRecords> = shards
-            .into_iter()
-            .map(|shard| ShardRecords {
-                shard: shard.number,
-                jobs: shard.jobs.into_iter().map(|job| (job.index, job.recorder)).collect(),
-            })
-            .collect();
+        let mut records: BTreeMap<u32, ShardRecords> = BTreeMap::new();
+        for job in shards.into_iter().flat_map(|shard| shard.jobs) {
+            let shard = job.shard;
+            let of_shard = records.entry(shard);
+            let of_shard = of_shard.or_insert_with(|| ShardRecords { shard, jobs: Vec::new() });
+            of_shard.jobs.push((job.index, job.recorder));
+        }
+        let records: Vec<ShardRecords> = records.into_values().collect();
         let result = RunResult {
             version: VERSION,
             duration_seconds: rounded(measured.seconds(), 3),

@@ -55,7 +55,8 @@ impl Simulation {
         let policy = policy(&config);
         let agenda = Agenda::new(&config)?;
         let extents = lay_out(&config.jobs, config.capacity)?;
-        let numbers = shard_numbers(&config.jobs);
+        let crews = crews(&config);
+        let numbers: Vec<u32> = crews.iter().filter_map(|crew| crew.first().copied()).collect();
         let scheduler =
             Scheduler::new(&config.jobs, &config.scheduler, (&model, policy), numbers.len())
                 .map_err(SimulationError::Classes)?;
@@ -64,10 +65,10 @@ impl Simulation {
         let measured = Measured { from, to: from.plus_nanos(saturating_nanos(config.duration)) };
         let builder =
             ShardBuilder { config: &config, extents: &extents, measured, agenda: &agenda };
-        let shards = numbers
+        let shards = crews
             .iter()
             .enumerate()
-            .map(|(seat, &number)| builder.shard((seat, number), numbers.len(), &scheduler))
+            .map(|(seat, crew)| builder.shard((seat, crew), crews.len(), &scheduler))
             .collect::<Result<Vec<_>, _>>()?;
         let tracer = config.trace_buckets.map(|slices| {
             let names = config.jobs.classes.iter().map(|class| class.name.clone());
@@ -203,9 +204,10 @@ impl Simulation {
             Item::Start(index) => {
                 let job = &self.jobs.jobs[*index];
                 for shard in &mut self.shards {
-                    let (number, seat) = (shard.number, shard.seat);
+                    let seat = shard.seat;
                     for shard_job in shard.jobs.iter_mut().filter(|job| job.index == *index) {
-                        let generator = Generator::new(job, *index, number, self.seed, now);
+                        let generator =
+                            Generator::new(job, *index, shard_job.shard, self.seed, now);
                         shard_job.generator = Some(generator);
                         self.around.wake(now, seat);
                     }
@@ -247,12 +249,14 @@ struct ShardBuilder<'a> {
 impl ShardBuilder<'_> {
     fn shard(
         &self,
-        (seat, number): (usize, u32),
+        (seat, crew): (usize, &[u32]),
         seats: usize,
         scheduler: &Scheduler,
     ) -> Result<Shard, SimulationError> {
         let config = self.config;
-        let stalls = config.stalls.as_ref().filter(|stalls| stalls.shards.contains(&number));
+        let number = crew.first().copied().unwrap_or_default();
+        let stalls = config.stalls.as_ref();
+        let stalls = stalls.filter(|stalls| crew.iter().any(|shard| stalls.shards.contains(shard)));
         let stalls = stalls.map(|stalls| ShardStalls {
             one_in: stalls.one_in,
             nanos: saturating_nanos(stalls.length),
@@ -264,12 +268,16 @@ impl ShardBuilder<'_> {
                 Time::from_nanos((u128::from(tick) * seat as u128 / seats as u128) as u64)
             }
         };
+        let mut jobs = Vec::new();
+        for &number in crew {
+            self.add_jobs(number, &mut jobs)?;
+        }
+        let work = config.coordinators.map_or(0, |threads| saturating_nanos(threads.work));
         let queues = scheduler.join()?;
-        Ok(Shard::new((seat, number), queues, self.jobs(number)?, stalls, first_tick))
+        Ok(Shard::new(seat, queues, jobs, stalls, (work, first_tick)))
     }
 
-    fn jobs(&self, number: u32) -> Result<Vec<ShardJob>, SimulationError> {
-        let mut jobs = Vec::new();
+    fn add_jobs(&self, number: u32, jobs: &mut Vec<ShardJob>) -> Result<(), SimulationError> {
         for (index, job) in self.config.jobs.jobs.iter().enumerate() {
             let Some(position) = job.shards.iter().position(|&shard| shard == number) else {
                 continue;
@@ -279,13 +287,14 @@ impl ShardBuilder<'_> {
             jobs.push(ShardJob {
                 index,
                 class: job.class,
+                shard: number,
                 generator,
                 recorder: Recorder::new(self.measured).map_err(|error| no_memory(&error))?,
                 extent: self.extents[index][position],
                 is_stopped: false,
             });
         }
-        Ok(jobs)
+        Ok(())
     }
 }
 
@@ -296,6 +305,9 @@ fn check_figures(config: &SimulationConfig) -> Result<(), SimulationError> {
     }
     if config.polling == Polling::Tick(0) {
         return zero("the tick of polling");
+    }
+    if config.coordinators.is_some_and(|coordinators| coordinators.queues == 0) {
+        return zero("the number of I/O queues");
     }
     if config.stalls.as_ref().is_some_and(|stalls| stalls.one_in == 0) {
         return zero("the number of polls of which one stalls");
@@ -321,13 +333,17 @@ fn properties(rates: &DiskRates) -> Properties {
     }
 }
 
-/// The numbers of the shards that have something to do, ascending.
-fn shard_numbers(jobs: &JobFile) -> Vec<u32> {
-    let mut numbers: Vec<u32> =
-        jobs.jobs.iter().flat_map(|job| job.shards.iter().copied()).collect();
+/// The numbers of the shards that have something to do, ascending, by the I/O queue that they use.
+fn crews(config: &SimulationConfig) -> Vec<Vec<u32>> {
+    let jobs = &config.jobs.jobs;
+    let mut numbers: Vec<u32> = jobs.iter().flat_map(|job| job.shards.iter().copied()).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    numbers
+    let count = numbers.len();
+    let queues = config.coordinators.map_or(count, |coordinators| coordinators.queues.min(count));
+    (0..queues)
+        .map(|queue| numbers[queue * count / queues..(queue + 1) * count / queues].to_vec())
+        .collect()
 }
 
 fn no_memory(error: &dyn core::fmt::Display) -> SimulationError {

@@ -2,7 +2,7 @@
 //!
 //! A turn takes the completions that have come, lets the generators go on, sends to the disk what
 //! the scheduler lets through, and may then keep the processor busy for a while, in which there
-//! are no turns.
+//! are no turns. A coordinator is a shard that has the load of others as well.
 
 mod commands;
 mod lane;
@@ -29,6 +29,8 @@ pub(super) struct ShardJob {
     pub(super) index: usize,
     /// The index of its class there.
     pub(super) class: usize,
+    /// The number of the shard whose load it is.
+    pub(super) shard: u32,
     /// `None` until the job begins.
     pub(super) generator: Option<Generator>,
     pub(super) recorder: Recorder,
@@ -49,12 +51,12 @@ pub(super) struct ShardStalls {
 pub(crate) struct Shard {
     /// Its position among the shards.
     pub(super) seat: usize,
-    /// The number of the shard.
-    pub(super) number: u32,
     /// The first for all requests, or the first for reads and the second for all others.
     pub(crate) lanes: Vec<Lane>,
     pub(super) jobs: Vec<ShardJob>,
     pub(super) stalls: Option<ShardStalls>,
+    /// For how long each request that goes to the disk keeps the shard busy, in nanoseconds.
+    work_nanos: u64,
     requests: Slab<Request>,
     /// Completions that came while there was no turn.
     finished: Vec<(Token, Answer)>,
@@ -71,6 +73,8 @@ enum Busy {
     No,
     /// It stands still.
     Stalled,
+    /// It handles a request for another shard.
+    Coordinating,
     /// It runs a job's processor work: the position of the job, and when the work was handed over
     /// and begun.
     Processor {
@@ -83,18 +87,18 @@ enum Busy {
 
 impl Shard {
     pub(super) fn new(
-        (seat, number): (usize, u32),
+        seat: usize,
         queues: Vec<IoQueue>,
         jobs: Vec<ShardJob>,
         stalls: Option<ShardStalls>,
-        first_tick: Time,
+        (work_nanos, first_tick): (u64, Time),
     ) -> Self {
         Self {
             seat,
-            number,
             lanes: queues.into_iter().map(Lane::new).collect(),
             jobs,
             stalls,
+            work_nanos,
             requests: Slab::new(),
             finished: Vec::new(),
             processor: VecDeque::new(),
@@ -149,7 +153,7 @@ impl Shard {
     pub(super) fn has_nothing_left(&self) -> bool {
         self.requests.is_empty()
             && self.processor.is_empty()
-            && matches!(self.busy, Busy::No | Busy::Stalled)
+            && !matches!(self.busy, Busy::Processor { .. })
             && self.jobs.iter().all(|job| job.generator.as_ref().is_some_and(Generator::is_done))
     }
 
@@ -205,7 +209,7 @@ impl Shard {
     /// Ends what kept the shard busy; whether that was a stall.
     fn end_busy(&mut self, now: Time) -> bool {
         match std::mem::replace(&mut self.busy, Busy::No) {
-            Busy::No => false,
+            Busy::No | Busy::Coordinating => false,
             Busy::Stalled => true,
             Busy::Processor { position, action, enqueued, dispatched } => {
                 let completed = self.busy_until;
@@ -242,6 +246,9 @@ impl Shard {
 
     /// Begins one request of a job that wants to keep the processor busy.
     fn work_processor(&mut self, now: Time) {
+        if !self.is_free(now) {
+            return;
+        }
         let Some((position, action, enqueued)) = self.processor.pop_front() else { return };
         let Work::Cpu(length) = action.work else { return };
         let nanos = saturating_nanos(length);

@@ -3,6 +3,7 @@
 mod bursts;
 mod isolation;
 mod node;
+mod queues;
 mod shares;
 
 use forebay_core::{Order, Policy};
@@ -15,6 +16,12 @@ const SOURCE: &str = "ScyllaDB, Designing a Userspace Disk I/O Scheduler for Mod
                       the Scylla example, part 2 (29 April 2016)";
 
 pub(super) const ALL: &[Experiment] = &[
+    Experiment {
+        name: "S0-7",
+        title: "One I/O queue for six shards, or one each",
+        source: SOURCE,
+        run: queues::run,
+    },
     Experiment {
         name: "S0-12",
         title: "Four classes with different shares on one shard",

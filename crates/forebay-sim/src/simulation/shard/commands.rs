@@ -4,7 +4,7 @@ use forebay_core::{Join, Op, Outcome, Ticket, Time};
 use forebay_load::generator::{Action, Work};
 use forebay_load::recorder::Completion;
 
-use super::{Lane, Shard};
+use super::{Busy, Lane, Shard};
 use crate::disk::{Answer, Command};
 use crate::simulation::environment::Environment;
 use crate::simulation::layout;
@@ -108,14 +108,20 @@ impl Shard {
         }
     }
 
-    /// Sends to the disk what may go.
+    /// Sends to the disk what may go, and what the shard has time for.
     pub(super) fn dispatch(&mut self, now: Time, around: &mut Environment) {
         for lane in 0..self.lanes.len() {
-            while let Some(ticket) = self.lanes[lane].queue.poll_dispatch(now) {
+            while self.is_free(now)
+                && let Some(ticket) = self.lanes[lane].queue.poll_dispatch(now)
+            {
                 if let Some(invariants) = &mut around.invariants {
                     invariants.dispatched(now, (lane, self.seat), ticket);
                 }
                 self.start(now, lane, ticket.index(), around);
+                if self.work_nanos > 0 {
+                    self.busy = Busy::Coordinating;
+                    self.busy_until = now.plus_nanos(self.work_nanos);
+                }
             }
             while let Some(other) = self.lanes[lane].queue.poll_wake() {
                 around.wake(now, other.index());
