@@ -205,6 +205,15 @@ impl Budget {
         }
     }
 
+    /// Disk time that a request which is given up has kept from others: none
+    /// where nothing bounds what is unfinished.
+    pub(crate) fn kept_from_others(&self, in_disk_nanos: u64, cost: DiskTime) -> DiskTime {
+        match &self.limit {
+            Limit::None => DiskTime::ZERO,
+            _ => Overdue::kept_from_others(in_disk_nanos, cost, self.window()),
+        }
+    }
+
     /// Learns from a service time that was measured while the disk was nearly idle.
     pub(crate) fn observe_idle_service(&self, service_nanos: u64) {
         self.goal.0.observe_idle_service(service_nanos);

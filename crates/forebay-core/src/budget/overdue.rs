@@ -4,12 +4,18 @@ use super::pace::Pace;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskTime, Time};
 
-/// A request is overdue after this many windows,
+/// A request is overdue after this many windows; in as much time at most one
+/// window's worth of requests is given up.
 const WINDOWS: u64 = 8;
-/// but never earlier than this.
+/// A request is never overdue earlier than this,
 const OVERDUE_NANOS_MIN: u64 = 100_000_000;
-/// At most one window's worth of requests is given up in this time.
-const WINDOW_PER_NANOS: u64 = 100_000_000;
+/// or than this while a part of the disk hangs: whoever works there fills each
+/// new window with what hangs.
+const HANGING_NANOS_MIN: u64 = 10_000_000;
+/// A part of the disk is taken to hang for so long after a request was given
+/// up, unless one that was comes back: then the disk is slow, and it must not
+/// get more and more.
+const HANGING_FOR_NANOS: u64 = 1_000_000_000;
 /// While nothing completes at all, one request is given up in this time: the
 /// one that takes its place probes whether the disk is back.
 const PROBE_NANOS: u64 = 10_000_000;
@@ -21,6 +27,8 @@ pub(crate) struct Overdue {
     given_up: Pace,
     probe_after: AtomicU64,
     completed_at: AtomicU64,
+    /// Until when the disk, or a part of it, is taken to hang.
+    hanging_until: AtomicU64,
 }
 
 impl Overdue {
@@ -29,32 +37,47 @@ impl Overdue {
             given_up: Pace::new(false),
             probe_after: AtomicU64::new(0),
             completed_at: AtomicU64::new(0),
+            hanging_until: AtomicU64::new(0),
         }
     }
 
     /// Whether a request may be overdue after this time in the disk: a cheap
     /// first look.
     pub(crate) fn is_possible(in_disk_nanos: u64) -> bool {
-        in_disk_nanos >= OVERDUE_NANOS_MIN
+        in_disk_nanos >= HANGING_NANOS_MIN
     }
 
     /// How long a request may be in the disk before it is overdue.
-    pub(crate) fn patience_nanos(window: DiskTime) -> u64 {
-        window.as_nanos_ceil().saturating_mul(WINDOWS).max(OVERDUE_NANOS_MIN)
+    pub(crate) fn patience_nanos(&self, now: Time, window: DiskTime) -> u64 {
+        let hangs = now.as_nanos() < self.hanging_until.load(Ordering::Relaxed);
+        windows_nanos(window).max(if hangs { HANGING_NANOS_MIN } else { OVERDUE_NANOS_MIN })
     }
 
     pub(crate) fn completed(&self, now: Time) {
         self.completed_at.store(now.as_nanos(), Ordering::Relaxed);
     }
 
+    /// A request that was given up has come back.
+    pub(crate) fn came_back(&self) {
+        self.hanging_until.store(0, Ordering::Relaxed);
+    }
+
     /// Whether an overdue request that cost `cost` may leave the window now;
     /// if not, when to ask again.
     pub(crate) fn give_up(&self, now: Time, window: DiskTime, cost: DiskTime) -> Result<(), Time> {
+        let given_up = self.try_give_up(now, window, cost);
+        if given_up.is_ok() {
+            let until = now.plus_nanos(HANGING_FOR_NANOS).as_nanos();
+            self.hanging_until.store(until, Ordering::Relaxed);
+        }
+        given_up
+    }
+
+    fn try_give_up(&self, now: Time, window: DiskTime, cost: DiskTime) -> Result<(), Time> {
         let completed_at = Time::from_nanos(self.completed_at.load(Ordering::Relaxed));
-        if now.nanos_since(completed_at) < Self::patience_nanos(window) {
-            let spread = spread_over_period(cost, window);
-            let burst = DiskTime::from_nanos(WINDOW_PER_NANOS);
-            if self.given_up.try_take(now, burst, spread) {
+        if now.nanos_since(completed_at) < self.patience_nanos(now, window) {
+            let burst = DiskTime::from_nanos(windows_nanos(window).max(HANGING_NANOS_MIN));
+            if self.given_up.try_take(now, burst, part_of(burst, cost, window)) {
                 return Ok(());
             }
             return Err(self.given_up.available_at(now, burst, DiskTime::from_units(1)));
@@ -68,14 +91,28 @@ impl Overdue {
                 .is_ok();
         if won { Ok(()) } else { Err(Time::from_nanos(probe_after.max(now.as_nanos() + 1))) }
     }
+
+    /// Disk time that a request of `cost` has kept from others by being in the
+    /// window for `in_disk_nanos`. Its class pays for it: so others have their
+    /// share however often a class fills the window with what hangs.
+    pub(crate) fn kept_from_others(
+        in_disk_nanos: u64,
+        cost: DiskTime,
+        window: DiskTime,
+    ) -> DiskTime {
+        part_of(DiskTime::from_nanos(in_disk_nanos), cost.min(window), window)
+    }
 }
 
-/// The part of the period that a request of `cost` uses up, where a whole
-/// window uses up all of it.
-fn spread_over_period(cost: DiskTime, window: DiskTime) -> DiskTime {
-    let period = u128::from(DiskTime::from_nanos(WINDOW_PER_NANOS).units());
-    let spread = (u128::from(cost.units()) * period).div_ceil(u128::from(window.units().max(1)));
-    DiskTime::from_units(u64::try_from(spread).unwrap_or(u64::MAX))
+fn windows_nanos(window: DiskTime) -> u64 {
+    window.as_nanos_ceil().saturating_mul(WINDOWS)
+}
+
+/// The part of `time` that `cost` is of `window`.
+fn part_of(time: DiskTime, cost: DiskTime, window: DiskTime) -> DiskTime {
+    let part = u128::from(cost.units()) * u128::from(time.units());
+    let part = part.div_ceil(u128::from(window.units().max(1)));
+    DiskTime::from_units(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -100,11 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn at_most_one_window_per_100_ms_while_the_disk_answers() {
+    fn at_most_one_window_per_8_windows_while_the_disk_answers() {
         let overdue = Overdue::new();
         assert_eq!(given_up(&overdue, 1_000, 1_001, true), 15);
         let more = given_up(&overdue, 1_001, 2_001, true);
-        assert!((149..=151).contains(&more), "{more} in a second");
+        assert!((1249..=1251).contains(&more), "{more} in a second");
     }
 
     #[test]
@@ -118,7 +155,29 @@ mod tests {
 
     #[test]
     fn patience_is_eight_windows_but_at_least_100_ms() {
-        assert_eq!(Overdue::patience_nanos(WINDOW), 100_000_000);
-        assert_eq!(Overdue::patience_nanos(DiskTime::from_nanos(20_000_000)), 160_000_000);
+        let (overdue, now) = (Overdue::new(), Time::from_nanos(1_000_000_000));
+        assert_eq!(overdue.patience_nanos(now, WINDOW), 100_000_000);
+        let slow = DiskTime::from_nanos(20_000_000);
+        assert_eq!(overdue.patience_nanos(now, slow), 160_000_000);
+    }
+
+    #[test]
+    fn patience_is_eight_windows_for_a_second_after_something_was_given_up() {
+        let (overdue, now) = (Overdue::new(), Time::from_nanos(1_000_000_000));
+        overdue.completed(now);
+        overdue.give_up(now, WINDOW, COST).unwrap();
+        let at = |ms: u64| now.plus_nanos(ms * 1_000_000);
+        assert_eq!(overdue.patience_nanos(at(999), WINDOW), 12_000_000);
+        assert_eq!(overdue.patience_nanos(at(999), COST), 10_000_000);
+        assert_eq!(overdue.patience_nanos(at(1_000), WINDOW), 100_000_000);
+        overdue.came_back();
+        assert_eq!(overdue.patience_nanos(at(0), WINDOW), 100_000_000);
+    }
+
+    #[test]
+    fn a_request_kept_from_others_what_part_of_the_window_it_was() {
+        let kept = |cost| Overdue::kept_from_others(30_000_000, cost, WINDOW);
+        assert_eq!(kept(COST), DiskTime::from_nanos(2_000_000));
+        assert_eq!(kept(DiskTime::from_nanos(5_000_000)), DiskTime::from_nanos(30_000_000));
     }
 }

@@ -173,7 +173,7 @@ impl IoQueue {
                 return;
             }
             let window = self.shared.budget.window();
-            if in_disk < Overdue::patience_nanos(window) {
+            if in_disk < self.shared.budget.overdue.patience_nanos(now, window) {
                 return;
             }
             let request = *self.requests.at(oldest);
@@ -183,6 +183,8 @@ impl IoQueue {
             }
             self.requests.at_mut(oldest).state = State::Overdue;
             self.leave_window(oldest);
+            let kept = self.shared.budget.kept_from_others(in_disk, request.cost);
+            self.fair.charge(request.class, kept, request.len, now);
             self.collect_wakes(now);
             self.totals.overdue += 1;
             self.class_counters(&request).overdue += 1;

@@ -10,7 +10,7 @@ use core::fmt;
 use attempt::Stop;
 pub use past_window::NotNow;
 
-use crate::budget::{Ask, Overdue};
+use crate::budget::Ask;
 use crate::fair_queue::FairQueue;
 use crate::flow::FlowRatio;
 use crate::io_group::Shared;
@@ -201,7 +201,8 @@ impl IoQueue {
     pub fn poll_timeout(&self, now: Time) -> Option<Time> {
         let resume_at = self.stopped.and_then(|(stop, _)| stop.resume_at);
         let overdue_at = self.in_disk.head().map(|oldest| {
-            let patience = Overdue::patience_nanos(self.shared.budget.window());
+            let budget = &self.shared.budget;
+            let patience = budget.overdue.patience_nanos(now, budget.window());
             let since = self.requests.at(oldest).dispatched_at;
             since.plus_nanos(patience).max(self.give_up_after)
         });
@@ -238,7 +239,9 @@ impl IoQueue {
             State::Free | State::Queued => return Err(StaleTicket),
         };
         self.shared.budget.overdue.completed(now);
-        if !overdue {
+        if overdue {
+            self.shared.budget.overdue.came_back();
+        } else {
             self.leave_window(ticket.slot());
             self.collect_wakes(now);
         }
