@@ -150,6 +150,14 @@ impl ClassCounters {
         self.note_starvation(now);
     }
 
+    /// Queued and dispatched in one step, when nothing of the class was queued.
+    pub(crate) fn passed(&mut self, cost: DiskTime) {
+        self.activations += 1;
+        self.in_disk += 1;
+        self.queue_nanos_last = 0;
+        self.consumption = self.consumption.plus(cost);
+    }
+
     pub(crate) fn cancelled(&mut self, now: Time) {
         self.cancelled += 1;
         self.queued -= 1;

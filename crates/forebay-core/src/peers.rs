@@ -125,6 +125,11 @@ impl Peers {
         self.shards[shard.index()].0.polls_by.store(at.as_nanos(), Ordering::Relaxed);
     }
 
+    /// Whether the others expect nothing of a shard until it has work.
+    pub(crate) fn rests(&self, shard: ShardId) -> bool {
+        self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
+    }
+
     /// Whether a shard polls as it promised, or at most `patience` later.
     pub(crate) fn is_live(&self, shard: ShardId, now: Time, patience: u64) -> bool {
         self.shards[shard.index()].0.is_live((now, patience))

@@ -161,9 +161,20 @@ impl ClassTree {
     /// with its siblings; any other leaves it `lead_max` of credit, or a node
     /// that asks for little on several shards would earn more and more.
     pub(crate) fn wake(&self, id: NodeId, lead_max: u64) {
-        let is_first = self.node(id).backlogged.fetch_add(1, Ordering::AcqRel) == 0;
+        let shards_before = self.node(id).backlogged.fetch_add(1, Ordering::AcqRel);
+        self.greet(id, shards_before, lead_max);
+    }
+
+    /// What [`ClassTree::wake`] does to the tag, for a shard whose work of this
+    /// node goes at once and does not count as queued.
+    pub(crate) fn pass_by(&self, id: NodeId, lead_max: u64) {
+        let shards_before = self.node(id).backlogged.load(Ordering::Acquire);
+        self.greet(id, shards_before, lead_max);
+    }
+
+    fn greet(&self, id: NodeId, shards_before: u64, lead_max: u64) {
         let idle_credit = self.idle_credit.units();
-        self.raise(id, if is_first { idle_credit } else { idle_credit.max(lead_max) });
+        self.raise(id, if shards_before == 0 { idle_credit } else { idle_credit.max(lead_max) });
     }
 
     /// Moves the tag of a node that could not be served up to its parent's

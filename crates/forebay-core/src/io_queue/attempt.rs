@@ -72,13 +72,17 @@ impl IoQueue {
     }
 
     /// Shards that are behind go first, unless the disk would idle for it.
-    fn check_lead(&mut self, class: u16, now: Time) -> Result<(), Stop> {
+    pub(super) fn check_lead(&mut self, class: u16, now: Time) -> Result<(), Stop> {
         let unused = self.shared.budget.unused(now);
         if self.shared.peers.alone() || unused == DiskTime::ZERO {
             return Ok(());
         }
+        let wasted = self.wasted();
+        if unused.units() >= wasted {
+            return Ok(());
+        }
         let lead = self.lead(class, now);
-        let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(self.wasted()));
+        let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(wasted));
         if unused >= needed {
             return Ok(());
         }

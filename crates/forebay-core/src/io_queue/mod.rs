@@ -1,5 +1,6 @@
 //! One shard's queue: the verbs by which a thread drives the scheduler.
 
+mod at_once;
 mod attempt;
 mod past_window;
 
@@ -320,6 +321,14 @@ impl IoQueue {
     }
 
     fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
+        let request = self.enter_disk(now, index, nearly_idle);
+        let waited = now.nanos_since(request.enqueued_at);
+        self.class_counters(&request).dispatched(now, waited, request.cost);
+        self.requests.ticket(index)
+    }
+
+    /// A request that the budget has let through, in the disk from now on.
+    fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) -> Request {
         let request = self.requests.at_mut(index);
         request.state = State::InDisk;
         request.dispatched_at = now;
@@ -327,14 +336,12 @@ impl IoQueue {
         let request = *request;
         self.requests.push_back(&mut self.in_disk, index);
         self.fair.charge_limits(request.class, now, request.len);
-        let waited = now.nanos_since(request.enqueued_at);
-        self.class_counters(&request).dispatched(now, waited, request.cost);
         let totals = &mut self.totals;
         totals.dispatched += 1;
         totals.in_disk += 1;
         totals.in_disk_max = totals.in_disk_max.max(totals.in_disk);
         totals.consumption = totals.consumption.plus(request.cost);
-        self.requests.ticket(index)
+        request
     }
 
     fn leave_window(&mut self, index: u32) {
@@ -377,10 +384,14 @@ impl IoQueue {
             self.shared.peers.promise(self.shard, self.promised(now, stop));
         }
         if let Some(stop) = stop {
-            let goal = self.shared.budget.effective_goal().as_nanos_ceil();
-            self.flow.update(now, goal, self.totals.dispatched, self.totals.completed);
+            self.update_flow(now);
             self.stopped = Some((stop, now));
         }
+    }
+
+    fn update_flow(&mut self, now: Time) {
+        let goal = self.shared.budget.effective_goal().as_nanos_ceil();
+        self.flow.update(now, goal, self.totals.dispatched, self.totals.completed);
     }
 }
 

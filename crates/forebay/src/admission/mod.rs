@@ -269,6 +269,11 @@ fn enqueue(
     wakeups: &mut Wakeups,
 ) -> Result<(Ticket, bool), NoGrant> {
     let Asked { class, op, len } = asked;
+    let at_once = state.queue.dispatch_at_once(now, class, op, len).map_err(NoGrant::Refused)?;
+    if let Some(ticket) = at_once {
+        state.collect_shards(wakeups);
+        return Ok((ticket, true));
+    }
     let ticket = state.queue.enqueue(now, class, op, len).map_err(NoGrant::Refused)?;
     let granted = state.settle(now, Some(ticket), wakeups);
     Ok((ticket, granted))

@@ -36,6 +36,9 @@ impl Wakeups {
     }
 
     pub(super) fn carry_out(&mut self, shards: &Wakers) {
+        if self.0.is_empty() {
+            return;
+        }
         for wakeup in self.0.drain(..) {
             match wakeup {
                 Wakeup::Thread(parking) => parking.unpark(),

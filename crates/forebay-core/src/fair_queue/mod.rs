@@ -2,6 +2,8 @@
 //!
 //! The tags belong to the group of shards; this is one shard's view of them.
 
+mod out_of_order;
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -167,29 +169,6 @@ impl FairQueue {
         }
     }
 
-    /// Charges a request that went out of turn to its class and the groups
-    /// above. Virtual time follows as far as nobody who waits here is behind.
-    pub(crate) fn charge(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
-        self.make_room_for(class);
-        let mut child = class;
-        while child != ROOT {
-            let node = self.tree.node(child);
-            let parent = node.parent();
-            let local = &mut self.locals[usize::from(child)];
-            if !local.awake {
-                self.tree.catch_up(child);
-            }
-            let (start, _) = node.charge(cost, &mut local.fraction);
-            let waiting = self.heaps[usize::from(parent)].first();
-            let reached = waiting.map_or(start, |(tag, _)| tag.min(start));
-            self.tree.node(parent).advance_virtual_time(reached);
-            if let Some(decay) = &mut self.decay {
-                decay.charge(child, now, len, node.shares());
-            }
-            child = parent;
-        }
-    }
-
     /// Sets how far other shards may be ahead of this one's turn.
     pub(crate) fn set_lead_max(&mut self, lead_max: DiskTime) {
         self.lead_max = lead_max.units();
@@ -254,6 +233,11 @@ impl FairQueue {
     /// When the next throttled class or group returns.
     pub(crate) fn throttled_until(&self) -> Option<Time> {
         self.throttled.iter().map(|&(until, _)| until).min()
+    }
+
+    /// Whether everything that has work is in the order.
+    pub(crate) fn nothing_throttled(&self) -> bool {
+        self.throttled.is_empty()
     }
 
     /// After a pause in which the others did not wait for this shard: like a

@@ -1,0 +1,66 @@
+//! Requests that go without being queued: the tags follow as if they had been.
+
+use super::FairQueue;
+use crate::class_tree::{NodeId, ROOT};
+use crate::{DiskTime, Time};
+
+impl FairQueue {
+    /// Nothing is queued here, and a request of `class` is about to go: its tags
+    /// become what queueing it would have made them.
+    pub(crate) fn pass_by(&mut self, class: NodeId) {
+        self.make_room_for(class);
+        let local = &mut self.locals[usize::from(class)];
+        let earliest = self.tree.node(class).virtual_time().saturating_sub(self.lead_max);
+        local.shard_tag = local.shard_tag.max(earliest);
+        let mut child = class;
+        while child != ROOT {
+            self.tree.pass_by(child, self.lead_max);
+            child = self.tree.node(child).parent();
+        }
+    }
+
+    /// Charges the request of [`FairQueue::pass_by`] as [`FairQueue::pop`]
+    /// would have.
+    pub(crate) fn charge_passed(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
+        if !self.peers.sole() {
+            let local = &mut self.locals[usize::from(class)];
+            let started = local.shard_tag;
+            local.shard_tag = started.saturating_add(cost.units());
+            self.tree.node(class).advance_virtual_time(started);
+        }
+        let mut child = class;
+        while child != ROOT {
+            let node = self.tree.node(child);
+            let parent = node.parent();
+            let (start, _) = node.charge(cost, &mut self.locals[usize::from(child)].fraction);
+            self.tree.node(parent).advance_virtual_time(start);
+            if let Some(decay) = &mut self.decay {
+                decay.charge(child, now, len, node.shares());
+            }
+            child = parent;
+        }
+    }
+
+    /// Charges a request that went out of turn to its class and the groups
+    /// above. Virtual time follows as far as nobody who waits here is behind.
+    pub(crate) fn charge(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
+        self.make_room_for(class);
+        let mut child = class;
+        while child != ROOT {
+            let node = self.tree.node(child);
+            let parent = node.parent();
+            let local = &mut self.locals[usize::from(child)];
+            if !local.awake {
+                self.tree.catch_up(child);
+            }
+            let (start, _) = node.charge(cost, &mut local.fraction);
+            let waiting = self.heaps[usize::from(parent)].first();
+            let reached = waiting.map_or(start, |(tag, _)| tag.min(start));
+            self.tree.node(parent).advance_virtual_time(reached);
+            if let Some(decay) = &mut self.decay {
+                decay.charge(child, now, len, node.shares());
+            }
+            child = parent;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A request that finds nobody waiting: queued and dispatched in one step.
+
+use super::attempt::Stop;
+use super::{EnqueueError, IoQueue};
+use crate::budget::{Ask, Reservation};
+use crate::requests::Ticket;
+use crate::{Blocked, ClassId, Op, Time};
+
+impl IoQueue {
+    /// Dispatches a request at once if nothing waits in this queue and the
+    /// request may go now: the same as [`enqueue`](Self::enqueue) and then
+    /// [`poll_dispatch`](Self::poll_dispatch) until that returns `None`, in
+    /// fewer instructions. The shards that [`poll_wake`](Self::poll_wake) names
+    /// are to be woken.
+    ///
+    /// `None` says nothing about whether the request may go: it is to be
+    /// queued, and is charged nothing yet.
+    ///
+    /// # Errors
+    /// As for [`enqueue`](Self::enqueue).
+    pub fn dispatch_at_once(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        op: Op,
+        len: u64,
+    ) -> Result<Option<Ticket>, EnqueueError> {
+        self.shared.tree.class(class).map_err(EnqueueError::Class)?;
+        let Some(rested_since) = self.at_rest_since() else { return Ok(None) };
+        let (node, cost) = (class.node(), self.cost(op, len));
+        let inserted = self.requests.insert(now, node, op, len, cost);
+        let ticket = inserted.ok_or(EnqueueError::Full)?;
+        self.note_class(class);
+        self.give_up_overdue(now);
+        let Some(nearly_idle) = self.reserve_at_once(now, node, &Ask { cost, op, len }) else {
+            self.requests.remove(ticket.slot());
+            return Ok(None);
+        };
+        self.fair.charge_passed(node, cost, len, now);
+        self.enter_disk(now, ticket.slot(), nearly_idle);
+        self.classes[class.index()].passed(cost);
+        self.rest_again(now, rested_since);
+        Ok(Some(ticket))
+    }
+
+    /// Since when nothing has been waiting here, and nobody expects anything.
+    fn at_rest_since(&self) -> Option<Time> {
+        let (stop, since) = self.stopped?;
+        let peers = &self.shared.peers;
+        let at_rest = stop.reason == Blocked::Empty
+            && self.requests.len() == self.totals.in_disk
+            && self.fair.nothing_throttled()
+            && (peers.alone() || peers.rests(self.shard));
+        at_rest.then_some(since)
+    }
+
+    /// Takes what `ask` needs out of the budget if it is open; whether the disk
+    /// was nearly idle.
+    fn reserve_at_once(&mut self, now: Time, class: u16, ask: &Ask) -> Option<bool> {
+        if self.fair.limited(class, now).is_some() {
+            return None;
+        }
+        self.fair.pass_by(class);
+        self.check_lead(class, now).ok()?;
+        match self.shared.budget.try_reserve(now, ask, self.flow.permille()) {
+            Reservation::Granted { nearly_idle } => Some(nearly_idle),
+            Reservation::Refused(_) => None,
+            Reservation::Undone => {
+                self.shared.peers.take_marks(now, &mut self.wakes);
+                None
+            }
+        }
+    }
+
+    /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
+    fn rest_again(&mut self, now: Time, rested_since: Time) {
+        self.totals.blocked_nanos[Blocked::Empty.index()] += now.nanos_since(rested_since);
+        self.stopped = Some((Stop { reason: Blocked::Empty, resume_at: None }, now));
+        self.update_flow(now);
+    }
+}
