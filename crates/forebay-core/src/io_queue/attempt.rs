@@ -73,12 +73,11 @@ impl IoQueue {
 
     /// Shards that are behind go first, unless the disk would idle for it.
     pub(super) fn check_lead(&mut self, class: u16, now: Time) -> Result<(), Stop> {
-        let unused = self.shared.budget.unused(now);
-        if self.shared.peers.alone() || unused == DiskTime::ZERO {
+        if self.shared.peers.alone() {
             return Ok(());
         }
-        let wasted = self.wasted();
-        if unused.units() >= wasted {
+        let (unused, wasted) = (self.shared.budget.unused(now), self.wasted());
+        if unused == DiskTime::ZERO || unused.units() >= wasted {
             return Ok(());
         }
         let lead = self.lead(class, now);

@@ -61,8 +61,14 @@ pub(crate) struct Record<Id: Node> {
     pub(crate) name: String,
     pub(crate) parent: Option<std::sync::Arc<Record<ClassGroupId>>>,
     settings: Mutex<Settings>,
-    ids: Box<[AtomicCell<Option<Id>>]>,
+    ids: Box<[AtomicCell<Place<Id>>]>,
 }
+
+/// A number in an I/O group, if it is there. As large as an atomic, or reading
+/// it would take a lock.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct Place<Id>(Option<Id>);
 
 impl<Id: Node> Record<Id> {
     /// A record with room for so many I/O groups, in none of them yet.
@@ -73,13 +79,13 @@ impl<Id: Node> Record<Id> {
         slots: usize,
     ) -> Self {
         let settings = Mutex::new(Settings { shares, limits: Limits::default() });
-        let ids = (0..slots).map(|_| AtomicCell::new(None)).collect();
+        let ids = (0..slots).map(|_| AtomicCell::new(Place(None))).collect();
         Self { name, parent, settings, ids }
     }
 
     /// Its number in the I/O group of `slot`; `None` once it is removed.
     pub(crate) fn id(&self, slot: usize) -> Option<Id> {
-        self.ids.get(slot)?.load()
+        self.ids.get(slot)?.load().0
     }
 
     /// The present settings.
@@ -97,7 +103,7 @@ impl<Id: Node> Record<Id> {
         let id = Id::add(io, parent, shares)?;
         id.set_limits(io, &limits)?;
         if let Some(cell) = self.ids.get(slot) {
-            cell.store(Some(id));
+            cell.store(Place(Some(id)));
         }
         Ok(())
     }
@@ -106,7 +112,18 @@ impl<Id: Node> Record<Id> {
     pub(crate) fn displace(&self, io: &IoGroup, slot: usize) -> Result<(), ClassError> {
         let Some(id) = self.id(slot) else { return Ok(()) };
         id.remove(io)?;
-        self.ids[slot].store(None);
+        self.ids[slot].store(Place(None));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_numbers_are_read_without_a_lock() {
+        assert!(AtomicCell::<Place<ClassId>>::is_lock_free());
+        assert!(AtomicCell::<Place<ClassGroupId>>::is_lock_free());
     }
 }
