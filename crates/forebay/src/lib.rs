@@ -80,6 +80,7 @@ mod direct_file;
 mod disk;
 pub mod engine;
 mod file;
+mod intent;
 pub mod metrics;
 mod numa;
 pub mod properties;
@@ -96,7 +97,8 @@ pub use clock::Clock;
 pub use coordinator::REQUESTS_MAX;
 pub use direct_file::{DirectFile, FileOptions};
 pub use disk::Disk;
-pub use file::{BufResult, File, Intent, Request, RequestError};
+pub use file::{BufResult, File, Request, RequestError};
+pub use intent::Intent;
 pub use scheduler::{
     DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError,
 };

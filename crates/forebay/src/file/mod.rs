@@ -1,7 +1,6 @@
 //! Files whose requests go through the scheduler.
 
 mod check;
-mod intent;
 mod request;
 
 use std::fmt;
@@ -10,14 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use self::check::RequestError;
-pub use self::intent::Intent;
 pub use self::request::{BufResult, Request};
 
 use self::check::{check_range, check_transfer};
 use self::request::start;
 use crate::coordinator::{Mailbox, submitter};
 use crate::engine::Operation;
-use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Scheduler};
+use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, Scheduler};
 
 /// A file on a disk of the scheduler. Cheap to clone; usable from any thread.
 ///
@@ -105,7 +103,7 @@ impl Scheduler {
 
 impl File {
     /// The same file, whose requests can be cancelled together through
-    /// `intent`.
+    /// `intent`, and through none that it was under before.
     #[must_use]
     pub fn under(&self, intent: &Intent) -> Self {
         Self { shared: Arc::clone(&self.shared), intent: Some(intent.clone()) }

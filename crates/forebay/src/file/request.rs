@@ -11,10 +11,10 @@ use std::thread::{self, Thread};
 use forebay_core::ClassId;
 
 use super::check::RequestError;
-use super::intent::Membership;
 use super::{File, Shared};
 use crate::coordinator::{Answer, Mailbox, Order, Slot, submitter};
 use crate::engine::Operation;
+use crate::intent::{Member, Membership};
 use crate::{AlignedBuf, Class};
 
 /// The result of a transfer, and the buffer, or the buffers, that it used.
@@ -134,7 +134,8 @@ impl Sent {
             Err(full) => slot.refuse(io::Error::new(io::ErrorKind::QuotaExceeded, full)),
             Ok(()) => {
                 if let Some(intent) = &file.intent {
-                    membership = intent.join(&slot, &mailbox);
+                    let sent = Member::Sent(Arc::clone(&slot), Arc::clone(&mailbox));
+                    membership = intent.join(sent);
                 }
             }
         }

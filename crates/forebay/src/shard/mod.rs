@@ -47,6 +47,7 @@
 //! ```
 
 mod ending;
+mod intents;
 mod operations;
 mod outcome;
 mod pieces;
@@ -60,10 +61,12 @@ use std::time::Duration;
 
 use forebay_core::{GroupFull, IoQueue};
 
+pub(crate) use self::intents::Unwanted;
 pub(crate) use self::operations::Operations;
 pub use self::outcome::{Finished, OperationId, ShardCounters, SubmitError};
 pub(crate) use self::request::asked;
 
+use self::intents::Intents;
 use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
 use crate::{Class, Disk};
 
@@ -85,6 +88,9 @@ use crate::{Class, Disk};
 /// threads. A request that costs more than may wait in the disk is split, and
 /// its result is that of the whole: the length of what succeeded from its
 /// beginning on without a gap.
+///
+/// What serves one purpose can be submitted under an [`Intent`](crate::Intent)
+/// and cancelled together, from any thread.
 ///
 /// A shard belongs to the thread that made it. Dropping it takes back what
 /// waits, cancels what can be cancelled, and waits for the rest as long as
@@ -117,6 +123,8 @@ use crate::{Class, Disk};
 #[derive(Debug)]
 pub struct Shard {
     operations: Operations,
+    /// Once any operation was submitted under one.
+    intents: Option<Intents>,
     disk: Disk,
 }
 
@@ -151,7 +159,7 @@ impl Disk {
         let group = Arc::clone(self.record.here());
         let full = |full| ShardError::NoShard { disk: self.name().to_owned(), full };
         let operations = Operations::new(group, config)?.map_err(full)?;
-        Ok(Shard { operations, disk: self.clone() })
+        Ok(Shard { operations, intents: None, disk: self.clone() })
     }
 }
 
@@ -190,7 +198,9 @@ impl Shard {
     /// The kernel takes no submissions, or no thread can be started. Nothing
     /// is lost: the call can be repeated.
     pub fn turn(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.end_unwanted();
         self.operations.turn(timeout, &mut |_, _, _| ())?;
+        self.end_unwanted();
         if timeout == Some(Duration::ZERO) {
             self.operations.watch();
         }
@@ -199,7 +209,11 @@ impl Shard {
 
     /// An operation that has ended.
     pub fn pop(&mut self) -> Option<Finished> {
-        self.operations.pop()
+        let finished = self.operations.pop()?;
+        if let Some(intents) = &mut self.intents {
+            intents.leave(finished.id);
+        }
+        Some(finished)
     }
 
     /// In how long the next [`turn`](Self::turn) must come if nothing happens

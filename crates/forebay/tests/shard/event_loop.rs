@@ -15,7 +15,7 @@ tests_of! { IoUring io_uring, Threads threads;
 }
 
 /// Sleeps as an event loop would; false if nothing happened in a minute.
-fn sleep(shard: &Shard) -> bool {
+pub(crate) fn sleep(shard: &Shard) -> bool {
     let timeout = shard.timeout().unwrap_or(Duration::from_secs(60));
     // SAFETY: the descriptor is open as long as the shard.
     let fd = unsafe { BorrowedFd::borrow_raw(shard.as_raw_fd()) };

@@ -1,0 +1,165 @@
+//! Requests that can be cancelled together.
+
+use std::fmt;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use slab::Slab;
+
+use crate::coordinator::{Mailbox, Slot};
+use crate::shard::{OperationId, Unwanted};
+
+/// A purpose that requests serve, and that can end before they do: a query
+/// that was given up, a compaction that is obsolete.
+///
+/// Requests of files and operations of shards that were made
+/// [under](crate::File::under) an [intent](crate::shard::Shard::submit_under)
+/// are cancelled together, from any thread. Cheap to clone; every clone is the
+/// same intent. Dropping it cancels nothing.
+///
+/// A purpose can have [parts](Self::part) that end before it does. A request is
+/// under one intent: the innermost.
+///
+/// ```
+/// # use forebay::{AlignedBuf, BufResult, FileOptions, Scheduler};
+/// use forebay::Intent;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("data");
+/// # let scheduler = Scheduler::builder().build()?;
+/// # let queries = scheduler.add_class("queries", 200)?;
+/// # let options = FileOptions::new().read(true).write(true).create(true);
+/// # let file = scheduler.open(&path, &options)?;
+/// let query = Intent::new();
+/// query.cancel();
+/// let read = file.under(&query).read_at(&queries, AlignedBuf::new(4096, 4096)?, 0);
+/// let BufResult(read, _buffer) = read.wait();
+/// assert!(read.is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Intent {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    cancelled: bool,
+    members: Slab<Member>,
+    /// Its place in the intent that it is a part of.
+    whole: Option<Membership>,
+}
+
+/// What is cancelled with an intent.
+pub(crate) enum Member {
+    /// A request that was sent to an I/O thread.
+    Sent(Arc<Slot>, Arc<Mailbox>),
+    /// An operation of a shard.
+    Submitted(OperationId, Arc<Unwanted>),
+    /// An intent that is a part of it.
+    Part(Weak<Mutex<State>>),
+}
+
+/// A member's place in its intent; given up when dropped.
+pub(crate) struct Membership {
+    intent: Intent,
+    key: usize,
+}
+
+impl Intent {
+    /// An intent that no request is under.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An intent that is a part of this one: cancelled with it, or before it
+    /// without it.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        let part = Self::new();
+        let whole = self.join(Member::Part(Arc::downgrade(&part.state)));
+        let mut state = part.lock();
+        state.cancelled = whole.is_none();
+        state.whole = whole;
+        drop(state);
+        part
+    }
+
+    /// Cancels all requests under this intent and its parts, and those that
+    /// will be made under it. What waits ends with `ECANCELED`; what the disk
+    /// has is cancelled if that is possible, and otherwise ends as usual.
+    ///
+    /// Takes constant time per request, and blocks nobody's I/O. I/O threads
+    /// and shards that sleep are woken, and do the rest.
+    pub fn cancel(&self) {
+        let mut cancelled = vec![self.clone()];
+        while let Some(intent) = cancelled.pop() {
+            let mut state = intent.lock();
+            state.cancelled = true;
+            let members = mem::take(&mut state.members);
+            drop(state);
+            for (_, member) in members {
+                cancelled.extend(member.cancel());
+            }
+        }
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.lock().cancelled
+    }
+
+    /// Adds what is under way; what comes too late is cancelled.
+    pub(crate) fn join(&self, member: Member) -> Option<Membership> {
+        let mut state = self.lock();
+        if state.cancelled {
+            drop(state);
+            member.cancel();
+            return None;
+        }
+        let key = state.members.insert(member);
+        Some(Membership { intent: self.clone(), key })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Member {
+    /// Asks for its end; an intent that is to be cancelled is returned.
+    fn cancel(self) -> Option<Intent> {
+        match self {
+            Self::Sent(slot, mailbox) => mailbox.cancel(&slot),
+            Self::Submitted(id, unwanted) => unwanted.add(id),
+            Self::Part(state) => return state.upgrade().map(|state| Intent { state }),
+        }
+        None
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        let member = self.intent.lock().members.try_remove(self.key);
+        // What it holds may go with it: not under the lock.
+        drop(member);
+    }
+}
+
+impl fmt::Debug for Intent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        f.debug_struct("Intent")
+            .field("cancelled", &state.cancelled)
+            .field("members", &state.members.len())
+            .finish()
+    }
+}
+
+impl fmt::Debug for Membership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Membership").field("key", &self.key).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,240 @@
+//! Operations that are cancelled together.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use forebay::engine::{BackendChoice, Operation};
+use forebay::{DirectFile, DiskRates, FileOptions, Intent};
+use rustix::io::Errno;
+
+use crate::bed::{BLOCK, Bed, RATES, config, endless, filled};
+use crate::event_loop::sleep;
+
+tests_of! { IoUring io_uring, Threads threads;
+    an_intent_cancels_all_that_waits_under_it_and_nothing_else,
+    an_intent_cancelled_by_another_thread_ends_the_sleep,
+    an_intent_cancelled_by_another_thread_makes_the_descriptor_readable,
+    an_intent_that_was_cancelled_admits_nothing,
+    a_part_of_an_intent_ends_before_it_and_with_it,
+    an_intent_is_for_files_and_shards_of_all_threads,
+    nothing_stays_under_an_intent_that_has_ended,
+}
+
+/// One request of a block, then nothing for an hour.
+const STUCK: DiskRates =
+    DiskRates { read_iops: 1, write_iops: 1, read_bandwidth: 4096, write_bandwidth: 4096 };
+
+/// What a burst lets through at these rates: 128 KiB in blocks.
+const BURST: usize = 33;
+
+fn is_cancelled<T>(result: &std::io::Result<T>) -> bool {
+    result.as_ref().err().and_then(Errno::from_io_error) == Some(Errno::CANCELED)
+}
+
+fn write(file: &DirectFile, n: u64) -> Operation {
+    Operation::write(file.clone(), n * BLOCK as u64, filled(BLOCK, 1))
+}
+
+/// Submits writes of one block under `intent`.
+fn submit_under(bed: &mut Bed, intent: &Intent, file: &DirectFile, count: u64) {
+    for n in 0..count {
+        bed.shard.submit_under(intent, &bed.class, write(file, n)).map_err(|(e, _)| e).unwrap();
+    }
+}
+
+/// Everything that has ended by now: how much of it was cancelled.
+fn pop_cancelled(bed: &mut Bed) -> usize {
+    let ended = std::iter::from_fn(|| bed.shard.pop());
+    ended
+        .filter_map(|finished| {
+            let cancelled = is_cancelled(&finished.result);
+            assert!(cancelled || finished.result.is_ok(), "{:?}", finished.result);
+            assert_eq!(finished.operation.into_buffer().unwrap().len(), BLOCK);
+            cancelled.then_some(())
+        })
+        .count()
+}
+
+fn members(intent: &Intent) -> String {
+    format!("{intent:?}").split("members: ").nth(1).unwrap().replace(" }", "")
+}
+
+fn an_intent_cancels_all_that_waits_under_it_and_nothing_else(backend: BackendChoice) {
+    let mut bed = Bed::with(STUCK, &config(backend));
+    let file = bed.file();
+    let (intent, other) = (Intent::new(), Intent::new());
+    submit_under(&mut bed, &intent, &file, 1000);
+    submit_under(&mut bed, &other, &file, 100);
+    bed.submit(write(&file, 0));
+    assert_eq!(members(&intent), "1000");
+    bed.shard.turn(Some(Duration::ZERO)).unwrap();
+    intent.cancel();
+    assert!(intent.is_cancelled() && !other.is_cancelled());
+    bed.shard.turn(Some(Duration::ZERO)).unwrap();
+    let cancelled = pop_cancelled(&mut bed);
+    assert!((1000 - BURST..=1000).contains(&cancelled), "{cancelled}");
+    assert!(bed.shard.len() >= 101, "the others still wait");
+    other.cancel();
+    intent.cancel();
+    while bed.shard.len() > 1 {
+        bed.shard.turn(Some(Duration::from_secs(60))).unwrap();
+        pop_cancelled(&mut bed);
+    }
+}
+
+/// The rounds meet all moments: before the sleep, in it, after it.
+fn an_intent_cancelled_by_another_thread_ends_the_sleep(backend: BackendChoice) {
+    let mut bed = Bed::with(STUCK, &config(backend));
+    let file = bed.file();
+    let (to_canceller, intents) = mpsc::channel::<Intent>();
+    let canceller = std::thread::spawn(move || intents.iter().for_each(|intent| intent.cancel()));
+    for round in 0..500 {
+        let intent = Intent::new();
+        submit_under(&mut bed, &intent, &file, 3);
+        to_canceller.send(intent).unwrap();
+        if round % 2 == 0 {
+            bed.shard.turn(Some(Duration::ZERO)).unwrap();
+        }
+        while !bed.shard.is_empty() {
+            bed.shard.turn(None).unwrap();
+            pop_cancelled(&mut bed);
+        }
+    }
+    drop(to_canceller);
+    canceller.join().unwrap();
+}
+
+fn an_intent_cancelled_by_another_thread_makes_the_descriptor_readable(backend: BackendChoice) {
+    let mut bed = Bed::with(STUCK, &config(backend));
+    let file = bed.file();
+    submit_under(&mut bed, &Intent::new(), &file, BURST as u64 + 1);
+    for _ in 0..100 {
+        let intent = Intent::new();
+        submit_under(&mut bed, &intent, &file, 1);
+        bed.shard.turn(Some(Duration::ZERO)).unwrap();
+        let thread = std::thread::spawn(move || intent.cancel());
+        let mut cancelled = 0;
+        while cancelled == 0 {
+            assert!(sleep(&bed.shard), "a cancellation was not told of");
+            bed.shard.turn(Some(Duration::ZERO)).unwrap();
+            cancelled = pop_cancelled(&mut bed);
+        }
+        thread.join().unwrap();
+    }
+}
+
+fn an_intent_that_was_cancelled_admits_nothing(backend: BackendChoice) {
+    let mut bed = Bed::with(RATES, &config(backend));
+    let file = bed.file();
+    let intent = Intent::new();
+    intent.cancel();
+    submit_under(&mut bed, &intent, &file, 100);
+    bed.shard.turn(Some(Duration::ZERO)).unwrap();
+    assert_eq!(pop_cancelled(&mut bed), 100);
+    assert_eq!(bed.shard.queue().counters().dispatched, 0);
+    assert_eq!(members(&intent), "0");
+}
+
+fn a_part_of_an_intent_ends_before_it_and_with_it(backend: BackendChoice) {
+    let mut bed = Bed::with(STUCK, &config(backend));
+    let file = bed.file();
+    submit_under(&mut bed, &Intent::new(), &file, BURST as u64 + 1);
+    bed.shard.turn(Some(Duration::ZERO)).unwrap();
+    let query = Intent::new();
+    let (first, second) = (query.part(), query.part());
+    let inner = second.part();
+    for (intent, count) in [(&query, 1), (&first, 10), (&second, 100), (&inner, 1000)] {
+        submit_under(&mut bed, intent, &file, count);
+    }
+    let mut ended = |intent: &Intent| {
+        intent.cancel();
+        bed.shard.turn(Some(Duration::ZERO)).unwrap();
+        pop_cancelled(&mut bed)
+    };
+    assert_eq!(ended(&first), 10);
+    assert!(!query.is_cancelled() && !second.is_cancelled());
+    assert_eq!(ended(&query), 1101);
+    assert!(second.is_cancelled() && inner.is_cancelled());
+    assert!(query.part().is_cancelled() && inner.part().part().is_cancelled());
+}
+
+fn an_intent_is_for_files_and_shards_of_all_threads(backend: BackendChoice) {
+    let mut bed = Bed::with(STUCK, &config(backend));
+    let file = bed.file();
+    let intent = Intent::new();
+    submit_under(&mut bed, &intent, &file, 100);
+    let options = FileOptions::new().read(true).write(true);
+    let of_threads = bed.scheduler.open(bed.path("data"), &options).unwrap().under(&intent);
+    let requests: Vec<_> =
+        (0..100).map(|_| of_threads.write_at(&bed.class, filled(BLOCK, 1), 0)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut shard =
+                    bed.scheduler.disk("disk").unwrap().shard(&config(backend)).unwrap();
+                for n in 0..100 {
+                    shard.submit_under(&intent, &bed.class, write(&file, n)).unwrap();
+                }
+                while !shard.is_empty() {
+                    shard.turn(None).unwrap();
+                    while shard.pop().is_some() {}
+                }
+            });
+        }
+        scope.spawn(|| intent.cancel());
+    });
+    let cancelled = requests.into_iter().map(|request| request.wait().0);
+    let cancelled = cancelled.filter(is_cancelled).count();
+    while !bed.shard.is_empty() {
+        bed.shard.turn(None).unwrap();
+        pop_cancelled(&mut bed);
+    }
+    assert!(cancelled >= 100 - BURST, "{cancelled}");
+    assert_eq!(members(&intent), "0");
+}
+
+fn nothing_stays_under_an_intent_that_has_ended(backend: BackendChoice) {
+    let mut bed = Bed::with(RATES, &config(backend));
+    let file = bed.file();
+    let intent = Intent::new();
+    submit_under(&mut bed, &intent, &file, 100);
+    for _ in 0..100 {
+        assert_eq!(bed.next().result.unwrap(), BLOCK);
+    }
+    assert_eq!(members(&intent), "0");
+    // the same places, under no intent and under one that nobody keeps
+    bed.submit(write(&file, 0));
+    submit_under(&mut bed, &Intent::new(), &file, 1);
+    intent.cancel();
+    for _ in 0..2 {
+        assert_eq!(bed.next().result.unwrap(), BLOCK);
+    }
+    let late = Intent::new();
+    drop(late.part());
+    assert_eq!(members(&late), "0");
+    submit_under(&mut bed, &late, &file, 10);
+    drop(bed.shard);
+    assert_eq!(members(&late), "0");
+    late.cancel();
+}
+
+#[test]
+fn what_the_kernel_has_is_cancelled_with_its_intent() {
+    if !crate::backends::is_available(BackendChoice::IoUring) {
+        return;
+    }
+    let mut bed = Bed::with(RATES, &config(BackendChoice::IoUring));
+    let (pipe, _writer) = endless();
+    let intent = Intent::new();
+    for _ in 0..10 {
+        let read = Operation::read(pipe.clone(), 0, filled(BLOCK, 0));
+        bed.shard.submit_under(&intent, &bed.class, read).map_err(|(e, _)| e).unwrap();
+    }
+    bed.shard.turn(Some(Duration::ZERO)).unwrap();
+    let canceller = std::thread::spawn(move || intent.cancel());
+    for _ in 0..10 {
+        assert!(is_cancelled(&bed.next().result));
+    }
+    canceller.join().unwrap();
+    assert_eq!(bed.disk().in_flight(), Duration::ZERO);
+}
