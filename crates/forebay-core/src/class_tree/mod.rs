@@ -102,7 +102,11 @@ impl fmt::Display for ClassError {
             }
             Self::Unknown => write!(f, "the class was removed earlier"),
             Self::TooDeep => write!(f, "groups of classes nest {CLASS_GROUP_DEPTH_MAX} deep"),
-            Self::InUse => write!(f, "the class still has work queued, or the group has classes"),
+            Self::InUse => write!(
+                f,
+                "the class still has work queued, or the group has classes: wait for the work, or \
+                 cancel it, and remove the classes first"
+            ),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Requests that no disk could execute.
 
-use std::borrow::Borrow;
 use std::io;
+use std::iter;
 
-use crate::engine::SEGMENTS_MAX;
-use crate::{AlignedBuf, DirectFile};
+use crate::DirectFile;
+use crate::engine::{Operation, SEGMENTS_MAX};
 
 /// Why a request was refused before it was queued. It is the source of an
 /// [`io::Error`] of the kind `InvalidInput`.
@@ -75,27 +75,48 @@ impl From<RequestError> for io::Error {
     }
 }
 
+/// Whether any disk could execute `operation`.
+pub(crate) fn check_operation(operation: &Operation) -> Result<(), RequestError> {
+    match operation {
+        Operation::Read { file, offset, buffer, range }
+        | Operation::Write { file, offset, buffer, range } => {
+            // A range outside its buffer is the engine's to refuse.
+            let part = buffer.get(range.clone()).unwrap_or_default();
+            check_transfer(file, *offset, iter::once(part))
+        }
+        Operation::ReadVectored { file, offset, buffers }
+        | Operation::WriteVectored { file, offset, buffers } => {
+            let count = buffers.len();
+            if !(1..=SEGMENTS_MAX).contains(&count) {
+                return Err(RequestError::BufferCount { count });
+            }
+            check_transfer(file, *offset, buffers.iter().map(|buffer| &**buffer))
+        }
+        Operation::Allocate { offset, len, .. } | Operation::PunchHole { offset, len, .. } => {
+            check_range(*offset, *len)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether `file` can transfer these buffers to or from `offset`.
-pub(super) fn check_transfer<B: Borrow<AlignedBuf>>(
+fn check_transfer<'a>(
     file: &DirectFile,
     offset: u64,
-    buffers: &[B],
+    buffers: impl Iterator<Item = &'a [u8]>,
 ) -> Result<(), RequestError> {
-    if !(1..=SEGMENTS_MAX).contains(&buffers.len()) {
-        return Err(RequestError::BufferCount { count: buffers.len() });
-    }
     let alignment = file.offset_alignment();
     if !offset.is_multiple_of(alignment as u64) {
         return Err(RequestError::Offset { offset, alignment });
     }
     let mut total = 0u64;
     for buffer in buffers {
-        let (address, len) = (buffer.borrow().as_ptr().addr(), buffer.borrow().len());
+        let (address, len) = (buffer.as_ptr().addr(), buffer.len());
         if !len.is_multiple_of(alignment) {
             return Err(RequestError::Length { len, alignment });
         }
         let alignment = file.memory_alignment();
-        if !address.is_multiple_of(alignment) {
+        if len > 0 && !address.is_multiple_of(alignment) {
             return Err(RequestError::Buffer { address, alignment });
         }
         total += len as u64;
@@ -104,7 +125,7 @@ pub(super) fn check_transfer<B: Borrow<AlignedBuf>>(
 }
 
 /// Whether `len` bytes from `offset` on can be a part of a file.
-pub(super) fn check_range(offset: u64, len: u64) -> Result<(), RequestError> {
+fn check_range(offset: u64, len: u64) -> Result<(), RequestError> {
     if len == 0 {
         return Err(RequestError::Empty);
     }

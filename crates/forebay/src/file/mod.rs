@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub use self::check::RequestError;
 pub use self::request::{BufResult, Request};
 
-use self::check::{check_range, check_transfer};
+pub(crate) use self::check::check_operation;
 use self::request::start;
 use crate::coordinator::{Mailbox, submitter};
 use crate::engine::Operation;
@@ -123,9 +123,8 @@ impl File {
         buffer: AlignedBuf,
         offset: u64,
     ) -> Request<BufResult<AlignedBuf>> {
-        let check = check_transfer(self.direct_file(), offset, &[&buffer]);
         let operation = Operation::read(self.direct_file().clone(), offset, buffer);
-        start(self, class, check, operation)
+        start(self, class, operation)
     }
 
     /// Writes `buffer` to the file from byte `offset` on.
@@ -141,9 +140,8 @@ impl File {
         buffer: AlignedBuf,
         offset: u64,
     ) -> Request<BufResult<AlignedBuf>> {
-        let check = check_transfer(self.direct_file(), offset, &[&buffer]);
         let operation = Operation::write(self.direct_file().clone(), offset, buffer);
-        start(self, class, check, operation)
+        start(self, class, operation)
     }
 
     /// [`File::read_at`] into several buffers, one after the other; 1 to
@@ -156,10 +154,9 @@ impl File {
         buffers: Vec<AlignedBuf>,
         offset: u64,
     ) -> Request<BufResult<Vec<AlignedBuf>>> {
-        let check = check_transfer(self.direct_file(), offset, &buffers);
         let file = self.direct_file().clone();
         let operation = Operation::ReadVectored { file, offset, buffers };
-        start(self, class, check, operation)
+        start(self, class, operation)
     }
 
     /// [`File::write_at`] of several buffers, one after the other; 1 to
@@ -172,10 +169,9 @@ impl File {
         buffers: Vec<AlignedBuf>,
         offset: u64,
     ) -> Request<BufResult<Vec<AlignedBuf>>> {
-        let check = check_transfer(self.direct_file(), offset, &buffers);
         let file = self.direct_file().clone();
         let operation = Operation::WriteVectored { file, offset, buffers };
-        start(self, class, check, operation)
+        start(self, class, operation)
     }
 
     /// Makes writes that have ended durable, with what is needed to read them
@@ -185,7 +181,7 @@ impl File {
     /// was written stays so.
     pub fn sync_data(&self, class: &Class) -> Request<io::Result<()>> {
         let operation = Operation::SyncData { file: self.direct_file().clone() };
-        start(self, class, Ok(()), operation)
+        start(self, class, operation)
     }
 
     /// Makes writes that have ended, and all attributes, durable (`fsync`).
@@ -193,7 +189,7 @@ impl File {
     /// Cancel safety: as for [`File::sync_data`].
     pub fn sync_all(&self, class: &Class) -> Request<io::Result<()>> {
         let operation = Operation::SyncAll { file: self.direct_file().clone() };
-        start(self, class, Ok(()), operation)
+        start(self, class, operation)
     }
 
     /// Reserves space for `len` bytes from byte `offset` on; the file grows if
@@ -204,7 +200,7 @@ impl File {
     pub fn allocate(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
         let file = self.direct_file().clone();
         let operation = Operation::Allocate { file, offset, len };
-        start(self, class, check_range(offset, len), operation)
+        start(self, class, operation)
     }
 
     /// Gives back the space of `len` bytes from byte `offset` on, which then
@@ -216,7 +212,7 @@ impl File {
     pub fn punch_hole(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
         let file = self.direct_file().clone();
         let operation = Operation::PunchHole { file, offset, len };
-        start(self, class, check_range(offset, len), operation)
+        start(self, class, operation)
     }
 
     /// Makes the file `len` bytes long: shorter, or longer with zeros. Goes as
@@ -225,7 +221,7 @@ impl File {
     /// Cancel safety: as for [`File::allocate`].
     pub fn truncate(&self, class: &Class, len: u64) -> Request<io::Result<()>> {
         let operation = Operation::Truncate { file: self.direct_file().clone(), len };
-        start(self, class, Ok(()), operation)
+        start(self, class, operation)
     }
 
     /// The descriptor, and the alignment that it asks for.

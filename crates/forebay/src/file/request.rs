@@ -10,7 +10,7 @@ use std::thread::{self, Thread};
 
 use forebay_core::ClassId;
 
-use super::check::RequestError;
+use super::check::{RequestError, check_operation};
 use super::{File, Shared};
 use crate::coordinator::{Answer, Mailbox, Order, Slot, submitter};
 use crate::engine::Operation;
@@ -97,14 +97,10 @@ impl Outcome for io::Result<()> {
     }
 }
 
-/// Sends an operation, of which `check` says whether it can be sent at all.
-pub(super) fn start<T: Outcome>(
-    file: &File,
-    class: &Class,
-    check: Result<(), RequestError>,
-    operation: Operation,
-) -> Request<T> {
-    let state = match check.map_err(io::Error::from).and_then(|()| address(file, class)) {
+/// Sends an operation, unless no disk could execute it.
+pub(super) fn start<T: Outcome>(file: &File, class: &Class, operation: Operation) -> Request<T> {
+    let checked = check_operation(&operation).map_err(io::Error::from);
+    let state = match checked.and_then(|()| address(file, class)) {
         Ok((id, mailbox)) => {
             let order = Order { class: id, submitter: submitter(), operation };
             State::Sent(Sent::new(file, order, mailbox))

@@ -68,6 +68,7 @@ pub(crate) use self::request::asked;
 
 use self::intents::Intents;
 use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
+use crate::file::check_operation;
 use crate::{Class, Disk};
 
 /// A thread's own I/O queue on a disk, and the engine that executes what the
@@ -178,6 +179,9 @@ impl Shard {
         if !Arc::ptr_eq(&class.scheduler, &self.disk.scheduler) {
             let class = class.name().to_owned();
             return Err((SubmitError::OtherScheduler { class }, operation));
+        }
+        if let Err(error) = check_operation(&operation) {
+            return Err((error.into(), operation));
         }
         let Some(id) = class.id_on(self.operations.group()) else {
             return Err((SubmitError::ClassRemoved, operation));

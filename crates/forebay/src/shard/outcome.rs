@@ -4,6 +4,7 @@ use std::io;
 
 use forebay_core::EnqueueError;
 
+use crate::RequestError;
 use crate::engine::{Operation, PushError, Retries};
 
 /// Names an operation of one shard, from its submission until it is popped.
@@ -59,6 +60,10 @@ pub enum SubmitError {
         /// Its name.
         class: String,
     },
+    /// No disk could execute it: a buffer is not aligned as the file needs it,
+    /// or a range is none.
+    #[error(transparent)]
+    Request(#[from] RequestError),
     /// The engine cannot do this.
     #[error(transparent)]
     Operation(#[from] PushError),

@@ -11,6 +11,5 @@ mod backends;
 mod cancellation;
 mod data;
 mod fairness;
-mod faults;
 mod refusal;
 mod stress;

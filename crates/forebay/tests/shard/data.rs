@@ -2,7 +2,7 @@
 
 use forebay::engine::{BackendChoice, Operation, PushError, SEGMENTS_MAX};
 use forebay::shard::SubmitError;
-use forebay::{AlignedBuf, DirectFile, Op, Scheduler};
+use forebay::{AlignedBuf, DirectFile, Op, RequestError, Scheduler};
 
 use crate::bed::{BLOCK, Bed, filled, number_blocks};
 
@@ -16,7 +16,8 @@ tests_of! { IoUring io_uring, Threads threads;
     a_request_of_no_bytes_is_answered,
     changes_of_the_file_itself,
     an_error_is_that_of_the_disk,
-    a_hole_too_far_is_refused,
+    a_range_that_is_none_is_refused,
+    what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed,
     what_was_refused_comes_back,
 }
 
@@ -179,12 +180,43 @@ fn an_error_is_that_of_the_disk(backend: BackendChoice) {
     assert_eq!(bed.shard.queue().counters().in_disk, 0);
 }
 
-fn a_hole_too_far_is_refused(backend: BackendChoice) {
+fn a_range_that_is_none_is_refused(backend: BackendChoice) {
     let mut bed = Bed::new(backend);
     let file = bed.file();
-    let hole = Operation::PunchHole { file, offset: u64::MAX - 10, len: 100 };
+    let hole = Operation::PunchHole { file: file.clone(), offset: u64::MAX - 10, len: 100 };
     let (error, _) = bed.shard.submit(&bed.class, hole).unwrap_err();
-    assert_eq!(error, SubmitError::Operation(PushError::OffsetTooLarge));
+    assert_eq!(error, RequestError::Range { offset: u64::MAX - 10, len: 100 }.into());
+    let allocate = Operation::Allocate { file, offset: 0, len: 0 };
+    let (error, _) = bed.shard.submit(&bed.class, allocate).unwrap_err();
+    assert_eq!(error, RequestError::Empty.into());
+}
+
+fn what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed(backend: BackendChoice) {
+    let mut bed = Bed::new(backend);
+    let file = bed.file();
+    let alignment = file.offset_alignment();
+    if alignment == 1 {
+        eprintln!("skipped: no direct I/O here");
+        return;
+    }
+    let mut refused = |offset, range| {
+        let buffer = filled(2 * BLOCK, 3);
+        let address = buffer.as_ptr().addr();
+        let read = Operation::Read { file: file.clone(), offset, buffer, range };
+        let (error, operation) = bed.shard.submit(&bed.class, read).unwrap_err();
+        assert_eq!(operation.into_buffer().unwrap().len(), 2 * BLOCK);
+        (error, address)
+    };
+    let offset = alignment as u64 / 2;
+    let (error, _) = refused(offset, 0..BLOCK);
+    assert_eq!(error, RequestError::Offset { offset, alignment }.into());
+    let (error, _) = refused(0, 0..BLOCK - 1);
+    assert_eq!(error, RequestError::Length { len: BLOCK - 1, alignment }.into());
+    let (error, address) = refused(0, 1..BLOCK + 1);
+    let alignment = file.memory_alignment();
+    assert_eq!(error, RequestError::Buffer { address: address + 1, alignment }.into());
+    let (error, _) = refused(0, BLOCK..2 * BLOCK + 1);
+    assert_eq!(error, SubmitError::Operation(PushError::RangeOutsideBuffer));
 }
 
 fn what_was_refused_comes_back(backend: BackendChoice) {
