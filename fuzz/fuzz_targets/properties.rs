@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use forebay::properties::{DISKS_MAX, Properties};
+use forebay::properties::{DISKS_MAX, Measured, Properties};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -17,5 +17,12 @@ fuzz_target!(|text: &str| {
         assert!((1..=1_000_000_000_000).contains(&disk.read_bandwidth));
         assert!((1..=1_000_000_000_000).contains(&disk.write_bandwidth));
     }
-    assert_eq!(Properties::parse("f", &properties.to_yaml()), Ok(properties));
+    for disk in &properties.disks {
+        disk.model().unwrap();
+    }
+    let all = properties.to_forebay_yaml("io-properties.yaml");
+    assert_eq!(Properties::parse("f", &all).as_ref(), Ok(&properties), "{all}");
+    let mut bare = properties;
+    bare.disks.iter_mut().for_each(|disk| disk.measured = Measured::default());
+    assert_eq!(Properties::parse("f", &bare.to_yaml()), Ok(bare));
 });

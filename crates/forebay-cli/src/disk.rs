@@ -33,7 +33,8 @@ impl Disk {
             Failure::Input(format!("the properties of the disk make no model: {error}"))
         })?;
         let (rates, duplex) = (Some(properties.rates()), properties.duplex);
-        Ok(Self { model, rates, source, duplex, base_latency: None })
+        let base_latency = properties.measured.base_latency;
+        Ok(Self { model, rates, source, duplex, base_latency })
     }
 
     /// A disk of these rates, with the usual sizes.

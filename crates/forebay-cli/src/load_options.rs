@@ -32,8 +32,8 @@ pub(crate) struct LoadOptions {
     /// How many shards; unless given, as many as there are processors, or 2 in a simulation
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=SHARDS_MAX as i64))]
     pub(crate) shards: Option<u32>,
-    /// What the disk can do: an io-properties file. Unless given, a real disk is measured briefly,
-    /// and a simulated one is known
+    /// What the disk can do: an io-properties file, or a forebay.yaml, which says more. Unless
+    /// given, a real disk is measured briefly, and a simulated one is known
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
     /// How long requests may wait inside the disk

@@ -133,26 +133,37 @@ impl CostCurve {
         Ok(curve)
     }
 
-    /// The curve through a measured ladder of `(bytes, operations per second)`,
-    /// sizes rising: flat below the first, at the last one's bandwidth beyond.
-    /// Where noise made a larger request look cheaper, the curve stays level.
+    /// The curve through a measured ladder of `(bytes, operations per second)`;
+    /// see [`CostCurve::through`].
     ///
     /// # Errors
     /// Rates outside `1..=IOPS_MAX`, no point or too many, sizes that do not rise.
     pub fn ladder(points: &[(u64, u64)]) -> Result<Self, CostError> {
-        let Some(&(_, first_iops)) = points.first() else {
-            return Err(CostError::LadderLength(0));
-        };
-        if points.len() > LADDER_POINTS_MAX {
+        let mut costs = [(0, DiskTime::ZERO); LADDER_POINTS_MAX];
+        for (cost, &(bytes, iops)) in costs.iter_mut().zip(points) {
+            *cost = (bytes, DiskTime::from_units(operation_units(iops)?));
+        }
+        let used = costs.get(..points.len()).ok_or(CostError::LadderLength(points.len()))?;
+        Self::through(used)
+    }
+
+    /// The curve through measured points of `(bytes, cost)`, sizes rising: flat
+    /// below the first, at the last one's bandwidth beyond. Where noise made a
+    /// larger request look cheaper, the curve stays level.
+    ///
+    /// # Errors
+    /// No point or more than [`LADDER_POINTS_MAX`], sizes that do not rise.
+    pub fn through(points: &[(u64, DiskTime)]) -> Result<Self, CostError> {
+        if points.is_empty() || points.len() > LADDER_POINTS_MAX {
             return Err(CostError::LadderLength(points.len()));
         }
-        let mut curve = Self::flat_units(operation_units(first_iops)?);
+        let mut curve = Self::flat(points[0].1);
         let mut last = (0, 0);
-        for (index, &(bytes, iops)) in points.iter().enumerate() {
+        for (index, &(bytes, cost)) in points.iter().enumerate() {
             if bytes <= last.0 {
                 return Err(CostError::LadderOrder(index));
             }
-            let units = operation_units(iops)?.max(last.1);
+            let units = cost.units().min(COST_MAX).max(last.1);
             if index > 0 {
                 let slope = slope_between(last, (bytes, units));
                 curve.segments[index].slope = slope;
@@ -304,6 +315,9 @@ mod tests {
             assert!(cost >= last);
             last = cost;
         }
+        let costs = points.map(|(bytes, iops)| (bytes, DiskTime::from_nanos(1_000_000_000 / iops)));
+        let through = CostCurve::through(&costs).unwrap();
+        close(rate(through.cost(32_768)), rate(curve.cost(32_768)));
         assert_eq!(CostCurve::ladder(&[]), Err(CostError::LadderLength(0)));
         assert_eq!(CostCurve::ladder(&[(2, 1), (2, 1)]), Err(CostError::LadderOrder(1)));
         assert_eq!(CostCurve::ladder(&[(1, 1); 17]), Err(CostError::LadderLength(17)));

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::time::Duration;
 
 use crate::budget::Budget;
 use crate::class_tree::ClassTree;
@@ -214,6 +215,12 @@ impl IoGroup {
     /// [`DiskTime::MAX`] when the policy is open.
     pub fn effective_goal(&self) -> DiskTime {
         self.shared.budget.effective_goal()
+    }
+
+    /// The latency of the idle disk is known from now on, and not learnt any
+    /// more; only [`Policy::PaceWindow`] uses it.
+    pub fn set_base_latency(&self, base: Duration) {
+        self.shared.budget.set_base_latency(base);
     }
 
     /// The most disk time that may be unfinished when another request goes.

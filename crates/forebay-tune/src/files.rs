@@ -1,28 +1,29 @@
-//! The two files that describe disks to the scheduler.
+//! The two files that describe disks to the scheduler, see [`forebay::properties`].
 //!
 //! `io-properties.yaml` has the keys that Seastar knows, and no others. `forebay.yaml` names it
 //! and adds what only forebay knows; it repeats the four figures, so that either file alone is
 //! enough to run.
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use forebay::properties::{DiskProperties, Properties};
-use forebay_config::{ConfigError, Located, Source};
-use forebay_core::{CostCurve, DiskModel, DiskRates, DiskTime};
-use serde::Deserialize;
+use forebay::properties::{
+    CostAt, DiscardCost, DiskProperties, Measured, MeasuredDirection, Properties, Steadiness,
+};
+use forebay_core::DiskRates;
 
-use crate::fit::{Fit, Sizes};
-use crate::phase::Work;
+use crate::fit::{CostPoint, Fit, Knee, Sizes};
 use crate::run::Run;
+use crate::steady;
 
 /// What a file may state at most, as the library reads it.
 const IOPS_MAX: f64 = 1e8;
 const BANDWIDTH_MAX: f64 = 1e12;
 /// From this size on a saturation length makes a model.
 const SATURATION_MIN: u64 = 8192;
+const TIME_US_MAX: f64 = 1e8;
 
-/// What Seastar's file says about the disks.
+/// What both files say about the disks.
 pub fn properties(disks: &[(&Run, &Fit)]) -> Properties {
     let disks = disks.iter().map(|(run, fit)| disk_properties(run, fit)).collect();
     Properties { disks }
@@ -42,130 +43,71 @@ fn disk_properties(run: &Run, fit: &Fit) -> DiskProperties {
         read_saturation_length: length(&fit.read),
         write_saturation_length: length(&fit.write),
         physical_block_size: fit.sector.disagrees().then(|| fit.sector.measured().into()),
+        measured: measured(fit, &rates),
         ..DiskProperties::from_rates(&rates, places)
     }
 }
 
+fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
+    let flush = fit.flush.filter(|flush| flush.count > 0);
+    Measured {
+        base_latency: Some(time(fit.base_latency_us)).filter(|base| !base.is_zero()),
+        read: consistent(
+            direction(&fit.read, &fit.read_knee, &fit.read_steadiness),
+            rates.read_iops,
+            rates.read_bandwidth,
+        ),
+        write: consistent(
+            direction(&fit.write, &fit.write_knee, &fit.write_steadiness),
+            rates.write_iops,
+            rates.write_bandwidth,
+        ),
+        flush: flush.map(|flush| time(flush.mean)),
+        discard: fit.discard.map(|discard| DiscardCost {
+            command: time(discard.command_us),
+            gib: time(discard.gib_us),
+        }),
+    }
+}
+
+fn direction(sizes: &Sizes, knee: &Knee, seen: &steady::Steadiness) -> MeasuredDirection {
+    let cost = |point: &CostPoint| CostAt {
+        bytes: point.bytes.into(),
+        cost: Duration::from_secs_f64(1.0 / point.rate.clamp(1.0 / 64.0, IOPS_MAX)),
+    };
+    MeasuredDirection {
+        cost: sizes.cost.iter().map(cost).collect(),
+        knee: Some(rounded(knee.requests, 10.0)),
+        steadiness: Some(Steadiness {
+            steady: seen.is_known(),
+            first_excess: rounded(seen.first_excess, 1000.0),
+            observed: Duration::from_secs(seen.observed_seconds.round() as u64),
+        }),
+    }
+}
+
+/// Without costs that the reader of the file would refuse: then the rates alone stand.
+fn consistent(direction: MeasuredDirection, iops: u64, bandwidth: u64) -> MeasuredDirection {
+    match direction.contradiction(iops, bandwidth) {
+        Some(_) => MeasuredDirection { cost: Vec::new(), ..direction },
+        None => direction,
+    }
+}
+
+/// In whole parts, so many to one.
+fn rounded(value: f64, parts: f64) -> f64 {
+    (value * parts).round() / parts
+}
+
+fn time(us: f64) -> Duration {
+    Duration::from_nanos((us.clamp(0.0, TIME_US_MAX) * 1e3).round() as u64)
+}
+
 /// The text of `forebay.yaml`, beside a file of Seastar's called `properties_name`.
-pub fn forebay_yaml(disks: &[(&Run, &Fit)], properties_name: &str) -> String {
-    let mut text = format!(
+pub fn forebay_yaml(properties: &Properties, properties_name: &str) -> String {
+    let keys = properties.to_forebay_yaml(properties_name);
+    format!(
         "# What forebay tune measured. Rates are per second; costs are lists of\n\
-         # [bytes, requests per second].\n\
-         io_properties: {properties_name}\ndisks:\n"
-    );
-    for (run, fit) in disks {
-        disk_yaml(&mut text, run, fit);
-    }
-    text
-}
-
-fn disk_yaml(text: &mut String, run: &Run, fit: &Fit) {
-    // The properties are written by one hand only; here as a list entry, too.
-    let properties = Properties { disks: vec![disk_properties(run, fit)] }.to_yaml();
-    text.extend(properties.split_inclusive('\n').skip(1));
-    let mut line = |key: &str, value: String| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "    {key}: {value}");
-    };
-    line("base_latency_us", format!("{:.1}", fit.base_latency_us));
-    line("read_knee", format!("{:.1}", fit.read_knee.requests));
-    line("write_knee", format!("{:.1}", fit.write_knee.requests));
-    line("read_cost", ladder(&fit.read));
-    line("write_cost", ladder(&fit.write));
-    if let Some(flush) = fit.flush.filter(|flush| flush.count > 0) {
-        line("flush_us", format!("{:.1}", flush.mean));
-    }
-    if let Some(discard) = fit.discard {
-        line("discard_us", format!("{:.1}", discard.command_us));
-        line("discard_gib_us", format!("{:.1}", discard.gib_us));
-    }
-    for (name, work) in [("read", Work::Read), ("write", Work::Write)] {
-        let steadiness = crate::steady::steadiness(run, work);
-        line(&format!("{name}_steady"), steadiness.is_known().to_string());
-        line(&format!("{name}_first_excess"), format!("{:.3}", steadiness.first_excess));
-        line(&format!("{name}_observed_s"), format!("{:.0}", steadiness.observed_seconds));
-    }
-}
-
-fn ladder(sizes: &Sizes) -> String {
-    let rate = |rate: f64| rate.round().clamp(1.0, IOPS_MAX);
-    let points =
-        sizes.cost.iter().map(|point| format!("[{}, {:.0}]", point.bytes, rate(point.rate)));
-    format!("[{}]", points.collect::<Vec<_>>().join(", "))
-}
-
-/// A disk as `forebay.yaml` describes it.
-#[derive(Clone, Debug)]
-pub struct DescribedDisk {
-    /// Directories on it.
-    pub mountpoints: Vec<PathBuf>,
-    /// What requests cost.
-    pub model: DiskModel,
-    /// The latency of one small read at a time.
-    pub base_latency: core::time::Duration,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(rename = "io_properties")]
-    _properties: String,
-    disks: Vec<Located<Disk>>,
-}
-
-type Ladder = Vec<(u64, u64)>;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "keys that a reader of costs does not need")]
-struct Disk {
-    mountpoint: Option<PathBuf>,
-    mountpoints: Option<Vec<PathBuf>>,
-    read_iops: u64,
-    read_bandwidth: u64,
-    write_iops: u64,
-    write_bandwidth: u64,
-    read_saturation_length: Option<u64>,
-    write_saturation_length: Option<u64>,
-    physical_block_size: Option<u64>,
-    base_latency_us: f64,
-    read_knee: f64,
-    write_knee: f64,
-    read_cost: Located<Ladder>,
-    write_cost: Located<Ladder>,
-    flush_us: Option<f64>,
-    discard_us: Option<f64>,
-    discard_gib_us: Option<f64>,
-    read_steady: bool,
-    read_first_excess: f64,
-    read_observed_s: f64,
-    write_steady: bool,
-    write_first_excess: f64,
-    write_observed_s: f64,
-}
-
-/// The disks of a `forebay.yaml`.
-///
-/// # Errors
-/// The text is not of that format, or its costs make no model.
-pub fn parse(source: &Source<'_>) -> Result<Vec<DescribedDisk>, ConfigError> {
-    let file: File = source.parse()?;
-    file.disks.into_iter().map(|disk| described(source, disk.value)).collect()
-}
-
-fn described(source: &Source<'_>, disk: Disk) -> Result<DescribedDisk, ConfigError> {
-    let curve = |ladder: &Located<Ladder>| {
-        CostCurve::ladder(&ladder.value)
-            .map_err(|error| source.error(ladder.at, format!("{error}; measure again")))
-    };
-    let time = |us: f64| DiskTime::from_nanos((us * 1e3) as u64);
-    let mut model = DiskModel::new(curve(&disk.read_cost)?, curve(&disk.write_cost)?);
-    if let Some(flush) = disk.flush_us {
-        model = model.with_flush(time(flush));
-    }
-    Ok(DescribedDisk {
-        mountpoints: disk.mountpoints.into_iter().flatten().chain(disk.mountpoint).collect(),
-        model,
-        base_latency: core::time::Duration::from_secs_f64((disk.base_latency_us / 1e6).max(0.0)),
-    })
+         # [bytes, nanoseconds of disk time].\n{keys}"
+    )
 }

@@ -1,8 +1,6 @@
 //! Tuning simulated disks, whose truth is known.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
-use std::path::PathBuf;
-
 use forebay::properties::Properties;
 use forebay_config::Source;
 use forebay_core::{DiskModel, DiskRates, GroupConfig, IoGroup, Op, Outcome, Policy, Time};
@@ -194,15 +192,28 @@ latency: 353us
 fn either_file_alone_describes_the_disk() {
     let (run, fit, truth, _) = tune(&flash(4096), &Budget::QUICK, 1);
     let disks = [(&run, &fit)];
-    let text = files::properties(&disks).to_yaml();
-    let properties = Properties::parse("io-properties.yaml", &text).unwrap();
-    assert_near("read iops", properties.disks[0].read_iops as f64, truth.read_iops as f64, 0.1);
-    assert_eq!(properties.disks[0].physical_block_size, Some(4096));
-    let text = files::forebay_yaml(&disks, "io-properties.yaml");
-    let described = files::parse(&Source::new("forebay.yaml", &text)).unwrap();
-    assert_eq!(described[0].mountpoints, [PathBuf::from("disk")]);
-    let cost = described[0].model.cost(Op::Read, 4096).as_nanos_ceil() as f64;
-    assert_near("cost", 1e9 / cost, truth.read_iops as f64, 0.1);
+    let written = files::properties(&disks);
+    let seastar = Properties::parse("io-properties.yaml", &written.to_yaml()).unwrap();
+    assert_near("read iops", seastar.disks[0].read_iops as f64, truth.read_iops as f64, 0.1);
+    assert_eq!(seastar.disks[0].physical_block_size, Some(4096));
+    let text = files::forebay_yaml(&written, "io-properties.yaml");
+    let known = Properties::parse("forebay.yaml", &text).unwrap();
+    assert_eq!(known, written, "what is written is read");
+    let disk = &known.disks[0];
+    assert!(disk.measured.read.cost.len() > 8, "{text}");
+    assert_near(
+        "base",
+        disk.measured.base_latency.unwrap().as_secs_f64() * 1e6,
+        fit.base_latency_us,
+        0.01,
+    );
+    let model = disk.model().unwrap();
+    let rate = |op, bytes| 1e9 / model.cost(op, bytes).as_nanos_ceil() as f64;
+    assert_near("small reads", rate(Op::Read, 4096), disk.read_iops as f64, 0.01);
+    let bulk = rate(Op::Write, 1 << 20) * f64::from(1 << 20);
+    assert_near("large writes", bulk, disk.write_bandwidth as f64, 0.02);
+    let between = fit.read.random.iter().find(|point| point.bytes == 16384).unwrap().rate;
+    assert_near("reads of 16 KiB", rate(Op::Read, 16384), between, 0.1);
 }
 
 #[test]

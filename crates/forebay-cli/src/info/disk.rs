@@ -48,11 +48,12 @@ impl Figures {
 }
 
 impl Known {
-    /// A disk of an io-properties file.
+    /// A disk of an io-properties file, or of a forebay.yaml.
     pub(super) fn from_file(disk: &DiskProperties, file: &Path) -> Result<Self, Failure> {
         let mountpoints: Vec<String> =
             disk.mountpoints.iter().map(|path| path.display().to_string()).collect();
-        Self::new(mountpoints.join(", "), file.display().to_string(), disk.clone(), None)
+        let base_latency = disk.measured.base_latency;
+        Self::new(mountpoints.join(", "), file.display().to_string(), disk.clone(), base_latency)
     }
 
     /// A disk of these figures.

@@ -34,7 +34,7 @@ use report::Report;
 /// measured. Without a file and a preset, it says what is assumed of an unknown disk.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What the disks can do: an io-properties file
+    /// What the disks can do: an io-properties file, or a forebay.yaml, which says more
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
     /// A disk whose figures are published, or a disk file; more than once for several

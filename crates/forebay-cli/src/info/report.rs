@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::budget::{Budget, GoalReason};
 use super::costs::{Price, Row, rows};
-use super::disk::Known;
+use super::disk::{Figures, Known};
 use super::queues::{Queues, Threads, recommended};
 use super::unreached::{bytes_per_second, explained, size};
 use crate::failure::Failure;
@@ -49,6 +49,13 @@ struct Stated {
     write_iops: u64,
     write_bandwidth: u64,
     base_latency_us: Option<f64>,
+    /// Requests in flight that keep the disk busy: reads, writes.
+    knee: [Option<f64>; 2],
+    /// Sizes of which the cost was measured: of reads, of writes.
+    measured_sizes: [usize; 2],
+    flush_us: Option<f64>,
+    discard_us: Option<f64>,
+    discard_gib_us: Option<f64>,
 }
 
 impl Report {
@@ -77,13 +84,7 @@ impl Report {
 
 impl Described {
     fn new(disk: &Known, threads: Threads, latency_goal: Duration) -> Self {
-        let stated = disk.figures.as_ref().map(|figures| Stated {
-            read_iops: figures.rates.read_iops,
-            read_bandwidth: figures.rates.read_bandwidth,
-            write_iops: figures.rates.write_iops,
-            write_bandwidth: figures.rates.write_bandwidth,
-            base_latency_us: disk.base_latency.map(|base| base.as_secs_f64() * 1e6),
-        });
+        let stated = disk.figures.as_ref().map(|figures| Stated::new(figures, disk.base_latency));
         let budget =
             stated.as_ref().map(|_| Budget::of(&disk.model, latency_goal, disk.base_latency));
         Self {
@@ -122,6 +123,24 @@ impl Described {
 }
 
 impl Stated {
+    fn new(figures: &Figures, base_latency: Option<Duration>) -> Self {
+        let (rates, measured) = (&figures.rates, &figures.properties.measured);
+        let us = |time: Option<Duration>| time.map(|time| time.as_nanos() as f64 / 1e3);
+        let directions = [&measured.read, &measured.write];
+        Self {
+            read_iops: rates.read_iops,
+            read_bandwidth: rates.read_bandwidth,
+            write_iops: rates.write_iops,
+            write_bandwidth: rates.write_bandwidth,
+            base_latency_us: us(base_latency),
+            knee: directions.map(|direction| direction.knee),
+            measured_sizes: directions.map(|direction| direction.cost.len()),
+            flush_us: us(measured.flush),
+            discard_us: us(measured.discard.map(|discard| discard.command)),
+            discard_gib_us: us(measured.discard.map(|discard| discard.gib)),
+        }
+    }
+
     fn write(&self, text: &mut String) {
         for (name, iops, bandwidth) in [
             ("reads", self.read_iops, self.read_bandwidth),
@@ -134,6 +153,22 @@ impl Stated {
             None => "not stated; learnt while the disk has little to do".into(),
         };
         item(text, "base latency", &base);
+        if let [Some(read), Some(write)] = self.knee {
+            let said = format!("at {read:.1} reads or {write:.1} writes in flight it is busy");
+            item(text, "knee", &said);
+        }
+        let [read, write] = self.measured_sizes;
+        if read + write > 0 {
+            let said = format!("measured at {read} sizes of reads and {write} of writes");
+            item(text, "costs", &said);
+        }
+        if let Some(us) = self.flush_us {
+            item(text, "flush", &time(us));
+        }
+        if let (Some(command), Some(gib)) = (self.discard_us, self.discard_gib_us) {
+            let said = format!("{} for each, and {} per GiB", time(command), time(gib));
+            item(text, "discard", &said);
+        }
     }
 }
 

@@ -26,7 +26,8 @@ pub(super) fn explained(disk: &Known, budget: &Budget) -> Vec<String> {
 /// Reads and writes, as one where their figures are the same.
 fn directions(figures: &Figures) -> Vec<Direction> {
     let (read, write) = (Direction::read(figures), Direction::write(figures));
-    let of = |each: &Direction| (each.iops, each.bandwidth, each.saturation);
+    let of =
+        |each: &Direction| (each.iops, each.bandwidth, each.saturation, each.is_measured(figures));
     if of(&read) == of(&write) {
         return vec![Direction { name: "reads and writes", ..read }];
     }
@@ -69,9 +70,16 @@ impl Direction {
         (price.iops / self.iops as f64, price.bytes_per_second / self.bandwidth as f64)
     }
 
+    /// Whether sizes were measured, and not only two of them.
+    fn is_measured(&self, figures: &Figures) -> bool {
+        let measured = &figures.properties.measured;
+        let direction = if self.op == Op::Read { &measured.read } else { &measured.write };
+        !direction.cost.is_empty()
+    }
+
     /// Where the two figures cannot both be true.
     fn contradictions(&self, figures: &Figures) -> Option<String> {
-        if figures.is_summed() {
+        if figures.is_summed() || self.is_measured(figures) {
             return None;
         }
         let Self { name, iops, bandwidth, saturation, .. } = self;
@@ -115,7 +123,7 @@ impl Direction {
 
     /// What sizes between the two measured ones reach.
     fn between(&self, disk: &Known, figures: &Figures) -> Option<String> {
-        if figures.is_summed() {
+        if figures.is_summed() || self.is_measured(figures) {
             return None;
         }
         let middle = [16 << 10, 32 << 10, 64 << 10].map(|bytes| {

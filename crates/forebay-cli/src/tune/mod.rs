@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// The most to write to each disk, instead of what the budget allows
     #[arg(long, value_name = "SIZE")]
     write_limit: Option<ByteSize>,
-    /// Where to write the files
+    /// Where to write the files; it is made unless it is there
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
     /// What to print

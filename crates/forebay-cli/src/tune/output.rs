@@ -26,9 +26,11 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// The directory `dir`, if it can be written: better known before minutes of measuring.
+    /// The directory `dir`, which is made unless it is there, if it can be written: better known
+    /// before minutes of measuring.
     pub(super) fn at(dir: &Path) -> Result<Self, Failure> {
-        NamedTempFile::new_in(dir).map_err(|error| {
+        let made = fs::create_dir_all(dir).and_then(|()| NamedTempFile::new_in(dir));
+        made.map_err(|error| {
             Failure::Input(format!(
                 "cannot write files into `{}`: {error}; name another directory with --out",
                 dir.display()
@@ -41,8 +43,9 @@ impl Output {
     pub(super) fn write(&self, tuned: &[Tuned]) -> Result<(), Failure> {
         let disks: Vec<(&Run, &Fit)> = tuned.iter().map(|one| (&one.run, &one.fit)).collect();
         let report = page::html(tuned)?;
-        self.put(PROPERTIES, &files::properties(&disks).to_yaml())?;
-        self.put(FOREBAY, &files::forebay_yaml(&disks, PROPERTIES))?;
+        let properties = files::properties(&disks);
+        self.put(PROPERTIES, &properties.to_yaml())?;
+        self.put(FOREBAY, &files::forebay_yaml(&properties, PROPERTIES))?;
         self.put(REPORT, &report)?;
         let runs: Vec<Run> = tuned.iter().map(|one| one.run.clone()).collect();
         self.put(RUN, &Run::to_json(&runs)?)?;

@@ -60,6 +60,25 @@ fn four_files_come_out_and_no_others() {
 }
 
 #[test]
+fn the_directory_for_the_files_is_made_and_the_library_reads_them() {
+    let out = TempDir::new().unwrap();
+    let deep = out.path().join("new/deep");
+    said(&simulated(&deep, &[]));
+    assert_eq!(names(&deep), FILES);
+    let known = Properties::load(&deep.join("forebay.yaml")).unwrap();
+    let disk = &known.disks[0];
+    assert!(disk.measured.base_latency.is_some() && disk.measured.read.cost.len() > 8, "{disk:?}");
+    let info = Command::new(env!("CARGO_BIN_EXE_forebay"))
+        .args(["info", "--shards", "4", "--properties"])
+        .arg(deep.join("forebay.yaml"))
+        .output();
+    let text = said(&info.unwrap());
+    for words in ["base latency     5", "knee ", "measured at 1", "flush ", "discard "] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+}
+
+#[test]
 fn programs_read_the_same_figures() {
     let out = TempDir::new().unwrap();
     let text = said(&simulated(out.path(), &["--format", "json"]));
@@ -102,7 +121,7 @@ fn what_cannot_be_measured_is_said_and_nothing_is_left() {
     complains(&try_dir("/dev/null"), "is not a directory");
     complains(&try_dir("/proc"), "cannot");
     complains(&tune(out.path()).output().unwrap(), "no directory is named");
-    complains(&simulated(&out.path().join("missing"), &[]), "name another directory with --out");
+    complains(&simulated(Path::new("/proc/missing"), &[]), "name another directory with --out");
     let missing = out.path().join("run.json");
     complains(&tune(out.path()).arg("--resume").arg(&missing).output().unwrap(), "cannot read");
     std::fs::write(&missing, "{}").unwrap();

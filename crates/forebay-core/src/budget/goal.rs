@@ -20,25 +20,28 @@ pub(super) struct Goal {
     units: AtomicU64,
     /// What the latency goal and the model ask for.
     units_min: AtomicU64,
-    /// The base latency in use, known or learnt.
+    /// The base latency in use, stated or learnt.
     base_units: AtomicU64,
+    /// The one that was stated; zero if none was.
+    stated_units: AtomicU64,
     latency_goal: Option<Duration>,
+    /// For a policy that has a base latency.
     learnt: Option<BaseLatency>,
 }
 
 impl Goal {
     pub(super) fn new(policy: &Policy, model: &DiskModel) -> Self {
-        let (known, learnt) = match policy {
-            Policy::PaceWindow { base_latency: Some(base), .. } => (disk_time(*base), None),
-            Policy::PaceWindow { base_latency: None, .. } => {
-                (DiskTime::ZERO, Some(BaseLatency::new()))
+        let (stated, learnt) = match policy {
+            Policy::PaceWindow { base_latency, .. } => {
+                (base_latency.map_or(DiskTime::ZERO, stated_time), Some(BaseLatency::new()))
             }
             _ => (DiskTime::ZERO, None),
         };
         let goal = Self {
             units: AtomicU64::new(u64::MAX),
             units_min: AtomicU64::new(u64::MAX),
-            base_units: AtomicU64::new(known.units()),
+            base_units: AtomicU64::new(stated.units()),
+            stated_units: AtomicU64::new(stated.units()),
             latency_goal: policy.latency_goal(),
             learnt,
         };
@@ -60,7 +63,21 @@ impl Goal {
         DiskTime::from_units(self.units.load(Ordering::Relaxed))
     }
 
+    /// The base latency is this, and not what is learnt; a policy without one
+    /// has none.
+    pub(super) fn set_base_latency(&self, base: Duration) {
+        if self.learnt.is_some() {
+            let units = stated_time(base).units();
+            self.stated_units.store(units, Ordering::Relaxed);
+            self.base_units.store(units, Ordering::Relaxed);
+            self.update();
+        }
+    }
+
     pub(super) fn observe_idle_service(&self, service_nanos: u64) {
+        if self.stated_units.load(Ordering::Relaxed) != 0 {
+            return;
+        }
         let median = self.learnt.as_ref().and_then(|base| base.observe(service_nanos));
         if let Some(median) = median {
             self.base_units.store(DiskTime::from_nanos(median).units(), Ordering::Relaxed);
@@ -73,6 +90,11 @@ impl Goal {
         let base = self.base_units.load(Ordering::Relaxed);
         self.units.store(least.max(base), Ordering::Relaxed);
     }
+}
+
+/// Not zero, which stands for a time that is not stated.
+fn stated_time(base: Duration) -> DiskTime {
+    disk_time(base).max(DiskTime::from_units(1))
 }
 
 fn disk_time(duration: Duration) -> DiskTime {

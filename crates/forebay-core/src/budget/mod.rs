@@ -14,6 +14,8 @@ mod rate;
 mod room;
 mod two_level;
 
+use core::time::Duration;
+
 pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
@@ -183,6 +185,11 @@ impl Budget {
         self.goal.0.set_model(model);
     }
 
+    /// The latency of the idle disk is known now: the effective goal follows.
+    pub(crate) fn set_base_latency(&self, base: Duration) {
+        self.goal.0.set_base_latency(base);
+    }
+
     /// The disk has finished with a request, or is no longer waited for.
     pub(crate) fn leave(&self, ask: &Ask) {
         self.in_flight.0.leave(ask.cost.units());
@@ -289,6 +296,18 @@ mod tests {
             budget.observe_idle_service(100_000);
         }
         assert_eq!(budget.effective_goal(), DiskTime::from_nanos(750_000));
+    }
+
+    #[test]
+    fn a_base_latency_that_is_stated_later_is_not_unlearnt() {
+        let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
+        budget.set_base_latency(Duration::from_millis(5));
+        (0..32).for_each(|_| budget.observe_idle_service(100_000));
+        assert_eq!(budget.effective_goal(), DiskTime::from_nanos(5_000_000));
+        let law = Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT };
+        let other = Budget::new(&law, &model(100_000, 1_000_000_000), false);
+        other.set_base_latency(Duration::from_millis(5));
+        assert_eq!(other.effective_goal(), DiskTime::from_nanos(750_000));
     }
 
     #[test]

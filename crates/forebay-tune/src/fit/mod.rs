@@ -102,13 +102,17 @@ pub struct Fit {
 /// The run was interrupted too early.
 pub fn fit(run: &Run) -> Result<Fit, Error> {
     let read_knee = knee(run, Work::Read);
+    let read_iops = figure(run, Work::Read, Pattern::Random)?;
+    let write_iops = figure(run, Work::Write, Pattern::Random)?;
+    let read_bandwidth = figure(run, Work::Read, Pattern::Sequential)?;
+    let write_bandwidth = figure(run, Work::Write, Pattern::Sequential)?;
     Ok(Fit {
-        read_iops: figure(run, Work::Read, Pattern::Random)?,
-        write_iops: figure(run, Work::Write, Pattern::Random)?,
-        read_bandwidth: figure(run, Work::Read, Pattern::Sequential)?,
-        write_bandwidth: figure(run, Work::Write, Pattern::Sequential)?,
-        read: sizes::sizes(run, Work::Read),
-        write: sizes::sizes(run, Work::Write),
+        read_iops,
+        write_iops,
+        read_bandwidth,
+        write_bandwidth,
+        read: sizes::sizes(run, Work::Read, read_iops, read_bandwidth),
+        write: sizes::sizes(run, Work::Write, write_iops, write_bandwidth),
         sector: sector(run),
         base_latency_us: read_knee.base_us,
         read_knee,

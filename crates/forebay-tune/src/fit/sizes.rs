@@ -1,12 +1,19 @@
 //! Throughput by request size.
 
+use core::ops::RangeInclusive;
+
 use serde::Serialize;
 
+use super::Figure;
 use crate::phase::{Purpose, Work};
 use crate::run::{Measured, Run};
 
 /// A bandwidth is reached by requests that come so close to it.
 const SATURATED: f64 = 0.95;
+/// So far apart may a rate be that was measured twice.
+const SAME: RangeInclusive<f64> = 0.67..=1.5;
+/// The size of small requests, in bytes, where sectors are no larger.
+const SMALL: u32 = 4096;
 
 /// Requests of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -49,19 +56,57 @@ pub struct Sizes {
     pub stream: Vec<CostPoint>,
     /// From which size on streams reach their bandwidth.
     pub saturation: Saturation,
-    /// What requests cost: at random places up to the saturation length, in sequence from there.
+    /// What requests cost: at random places up to the saturation length, in sequence from there,
+    /// and as the figures say. Empty where the rates changed while sizes were measured.
     pub cost: Vec<CostPoint>,
 }
 
-pub(super) fn sizes(run: &Run, work: Work) -> Sizes {
+/// One direction by size, whose figures are `iops` and `bandwidth`.
+pub(super) fn sizes(run: &Run, work: Work, iops: Figure, bandwidth: Figure) -> Sizes {
     let points = |purpose| run.of(purpose, work).map(CostPoint::of).collect::<Vec<_>>();
     let (random, stream) = (points(Purpose::Sizes), points(Purpose::Stream));
     let saturation = saturation(run, work);
-    let is_small = |point: &&CostPoint| u64::from(point.bytes) < saturation.bytes;
-    let small = random.iter().filter(is_small);
-    let large = stream.iter().filter(|point| !is_small(point));
-    let cost = small.chain(large).copied().collect();
+    let cost = cost(&random, &stream, saturation, iops, bandwidth).unwrap_or_default();
     Sizes { cost, random, stream, saturation }
+}
+
+/// The ladders, joined and raised or lowered to the figures, which were measured later. `None`
+/// where the rates have changed so much meanwhile that the ladders say nothing.
+fn cost(
+    random: &[CostPoint],
+    stream: &[CostPoint],
+    saturation: Saturation,
+    iops: Figure,
+    bandwidth: Figure,
+) -> Option<Vec<CostPoint>> {
+    let small = random.iter().find(|point| point.bytes == iops.request_bytes)?;
+    let by_iops = iops.value / small.rate.max(f64::MIN_POSITIVE);
+    let by_bandwidth = bandwidth.value / saturation.bandwidth.max(f64::MIN_POSITIVE);
+    if !SAME.contains(&by_iops) || !SAME.contains(&by_bandwidth) {
+        return None;
+    }
+    // What is smaller than a sector costs more than a sector, and must not make that dearer.
+    let counts = |point: &&CostPoint| {
+        let cheaper = small.bytes <= SMALL && point.rate >= small.rate;
+        u64::from(point.bytes) < saturation.bytes && (point.bytes >= small.bytes || cheaper)
+    };
+    let before = random.iter().filter(counts).map(|point| {
+        let rate = point.rate * by_iops;
+        let most = bandwidth.value / f64::from(point.bytes);
+        CostPoint { rate: if point.bytes > small.bytes { rate.min(most) } else { rate }, ..*point }
+    });
+    let behind = stream.iter().filter(|point| u64::from(point.bytes) >= saturation.bytes);
+    let behind = behind.map(|point| {
+        let most = (point.rate + point.margin) * f64::from(point.bytes);
+        // Each was measured for a moment; the figure is better known.
+        let rate = if most >= saturation.bandwidth * SATURATED {
+            bandwidth.value / f64::from(point.bytes)
+        } else {
+            point.rate * by_bandwidth
+        };
+        CostPoint { rate, ..*point }
+    });
+    Some(before.chain(behind).collect())
 }
 
 /// The smallest size of streams that reaches the bandwidth.

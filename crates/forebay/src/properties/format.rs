@@ -1,8 +1,10 @@
-//! From the text of an io-properties file to checked properties.
+//! From the text of an io-properties file, or of a `forebay.yaml`, to checked properties.
+
+mod measured;
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use forebay_config::{ConfigError, Located, Position, Quantity, Source};
 use serde::Deserialize;
@@ -20,6 +22,7 @@ const BLOCK_SIZES: RangeInclusive<u64> = 512..=1 << 20;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    io_properties: Option<Located<PathBuf>>,
     disks: Located<Vec<Located<Disk>>>,
 }
 
@@ -38,11 +41,44 @@ struct Disk {
     #[serde(default)]
     duplex: bool,
     rate_factor: Option<Located<f64>>,
-    max_cost_function: Option<bool>,
+    max_cost_function: Option<Located<bool>>,
+    base_latency_us: Option<Located<f64>>,
+    read_cost_ns: Option<Located<Ladder>>,
+    write_cost_ns: Option<Located<Ladder>>,
+    read_knee: Option<Located<f64>>,
+    write_knee: Option<Located<f64>>,
+    flush_us: Option<Located<f64>>,
+    discard_us: Option<Located<f64>>,
+    discard_gib_us: Option<Located<f64>>,
+    read_steady: Option<Located<bool>>,
+    read_first_excess: Option<Located<f64>>,
+    read_observed_s: Option<Located<u64>>,
+    write_steady: Option<Located<bool>>,
+    write_first_excess: Option<Located<f64>>,
+    write_observed_s: Option<Located<u64>>,
 }
 
-pub(super) fn parse(source: Source<'_>) -> Result<Properties, ConfigError> {
-    let File { disks } = source.parse()?;
+/// Pairs of bytes and nanoseconds.
+type Ladder = Vec<Located<(u64, u64)>>;
+
+/// A file, and what checks that need other files have to point at.
+pub(super) struct Parsed {
+    pub(super) properties: Properties,
+    /// Where each disk begins.
+    pub(super) places: Vec<Position>,
+    /// The file beside this one that it names.
+    pub(super) io_properties: Option<Located<PathBuf>>,
+}
+
+pub(super) fn parse(source: Source<'_>) -> Result<Parsed, ConfigError> {
+    let File { io_properties, disks } = source.parse()?;
+    if let Some(named) = &io_properties
+        && !is_name(&named.value)
+    {
+        let message = "expected the name of a file in the same directory, such as \
+                       io-properties.yaml";
+        return Err(source.error(named.at, message));
+    }
     if disks.value.is_empty() {
         return Err(source.error(disks.at, "the list is empty; expected at least one disk"));
     }
@@ -51,12 +87,18 @@ pub(super) fn parse(source: Source<'_>) -> Result<Properties, ConfigError> {
         return Err(source.error(disk.at, message));
     }
     let mut seen = HashSet::new();
+    let places = disks.value.iter().map(|disk| disk.at).collect();
     let disks = disks
         .value
         .into_iter()
         .map(|disk| check(source, disk, &mut seen))
         .collect::<Result<_, _>>()?;
-    Ok(Properties { disks })
+    Ok(Parsed { properties: Properties { disks }, places, io_properties })
+}
+
+fn is_name(path: &Path) -> bool {
+    let mut parts = path.components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == path)
 }
 
 /// Checks one disk; `seen` are the mountpoints of those before it.
@@ -65,8 +107,8 @@ fn check(
     disk: Located<Disk>,
     seen: &mut HashSet<PathBuf>,
 ) -> Result<DiskProperties, ConfigError> {
-    let Located { value: disk, at } = disk;
-    let mountpoints = mountpoints(source, at, disk.mountpoint, disk.mountpoints)?;
+    let Located { value: mut disk, at } = disk;
+    let mountpoints = mountpoints(source, at, disk.mountpoint.take(), disk.mountpoints.take())?;
     for Located { value, at } in &mountpoints {
         if value.as_os_str().is_empty() {
             let message = "the path is empty; write a directory or a block device";
@@ -78,6 +120,7 @@ fn check(
         }
     }
     let factor = rate_factor(source, disk.rate_factor)?;
+    let measured = measured::check(source, &disk, factor)?;
     let rate = |rate, max, unit| scaled_rate(source, rate, factor, max, unit);
     let operations = "operations per second";
     let bytes = "bytes per second";
@@ -101,7 +144,8 @@ fn check(
         write_saturation_length: saturation(disk.write_saturation_length)?,
         physical_block_size: block_size(disk.physical_block_size)?,
         duplex: disk.duplex,
-        max_cost_function: disk.max_cost_function,
+        max_cost_function: disk.max_cost_function.map(|max| max.value),
+        measured,
     })
 }
 

@@ -18,6 +18,21 @@
 //!
 //! Numbers are [`Quantity`]s: `100k` is 102,400, for operations too.
 //!
+//! A `forebay.yaml`, which `forebay tune` writes beside such a file, has these keys too, and more
+//! that only forebay knows, see [`Measured`]. Each is optional:
+//!
+//! | key | meaning |
+//! |---|---|
+//! | `io_properties` | at the top: the file of the same disks for Seastar, in the same directory; it may be missing, and must not say anything else |
+//! | `base_latency_us` | of one small read at a time |
+//! | `read_cost_ns`, `write_cost_ns` | lists of `[bytes, nanoseconds of disk time]`, sizes rising |
+//! | `read_knee`, `write_knee` | requests in flight that keep the disk busy |
+//! | `flush_us` | of a flush |
+//! | `discard_us`, `discard_gib_us` | of each discard, and of each GiB |
+//! | `read_steady`, `write_steady` | whether the rates were seen to last |
+//! | `read_first_excess`, `write_first_excess` | how much higher they were at first, as a part |
+//! | `read_observed_s`, `write_observed_s` | for how long they were watched |
+//!
 //! ```
 //! use forebay::properties::Properties;
 //!
@@ -36,8 +51,10 @@
 //!
 //! [`Quantity`]: forebay_config::Quantity
 
+mod beside;
 mod device;
 mod format;
+mod measured;
 #[cfg(test)]
 mod tests;
 mod yaml;
@@ -46,15 +63,19 @@ use std::path::{Path, PathBuf};
 
 pub use forebay_config::ConfigError;
 use forebay_config::Source;
-use forebay_core::{DiskModel, DiskRates, ModelError, SATURATION_LENGTH_DEFAULT};
+use forebay_core::{
+    CostCurve, CostError, DiskModel, DiskRates, IOPS_SIZE_DEFAULT, ModelError, Op,
+    SATURATION_LENGTH_DEFAULT,
+};
 
 pub use device::{Device, PropertiesError};
+pub use measured::{CostAt, DiscardCost, Measured, MeasuredDirection, Steadiness};
 
 /// The most disks in one file.
 pub const DISKS_MAX: usize = 8;
 
-/// The content of an io-properties file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The content of an io-properties file, or of a `forebay.yaml`.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Properties {
     /// The disks, in the order of the file; 1 to [`DISKS_MAX`] when they come from one.
     pub disks: Vec<DiskProperties>,
@@ -64,7 +85,7 @@ pub struct Properties {
 ///
 /// From a file, the rates are positive, at most 100 million operations and 10^12 bytes per
 /// second, and already multiplied by the file's `rate_factor`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DiskProperties {
     /// Directories on the disk, or its block devices; at least one.
     pub mountpoints: Vec<PathBuf>,
@@ -88,6 +109,8 @@ pub struct DiskProperties {
     /// Whether to charge the larger of an operation's two costs instead of their sum, where the
     /// file says so.
     pub max_cost_function: Option<bool>,
+    /// What only a measurement knows, from a `forebay.yaml`.
+    pub measured: Measured,
 }
 
 /// A saturation length at or below the size at which operations are measured
@@ -108,6 +131,7 @@ impl DiskProperties {
             physical_block_size: None,
             duplex: false,
             max_cost_function: None,
+            measured: Measured::default(),
         }
     }
 
@@ -121,47 +145,86 @@ impl DiskProperties {
         }
     }
 
-    /// What requests cost: Seastar's sum of two costs if `max_cost_function` is
-    /// false, else exactly what the rates say at the sizes they belong to.
+    /// What requests cost: as measured size by size where that is known; else
+    /// Seastar's sum of two costs if `max_cost_function` is false, else exactly
+    /// what the rates say at the sizes they belong to.
     ///
     /// # Errors
-    /// As for [`DiskModel::from_rates_saturating`].
+    /// A rate is zero or more than a model accepts, or measured sizes do not rise.
     pub fn model(&self) -> Result<DiskModel, ModelError> {
-        self.model_at(&self.rates())
+        self.model_of_part(1)
     }
 
-    /// [`DiskProperties::model`] for a part of the disk, which has these rates.
-    pub(crate) fn model_at(&self, rates: &DiskRates) -> Result<DiskModel, ModelError> {
-        if self.max_cost_function == Some(false) {
-            return DiskModel::from_rates_summed(rates);
-        }
-        let saturation = |length: Option<u64>| {
-            length.unwrap_or(SATURATION_LENGTH_DEFAULT).max(SATURATION_LENGTH_MIN)
+    /// [`DiskProperties::model`] for one of `parts` equal parts of the disk.
+    pub(crate) fn model_of_part(&self, parts: u64) -> Result<DiskModel, ModelError> {
+        let wrong = |direction| move |cause| ModelError { direction, cause };
+        let read = Direction {
+            measured: &self.measured.read,
+            iops: self.read_iops,
+            bandwidth: self.read_bandwidth,
+            saturation: self.read_saturation_length,
         };
-        let read = saturation(self.read_saturation_length);
-        let write = saturation(self.write_saturation_length);
-        DiskModel::from_rates_saturating(rates, read, write)
+        let write = Direction {
+            measured: &self.measured.write,
+            iops: self.write_iops,
+            bandwidth: self.write_bandwidth,
+            saturation: self.write_saturation_length,
+        };
+        let summed = self.max_cost_function == Some(false);
+        let read = read.curve(summed, parts).map_err(wrong(Op::Read))?;
+        let write = write.curve(summed, parts).map_err(wrong(Op::Write))?;
+        let model = DiskModel::new(read, write);
+        self.measured.refine(model, parts).map_err(wrong(Op::Discard))
+    }
+}
+
+/// What is known of one direction of a disk.
+struct Direction<'a> {
+    measured: &'a MeasuredDirection,
+    iops: u64,
+    bandwidth: u64,
+    saturation: Option<u64>,
+}
+
+impl Direction<'_> {
+    fn curve(&self, summed: bool, parts: u64) -> Result<CostCurve, CostError> {
+        if !self.measured.cost.is_empty() {
+            return self.measured.curve(parts);
+        }
+        // A rate of zero stays zero, to be refused.
+        let part = |rate: u64| if rate == 0 { 0 } else { (rate / parts).max(1) };
+        let (iops, bandwidth) = (part(self.iops), part(self.bandwidth));
+        if summed {
+            return CostCurve::sum(iops, bandwidth);
+        }
+        let length = self.saturation.unwrap_or(SATURATION_LENGTH_DEFAULT);
+        let saturation = length.max(SATURATION_LENGTH_MIN);
+        CostCurve::two_point(iops, bandwidth, IOPS_SIZE_DEFAULT, saturation)
     }
 }
 
 impl Properties {
-    /// Parses the `text` of an io-properties file; `file` is its name in messages.
+    /// Parses the `text` of an io-properties file, or of a `forebay.yaml`; `file` is its name in
+    /// messages.
     ///
     /// # Errors
     /// The text is not YAML, not in this format, or states what no disk can do. Every message
     /// names line, column and key, and what is expected there.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        format::parse(Source::new(file, text))
+        Ok(format::parse(Source::new(file, text))?.properties)
     }
 
-    /// Reads and parses the io-properties file at `path`.
+    /// Reads and parses the io-properties file, or the `forebay.yaml`, at `path`.
+    ///
+    /// Either is enough. The io-properties that a `forebay.yaml` names may be missing; where they
+    /// are there, both must say the same.
     ///
     /// # Errors
-    /// As [`Properties::parse`]; also when the file cannot be read, is longer than
-    /// [`MAX_FILE_BYTES`](forebay_config::MAX_FILE_BYTES), or is not UTF-8.
+    /// As [`Properties::parse`]; also when a file cannot be read, is longer than
+    /// [`MAX_FILE_BYTES`](forebay_config::MAX_FILE_BYTES), or is not UTF-8, or when the two files
+    /// contradict each other.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let text = forebay_config::read(path)?;
-        Self::parse(&path.display().to_string(), &text)
+        beside::load(path)
     }
 
     /// The disk that holds `dir`: the one with a mountpoint on the same device.
@@ -178,10 +241,16 @@ impl Properties {
     }
 
     /// The text of an io-properties file with this content, which [`Properties::parse`] and
-    /// Seastar read back.
+    /// Seastar read back; [`DiskProperties::measured`] is not in it.
     ///
     /// YAML is Unicode: of a mountpoint that is not, the offending bytes are replaced.
     pub fn to_yaml(&self) -> String {
-        yaml::write(&self.disks)
+        yaml::io_properties(&self.disks)
+    }
+
+    /// The text of a `forebay.yaml` with this content, which [`Properties::parse`] reads back, and
+    /// which names the file `io_properties` beside it.
+    pub fn to_forebay_yaml(&self, io_properties: &str) -> String {
+        yaml::forebay(&self.disks, io_properties)
     }
 }

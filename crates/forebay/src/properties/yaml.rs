@@ -1,35 +1,81 @@
-//! From properties to the text of an io-properties file.
+//! From properties to the text of an io-properties file, or of a `forebay.yaml`.
 
 use std::fmt::Write;
+use std::time::Duration;
 
-use super::DiskProperties;
+use super::{CostAt, DiskProperties, Measured, Steadiness};
 
-pub(super) fn write(disks: &[DiskProperties]) -> String {
+/// A file for Seastar.
+pub(super) fn io_properties(disks: &[DiskProperties]) -> String {
     let mut text = String::from("disks:\n");
+    disks.iter().for_each(|disk| entry(&mut text, &rates(disk)));
+    text
+}
+
+/// A file for forebay, beside one for Seastar of that name.
+pub(super) fn forebay(disks: &[DiskProperties], io_properties: &str) -> String {
+    let mut text = format!("io_properties: {}\ndisks:\n", scalar(io_properties));
     for disk in disks {
-        let mut lines = mountpoints(disk);
-        lines.push(format!("read_iops: {}", disk.read_iops));
-        lines.push(format!("read_bandwidth: {}", disk.read_bandwidth));
-        lines.push(format!("write_iops: {}", disk.write_iops));
-        lines.push(format!("write_bandwidth: {}", disk.write_bandwidth));
-        let mut optional = |key: &str, value: Option<u64>| {
-            lines.extend(value.map(|value| format!("{key}: {value}")));
-        };
-        optional("read_saturation_length", disk.read_saturation_length);
-        optional("write_saturation_length", disk.write_saturation_length);
-        optional("physical_block_size", disk.physical_block_size);
-        if disk.duplex {
-            lines.push(String::from("duplex: true"));
-        }
-        lines.extend(disk.max_cost_function.map(|max| format!("max_cost_function: {max}")));
-        for (index, line) in lines.iter().enumerate() {
-            let lead = if index == 0 { "  - " } else { "    " };
-            text.push_str(lead);
-            text.push_str(line);
-            text.push('\n');
-        }
+        let mut lines = rates(disk);
+        measured(&mut lines, &disk.measured);
+        entry(&mut text, &lines);
     }
     text
+}
+
+fn entry(text: &mut String, lines: &[String]) {
+    for (index, line) in lines.iter().enumerate() {
+        text.push_str(if index == 0 { "  - " } else { "    " });
+        text.push_str(line);
+        text.push('\n');
+    }
+}
+
+fn rates(disk: &DiskProperties) -> Vec<String> {
+    let mut lines = mountpoints(disk);
+    lines.push(format!("read_iops: {}", disk.read_iops));
+    lines.push(format!("read_bandwidth: {}", disk.read_bandwidth));
+    lines.push(format!("write_iops: {}", disk.write_iops));
+    lines.push(format!("write_bandwidth: {}", disk.write_bandwidth));
+    let mut optional = |key: &str, value: Option<u64>| {
+        lines.extend(value.map(|value| format!("{key}: {value}")));
+    };
+    optional("read_saturation_length", disk.read_saturation_length);
+    optional("write_saturation_length", disk.write_saturation_length);
+    optional("physical_block_size", disk.physical_block_size);
+    if disk.duplex {
+        lines.push(String::from("duplex: true"));
+    }
+    lines.extend(disk.max_cost_function.map(|max| format!("max_cost_function: {max}")));
+    lines
+}
+
+fn measured(lines: &mut Vec<String>, measured: &Measured) {
+    let mut time = |key: &str, time: Option<Duration>| {
+        lines.extend(time.map(|time| format!("{key}: {}", micros(time))));
+    };
+    time("base_latency_us", measured.base_latency);
+    time("flush_us", measured.flush);
+    time("discard_us", measured.discard.map(|discard| discard.command));
+    time("discard_gib_us", measured.discard.map(|discard| discard.gib));
+    for (name, direction) in [("read", &measured.read), ("write", &measured.write)] {
+        if !direction.cost.is_empty() {
+            let point = |at: &CostAt| format!("[{}, {}]", at.bytes, at.cost.as_nanos());
+            let points: Vec<String> = direction.cost.iter().map(point).collect();
+            lines.push(format!("{name}_cost_ns: [{}]", points.join(", ")));
+        }
+        lines.extend(direction.knee.map(|knee| format!("{name}_knee: {knee:?}")));
+        if let Some(Steadiness { steady, first_excess, observed }) = direction.steadiness {
+            lines.push(format!("{name}_steady: {steady}"));
+            lines.push(format!("{name}_first_excess: {first_excess:?}"));
+            lines.push(format!("{name}_observed_s: {}", observed.as_secs()));
+        }
+    }
+}
+
+/// Microseconds, exact to the nanosecond.
+fn micros(time: Duration) -> String {
+    format!("{}.{:03}", time.as_micros(), time.subsec_nanos() % 1000)
 }
 
 fn mountpoints(disk: &DiskProperties) -> Vec<String> {

@@ -48,16 +48,19 @@ impl DiskConfig {
         self
     }
 
+    /// The policy, with the base latency that was measured unless it states one.
+    pub(super) fn policy_in_force(&self) -> Policy {
+        match self.policy {
+            Policy::PaceWindow { latency_goal, base_latency: None } => {
+                let base_latency = self.properties.measured.base_latency;
+                Policy::PaceWindow { latency_goal, base_latency }
+            }
+            policy => policy,
+        }
+    }
+
     /// What requests cost on one of `parts` equal parts of the disk.
     pub(super) fn model(&self, parts: u64) -> Result<DiskModel, ModelError> {
-        // A rate of zero stays zero, to be refused.
-        let part = |rate: u64| if rate == 0 { 0 } else { (rate / parts).max(1) };
-        let whole = self.properties.rates();
-        self.properties.model_at(&DiskRates {
-            read_iops: part(whole.read_iops),
-            write_iops: part(whole.write_iops),
-            read_bandwidth: part(whole.read_bandwidth),
-            write_bandwidth: part(whole.write_bandwidth),
-        })
+        self.properties.model_of_part(parts)
     }
 }

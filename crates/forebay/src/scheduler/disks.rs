@@ -35,10 +35,15 @@ impl Registry {
         self.check_together(&checked, &known)?;
         for (Checked { config, devices, model }, known) in checked.into_iter().zip(known) {
             let disk = if let Some(disk) = known {
-                disk.groups.iter().for_each(|group| group.set_model(model.clone()));
+                for group in &disk.groups {
+                    if let Some(base) = config.properties.measured.base_latency {
+                        group.io.set_base_latency(base);
+                    }
+                    group.set_model(model.clone());
+                }
                 disk
             } else {
-                self.add_disk(&config.name, &model, config.policy, layout)?
+                self.add_disk(&config.name, &model, config.policy_in_force(), layout)?
             };
             disk.set_rates(config.properties.rates());
             for device in devices {

@@ -3,6 +3,7 @@
 
 mod classes;
 mod configuration;
+mod measured;
 mod reload;
 
 use forebay::{DiskConfig, DiskRates, Scheduler, SchedulerBuilder};

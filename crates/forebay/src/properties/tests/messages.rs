@@ -45,7 +45,7 @@ fn keys() {
     );
     complains(
         "defaults:\n  read_iops: 5\n",
-        "io.yaml:1:1: defaults: unknown key `defaults`; known are `disks`",
+        "io.yaml:1:1: defaults: unknown key `defaults`; known are `io_properties`, `disks`",
     );
     complains(
         &with("read_iops:"),

@@ -1,6 +1,8 @@
 //! Tests of the io-properties file, by what is tested.
 
+mod beside;
 mod devices;
+mod measured;
 mod messages;
 mod round_trip;
 mod samples;

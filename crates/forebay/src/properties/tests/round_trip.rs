@@ -1,12 +1,15 @@
 //! What is written is read back; what is not ours is refused, and nothing panics.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use proptest::collection::{hash_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 
-use crate::properties::{DiskProperties, Properties};
+use crate::properties::{
+    CostAt, DiscardCost, DiskProperties, Measured, MeasuredDirection, Properties, Steadiness,
+};
 
 fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
     let iops = 1..=100_000_000_u64;
@@ -18,6 +21,7 @@ fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
         (any::<bool>(), option::of(any::<bool>())),
     )
         .prop_map(move |(rates, lengths, flags)| DiskProperties {
+            measured: Measured::default(),
             mountpoints: mountpoints.clone(),
             read_iops: rates.0,
             write_iops: rates.1,
@@ -29,6 +33,43 @@ fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
             duplex: flags.0,
             max_cost_function: flags.1,
         })
+}
+
+fn direction(iops: u64, bandwidth: u64) -> impl Strategy<Value = MeasuredDirection> {
+    let time = |nanos: f64| Duration::from_nanos((nanos.round() as u64).max(1));
+    let large = time(1e9 * f64::from(1 << 20) / bandwidth as f64);
+    let cost = vec![
+        CostAt { bytes: 4096, cost: time(1e9 / iops as f64) },
+        CostAt { bytes: 1 << 20, cost: large },
+    ];
+    let steadiness = (any::<bool>(), -1.0..1e6, 0..1_u64 << 32).prop_map(|(steady, excess, s)| {
+        Steadiness { steady, first_excess: excess, observed: Duration::from_secs(s) }
+    });
+    // within the rounding to a nanosecond, costs and rates agree
+    let exact = iops <= 10_000_000 && bandwidth <= 10_000_000_000 && bandwidth > 1 << 20;
+    (any::<bool>(), option::of(0.0..1e6), option::of(steadiness)).prop_map(
+        move |(known, knee, steadiness)| MeasuredDirection {
+            cost: if known && exact { cost.clone() } else { Vec::new() },
+            knee,
+            steadiness,
+        },
+    )
+}
+
+fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
+    let time = || (1..100_000_000_000_u64).prop_map(Duration::from_nanos);
+    let discard = (time(), time()).prop_map(|(command, gib)| DiscardCost { command, gib });
+    let parts = (
+        direction(disk.read_iops, disk.read_bandwidth),
+        direction(disk.write_iops, disk.write_bandwidth),
+        (option::of(time()), option::of(time()), option::of(discard)),
+    );
+    parts.prop_map(move |(read, write, (base_latency, flush, discard))| {
+        let measured = Measured { base_latency, read, write, flush, discard };
+        let summed = disk.max_cost_function == Some(false);
+        let max_cost_function = if summed { None } else { disk.max_cost_function };
+        DiskProperties { measured, max_cost_function, ..disk.clone() }
+    })
 }
 
 /// Any text is a path, and some are hard to write as YAML.
@@ -50,6 +91,16 @@ proptest! {
     }
 
     #[test]
+    fn what_only_forebay_knows_is_read_back(
+        disk in disk(vec!["/data".into()]).prop_flat_map(measured),
+    ) {
+        let properties = Properties { disks: vec![disk] };
+        let text = properties.to_forebay_yaml("io-properties.yaml");
+        prop_assert_eq!(Properties::parse("f", &text), Ok(properties.clone()), "{}", text);
+        prop_assert!(properties.disks[0].model().is_ok());
+    }
+
+    #[test]
     fn arbitrary_text_is_refused_without_a_panic(text in any::<String>()) {
         prop_assert!(Properties::parse("f", &text).is_err());
     }
@@ -68,6 +119,9 @@ fn line() -> impl Strategy<Value = String> {
         Just("read_iops"),
         Just("rate_factor"),
         Just("duplex"),
+        Just("base_latency_us"),
+        Just("read_cost_ns"),
+        Just("read_knee"),
         Just("<<"),
     ];
     let value = "([0-9]{0,24}[.]?[0-9]{0,24}[kMGT]?|\\[.{0,3}\\]|[&*]a|-?[.](inf|nan)|.{0,8})";

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::properties::{DiskProperties, Properties};
+use crate::properties::{DiskProperties, Measured, Properties};
 
 /// The disk of `samples/iotune.yaml`.
 pub(super) fn measured() -> DiskProperties {
@@ -17,6 +17,7 @@ pub(super) fn measured() -> DiskProperties {
         physical_block_size: None,
         duplex: false,
         max_cost_function: None,
+        measured: Measured::default(),
     }
 }
 

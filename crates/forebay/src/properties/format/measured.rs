@@ -1,0 +1,167 @@
+//! The keys of a `forebay.yaml` beside Seastar's.
+
+use std::time::Duration;
+
+use forebay_config::{ConfigError, Located, Quantity, Source};
+use forebay_core::{LADDER_POINTS_MAX, REQUEST_LEN_MAX};
+
+use super::{Disk, Ladder};
+use crate::properties::measured::contradiction;
+use crate::properties::{CostAt, DiscardCost, Measured, MeasuredDirection, Steadiness};
+
+/// Above this, a time is a slip.
+const TIME_US_MAX: f64 = 1e8;
+const COST_NANOS_MAX: u64 = 100_000_000_000;
+const KNEE_MAX: f64 = 1e6;
+const EXCESS_MAX: f64 = 1e6;
+const OBSERVED_SECONDS_MAX: u64 = 1 << 32;
+
+/// What the file says of one disk, whose rates are to be multiplied by `factor`.
+pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Measured, ConfigError> {
+    let time = |value: &Option<Located<f64>>| value.map(|us| micros(source, us)).transpose();
+    let direction = |raw: Raw<'_>| raw.check(source, disk.max_cost_function, factor);
+    let read = direction(Raw {
+        cost: disk.read_cost_ns.as_ref(),
+        knee: disk.read_knee,
+        steady: disk.read_steady,
+        first_excess: disk.read_first_excess,
+        observed: disk.read_observed_s,
+        iops: disk.read_iops,
+        bandwidth: disk.read_bandwidth,
+    })?;
+    let write = direction(Raw {
+        cost: disk.write_cost_ns.as_ref(),
+        knee: disk.write_knee,
+        steady: disk.write_steady,
+        first_excess: disk.write_first_excess,
+        observed: disk.write_observed_s,
+        iops: disk.write_iops,
+        bandwidth: disk.write_bandwidth,
+    })?;
+    let discard = match (disk.discard_us, disk.discard_gib_us) {
+        (None, None) => None,
+        (Some(command), Some(gib)) => {
+            Some(DiscardCost { command: micros(source, command)?, gib: micros(source, gib)? })
+        }
+        (Some(alone), None) | (None, Some(alone)) => {
+            let message = "discards have two costs; give discard_us and discard_gib_us";
+            return Err(source.error(alone.at, message));
+        }
+    };
+    let (base_latency, flush) = (time(&disk.base_latency_us)?, time(&disk.flush_us)?);
+    if let (Some(Duration::ZERO), Some(given)) = (base_latency, disk.base_latency_us) {
+        return Err(source.error(given.at, "no disk answers at once; measure again"));
+    }
+    Ok(Measured { base_latency, read, write, flush, discard })
+}
+
+/// One direction as it is written.
+struct Raw<'a> {
+    cost: Option<&'a Located<Ladder>>,
+    knee: Option<Located<f64>>,
+    steady: Option<Located<bool>>,
+    first_excess: Option<Located<f64>>,
+    observed: Option<Located<u64>>,
+    iops: Located<Quantity>,
+    bandwidth: Located<Quantity>,
+}
+
+impl Raw<'_> {
+    fn check(
+        self,
+        source: Source<'_>,
+        max_cost_function: Option<Located<bool>>,
+        factor: f64,
+    ) -> Result<MeasuredDirection, ConfigError> {
+        let cost = match (self.cost, max_cost_function) {
+            (None, _) => Vec::new(),
+            (Some(cost), Some(Located { value: false, .. })) => {
+                let message = "measured costs, and `max_cost_function: false` asks for those of \
+                               Seastar; keep one of the two";
+                return Err(source.error(cost.at, message));
+            }
+            (Some(cost), _) => {
+                let points = ladder(source, cost)?;
+                let (iops, bandwidth) = (self.iops.value.0, self.bandwidth.value.0);
+                if let Some(contradiction) = contradiction(&points, iops, bandwidth) {
+                    let message = format!("{contradiction}; measure again, or remove the costs");
+                    return Err(source.error(cost.at, message));
+                }
+                scaled(source, cost, &points, factor)?
+            }
+        };
+        let knee = self.knee.map(|knee| number(source, knee, 0.0, KNEE_MAX)).transpose()?;
+        Ok(MeasuredDirection { cost, knee, steadiness: self.steadiness(source)? })
+    }
+
+    fn steadiness(&self, source: Source<'_>) -> Result<Option<Steadiness>, ConfigError> {
+        let Some(steady) = self.steady else { return Ok(None) };
+        let excess = |value| number(source, value, -1.0, EXCESS_MAX);
+        let seconds = |value| source.number(&value, 0..=OBSERVED_SECONDS_MAX, "seconds");
+        Ok(Some(Steadiness {
+            steady: steady.value,
+            first_excess: self.first_excess.map_or(Ok(0.0), excess)?,
+            observed: Duration::from_secs(self.observed.map_or(Ok(0), seconds)?),
+        }))
+    }
+}
+
+/// A list of `[bytes, nanoseconds]`, sizes rising.
+fn ladder(source: Source<'_>, cost: &Located<Ladder>) -> Result<Vec<CostAt>, ConfigError> {
+    if !(1..=LADDER_POINTS_MAX).contains(&cost.value.len()) {
+        let found = cost.value.len();
+        let message = format!("{found} sizes; expected 1 to {LADDER_POINTS_MAX}");
+        return Err(source.error(cost.at, message));
+    }
+    let mut last = 0;
+    let check = |point: &Located<(u64, u64)>| {
+        let (bytes, nanos) = point.value;
+        if bytes <= last || bytes > REQUEST_LEN_MAX {
+            let message = format!(
+                "{bytes} bytes behind {last}; expected sizes that rise, to {REQUEST_LEN_MAX}"
+            );
+            return Err(source.error(point.at, message));
+        }
+        if !(1..=COST_NANOS_MAX).contains(&nanos) {
+            let message =
+                format!("{nanos} nanoseconds; expected 1 to {COST_NANOS_MAX}; measure again");
+            return Err(source.error(point.at, message));
+        }
+        last = bytes;
+        Ok(CostAt { bytes, cost: Duration::from_nanos(nanos) })
+    };
+    cost.value.iter().map(check).collect()
+}
+
+/// What requests cost on a disk that is `factor` times as fast.
+fn scaled(
+    source: Source<'_>,
+    cost: &Located<Ladder>,
+    points: &[CostAt],
+    factor: f64,
+) -> Result<Vec<CostAt>, ConfigError> {
+    let scale = |at: &CostAt| {
+        let nanos = (at.cost.as_nanos() as f64 / factor).round();
+        (1.0..=COST_NANOS_MAX as f64)
+            .contains(&nanos)
+            .then(|| CostAt { cost: Duration::from_nanos(nanos as u64), ..*at })
+    };
+    points.iter().map(scale).collect::<Option<_>>().ok_or_else(|| {
+        let message = format!("times the rate_factor {factor}, no disk has these costs");
+        source.error(cost.at, message)
+    })
+}
+
+/// A time in microseconds, to the nanosecond.
+fn micros(source: Source<'_>, us: Located<f64>) -> Result<Duration, ConfigError> {
+    let us = number(source, us, 0.0, TIME_US_MAX)?;
+    Ok(Duration::from_nanos((us * 1e3).round() as u64))
+}
+
+fn number(source: Source<'_>, given: Located<f64>, min: f64, max: f64) -> Result<f64, ConfigError> {
+    if (min..=max).contains(&given.value) {
+        return Ok(given.value);
+    }
+    let message = format!("found {}; expected {min} to {max}; measure again", given.value);
+    Err(source.error(given.at, message))
+}

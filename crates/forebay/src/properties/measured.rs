@@ -1,0 +1,133 @@
+//! What only a careful measurement knows of a disk: the keys of a `forebay.yaml` beside Seastar's.
+
+use std::time::Duration;
+
+use forebay_core::{
+    BANDWIDTH_MAX, CostCurve, CostError, DiskModel, DiskTime, IOPS_MAX, IOPS_SIZE_DEFAULT, Op,
+};
+
+/// What a measurement knows of a disk beside its rates; all of it optional.
+///
+/// From a file, each time is at most 100 seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Latency of a small read that is alone in the disk.
+    pub base_latency: Option<Duration>,
+    /// Reads.
+    pub read: MeasuredDirection,
+    /// Writes.
+    pub write: MeasuredDirection,
+    /// How long a flush after a small write takes.
+    pub flush: Option<Duration>,
+    /// What discards cost.
+    pub discard: Option<DiscardCost>,
+}
+
+/// One direction of a disk, as measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MeasuredDirection {
+    /// Disk time of requests by size, sizes rising, at most
+    /// [`LADDER_POINTS_MAX`](forebay_core::LADDER_POINTS_MAX); empty where it is not known.
+    pub cost: Vec<CostAt>,
+    /// So many requests in flight keep the disk busy.
+    pub knee: Option<f64>,
+    /// Whether the rates last.
+    pub steadiness: Option<Steadiness>,
+}
+
+/// What requests of one size cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CostAt {
+    /// Their size, 1 byte to 16 MiB.
+    pub bytes: u64,
+    /// Disk time of one of them: the inverse of how many the disk does at most, to a nanosecond.
+    pub cost: Duration,
+}
+
+/// What is known of how a direction keeps its rates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Steadiness {
+    /// Whether it was watched for long enough, and was level, to be called steady.
+    pub steady: bool,
+    /// How much higher the rate was at first than in the end, as a part of the latter.
+    pub first_excess: f64,
+    /// For how long it was watched, to a second.
+    pub observed: Duration,
+}
+
+/// What discards cost: so much for each, and so much for their bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiscardCost {
+    /// For each command.
+    pub command: Duration,
+    /// For each GiB.
+    pub gib: Duration,
+}
+
+/// Costs and rates of one measurement are no further apart.
+const AGREEMENT: f64 = 0.05;
+const GIB: u128 = 1 << 30;
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+impl Measured {
+    /// `model` with flushes and discards as measured, on one of `parts` equal parts of the disk:
+    /// each takes so many times as much of that part's time.
+    ///
+    /// They count with the time that they take alone in the disk. Where the disk does others
+    /// meanwhile this is too much; but many do nothing else while they flush.
+    pub(super) fn refine(&self, mut model: DiskModel, parts: u64) -> Result<DiskModel, CostError> {
+        if let Some(flush) = self.flush {
+            let least = model.cost(Op::Flush, 0);
+            model = model.with_flush(disk_time(flush, parts).max(least));
+        }
+        if let Some(discard) = self.discard {
+            model = model.with_discard(discard.curve(parts)?);
+        }
+        Ok(model)
+    }
+}
+
+impl MeasuredDirection {
+    /// Why costs and rates cannot be of the same disk, if so: the operations at 4 KiB, and the
+    /// bandwidth at the size that reaches most, are within 5 %.
+    pub fn contradiction(&self, iops: u64, bandwidth: u64) -> Option<String> {
+        if self.cost.is_empty() { None } else { contradiction(&self.cost, iops, bandwidth) }
+    }
+
+    /// What requests cost on one of `parts` equal parts of the disk.
+    pub(super) fn curve(&self, parts: u64) -> Result<CostCurve, CostError> {
+        let point = |at: &CostAt| (at.bytes, disk_time(at.cost, parts));
+        CostCurve::through(&self.cost.iter().map(point).collect::<Vec<_>>())
+    }
+}
+
+pub(super) fn contradiction(cost: &[CostAt], iops: u64, bandwidth: u64) -> Option<String> {
+    let rate = |at: &CostAt| 1.0 / at.cost.as_secs_f64();
+    let small = cost.iter().take_while(|at| at.bytes <= IOPS_SIZE_DEFAULT).last();
+    let operations = small.or_else(|| cost.first()).map_or(0.0, rate);
+    let large = cost.iter().filter(|at| at.bytes > IOPS_SIZE_DEFAULT);
+    let bytes = large.map(|at| rate(at) * at.bytes as f64).fold(0.0, f64::max);
+    let pairs = [("operations", operations, iops), ("bytes", bytes, bandwidth)];
+    let wrong = |&(_, found, stated): &(_, f64, u64)| {
+        (found / stated.max(1) as f64 - 1.0).abs() > AGREEMENT
+    };
+    pairs.into_iter().find(wrong).map(|(what, found, stated)| {
+        format!("by these costs the disk does {found:.0} {what} per second, by its rates {stated}")
+    })
+}
+
+impl DiscardCost {
+    fn curve(&self, parts: u64) -> Result<CostCurve, CostError> {
+        let per_second = |of: u128, time: Duration, max: u64| {
+            let rate = of * NANOS_PER_SECOND / (time.as_nanos() * u128::from(parts)).max(1);
+            u64::try_from(rate).unwrap_or(max).clamp(1, max)
+        };
+        let commands = per_second(1, self.command, IOPS_MAX);
+        CostCurve::sum(commands, per_second(GIB, self.gib, BANDWIDTH_MAX))
+    }
+}
+
+fn disk_time(time: Duration, parts: u64) -> DiskTime {
+    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    DiskTime::from_nanos(nanos.saturating_mul(parts))
+}

@@ -1,0 +1,105 @@
+//! What only forebay knows of a disk: what it is refused for, and what it changes.
+
+use std::time::Duration;
+
+use forebay_core::Op;
+
+use crate::properties::{DiscardCost, Properties};
+
+const DISK: &str = "disks:
+  - mountpoint: /mnt
+    read_iops: 8000
+    write_iops: 16000
+    read_bandwidth: 300000000
+    write_bandwidth: 300000000
+";
+const COST: &str = "read_cost_ns: [[4096, 125000], [16384, 130000], [1048576, 3495253]]";
+
+fn with(lines: &[&str]) -> String {
+    lines.iter().fold(DISK.to_owned(), |text, line| format!("{text}    {line}\n"))
+}
+
+#[track_caller]
+fn complains(lines: &[&str], message: &str) {
+    let error = Properties::parse("f.yaml", &with(lines)).unwrap_err();
+    assert_eq!(error.to_string(), message);
+}
+
+#[test]
+fn requests_cost_what_was_measured() {
+    let lines = [COST, "flush_us: 700", "discard_us: 50", "discard_gib_us: 1000000"];
+    let disk = Properties::parse("f", &with(&lines)).unwrap().disks.remove(0);
+    let nanos =
+        |parts: u64, op, bytes| disk.model_of_part(parts).unwrap().cost(op, bytes).as_nanos_ceil();
+    assert_eq!([nanos(1, Op::Read, 512), nanos(1, Op::Read, 16_384)], [125_000, 130_000]);
+    // without the ladder the line to 128 KiB would make it 156 us
+    assert_eq!(nanos(1, Op::Write, 4096), 62_500);
+    assert_eq!(nanos(1, Op::Flush, 0), 700_000);
+    assert!(nanos(1, Op::Discard, 1 << 30).abs_diff(1_000_050_000) < 1000);
+    assert_eq!(nanos(4, Op::Read, 16_384), 520_000, "a quarter of the disk takes four times");
+    assert_eq!(nanos(4, Op::Write, 4096), 250_000);
+    assert_eq!(nanos(4, Op::Flush, 0), 2_800_000);
+    let DiscardCost { command, gib } = disk.measured.discard.unwrap();
+    assert_eq!((command, gib), (Duration::from_micros(50), Duration::from_secs(1)));
+}
+
+#[test]
+fn the_factor_of_the_rates_is_one_of_costs_too() {
+    let disk = Properties::parse("f", &with(&[COST, "rate_factor: 0.5"])).unwrap().disks.remove(0);
+    assert_eq!(disk.read_iops, 4000);
+    let cost = disk.model().unwrap().cost(Op::Read, 4096);
+    assert_eq!(cost.as_nanos_ceil(), 250_000);
+}
+
+#[test]
+fn costs_that_contradict_the_rates_are_refused() {
+    complains(
+        &["read_cost_ns: [[4096, 100000], [1048576, 3495253]]"],
+        "f.yaml:7:19: disks[0].read_cost_ns: by these costs the disk does 10000 operations per \
+         second, by its rates 8000; measure again, or remove the costs",
+    );
+    complains(
+        &["write_cost_ns: [[4096, 62500], [1048576, 34952530]]"],
+        "f.yaml:7:20: disks[0].write_cost_ns: by these costs the disk does 30000003 bytes per \
+         second, by its rates 300000000; measure again, or remove the costs",
+    );
+    complains(
+        &["max_cost_function: false", COST],
+        "f.yaml:8:19: disks[0].read_cost_ns: measured costs, and `max_cost_function: false` asks \
+         for those of Seastar; keep one of the two",
+    );
+}
+
+#[test]
+fn figures_that_no_disk_has_are_refused() {
+    complains(
+        &["read_cost_ns: [[4096, 125000], [4096, 125000]]"],
+        "f.yaml:7:36: disks[0].read_cost_ns[1]: 4096 bytes behind 4096; expected sizes that rise, \
+         to 16777216",
+    );
+    complains(
+        &["read_cost_ns: [[4096, 0]]"],
+        "f.yaml:7:20: disks[0].read_cost_ns[0]: 0 nanoseconds; expected 1 to 100000000000; measure \
+         again",
+    );
+    complains(
+        &["read_cost_ns: []"],
+        "f.yaml:7:19: disks[0].read_cost_ns: 0 sizes; expected 1 to 16",
+    );
+    complains(
+        &["base_latency_us: 0"],
+        "f.yaml:7:22: disks[0].base_latency_us: no disk answers at once; measure again",
+    );
+    for (line, words) in [
+        ("base_latency_us: .nan", "base_latency_us: found NaN; expected 0 to 100000000"),
+        ("flush_us: -1", "flush_us: found -1; expected 0 to"),
+        ("read_knee: .inf", "read_knee: found inf; expected 0 to"),
+        ("discard_us: 5", "give discard_us and discard_gib_us"),
+        ("base_latency: 5", "did you mean `base_latency_us`?"),
+        ("read_cost_ns: [[4096, -1]]", "read_cost_ns"),
+        ("read_cost_ns: [[4096]]", "read_cost_ns"),
+    ] {
+        let error = Properties::parse("f.yaml", &with(&[line])).unwrap_err().to_string();
+        assert!(error.starts_with("f.yaml:7:") && error.contains(words), "{line}: {error}");
+    }
+}
