@@ -7,6 +7,7 @@ mod path;
 
 use std::hint::black_box;
 
+use forebay::internals::Recorder;
 use forebay_core::internals::FairQueueAlone;
 use gungraun::{library_benchmark, library_benchmark_group, main};
 
@@ -41,5 +42,15 @@ fn whole_path(mut path: Path) -> Path {
     path
 }
 
-library_benchmark_group!(name = scheduler, benchmarks = [fair_queue_alone, whole_path]);
+#[library_benchmark]
+#[bench::classes_8((warm_path(8), Recorder::default()))]
+fn whole_path_recorded((mut path, recorder): (Path, Recorder)) -> (Path, Recorder) {
+    black_box(path.run_and(1_000, |completion| recorder.record(completion)));
+    (path, recorder)
+}
+
+library_benchmark_group!(
+    name = scheduler,
+    benchmarks = [fair_queue_alone, whole_path, whole_path_recorded]
+);
 main!(library_benchmark_groups = scheduler);

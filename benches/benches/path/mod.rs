@@ -1,7 +1,8 @@
 //! The way of a request through the scheduler, again and again.
 
 use forebay_core::{
-    ClassId, DiskModel, DiskRates, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy, Time,
+    ClassId, Completion, DiskModel, DiskRates, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy,
+    Time,
 };
 
 /// A disk too fast to ever be the bottleneck.
@@ -47,6 +48,11 @@ impl Path {
     /// `count` requests: enqueue, price, choose, budget, dispatch, complete,
     /// statistics. Returns how many went through.
     pub fn run(&mut self, count: usize) -> usize {
+        self.run_and(count, |_| ())
+    }
+
+    /// [`Path::run`] with something to do after each completion.
+    pub fn run_and(&mut self, count: usize, mut then: impl FnMut(&Completion)) -> usize {
         let mut done = 0;
         for _ in 0..count {
             self.now += 1_000;
@@ -55,7 +61,9 @@ impl Path {
             self.next = (self.next + 1) % self.classes.len();
             let queued = self.queue.enqueue(now, class, Op::Read, 4096);
             if let (Ok(_), Some(ticket)) = (queued, self.queue.poll_dispatch(now)) {
-                done += usize::from(self.queue.complete(now, ticket, Outcome::Done).is_ok());
+                let completion = self.queue.complete(now, ticket, Outcome::Done);
+                completion.iter().for_each(&mut then);
+                done += usize::from(completion.is_ok());
             }
         }
         done

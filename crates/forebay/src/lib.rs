@@ -81,6 +81,9 @@ mod disk;
 pub mod engine;
 mod file;
 mod intent;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
 pub mod metrics;
 mod numa;
 pub mod properties;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use forebay_core::{CLASSES_MAX, ClassCounters, ClassId, Completion, IoQueue, QueueCounters, Time};
 
-use super::histogram::Histogram;
+use super::histogram::{Histogram, add};
 use super::snapshot::{ClassSnapshot, DiskSnapshot};
 use crate::engine::Retries;
 
@@ -25,9 +25,15 @@ pub(crate) struct QueueMetrics {
 #[derive(Debug)]
 struct ClassHistograms {
     owner: AtomicU32,
+    /// In the disk, of requests that did not wait before: their total, too.
+    at_once: Histogram,
+    /// Of requests that waited.
     in_queue: Histogram,
     in_disk: Histogram,
     total: Histogram,
+    /// Sums over all requests.
+    queue_nanos: AtomicU64,
+    disk_nanos: AtomicU64,
 }
 
 /// Copies of counters.
@@ -79,9 +85,7 @@ impl QueueMetrics {
         if histograms.owner.load(Ordering::Relaxed) != class.to_bits() {
             histograms.clear(class);
         }
-        histograms.in_queue.record(queue_nanos);
-        histograms.in_disk.record(disk_nanos);
-        histograms.total.record(queue_nanos.saturating_add(disk_nanos));
+        histograms.record(queue_nanos, disk_nanos);
     }
 
     /// Shows the queue's counters, if it is time. For the owner of the queue.
@@ -123,9 +127,7 @@ impl QueueMetrics {
         if let Some(histograms) = histograms
             && histograms.owner.load(Ordering::Relaxed) == class.to_bits()
         {
-            histograms.in_queue.add_to(&mut snapshot.in_queue);
-            histograms.in_disk.add_to(&mut snapshot.in_disk);
-            histograms.total.add_to(&mut snapshot.total);
+            histograms.add_to(snapshot);
         }
     }
 
@@ -138,16 +140,48 @@ impl ClassHistograms {
     const fn new(class: ClassId) -> Self {
         Self {
             owner: AtomicU32::new(class.to_bits()),
+            at_once: Histogram::new(),
             in_queue: Histogram::new(),
             in_disk: Histogram::new(),
             total: Histogram::new(),
+            queue_nanos: AtomicU64::new(0),
+            disk_nanos: AtomicU64::new(0),
         }
+    }
+
+    fn record(&self, queue_nanos: u64, disk_nanos: u64) {
+        add(&self.disk_nanos, disk_nanos);
+        if queue_nanos == 0 {
+            self.at_once.record(disk_nanos);
+            return;
+        }
+        add(&self.queue_nanos, queue_nanos);
+        self.in_queue.record(queue_nanos);
+        self.in_disk.record(disk_nanos);
+        self.total.record(queue_nanos.saturating_add(disk_nanos));
+    }
+
+    fn add_to(&self, snapshot: &mut ClassSnapshot) {
+        let at_once = self.at_once.add_to(&mut snapshot.in_disk);
+        self.at_once.add_to(&mut snapshot.total);
+        snapshot.in_queue.add_instants(at_once);
+        self.in_queue.add_to(&mut snapshot.in_queue);
+        self.in_disk.add_to(&mut snapshot.in_disk);
+        self.total.add_to(&mut snapshot.total);
+        let (queue, disk) = (&self.queue_nanos, &self.disk_nanos);
+        let [queue, disk] = [queue, disk].map(|sum| sum.load(Ordering::Relaxed));
+        snapshot.in_queue.add_nanos(queue);
+        snapshot.in_disk.add_nanos(disk);
+        snapshot.total.add_nanos(queue.saturating_add(disk));
     }
 
     /// Another class has this place now.
     fn clear(&self, class: ClassId) {
-        for histogram in [&self.in_queue, &self.in_disk, &self.total] {
+        for histogram in [&self.at_once, &self.in_queue, &self.in_disk, &self.total] {
             histogram.clear();
+        }
+        for sum in [&self.queue_nanos, &self.disk_nanos] {
+            sum.store(0, Ordering::Relaxed);
         }
         self.owner.store(class.to_bits(), Ordering::Relaxed);
     }
