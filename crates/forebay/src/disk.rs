@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use forebay_core::{
-    DiskModel, DiskRates, GroupConfig, GroupFull, IoGroup, IoQueue, SHARDS_MAX, ShardId,
+    DiskModel, DiskRates, GroupConfig, GroupFull, IoGroup, IoQueue, Op, QueueCounters, SHARDS_MAX,
+    ShardId,
 };
 
 use crate::admission::Admission;
@@ -15,6 +16,7 @@ use crate::engine::Retries;
 use crate::metrics::QueueMetrics;
 use crate::numa;
 use crate::scheduler::Shared;
+use crate::streams::Streams;
 use crate::wakers::Wakers;
 
 /// A disk of a [`Scheduler`](crate::Scheduler): one budget, which all requests
@@ -35,13 +37,31 @@ impl Disk {
     /// How much may wait in the disk: the latency goal, or more where the disk
     /// needs more. `None` where nothing is known of the disk and nothing binds.
     pub fn effective_goal(&self) -> Option<Duration> {
-        let goal = self.record.here().io.effective_goal();
+        let goal = self.record.here().of(Op::Read).io.effective_goal();
         (goal != forebay_core::DiskTime::MAX).then(|| Duration::from_nanos(goal.as_nanos_ceil()))
+    }
+
+    /// How many I/O threads serve this disk's [files](crate::File), per I/O
+    /// group: as many as [asked for](crate::SchedulerBuilder::io_queues), or
+    /// fewer where each would have too small a part of the disk's window.
+    pub fn io_queues(&self) -> usize {
+        self.record.node_here().io_threads.count()
+    }
+
+    /// What all queues of this disk have counted, all classes together: the
+    /// totals of a [snapshot](crate::Scheduler::snapshot), for a small part of
+    /// its cost.
+    pub fn counters(&self) -> QueueCounters {
+        let (mut totals, mut retries) = (QueueCounters::default(), Retries::default());
+        for group in self.record.groups() {
+            group.all_metrics().for_each(|queue| queue.add_totals_to(&mut totals, &mut retries));
+        }
+        totals
     }
 
     /// Disk time of the requests and permits that are unfinished now.
     pub fn in_flight(&self) -> Duration {
-        let groups = self.record.groups.iter();
+        let groups = self.record.groups();
         groups.map(|group| Duration::from_nanos(group.io.in_flight().as_nanos_ceil())).sum()
     }
 }
@@ -57,21 +77,37 @@ impl fmt::Debug for Disk {
 pub(crate) struct DiskRecord {
     pub(crate) name: String,
     /// One, or one per NUMA node, each with its part of the capacity.
-    pub(crate) groups: Box<[Arc<DiskGroup>]>,
-    /// One per I/O group.
-    io_threads: Box<[IoThreads]>,
+    nodes: Box<[Node]>,
     /// What it was last configured with.
     rates: Mutex<Option<DiskRates>>,
+}
+
+/// A disk as the threads of one NUMA node use it.
+#[derive(Debug)]
+struct Node {
+    streams: Streams,
+    io_threads: IoThreads,
 }
 
 impl DiskRecord {
     pub(crate) fn new(
         name: String,
-        groups: Box<[Arc<DiskGroup>]>,
+        nodes: impl IntoIterator<Item = Streams>,
         io_threads: &IoThreadsConfig,
     ) -> Self {
-        let io_threads = groups.iter().map(|_| IoThreads::new(io_threads)).collect();
-        Self { name, groups, io_threads, rates: Mutex::default() }
+        let node = |streams| Node { streams, io_threads: IoThreads::new(io_threads) };
+        let nodes = nodes.into_iter().map(node).collect();
+        Self { name, nodes, rates: Mutex::default() }
+    }
+
+    /// All I/O groups.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &Arc<DiskGroup>> {
+        self.nodes.iter().flat_map(|node| node.streams.iter())
+    }
+
+    /// Whether reads and writes have a budget each.
+    pub(crate) fn is_duplex(&self) -> bool {
+        self.nodes.iter().any(|node| node.streams.is_duplex())
     }
 
     /// Notes what the disk is configured with.
@@ -84,21 +120,21 @@ impl DiskRecord {
         *self.rates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The I/O group of the calling thread: that of the NUMA node it runs on.
-    pub(crate) fn here(&self) -> &Arc<DiskGroup> {
-        &self.groups[self.place_here()]
+    /// The I/O groups of the calling thread: those of the NUMA node it runs on.
+    pub(crate) fn here(&self) -> &Streams {
+        &self.node_here().streams
     }
 
-    /// The I/O group of the calling thread, with its I/O threads.
-    pub(crate) fn io_threads_here(&self) -> (&Arc<DiskGroup>, &IoThreads) {
-        let place = self.place_here();
-        (&self.groups[place], &self.io_threads[place])
+    /// The I/O groups of the calling thread, with their I/O threads.
+    pub(crate) fn io_threads_here(&self) -> (&Streams, &IoThreads) {
+        let Node { streams, io_threads } = self.node_here();
+        (streams, io_threads)
     }
 
-    fn place_here(&self) -> usize {
-        match self.groups.len() {
-            1 => 0,
-            count => numa::node_of_this_thread() % count,
+    fn node_here(&self) -> &Node {
+        match self.nodes.len() {
+            1 => &self.nodes[0],
+            count => &self.nodes[numa::node_of_this_thread() % count],
         }
     }
 }

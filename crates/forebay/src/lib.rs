@@ -84,11 +84,13 @@ mod intent;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
+mod io_queues;
 pub mod metrics;
 mod numa;
 pub mod properties;
 mod scheduler;
 pub mod shard;
+mod streams;
 mod wakers;
 
 pub use admission::{Admit, AdmitError, AdmitMore, Permit, ThreadPermit};
@@ -100,12 +102,13 @@ pub use clock::Clock;
 pub use coordinator::REQUESTS_MAX;
 pub use direct_file::{DirectFile, FileOptions};
 pub use disk::Disk;
-pub use file::{BufResult, File, Request, RequestError};
+pub use file::{BufResult, File, Request, RequestError, Timing};
 pub use intent::Intent;
+pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 pub use scheduler::{
     DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError,
 };
 
 pub use forebay_core::{
-    CLASSES_MAX, ClassCounters, DiskRates, Limits, Op, Policy, QueueCounters, SHARES_MAX,
+    CLASSES_MAX, ClassCounters, DiskRates, Limits, Op, Order, Policy, QueueCounters, SHARES_MAX,
 };

@@ -1,9 +1,7 @@
 //! How many I/O queues to have.
 
+use forebay::{IoQueues, LOCAL_DEPTH_MIN};
 use serde::Serialize;
-
-/// A queue with fewer requests in the disk cannot keep its part of it busy.
-const LOCAL_DEPTH_MIN: u64 = 4;
 
 /// The threads that do I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -21,13 +19,11 @@ pub(super) struct Queues {
     pub(super) local_depth: u64,
 }
 
-/// As many queues as there are shards, but so few that each has a local depth of 4 out of `depth`
-/// small requests in the disk, and at least one for each NUMA node.
+/// The number for `depth` small requests in the disk.
 pub(super) fn recommended(depth: u64, threads: Threads) -> Queues {
-    let Threads { shards, nodes } = threads;
-    let most = u32::try_from(depth / LOCAL_DEPTH_MIN).unwrap_or(u32::MAX);
-    let count = most.min(shards).max(nodes).max(1);
-    Queues { count, local_depth: depth / u64::from(count) }
+    let IoQueues { count, local_depth } =
+        IoQueues::recommended(depth, threads.shards, threads.nodes);
+    Queues { count, local_depth }
 }
 
 impl Queues {
@@ -61,20 +57,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queues_are_as_many_as_keep_a_depth_of_four() {
-        for (depth, shards, nodes, count, local_depth) in [
-            // the published example: depth 30, six processors
-            (30, 6, 1, 6, 5),
-            (30, 12, 1, 7, 4),
-            (1000, 8, 2, 8, 125),
-            (6, 64, 2, 2, 3),
-            (1, 64, 1, 1, 1),
-            (3, 1, 1, 1, 3),
-        ] {
+    fn every_number_is_explained() {
+        for (depth, shards, nodes) in
+            [(30, 6, 1), (30, 12, 1), (1000, 8, 2), (6, 64, 2), (1, 64, 1), (3, 1, 1)]
+        {
             let threads = Threads { shards, nodes };
-            let queues = recommended(depth, threads);
-            assert_eq!((queues.count, queues.local_depth), (count, local_depth), "{depth}");
-            assert!(queues.explain(depth, threads).contains(&depth.to_string()));
+            let explained = recommended(depth, threads).explain(depth, threads);
+            assert!(explained.contains(&depth.to_string()), "{explained}");
         }
     }
 }

@@ -10,7 +10,7 @@ impl Class {
     /// class is removed.
     pub fn permit_counters(&self) -> ClassCounters {
         let mut sum = ClassCounters::default();
-        for group in &self.disk.groups {
+        for group in self.disk.groups() {
             let (Some(admission), Some(id)) = (group.admission_if_used(), self.id_on(group)) else {
                 continue;
             };
@@ -24,7 +24,7 @@ impl Disk {
     /// What was counted of the permits of all classes on this disk.
     pub fn permit_counters(&self) -> QueueCounters {
         let mut sum = QueueCounters::default();
-        for admission in self.record.groups.iter().filter_map(|group| group.admission_if_used()) {
+        for admission in self.record.groups().filter_map(|group| group.admission_if_used()) {
             admission.with_queue(|queue| sum.merge(&queue.counters()));
         }
         sum

@@ -23,7 +23,10 @@ pub enum AdmitError {
         class: String,
     },
     /// More requests wait than the queue holds.
-    #[error("a million requests wait for the disk `{disk}` or are in it: wait for some")]
+    #[error(
+        "as many requests wait for the disk `{disk}` or are in it as SchedulerBuilder::requests_max \
+         allows: wait for some"
+    )]
     QueueFull {
         /// The disk.
         disk: String,

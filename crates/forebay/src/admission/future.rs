@@ -49,7 +49,7 @@ impl Future for Admit {
                 return Poll::Pending;
             }
         } else {
-            let group = Arc::clone(self.class.disk.here());
+            let group = Arc::clone(self.class.disk.here().of(self.op));
             let (admission, asked) = self.class.ask(&group, self.op, self.len)?;
             let started = admission.start_task(&group, asked, waker);
             let (ticket, granted) = started.map_err(|error| self.class.explain(error))?;
@@ -136,7 +136,7 @@ impl Future for AdmitMore<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.take_back_alarm();
-        let group = Arc::clone(self.class.disk.here());
+        let group = Arc::clone(self.class.disk.here().of(self.op));
         let (admission, asked) = self.class.ask(&group, self.op, self.len)?;
         let waker = context.waker().clone();
         match admission.poll_past_window(&group, asked, waker) {

@@ -48,7 +48,7 @@ impl Class {
     /// As for [`Class::admit`].
     pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit<'_>>, AdmitError> {
         let now = Clock::of_process().now();
-        let group = self.disk.here();
+        let group = self.disk.here().of(op);
         let (admission, asked) = self.ask(group, op, len)?;
         let ticket = if holding::holds(now) {
             admission.admit_past_window(now, asked, Some(now))
@@ -82,7 +82,7 @@ impl Class {
         len: u64,
         deadline: Option<Time>,
     ) -> Result<ThreadPermit<'_>, AdmitError> {
-        let group = self.disk.here();
+        let group = self.disk.here().of(op);
         let (admission, asked) = self.ask(group, op, len)?;
         let ticket = if holding::holds(now) {
             admission.admit_past_window(now, asked, deadline)

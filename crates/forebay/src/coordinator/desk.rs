@@ -6,15 +6,16 @@ use std::task::Waker;
 use std::time::Duration;
 use std::{io, mem, thread};
 
-use forebay_core::{ClassId, Op, Time};
+use forebay_core::{Op, Time};
 use rustix::io::Errno;
 use slab::Slab;
 
 use super::lane::{Lane, Place, Places};
 use super::mailbox::{Letter, Mailbox};
-use super::slot::{Order, Slot};
+use super::slot::{Answer, Order, Slot, Timing};
 use crate::engine::Operation;
 use crate::shard::{Finished, OperationId, Operations, SubmitError, asked};
+use crate::streams::StreamClass;
 
 /// Requests of a class in the I/O queue at once: as few as keep it from
 /// running dry between two dispatches, for there they are served in the order
@@ -40,7 +41,7 @@ pub(super) struct Desk {
 /// Orders that are not answered.
 struct Orders {
     taken: Slab<Taken>,
-    /// By [`ClassId::index`].
+    /// By [`StreamClass::index`].
     lanes: Vec<Lane>,
     /// Keys of orders, by [`OperationId::index`].
     submitted: Vec<usize>,
@@ -53,7 +54,8 @@ struct Orders {
 
 struct Taken {
     slot: Arc<Slot>,
-    class: ClassId,
+    class: StreamClass,
+    since: Time,
     stage: Stage,
 }
 
@@ -105,8 +107,8 @@ impl Desk {
             self.letters = letters;
             let timeout = self.orders.has_answers().then_some(Duration::ZERO);
             let Self { operations, orders, .. } = &mut self;
-            let refill = &mut |operations: &mut Operations, now, class| {
-                orders.feed(operations, now, class);
+            let refill = &mut |operations: &mut Operations, class| {
+                orders.feed(operations, class);
             };
             if let Err(error) = operations.turn(timeout, refill) {
                 log::warn!("an I/O thread cannot reach the kernel, and tries again: {error}");
@@ -119,7 +121,7 @@ impl Desk {
 
     fn read(&mut self, now: Time, letter: Letter) {
         match letter {
-            Letter::Order(slot) => self.orders.take(&mut self.operations, now, slot),
+            Letter::Order(slot) => self.orders.take(&mut self.operations, slot),
             Letter::Cancel(slot) => {
                 if let Some(key) = slot.key() {
                     self.orders.cancel(&mut self.operations, now, key);
@@ -131,15 +133,17 @@ impl Desk {
     /// Hands over all answers; how many.
     fn answer(&mut self) -> usize {
         let mut answered = mem::take(&mut self.orders.abandoned);
-        while let Some(Finished { id, result, operation, .. }) = self.operations.pop() {
+        while let Some(finished) = self.operations.pop() {
+            let Finished { id, result, operation, queue_nanos, disk_nanos } = finished;
             let Some(key) = self.orders.submitted.get(id.index()) else { continue };
             let slot = self.orders.taken.remove(*key).slot;
-            self.wakers.extend(slot.answer((result, operation)));
+            let timing = Timing { queue_nanos, disk_nanos };
+            self.wakers.extend(slot.answer(Answer { result, operation, timing }));
             answered += 1;
         }
         for (key, error, operation) in self.orders.refused.drain(..) {
             let slot = self.orders.taken.remove(key).slot;
-            self.wakers.extend(slot.answer((Err(error), operation)));
+            self.wakers.extend(slot.answer(Answer::refusal(error, operation)));
             answered += 1;
         }
         answered
@@ -160,16 +164,16 @@ impl Orders {
     }
 
     /// Takes a new order: into the I/O queue, or its lane.
-    fn take(&mut self, operations: &mut Operations, now: Time, slot: Arc<Slot>) {
+    fn take(&mut self, operations: &mut Operations, slot: Arc<Slot>) {
         let entry = self.taken.vacant_entry();
         let key = entry.key();
-        let Some(Order { class, submitter, operation }) = slot.take_order(key) else {
+        let Some(Order { class, since, submitter, operation }) = slot.take_order(key) else {
             self.abandoned += 1;
             return;
         };
         let (op, len) = asked(&operation);
         let cost = operations.cost(op, len);
-        entry.insert(Taken { slot, class, stage: Stage::Waiting(None, operation) });
+        entry.insert(Taken { slot, class, since, stage: Stage::Waiting(None, operation) });
         if self.lanes.len() <= class.index() {
             self.lanes.resize_with(class.index() + 1, Lane::default);
         }
@@ -177,11 +181,11 @@ impl Orders {
         if let Stage::Waiting(none, _) = &mut self.taken[key].stage {
             *none = Some(place);
         }
-        self.feed(operations, now, class);
+        self.feed(operations, class);
     }
 
     /// Moves requests of `class` from its lane into the I/O queue, a few.
-    fn feed(&mut self, operations: &mut Operations, now: Time, class: ClassId) {
+    fn feed(&mut self, operations: &mut Operations, class: StreamClass) {
         let Some(lane) = self.lanes.get_mut(class.index()) else { return };
         while operations.queued(class) < FED_MAX
             && let Some(key) = lane.pop(&mut self.taken, self.quantum)
@@ -190,7 +194,7 @@ impl Orders {
             let Stage::Waiting(_, operation) = mem::replace(&mut taken.stage, Stage::Moving) else {
                 continue;
             };
-            match operations.submit(now, taken.class, operation) {
+            match operations.submit(taken.since, taken.class, operation) {
                 Ok(id) => {
                     taken.stage = Stage::Submitted(id);
                     if self.submitted.len() <= id.index() {
@@ -211,7 +215,7 @@ impl Orders {
         match &taken.stage {
             Stage::Submitted(id) => {
                 operations.cancel(now, *id);
-                self.feed(operations, now, class);
+                self.feed(operations, class);
             }
             Stage::Waiting(..) => {
                 if let Some(lane) = self.lanes.get_mut(class.index()) {

@@ -17,12 +17,13 @@ use forebay_core::GroupFull;
 
 pub(crate) use self::mailbox::Mailbox;
 pub use self::mailbox::REQUESTS_MAX;
+pub use self::slot::Timing;
 pub(crate) use self::slot::{Answer, Order, Slot};
 
 use self::desk::Desk;
-use crate::disk::DiskGroup;
 use crate::engine::{EngineConfig, EngineWaker};
 use crate::shard::{Operations, ShardError};
+use crate::streams::Streams;
 
 /// Longer than an engine takes to end once it gives up on the disk.
 const END_GRACE: Duration = Duration::from_secs(1);
@@ -68,10 +69,14 @@ impl IoThreads {
         Self { engine: config.engine, threads, starting: Mutex::new(()) }
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.threads.len()
+    }
+
     /// The mailbox for the requests of a thread, the same one each time.
     pub(crate) fn mailbox(
         &self,
-        group: &Arc<DiskGroup>,
+        streams: &Streams,
         disk: &str,
         submitter: u64,
     ) -> Result<&Arc<Mailbox>, ShardError> {
@@ -84,24 +89,24 @@ impl IoThreads {
         if let Some(thread) = place.get() {
             return Ok(&thread.mailbox);
         }
-        let thread = IoThread::start(group, disk, number, &self.engine)?;
+        let thread = IoThread::start(streams, disk, number, &self.engine)?;
         Ok(&place.get_or_init(|| thread).mailbox)
     }
 }
 
 impl IoThread {
     fn start(
-        group: &Arc<DiskGroup>,
+        streams: &Streams,
         disk: &str,
         number: usize,
         engine: &EngineConfig,
     ) -> Result<Self, ShardError> {
         let (started, ready) = channel();
         let (running, hung_up) = channel();
-        let (group, engine, drop_wait_max) = (Arc::clone(group), *engine, engine.drop_wait_max);
+        let (streams, engine, drop_wait_max) = (streams.clone(), *engine, engine.drop_wait_max);
         let thread = thread::Builder::new()
             .name(format!("forebay-disk-{number}"))
-            .spawn(move || run(group, &engine, &started, running))?;
+            .spawn(move || run(streams, &engine, &started, running))?;
         let full = |full| ShardError::NoShard { disk: disk.to_owned(), full };
         let ended = |_| io::Error::other("the I/O thread ended at its start");
         let mailbox = ready.recv().map_err(ended)??.map_err(full)?;
@@ -129,13 +134,8 @@ impl Drop for IoThread {
 type Started = io::Result<Result<Arc<Mailbox>, GroupFull>>;
 
 /// An I/O thread's life. `_running` is dropped last of all.
-fn run(
-    group: Arc<DiskGroup>,
-    config: &EngineConfig,
-    started: &Sender<Started>,
-    _running: Sender<()>,
-) {
-    let operations = match Operations::new(group, config) {
+fn run(streams: Streams, config: &EngineConfig, started: &Sender<Started>, _running: Sender<()>) {
+    let operations = match Operations::new(streams, config) {
         Ok(Ok(operations)) => operations,
         Ok(Err(full)) => {
             // Whoever started the thread waits for this.

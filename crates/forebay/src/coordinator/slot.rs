@@ -5,9 +5,10 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use forebay_core::ClassId;
+use forebay_core::Time;
 
 use crate::engine::Operation;
+use crate::streams::StreamClass;
 
 /// A thread keeps so many slots for its next requests.
 const KEPT_MAX: usize = 256;
@@ -25,14 +26,39 @@ pub(crate) struct Slot {
 /// What an I/O thread is asked to do.
 #[derive(Debug)]
 pub(crate) struct Order {
-    pub(crate) class: ClassId,
+    pub(crate) class: StreamClass,
+    /// When it was made.
+    pub(crate) since: Time,
     /// The number of the thread that asks.
     pub(crate) submitter: u64,
     pub(crate) operation: Operation,
 }
 
 /// What became of an operation.
-pub(crate) type Answer = (io::Result<usize>, Operation);
+#[derive(Debug)]
+pub struct Answer {
+    pub(crate) result: io::Result<usize>,
+    pub(crate) operation: Operation,
+    pub(crate) timing: Timing,
+}
+
+/// Where the time of a request went. Both are zero for one that was refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// From the call that made it to the dispatch of its last part, in
+    /// nanoseconds.
+    pub queue_nanos: u64,
+    /// From there to its end in the disk, in nanoseconds. What comes after is
+    /// the way back to the caller.
+    pub disk_nanos: u64,
+}
+
+impl Answer {
+    /// Of an operation that did not reach the disk.
+    pub(crate) fn refusal(error: io::Error, operation: Operation) -> Self {
+        Self { result: Err(error), operation, timing: Timing::default() }
+    }
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -89,7 +115,7 @@ impl Slot {
     pub(crate) fn refuse(&self, error: io::Error) {
         let mut state = self.lock();
         if let Some(Order { operation, .. }) = state.order.take() {
-            state.answer = Some((Err(error), operation));
+            state.answer = Some(Answer::refusal(error, operation));
         }
     }
 

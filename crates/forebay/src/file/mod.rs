@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 pub use self::check::RequestError;
 pub use self::request::{BufResult, Request};
+pub use crate::coordinator::Timing;
 
 pub(crate) use self::check::check_operation;
 use self::request::start;
@@ -69,8 +70,8 @@ struct Shared {
 impl Disk {
     /// The mailbox for requests of the thread with this number.
     fn mailbox(&self, submitter: u64) -> io::Result<&Arc<Mailbox>> {
-        let (group, threads) = self.record.io_threads_here();
-        threads.mailbox(group, self.name(), submitter).map_err(io::Error::other)
+        let (streams, threads) = self.record.io_threads_here();
+        threads.mailbox(streams, self.name(), submitter).map_err(io::Error::other)
     }
 
     /// Opens the file at `path` as one of this disk. [`Scheduler::open`] finds

@@ -8,14 +8,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use forebay_core::ClassId;
+use forebay_core::Op;
+use rustix::io::Errno;
 
+use super::File;
 use super::check::{RequestError, check_operation};
-use super::{File, Shared};
-use crate::coordinator::{Answer, Mailbox, Order, Slot, submitter};
+use crate::clock::Clock;
+use crate::coordinator::{Answer, Mailbox, Order, Slot, Timing, submitter};
+use crate::disk::DiskRecord;
 use crate::engine::Operation;
-use crate::intent::{Member, Membership};
-use crate::{AlignedBuf, Class};
+use crate::intent::{Intent, Member, Membership};
+use crate::shard::asked;
+use crate::streams::StreamClass;
+use crate::{AlignedBuf, Class, Disk};
 
 /// The result of a transfer, and the buffer, or the buffers, that it used.
 #[derive(Debug)]
@@ -63,24 +68,38 @@ struct Sent {
     slot: Arc<Slot>,
     mailbox: Arc<Mailbox>,
     membership: Option<Membership>,
-    /// Keeps the disk's I/O threads.
-    _file: Arc<Shared>,
+    /// Keeps its I/O threads.
+    _disk: Arc<DiskRecord>,
 }
 
 /// What a caller gets to see of an answer.
-pub(super) trait Outcome {
+pub trait Outcome {
+    /// The part of `answer` that it sees.
     fn of(answer: Answer) -> Self;
 }
 
+impl Outcome for (io::Result<usize>, Operation) {
+    fn of(Answer { result, operation, .. }: Answer) -> Self {
+        (result, operation)
+    }
+}
+
+impl<T: Outcome> Outcome for (T, Timing) {
+    fn of(answer: Answer) -> Self {
+        let timing = answer.timing;
+        (T::of(answer), timing)
+    }
+}
+
 impl Outcome for BufResult<AlignedBuf> {
-    fn of((result, operation): Answer) -> Self {
+    fn of(Answer { result, operation, .. }: Answer) -> Self {
         let buffer = operation.into_buffer();
         Self(result, buffer.unwrap_or_else(AlignedBuf::empty))
     }
 }
 
 impl Outcome for BufResult<Vec<AlignedBuf>> {
-    fn of((result, operation): Answer) -> Self {
+    fn of(Answer { result, operation, .. }: Answer) -> Self {
         let buffers = match operation {
             Operation::ReadVectored { buffers, .. } | Operation::WriteVectored { buffers, .. } => {
                 buffers
@@ -92,50 +111,89 @@ impl Outcome for BufResult<Vec<AlignedBuf>> {
 }
 
 impl Outcome for io::Result<()> {
-    fn of((result, _): Answer) -> Self {
-        result.map(drop)
+    fn of(answer: Answer) -> Self {
+        answer.result.map(drop)
     }
 }
 
 /// Sends an operation, unless no disk could execute it.
 pub(super) fn start<T: Outcome>(file: &File, class: &Class, operation: Operation) -> Request<T> {
+    send((file.disk(), file.intent.as_ref()), class, operation)
+}
+
+fn send<T: Outcome>(
+    (disk, intent): (&Disk, Option<&Intent>),
+    class: &Class,
+    operation: Operation,
+) -> Request<T> {
+    let (op, _) = asked(&operation);
+    if intent.is_some_and(Intent::is_cancelled) {
+        let state = State::Refused(Answer::refusal(Errno::CANCELED.into(), operation));
+        return Request { state, finish: T::of };
+    }
     let checked = check_operation(&operation).map_err(io::Error::from);
-    let state = match checked.and_then(|()| address(file, class)) {
-        Ok((id, mailbox)) => {
-            let order = Order { class: id, submitter: submitter(), operation };
-            State::Sent(Sent::new(file, order, mailbox))
+    let state = match checked.and_then(|()| address(disk, class, op)) {
+        Ok((class, mailbox)) => {
+            let since = Clock::of_process().now();
+            let order = Order { class, since, submitter: submitter(), operation };
+            State::Sent(Sent::new((disk, intent), order, mailbox))
         }
-        Err(error) => State::Refused((Err(error), operation)),
+        Err(error) => State::Refused(Answer::refusal(error, operation)),
     };
     Request { state, finish: T::of }
 }
 
+impl Disk {
+    /// Sends an operation to an I/O thread of this disk, as [files](File) do:
+    /// any [`Operation`] whose descriptor is on this disk. One that no disk
+    /// could execute is refused with a [`RequestError`].
+    ///
+    /// Answers with what [`Finished`](crate::shard::Finished) says of it, and
+    /// with the operation, to be used again.
+    ///
+    /// Cancel safety: dropping the answer cancels the operation as far as it
+    /// has not happened; it is lost with its buffers.
+    pub fn submit(
+        &self,
+        class: &Class,
+        operation: Operation,
+    ) -> Request<(io::Result<usize>, Operation)> {
+        send((self, None), class, operation)
+    }
+}
+
 /// What the class is called on the file's disk, and where its requests go.
-fn address(file: &File, class: &Class) -> io::Result<(ClassId, Arc<Mailbox>)> {
-    let disk = file.disk();
+fn address(disk: &Disk, class: &Class, op: Op) -> io::Result<(StreamClass, Arc<Mailbox>)> {
     let name = || class.name().to_owned();
     if !Arc::ptr_eq(&class.scheduler, &disk.scheduler) {
         return Err(RequestError::OtherScheduler { class: name() }.into());
     }
-    let id = class.id_on(disk.record.here());
+    let id = StreamClass::of(class, disk.record.here(), op);
     let id = id.ok_or_else(|| RequestError::ClassRemoved { class: name() })?;
     Ok((id, Arc::clone(disk.mailbox(submitter())?)))
 }
 
 impl Sent {
-    fn new(file: &File, order: Order, mailbox: Arc<Mailbox>) -> Self {
+    fn new((disk, intent): (&Disk, Option<&Intent>), order: Order, mailbox: Arc<Mailbox>) -> Self {
         let slot = Slot::new(order);
         let mut membership = None;
         match mailbox.order(&slot) {
             Err(full) => slot.refuse(io::Error::new(io::ErrorKind::QuotaExceeded, full)),
             Ok(()) => {
-                if let Some(intent) = &file.intent {
-                    let sent = Member::Sent(Arc::clone(&slot), Arc::clone(&mailbox));
-                    membership = intent.join(sent);
-                }
+                membership = intent.and_then(|intent| {
+                    intent.join(Member::Sent(Arc::clone(&slot), Arc::clone(&mailbox)))
+                });
             }
         }
-        Self { slot, mailbox, membership, _file: Arc::clone(&file.shared) }
+        Self { slot, mailbox, membership, _disk: Arc::clone(&disk.record) }
+    }
+}
+
+impl<T: Outcome> Request<T> {
+    /// The same, with where its time went.
+    pub fn timed(mut self) -> Request<(T, Timing)> {
+        let state = mem::replace(&mut self.state, State::Over);
+        Request { state, finish: <(T, Timing)>::of }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use forebay_core::{CLASSES_MAX, ClassCounters, ClassId, Completion, IoQueue, QueueCounters, Time};
 
 use super::histogram::{Histogram, add};
-use super::snapshot::{ClassSnapshot, DiskSnapshot};
+use super::snapshot::ClassSnapshot;
 use crate::engine::Retries;
 
 /// Counters are published so often while there is work, in nanoseconds,
@@ -107,11 +107,11 @@ impl QueueMetrics {
         now.retries = retries;
     }
 
-    pub(crate) fn add_totals_to(&self, snapshot: &mut DiskSnapshot) {
+    pub(crate) fn add_totals_to(&self, totals: &mut QueueCounters, retries: &mut Retries) {
         let Published { now, earlier } = &*self.lock();
         for counters in [earlier, now] {
-            snapshot.totals.merge(&counters.totals);
-            snapshot.retries += counters.retries;
+            totals.merge(&counters.totals);
+            *retries += counters.retries;
         }
     }
 

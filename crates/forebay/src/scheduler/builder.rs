@@ -2,21 +2,24 @@
 
 use std::sync::{Arc, Mutex};
 
-use forebay_core::{DiskModel, Policy, SHARDS_MAX};
+use forebay_core::{DiskModel, Order, Policy, SHARDS_MAX};
 
 use super::config::DiskConfig;
 use super::error::SchedulerError;
-use super::registry::Registry;
+use super::registry::{Registry, Rules};
 use super::{IO_GROUPS_MAX, Scheduler, Shared};
 use crate::class::UNTAGGED;
 use crate::coordinator::IoThreadsConfig;
 use crate::engine::EngineConfig;
 use crate::properties::{DISKS_MAX, Properties};
+use crate::streams::STREAMS_MAX;
 
 /// Name of the disk of devices that are not listed.
 pub const DEFAULT_DISK: &str = "default";
 /// Shares of untagged work, unless they are changed.
 const UNTAGGED_SHARES: u32 = 100;
+/// Requests that a queue holds, unless another number is set.
+const REQUESTS_MAX: u32 = 1 << 20;
 
 /// What a [`Scheduler`] is made of; see [`Scheduler::builder`].
 #[derive(Clone, Debug)]
@@ -30,13 +33,16 @@ pub struct SchedulerBuilder {
 pub(super) struct Layout {
     pub(super) io_groups: usize,
     pub(super) shards_max: usize,
+    pub(super) requests_max: u32,
     pub(super) io_threads: IoThreadsConfig,
 }
 
 impl SchedulerBuilder {
     pub(super) fn new() -> Self {
         let io_threads = IoThreadsConfig::default();
-        Self { disks: Vec::new(), layout: Layout { io_groups: 1, shards_max: 64, io_threads } }
+        let layout =
+            Layout { io_groups: 1, shards_max: 64, requests_max: REQUESTS_MAX, io_threads };
+        Self { disks: Vec::new(), layout }
     }
 
     /// Adds a disk, with a budget of its own. The first one added is the one
@@ -73,12 +79,24 @@ impl SchedulerBuilder {
         self
     }
 
+    /// Sets the most requests that one queue holds, waiting and in the disk
+    /// together; a million unless set. Their memory is taken when they come.
+    #[must_use]
+    pub fn requests_max(mut self, count: u32) -> Self {
+        self.layout.requests_max = count;
+        self
+    }
+
     /// Sets how many I/O threads each I/O group has for [files](crate::File);
     /// 1 unless set. Requests of one thread always go to the same of them.
     ///
     /// One thread serves some hundred thousand requests per second, and knows
     /// of all requests: more are for disks that take more. Each has its own
-    /// queue, and with more of them each keeps fewer requests in the disk.
+    /// queue, and with more of them each keeps fewer requests in the disk: a
+    /// disk gets no more than leave each a depth of
+    /// [`LOCAL_DEPTH_MIN`](crate::LOCAL_DEPTH_MIN), see [`Disk::io_queues`].
+    ///
+    /// [`Disk::io_queues`]: crate::Disk::io_queues
     #[must_use]
     pub fn io_queues(mut self, count: usize) -> Self {
         self.layout.io_threads.io_queues = count;
@@ -98,22 +116,25 @@ impl SchedulerBuilder {
     /// # Errors
     /// [`SchedulerError`]: which value is wrong, and what is allowed.
     pub fn build(&self) -> Result<Scheduler, SchedulerError> {
-        let Layout { io_groups, shards_max, io_threads } = self.layout;
+        let Layout { io_groups, shards_max, requests_max, io_threads } = self.layout;
         if !(1..=IO_GROUPS_MAX).contains(&io_groups) {
             return Err(SchedulerError::IoGroups { count: io_groups });
         }
         if !(1..=SHARDS_MAX).contains(&shards_max) {
             return Err(SchedulerError::Shards { count: shards_max });
         }
+        if requests_max == 0 {
+            return Err(SchedulerError::Requests);
+        }
         let io_queues = io_threads.io_queues;
         if !(1..=shards_max).contains(&io_queues) {
             return Err(SchedulerError::IoQueues { count: io_queues, shards_max });
         }
-        let mut registry = Registry::new((DISKS_MAX + 1) * io_groups);
+        let mut registry = Registry::new((DISKS_MAX + 1) * io_groups * STREAMS_MAX);
         registry.apply(&self.disks, self.layout)?;
         let unmeasured = DiskModel::unmeasured();
-        let default_disk =
-            registry.add_disk(DEFAULT_DISK, &unmeasured, Policy::Open, self.layout)?;
+        let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };
+        let default_disk = registry.add_disk(DEFAULT_DISK, &unmeasured, &rules, self.layout)?;
         let untagged = registry.add_class(UNTAGGED, None, UNTAGGED_SHARES)?;
         let first = registry.disks.first().unwrap_or(&default_disk);
         Ok(Scheduler::new(Shared {

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use forebay_core::{DiskModel, DiskRates, ModelError, Policy};
+use forebay_core::{DiskModel, DiskRates, ModelError, Order, Policy};
 
+use super::registry::Rules;
 use crate::properties::DiskProperties;
 
 /// One disk of a [`SchedulerBuilder`](crate::SchedulerBuilder).
@@ -12,6 +13,7 @@ pub struct DiskConfig {
     pub(super) name: String,
     pub(super) properties: DiskProperties,
     pub(super) policy: Policy,
+    pub(super) order: Order,
 }
 
 impl DiskConfig {
@@ -20,17 +22,20 @@ impl DiskConfig {
     /// grants permits under its name.
     pub fn new(name: impl Into<String>, rates: DiskRates) -> Self {
         let properties = DiskProperties::from_rates(&rates, Vec::new());
-        Self { name: name.into(), properties, policy: Policy::pace_window() }
+        Self::of(name.into(), properties)
     }
 
     /// The disk of an entry of an io-properties file, under the name of its
-    /// first mountpoint.
-    ///
-    /// Of `duplex` nothing is used: reads and writes share one budget.
+    /// first mountpoint. Where it is `duplex`, reads have a budget and all
+    /// other requests another, each as if it were alone.
     pub fn from_properties(properties: &DiskProperties) -> Self {
         let first = properties.mountpoints.first();
         let name = first.map(|path| path.display().to_string()).unwrap_or_default();
-        Self { name, properties: properties.clone(), policy: Policy::pace_window() }
+        Self::of(name, properties.clone())
+    }
+
+    const fn of(name: String, properties: DiskProperties) -> Self {
+        Self { name, properties, policy: Policy::pace_window(), order: Order::StartTime }
     }
 
     /// Adds a directory on the disk, or its block device: files on the same
@@ -48,15 +53,33 @@ impl DiskConfig {
         self
     }
 
-    /// The policy, with the base latency that was measured unless it states one.
-    pub(super) fn policy_in_force(&self) -> Policy {
-        match self.policy {
+    /// Sets in which order classes are served; [`Order::StartTime`] unless set.
+    /// [`Order::ExponentialDecay`] is there to compare with.
+    #[must_use]
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Gives reads a budget and all other requests another, each as if it were
+    /// alone, for a disk whose directions do not disturb each other.
+    #[must_use]
+    pub fn duplex(mut self, duplex: bool) -> Self {
+        self.properties.duplex = duplex;
+        self
+    }
+
+    /// The policy, with the base latency that was measured unless it states
+    /// one; the order; and whether directions have a budget each.
+    pub(super) const fn rules(&self) -> Rules {
+        let policy = match self.policy {
             Policy::PaceWindow { latency_goal, base_latency: None } => {
                 let base_latency = self.properties.measured.base_latency;
                 Policy::PaceWindow { latency_goal, base_latency }
             }
             policy => policy,
-        }
+        };
+        Rules { policy, order: self.order, duplex: self.properties.duplex }
     }
 
     /// What requests cost on one of `parts` equal parts of the disk.

@@ -35,7 +35,7 @@ impl Registry {
         self.check_together(&checked, &known)?;
         for (Checked { config, devices, model }, known) in checked.into_iter().zip(known) {
             let disk = if let Some(disk) = known {
-                for group in &disk.groups {
+                for group in disk.groups() {
                     if let Some(base) = config.properties.measured.base_latency {
                         group.io.set_base_latency(base);
                     }
@@ -43,7 +43,7 @@ impl Registry {
                 }
                 disk
             } else {
-                self.add_disk(&config.name, &model, config.policy_in_force(), layout)?
+                self.add_disk(&config.name, &model, &config.rules(), layout)?
             };
             disk.set_rates(config.properties.rates());
             for device in devices {
@@ -71,6 +71,10 @@ impl Registry {
             let name = known.as_ref().map_or(&disk.config.name, |known| &known.name);
             if !meant.insert(name) {
                 return Err(SchedulerError::NameTwice { name: name.clone() });
+            }
+            let duplex = disk.config.properties.duplex;
+            if known.as_ref().is_some_and(|known| known.is_duplex() != duplex) {
+                return Err(SchedulerError::Duplex { disk: name.clone(), duplex });
             }
         }
         let present = self.disks.iter().filter(|disk| disk.name != DEFAULT_DISK).count();

@@ -55,6 +55,17 @@ pub enum SchedulerError {
         /// The name.
         name: String,
     },
+    /// Another division of the budget than the one that the disk was made with.
+    #[error(
+        "the disk `{disk}` was made with `duplex: {}`, which a reload cannot change: leave it, or \
+         make a new scheduler", !duplex
+    )]
+    Duplex {
+        /// Name of the disk.
+        disk: String,
+        /// What the properties say now.
+        duplex: bool,
+    },
     /// More disks than there is room for.
     #[error("{count} disks; at most {DISKS_MAX} are possible: leave some to the default disk")]
     DisksMax {
@@ -73,6 +84,9 @@ pub enum SchedulerError {
         /// The number asked for.
         count: usize,
     },
+    /// No room for requests.
+    #[error("queues that hold 0 requests; give at least 1")]
+    Requests,
     /// A number of I/O threads out of range.
     #[error("{count} I/O threads per I/O group; give 1 to {shards_max}, the number of its shards")]
     IoQueues {

@@ -3,12 +3,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use forebay_core::{DiskModel, GroupConfig, Limits, Policy};
+use forebay_core::{DiskModel, GroupConfig, Limits, Op, Order, Policy};
 
 use super::builder::Layout;
 use crate::class::{ClassError, ClassRecord, GroupRecord, Node, Record};
+use crate::coordinator::IoThreadsConfig;
 use crate::disk::{DiskGroup, DiskRecord};
+use crate::io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 use crate::properties::Device;
+use crate::streams::Streams;
+
+/// A request that is small to every disk, in bytes.
+const SMALL_LEN: u64 = 4096;
 
 /// What changes at run time, behind the scheduler's lock.
 pub(crate) struct Registry {
@@ -20,6 +26,13 @@ pub(crate) struct Registry {
     pub(super) groups: Vec<Arc<GroupRecord>>,
     /// Places for I/O groups in the records of classes.
     pub(super) slots: usize,
+}
+
+/// How a new disk decides which requests may go, and when.
+pub(super) struct Rules {
+    pub(super) policy: Policy,
+    pub(super) order: Order,
+    pub(super) duplex: bool,
 }
 
 impl Registry {
@@ -39,19 +52,27 @@ impl Registry {
         &mut self,
         name: &str,
         model: &DiskModel,
-        policy: Policy,
+        rules: &Rules,
         layout: Layout,
     ) -> Result<Arc<DiskRecord>, ClassError> {
-        let first_slot = self.disks.len() * layout.io_groups;
-        let group = |index| {
-            let mut config = GroupConfig::new(model.clone(), policy);
+        let first_slot = self.io_groups().count();
+        let group = |slot| {
+            let mut config = GroupConfig::new(model.clone(), rules.policy);
+            config.order = rules.order;
             config.shards_max = layout.shards_max;
-            Arc::new(DiskGroup::new(config, first_slot + index))
+            config.requests_max = layout.requests_max;
+            Arc::new(DiskGroup::new(config, slot))
         };
-        let groups = (0..layout.io_groups).map(group).collect();
-        let disk = DiskRecord::new(name.to_owned(), groups, &layout.io_threads);
+        let node = |index| {
+            let slot = first_slot + index * if rules.duplex { 2 } else { 1 };
+            Streams::new(group(slot), rules.duplex.then(|| group(slot + 1)))
+        };
+        let nodes: Vec<Streams> = (0..layout.io_groups).map(node).collect();
+        let depth = nodes.first().map_or(0, |node| depth(node, rules.policy, model));
+        let io_threads = io_threads(name, depth, layout);
+        let disk = DiskRecord::new(name.to_owned(), nodes, &io_threads);
         let disk = Arc::new(disk);
-        for group in &disk.groups {
+        for group in disk.groups() {
             // A group of classes comes after the one that it is in.
             for record in &self.groups {
                 refused(record, record.place(&group.io, group.slot))?;
@@ -131,7 +152,7 @@ impl Registry {
     }
 
     fn io_groups(&self) -> impl Iterator<Item = &DiskGroup> {
-        self.disks.iter().flat_map(|disk| disk.groups.iter().map(Arc::as_ref))
+        self.disks.iter().flat_map(|disk| disk.groups().map(Arc::as_ref))
     }
 
     /// A new class or group of classes, on all disks.
@@ -176,6 +197,33 @@ impl Registry {
         }
         Ok(())
     }
+}
+
+/// How many requests of 4 KiB go to a disk before others wait.
+fn depth(streams: &Streams, policy: Policy, model: &DiskModel) -> u64 {
+    match policy {
+        Policy::Concurrency { requests } => requests.into(),
+        _ => {
+            let window = streams.of(Op::Read).io.window();
+            window.units().div_ceil(model.dearer_cost(SMALL_LEN).units().max(1))
+        }
+    }
+}
+
+/// The I/O threads that a disk of this depth is to have: as asked for, or
+/// fewer.
+fn io_threads(disk: &str, depth: u64, layout: Layout) -> IoThreadsConfig {
+    let asked = layout.io_threads.io_queues;
+    let wanted = u32::try_from(asked).unwrap_or(u32::MAX);
+    let queues = IoQueues::recommended(depth, wanted, 1);
+    if queues.count < wanted {
+        log::info!(
+            "the disk `{disk}` gets {} I/O threads instead of {asked}: {depth} requests of 4 KiB \
+             fill its window, and a queue needs {LOCAL_DEPTH_MIN} of them",
+            queues.count
+        );
+    }
+    IoThreadsConfig { io_queues: queues.count as usize, ..layout.io_threads }
 }
 
 fn refused<Id: Node>(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_core::DiskTime;
+use forebay_core::{DiskTime, Op};
 
 use super::Scheduler;
 use crate::class::ClassRecord;
@@ -24,7 +24,7 @@ impl Scheduler {
 }
 
 fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
-    let goal = disk.groups[0].io.effective_goal();
+    let goal = disk.here().of(Op::Read).io.effective_goal();
     let mut snapshot = DiskSnapshot {
         name: disk.name.clone(),
         rates: disk.rates(),
@@ -32,10 +32,12 @@ fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
         classes: classes.iter().map(|class| named(class)).collect(),
         ..DiskSnapshot::default()
     };
-    for group in &disk.groups {
+    for group in disk.groups() {
         snapshot.in_flight_nanos += group.io.in_flight().as_nanos_ceil();
         let queues: Vec<&QueueMetrics> = group.all_metrics().collect();
-        queues.iter().for_each(|queue| queue.add_totals_to(&mut snapshot));
+        for queue in &queues {
+            queue.add_totals_to(&mut snapshot.totals, &mut snapshot.retries);
+        }
         for (class, of_class) in classes.iter().zip(&mut snapshot.classes) {
             if let Some(id) = class.id(group.slot) {
                 queues.iter().for_each(|queue| queue.add_class_to(id, of_class));

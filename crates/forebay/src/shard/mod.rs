@@ -52,6 +52,7 @@ mod operations;
 mod outcome;
 mod pieces;
 mod request;
+mod stream;
 mod submission;
 
 use std::io;
@@ -59,7 +60,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_core::{GroupFull, IoQueue};
+use forebay_core::{GroupFull, IoQueue, Op};
 
 pub(crate) use self::intents::Unwanted;
 pub(crate) use self::operations::Operations;
@@ -69,6 +70,7 @@ pub(crate) use self::request::asked;
 use self::intents::Intents;
 use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
 use crate::file::check_operation;
+use crate::streams::StreamClass;
 use crate::{Class, Disk};
 
 /// A thread's own I/O queue on a disk, and the engine that executes what the
@@ -157,9 +159,9 @@ impl Disk {
     /// # Errors
     /// The disk has as many queues as it may have, or there is no such engine.
     pub fn shard(&self, config: &EngineConfig) -> Result<Shard, ShardError> {
-        let group = Arc::clone(self.record.here());
+        let groups = self.record.here().clone();
         let full = |full| ShardError::NoShard { disk: self.name().to_owned(), full };
-        let operations = Operations::new(group, config)?.map_err(full)?;
+        let operations = Operations::new(groups, config)?.map_err(full)?;
         Ok(Shard { operations, intents: None, disk: self.clone() })
     }
 }
@@ -183,11 +185,12 @@ impl Shard {
         if let Err(error) = check_operation(&operation) {
             return Err((error.into(), operation));
         }
-        let Some(id) = class.id_on(self.operations.group()) else {
+        let (op, _) = asked(&operation);
+        let Some(class) = StreamClass::of(class, self.operations.groups(), op) else {
             return Err((SubmitError::ClassRemoved, operation));
         };
         let now = self.operations.now();
-        self.operations.submit(now, id, operation)
+        self.operations.submit(now, class, operation)
     }
 
     /// Hands to the disk what may go, and sleeps until an operation ends, a
@@ -203,7 +206,7 @@ impl Shard {
     /// is lost: the call can be repeated.
     pub fn turn(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.end_unwanted();
-        self.operations.turn(timeout, &mut |_, _, _| ())?;
+        self.operations.turn(timeout, &mut |_, _| ())?;
         self.end_unwanted();
         if timeout == Some(Duration::ZERO) {
             self.operations.watch();
@@ -260,9 +263,15 @@ impl Shard {
         self.operations.engine().waker()
     }
 
-    /// The I/O queue, for its counters.
+    /// The I/O queue, for its counters; on a duplex disk that of reads.
     pub fn queue(&self) -> &IoQueue {
-        self.operations.queue()
+        self.queue_of(Op::Read)
+    }
+
+    /// The I/O queue that such requests are in, for its counters. All are in
+    /// one, except on a duplex disk.
+    pub fn queue_of(&self, op: Op) -> &IoQueue {
+        self.operations.queue(op)
     }
 
     /// What was done more than once.

@@ -2,20 +2,20 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_core::{Blocked, ClassId, GroupFull, IoQueue, Op, Outcome, Ticket, Time};
+use forebay_core::{GroupFull, IoQueue, Op, Outcome, Ticket, Time};
 use rustix::io::Errno;
 use slab::Slab;
 
 use super::ending::{Ending, count};
 use super::outcome::{Finished, OperationId, ShardCounters};
 use super::pieces::Piece;
-use super::request::{Part, Request};
+use super::request::Request;
+use super::stream::{Stream, Token};
 use crate::clock::Clock;
-use crate::disk::DiskGroup;
 use crate::engine::{Completed, Engine, EngineConfig, Retries};
+use crate::streams::{StreamClass, Streams};
 
 /// After so many completions the disk gets new requests before the next ones
 /// are taken: it shall not wait for all of a long turn.
@@ -33,25 +33,23 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_millis(1);
 
 /// What is called after each dispatch, with the class of what went: to queue
 /// the next of it.
-pub(crate) type Refill<'a> = &'a mut dyn FnMut(&mut Operations, Time, ClassId);
+pub(crate) type Refill<'a> = &'a mut dyn FnMut(&mut Operations, StreamClass);
 
-/// An I/O queue, an engine, and the operations in both.
+/// The I/O queues of a shard, their engine, and the operations in all of them.
 #[derive(Debug)]
 pub(crate) struct Operations {
     // The engine goes first: what it has is in the disk.
     engine: Engine,
-    pub(super) queue: IoQueue,
-    group: Arc<DiskGroup>,
-    model_version: u64,
+    /// By their numbers; one, or two on a duplex disk.
+    pub(super) streams: Box<[Stream]>,
+    groups: Streams,
     clock: Clock,
     depth_max: usize,
     pub(super) requests: Slab<Request>,
     pub(super) generation: u32,
-    /// By the index of their tickets.
-    pub(super) parts: Vec<Option<Part>>,
-    /// Indices of dispatched parts that the engine did not take yet.
-    unsent: VecDeque<usize>,
-    /// When to ask the queue next while the engine is full.
+    /// Dispatched parts that the engine did not take yet.
+    unsent: VecDeque<Token>,
+    /// When to ask the queues next while the engine is full.
     look_at: Time,
     /// Keys of requests that wait to be popped.
     ended: VecDeque<usize>,
@@ -61,27 +59,22 @@ pub(crate) struct Operations {
 impl Operations {
     /// The outer error is the engine's.
     pub(crate) fn new(
-        group: Arc<DiskGroup>,
+        groups: Streams,
         config: &EngineConfig,
     ) -> io::Result<Result<Self, GroupFull>> {
         let engine = Engine::new(config)?;
-        let mut model_version = 0;
-        let queue = match group.join(&mut model_version) {
-            Ok(queue) => queue,
+        let streams = match Stream::join_all(&groups, &engine.waker()) {
+            Ok(streams) => streams,
             Err(full) => return Ok(Err(full)),
         };
-        let waker = engine.waker();
-        group.wakers.register(queue.shard(), move || waker.wake());
         Ok(Ok(Self {
             engine,
-            queue,
-            group,
-            model_version,
+            streams,
+            groups,
             clock: Clock::of_process(),
             depth_max: config.depth_max as usize,
             requests: Slab::new(),
             generation: 0,
-            parts: Vec::new(),
             unsent: VecDeque::new(),
             look_at: Time::ZERO,
             ended: VecDeque::new(),
@@ -100,23 +93,24 @@ impl Operations {
 
     /// Sends to the disk what may go.
     pub(crate) fn dispatch(&mut self, now: Time, refill: Refill<'_>) {
-        if let Some(model) = self.group.newer_model(&mut self.model_version) {
-            self.queue.set_model(model);
-        }
         self.send_unsent();
-        while self.has_room()
-            && let Some(class) = self.dispatch_next(now)
-        {
-            refill(self, now, class);
-        }
-        if !self.has_room() && now >= self.look_at {
-            // The queue has to be asked, or what hangs in the disk would hold
-            // the budget of others.
+        let look = !self.has_room() && now >= self.look_at;
+        if look {
             self.look_at = now.plus_nanos(LOOK_WHEN_FULL_NANOS);
-            self.dispatch_next(now);
         }
-        while let Some(shard) = self.queue.poll_wake() {
-            self.group.wakers.wake(shard);
+        for stream in 0..self.streams.len() {
+            self.streams[stream].renew_model();
+            while self.has_room()
+                && let Some(class) = self.dispatch_next(now, stream)
+            {
+                refill(self, class);
+            }
+            if look {
+                // The queue has to be asked, or what hangs in the disk would
+                // hold the budget of others.
+                self.dispatch_next(now, stream);
+            }
+            self.streams[stream].wake_others();
         }
     }
 
@@ -129,15 +123,16 @@ impl Operations {
             (timeout, needed) => timeout.or(needed),
         };
         let pausing = timeout != Some(Duration::ZERO);
-        let metrics = self.group.metrics(self.queue.shard());
-        metrics.publish(now, &self.queue, self.retries(), pausing);
+        for (number, stream) in self.streams.iter().enumerate() {
+            stream.publish(now, self.retries_in(number), pausing);
+        }
         self.engine.submit_and_wait(timeout)
     }
 
     /// Takes what has completed; the disk gets new requests in between.
     pub(crate) fn collect(&mut self, now: Time, refill: Refill<'_>) {
-        if self.is_stopped_by_others() {
-            self.group.poll_admission();
+        for stream in self.streams.iter().filter(|stream| stream.is_stopped_by_others()) {
+            stream.group.poll_admission();
         }
         loop {
             let mut taken = 0;
@@ -158,9 +153,11 @@ impl Operations {
         if !self.ended.is_empty() {
             return Some(Duration::ZERO);
         }
-        let queue = if self.has_room() { self.queue.poll_timeout(now) } else { Some(self.look_at) };
+        let queues = self.streams.iter().filter_map(|stream| stream.queue.poll_timeout(now));
+        let queue = if self.has_room() { queues.min() } else { Some(self.look_at) };
         let queue = queue.map(|at| Duration::from_nanos(at.nanos_since(now)));
-        let look = self.is_stopped_by_others().then_some(LOOK_AFTER);
+        let stopped = self.streams.iter().any(Stream::is_stopped_by_others);
+        let look = stopped.then_some(LOOK_AFTER);
         let refused = (!self.unsent.is_empty()).then_some(TRY_AGAIN_AFTER);
         [queue, look, refused].into_iter().flatten().min()
     }
@@ -172,56 +169,58 @@ impl Operations {
             |request: &&mut Request| request.generation == id.generation && request.ended.is_none();
         let Some(request) = request.filter(known) else { return false };
         request.cancelled = true;
-        let mut number = 0;
+        let (stream, mut number) = (request.stream, 0);
         while let Some(request) = self.requests.get(key)
             && let Some(ticket) = request.tickets.get(number)
         {
             number += 1;
-            self.cancel_part(now, ticket);
+            self.cancel_part(now, stream, ticket);
         }
         true
     }
 
-    fn cancel_part(&mut self, now: Time, ticket: Ticket) {
-        let index = ticket.index();
-        let part = self.parts.get(index).and_then(Option::as_ref);
+    fn cancel_part(&mut self, now: Time, stream: usize, ticket: Ticket) {
+        let token = Token { stream, index: ticket.index() };
+        let part = self.streams[stream].part(token.index);
         let Some(part) = part.filter(|part| part.ticket == ticket) else { return };
         if part.operation.is_none() {
-            self.engine.cancel(index as u64);
+            self.engine.cancel(token.to_bits());
             return;
         }
-        self.unsent.retain(|unsent| *unsent != index);
-        self.queue.cancel(now, ticket);
-        self.part_done(now, index, Err(Errno::CANCELED.into()));
+        self.unsent.retain(|unsent| *unsent != token);
+        self.streams[stream].queue.cancel(now, ticket);
+        self.part_done(now, token, Err(Errno::CANCELED.into()));
     }
 
-    /// Sends the request that is next; its class.
-    fn dispatch_next(&mut self, now: Time) -> Option<ClassId> {
-        let index = self.queue.poll_dispatch(now)?.index();
-        let part = self.parts.get(index)?.as_ref()?;
-        let class = part.class;
+    /// Sends the request of a stream that is next; its class.
+    fn dispatch_next(&mut self, now: Time, number: usize) -> Option<StreamClass> {
+        let stream = &mut self.streams[number];
+        let index = stream.queue.poll_dispatch(now)?.index();
+        let part = stream.part(index)?;
+        let id = part.class;
         if let Some(request) = self.requests.get_mut(part.request) {
             request.dispatched = now;
         }
-        if !self.send(index) {
-            self.unsent.push_back(index);
+        let token = Token { stream: number, index };
+        if !self.send(token) {
+            self.unsent.push_back(token);
         }
-        Some(class)
+        Some(StreamClass { stream: number, id })
     }
 
     fn send_unsent(&mut self) {
-        while let Some(index) = self.unsent.front()
-            && self.send(*index)
+        while let Some(token) = self.unsent.front()
+            && self.send(*token)
         {
             self.unsent.pop_front();
         }
     }
 
     /// Gives a part to the engine; false if it takes none now.
-    fn send(&mut self, index: usize) -> bool {
-        let Some(part) = self.parts.get_mut(index).and_then(Option::as_mut) else { return true };
+    fn send(&mut self, token: Token) -> bool {
+        let Some(part) = self.streams[token.stream].part_mut(token.index) else { return true };
         let Some(operation) = part.operation.take() else { return true };
-        match self.engine.push(index as u64, operation) {
+        match self.engine.push(token.to_bits(), operation) {
             Ok(()) => true,
             Err((_, operation)) => {
                 part.operation = Some(operation);
@@ -232,8 +231,9 @@ impl Operations {
 
     fn settle(&mut self, now: Time, completed: Completed) {
         let Completed { token, result, operation } = completed;
-        let index = token as usize;
-        let Some(part) = self.parts.get_mut(index).and_then(Option::as_mut) else { return };
+        let token = Token::from_bits(token);
+        let stream = self.streams.get_mut(token.stream);
+        let Some(part) = stream.and_then(|stream| stream.part_mut(token.index)) else { return };
         let Some(request) = self.requests.get_mut(part.request) else { return };
         let ending = Ending::of(part, request.cancelled, &operation, result);
         let mut piece = Piece { operation, continues: part.continues };
@@ -254,22 +254,23 @@ impl Operations {
             }
             Ending::Done(outcome) => {
                 part.operation = Some(piece.operation);
-                self.part_done(now, index, outcome);
+                self.part_done(now, token, outcome);
                 return;
             }
         }
-        if !self.send(index) {
-            self.unsent.push_back(index);
+        if !self.send(token) {
+            self.unsent.push_back(token);
         }
     }
 
     /// A part has ended; what is left of it is where it belongs.
-    fn part_done(&mut self, now: Time, index: usize, outcome: io::Result<u64>) {
-        let Some(part) = self.parts.get_mut(index).and_then(Option::take) else { return };
+    fn part_done(&mut self, now: Time, token: Token, outcome: io::Result<u64>) {
+        let stream = &mut self.streams[token.stream];
+        let Some(part) = stream.take_part(token.index) else { return };
         let answer = if outcome.is_ok() { Outcome::Done } else { Outcome::Failed };
         // Stale if it never left the queue.
-        if let Ok(completion) = self.queue.complete(now, part.ticket, answer) {
-            self.group.metrics(self.queue.shard()).record(&completion);
+        if let Ok(completion) = stream.queue.complete(now, part.ticket, answer) {
+            stream.group.metrics(stream.queue.shard()).record(&completion);
         }
         let Some(request) = self.requests.get_mut(part.request) else { return };
         if let Some(operation) = part.operation {
@@ -285,11 +286,6 @@ impl Operations {
     /// Whether the engine takes more.
     fn has_room(&self) -> bool {
         self.unsent.is_empty() && self.engine.in_flight() < self.depth_max
-    }
-
-    /// Whether only others can free the room that the queue waits for.
-    fn is_stopped_by_others(&self) -> bool {
-        self.engine.in_flight() == 0 && self.queue.blocked() == Some(Blocked::Window)
     }
 }
 
@@ -312,30 +308,36 @@ impl Operations {
         self.requests.len()
     }
 
-    pub(crate) fn group(&self) -> &DiskGroup {
-        &self.group
+    /// The I/O groups that it has queues in.
+    pub(crate) fn groups(&self) -> &Streams {
+        &self.groups
     }
 
-    pub(crate) fn queue(&self) -> &IoQueue {
-        &self.queue
+    /// The queue that such requests are in.
+    pub(crate) fn queue(&self, op: Op) -> &IoQueue {
+        &self.streams[self.groups.number_of(op)].queue
     }
 
-    /// Requests of `class` that wait in the queue.
-    pub(crate) fn queued(&self, class: ClassId) -> u32 {
-        self.queue.class(class).map_or(0, |counters| counters.queued)
+    /// Requests of `class` that wait in its queue.
+    pub(crate) fn queued(&self, class: StreamClass) -> u32 {
+        self.streams[class.stream].queue.class(class.id).map_or(0, |counters| counters.queued)
     }
 
     /// Disk time of a request, in nanoseconds.
     pub(crate) fn cost(&self, op: Op, len: u64) -> u64 {
-        self.queue.cost(op, len).as_nanos_ceil()
+        self.queue(op).cost(op, len).as_nanos_ceil()
     }
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Everything that was requested again where it may block.
-    fn retries(&self) -> Retries {
+    /// Everything that was requested again where it may block; told once, by
+    /// the first stream.
+    fn retries_in(&self, stream: usize) -> Retries {
+        if stream > 0 {
+            return Retries::default();
+        }
         let mut retries = self.engine.retries();
         retries += self.counters.again;
         retries
@@ -348,7 +350,8 @@ impl Operations {
 
 impl Drop for Operations {
     fn drop(&mut self) {
-        self.group.metrics(self.queue.shard()).publish_now(&self.queue, self.retries());
-        self.group.wakers.remove(self.queue.shard());
+        for (number, stream) in self.streams.iter().enumerate() {
+            stream.publish_now(self.retries_in(number));
+        }
     }
 }

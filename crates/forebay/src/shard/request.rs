@@ -12,6 +12,8 @@ use crate::engine::Operation;
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) generation: u32,
+    /// The number of the stream that its parts are in.
+    pub(super) stream: usize,
     /// Bytes that it transfers; zero for those that transfer none.
     transfer_len: u64,
     join: Join<io::Error>,
@@ -19,8 +21,9 @@ pub(super) struct Request {
     failure: Option<io::Error>,
     /// All of its parts, also those that are done.
     pub(super) tickets: Tickets,
-    /// What is done of it, with its place in the request.
-    done: Vec<(u64, Piece)>,
+    /// What is done of it, with its place in the request; most have one part.
+    done: Option<(u64, Piece)>,
+    done_besides: Vec<(u64, Piece)>,
     pub(super) cancelled: bool,
     pub(super) enqueued: Time,
     /// When its last part was dispatched.
@@ -86,17 +89,19 @@ impl Request {
     pub(super) fn new(
         operation: &Operation,
         (tickets, parts): (Tickets, &Parts),
-        generation: u32,
+        (generation, stream): (u32, usize),
         now: Time,
     ) -> Self {
         let whole = parts.clone().map(|(_, len)| len).sum();
         Self {
             generation,
+            stream,
             transfer_len: if transfers(operation) { whole } else { 0 },
             join: Join::new(parts),
             failure: None,
             tickets,
-            done: Vec::new(),
+            done: None,
+            done_besides: Vec::new(),
             cancelled: false,
             enqueued: now,
             dispatched: now,
@@ -106,7 +111,10 @@ impl Request {
 
     /// Keeps what is done, from `at` on.
     pub(super) fn keep(&mut self, at: u64, piece: Piece) {
-        self.done.push((at, piece));
+        match &self.done {
+            None => self.done = Some((at, piece)),
+            Some(_) => self.done_besides.push((at, piece)),
+        }
     }
 
     /// Takes the outcome of a part. Returns whether it was the last.
@@ -124,16 +132,12 @@ impl Request {
     /// The whole operation with its outcome, once every part is done; `None`
     /// if none ever was. `key` is where it was kept.
     pub(super) fn finish(mut self, key: usize) -> Option<Finished> {
+        let whole = self.whole()?;
         let result = match self.failure {
             Some(error) => Err(error),
             // No more than the length of a buffer.
             None => self.join.finish().map(|bytes| bytes.min(self.transfer_len) as usize),
         };
-        self.done.sort_by_key(|(at, _)| *at);
-        let whole = self.done.into_iter().map(|(_, piece)| piece).reduce(|mut front, piece| {
-            front.unsplit(piece);
-            front
-        })?;
         let ended = self.ended?;
         Some(Finished {
             id: OperationId::new(key, self.generation),
@@ -141,6 +145,22 @@ impl Request {
             operation: whole.operation,
             queue_nanos: self.dispatched.nanos_since(self.enqueued),
             disk_nanos: ended.nanos_since(self.dispatched),
+        })
+    }
+}
+
+impl Request {
+    /// All that was kept, in one piece.
+    fn whole(&mut self) -> Option<Piece> {
+        let one = self.done.take()?;
+        if self.done_besides.is_empty() {
+            return Some(one.1);
+        }
+        self.done_besides.push(one);
+        self.done_besides.sort_by_key(|(at, _)| *at);
+        self.done_besides.drain(..).map(|(_, piece)| piece).reduce(|mut front, piece| {
+            front.unsplit(piece);
+            front
         })
     }
 }

@@ -1,18 +1,20 @@
 //! Putting operations into the I/O queue, in parts if need be.
 
-use forebay_core::{ClassId, Parts, Time};
+use forebay_core::{Parts, Time};
 
 use super::operations::Operations;
 use super::outcome::{OperationId, SubmitError};
 use super::pieces::Piece;
 use super::request::{Part, Request, Tickets, op_of};
 use crate::engine::Operation;
+use crate::streams::StreamClass;
 
 impl Operations {
+    /// Queues an operation that was made at `now` or before.
     pub(crate) fn submit(
         &mut self,
         now: Time,
-        class: ClassId,
+        class: StreamClass,
         operation: Operation,
     ) -> Result<OperationId, (SubmitError, Operation)> {
         if let Err(error) = operation.check() {
@@ -26,7 +28,8 @@ impl Operations {
         };
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
-        let request = Request::new(&piece.operation, (tickets, &parts), generation, now);
+        let request =
+            Request::new(&piece.operation, (tickets, &parts), (generation, class.stream), now);
         let entry = self.requests.vacant_entry();
         let key = entry.key();
         let request = entry.insert(request);
@@ -38,7 +41,7 @@ impl Operations {
             let operation = Some(operation);
             let part = Part {
                 ticket,
-                class,
+                class: class.id,
                 request: key,
                 at,
                 len,
@@ -47,22 +50,19 @@ impl Operations {
                 operation,
                 continues,
             };
-            if self.parts.len() <= ticket.index() {
-                self.parts.resize_with(ticket.index() + 1, || None);
-            }
-            self.parts[ticket.index()] = Some(part);
+            self.streams[class.stream].keep(part);
         }
         Ok(OperationId::new(key, generation))
     }
 
     /// How a request is cut: into parts that each cost at most what may wait
     /// in the disk, and that its file takes.
-    fn parts_of(&mut self, class: ClassId, piece: &Piece) -> Parts {
+    fn parts_of(&mut self, class: StreamClass, piece: &Piece) -> Parts {
         let len = piece.len();
         if len == 0 {
             return Parts::new(1, 1);
         }
-        let parts = self.queue.split(class, op_of(&piece.operation), len);
+        let parts = self.streams[class.stream].queue.split(class.id, op_of(&piece.operation), len);
         let first = parts.clone().next().map_or(len, |(_, len)| len);
         let alignment = alignment_of(&piece.operation);
         if first >= alignment { parts } else { Parts::new(len, alignment) }
@@ -72,20 +72,21 @@ impl Operations {
     fn enqueue(
         &mut self,
         now: Time,
-        class: ClassId,
+        class: StreamClass,
         piece: &Piece,
         parts: &Parts,
     ) -> Result<Tickets, SubmitError> {
         let (op, is_range) = (op_of(&piece.operation), piece.len() > 0);
+        let queue = &mut self.streams[class.stream].queue;
         let mut tickets: Option<Tickets> = None;
         for (_, len) in parts.clone() {
             let len = if is_range { len } else { 0 };
-            match (self.queue.enqueue(now, class, op, len), &mut tickets) {
+            match (queue.enqueue(now, class.id, op, len), &mut tickets) {
                 (Ok(ticket), Some(tickets)) => tickets.others.push(ticket),
                 (Ok(first), none) => *none = Some(Tickets { first, others: Vec::new() }),
                 (Err(error), queued) => {
                     for ticket in queued.iter().flat_map(Tickets::iter) {
-                        self.queue.cancel(now, ticket);
+                        queue.cancel(now, ticket);
                     }
                     return Err(error.into());
                 }

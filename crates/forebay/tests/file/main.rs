@@ -11,5 +11,6 @@ mod backends;
 mod cancellation;
 mod data;
 mod fairness;
+mod operations;
 mod refusal;
 mod stress;

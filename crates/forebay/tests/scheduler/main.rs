@@ -3,7 +3,9 @@
 
 mod classes;
 mod configuration;
+mod duplex;
 mod measured;
+mod order;
 mod reload;
 
 use forebay::{DiskConfig, DiskRates, Scheduler, SchedulerBuilder};
