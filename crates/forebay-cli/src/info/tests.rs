@@ -43,7 +43,7 @@ fn budget(disk: &Known) -> Budget {
 
 #[test]
 fn cloud_disks_with_published_figures() {
-    for name in ["gp2", "gp3", "i4i.2xlarge"] {
+    for name in ["azure-p30", "gp2", "gp3", "i4i.2xlarge"] {
         recorded(&format!("{name}.txt"), &text(&[preset(name)]));
     }
 }
@@ -86,7 +86,7 @@ fn a_disk_is_json_for_programs() {
 
 #[test]
 fn presets_are_properties_files_that_name_their_sources() {
-    let disks = ["gp2", "gp3", "i4i.2xlarge"].map(|name| (name, preset(name)));
+    let disks = ["azure-p30", "gp2", "gp3", "i4i.2xlarge"].map(|name| (name, preset(name)));
     for (name, disk) in disks {
         let text = presets::properties_file(std::slice::from_ref(&disk)).unwrap();
         recorded(&format!("{name}.yaml"), &text);

@@ -8,6 +8,7 @@ macro_rules! preset {
 
 /// Name and text of each, in alphabetical order.
 const PRESETS: &[(&str, &str)] = &[
+    preset!("azure-p30"),
     preset!("four-channels"),
     preset!("gcp-pd-SSD-2TB"),
     preset!("gp2"),

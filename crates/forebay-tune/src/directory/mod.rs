@@ -45,6 +45,8 @@ pub struct DirectoryTarget {
     files: Files,
     epoch: Time,
     interrupt: Arc<AtomicBool>,
+    /// How long the machine has slept since it was started.
+    slept: fn() -> Duration,
 }
 
 impl DirectoryTarget {
@@ -84,7 +86,7 @@ impl DirectoryTarget {
         };
         let epoch = Clock::of_process().now();
         let is_device = place.is_device;
-        Ok(Self { dir, is_device, facts, files, epoch, interrupt })
+        Ok(Self { dir, is_device, facts, files, epoch, interrupt, slept })
     }
 
     /// The files of `phase`, if they are not those of the measurement.
@@ -110,7 +112,7 @@ impl DirectoryTarget {
     fn run_on(&self, phase: &Phase, files: &Files, shared: &Shared) -> Result<Samples, Error> {
         let threads = self.facts.threads.clamp(1, THREADS_MAX).min(phase.depth.max(1));
         let start = Start { barrier: Barrier::new(threads as usize), began: OnceLock::new() };
-        let (slept, busy) = (slept(), processor_time());
+        let (slept, busy) = ((self.slept)(), processor_time());
         let ended = thread::scope(|scope| {
             let (start, interrupt) = (&start, &*self.interrupt);
             let workers: Vec<_> = (0..threads)
@@ -126,7 +128,7 @@ impl DirectoryTarget {
         })?;
         let began = start.began();
         let busy = processor_time().saturating_sub(busy);
-        check_sleep(slept)?;
+        check_sleep((self.slept)().saturating_sub(slept))?;
         let mut ended = ended.into_iter();
         let nothing = || Error::Incomplete(String::from("nothing was measured: a defect"));
         let (mut recorder, mut last): (Recorder, Time) = ended.next().ok_or_else(nothing)?;
@@ -238,8 +240,8 @@ fn slept() -> Duration {
     clock(ClockId::Boottime).saturating_sub(clock(ClockId::Monotonic))
 }
 
-fn check_sleep(before: Duration) -> Result<(), Error> {
-    if slept().saturating_sub(before) <= SLEEP_MAX {
+fn check_sleep(slept: Duration) -> Result<(), Error> {
+    if slept <= SLEEP_MAX {
         return Ok(());
     }
     Err(Error::Incomplete(String::from(
@@ -249,6 +251,9 @@ fn check_sleep(before: Duration) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
     use crate::phase::{Bound, Pattern};
 
@@ -277,6 +282,19 @@ mod tests {
         }
         let flush = phase(Work::Flush, FileState::Written, Pattern::Random);
         assert!(target.run(&Phase { depth: 1, ..flush }).unwrap().latency.count > 0);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_machine_that_sleeps_during_a_phase_is_noticed() {
+        static SECONDS: AtomicU64 = AtomicU64::new(0);
+        let dir = tempfile::tempdir_in(".").unwrap();
+        let places = Place::find(&[dir.path().to_owned()], false).unwrap();
+        let mut target = DirectoryTarget::open(&places[0], Arc::default()).unwrap();
+        target.slept = || Duration::from_secs(SECONDS.fetch_add(60, Relaxed));
+        let blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
+        let error = target.run(&blank).unwrap_err();
+        assert!(matches!(&error, Error::Incomplete(text) if text.contains("the machine slept")));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
