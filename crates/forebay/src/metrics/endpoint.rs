@@ -6,7 +6,7 @@
 mod connection;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -23,7 +23,8 @@ pub struct EndpointConfig {
     /// choose one.
     pub address: SocketAddr,
     /// Most connections at once, at least 1; 32 unless set. More wait in the
-    /// system's queue.
+    /// system's queue, and one that has been silent for 25 ms, or has its
+    /// answer, makes way for them.
     pub connections_max: usize,
     /// How long a connection may take for its request and the answer; 2 s
     /// unless set.
@@ -110,7 +111,8 @@ impl Server {
             let now = Instant::now();
             self.connections.retain(|connection| now < connection.deadline);
             self.listen_again_at = self.listen_again_at.filter(|&at| now < at);
-            let Ok((stopped, ready)) = self.wait(now) else { return };
+            let listens = self.listens(now);
+            let Ok((stopped, ready)) = self.wait(now, listens) else { return };
             if stopped {
                 return;
             }
@@ -122,27 +124,35 @@ impl Server {
                 !is_ready || matches!(connection.step(text), Step::Again)
             });
             if ready.last().copied().unwrap_or(false) {
-                self.accept();
+                self.accept(text);
             }
         }
     }
 
     /// Whether accepting another connection is possible now.
-    fn listens(&self) -> bool {
-        self.connections.len() < self.connections_max && self.listen_again_at.is_none()
+    fn listens(&self, now: Instant) -> bool {
+        let is_full = self.connections.len() >= self.connections_max;
+        let has_room = !is_full || self.makes_way_at().is_some_and(|at| at <= now);
+        has_room && self.listen_again_at.is_none()
+    }
+
+    /// When the first of the connections makes way for another.
+    fn makes_way_at(&self) -> Option<Instant> {
+        self.connections.iter().filter_map(Connection::makes_way_at).min()
     }
 
     /// Sleeps until something can be done: whether to stop, and which of the
     /// connections, and last the listener, are ready.
-    fn wait(&self, now: Instant) -> io::Result<(bool, Vec<bool>)> {
+    fn wait(&self, now: Instant, listens: bool) -> io::Result<(bool, Vec<bool>)> {
         let mut fds = vec![PollFd::new(&*self.stop, PollFlags::IN)];
         for connection in &self.connections {
             fds.push(PollFd::from_borrowed_fd(connection.stream.as_fd(), connection.interest()));
         }
-        let interest = if self.listens() { PollFlags::IN } else { PollFlags::empty() };
+        let interest = if listens { PollFlags::IN } else { PollFlags::empty() };
         fds.push(PollFd::new(&self.listener, interest));
         let deadlines = self.connections.iter().map(|connection| connection.deadline);
-        let next = deadlines.chain(self.listen_again_at).min();
+        let makes_way = self.makes_way_at().filter(|_| !listens);
+        let next = deadlines.chain(self.listen_again_at).chain(makes_way).min();
         let timeout = next.map(|at| at.saturating_duration_since(now) + Duration::from_millis(1));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         match poll(&mut fds, timeout.as_ref()) {
@@ -153,16 +163,30 @@ impl Server {
         Ok((ready.next().unwrap_or(true), ready.collect()))
     }
 
-    fn accept(&mut self) {
-        while self.listens() {
+    /// Takes new connections, and lets old ones make way for them.
+    fn accept(&mut self, text: &dyn Fn() -> String) {
+        let now = Instant::now();
+        while self.listens(now) {
             match self.listener.accept() {
-                Ok((stream, _)) => {
-                    let deadline = Instant::now() + self.timeout;
-                    self.connections.extend(Connection::new(stream, deadline));
-                }
+                Ok((stream, _)) => self.begin(now, stream, text),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => self.listen_again_at = Some(Instant::now() + LISTEN_PAUSE),
+                Err(_) => self.listen_again_at = Some(now + LISTEN_PAUSE),
             }
         }
+    }
+
+    fn begin(&mut self, now: Instant, stream: TcpStream, text: &dyn Fn() -> String) {
+        let Some(mut connection) = Connection::new(stream, now, now + self.timeout) else { return };
+        // the request is often there already
+        if connection.step(text) == Step::Over {
+            return;
+        }
+        if self.connections.len() >= self.connections_max {
+            let makes_way = |old: &Connection| old.makes_way_at().is_some_and(|at| at <= now);
+            if let Some(oldest) = self.connections.iter().position(makes_way) {
+                self.connections.remove(oldest);
+            }
+        }
+        self.connections.push(connection);
     }
 }

@@ -1,6 +1,6 @@
 //! A scheduler with a disk for a directory of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use forebay::engine::{BackendChoice, EngineConfig};
 use forebay::{AlignedBuf, Class, Disk, DiskConfig, DiskRates, File, FileOptions, Scheduler};
@@ -47,6 +47,10 @@ impl Bed {
 
     pub(crate) fn disk(&self) -> Disk {
         self.scheduler.disk("disk").unwrap()
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

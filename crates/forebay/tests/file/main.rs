@@ -8,6 +8,9 @@ mod bed;
 #[path = "../shared/backends.rs"]
 mod backends;
 
+#[path = "../shared/stress.rs"]
+mod stress_shared;
+
 mod cancellation;
 mod data;
 mod fairness;

@@ -1,12 +1,15 @@
-//! Random operations, random drops, changing shares: nothing is lost, nothing
-//! leaks, the data is right.
+//! Random operations, random drops, while classes come and go and figures
+//! change: nothing is lost, nothing leaks, the data is right.
 //!
 //! `STRESS_ROUNDS=60000` makes it a million operations.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use forebay::engine::BackendChoice;
-use forebay::{BufResult, BufferPool, Class, DiskRates, File, Intent, Request};
+use forebay::{BufResult, BufferPool, Class, File, Intent, Request, Scheduler};
 
 use crate::bed::{BLOCK, Bed};
+use crate::stress_shared::{RATES, Random, any_class, meddle, rounds};
 
 tests_of! { IoUring io_uring, Threads threads; random_operations_and_drops }
 
@@ -14,23 +17,18 @@ const THREADS: u64 = 4;
 const BLOCKS: usize = 64;
 const ROUNDS: u64 = 2_000;
 
-/// Fast enough for the budget to bind only now and then.
-const RATES: DiskRates = DiskRates {
-    read_iops: 200_000,
-    write_iops: 200_000,
-    read_bandwidth: 2_000_000_000,
-    write_bandwidth: 2_000_000_000,
-};
-
 fn random_operations_and_drops(backend: BackendChoice) {
     let bed = Bed::with(backend, RATES, 2);
     let pool = BufferPool::new(BLOCK, 1 << 30);
     let file = bed.file();
     file.truncate(&bed.class, THREADS * (BLOCKS * BLOCK) as u64).wait().unwrap();
+    let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for thread in 0..THREADS {
+        scope.spawn(|| meddle(&bed.scheduler, bed.dir(), &over));
+        let start = |thread: u64| {
             let class = bed.scheduler.add_class(&format!("class {thread}"), 100).unwrap();
             let worker = Worker {
+                scheduler: bed.scheduler.clone(),
                 file: file.clone(),
                 class,
                 pool: pool.clone(),
@@ -38,8 +36,11 @@ fn random_operations_and_drops(backend: BackendChoice) {
                 first: thread as usize * BLOCKS,
                 written: [Some(0); BLOCKS],
             };
-            scope.spawn(move || worker.work());
-        }
+            scope.spawn(move || worker.work())
+        };
+        let workers: Vec<_> = (0..THREADS).map(start).collect();
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        over.store(true, Ordering::Relaxed);
     });
     drop(file);
     // The last handles: the I/O threads end, and give everything back.
@@ -55,6 +56,7 @@ fn random_operations_and_drops(backend: BackendChoice) {
 
 /// A thread with blocks of its own; each holds a version, as far as is known.
 struct Worker {
+    scheduler: Scheduler,
     file: File,
     class: Class,
     pool: BufferPool,
@@ -66,8 +68,7 @@ struct Worker {
 
 impl Worker {
     fn work(mut self) {
-        let rounds = std::env::var("STRESS_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
-        for round in 1..=rounds.unwrap_or(ROUNDS) {
+        for round in 1..=rounds(ROUNDS) {
             match self.random.below(10) {
                 0 => self.class.set_shares(1 + self.random.below(1000) as u32).unwrap(),
                 1 => self.drop_reads(),
@@ -122,12 +123,17 @@ impl Worker {
             .map(|_| {
                 let (block, count) = self.range();
                 let buffer = self.pool.take(count * BLOCK).unwrap();
-                self.file.read_at(&self.class, buffer, self.offset(block))
+                let class = any_class(&self.scheduler, &self.class, &mut self.random);
+                self.file.read_at(&class, buffer, self.offset(block))
             })
             .collect();
         for read in reads {
-            if self.random.below(2) == 0 {
-                read.wait().into_result().unwrap();
+            if self.random.below(2) == 0
+                && let BufResult(Err(error), buffer) = read.wait()
+            {
+                assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "{error}");
+                assert!(error.to_string().contains("was removed"), "{error}");
+                assert!(!buffer.is_empty());
             }
         }
     }
@@ -176,17 +182,4 @@ fn is_stamped(bytes: &[u8], block: usize, version: u64) -> bool {
         stamp(&mut expected, block, version);
     }
     bytes == expected
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % limit as u64) as usize
-    }
 }

@@ -101,6 +101,40 @@ fn half_open_connections_make_way_after_their_time() {
 }
 
 #[test]
+fn silent_connections_make_way_for_whoever_has_a_request() {
+    let endpoint = patient("some text");
+    let silent: Vec<_> = (0..64).map(|_| connect(&endpoint)).collect();
+    for _ in 0..10 {
+        assert!(scrape(&endpoint).ends_with("some text"));
+    }
+    drop(silent);
+}
+
+/// The long form is the example `scrape_storm`.
+#[test]
+fn a_storm_of_good_and_bad_clients_fails_no_scrape() {
+    let scheduler = forebay::Scheduler::builder().build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let observed = scheduler.clone();
+    let endpoint = start(32, Duration::from_secs(600), move || {
+        forebay::metrics::open_metrics(observed.snapshot())
+    });
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let seen = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                drop(class.admit(forebay::Op::Read, 4096).unwrap());
+            }
+        });
+        let seen = crate::storm::storm(endpoint.address(), 1_000, 1_000);
+        over.store(true, Ordering::Relaxed);
+        seen
+    });
+    assert_eq!((seen.scrapes, seen.failures), (1_000, 0), "{seen:?}");
+    assert!(seen.bad > 0 && !seen.longest.is_zero());
+}
+
+#[test]
 fn a_client_that_does_not_read_does_not_stop_others() {
     let endpoint = start(4, Duration::from_secs(600), || "x".repeat(16 << 20));
     let mut slow = connect(&endpoint);

@@ -4,3 +4,6 @@
 #[cfg(feature = "metrics")]
 mod endpoint;
 mod snapshot;
+#[cfg(feature = "metrics")]
+#[path = "../../examples/scrape_storm/storm.rs"]
+mod storm;

@@ -1,6 +1,6 @@
 //! A scheduler, a directory on its disk, and a shard to try it with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use forebay::engine::{BackendChoice, EngineConfig, Operation};
@@ -46,6 +46,10 @@ impl Bed {
 
     pub(crate) fn disk(&self) -> Disk {
         self.scheduler.disk("disk").unwrap()
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -8,9 +8,13 @@ mod bed;
 #[path = "../shared/backends.rs"]
 mod backends;
 
+#[path = "../shared/stress.rs"]
+mod stress_shared;
+
 mod cancellation;
 mod data;
 mod event_loop;
 mod faults;
 mod intents;
 mod sharing;
+mod stress;

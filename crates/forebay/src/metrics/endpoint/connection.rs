@@ -2,12 +2,14 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
 /// A longer request is refused.
 const REQUEST_LEN_MAX: usize = 4096;
+/// A client has so long for its request while others wait.
+const REQUEST_TIME: Duration = Duration::from_millis(25);
 /// What a client still sends after its request is read and dropped, up to this
 /// many bytes: closing earlier would reset the connection and lose the answer.
 const IGNORED_LEN_MAX: usize = 64 * 1024;
@@ -29,15 +31,16 @@ enum State {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
+    begun: Instant,
     pub(super) deadline: Instant,
     state: State,
 }
 
 impl Connection {
     /// `None` if the socket is already broken.
-    pub(super) fn new(stream: TcpStream, deadline: Instant) -> Option<Self> {
+    pub(super) fn new(stream: TcpStream, begun: Instant, deadline: Instant) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
-        Some(Self { stream, deadline, state: State::Reading(Vec::new()) })
+        Some(Self { stream, begun, deadline, state: State::Reading(Vec::new()) })
     }
 
     /// What it waits for.
@@ -45,6 +48,15 @@ impl Connection {
         match self.state {
             State::Reading(_) | State::Closing { .. } => PollFlags::IN,
             State::Writing { .. } => PollFlags::OUT,
+        }
+    }
+
+    /// From when on it may be closed for the sake of another.
+    pub(super) fn makes_way_at(&self) -> Option<Instant> {
+        match self.state {
+            State::Reading(_) => Some(self.begun + REQUEST_TIME),
+            State::Writing { .. } => None,
+            State::Closing { .. } => Some(self.begun),
         }
     }
 
