@@ -12,6 +12,7 @@ tests_of! { IoUring io_uring, Threads threads;
     what_waits_ends_at_once,
     a_split_request_is_cancelled_with_all_its_parts,
     what_has_ended_cannot_be_cancelled,
+    a_class_with_work_queued_stays_until_the_work_is_cancelled,
     a_shard_dropped_busy_gives_everything_back,
 }
 
@@ -72,6 +73,19 @@ fn what_has_ended_cannot_be_cancelled(backend: BackendChoice) {
     assert_eq!(second.index(), first.index(), "the same place");
     assert!(!bed.shard.cancel(first));
     assert_eq!(bed.next().result.unwrap(), BLOCK);
+}
+
+fn a_class_with_work_queued_stays_until_the_work_is_cancelled(backend: BackendChoice) {
+    let mut bed = Bed::with(STUCK, &config(backend));
+    let file = bed.file();
+    let ids: Vec<_> = (0..10)
+        .map(|n| bed.submit(Operation::write(file.clone(), n * BLOCK as u64, filled(BLOCK, 1))))
+        .collect();
+    let refused = bed.scheduler.remove_class(&bed.class).unwrap_err().to_string();
+    assert!(refused.contains("`class`") && refused.contains("still has work queued"), "{refused}");
+    assert!(refused.contains("cancel it"), "what to do: {refused}");
+    assert!(ids.into_iter().all(|id| bed.shard.cancel(id)));
+    bed.scheduler.remove_class(&bed.class).unwrap();
 }
 
 fn a_shard_dropped_busy_gives_everything_back(backend: BackendChoice) {
