@@ -1,11 +1,14 @@
 //! A million admissions, and nothing is lost.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use forebay::{Admit, Class, ClassCounters, DiskRates, Op, Permit, Policy, Scheduler};
+use forebay::{
+    Admit, Class, ClassCounters, DiskRates, Op, Permit, Policy, Scheduler, properties::Properties,
+};
 
 use crate::executor::poll_once;
 use crate::scheduler;
@@ -16,6 +19,7 @@ const THREADS: u64 = 2;
 const CLASSES: usize = 4;
 /// Futures and permits that one thread has at a time.
 const AT_ONCE: usize = 64;
+const MEDDLE_EVERY: Duration = Duration::from_millis(1);
 /// A million requests of 128 KiB on average take four seconds: so slow that
 /// the pace binds on every machine, and some wait, time out or are dropped.
 const BINDING: DiskRates = DiskRates {
@@ -144,10 +148,18 @@ fn run(classes: &[Class], seed: u64) -> Tally {
 }
 
 /// Runs all threads; what they count together, and what the queue has counted.
-fn run_all(scheduler: &Scheduler) -> (Tally, ClassCounters) {
+/// `meddle` goes on beside them, with the number of its round.
+fn run_all(scheduler: &Scheduler, meddle: impl Fn(u32) + Sync) -> (Tally, ClassCounters) {
     let class = |index| scheduler.add_class(&format!("class {index}"), 100).unwrap();
     let classes: Vec<Class> = (0..CLASSES).map(class).collect();
+    let done = AtomicBool::new(false);
     let tallies: Vec<Tally> = thread::scope(|scope| {
+        scope.spawn(|| {
+            (0..).take_while(|_| !done.load(Ordering::Relaxed)).for_each(|round| {
+                meddle(round);
+                thread::sleep(MEDDLE_EVERY);
+            });
+        });
         let threads: Vec<_> = (0..THREADS)
             .map(|seed| {
                 scope.spawn({
@@ -156,7 +168,9 @@ fn run_all(scheduler: &Scheduler) -> (Tally, ClassCounters) {
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        let ended: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+        done.store(true, Ordering::Relaxed);
+        ended.into_iter().map(|tally| tally.unwrap()).collect()
     });
     let mut sum = Tally::default();
     for tally in tallies {
@@ -190,8 +204,45 @@ fn balances(tally: &Tally, counted: &ClassCounters) {
 #[test]
 fn a_million_admissions_under_a_pace_and_a_window() {
     let scheduler = scheduler(BINDING, Policy::pace_window());
-    let (tally, counted) = run_all(&scheduler);
+    let (tally, counted) = run_all(&scheduler, |_| ());
     balances(&tally, &counted);
     // room is left: the forgotten ones are given up one after the other
+    drop(scheduler.untagged().admit(Op::Read, 4096).unwrap());
+}
+
+#[test]
+fn a_million_admissions_while_classes_go_and_properties_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().to_str().unwrap();
+    let properties = [32_000_000_000_u64, 16_000_000_000].map(|bandwidth| {
+        let text = format!(
+            "disks:\n  - mountpoint: {at}\n    read_iops: 10000000\n    \
+             write_iops: 10000000\n    read_bandwidth: {bandwidth}\n    \
+             write_bandwidth: {bandwidth}\n"
+        );
+        Properties::parse("forebay.yaml", &text).unwrap()
+    });
+    let scheduler = Scheduler::builder().properties(&properties[0]).build().unwrap();
+    let refused = AtomicU32::new(0);
+    let (tally, counted) = run_all(&scheduler, |round| {
+        scheduler.reload(&properties[round as usize % 2]).unwrap();
+        let class = scheduler.add_class("for a moment", 100).unwrap();
+        {
+            let mut waiting = pin!(class.admit_async(Op::Read, 1 << 20));
+            let granted = poll_once(waiting.as_mut());
+            if granted.is_pending() {
+                // it has work, unless that was granted just now
+                refused.fetch_add(
+                    u32::from(scheduler.remove_class(&class).is_err()),
+                    Ordering::Relaxed,
+                );
+            }
+        }
+        // already gone if the first removal was not refused
+        let _ = scheduler.remove_class(&class);
+        assert!(class.admit(Op::Read, 4096).is_err(), "removed");
+    });
+    balances(&tally, &counted);
+    assert!(refused.into_inner() > 0, "no class was busy when it was to go");
     drop(scheduler.untagged().admit(Op::Read, 4096).unwrap());
 }
