@@ -68,12 +68,22 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
     }
     context
         .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
+        .position(free_corner(chart, top))
         .background_style(WHITE.mix(0.85))
         .border_style(BLACK.mix(0.3))
         .label_font(("sans-serif", 12))
         .draw()?;
     Ok(())
+}
+
+/// Where the curves do not end: below those that end high, above those that end low.
+fn free_corner(chart: &Chart, top: f64) -> SeriesLabelPosition {
+    let ends = chart.curves.iter().filter_map(|(_, points)| points.last());
+    if ends.map(|end| end.1).fold(0.0, f64::max) > top / 2.0 {
+        SeriesLabelPosition::LowerRight
+    } else {
+        SeriesLabelPosition::UpperRight
+    }
 }
 
 /// An axis with equal steps, or one on which each mark is twice the last.

@@ -102,6 +102,7 @@ pub struct Fit {
 /// The run was interrupted too early.
 pub fn fit(run: &Run) -> Result<Fit, Error> {
     let read_knee = knee(run, Work::Read);
+    let flush = run.of(Purpose::Flush, Work::Flush).map(|measured| measured.samples.latency).next();
     let read_iops = figure(run, Work::Read, Pattern::Random)?;
     let write_iops = figure(run, Work::Write, Pattern::Random)?;
     let read_bandwidth = figure(run, Work::Read, Pattern::Sequential)?;
@@ -125,8 +126,8 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
         processor: last(run, Work::Read, Pattern::Random)
             .map_or(0.0, |measured| measured.samples.processor),
         file_states: file_states(run),
-        flush: run.of(Purpose::Flush, Work::Flush).map(|measured| measured.samples.latency).next(),
-        discard: discard(run),
+        flush,
+        discard: discard(run, flush),
         read_steadiness: steadiness(run, Work::Read),
         write_steadiness: steadiness(run, Work::Write),
     })
@@ -172,16 +173,18 @@ fn file_states(run: &Run) -> FileStates {
     }
 }
 
-/// The straight line through the mean latencies of small and large discards.
-fn discard(run: &Run) -> Option<DiscardCost> {
+/// The straight line through the median latencies of small and large discards. Those of files
+/// reach the disk with a flush, whose median is not theirs.
+fn discard(run: &Run, flush: Option<LatencyFigures>) -> Option<DiscardCost> {
+    let flushed = flush.filter(|_| run.facts.files).map_or(0.0, |flush| flush.p50);
     let mut points = run.of(Purpose::Discard, Work::Discard).filter_map(|measured| {
         let latency = measured.samples.latency;
-        (latency.count > 0).then_some((f64::from(measured.phase.request_bytes), latency.mean))
+        (latency.count > 0).then_some((f64::from(measured.phase.request_bytes), latency.p50))
     });
     let ((small, short), (large, long)) = (points.next()?, points.next()?);
     let per_byte = ((long - short) / (large - small)).max(0.0);
     Some(DiscardCost {
-        command_us: (short - per_byte * small).max(0.0),
+        command_us: (short - per_byte * small - flushed).max(0.0),
         gib_us: per_byte * f64::from(1 << 30),
     })
 }
