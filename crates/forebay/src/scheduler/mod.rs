@@ -54,7 +54,8 @@ impl Scheduler {
         SchedulerBuilder::new()
     }
 
-    /// A scheduler for the disks of the io-properties file at `path`.
+    /// A scheduler for the disks of the io-properties file, or the
+    /// `forebay.yaml`, at `path`: see [`Properties::load`].
     ///
     /// # Errors
     /// The file cannot be read or is not as it must be, a mountpoint cannot be
