@@ -11,6 +11,8 @@ use crate::failure::Failure;
 /// What is known of a disk.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk {
+    /// What is said of it, if anything is.
+    pub(crate) properties: Option<DiskProperties>,
     /// What requests cost.
     pub(crate) model: DiskModel,
     /// Its figures; none for a disk that nobody has measured.
@@ -34,7 +36,8 @@ impl Disk {
         })?;
         let (rates, duplex) = (Some(properties.rates()), properties.duplex);
         let base_latency = properties.measured.base_latency;
-        Ok(Self { model, rates, source, duplex, base_latency })
+        let properties = Some(properties.clone());
+        Ok(Self { properties, model, rates, source, duplex, base_latency })
     }
 
     /// A disk of these rates, with the usual sizes.
@@ -46,12 +49,15 @@ impl Disk {
         let model = DiskModel::from_rates(&rates).map_err(|error| {
             Failure::Input(format!("the rates of the disk make no model: {error}"))
         })?;
-        Ok(Self { model, rates: Some(rates), source, duplex: false, base_latency })
+        let properties = Some(DiskProperties::from_rates(&rates, Vec::new()));
+        let rates = Some(rates);
+        Ok(Self { properties, model, rates, source, duplex: false, base_latency })
     }
 
     /// A disk of which nothing is known: requests have a price, and no rate binds.
     pub(crate) fn unmeasured() -> Self {
         Self {
+            properties: None,
             model: DiskModel::unmeasured(),
             rates: None,
             source: PropertiesSource::None,

@@ -25,11 +25,11 @@ pub(crate) fn render(report: &Report, format: Format) -> Result<String, Failure>
 
 fn text(report: &Report) -> String {
     match report {
-        Report::Run(run) => format!("{}\n{LEGEND}{}", run_table(run), disk_lines(run)),
+        Report::Run(run) => format!("{}\n{LEGEND}{}", run_table(run), lines(run)),
         Report::Comparison(comparison) => {
             let [_, scheduled] = &comparison.runs;
             let table = comparison_table(comparison);
-            format!("{table}\n{LEGEND}{}\n{}", disk_lines(scheduled), verdict(comparison))
+            format!("{table}\n{LEGEND}{}\n{}", lines(scheduled), verdict(comparison))
         }
     }
 }
@@ -38,6 +38,13 @@ const LEGEND: &str = "\
 Latencies count from when a request should have begun. `queue` is the part before the scheduler
 sent it to the disk, `disk` the part after that.
 ";
+
+/// How requests got to the disk, and what the scheduler saw of it.
+fn lines(run: &RunResult) -> String {
+    let RunResult { topology, io_queues, .. } = run;
+    let queues = if *io_queues == 1 { "queue" } else { "queues" };
+    format!("Topology: {topology}, {io_queues} I/O {queues}.\n{}", disk_lines(run))
+}
 
 /// What the scheduler saw of the disk.
 fn disk_lines(run: &RunResult) -> String {

@@ -46,6 +46,8 @@ fn run(scheduler: &str, classes: Vec<ClassResult>) -> RunResult {
         version: VERSION,
         duration_seconds: 10.0,
         backend: String::from("simulated"),
+        topology: String::from("per-thread"),
+        io_queues: 2,
         policy: String::from("pace-window"),
         order: String::from("start-time"),
         properties: Properties {

@@ -4,22 +4,25 @@ mod affinity;
 mod board;
 mod clock;
 mod interrupt;
+mod load;
+mod metrics;
 mod probe;
 mod progress;
 mod results;
 mod runner;
 mod scheduler;
 mod seat;
-mod shard;
 mod storage;
 mod watch;
+mod way;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use forebay::engine::BackendChoice;
 use forebay::properties::DiskProperties;
-use forebay_core::Policy;
+use forebay_core::{Policy, SHARDS_MAX};
 use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION};
 
 use crate::console::{note, print};
@@ -28,9 +31,11 @@ use crate::failure::Failure;
 use crate::load_options::LoadOptions;
 use crate::report::render;
 use interrupt::Interrupt;
+use metrics::Metrics;
 use probe::Probe;
 use runner::{Plan, Run};
 use storage::{Place, Storage};
+use way::Topology;
 
 /// Run a load on a disk, and show what each job got.
 ///
@@ -50,6 +55,17 @@ pub(crate) struct Options {
     /// How requests get to the kernel
     #[arg(long, value_enum, default_value_t = BackendName::Auto)]
     backend: BackendName,
+    /// How the threads of the load share the scheduler
+    #[arg(long, value_enum, default_value_t = Topology::PerThread)]
+    topology: Topology,
+    /// How many threads do the I/O with --topology coordinators; 1 unless given. A disk gets no
+    /// more than have 4 requests of 4 KiB each in its window
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=SHARDS_MAX as i64))]
+    io_queues: Option<u32>,
+    /// Serve what the scheduler counts as OpenMetrics text over HTTP while the load runs, such as
+    /// at 127.0.0.1:9180; port 0 for any that is free
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
     /// The data on the block device named with --dir may be destroyed
     #[arg(long)]
     overwrite_device: bool,
@@ -69,10 +85,12 @@ enum BackendName {
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let load = &options.load;
+    let io_queues = options.io_queues()?;
     let jobs = load.job_file(&options.jobs, load.shard_count())?;
     let place = Place::of(&options.dir, options.overwrite_device)?;
     let given = options.given_properties(&place)?;
     let backend = options.backend(&place);
+    let metrics = options.metrics.map(Metrics::serve).transpose()?;
     let interrupt = Interrupt::on_signals()?;
     let disk = match given {
         Some(properties) => Disk::new(&properties, PropertiesSource::File)?,
@@ -89,12 +107,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             title: "running",
             jobs: &jobs,
             storage: &storage,
+            place: place.path(),
             disk: &disk,
             policy: match disk.rates {
                 Some(_) => load.policy(disk.base_latency),
                 None => Policy::Open,
             },
             order: load.order(),
+            topology: options.topology,
+            io_queues,
+            metrics: metrics.as_ref(),
             is_scheduled: true,
             warmup: load.warmup,
             duration: load.duration,
@@ -139,6 +161,22 @@ impl Options {
         }
         let disk = properties.disk_for(place.path());
         disk.map(|disk| Some(disk.clone())).map_err(|error| Failure::Input(error.to_string()))
+    }
+
+    /// How many I/O threads to have, where there are any.
+    fn io_queues(&self) -> Result<usize, Failure> {
+        match self.io_queues {
+            Some(count) if self.topology == Topology::Coordinators => Ok(count as usize),
+            Some(_) => Err(Failure::Input(format!(
+                "--io-queues is for --topology coordinators; with {} there is {}",
+                self.topology.name(),
+                match self.topology {
+                    Topology::Shared => "one queue for all",
+                    _ => "a queue per shard: say how many with --shards",
+                }
+            ))),
+            None => Ok(1),
+        }
     }
 
     fn backend(&self, place: &Place) -> BackendChoice {

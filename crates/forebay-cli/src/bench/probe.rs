@@ -11,6 +11,7 @@ use forebay_load::results::model::{ClassResult, PropertiesSource};
 use super::interrupt::Interrupt;
 use super::runner::{Plan, Run, run};
 use super::storage::{Place, Storage};
+use super::way::Topology;
 use crate::console::note;
 use crate::disk::Disk;
 use crate::failure::Failure;
@@ -110,9 +111,13 @@ impl Probe<'_> {
             title: "probing the disk",
             jobs,
             storage,
+            place: self.place.path(),
             disk: &Disk::unmeasured(),
             policy: Policy::Open,
             order: Order::StartTime,
+            topology: Topology::PerThread,
+            io_queues: 1,
+            metrics: None,
             is_scheduled: false,
             warmup: WARMUP,
             duration: DURATION,

@@ -12,7 +12,7 @@ use super::runner::{Plan, Run};
 use super::watch::Observed;
 
 /// The result of `plan`.
-pub(super) fn of(plan: &Plan<'_>, backend: Backend, seen: Observed) -> Run {
+pub(super) fn of(plan: &Plan<'_>, (backend, io_queues): (Backend, usize), seen: Observed) -> Run {
     let finished = seen.outcomes.iter().map(|outcome| outcome.finished).max();
     let planned = plan.measured();
     let measured = Measured { to: finished.unwrap_or(planned.to), ..planned };
@@ -28,6 +28,8 @@ pub(super) fn of(plan: &Plan<'_>, backend: Backend, seen: Observed) -> Run {
         version: VERSION,
         duration_seconds: rounded(measured.seconds(), 3),
         backend: backend_name(backend).to_owned(),
+        topology: plan.topology.name().to_owned(),
+        io_queues: io_queues as u32,
         policy: plan.policy.name().to_owned(),
         order: plan.order.name().to_owned(),
         properties: plan.disk.in_results(),
@@ -42,21 +44,21 @@ pub(super) fn of(plan: &Plan<'_>, backend: Backend, seen: Observed) -> Run {
 }
 
 fn disk_result(seen: &Observed, measured: Measured) -> DiskResult {
-    let consumption =
-        seen.outcomes.iter().fold(DiskTime::ZERO, |sum, outcome| sum.plus(outcome.consumption));
+    let [before, after] = &seen.counters;
+    let consumption = after.consumption.minus(before.consumption);
     let seconds = consumption.units() as f64 / DiskTime::UNITS_PER_SECOND as f64;
     let mean = if measured.seconds() > 0.0 { seconds / measured.seconds() } else { 0.0 };
     let blocked = |reason: Blocked| {
-        let nanos =
-            seen.outcomes.iter().filter_map(|shard| shard.blocked_nanos.get(reason.index()));
-        (reason.name().to_owned(), rounded(nanos.sum::<u64>() as f64 / 1e9, 3))
+        let [before, after] =
+            [before, after].map(|counters| counters.blocked_nanos[reason.index()]);
+        let nanos = after.saturating_sub(before);
+        (reason.name().to_owned(), rounded(nanos as f64 / 1e9, 3))
     };
-    let flow_ratio = seen.outcomes.iter().map(|outcome| outcome.flow_ratio_permille).max();
     DiskResult {
         consumption_mean: rounded(mean, 4),
         consumption_max: rounded(seen.consumption_max.max(mean), 4),
-        flow_ratio: flow_ratio.unwrap_or(1000) as f64 / 1000.0,
-        in_flight_max: seen.in_disk_max,
+        flow_ratio: after.flow_ratio_permille as f64 / 1000.0,
+        in_flight_max: after.in_disk_max.into(),
         dispatch_blocked: Blocked::ALL.into_iter().map(blocked).collect::<BTreeMap<_, _>>(),
     }
 }

@@ -1,25 +1,30 @@
-//! Runs a load: a thread for each shard, and this one to watch them.
+//! Runs a load: a thread for each shard of the job file, and this one to watch them.
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
-use forebay::engine::{Backend, BackendChoice, EngineWaker};
+use forebay::LOCAL_DEPTH_MIN;
+use forebay::engine::{Backend, BackendChoice, Engine, EngineConfig};
 use forebay_core::{Order, Policy, Time, saturating_nanos};
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::recorder::Measured;
 use forebay_load::results::model::RunResult;
 
-use super::board::{Board, Wakers};
+use super::board::Board;
 use super::clock::Clock;
 use super::interrupt::Interrupt;
+use super::load::LoadOutcome;
+use super::metrics::Metrics;
 use super::progress::RunLine;
 use super::results;
-use super::scheduler::{Place, Scheduler};
-use super::seat::{News, Seat};
-use super::shard::ShardOutcome;
+use super::scheduler::Scheduled;
+use super::seat::{News, Seat, engine_config};
 use super::storage::{JobData, Storage};
 use super::watch::{Observed, Watch};
+use super::way::Topology;
 use crate::console::note;
 use crate::disk::Disk;
 use crate::failure::Failure;
@@ -30,11 +35,18 @@ pub(super) struct Plan<'a> {
     pub(super) title: &'a str,
     pub(super) jobs: &'a JobFile,
     pub(super) storage: &'a Storage,
+    /// Where the disk is.
+    pub(super) place: &'a Path,
     pub(super) disk: &'a Disk,
     /// The scheduler's policy.
     pub(super) policy: Policy,
     /// In which order it serves classes.
     pub(super) order: Order,
+    pub(super) topology: Topology,
+    /// I/O threads to have, where there are any.
+    pub(super) io_queues: usize,
+    /// Who shows others what the scheduler counts, if anybody does.
+    pub(super) metrics: Option<&'a Metrics>,
     /// Whether there is a scheduler in this run.
     pub(super) is_scheduled: bool,
     pub(super) warmup: Duration,
@@ -79,22 +91,30 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
     shards.dedup();
     let board = Board::new(shards.len(), plan.jobs.jobs.len());
     let line = RunLine::new(plan.title);
-    let scheduler = Scheduler::new(plan, shards.len())?;
+    let coordinates = plan.topology == Topology::Coordinators;
+    let engine = if coordinates { engine_config(plan, None)? } else { EngineConfig::default() };
+    let scheduled = &Scheduled::new(plan, shards.len(), engine)?;
+    let (asked, got) = (plan.io_queues, scheduled.disk.io_queues());
+    if coordinates && got < asked {
+        note(format_args!(
+            "{got} I/O queues instead of {asked}: the disk's window holds too few requests of \
+             4 KiB for {LOCAL_DEPTH_MIN} on each, as `forebay info` explains"
+        ));
+    }
+    let _showing = plan.metrics.map(|metrics| metrics.show(&scheduled.scheduler));
     thread::scope(|scope| {
         let (sender, news) = channel();
-        let mut crew = Crew { starts: Vec::new(), places: Vec::new(), news };
+        let mut crew = Crew { starts: Vec::new(), scheduled, news };
         for (seat, &number) in shards.iter().enumerate() {
-            let places = scheduler.join().map_err(|error| Failure::Run(error.to_string()))?;
-            crew.note_places(seat, &places);
             let (start, on_start) = channel();
             crew.starts.push(start);
             let seats = shards.len();
             let is_watched = line.is_shown();
-            let seat = Seat { number, seat, seats, is_watched, plan, board: &board };
+            let seat = Seat { number, seat, seats, is_watched, plan, scheduled, board: &board };
             let news = sender.clone();
             thread::Builder::new()
                 .name(format!("shard-{number}"))
-                .spawn_scoped(scope, move || seat.run(places, &on_start, &news))
+                .spawn_scoped(scope, move || seat.run(&on_start, &news))
                 .map_err(|error| Failure::Run(format!("cannot start a thread: {error}")))?;
         }
         drop(sender);
@@ -103,70 +123,66 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
 }
 
 /// The shards as the watching thread sees them. A shard ends when its sender here is dropped.
-struct Crew {
+struct Crew<'a> {
     starts: Vec<Sender<Clock>>,
-    /// Their seats by lane and place in its I/O group.
-    places: Vec<Vec<usize>>,
+    scheduled: &'a Scheduled,
     news: Receiver<News>,
 }
 
-impl Crew {
-    fn note_places(&mut self, seat: usize, places: &[Place]) {
-        self.places.resize_with(places.len(), Vec::new);
-        for (seats, place) in self.places.iter_mut().zip(places) {
-            let index = place.queue.shard().index();
-            if seats.len() <= index {
-                seats.resize(index + 1, 0);
-            }
-            seats[index] = seat;
-        }
-    }
-
-    fn lead(mut self, plan: &Plan<'_>, board: &Board, line: &RunLine) -> Result<Run, Failure> {
-        let (engines, backend) = self.wait_until_ready()?;
-        board.introduce(Wakers { engines, seats: std::mem::take(&mut self.places) });
+impl Crew<'_> {
+    fn lead(self, plan: &Plan<'_>, board: &Board, line: &RunLine) -> Result<Run, Failure> {
+        let (wakers, backend) = self.wait_until_ready(plan)?;
+        board.introduce(wakers);
         let clock = Clock::start();
         for start in &self.starts {
             // A shard that is gone has said why, or will be missed at the end.
             let _ = start.send(clock);
         }
-        let observed = self.watch(plan, Watch::new(clock, plan.measured(), board, line))?;
+        let watch = Watch::new(clock, plan.measured(), &self.scheduled.disk, board, line);
+        let observed = self.watch(plan, watch)?;
         plan.interrupt.check()?;
         if observed.outcomes.len() < self.starts.len() {
             return Err(Failure::Run(String::from("a shard ended without results: a defect")));
         }
-        Ok(results::of(plan, backend, observed))
+        let io_queues = match plan.topology {
+            Topology::PerThread => self.starts.len(),
+            Topology::Shared => 1,
+            Topology::Coordinators => self.scheduled.disk.io_queues(),
+        };
+        Ok(results::of(plan, (backend, io_queues), observed))
     }
 
-    /// Waits until all shards are ready: their engines by seat, and what these are.
-    fn wait_until_ready(&self) -> Result<(Vec<EngineWaker>, Backend), Failure> {
-        let mut engines: Vec<Option<EngineWaker>> = vec![None; self.starts.len()];
-        let mut backend = Backend::Null;
-        let mut fallback = None;
+    /// Waits until all threads are ready: how to wake them, and what does the I/O.
+    fn wait_until_ready(&self, plan: &Plan<'_>) -> Result<(Vec<Waker>, Backend), Failure> {
+        let mut wakers: Vec<Option<Waker>> = vec![None; self.starts.len()];
+        let mut io = None;
         for _ in 0..self.starts.len() {
             match self.news.recv() {
                 Ok(News::Ready(ready)) => {
-                    backend = ready.backend;
-                    fallback = ready.fallback.or(fallback);
-                    if let Some(engine) = engines.get_mut(ready.seat) {
-                        *engine = Some(ready.waker);
+                    io = io.or(ready.backend);
+                    if let Some(waker) = wakers.get_mut(ready.seat) {
+                        *waker = Some(ready.waker);
                     }
                 }
                 Ok(News::Failed(failure)) => return Err(failure),
                 _ => break,
             }
         }
+        let (backend, fallback) = match io {
+            Some(io) => io,
+            None => io_of_others(plan)?,
+        };
         if let Some(reason) = fallback {
             note(format_args!("I/O is done by threads, since {reason}"));
         }
-        let engines: Option<Vec<EngineWaker>> = engines.into_iter().collect();
+        let wakers: Option<Vec<Waker>> = wakers.into_iter().collect();
         let missing = || Failure::Run(String::from("a shard did not begin: a defect"));
-        Ok((engines.ok_or_else(missing)?, backend))
+        Ok((wakers.ok_or_else(missing)?, backend))
     }
 
     /// Watches until all shards have ended.
     fn watch(&self, plan: &Plan<'_>, mut watch: Watch<'_>) -> Result<Observed, Failure> {
-        let mut outcomes: Vec<ShardOutcome> = Vec::new();
+        let mut outcomes: Vec<LoadOutcome> = Vec::new();
         let mut failure = None;
         loop {
             if plan.interrupt.is_raised() {
@@ -189,4 +205,12 @@ impl Crew {
         outcomes.sort_by_key(|outcome| outcome.shard);
         failure.map_or_else(|| Ok(watch.observed(outcomes)), Err)
     }
+}
+
+/// What does the I/O of threads that send it to others, and why that is not io_uring: an engine
+/// like those of the I/O threads knows.
+fn io_of_others(plan: &Plan<'_>) -> Result<(Backend, Option<String>), Failure> {
+    let engine = Engine::new(&engine_config(plan, None)?);
+    let engine = engine.map_err(|error| Failure::Run(format!("cannot do I/O: {error}")))?;
+    Ok((engine.backend(), engine.fallback_reason().map(str::to_owned)))
 }

@@ -1,79 +1,86 @@
-//! The scheduler of a run: its I/O groups, and the classes of the job file in them.
+//! The scheduler of a run: the disk, and the classes of the job file.
 
-use forebay_core::{ClassError, ClassId, GroupConfig, GroupFull, IoGroup, IoQueue, Limits, Policy};
-use forebay_load::job_file::JobFile;
+use forebay::engine::EngineConfig;
+use forebay::properties::DiskProperties;
+use forebay::{Class, ClassError, Disk, DiskConfig, Limits, Policy, Scheduler, UNTAGGED};
+use forebay_load::job_file::{ClassSpec, JobFile};
 
 use super::runner::Plan;
+use super::way::Topology;
 use crate::failure::Failure;
 
 /// More requests than any job file makes.
 const REQUESTS_MAX: u32 = u32::MAX - 1;
 
-/// One I/O group, or where reads and writes do not disturb each other one for each of the two.
-#[derive(Debug)]
-pub(super) struct Scheduler {
-    groups: Vec<Group>,
+/// The scheduler, and what of it a run uses.
+#[derive(Clone, Debug)]
+pub(super) struct Scheduled {
+    pub(super) scheduler: Scheduler,
+    pub(super) disk: Disk,
+    /// The classes in the order of the job file, on the disk.
+    pub(super) classes: Vec<Class>,
 }
 
-#[derive(Debug)]
-struct Group {
-    group: IoGroup,
-    /// The classes in the order of the job file.
-    classes: Vec<ClassId>,
-}
-
-/// A shard's place in a group.
-#[derive(Debug)]
-pub(super) struct Place {
-    pub(super) queue: IoQueue,
-    /// The classes in the order of the job file.
-    pub(super) classes: Vec<ClassId>,
-}
-
-impl Scheduler {
-    /// The scheduler of `plan` on so many shards.
+impl Scheduled {
+    /// The scheduler of `plan` for so many threads; `engine` is for I/O threads.
     ///
     /// The open policy stands for no scheduler at all: then limits do not hold either.
-    pub(super) fn new(plan: &Plan<'_>, shard_count: usize) -> Result<Self, Failure> {
-        let (disk, policy) = (plan.disk, plan.policy_in_force());
-        let group = || {
-            let mut config = GroupConfig::new(disk.model.clone(), policy);
-            config.shards_max = shard_count;
-            config.requests_max = REQUESTS_MAX;
-            config.order = plan.order;
-            let group = IoGroup::new(config);
-            let classes = add_classes(&group, plan.jobs, policy != Policy::Open)?;
-            Ok(Group { group, classes })
+    pub(super) fn new(
+        plan: &Plan<'_>,
+        thread_count: usize,
+        engine: EngineConfig,
+    ) -> Result<Self, Failure> {
+        let queues = match plan.topology {
+            Topology::PerThread => thread_count,
+            Topology::Shared => 1,
+            Topology::Coordinators => plan.io_queues,
         };
-        let count = if disk.duplex { 2 } else { 1 };
-        let groups = (0..count).map(|_| group()).collect::<Result<_, ClassError>>();
-        let groups = groups.map_err(|error| {
+        let mut builder =
+            Scheduler::builder().shards_max(queues).requests_max(REQUESTS_MAX).engine(engine);
+        if plan.topology == Topology::Coordinators {
+            builder = builder.io_queues(queues);
+        }
+        let policy = plan.policy_in_force();
+        if let Some(properties) = &plan.disk.properties {
+            let mountpoints = vec![plan.place.to_owned()];
+            let here = DiskProperties { mountpoints, ..properties.clone() };
+            let config = DiskConfig::from_properties(&here).policy(policy).order(plan.order);
+            builder = builder.disk(config);
+        }
+        let scheduler = builder.build().map_err(|error| Failure::Input(error.to_string()))?;
+        let disk = scheduler.untagged().disk();
+        let classes = add_classes(&scheduler, plan.jobs, policy != Policy::Open);
+        let classes = classes.map_err(|error| {
             Failure::Input(format!("the scheduler cannot take these classes: {error}"))
         })?;
-        Ok(Self { groups })
-    }
-
-    /// A place for one more shard in each group.
-    pub(super) fn join(&self) -> Result<Vec<Place>, GroupFull> {
-        let place = |Group { group, classes }: &Group| {
-            Ok(Place { queue: group.join()?, classes: classes.clone() })
-        };
-        self.groups.iter().map(place).collect()
+        Ok(Self { scheduler, disk, classes })
     }
 }
 
-fn add_classes(group: &IoGroup, jobs: &JobFile, limited: bool) -> Result<Vec<ClassId>, ClassError> {
+fn add_classes(
+    scheduler: &Scheduler,
+    jobs: &JobFile,
+    limited: bool,
+) -> Result<Vec<Class>, ClassError> {
     let parents = jobs
         .groups
         .iter()
-        .map(|parent| group.add_class_group(None, parent.shares))
+        .map(|parent| scheduler.add_class_group(&parent.name, parent.shares))
         .collect::<Result<Vec<_>, _>>()?;
-    let add = |class: &forebay_load::job_file::ClassSpec| {
-        let parent = class.parent.and_then(|parent| parents.get(parent).copied());
-        let id = group.add_class(parent, class.shares)?;
-        let bytes_per_second = class.bandwidth_max.map(Into::into).filter(|_| limited);
-        group.set_limits(id, &Limits { bytes_per_second, operations_per_second: None })?;
-        Ok(id)
+    let add = |spec: &ClassSpec| {
+        let parent = spec.parent.and_then(|parent| parents.get(parent));
+        let class = match parent {
+            Some(parent) => parent.add_class(&spec.name, spec.shares)?,
+            None if spec.name == UNTAGGED => {
+                let untagged = scheduler.untagged();
+                untagged.set_shares(spec.shares)?;
+                untagged
+            }
+            None => scheduler.add_class(&spec.name, spec.shares)?,
+        };
+        let bytes_per_second = spec.bandwidth_max.map(Into::into).filter(|_| limited);
+        class.set_limits(&Limits { bytes_per_second, operations_per_second: None })?;
+        Ok(class)
     };
     jobs.classes.iter().map(add).collect()
 }

@@ -1,10 +1,12 @@
-//! The thread of a shard, up to the start of its run.
+//! The thread of a shard of the load, up to the start of its run.
 
 use std::sync::mpsc::{Receiver, Sender};
+use std::task::Waker;
 use std::time::Duration;
 
-use forebay::engine::{Backend, DEPTH_MAX, Engine, EngineConfig, EngineWaker};
-use forebay_core::{Op, Time};
+use forebay::REQUESTS_MAX;
+use forebay::engine::{Backend, DEPTH_MAX, EngineConfig};
+use forebay_core::Time;
 use forebay_load::generator::Generator;
 use forebay_load::job_file::Job;
 use forebay_load::recorder::Recorder;
@@ -12,9 +14,9 @@ use forebay_load::recorder::Recorder;
 use super::affinity;
 use super::board::Board;
 use super::clock::Clock;
+use super::load::{Load, LoadOutcome, State, ThreadJob, in_flight_max};
 use super::runner::Plan;
-use super::scheduler::Place;
-use super::shard::{Lane, Shard, ShardJob, ShardOutcome, State, in_flight_max};
+use super::scheduler::Scheduled;
 use super::storage::JobData;
 use crate::failure::Failure;
 
@@ -32,7 +34,7 @@ pub(super) enum News {
     /// It can start.
     Ready(Ready),
     /// It has ended.
-    Done(Box<ShardOutcome>),
+    Done(Box<LoadOutcome>),
     /// It cannot go on.
     Failed(Failure),
 }
@@ -40,10 +42,10 @@ pub(super) enum News {
 /// A shard that can start.
 pub(super) struct Ready {
     pub(super) seat: usize,
-    pub(super) waker: EngineWaker,
-    pub(super) backend: Backend,
-    /// Why there is no io_uring, where it was wanted most.
-    pub(super) fallback: Option<String>,
+    pub(super) waker: Waker,
+    /// What does its I/O, if it does it itself, and why that is not io_uring, where it was wanted
+    /// most.
+    pub(super) backend: Option<(Backend, Option<String>)>,
 }
 
 /// A shard of a run, before it begins.
@@ -57,14 +59,15 @@ pub(super) struct Seat<'a> {
     /// Whether somebody looks at what is recent.
     pub(super) is_watched: bool,
     pub(super) plan: &'a Plan<'a>,
+    pub(super) scheduled: &'a Scheduled,
     pub(super) board: &'a Board,
 }
 
 impl Seat<'_> {
     /// Gets ready, waits for the start, runs.
-    pub(super) fn run(self, places: Vec<Place>, start: &Receiver<Clock>, news: &Sender<News>) {
+    pub(super) fn run(self, start: &Receiver<Clock>, news: &Sender<News>) {
         // Nobody listens only where the run has failed already.
-        let _ = match self.try_run(places, start, news) {
+        let _ = match self.try_run(start, news) {
             Ok(Some(outcome)) => news.send(News::Done(Box::new(outcome))),
             Ok(None) => Ok(()),
             Err(failure) => news.send(News::Failed(failure)),
@@ -73,39 +76,27 @@ impl Seat<'_> {
 
     fn try_run(
         self,
-        places: Vec<Place>,
         start: &Receiver<Clock>,
         news: &Sender<News>,
-    ) -> Result<Option<ShardOutcome>, Failure> {
+    ) -> Result<Option<LoadOutcome>, Failure> {
         let number = self.number;
         let failed = |error: &dyn std::fmt::Display| {
             Failure::Run(format!("shard {number} cannot do I/O: {error}"))
         };
-        let depth_max = self.depth_max()?;
-        let engine = Engine::new(&EngineConfig {
-            backend: self.plan.backend,
-            depth_max,
-            threads_max: THREADS_MAX,
-            drop_wait_max: DROP_WAIT_MAX,
-        })
-        .map_err(|error| failed(&error))?;
-        // Threads of an engine run where the thread that made it may run.
-        if engine.backend() != Backend::Threads {
+        let config = engine_config(self.plan, Some(number))?;
+        let way = self.plan.topology.way(self.scheduled, &config);
+        let way = way.map_err(|error| failed(&error))?;
+        let backend = way.backend();
+        // Threads of an engine, and I/O threads, run where the thread that made them may run.
+        if backend.as_ref().is_some_and(|(backend, _)| *backend != Backend::Threads) {
             affinity::pin(self.seat, self.seats);
         }
-        let mut lanes: Vec<Lane> = places.into_iter().map(Lane::new).collect();
-        let jobs = self.jobs(&mut lanes)?;
-        let fallback = engine.fallback_reason().map(str::to_owned);
-        let ready =
-            Ready { seat: self.seat, waker: engine.waker(), backend: engine.backend(), fallback };
-        let _ = news.send(News::Ready(ready));
+        let jobs = self.jobs()?;
+        let _ = news.send(News::Ready(Ready { seat: self.seat, waker: way.waker(), backend }));
         let Ok(clock) = start.recv() else { return Ok(None) };
-        let shard = Shard {
+        let load = Load {
             number,
-            seat: self.seat,
-            engine,
-            depth_max: depth_max as usize,
-            lanes,
+            way,
             jobs,
             measured: self.plan.measured(),
             clock,
@@ -113,7 +104,7 @@ impl Seat<'_> {
             is_watched: self.is_watched,
             state: State::new(),
         };
-        shard.run().map(Some).map_err(|error| failed(&error))
+        load.run().map(Some).map_err(|error| failed(&error))
     }
 
     fn data(&self) -> impl Iterator<Item = (&Job, &JobData)> {
@@ -121,7 +112,7 @@ impl Seat<'_> {
     }
 
     /// The jobs of the shard with all the memory that they need.
-    fn jobs(&self, lanes: &mut [Lane]) -> Result<Vec<ShardJob>, Failure> {
+    fn jobs(&self) -> Result<Vec<ThreadJob>, Failure> {
         let no_memory = |error: &dyn std::fmt::Display| {
             Failure::Run(format!("no memory for the requests of shard {}: {error}", self.number))
         };
@@ -132,35 +123,38 @@ impl Seat<'_> {
             let recorder =
                 Recorder::new(self.plan.measured()).map_err(|error| no_memory(&error))?;
             let data = data.clone();
-            let mut shard_job = ShardJob::new((index, job), data, generator, recorder, self.number);
-            let op = if job.kind.writes() { Op::Write } else { Op::Read };
-            let len = u64::from(job.reqsize);
-            let part_max = Lane::for_op(lanes, op).and_then(|lane| {
-                let class = lane.class(job.class)?;
-                lane.queue.split(class, op, len).next()
-            });
-            let part_max = part_max.map_or(len, |(_, len)| len);
-            shard_job.prepare(job, part_max).map_err(|error| no_memory(&error))?;
-            jobs.push(shard_job);
+            let number = self.number;
+            let mut thread_job = ThreadJob::new((index, job), data, generator, recorder, number);
+            thread_job.prepare(job).map_err(|error| no_memory(&error))?;
+            jobs.push(thread_job);
         }
         Ok(jobs)
     }
+}
 
-    /// How many requests the engine needs to take at once.
-    fn depth_max(&self) -> Result<u32, Failure> {
-        let requests = self.data().map(|(job, _)| in_flight_max(job));
-        let requests = requests.fold(0, u64::saturating_add);
-        if requests > IN_FLIGHT_MAX {
-            return Err(Failure::Input(format!(
-                "shard {} would have up to {requests} requests under way, and at most \
-                 {IN_FLIGHT_MAX} are supported; lower `parallelism` or `batch`",
-                self.number
-            )));
-        }
-        let parts = self.data().map(|(job, _)| {
-            in_flight_max(job).saturating_mul(u64::from(job.reqsize).div_ceil(PARTS_MIN_BYTES))
-        });
-        let parts = parts.fold(0, u64::saturating_add);
-        Ok(parts.clamp(1, u64::from(DEPTH_MAX)) as u32)
+/// The engine for the load of one shard, or of all: it takes all requests at once that may be
+/// under way.
+pub(super) fn engine_config(plan: &Plan<'_>, shard: Option<u32>) -> Result<EngineConfig, Failure> {
+    let jobs = || plan.data().filter(|(_, data)| shard.is_none_or(|shard| data.shard == shard));
+    let requests = jobs().map(|(job, _)| in_flight_max(job)).fold(0, u64::saturating_add);
+    let (whose, most) = match shard {
+        Some(shard) => (format!("shard {shard}"), IN_FLIGHT_MAX),
+        None => (String::from("all shards together"), REQUESTS_MAX as u64),
+    };
+    if requests > most {
+        return Err(Failure::Input(format!(
+            "{whose} would have up to {requests} requests under way, and at most {most} are \
+             supported; lower `parallelism` or `batch`"
+        )));
     }
+    let parts = jobs().map(|(job, _)| {
+        in_flight_max(job).saturating_mul(u64::from(job.reqsize).div_ceil(PARTS_MIN_BYTES))
+    });
+    let parts = parts.fold(0, u64::saturating_add);
+    Ok(EngineConfig {
+        backend: plan.backend,
+        depth_max: parts.clamp(1, u64::from(DEPTH_MAX)) as u32,
+        threads_max: THREADS_MAX,
+        drop_wait_max: DROP_WAIT_MAX,
+    })
 }

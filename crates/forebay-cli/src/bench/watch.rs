@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use forebay::{Disk, QueueCounters};
 use forebay_core::{DiskTime, Time, saturating_nanos};
 use forebay_load::job_file::JobFile;
 use forebay_load::recorder::Measured;
@@ -10,8 +11,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::board::Board;
 use super::clock::Clock;
+use super::load::LoadOutcome;
 use super::progress::{self, RunLine};
-use super::shard::ShardOutcome;
 
 /// How often the run is looked at.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -21,40 +22,43 @@ const SECOND_NANOS: u64 = 1_000_000_000;
 pub(super) struct Watch<'a> {
     clock: Clock,
     measured: Measured,
+    disk: &'a Disk,
     pub(super) board: &'a Board,
     line: &'a RunLine,
     line_due: Time,
     busiest: BusiestSecond,
-    /// Processor time when the measured part began and ended.
-    processor: [Option<Duration>; 2],
+    /// When the measured part began and ended: processor time, and what the queues had counted.
+    ends: [Option<(Duration, QueueCounters)>; 2],
 }
 
-/// What was seen of a run, and what its shards brought home.
+/// What was seen of a run, and what its threads brought home.
 pub(super) struct Observed {
-    pub(super) outcomes: Vec<ShardOutcome>,
+    pub(super) outcomes: Vec<LoadOutcome>,
     /// Processor time of the program in the measured part.
     pub(super) processor: Duration,
     /// Disk time dispatched per second in the busiest second, in seconds.
     pub(super) consumption_max: f64,
-    /// The most requests that were in the disk at once.
-    pub(super) in_disk_max: u64,
+    /// What the queues had counted when the measured part began and ended.
+    pub(super) counters: [QueueCounters; 2],
 }
 
 impl<'a> Watch<'a> {
     pub(super) fn new(
         clock: Clock,
         measured: Measured,
+        disk: &'a Disk,
         board: &'a Board,
         line: &'a RunLine,
     ) -> Self {
         Self {
             clock,
             measured,
+            disk,
             board,
             line,
             line_due: Time::ZERO,
             busiest: BusiestSecond::default(),
-            processor: [None, None],
+            ends: [None, None],
         }
     }
 
@@ -63,10 +67,10 @@ impl<'a> Watch<'a> {
         let now = self.clock.now();
         let Measured { from, to } = self.measured;
         if now >= from && now <= to {
-            self.busiest.look(now, self.board.consumption());
+            self.busiest.look(now, self.disk.counters().consumption);
         }
         if now >= from {
-            self.processor[0].get_or_insert_with(processor_time);
+            self.ends[0].get_or_insert_with(|| (processor_time(), self.disk.counters()));
         }
         if now >= to {
             self.measured_part_ends();
@@ -81,16 +85,16 @@ impl<'a> Watch<'a> {
 
     /// Stops counting what belongs to the measured part.
     pub(super) fn measured_part_ends(&mut self) {
-        self.processor[1].get_or_insert_with(processor_time);
+        self.ends[1].get_or_insert_with(|| (processor_time(), self.disk.counters()));
     }
 
-    pub(super) fn observed(self, outcomes: Vec<ShardOutcome>) -> Observed {
-        let [begin, end] = self.processor.map(Option::unwrap_or_default);
+    pub(super) fn observed(self, outcomes: Vec<LoadOutcome>) -> Observed {
+        let [(begin, before), (end, after)] = self.ends.map(Option::unwrap_or_default);
         Observed {
             outcomes,
             processor: end.saturating_sub(begin),
             consumption_max: self.busiest.rate_max(),
-            in_disk_max: self.board.in_disk_max(),
+            counters: [before, after],
         }
     }
 }

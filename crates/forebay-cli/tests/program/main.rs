@@ -12,3 +12,4 @@ mod simulate;
 mod swarm;
 #[path = "../shared/system.rs"]
 mod system;
+mod topology;

@@ -42,13 +42,22 @@ pub(crate) fn run(command: &mut Command) -> Ended {
 
 /// Starts the command, waits until it says `words`, does `act` to it, and waits for its end.
 pub(crate) fn run_and_at(command: &mut Command, words: &str, act: impl FnOnce(&Child)) -> Ended {
+    run_and(command, words, |child, _| act(child))
+}
+
+/// As [`run_and_at`]; `act` sees what the command has said so far.
+pub(crate) fn run_and_at_text(command: &mut Command, words: &str, act: impl FnOnce(&str)) -> Ended {
+    run_and(command, words, |_, said| act(said))
+}
+
+fn run_and(command: &mut Command, words: &str, act: impl FnOnce(&Child, &str)) -> Ended {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut reader = BufReader::new(child.stderr.take().unwrap());
     let mut stderr = String::new();
     while !stderr.contains(words) {
         assert_ne!(reader.read_line(&mut stderr).unwrap(), 0, "`{words}` never came: {stderr}");
     }
-    act(&child);
+    act(&child, &stderr);
     reader.read_to_string(&mut stderr).unwrap();
     let output = child.wait_with_output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();

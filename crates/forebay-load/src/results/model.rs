@@ -36,6 +36,11 @@ pub struct RunResult {
     pub duration_seconds: f64,
     /// How requests got to the disk: `io_uring`, `threads`, `simulated`.
     pub backend: String,
+    /// How the shards shared the scheduler: `per-thread` with an I/O queue each, `shared` with one
+    /// queue for all, `coordinators` by sending their requests to I/O threads.
+    pub topology: String,
+    /// How many I/O queues there were.
+    pub io_queues: u32,
     /// The scheduler's policy, also for a run that did not use it.
     pub policy: String,
     /// In which order the scheduler serves classes, also for a run that did not use it.
@@ -149,7 +154,8 @@ pub struct DiskResult {
     pub consumption_max: f64,
     /// Disk time dispatched for each unit completed; above 1 while requests pile up in the disk.
     pub flow_ratio: f64,
-    /// The most requests that were in the disk at once.
+    /// The most requests that were in the disk at once; of a real disk, summed over the I/O queues,
+    /// which need not have had their most at the same time.
     pub in_flight_max: u64,
     /// For how many seconds requests waited for which reason.
     pub dispatch_blocked: BTreeMap<String, f64>,

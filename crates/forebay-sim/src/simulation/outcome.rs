@@ -41,6 +41,7 @@ impl Outcome {
             in_flight_max: around.in_disk_max,
             ..watch.disk_result(&shards, measured)
         });
+        let io_queues = shards.len() as u32;
         let mut records: BTreeMap<u32, ShardRecords> = BTreeMap::new();
         for job in shards.into_iter().flat_map(|shard| shard.jobs) {
             let shard = job.shard;
@@ -49,10 +50,14 @@ impl Outcome {
             of_shard.jobs.push((job.index, job.recorder));
         }
         let records: Vec<ShardRecords> = records.into_values().collect();
+        let is_per_thread = io_queues as usize == records.len();
+        let topology = if is_per_thread { "per-thread" } else { "coordinators" };
         let result = RunResult {
             version: VERSION,
             duration_seconds: rounded(measured.seconds(), 3),
             backend: String::from("simulated"),
+            topology: topology.to_owned(),
+            io_queues,
             policy: policy.name().to_owned(),
             order: order.name().to_owned(),
             properties,

@@ -1,4 +1,4 @@
-//! A job on a shard: its load, its data, its records.
+//! A job on a thread: its load, its data, its records.
 
 use std::io;
 
@@ -10,15 +10,15 @@ use forebay_load::generator::Generator;
 use forebay_load::job_file::{Job, Pace};
 use forebay_load::recorder::Recorder;
 
-use super::request::{Part, Request};
+use super::request::Request;
 use crate::bench::storage::{BUFFER_ALIGNMENT, Data, Extent, fill_randomly};
 
 /// Buffers made before the run take at most so much; more are made when they are needed.
 const PREPARED_BYTES_MAX: u64 = 128 << 20;
 
-/// A job on a shard.
+/// A job on a thread.
 #[derive(Debug)]
-pub(in crate::bench) struct ShardJob {
+pub(in crate::bench) struct ThreadJob {
     /// The index of the job in its file.
     pub(super) index: usize,
     /// The index of its class there.
@@ -52,7 +52,7 @@ pub(in crate::bench) struct Failures {
     pub(in crate::bench) first: Option<String>,
 }
 
-impl ShardJob {
+impl ThreadJob {
     pub(in crate::bench) fn new(
         (index, job): (usize, &Job),
         data: Data,
@@ -77,15 +77,15 @@ impl ShardJob {
         }
     }
 
-    /// Makes the buffers that the job will use at once, in parts of at most `part_max` bytes.
-    pub(in crate::bench) fn prepare(&mut self, job: &Job, part_max: u64) -> io::Result<()> {
+    /// Makes the buffers that the job will use at once.
+    pub(in crate::bench) fn prepare(&mut self, job: &Job) -> io::Result<()> {
         if !job.kind.transfers() {
             return Ok(());
         }
         let op = if job.kind.writes() { Op::Write } else { Op::Read };
-        let parts = self.parts(u64::from(job.reqsize), part_max);
-        let Some((_, len)) = parts.clone().next() else { return Ok(()) };
-        let count = in_flight_max(job).saturating_mul(parts.count() as u64);
+        let operations = self.operations_of(op, u64::from(job.reqsize));
+        let Some((_, len)) = operations.clone().next() else { return Ok(()) };
+        let count = in_flight_max(job).saturating_mul(operations.count() as u64);
         let count = count.min(PREPARED_BYTES_MAX / len);
         self.spare.reserve(count as usize);
         for _ in 0..count {
@@ -95,12 +95,17 @@ impl ShardJob {
         Ok(())
     }
 
-    /// How a request of `len` bytes is cut: into parts of at most `part_max` bytes that have no
-    /// more segments than the engine takes.
-    pub(super) fn parts(&self, len: u64, part_max: u64) -> Parts {
-        let vector_max =
-            self.segment.map_or(u64::MAX, |segment| segment.saturating_mul(SEGMENTS_MAX as u64));
-        Parts::new(len, part_max.min(vector_max))
+    /// The operations that a request of `len` bytes is made of: one, unless it has more segments
+    /// than an operation takes.
+    pub(super) fn operations_of(&self, op: Op, len: u64) -> Parts {
+        let vector_max = match self.segment {
+            Some(segment) if matches!(op, Op::Read | Op::Write) => {
+                segment.saturating_mul(SEGMENTS_MAX as u64)
+            }
+            _ => u64::MAX,
+        };
+        // There is one, also where it moves no bytes.
+        Parts::new(len.max(1), vector_max)
     }
 
     /// Bytes that removing one file discards.
@@ -108,29 +113,34 @@ impl ShardJob {
         self.removed_len
     }
 
-    /// What the engine is to do for a part of a request.
-    pub(super) fn operation(&mut self, request: &Request, part: &Part) -> io::Result<Operation> {
-        if request.op == Op::Discard {
+    /// What the disk is to do for the `len` bytes from `at` on of a request.
+    pub(super) fn operation(
+        &mut self,
+        op: Op,
+        place: u64,
+        (at, len): (u64, u64),
+    ) -> io::Result<Operation> {
+        if op == Op::Discard {
             let name = match &self.data {
-                Data::Files(names) => names.get(request.place as usize).cloned(),
+                Data::Files(names) => names.get(place as usize).cloned(),
                 _ => None,
             };
             return Ok(Operation::Unlink { path: name.unwrap_or_default() });
         }
-        if request.op == Op::Flush {
+        if op == Op::Flush {
             return Ok(Operation::SyncData { file: self.extent()?.file.clone() });
         }
-        let place = request.place + part.at;
-        if request.op == Op::Write {
-            self.grow(place + part.len);
+        let place = place + at;
+        if op == Op::Write {
+            self.grow(place + len);
         }
         let offset = self.extent()?.start + place;
         if let Some(mut operation) = self.spare.pop()
-            && aim(&mut operation, offset, part.len)
+            && aim(&mut operation, offset, len)
         {
             return Ok(operation);
         }
-        self.new_transfer(request.op, offset, part.len)
+        self.new_transfer(op, offset, len)
     }
 
     /// Keeps an operation that is done for the next request.
@@ -221,7 +231,7 @@ impl ShardJob {
     }
 }
 
-/// The most requests of a job that a shard has under way at once.
+/// The most requests of a job that a thread has under way at once.
 pub(in crate::bench) fn in_flight_max(job: &Job) -> u64 {
     let batch = match job.pace {
         Pace::Open(rate) => rate.batch.get(),

@@ -1,0 +1,222 @@
+//! The load of one shard of the job file: a thread, its jobs, and its way to the disk.
+//!
+//! The thread goes round in turns. A turn takes the completions that have come, lets the
+//! generators go on, sends what they want, and sleeps until there is a completion, a wake-up, or
+//! something to do at a known time. The clock is read once a turn.
+
+mod job;
+mod outcome;
+mod request;
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use forebay_core::{Op, Time, saturating_nanos};
+use forebay_load::generator::{Action, Work};
+use forebay_load::recorder::{Completion, Measured};
+use slab::Slab;
+
+use super::board::Board;
+use super::clock::Clock;
+use super::progress;
+use super::way::{Done, Submission, Way};
+pub(super) use job::{ThreadJob, in_flight_max};
+pub(super) use outcome::LoadOutcome;
+use request::Request;
+
+/// What the thread of a shard works with.
+pub(super) struct Load<'a> {
+    pub(super) number: u32,
+    pub(super) way: Box<dyn Way>,
+    pub(super) jobs: Vec<ThreadJob>,
+    pub(super) measured: Measured,
+    pub(super) clock: Clock,
+    pub(super) board: &'a Board,
+    /// Whether somebody looks at what is recent.
+    pub(super) is_watched: bool,
+    pub(super) state: State,
+}
+
+/// What changes while a load runs.
+pub(super) struct State {
+    requests: Slab<Request>,
+    /// Processor work that is due: the positions of its jobs, and what is to be done.
+    processor: VecDeque<(usize, Action, Time)>,
+    report_at: Time,
+    has_nothing_left: bool,
+}
+
+impl State {
+    /// Nothing has happened yet.
+    pub(super) fn new() -> Self {
+        Self {
+            requests: Slab::new(),
+            processor: VecDeque::new(),
+            report_at: Time::from_nanos(saturating_nanos(progress::PERIOD)),
+            has_nothing_left: false,
+        }
+    }
+}
+
+impl Load<'_> {
+    /// Runs until the deadline, or until the run is stopped.
+    ///
+    /// # Errors
+    /// The way to the disk is closed: the kernel takes no requests.
+    pub(super) fn run(mut self) -> io::Result<LoadOutcome> {
+        loop {
+            let now = self.clock.now();
+            while let Some(done) = self.way.pop() {
+                self.operation_done(now, done);
+            }
+            if now >= self.measured.to || self.board.is_stopped() {
+                return Ok(self.finish(now));
+            }
+            self.generate(now);
+            self.report(now);
+            let timeout = self.sleep_max(now);
+            self.way.turn(now, timeout)?;
+            self.work_processor();
+        }
+    }
+
+    /// Takes what the generators want done.
+    fn generate(&mut self, now: Time) {
+        for position in 0..self.jobs.len() {
+            while let Some(action) = self.jobs[position].generator.poll(now) {
+                self.take_action(now, position, action);
+            }
+        }
+        if !self.state.has_nothing_left && self.jobs.iter().all(|job| job.generator.is_done()) {
+            self.state.has_nothing_left = true;
+            self.board.nothing_left();
+        }
+    }
+
+    fn take_action(&mut self, now: Time, position: usize, action: Action) {
+        let (op, place, len) = match action.work {
+            Work::Io { op, offset, len } => (op, offset, u64::from(len)),
+            Work::Unlink(file) => (Op::Discard, file, self.jobs[position].removed_len()),
+            Work::Cpu(_) => {
+                self.state.processor.push_back((position, action, now));
+                return;
+            }
+        };
+        let job = &mut self.jobs[position];
+        let operations = job.operations_of(op, len);
+        let key = self.state.requests.insert(Request {
+            job: position,
+            fiber: action.fiber,
+            op,
+            place,
+            len,
+            intended: action.intended,
+            enqueued: now,
+            queue_nanos: 0,
+            operations_left: operations.clone().count() as u64,
+            ok: true,
+        });
+        for (at, part_len) in operations {
+            let operation = self.jobs[position].operation(op, place, (at, part_len));
+            let submitted = operation.map_err(|error| (error, None)).and_then(|operation| {
+                let class = self.jobs[position].class;
+                let len = if op == Op::Flush { 0 } else { part_len };
+                let submission = Submission { token: key, class, op, len, operation };
+                let submitted = self.way.submit(now, submission);
+                submitted.map_err(|(error, operation)| (error, Some(operation)))
+            });
+            if let Err((error, operation)) = submitted {
+                operation
+                    .into_iter()
+                    .for_each(|operation| self.jobs[position].give_back(operation));
+                self.outcome_of_operation(now, key, 0, &Err(error));
+            }
+        }
+    }
+
+    /// An operation is done: it is kept for the next request, and its outcome is noted.
+    fn operation_done(&mut self, now: Time, done: Done) {
+        let Done { token, result, operation, queue_nanos } = done;
+        let Some(request) = self.state.requests.get(token) else { return };
+        let wanted = operation.transfer_len();
+        let result = result.and_then(|bytes| whole(bytes, wanted));
+        self.jobs[request.job].give_back(operation);
+        self.outcome_of_operation(now, token, queue_nanos, &result);
+    }
+
+    /// Adds the outcome of an operation to its request, and ends that with the last.
+    fn outcome_of_operation(
+        &mut self,
+        now: Time,
+        key: usize,
+        queue_nanos: u64,
+        result: &io::Result<()>,
+    ) {
+        let Some(request) = self.state.requests.get_mut(key) else { return };
+        let job = &mut self.jobs[request.job];
+        if let Err(error) = result {
+            job.failed(request, error);
+            request.ok = false;
+        }
+        request.queue_nanos = request.queue_nanos.max(queue_nanos);
+        request.operations_left -= 1;
+        if request.operations_left > 0 {
+            return;
+        }
+        let Request { fiber, len, intended, enqueued, queue_nanos, op, ok, .. } =
+            self.state.requests.remove(key);
+        let dispatched = enqueued.plus_nanos(queue_nanos).min(now);
+        let bytes = if matches!(op, Op::Read | Op::Write) { len } else { 0 };
+        let completion = Completion { intended, enqueued, dispatched, completed: now, bytes, ok };
+        job.recorder.record(&completion);
+        job.generator.completed(now, fiber, ok);
+    }
+
+    /// Shows other threads what they want to know.
+    fn report(&mut self, now: Time) {
+        if self.is_watched && now >= self.state.report_at {
+            self.state.report_at = now.plus_nanos(saturating_nanos(progress::PERIOD));
+            for job in &mut self.jobs {
+                self.board.add_recent(job.index, &job.recorder.take_recent());
+            }
+        }
+    }
+
+    /// How long the thread may sleep if nothing completes.
+    fn sleep_max(&self, now: Time) -> Duration {
+        if !self.state.processor.is_empty() {
+            return Duration::ZERO;
+        }
+        let generators = self.jobs.iter().filter_map(|job| job.generator.next_event());
+        let report = self.is_watched.then_some(self.state.report_at);
+        let next = generators.chain(report).min();
+        next.map_or(self.measured.to, |next| next.min(self.measured.to)).since(now)
+    }
+
+    /// Keeps the processor busy for one request of a job that wants that.
+    fn work_processor(&mut self) {
+        let Some((position, action, enqueued)) = self.state.processor.pop_front() else { return };
+        let Work::Cpu(length) = action.work else { return };
+        let dispatched = self.clock.now();
+        let until = dispatched.plus_nanos(saturating_nanos(length));
+        let mut completed = dispatched;
+        while completed < until {
+            completed = self.clock.now();
+        }
+        let intended = action.intended;
+        let done = Completion { intended, enqueued, dispatched, completed, bytes: 0, ok: true };
+        let job = &mut self.jobs[position];
+        job.recorder.record(&done);
+        job.generator.completed(completed, action.fiber, true);
+    }
+}
+
+/// Whether an operation has transferred all that was wanted.
+fn whole(bytes: usize, wanted: usize) -> io::Result<()> {
+    if bytes == wanted {
+        return Ok(());
+    }
+    let message = format!("only {bytes} of {wanted} bytes; did the file change?");
+    Err(io::Error::other(message))
+}

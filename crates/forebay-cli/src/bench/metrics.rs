@@ -1,0 +1,63 @@
+//! What the scheduler of a run counts, for whoever scrapes it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use forebay::Scheduler;
+use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
+
+use crate::console::note;
+use crate::failure::Failure;
+
+/// An endpoint for the scheduler of the present run, if there is one.
+pub(super) struct Metrics {
+    shown: Shown,
+    _endpoint: Endpoint,
+}
+
+/// The scheduler of the present run.
+#[derive(Clone, Default)]
+struct Shown(Arc<Mutex<Option<Scheduler>>>);
+
+/// Shows a scheduler until it is dropped.
+pub(super) struct Showing<'a>(&'a Shown);
+
+impl Metrics {
+    /// Serves on `address`, and says where.
+    pub(super) fn serve(address: SocketAddr) -> Result<Self, Failure> {
+        let shown = Shown::default();
+        let config = EndpointConfig { address, ..EndpointConfig::default() };
+        let source = shown.clone();
+        let endpoint = Endpoint::start(&config, move || source.text()).map_err(|error| {
+            Failure::Input(format!(
+                "cannot serve metrics at {address}: {error}; name an address of this machine with \
+                 a free port, or port 0 for any"
+            ))
+        })?;
+        note(format_args!("metrics are at http://{}/metrics", endpoint.address()));
+        Ok(Self { shown, _endpoint: endpoint })
+    }
+
+    pub(super) fn show(&self, scheduler: &Scheduler) -> Showing<'_> {
+        *self.shown.lock() = Some(scheduler.clone());
+        Showing(&self.shown)
+    }
+}
+
+impl Drop for Showing<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
+    }
+}
+
+impl Shown {
+    fn text(&self) -> String {
+        // Under the lock: a scrape shall not keep the scheduler of a run that has ended.
+        let snapshot = self.lock().as_ref().map(Scheduler::snapshot);
+        open_metrics(snapshot.unwrap_or_default())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Scheduler>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
