@@ -24,10 +24,7 @@
 //! | task | 3.5 | 6.6 |
 //!
 //! What two processors cost more is their waking each other, some 15 us each
-//! time on a virtual machine, once per batch of 32 in either direction. Letting
-//! the I/O thread wait for several completions (`min_wait`, 20 to 100 us) does
-//! not change that: each sleep of either thread brings some 20 of the 32
-//! already.
+//! time on a virtual machine.
 
 use std::collections::VecDeque;
 use std::error::Error;

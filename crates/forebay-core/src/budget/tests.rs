@@ -1,0 +1,147 @@
+use super::*;
+use core::time::Duration;
+
+use crate::DiskRates;
+
+fn model(iops: u64, bandwidth: u64) -> DiskModel {
+    DiskModel::from_rates(&DiskRates {
+        read_iops: iops,
+        write_iops: iops,
+        read_bandwidth: bandwidth,
+        write_bandwidth: bandwidth,
+    })
+    .unwrap()
+}
+
+#[test]
+fn the_effective_goal_covers_a_slow_disk() {
+    let fast = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
+    assert_eq!(fast.effective_goal(), DiskTime::from_nanos(750_000));
+    // 128 KiB take 10.4 ms on this one
+    let slow = Budget::new(&Policy::pace_window(), &model(500, 12_500_000), false);
+    assert_eq!(slow.effective_goal().as_nanos_ceil(), 10_485_760);
+    let policy = Policy::PaceWindow {
+        latency_goal: LATENCY_GOAL_DEFAULT,
+        base_latency: Some(Duration::from_millis(30)),
+    };
+    let far = Budget::new(&policy, &model(500, 12_500_000), false);
+    assert_eq!(far.effective_goal(), DiskTime::from_nanos(30_000_000));
+    assert_eq!(far.window(), DiskTime::from_nanos(60_000_000));
+}
+
+#[test]
+fn a_slow_base_latency_is_learnt_from_light_load() {
+    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
+    for _ in 0..8 {
+        budget.observe_idle_service(10_000_000);
+    }
+    assert_eq!(budget.effective_goal(), DiskTime::from_nanos(10_000_000));
+    for _ in 0..32 {
+        budget.observe_idle_service(100_000);
+    }
+    assert_eq!(budget.effective_goal(), DiskTime::from_nanos(750_000));
+}
+
+#[test]
+fn a_base_latency_that_is_stated_later_is_not_unlearnt() {
+    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
+    budget.set_base_latency(Duration::from_millis(5));
+    (0..32).for_each(|_| budget.observe_idle_service(100_000));
+    assert_eq!(budget.effective_goal(), DiskTime::from_nanos(5_000_000));
+    let law = Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT };
+    let other = Budget::new(&law, &model(100_000, 1_000_000_000), false);
+    other.set_base_latency(Duration::from_millis(5));
+    assert_eq!(other.effective_goal(), DiskTime::from_nanos(750_000));
+}
+
+#[test]
+fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
+    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
+    let cost = DiskTime::from_nanos(200_000);
+    let ask = Ask { cost, op: Op::Read, len: 4096 };
+    let grant = |now| budget.try_reserve(Time::from_nanos(now), &ask, 1000);
+    for _ in 0..4 {
+        assert!(matches!(grant(1_000_000), Reservation::Granted { .. }));
+    }
+    let open = Time::from_nanos(1_050_001);
+    assert_eq!(grant(1_000_000), Reservation::Refused(Refusal::Pace(open)));
+    for now in [2_000_000, 2_200_000, 2_400_000, 2_600_000] {
+        assert!(matches!(grant(now), Reservation::Granted { .. }));
+    }
+    // 8 x 200 us are unfinished, more than the 1.5 ms of the window
+    assert_eq!(grant(3_000_000), Reservation::Refused(Refusal::Window));
+    assert!(!budget.room_after_mark());
+    budget.leave(&ask);
+    assert!(budget.room_after_mark());
+    assert_eq!(grant(3_000_000), Reservation::Granted { nearly_idle: false });
+}
+
+#[test]
+fn an_unsplittable_request_larger_than_everything_goes_alone() {
+    let budget = Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000), false);
+    let cost = DiskTime::from_nanos(800_000_000);
+    let ask = Ask { cost, op: Op::Write, len: 8 << 20 };
+    let grant = |now| budget.try_reserve(Time::from_nanos(now), &ask, 1000);
+    assert_eq!(grant(1), Reservation::Granted { nearly_idle: true });
+    assert_eq!(grant(900_000_000), Reservation::Refused(Refusal::Window));
+}
+
+fn ask(model: &DiskModel, op: Op, len: u64) -> Ask {
+    Ask { cost: model.cost(op, len), op, len }
+}
+
+/// How many requests go at once into an idle disk.
+fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
+    let budget = Budget::new(policy, model, false);
+    let ask = ask(model, op, len);
+    let now = Time::from_nanos(1_000_000_000);
+    let granted = |_| matches!(budget.try_reserve(now, &ask, 1000), Reservation::Granted { .. });
+    (0..10_000).take_while(|&attempt| granted(attempt)).count()
+}
+
+#[test]
+fn the_2018_articles_worked_example() {
+    let model = model(95_000, 512 << 20);
+    let law = Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT };
+    // 95,000 x 0.75 ms = 71.25 operations; 512 MiB/s x 0.75 ms = 402,653 bytes;
+    // the last request may cross either line
+    assert_eq!(admitted(&law, &model, Op::Read, 512), 72);
+    assert_eq!(admitted(&law, &model, Op::Read, 131_072), 4);
+    let fixed = Policy::Concurrency { requests: 32 };
+    assert_eq!(admitted(&fixed, &model, Op::Read, 4096), 32);
+    assert_eq!(admitted(&fixed, &model, Op::Read, 131_072), 32);
+}
+
+#[test]
+fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
+    let model = model(10_000, 1_000_000_000);
+    let ask = ask(&model, Op::Read, 4096);
+    let goal = LATENCY_GOAL_DEFAULT;
+    let policies = [
+        (Policy::TokenBucket { latency_goal: goal }, 1_007),
+        (Policy::TwoLevelBucket { latency_goal: goal }, 8),
+    ];
+    for (policy, expected) in policies {
+        let budget = Budget::new(&policy, &model, false);
+        let mut granted = 0;
+        for step in 0..1_000 {
+            let now = Time::from_nanos(1_000_000_000 + step * 100_000);
+            let grant = || budget.try_reserve(now, &ask, 1000);
+            while matches!(grant(), Reservation::Granted { .. }) {
+                granted += 1;
+            }
+        }
+        assert_eq!(granted, expected, "{policy:?}");
+    }
+}
+
+#[test]
+fn a_flow_ratio_above_the_limit_raises_prices() {
+    let model = model(10_000, 1_000_000_000);
+    let budget =
+        Budget::new(&Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT }, &model, false);
+    let (cost, goal) = (DiskTime::from_nanos(100_000), budget.effective_goal());
+    assert_eq!(budget.priced(cost, goal, 1_100), cost);
+    assert_eq!(budget.priced(cost, goal, 2_000), DiskTime::from_nanos(200_000));
+    assert_eq!(budget.priced(cost, goal, 90_000), goal);
+}
