@@ -26,12 +26,11 @@ impl IoQueue {
         len: u64,
     ) -> Result<Option<Ticket>, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
-        let Some(rested_since) = self.at_rest_since() else { return Ok(None) };
+        let Some(rested_since) = self.at_rest_since(now) else { return Ok(None) };
         let (node, cost) = (class.node(), self.cost(op, len));
         let inserted = self.requests.insert(now, node, op, len, cost);
         let ticket = inserted.ok_or(EnqueueError::Full)?;
         self.note_class(class);
-        self.give_up_overdue(now);
         let Some(nearly_idle) = self.reserve_at_once(now, node, &Ask { cost, op, len }) else {
             self.requests.remove(ticket.slot());
             return Ok(None);
@@ -44,12 +43,13 @@ impl IoQueue {
     }
 
     /// Since when nothing has been waiting here, and nobody expects anything.
-    fn at_rest_since(&self) -> Option<Time> {
+    fn at_rest_since(&self, now: Time) -> Option<Time> {
         let (stop, since) = self.stopped?;
         let peers = &self.shared.peers;
         let at_rest = stop.reason == Blocked::Empty
             && self.requests.len() == self.totals.in_disk
             && self.fair.nothing_throttled()
+            && !self.may_give_up(now)
             && (peers.alone() || peers.rests(self.shard));
         at_rest.then_some(since)
     }

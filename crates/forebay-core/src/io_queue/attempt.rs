@@ -168,6 +168,12 @@ impl IoQueue {
         if silent_from > now { silent_from.min(latest) } else { latest }
     }
 
+    /// Whether the disk may have kept a request for too long.
+    pub(super) fn may_give_up(&self, now: Time) -> bool {
+        let oldest = self.in_disk.head().map(|oldest| self.requests.at(oldest).dispatched_at);
+        oldest.is_some_and(|since| Overdue::is_possible(now.nanos_since(since)))
+    }
+
     /// Lets the window forget requests that the disk has kept for too long.
     pub(super) fn give_up_overdue(&mut self, now: Time) {
         while let Some(oldest) = self.in_disk.head() {
