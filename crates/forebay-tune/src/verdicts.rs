@@ -55,6 +55,9 @@ fn sector(fit: &Fit, say: &mut Say<'_>) {
                  {measured}. Make file systems with blocks of at least {measured} bytes."
             ),
         ),
+        _ if measured == 0 => {
+            say(false, String::from("Its rates were too uneven to tell what sectors the disk has."))
+        }
         Some(_) if measured == sector.tried_from && measured > 512 => say(
             false,
             format!(

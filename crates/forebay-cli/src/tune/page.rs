@@ -147,7 +147,9 @@ fn charts(fit: &Fit) -> [Chart; 5] {
                 ("reads", points(&fit.read.random, |point| point.rate)),
                 ("writes", points(&fit.write.random, |point| point.rate)),
             ],
-            marks: vec![(format!("sector {}", size(sector.into())), f64::from(sector))],
+            marks: Vec::from_iter(
+                (sector > 0).then(|| (format!("sector {}", size(sector.into())), sector.into())),
+            ),
         },
         Chart {
             title: "Streams by size",
