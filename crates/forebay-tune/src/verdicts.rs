@@ -55,9 +55,10 @@ fn sector(fit: &Fit, say: &mut Say<'_>) {
                  {measured}. Make file systems with blocks of at least {measured} bytes."
             ),
         ),
-        _ if measured == 0 => {
-            say(false, String::from("Its rates were too uneven to tell what sectors the disk has."))
-        }
+        _ if measured == 0 => say(
+            false,
+            String::from("The disk's rates were too uneven to tell how large its sectors are."),
+        ),
         Some(_) if measured == sector.tried_from && measured > 512 => say(
             false,
             format!(
