@@ -6,6 +6,7 @@ use std::time::Duration;
 use forebay::engine::{BackendChoice, EngineConfig, Operation};
 use forebay::shard::{Finished, OperationId, Shard};
 use forebay::{AlignedBuf, Class, DirectFile, Disk, DiskConfig, DiskRates, Scheduler};
+use rustix::io::Errno;
 use tempfile::TempDir;
 
 /// A length, offset and alignment that every file system takes.
@@ -18,6 +19,10 @@ pub(crate) const RATES: DiskRates = DiskRates {
     read_bandwidth: 200_000_000,
     write_bandwidth: 200_000_000,
 };
+
+/// One request of a block, then nothing for an hour.
+pub(crate) const STUCK: DiskRates =
+    DiskRates { read_iops: 1, write_iops: 1, read_bandwidth: 4096, write_bandwidth: 4096 };
 
 pub(crate) fn config(backend: BackendChoice) -> EngineConfig {
     EngineConfig { backend, ..EngineConfig::default() }
@@ -107,4 +112,8 @@ pub(crate) fn number_blocks(data: &mut [u8], first: usize) {
     for (number, block) in data.chunks_mut(BLOCK).enumerate() {
         block.fill((first + number) as u8);
     }
+}
+
+pub(crate) fn is_cancelled<T>(result: &std::io::Result<T>) -> bool {
+    result.as_ref().err().and_then(Errno::from_io_error) == Some(Errno::CANCELED)
 }

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use forebay::DiskRates;
 use forebay::engine::{BackendChoice, Operation};
-use rustix::io::Errno;
 
-use crate::bed::{BLOCK, Bed, RATES, config, endless, filled};
+use crate::bed::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
 
 tests_of! { IoUring io_uring, Threads threads;
     what_waits_ends_at_once,
@@ -14,15 +12,6 @@ tests_of! { IoUring io_uring, Threads threads;
     what_has_ended_cannot_be_cancelled,
     a_class_with_work_queued_stays_until_the_work_is_cancelled,
     a_shard_dropped_busy_gives_everything_back,
-}
-
-/// One request of a block, then nothing for an hour.
-const STUCK: DiskRates =
-    DiskRates { read_iops: 1, write_iops: 1, read_bandwidth: 4096, write_bandwidth: 4096 };
-
-fn is_cancelled(result: &std::io::Result<usize>) -> bool {
-    let errno = result.as_ref().err().and_then(Errno::from_io_error);
-    errno == Some(Errno::CANCELED)
 }
 
 fn what_waits_ends_at_once(backend: BackendChoice) {

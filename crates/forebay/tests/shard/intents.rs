@@ -4,10 +4,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use forebay::engine::{BackendChoice, Operation};
-use forebay::{DirectFile, DiskRates, FileOptions, Intent};
-use rustix::io::Errno;
+use forebay::{DirectFile, FileOptions, Intent};
 
-use crate::bed::{BLOCK, Bed, RATES, config, endless, filled};
+use crate::bed::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
 use crate::event_loop::sleep;
 
 tests_of! { IoUring io_uring, Threads threads;
@@ -20,16 +19,8 @@ tests_of! { IoUring io_uring, Threads threads;
     nothing_stays_under_an_intent_that_has_ended,
 }
 
-/// One request of a block, then nothing for an hour.
-const STUCK: DiskRates =
-    DiskRates { read_iops: 1, write_iops: 1, read_bandwidth: 4096, write_bandwidth: 4096 };
-
 /// What a burst lets through at these rates: 128 KiB in blocks.
 const BURST: usize = 33;
-
-fn is_cancelled<T>(result: &std::io::Result<T>) -> bool {
-    result.as_ref().err().and_then(Errno::from_io_error) == Some(Errno::CANCELED)
-}
 
 fn write(file: &DirectFile, n: u64) -> Operation {
     Operation::write(file.clone(), n * BLOCK as u64, filled(BLOCK, 1))
