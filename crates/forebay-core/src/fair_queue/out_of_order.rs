@@ -28,32 +28,30 @@ impl FairQueue {
             local.shard_tag = started.saturating_add(cost.units());
             self.tree.node(class).advance_virtual_time(started);
         }
+        self.charge_upwards(class, cost, len, now);
+    }
+
+    /// Charges a request that went out of turn to its class and the groups
+    /// above.
+    pub(crate) fn charge(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
+        self.make_room_for(class);
+        let mut child = class;
+        while child != ROOT {
+            if !self.locals[usize::from(child)].awake {
+                self.tree.catch_up(child);
+            }
+            child = self.tree.node(child).parent();
+        }
+        self.charge_upwards(class, cost, len, now);
+    }
+
+    /// Virtual time follows as far as nobody who waits here is behind.
+    fn charge_upwards(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
         let mut child = class;
         while child != ROOT {
             let node = self.tree.node(child);
             let parent = node.parent();
             let (start, _) = node.charge(cost, &mut self.locals[usize::from(child)].fraction);
-            self.tree.node(parent).advance_virtual_time(start);
-            if let Some(decay) = &mut self.decay {
-                decay.charge(child, now, len, node.shares());
-            }
-            child = parent;
-        }
-    }
-
-    /// Charges a request that went out of turn to its class and the groups
-    /// above. Virtual time follows as far as nobody who waits here is behind.
-    pub(crate) fn charge(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
-        self.make_room_for(class);
-        let mut child = class;
-        while child != ROOT {
-            let node = self.tree.node(child);
-            let parent = node.parent();
-            let local = &mut self.locals[usize::from(child)];
-            if !local.awake {
-                self.tree.catch_up(child);
-            }
-            let (start, _) = node.charge(cost, &mut local.fraction);
             let waiting = self.heaps[usize::from(parent)].first();
             let reached = waiting.map_or(start, |(tag, _)| tag.min(start));
             self.tree.node(parent).advance_virtual_time(reached);
