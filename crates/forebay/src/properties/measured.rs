@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use forebay_core::{
     BANDWIDTH_MAX, CostCurve, CostError, DiskModel, DiskTime, IOPS_MAX, IOPS_SIZE_DEFAULT, Op,
+    saturating_nanos,
 };
 
 /// What a measurement knows of a disk beside its rates; all of it optional.
@@ -128,6 +129,5 @@ impl DiscardCost {
 }
 
 fn disk_time(time: Duration, parts: u64) -> DiskTime {
-    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    DiskTime::from_nanos(nanos.saturating_mul(parts))
+    DiskTime::from_nanos(saturating_nanos(time).saturating_mul(parts))
 }
