@@ -15,6 +15,7 @@ mod directory;
 mod error;
 pub mod files;
 mod fit;
+mod keeper;
 mod load;
 mod measure;
 mod mount;
@@ -34,6 +35,7 @@ pub use fit::{
     CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Saturation, Sector, Sizes,
     fit,
 };
+pub use keeper::Keeper;
 pub use measure::{Progress, measure};
 pub use mount::Mount;
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};

@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use crate::fit::Fit;
+use crate::keeper::Keeper;
 use crate::run::Run;
 use crate::steady::Steadiness;
+use crate::target::Facts;
 
 /// A cache answers in less than this part of the disk's time.
 const CACHED: f64 = 0.6;
@@ -31,7 +33,7 @@ pub struct Verdict {
 
 /// All that there is to say.
 pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
-    let mut all = Vec::new();
+    let mut all: Vec<Verdict> = beforehand(&run.facts).into_iter().collect();
     let mut say = |warns: bool, text: String| all.push(Verdict { warns, text });
     sector(fit, &mut say);
     steady("reads", &fit.read_steadiness, &mut say);
@@ -41,6 +43,19 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     behaviour(fit, &mut say);
     files(fit, &mut say);
     all
+}
+
+/// What there is to say before anything is measured.
+pub fn beforehand(facts: &Facts) -> Option<Verdict> {
+    let kind = &facts.filesystem;
+    (Keeper::of(kind) == Keeper::Program).then(|| Verdict {
+        warns: true,
+        text: format!(
+            "A program answers for this file system ({kind}), not the kernel: direct I/O may end \
+             in its cache, so that memory is measured instead of a disk. Measure the directory \
+             beneath it, on the disk itself."
+        ),
+    })
 }
 
 type Say<'a> = dyn FnMut(bool, String) + 'a;

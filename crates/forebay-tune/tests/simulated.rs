@@ -260,6 +260,19 @@ fn the_verdicts_say_what_was_found() {
     assert!(said("in flight to be busy"), "{texts:?}");
 }
 
+#[test]
+fn a_program_that_answers_for_the_disk_is_the_first_verdict() {
+    let (mut run, fit, ..) = tune(FOUR, &Budget::QUICK, 1);
+    let mut first = |kind: &str| {
+        run.facts.filesystem = kind.into();
+        verdicts(&run, &fit).remove(0)
+    };
+    let said = first("fuse.bindfs");
+    assert!(said.warns && said.text.contains("(fuse.bindfs)"), "{said:?}");
+    assert!(said.text.contains("Measure the directory beneath it"), "{said:?}");
+    assert!(!first("xfs").text.contains("program"));
+}
+
 /// The base latency that was measured is what the scheduler needs to use a slow disk.
 #[test]
 fn the_scheduler_uses_a_slow_disk() {

@@ -93,7 +93,8 @@ pub(super) fn set_queue(disks: &str, name: &str, value: &str) -> String {
     format!("echo {value} | sudo tee {}", paths.collect::<Vec<_>>().join(" "))
 }
 
-fn quoted(path: &str) -> String {
+/// A path as a shell takes it.
+pub(super) fn quoted(path: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@:,".contains(c);
     if path.chars().all(plain) { path.into() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

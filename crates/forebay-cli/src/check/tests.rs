@@ -99,7 +99,8 @@ fn directories_without_a_disk() {
     for (dir, level, words) in [
         ("/dev/shm", Level::Error, "memory"),
         ("/net/home", Level::Error, "another machine (nas:/export/home)"),
-        ("/mnt/remote", Level::Warning, "a program answers"),
+        ("/mnt/remote", Level::Error, "another machine (me@host:)"),
+        ("/mnt/mirror", Level::Warning, "a program answers"),
         ("/merged", Level::Warning, "an overlay"),
     ] {
         let change = |calls: &mut Calls| {
@@ -111,6 +112,16 @@ fn directories_without_a_disk() {
         assert!(said.what.contains(words), "{}", said.what);
         assert!(said.mend.is_some());
     }
+}
+
+#[test]
+fn the_directory_beneath_a_program_is_named() {
+    let change = |calls: &mut Calls| calls.dir = "/mnt/mirror/data".into();
+    let said = &of("hdd", "filesystem", change)[0];
+    assert!(said.why.as_ref().unwrap().contains("may end in its cache"));
+    assert!(said.mend.as_ref().unwrap().starts_with("forebay check '/srv/a b'"), "{said:?}");
+    let direct = &of("hdd", "direct-io", change)[0];
+    assert_eq!(direct.level, Level::Unseen, "{direct:?}");
 }
 
 #[test]

@@ -16,6 +16,7 @@ use clap::{Args, ValueEnum};
 use forebay_config::ByteSize;
 use forebay_sim::spec::DiskSpec;
 use forebay_tune::diff::diff;
+use forebay_tune::verdicts::beforehand;
 use forebay_tune::{
     Budget, DirectoryTarget, Error, Fit, Place, Run, SimTarget, Target, fit, measure,
 };
@@ -167,6 +168,9 @@ fn one(
     };
     runs.truncate(index);
     note(text::announcement(&run, &budget));
+    if let Some(verdict) = beforehand(&run.facts) {
+        note(format_args!("warning: {}", verdict.text));
+    }
     let mut line = Line::new(&budget);
     let measured = measure(&mut *target, &budget, &mut run, &mut |run, progress| {
         if interrupt.load(Ordering::Relaxed) {

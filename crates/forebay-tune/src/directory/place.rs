@@ -10,6 +10,7 @@ use forebay::properties::Device;
 
 use super::sysfs::{BlockDevice, block_device};
 use crate::error::Error;
+use crate::keeper::Keeper;
 use crate::mount::Mount;
 
 /// Directories on one disk, or a block device.
@@ -21,18 +22,6 @@ pub struct Place {
     pub(super) block: BlockDevice,
     pub(super) mount: Option<Mount>,
 }
-
-/// File systems that are not on a disk of this machine, and what they are on.
-const REFUSED: [(&[&str], &str); 2] = [
-    (
-        &["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"],
-        "in memory: there is no disk to measure; name a directory on one",
-    ),
-    (
-        &["nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "afs", "fuse.sshfs", "fuse.glusterfs"],
-        "on the network: not a disk would be measured but a server; run this there",
-    ),
-];
 
 impl Place {
     /// The disks that `paths` lie on, each once, with those of the paths that are on it. A block
@@ -115,10 +104,15 @@ impl Place {
 }
 
 fn refuse(path: &Path, mount: &Mount) -> Result<(), Error> {
-    let kinds = REFUSED.iter().find(|(kinds, _)| kinds.contains(&mount.kind.as_str()));
-    kinds.map_or(Ok(()), |(_, why)| {
-        Err(Error::Refused(format!("`{}` is on {}, {why}", path.display(), mount.kind)))
-    })
+    let why = match Keeper::of(&mount.kind) {
+        Keeper::Memory => "in memory: there is no disk to measure; name a directory on one",
+        Keeper::Network => {
+            "on another machine: not a disk would be measured but a server; run this there"
+        }
+        // What can be said of a program that answers is a verdict.
+        Keeper::Program | Keeper::Disk => return Ok(()),
+    };
+    Err(Error::Refused(format!("`{}` is on {}, {why}", path.display(), mount.kind)))
 }
 
 /// The number of the block device below a path. File systems on several devices, such as btrfs,
@@ -145,8 +139,9 @@ mod tests {
     #[test]
     fn what_is_no_disk_is_refused() {
         assert!(refusal("tmpfs").contains("in memory"));
-        assert!(refusal("nfs4").contains("on the network"));
+        assert!(refusal("nfs4").contains("on another machine"));
         assert_eq!(refusal("xfs"), "");
+        assert_eq!(refusal("fuse.bindfs"), "");
     }
 
     #[test]

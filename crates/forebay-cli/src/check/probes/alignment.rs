@@ -1,5 +1,7 @@
 //! Whether requests can bypass the page cache, and how they must be aligned.
 
+use forebay_tune::Keeper;
+
 use super::super::calls::Direct;
 use super::super::finding::Finding;
 use super::super::subject::Subject;
@@ -9,6 +11,9 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
         Ok(io) => io,
         Err(why) => return vec![Finding::unseen(format!("direct I/O: {why}"))],
     };
+    if Keeper::of(subject.kind()) == Keeper::Program && io.direct != Direct::Refused {
+        return vec![Finding::unseen("direct I/O: whether it reaches a disk, the program decides")];
+    }
     let physical = |disk: &super::super::device::Device| {
         disk.queue_number(subject.machine, "physical_block_size")
     };

@@ -1,54 +1,69 @@
 //! Whether the directory is on a disk of this machine at all.
 
-use super::super::finding::Finding;
-use super::super::subject::Subject;
+use std::path::Path;
 
-const IN_MEMORY: [&str; 3] = ["tmpfs", "ramfs", "hugetlbfs"];
-const NETWORKS: [&str; 10] =
-    ["nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "virtiofs", "glusterfs", "lustre", "afs"];
+use forebay_tune::{Keeper, Mount};
+
+use super::super::finding::Finding;
+use super::super::subject::{Subject, quoted};
 
 pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     let Some(mount) = &subject.mount else {
         return vec![Finding::unseen("how it is mounted: /proc/self/mountinfo does not say")];
     };
-    let kind = mount.kind.as_str();
-    let mut findings = Vec::new();
-    if IN_MEMORY.contains(&kind) {
-        findings.push(
-            Finding::error(format!("{kind} keeps files in memory; there is no disk to schedule"))
-                .mend("name a directory on a disk"),
-        );
-    } else if NETWORKS.contains(&kind) {
-        findings.push(
-            Finding::error(format!("{kind} is the disk of another machine ({})", mount.source))
-                .why("what its disk does, and who else uses it, cannot be seen from here")
-                .mend("name a directory on a disk of this machine, or run this on the server"),
-        );
-    } else if kind == "overlay" {
-        findings.push(
-            Finding::warning("an overlay, as containers have it; its disk cannot be seen")
-                .why("the first write to a file of the image copies the whole file")
-                .mend("keep the data on a volume, and name its directory"),
-        );
-    } else if kind.starts_with("fuse") && kind != "fuseblk" {
-        findings.push(
-            Finding::warning(format!("{kind}: a program answers, not the kernel"))
-                .why("it has queues and latencies of its own, which no one can see")
-                .mend("name a directory on a disk"),
-        );
-    } else if subject.device.is_none() {
-        let number = subject.calls.device;
-        findings.push(Finding::unseen(format!("the disk: /sys knows no device {number}")));
-    } else if mount.has("ro") {
-        findings.push(
-            Finding::error("mounted read-only")
-                .mend(format!("sudo mount -o remount,rw {}", subject.mount_point())),
-        );
-    } else {
-        findings.push(Finding::fine(format!("{kind}, on a disk of this machine")));
-    }
+    let mut findings = vec![match Keeper::of(&mount.kind) {
+        Keeper::Memory => in_memory(mount),
+        Keeper::Network => elsewhere(mount),
+        Keeper::Program => answered_by_program(mount),
+        Keeper::Disk if mount.kind == "overlay" => overlay(),
+        Keeper::Disk => on_disk(subject, mount),
+    }];
     findings.extend(below_loop(subject));
     findings
+}
+
+fn in_memory(mount: &Mount) -> Finding {
+    let kind = &mount.kind;
+    Finding::error(format!("{kind} keeps files in memory; there is no disk to schedule"))
+        .mend("name a directory on a disk")
+}
+
+fn elsewhere(Mount { kind, source, .. }: &Mount) -> Finding {
+    Finding::error(format!("{kind} is the disk of another machine ({source})"))
+        .why("what its disk does, and who else uses it, cannot be seen from here")
+        .mend("name a directory on a disk of this machine, or run this on the server")
+}
+
+fn answered_by_program(Mount { kind, source, .. }: &Mount) -> Finding {
+    let beneath = Path::new(source).is_absolute() && !source.starts_with("/dev/");
+    Finding::warning(format!("{kind}: a program answers, not the kernel"))
+        .why(
+            "it has queues and latencies of its own, which no one can see, and direct I/O may end \
+             in its cache instead of at a disk",
+        )
+        .mend(if beneath {
+            format!("forebay check {}   # the directory beneath", quoted(source))
+        } else {
+            "name a directory on a disk".into()
+        })
+}
+
+fn overlay() -> Finding {
+    Finding::warning("an overlay, as containers have it; its disk cannot be seen")
+        .why("the first write to a file of the image copies the whole file")
+        .mend("keep the data on a volume, and name its directory")
+}
+
+fn on_disk(subject: &Subject<'_>, mount: &Mount) -> Finding {
+    if subject.device.is_none() {
+        let number = subject.calls.device;
+        return Finding::unseen(format!("the disk: /sys knows no device {number}"));
+    }
+    if mount.has("ro") {
+        return Finding::error("mounted read-only")
+            .mend(format!("sudo mount -o remount,rw {}", subject.mount_point()));
+    }
+    Finding::fine(format!("{}, on a disk of this machine", mount.kind))
 }
 
 fn below_loop(subject: &Subject<'_>) -> Vec<Finding> {

@@ -1,0 +1,73 @@
+//! Who keeps the files of a filesystem.
+
+/// Who keeps the files of a filesystem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    /// The kernel, on disks of this machine.
+    Disk,
+    /// The kernel, in memory.
+    Memory,
+    /// Another machine.
+    Network,
+    /// A program, through FUSE, which alone knows where. It may answer from memory what was asked
+    /// of a disk: flags of a file, such as that for direct I/O, are the program's to heed.
+    Program,
+}
+
+const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
+const NETWORKS: [&str; 18] = [
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "ceph",
+    "9p",
+    "virtiofs",
+    "glusterfs",
+    "lustre",
+    "afs",
+    "fuse.sshfs",
+    "fuse.glusterfs",
+    "fuse.ceph",
+    "fuse.ceph-fuse",
+    "fuse.s3fs",
+    "fuse.gcsfuse",
+    "fuse.rclone",
+    "fuse.juicefs",
+];
+
+impl Keeper {
+    /// By the kind of filesystem, as `/proc/self/mountinfo` has it.
+    pub fn of(kind: &str) -> Self {
+        if IN_MEMORY.contains(&kind) {
+            Self::Memory
+        } else if NETWORKS.contains(&kind) {
+            Self::Network
+        } else if kind == "fuseblk" || kind.split('.').next() == Some("fuse") {
+            Self::Program
+        } else {
+            Self::Disk
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_filesystems_have_keepers() {
+        for (kind, keeper) in [
+            ("xfs", Keeper::Disk),
+            ("overlay", Keeper::Disk),
+            ("tmpfs", Keeper::Memory),
+            ("nfs4", Keeper::Network),
+            ("fuse.sshfs", Keeper::Network),
+            ("fuse", Keeper::Program),
+            ("fuse.bindfs", Keeper::Program),
+            ("fuseblk", Keeper::Program),
+        ] {
+            assert_eq!(Keeper::of(kind), keeper, "{kind}");
+        }
+    }
+}
