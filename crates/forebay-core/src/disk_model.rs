@@ -154,7 +154,15 @@ impl DiskModel {
     /// The largest power of two, from 512 bytes to 16 MiB, that costs at most
     /// `limit`; 512 bytes where even that costs more.
     pub fn largest_request(&self, op: Op, limit: DiskTime) -> u64 {
-        let mut len = REQUEST_LEN_MAX;
+        self.part_max(op, REQUEST_LEN_MAX, limit)
+    }
+
+    /// How large the parts of a request of `bytes` may be: as
+    /// [`largest_request`](Self::largest_request), but not looked for above
+    /// what holds the whole request.
+    pub(crate) fn part_max(&self, op: Op, bytes: u64, limit: DiskTime) -> u64 {
+        let bytes = bytes.clamp(REQUEST_LEN_MIN, REQUEST_LEN_MAX);
+        let mut len = bytes.next_power_of_two();
         while len > REQUEST_LEN_MIN && self.cost(op, len) > limit {
             len /= 2;
         }

@@ -223,7 +223,7 @@ impl IoQueue {
     /// powers of two, at most 16 MiB. Counted for the class if there are several.
     pub fn split(&mut self, class: ClassId, op: Op, len: u64) -> Parts {
         let goal = self.shared.budget.effective_goal();
-        let part_max = self.model.largest_request(op, goal);
+        let part_max = self.model.part_max(op, len, goal);
         if len > part_max
             && let Some(counters) = self.classes.get_mut(class.index())
         {

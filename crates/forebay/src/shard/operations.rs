@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-use forebay_core::{GroupFull, IoQueue, Op, Outcome, Ticket, Time};
+use forebay_core::{GroupFull, IoQueue, Op, Outcome, Time};
 use rustix::io::Errno;
 use slab::Slab;
 
 use super::ending::{Ending, count};
 use super::outcome::{Finished, OperationId, ShardCounters};
 use super::pieces::Piece;
-use super::request::Request;
-use super::stream::{Stream, Token};
+use super::request::{PartId, Request};
+use super::stream::Stream;
 use crate::clock::Clock;
 use crate::engine::{Completed, Engine, EngineConfig, Retries};
 use crate::streams::{StreamClass, Streams};
@@ -48,7 +48,7 @@ pub(crate) struct Operations {
     pub(super) requests: Slab<Request>,
     pub(super) generation: u32,
     /// Dispatched parts that the engine did not take yet.
-    unsent: VecDeque<Token>,
+    unsent: VecDeque<PartId>,
     /// When to ask the queues next while the engine is full.
     look_at: Time,
     /// Keys of requests that wait to be popped.
@@ -163,64 +163,68 @@ impl Operations {
     }
 
     pub(crate) fn cancel(&mut self, now: Time, id: OperationId) -> bool {
-        let key = id.index();
-        let request = self.requests.get_mut(key);
         let known =
             |request: &&mut Request| request.generation == id.generation && request.ended.is_none();
-        let Some(request) = request.filter(known) else { return false };
+        let Some(request) = self.requests.get_mut(id.index()).filter(known) else { return false };
         request.cancelled = true;
-        let (stream, mut number) = (request.stream, 0);
-        while let Some(request) = self.requests.get(key)
-            && let Some(ticket) = request.tickets.get(number)
-        {
-            number += 1;
-            self.cancel_part(now, stream, ticket);
+        let mut part = PartId { request: id.index, number: 0 };
+        while self.cancel_part(now, part) {
+            part.number += 1;
         }
         true
     }
 
-    fn cancel_part(&mut self, now: Time, stream: usize, ticket: Ticket) {
-        let token = Token { stream, index: ticket.index() };
-        let part = self.streams[stream].part(token.index);
-        let Some(part) = part.filter(|part| part.ticket == ticket) else { return };
-        if part.operation.is_none() {
-            self.engine.cancel(token.to_bits());
-            return;
+    /// False if there is no such part.
+    fn cancel_part(&mut self, now: Time, id: PartId) -> bool {
+        let Some(request) = self.requests.get_mut(id.request as usize) else { return false };
+        let stream = request.class.stream;
+        let Some(part) = request.part_mut(id.number) else { return false };
+        if part.is_over {
+            return true;
         }
-        self.unsent.retain(|unsent| *unsent != token);
+        if part.operation.is_none() {
+            self.engine.cancel(id.to_bits());
+            return true;
+        }
+        let ticket = part.ticket;
+        self.unsent.retain(|unsent| *unsent != id);
         self.streams[stream].queue.cancel(now, ticket);
-        self.part_done(now, token, Err(Errno::CANCELED.into()));
+        self.part_done(now, id, Err(Errno::CANCELED.into()));
+        true
     }
 
-    /// Sends the request of a stream that is next; its class.
-    fn dispatch_next(&mut self, now: Time, number: usize) -> Option<StreamClass> {
-        let stream = &mut self.streams[number];
-        let index = stream.queue.poll_dispatch(now)?.index();
-        let part = stream.part(index)?;
-        let id = part.class;
-        if let Some(request) = self.requests.get_mut(part.request) {
-            request.dispatched = now;
-        }
-        let token = Token { stream: number, index };
-        if !self.send(token) {
-            self.unsent.push_back(token);
-        }
-        Some(StreamClass { stream: number, id })
+    /// Sends the part of a stream that is next; its class.
+    fn dispatch_next(&mut self, now: Time, stream: usize) -> Option<StreamClass> {
+        let id = self.streams[stream].poll_dispatch(now)?;
+        let request = self.requests.get_mut(id.request as usize)?;
+        request.dispatched = now;
+        let class = request.class;
+        self.send_or_keep(id);
+        Some(class)
     }
 
     fn send_unsent(&mut self) {
-        while let Some(token) = self.unsent.front()
-            && self.send(*token)
+        while let Some(id) = self.unsent.front()
+            && self.send(*id)
         {
             self.unsent.pop_front();
         }
     }
 
+    fn send_or_keep(&mut self, id: PartId) {
+        if !self.send(id) {
+            self.unsent.push_back(id);
+        }
+    }
+
     /// Gives a part to the engine; false if it takes none now.
-    fn send(&mut self, token: Token) -> bool {
-        let Some(part) = self.streams[token.stream].part_mut(token.index) else { return true };
+    fn send(&mut self, id: PartId) -> bool {
+        let request = self.requests.get_mut(id.request as usize);
+        let Some(part) = request.and_then(|request| request.part_mut(id.number)) else {
+            return true;
+        };
         let Some(operation) = part.operation.take() else { return true };
-        match self.engine.push(token.to_bits(), operation) {
+        match self.engine.push(id.to_bits(), operation) {
             Ok(()) => true,
             Err((_, operation)) => {
                 part.operation = Some(operation);
@@ -231,56 +235,51 @@ impl Operations {
 
     fn settle(&mut self, now: Time, completed: Completed) {
         let Completed { token, result, operation } = completed;
-        let token = Token::from_bits(token);
-        let stream = self.streams.get_mut(token.stream);
-        let Some(part) = stream.and_then(|stream| stream.part_mut(token.index)) else { return };
-        let Some(request) = self.requests.get_mut(part.request) else { return };
-        let ending = Ending::of(part, request.cancelled, &operation, result);
-        let mut piece = Piece { operation, continues: part.continues };
-        match ending {
-            Ending::Again => {
-                count(&mut self.counters.again, &piece.operation);
-                part.tries += 1;
-                part.operation = Some(piece.operation);
-            }
-            Ending::Rest(bytes) => {
-                count(&mut self.counters.short, &piece.operation);
-                let rest = piece.split_off(bytes);
-                request.keep(part.at + part.done, piece);
-                part.done += bytes;
-                if let Some(Piece { operation, continues }) = rest {
-                    (part.operation, part.continues) = (Some(operation), continues);
-                }
-            }
+        let id = PartId::from_bits(token);
+        let Some(request) = self.requests.get_mut(id.request as usize) else { return };
+        let cancelled = request.cancelled;
+        let Some(part) = request.part_mut(id.number) else { return };
+        match Ending::of(part, cancelled, &operation, result) {
             Ending::Done(outcome) => {
-                part.operation = Some(piece.operation);
-                self.part_done(now, token, outcome);
+                part.operation = Some(operation);
+                self.part_done(now, id, outcome);
                 return;
             }
+            Ending::Again => {
+                count(&mut self.counters.again, &operation);
+                part.tries += 1;
+                part.operation = Some(operation);
+            }
+            Ending::Rest(bytes) => {
+                count(&mut self.counters.short, &operation);
+                let mut piece = Piece { operation, continues: part.continues };
+                if let Some(rest) = piece.split_off(bytes) {
+                    (part.operation, part.continues) = (Some(rest.operation), rest.continues);
+                }
+                let at = part.at + part.done;
+                part.done += bytes;
+                request.keep(at, piece);
+            }
         }
-        if !self.send(token) {
-            self.unsent.push_back(token);
-        }
+        self.send_or_keep(id);
     }
 
     /// A part has ended; what is left of it is where it belongs.
-    fn part_done(&mut self, now: Time, token: Token, outcome: io::Result<u64>) {
-        let stream = &mut self.streams[token.stream];
-        let Some(part) = stream.take_part(token.index) else { return };
+    fn part_done(&mut self, now: Time, id: PartId, outcome: io::Result<u64>) {
+        let Some(request) = self.requests.get_mut(id.request as usize) else { return };
+        let stream = &mut self.streams[request.class.stream];
+        let Some(part) = request.part_mut(id.number) else { return };
+        part.is_over = true;
         let answer = if outcome.is_ok() { Outcome::Done } else { Outcome::Failed };
+        let (ticket, at, len) = (part.ticket, part.at, part.len);
         // Stale if it never left the queue.
-        if let Ok(completion) = stream.queue.complete(now, part.ticket, answer) {
+        if let Ok(completion) = stream.queue.complete(now, ticket, answer) {
             stream.group.metrics(stream.queue.shard()).record(&completion);
         }
-        let Some(request) = self.requests.get_mut(part.request) else { return };
-        if let Some(operation) = part.operation {
-            request.keep(part.at + part.done, Piece { operation, continues: part.continues });
+        if request.part_done(at, len, outcome) {
+            request.ended = Some(now);
+            self.ended.push_back(id.request as usize);
         }
-        if !request.part_done(part.at, part.len, outcome) {
-            return;
-        }
-        request.ended = Some(now);
-        self.ended.push_back(part.request);
     }
 
     /// Whether the engine takes more.

@@ -2,60 +2,76 @@
 
 use std::io;
 
-use forebay_core::{ClassId, Join, Op, Parts, Ticket, Time};
+use forebay_core::{Join, Op, Parts, Ticket, Time};
 
 use super::outcome::{Finished, OperationId};
 use super::pieces::{self, Piece};
 use crate::engine::Operation;
+use crate::streams::StreamClass;
 
 /// An operation from its submission until it is finished.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) generation: u32,
-    /// The number of the stream that its parts are in.
-    pub(super) stream: usize,
+    pub(super) class: StreamClass,
     /// Bytes that it transfers; zero for those that transfer none.
     transfer_len: u64,
     join: Join<io::Error>,
     /// Of an operation that transfers nothing: why it failed, if it did.
     failure: Option<io::Error>,
-    /// All of its parts, also those that are done.
-    pub(super) tickets: Tickets,
-    /// What is done of it, with its place in the request; most have one part.
-    done: Option<(u64, Piece)>,
-    done_besides: Vec<(u64, Piece)>,
+    /// Its first part; most have no other.
+    part: Part,
+    besides: Option<Box<Besides>>,
     pub(super) cancelled: bool,
-    pub(super) enqueued: Time,
+    enqueued: Time,
     /// When its last part was dispatched.
     pub(super) dispatched: Time,
     /// When its last part ended.
     pub(super) ended: Option<Time>,
 }
 
-/// The tickets of a request's parts; most have one.
-#[derive(Debug)]
-pub(super) struct Tickets {
-    pub(super) first: Ticket,
-    pub(super) others: Vec<Ticket>,
+/// What few requests have.
+#[derive(Debug, Default)]
+struct Besides {
+    parts: Vec<Part>,
+    /// What is done of parts that are not, with its place in the request.
+    done: Vec<(u64, Piece)>,
 }
 
 /// A part of a request, which the I/O queue and the engine take for a request.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) ticket: Ticket,
-    pub(super) class: ClassId,
-    /// The key of its request.
-    pub(super) request: usize,
     /// Where in the request it begins, and its length.
     pub(super) at: u64,
     pub(super) len: u64,
-    /// Bytes of it that were transferred.
+    /// Bytes of it that were transferred before what is left.
     pub(super) done: u64,
     pub(super) tries: u32,
-    /// What is left of it, unless the engine has it.
-    pub(super) operation: Option<Operation>,
+    /// Whether it has ended.
+    pub(super) is_over: bool,
     /// Of what is left: see [`Piece`].
     pub(super) continues: bool,
+    /// What is left of it, unless the engine has it.
+    pub(super) operation: Option<Operation>,
+}
+
+/// Names a part: the key of its request, and its number there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PartId {
+    pub(super) request: u32,
+    pub(super) number: u32,
+}
+
+impl PartId {
+    /// What the engine knows it by.
+    pub(super) const fn to_bits(self) -> u64 {
+        (self.number as u64) << 32 | self.request as u64
+    }
+
+    pub(super) const fn from_bits(bits: u64) -> Self {
+        Self { request: bits as u32, number: (bits >> 32) as u32 }
+    }
 }
 
 /// What is asked of the disk by `operation`.
@@ -85,23 +101,38 @@ pub(super) const fn transfers(operation: &Operation) -> bool {
     )
 }
 
+impl Part {
+    pub(super) fn new(ticket: Ticket, (at, len): (u64, u64), piece: Piece) -> Self {
+        let Piece { operation, continues } = piece;
+        let operation = Some(operation);
+        Self { ticket, at, len, done: 0, tries: 0, is_over: false, continues, operation }
+    }
+
+    /// What is left of it, with its place in the request.
+    fn take(&mut self) -> Option<(u64, Piece)> {
+        let operation = self.operation.take()?;
+        Some((self.at + self.done, Piece { operation, continues: self.continues }))
+    }
+}
+
 impl Request {
+    /// A request of `parts`, of which the first is `part`; the others are to
+    /// be added.
     pub(super) fn new(
-        operation: &Operation,
-        (tickets, parts): (Tickets, &Parts),
-        (generation, stream): (u32, usize),
+        (generation, class): (u32, StreamClass),
+        transfer_len: u64,
+        parts: &Parts,
+        part: Part,
         now: Time,
     ) -> Self {
-        let whole = parts.clone().map(|(_, len)| len).sum();
         Self {
             generation,
-            stream,
-            transfer_len: if transfers(operation) { whole } else { 0 },
+            class,
+            transfer_len,
             join: Join::new(parts),
             failure: None,
-            tickets,
-            done: None,
-            done_besides: Vec::new(),
+            part,
+            besides: None,
             cancelled: false,
             enqueued: now,
             dispatched: now,
@@ -109,12 +140,20 @@ impl Request {
         }
     }
 
-    /// Keeps what is done, from `at` on.
-    pub(super) fn keep(&mut self, at: u64, piece: Piece) {
-        match &self.done {
-            None => self.done = Some((at, piece)),
-            Some(_) => self.done_besides.push((at, piece)),
+    pub(super) fn add(&mut self, part: Part) {
+        self.besides.get_or_insert_default().parts.push(part);
+    }
+
+    pub(super) fn part_mut(&mut self, number: u32) -> Option<&mut Part> {
+        match number.checked_sub(1) {
+            None => Some(&mut self.part),
+            Some(number) => self.besides.as_mut()?.parts.get_mut(number as usize),
         }
+    }
+
+    /// Keeps what is done, from `at` on, of a part that is not.
+    pub(super) fn keep(&mut self, at: u64, piece: Piece) {
+        self.besides.get_or_insert_default().done.push((at, piece));
     }
 
     /// Takes the outcome of a part. Returns whether it was the last.
@@ -132,7 +171,7 @@ impl Request {
     /// The whole operation with its outcome, once every part is done; `None`
     /// if none ever was. `key` is where it was kept.
     pub(super) fn finish(mut self, key: usize) -> Option<Finished> {
-        let whole = self.whole()?;
+        let operation = self.whole()?;
         let result = match self.failure {
             Some(error) => Err(error),
             // No more than the length of a buffer.
@@ -142,38 +181,34 @@ impl Request {
         Some(Finished {
             id: OperationId::new(key, self.generation),
             result,
-            operation: whole.operation,
+            operation,
             queue_nanos: self.dispatched.nanos_since(self.enqueued),
             disk_nanos: ended.nanos_since(self.dispatched),
         })
     }
-}
 
-impl Request {
-    /// All that was kept, in one piece.
-    fn whole(&mut self) -> Option<Piece> {
-        let one = self.done.take()?;
-        if self.done_besides.is_empty() {
-            return Some(one.1);
-        }
-        self.done_besides.push(one);
-        self.done_besides.sort_by_key(|(at, _)| *at);
-        self.done_besides.drain(..).map(|(_, piece)| piece).reduce(|mut front, piece| {
+    /// All of it, in one piece.
+    fn whole(&mut self) -> Option<Operation> {
+        let Some(besides) = self.besides.take() else { return self.part.operation.take() };
+        let Besides { mut parts, done: mut pieces } = *besides;
+        pieces.extend(self.part.take());
+        pieces.extend(parts.iter_mut().filter_map(Part::take));
+        pieces.sort_by_key(|(at, _)| *at);
+        let whole = pieces.into_iter().map(|(_, piece)| piece).reduce(|mut front, piece| {
             front.unsplit(piece);
             front
-        })
+        })?;
+        Some(whole.operation)
     }
 }
 
-impl Tickets {
-    pub(super) fn get(&self, number: usize) -> Option<Ticket> {
-        match number.checked_sub(1) {
-            None => Some(self.first),
-            Some(number) => self.others.get(number).copied(),
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Ticket> {
-        std::iter::once(self.first).chain(self.others.iter().copied())
+    #[test]
+    fn a_part_is_known_again_when_the_engine_is_done() {
+        let id = PartId { request: u32::MAX, number: 1 };
+        assert_eq!(PartId::from_bits(id.to_bits()), id);
     }
 }

@@ -2,40 +2,22 @@
 
 use std::sync::Arc;
 
-use forebay_core::{Blocked, GroupFull, IoQueue, Time};
+use forebay_core::{Blocked, GroupFull, IoQueue, Ticket, Time};
 
-use super::request::Part;
+use super::request::PartId;
 use crate::disk::DiskGroup;
 use crate::engine::{EngineWaker, Retries};
 use crate::streams::Streams;
 
-/// A place in an I/O group: the queue there, and the parts that are in it or
-/// in the disk.
+/// A place in an I/O group: the queue there, and whose parts are in it or in
+/// the disk.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) queue: IoQueue,
     pub(super) group: Arc<DiskGroup>,
     model_version: u64,
     /// By the index of their tickets.
-    parts: Vec<Option<Part>>,
-}
-
-/// Names a part to the engine: its stream, and its place there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) stream: usize,
-    pub(super) index: usize,
-}
-
-impl Token {
-    /// Tickets have 32-bit numbers.
-    pub(super) const fn to_bits(self) -> u64 {
-        (self.stream as u64) << 32 | self.index as u64
-    }
-
-    pub(super) const fn from_bits(bits: u64) -> Self {
-        Self { stream: (bits >> 32) as usize, index: (bits & u32::MAX as u64) as usize }
-    }
+    parts: Vec<PartId>,
 }
 
 impl Stream {
@@ -81,40 +63,24 @@ impl Stream {
         self.queue.blocked() == Some(Blocked::Window) && self.queue.counters().in_disk == 0
     }
 
-    pub(super) fn keep(&mut self, part: Part) {
-        let index = part.ticket.index();
+    /// Notes whose part a ticket of the queue is for.
+    pub(super) fn keep(&mut self, ticket: Ticket, part: PartId) {
+        let index = ticket.index();
         if self.parts.len() <= index {
-            self.parts.resize_with(index + 1, || None);
+            self.parts.resize(index + 1, PartId::default());
         }
-        self.parts[index] = Some(part);
+        self.parts[index] = part;
     }
 
-    pub(super) fn part(&self, index: usize) -> Option<&Part> {
-        self.parts.get(index)?.as_ref()
-    }
-
-    pub(super) fn part_mut(&mut self, index: usize) -> Option<&mut Part> {
-        self.parts.get_mut(index)?.as_mut()
-    }
-
-    pub(super) fn take_part(&mut self, index: usize) -> Option<Part> {
-        self.parts.get_mut(index)?.take()
+    /// The part that is to go to the disk next.
+    pub(super) fn poll_dispatch(&mut self, now: Time) -> Option<PartId> {
+        let ticket = self.queue.poll_dispatch(now)?;
+        self.parts.get(ticket.index()).copied()
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
         self.group.wakers.remove(self.queue.shard());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_survives_the_engine() {
-        let token = Token { stream: 1, index: u32::MAX as usize };
-        assert_eq!(Token::from_bits(token.to_bits()), token);
     }
 }

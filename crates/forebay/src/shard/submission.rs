@@ -1,11 +1,11 @@
 //! Putting operations into the I/O queue, in parts if need be.
 
-use forebay_core::{Parts, Time};
+use forebay_core::{Parts, Ticket, Time};
 
 use super::operations::Operations;
 use super::outcome::{OperationId, SubmitError};
 use super::pieces::Piece;
-use super::request::{Part, Request, Tickets, op_of};
+use super::request::{Part, PartId, Request, op_of, transfers};
 use crate::engine::Operation;
 use crate::streams::StreamClass;
 
@@ -20,37 +20,32 @@ impl Operations {
         if let Err(error) = operation.check() {
             return Err((error.into(), operation));
         }
-        let piece = Piece::whole(operation);
+        let mut piece = Piece::whole(operation);
         let parts = self.parts_of(class, &piece);
-        let tickets = match self.enqueue(now, class, &piece, &parts) {
+        let (first, others) = match self.enqueue(now, class, &piece, parts.clone()) {
             Ok(tickets) => tickets,
             Err(error) => return Err((error, piece.operation)),
         };
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
-        let request =
-            Request::new(&piece.operation, (tickets, &parts), (generation, class.stream), now);
         let entry = self.requests.vacant_entry();
         let key = entry.key();
-        let request = entry.insert(request);
-        let mut rest = Some(piece);
-        for (ticket, (at, len)) in request.tickets.iter().zip(parts) {
+        let stream = &mut self.streams[class.stream];
+        let mut id = PartId { request: key as u32, number: 0 };
+        stream.keep(first, id);
+        let transfer_len = if transfers(&piece.operation) { piece.len() } else { 0 };
+        let mut ranges = parts.clone();
+        let range = ranges.next().unwrap_or_default();
+        let mut rest = if others.is_empty() { None } else { piece.split_off(range.1) };
+        let part = Part::new(first, range, piece);
+        let request =
+            entry.insert(Request::new((generation, class), transfer_len, &parts, part, now));
+        for (ticket, range) in others.into_iter().zip(ranges) {
             let Some(mut piece) = rest else { break };
-            rest = piece.split_off(len);
-            let Piece { operation, continues } = piece;
-            let operation = Some(operation);
-            let part = Part {
-                ticket,
-                class: class.id,
-                request: key,
-                at,
-                len,
-                done: 0,
-                tries: 0,
-                operation,
-                continues,
-            };
-            self.streams[class.stream].keep(part);
+            rest = piece.split_off(range.1);
+            id.number += 1;
+            stream.keep(ticket, id);
+            request.add(Part::new(ticket, range, piece));
         }
         Ok(OperationId::new(key, generation))
     }
@@ -68,31 +63,33 @@ impl Operations {
         if first >= alignment { parts } else { Parts::new(len, alignment) }
     }
 
-    /// Queues all parts of a request, or none.
+    /// Queues all parts of a request, or none. The tickets of the first, and
+    /// of the others: most have none.
     fn enqueue(
         &mut self,
         now: Time,
         class: StreamClass,
         piece: &Piece,
-        parts: &Parts,
-    ) -> Result<Tickets, SubmitError> {
+        mut parts: Parts,
+    ) -> Result<(Ticket, Vec<Ticket>), SubmitError> {
         let (op, is_range) = (op_of(&piece.operation), piece.len() > 0);
         let queue = &mut self.streams[class.stream].queue;
-        let mut tickets: Option<Tickets> = None;
-        for (_, len) in parts.clone() {
-            let len = if is_range { len } else { 0 };
-            match (queue.enqueue(now, class.id, op, len), &mut tickets) {
-                (Ok(ticket), Some(tickets)) => tickets.others.push(ticket),
-                (Ok(first), none) => *none = Some(Tickets { first, others: Vec::new() }),
-                (Err(error), queued) => {
-                    for ticket in queued.iter().flat_map(Tickets::iter) {
+        let mut enqueue =
+            |(_, len): (u64, u64)| queue.enqueue(now, class.id, op, if is_range { len } else { 0 });
+        let first = enqueue(parts.next().unwrap_or_default())?;
+        let mut others = Vec::new();
+        for part in parts {
+            match enqueue(part) {
+                Ok(ticket) => others.push(ticket),
+                Err(error) => {
+                    for ticket in std::iter::once(first).chain(others) {
                         queue.cancel(now, ticket);
                     }
                     return Err(error.into());
                 }
             }
         }
-        tickets.ok_or(SubmitError::Full)
+        Ok((first, others))
     }
 }
 
