@@ -80,12 +80,27 @@ impl QueueMetrics {
     /// Counts a completed request. For the owner of the queue.
     pub(crate) fn record(&self, completion: &Completion) {
         let Completion { class, queue_nanos, disk_nanos, .. } = *completion;
-        let Some(place) = self.classes.get(class.index()) else { return };
-        let histograms = place.get_or_init(|| Box::new(ClassHistograms::new(class)));
-        if histograms.owner.load(Ordering::Relaxed) != class.to_bits() {
-            histograms.clear(class);
+        let histograms = self.histograms(class);
+        let histograms = histograms.or_else(|| self.give_place(class));
+        if let Some(histograms) = histograms {
+            histograms.record(queue_nanos, disk_nanos);
         }
-        histograms.record(queue_nanos, disk_nanos);
+    }
+
+    /// Those of a class, if it has its place.
+    fn histograms(&self, class: ClassId) -> Option<&ClassHistograms> {
+        let histograms = self.classes.get(class.index())?.get()?;
+        (histograms.owner.load(Ordering::Relaxed) == class.to_bits()).then_some(histograms)
+    }
+
+    /// From now on the place is that of `class`. Apart from
+    /// [`QueueMetrics::record`], so that this stays small.
+    #[cold]
+    fn give_place(&self, class: ClassId) -> Option<&ClassHistograms> {
+        let place = self.classes.get(class.index())?;
+        let histograms = place.get_or_init(|| Box::new(ClassHistograms::new(class)));
+        histograms.clear(class);
+        Some(histograms)
     }
 
     /// Shows the queue's counters, if it is time. For the owner of the queue.
@@ -123,10 +138,7 @@ impl QueueMetrics {
                 snapshot.counters.merge(counters);
             }
         }
-        let histograms = self.classes.get(class.index()).and_then(OnceLock::get);
-        if let Some(histograms) = histograms
-            && histograms.owner.load(Ordering::Relaxed) == class.to_bits()
-        {
+        if let Some(histograms) = self.histograms(class) {
             histograms.add_to(snapshot);
         }
     }
@@ -149,6 +161,7 @@ impl ClassHistograms {
         }
     }
 
+    #[inline]
     fn record(&self, queue_nanos: u64, disk_nanos: u64) {
         add(&self.disk_nanos, disk_nanos);
         if queue_nanos == 0 {
