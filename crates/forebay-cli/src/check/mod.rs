@@ -13,8 +13,8 @@ mod subject;
 mod tests;
 
 use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
@@ -55,8 +55,7 @@ enum Format {
 
 /// The command.
 pub(crate) fn run(options: &Options) -> ExitCode {
-    let machine = Machine::new("/");
-    let dirs = options.dirs.iter().map(|dir| check(&machine, dir)).collect();
+    let dirs = options.dirs.iter().map(|dir| check(&Machine::new("/"), dir)).collect();
     let report = Report::new(dirs);
     let text = match options.format {
         Format::Text => Ok(report.text(options.verbose)),
@@ -75,8 +74,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
 
 /// Checks one directory of this machine.
 fn check(machine: &Machine, dir: &Path) -> Checked {
-    let full = match fs::canonicalize(dir) {
-        Ok(full) => full,
+    let (full, hidden) = match reach(&machine.mountinfo(), dir, |path| fs::canonicalize(path)) {
+        Ok(reached) => reached,
         Err(error) => return Checked::refused(dir, missing(dir, &error)),
     };
     if !full.is_dir() {
@@ -87,12 +86,38 @@ fn check(machine: &Machine, dir: &Path) -> Checked {
     }
     let mount = Mount::holding(&machine.mountinfo(), &full);
     match observe::calls(&full, mount.as_ref()) {
-        Ok(calls) => Checked::of(&Subject::new(machine, &calls)),
+        Ok(calls) => Checked::of(&Subject::new(machine, &calls)).and(hidden),
         Err(error) => Checked::refused(dir, missing(dir, &error)),
     }
 }
 
-fn missing(dir: &Path, error: &std::io::Error) -> Finding {
+/// The full path of `dir`; or where this user may not look into it, of the nearest directory above
+/// on the same filesystem, as far as its path says, and what to say of that.
+fn reach(
+    mounts: &str,
+    dir: &Path,
+    full: impl Fn(&Path) -> io::Result<PathBuf>,
+) -> io::Result<(PathBuf, Option<Finding>)> {
+    let error = match full(dir) {
+        Ok(full) => return Ok((full, None)),
+        Err(error) => error,
+    };
+    let wanted = path::absolute(dir)?;
+    let above = wanted.ancestors().find_map(|above| full(above).ok());
+    match above.filter(|above| Mount::holding(mounts, above) == Mount::holding(mounts, &wanted)) {
+        Some(above) if error.kind() == ErrorKind::PermissionDenied => {
+            let finding = Finding::warning(format!(
+                "this user may not look into `{}`; what follows is of `{}`, on the same filesystem",
+                dir.display(),
+                above.display()
+            ));
+            Ok((above, Some(finding.mend(format!("sudo forebay check {}", dir.display())))))
+        }
+        _ => Err(error),
+    }
+}
+
+fn missing(dir: &Path, error: &io::Error) -> Finding {
     let shown = dir.display();
     match error.kind() {
         ErrorKind::NotFound => Finding::error(format!("there is no directory `{shown}`"))

@@ -56,6 +56,13 @@ impl Checked {
         }
     }
 
+    /// With what is to be said of the directory itself, before all else.
+    pub(super) fn and(mut self, finding: Option<Finding>) -> Self {
+        let finding = finding.map(|finding| Finding { probe: "directory", ..finding });
+        self.findings.splice(0..0, finding);
+        self
+    }
+
     /// A directory that cannot be checked.
     pub(super) fn refused(dir: &Path, finding: Finding) -> Self {
         let dir = dir.display().to_string();

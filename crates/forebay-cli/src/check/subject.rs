@@ -4,6 +4,7 @@ use forebay_tune::Mount;
 
 use super::calls::Calls;
 use super::device::Device;
+use super::finding::Finding;
 use super::machine::Machine;
 
 /// A directory, and all that is known of what is below it.
@@ -25,6 +26,12 @@ impl<'a> Subject<'a> {
             machine,
             calls,
         }
+    }
+
+    /// That `what`, which the file `path` tells, is not seen; nothing where the file is there and
+    /// could not be read, for then it is said of all such files.
+    pub(super) fn unseen(&self, path: &str, what: &str) -> Vec<Finding> {
+        if self.machine.hides(path) { Vec::new() } else { vec![Finding::unseen(what)] }
     }
 
     /// The kind of filesystem.

@@ -2,7 +2,9 @@
 //! system calls said.
 
 use std::fs;
+use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::calls::Calls;
 use super::finding::{Finding, Level};
@@ -136,6 +138,71 @@ fn what_cannot_be_seen_is_said_and_no_fault() {
     let probes: Vec<_> = unseen.iter().map(|finding| finding.probe).collect();
     assert_eq!(probes, ["free-space", "direct-io", "nowait"]);
     assert!(unseen[1].what.contains("may not write"));
+}
+
+/// A copy of the machine of this name in which directories stand in place of these files, so that
+/// not even root can read them.
+fn with_hidden(name: &str, files: &[&str]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let from = machines().join(name).join(".");
+    let copied = Command::new("cp").arg("-a").args([from.as_path(), dir.path()]).status().unwrap();
+    assert!(copied.success());
+    for file in files {
+        let file = dir.path().join(file).canonicalize().unwrap();
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn every_file_that_cannot_be_read_is_named_once() {
+    let files = [
+        "proc/self/cgroup",
+        "proc/sys/fs/aio-max-nr",
+        "proc/sys/fs/xfs/xfssyncd_centisecs",
+        "sys/dev/block/259:0/queue/discard_max_bytes",
+        "sys/dev/block/259:0/queue/nr_requests",
+        "sys/dev/block/259:0/queue/rotational",
+        "sys/dev/block/259:0/queue/scheduler",
+    ];
+    let root = with_hidden("nvme", &files);
+    let machine = Machine::new(root.path().canonicalize().unwrap());
+    let text = fs::read_to_string(root.path().join("calls.json")).unwrap();
+    let calls: Calls = serde_json::from_str(&text).unwrap();
+    let report = Report::new(vec![Checked::of(&Subject::new(&machine, &calls))]);
+    assert!(report.level <= Level::Note, "{}", report.text(true));
+    let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
+    let findings = json["directories"][0]["findings"].as_array().unwrap();
+    let unseen = findings.iter().filter(|finding| finding["level"] == "unseen");
+    let mut fine = findings.iter().filter(|finding| finding["level"] == "fine");
+    assert!(fine.all(|finding| finding["probe"] != "discard"), "{findings:#?}");
+    let said: Vec<&str> = unseen.map(|finding| finding["what"].as_str().unwrap()).collect();
+    assert_eq!(said.len(), files.len(), "{said:#?}");
+    for file in files {
+        let name = file.rsplit('/').next().unwrap();
+        let named = said.iter().filter(|what| what.contains(name)).count();
+        assert_eq!(named, 1, "{name}: {said:#?}");
+    }
+}
+
+#[test]
+fn a_directory_behind_a_locked_one_is_checked_as_far_as_the_user_sees() {
+    let mounts = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
+                  2 1 8:2 / /srv/locked/mount rw - xfs /dev/sda2 rw\n";
+    let seen = |path: &Path| match path.strip_prefix("/srv/locked") {
+        Ok(inside) if inside != Path::new("") => Err(Error::from(ErrorKind::PermissionDenied)),
+        _ => Ok(path.to_owned()),
+    };
+    let reach = |dir: &str| super::reach(mounts, Path::new(dir), seen);
+    let (above, said) = reach("/srv/locked/a/b").unwrap();
+    assert_eq!(above, Path::new("/srv/locked"));
+    let said = said.unwrap();
+    assert!(said.level == Level::Warning && said.what.contains("`/srv/locked/a/b`"), "{said:?}");
+    assert_eq!(said.mend.unwrap(), "sudo forebay check /srv/locked/a/b");
+    // what holds it is not what holds the locked one
+    assert_eq!(reach("/srv/locked/mount/a").unwrap_err().kind(), ErrorKind::PermissionDenied);
+    assert_eq!(reach("/srv/open").unwrap(), (PathBuf::from("/srv/open"), None));
 }
 
 #[test]

@@ -9,7 +9,7 @@ const PER_CPU: u64 = 1024;
 pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     let number = |name: &str| subject.machine.number(format!("proc/sys/fs/{name}"));
     let (Some(max), Some(used)) = (number("aio-max-nr"), number("aio-nr")) else {
-        return vec![Finding::unseen("fs.aio-max-nr")];
+        return subject.unseen("proc/sys/fs/aio-max-nr", "fs.aio-max-nr");
     };
     let free = max.saturating_sub(used);
     let wanted = subject.machine.cpus().saturating_mul(PER_CPU);

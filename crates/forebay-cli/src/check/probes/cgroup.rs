@@ -21,23 +21,25 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     let Some(device) = &subject.device else { return Vec::new() };
     let machine = subject.machine;
     let Some(groups) = machine.text("proc/self/cgroup") else {
-        return vec![Finding::unseen("limits on this process: there is no /proc/self/cgroup")];
+        let what = "limits on this process: there is no /proc/self/cgroup";
+        return subject.unseen("proc/self/cgroup", what);
     };
     let numbers: Vec<&str> = device.all().into_iter().map(|each| each.number.as_str()).collect();
     let dirs: Vec<(PathBuf, bool)> = groups.lines().flat_map(|line| dirs(machine, line)).collect();
     if dirs.is_empty() {
         return vec![Finding::unseen("limits on this process: no cgroups are mounted")];
     }
-    let mut findings = Vec::new();
+    let (mut findings, mut all_read) = (Vec::new(), true);
     for (dir, unified) in &dirs {
         let files: &[&str] = if *unified { &["io.max"] } else { &FILES_V1 };
         for file in files {
             let path = dir.join(file);
             let text = machine.text(&path).unwrap_or_default();
+            all_read &= !machine.hides(&path);
             findings.extend(text.lines().filter_map(|line| limit(line, &numbers, &path)));
         }
     }
-    if findings.is_empty() {
+    if findings.is_empty() && all_read {
         findings.push(Finding::fine("no cgroup limits this process on the disk"));
     }
     findings

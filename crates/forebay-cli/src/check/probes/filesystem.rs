@@ -9,7 +9,8 @@ use super::super::subject::{Subject, quoted};
 
 pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     let Some(mount) = &subject.mount else {
-        return vec![Finding::unseen("how it is mounted: /proc/self/mountinfo does not say")];
+        let what = "how it is mounted: /proc/self/mountinfo does not say";
+        return subject.unseen("proc/self/mountinfo", what);
     };
     let mut findings = vec![match Keeper::of(&mount.kind) {
         Keeper::Memory => in_memory(mount),

@@ -52,6 +52,10 @@ pub(super) fn all(subject: &Subject<'_>) -> Vec<Finding> {
         probe(subject).into_iter().map(move |finding| Finding { probe: name, ..finding })
     };
     let mut findings: Vec<Finding> = PROBES.into_iter().flat_map(say).collect();
+    findings.extend(subject.machine.hidden().into_iter().map(|(path, why)| Finding {
+        probe: "files",
+        ..Finding::unseen(format!("/{}: {why}", path.display()))
+    }));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     findings
 }

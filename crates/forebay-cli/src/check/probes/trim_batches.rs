@@ -5,6 +5,7 @@ use super::super::sources::DISCARDS_2024;
 use super::super::subject::Subject;
 
 const PERIOD: &str = "fs.xfs.xfssyncd_centisecs";
+const FILE: &str = "proc/sys/fs/xfs/xfssyncd_centisecs";
 /// The least that the kernel accepts, in hundredths of a second.
 const PERIOD_MIN: u64 = 100;
 
@@ -12,8 +13,8 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     let Some(mount) = subject.mount.as_ref().filter(|mount| mount.kind == "xfs") else {
         return Vec::new();
     };
-    let Some(period) = subject.machine.number("proc/sys/fs/xfs/xfssyncd_centisecs") else {
-        return vec![Finding::unseen(PERIOD)];
+    let Some(period) = subject.machine.number(FILE) else {
+        return subject.unseen(FILE, PERIOD);
     };
     let what = format!("{PERIOD} is {period}: XFS writes its log every {} s", period / 100);
     if !mount.has("discard") || period <= PERIOD_MIN {
