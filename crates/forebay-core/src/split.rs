@@ -67,12 +67,13 @@ impl<E> Join<E> {
         self.parts_left == 0
     }
 
-    /// The outcome of the whole request, once every part is done.
+    /// The outcome of the whole request, once every part is done; an error is
+    /// told once.
     ///
     /// # Errors
     /// The error of the first part, if not a single byte came before it.
-    pub fn finish(self) -> Result<u64, E> {
-        match self.error {
+    pub fn finish(&mut self) -> Result<u64, E> {
+        match self.error.take() {
             Some(error) if self.prefix == 0 => Err(error),
             _ => Ok(self.prefix),
         }

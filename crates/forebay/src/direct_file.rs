@@ -227,9 +227,9 @@ fn alignment(fd: &OwnedFd) -> io::Result<Option<Alignment>> {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::DIOALIGN;
     let stat = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, mask)?;
     if StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN) {
-        let memory = stat.stx_dio_mem_align as usize;
-        let offset = stat.stx_dio_offset_align as usize;
-        return Ok((memory > 0 && offset > 0).then_some(Alignment { memory, offset }));
+        let (memory, offset) = (stat.stx_dio_mem_align, stat.stx_dio_offset_align);
+        return Ok((memory > 0 && offset > 0)
+            .then(|| Alignment { memory: power_of_two(memory), offset: power_of_two(offset) }));
     }
     if FileType::from_raw_mode(stat.stx_mode.into()) == FileType::BlockDevice {
         return Ok(Some(uniform(rustix::fs::ioctl_blksszget(fd)?)));
@@ -240,8 +240,13 @@ fn alignment(fd: &OwnedFd) -> io::Result<Option<Alignment>> {
 }
 
 fn uniform(bytes: u32) -> Alignment {
-    let bytes = bytes.next_power_of_two() as usize;
+    let bytes = power_of_two(bytes);
     Alignment { memory: bytes, offset: bytes }
+}
+
+/// The next from `bytes` on; no file asks for more than there is.
+fn power_of_two(bytes: u32) -> usize {
+    bytes.checked_next_power_of_two().unwrap_or(1) as usize
 }
 
 fn page_size() -> u32 {

@@ -106,17 +106,17 @@ fn check_transfer<'a>(
     buffers: impl Iterator<Item = &'a [u8]>,
 ) -> Result<(), RequestError> {
     let alignment = file.offset_alignment();
-    if !offset.is_multiple_of(alignment as u64) {
+    if !is_aligned(offset, alignment) {
         return Err(RequestError::Offset { offset, alignment });
     }
     let mut total = 0u64;
     for buffer in buffers {
         let (address, len) = (buffer.as_ptr().addr(), buffer.len());
-        if !len.is_multiple_of(alignment) {
+        if !is_aligned(len as u64, alignment) {
             return Err(RequestError::Length { len, alignment });
         }
         let alignment = file.memory_alignment();
-        if len > 0 && !address.is_multiple_of(alignment) {
+        if len > 0 && !is_aligned(address as u64, alignment) {
             return Err(RequestError::Buffer { address, alignment });
         }
         total += len as u64;
@@ -125,6 +125,11 @@ fn check_transfer<'a>(
 }
 
 /// Whether `len` bytes from `offset` on can be a part of a file.
+/// Alignments are powers of two, and a division is slow.
+const fn is_aligned(value: u64, alignment: usize) -> bool {
+    value & (alignment as u64 - 1) == 0
+}
+
 fn check_range(offset: u64, len: u64) -> Result<(), RequestError> {
     if len == 0 {
         return Err(RequestError::Empty);

@@ -216,11 +216,11 @@ impl Shard {
 
     /// An operation that has ended.
     pub fn pop(&mut self) -> Option<Finished> {
-        let finished = self.operations.pop()?;
-        if let Some(intents) = &mut self.intents {
+        let finished = self.operations.pop();
+        if let (Some(intents), Some(finished)) = (&mut self.intents, &finished) {
             intents.leave(finished.id);
         }
-        Some(finished)
+        finished
     }
 
     /// In how long the next [`turn`](Self::turn) must come if nothing happens

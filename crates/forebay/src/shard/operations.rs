@@ -296,7 +296,9 @@ impl Operations {
 
     pub(crate) fn pop(&mut self) -> Option<Finished> {
         let key = self.ended.pop_front()?;
-        self.requests.try_remove(key)?.finish(key)
+        let finished = self.requests.get_mut(key)?.finish(key);
+        self.requests.remove(key);
+        finished
     }
 
     pub(crate) fn watch(&mut self) {

@@ -170,9 +170,9 @@ impl Request {
 
     /// The whole operation with its outcome, once every part is done; `None`
     /// if none ever was. `key` is where it was kept.
-    pub(super) fn finish(mut self, key: usize) -> Option<Finished> {
+    pub(super) fn finish(&mut self, key: usize) -> Option<Finished> {
         let operation = self.whole()?;
-        let result = match self.failure {
+        let result = match self.failure.take() {
             Some(error) => Err(error),
             // No more than the length of a buffer.
             None => self.join.finish().map(|bytes| bytes.min(self.transfer_len) as usize),

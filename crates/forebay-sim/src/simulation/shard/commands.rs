@@ -186,7 +186,7 @@ impl Shard {
         if !request.join.part_done(at, len, result) {
             return;
         }
-        let request = self.requests.remove(key);
+        let mut request = self.requests.remove(key);
         let Request { fiber, len, intended, enqueued, dispatched, op, .. } = request;
         let done = request.join.finish();
         let (ok, bytes) = match op {
