@@ -35,9 +35,12 @@ const CONCURRENCY_STEPS: f64 = 9.0;
 const SIZE_STEPS: f64 = 14.0;
 const STREAM_STEPS: f64 = 11.0;
 const MISALIGNED_STEPS: f64 = 5.0;
-/// Phases of one length beside the ladders: two below the knee, the cache, two discards.
-const SIDE_READS: f64 = 5.0;
+/// Phases of one length beside the ladders: two below the knee, the cache, two sizes of discards
+/// with reads alone before and after each and before and after flushes.
+const SIDE_READS: f64 = 9.0;
 const FILE_KINDS: f64 = 4.0;
+/// Alone, and beside reads.
+const FLUSHES: f64 = 2.0;
 
 impl Budget {
     /// About 30 seconds and at most 4 GiB: figures within some 10 %.
@@ -121,7 +124,7 @@ impl Budget {
 
     /// Seconds of phases that write to the data.
     pub(crate) fn write_seconds(&self) -> f64 {
-        self.ladders() + self.side * (MISALIGNED_STEPS + FILE_KINDS + 1.0)
+        self.ladders() + self.side * (MISALIGNED_STEPS + FILE_KINDS + FLUSHES)
     }
 
     /// Seconds of what is measured in both directions, for one of them.

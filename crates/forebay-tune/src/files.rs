@@ -49,7 +49,6 @@ fn disk_properties(run: &Run, fit: &Fit) -> DiskProperties {
 }
 
 fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
-    let flush = fit.flush.filter(|flush| flush.count > 0);
     Measured {
         base_latency: Some(time(fit.base_latency_us)).filter(|base| !base.is_zero()),
         read: consistent(
@@ -62,7 +61,7 @@ fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
             rates.write_iops,
             rates.write_bandwidth,
         ),
-        flush: flush.map(|flush| time(flush.mean)),
+        flush: fit.flush_us.map(time),
         discard: fit.discard.map(|discard| DiscardCost {
             command: time(discard.command_us),
             gib: time(discard.gib_us),

@@ -1,6 +1,6 @@
 //! The load of a phase, request by request: the same for threads and under virtual time.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use forebay_core::{Op, Time};
 use forebay_load::Rng;
@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     cursors: Vec<AtomicU64>,
     written: AtomicU64,
     completed: AtomicU64,
+    /// Whether it is over, in a phase that ends with another one.
+    ended: Option<AtomicBool>,
 }
 
 impl Shared {
@@ -35,7 +37,18 @@ impl Shared {
             cursors: (0..area.segments).map(|_| AtomicU64::new(0)).collect(),
             written: AtomicU64::new(0),
             completed: AtomicU64::new(0),
+            ended: None,
         }
+    }
+
+    /// Of a phase that goes on until [`Shared::end`], whatever its bound.
+    pub(crate) fn until_ended(area: Area) -> Self {
+        Self { ended: Some(AtomicBool::new(false)), ..Self::new(area) }
+    }
+
+    /// Ends a phase that goes on until then.
+    pub(crate) fn end(&self) {
+        self.ended.iter().for_each(|ended| ended.store(true, Ordering::Relaxed));
     }
 
     /// Bytes written or discarded.
@@ -144,6 +157,9 @@ impl<'a> Load<'a> {
     }
 
     fn is_over(&self, now: Time) -> bool {
+        if let Some(ended) = &self.shared.ended {
+            return ended.load(Ordering::Relaxed);
+        }
         let bound = &self.phase.bound;
         let elapsed = now.nanos_since(self.began) as f64 / 1e9;
         let done = self.shared.completed.load(Ordering::Relaxed);
@@ -247,6 +263,16 @@ mod tests {
         load.completed(at(5000), at(1000), Op::Flush);
         let samples = load.recorder().samples(at(10_000_000), shared.written(), 0.0);
         assert_eq!((samples.requests, samples.latency.max), (1, 4.0));
+    }
+
+    #[test]
+    fn a_phase_that_ends_with_another_goes_on_until_then() {
+        let phase = phase(Work::Read, Pattern::Random);
+        let shared = Shared::until_ended(AREA);
+        let mut load = Load::new(&phase, AREA, &shared, Time::ZERO, 0).unwrap();
+        assert!(load.next(Time::from_nanos(60_000_000_000)).is_some());
+        shared.end();
+        assert!(load.next(Time::ZERO).is_none());
     }
 
     #[test]

@@ -34,6 +34,10 @@ const LAYOUT_MIN: u64 = 8 << 20;
 const MISALIGNED_SIZE: u32 = 16 * KIB;
 /// Sizes of discards, small and large.
 const DISCARDS: [u32; 2] = [64 * KIB, 16 * MIB];
+/// The most that discards of one size give back.
+const DISCARDED_MAX: u64 = 4 << 30;
+/// So many times the reads that the disk needs keep it busy.
+const BUSY: f64 = 2.0;
 const BOTH: [Work; 2] = [Work::Read, Work::Write];
 
 /// How far the measurement is.
@@ -95,7 +99,8 @@ impl Measuring<'_> {
             self.streams(work)?;
         }
         self.misaligned()?;
-        self.beside()?;
+        self.aside()?;
+        self.taken()?;
         self.rounds()?;
         for work in BOTH {
             let (small, depth) = (self.small(work), self.depth(work));
@@ -120,21 +125,46 @@ impl Measuring<'_> {
     }
 
     fn run(&mut self, purpose: Purpose, phase: Phase) -> Result<&Samples, Error> {
-        let progress = Progress { purpose, phase, seconds_done: self.seconds_done };
-        (self.watch)(self.run, &progress)?;
+        self.announce(purpose, phase)?;
         let taken = if purpose == Purpose::Layout { None } else { self.take(purpose, &phase) };
         let measured = match taken {
             Some(measured) => measured,
             None => Measured { purpose, phase, samples: self.target.run(&phase)? },
         };
-        let bytes = if phase.work == Work::Discard { 0 } else { measured.samples.bytes_written };
+        self.keep(measured);
+        let incomplete = || Error::Incomplete(String::from("nothing was measured: a defect"));
+        self.run.phases.last().map(|measured| &measured.samples).ok_or_else(incomplete)
+    }
+
+    /// Runs two phases at the same time, which end when `beside` does.
+    fn run_beside(&mut self, purpose: Purpose, phase: Phase, beside: Phase) -> Result<(), Error> {
+        self.announce(purpose, beside)?;
+        let (first, second) = match self.take(purpose, &phase).zip(self.take(purpose, &beside)) {
+            Some(taken) => taken,
+            None => {
+                let (first, second) = self.target.run_beside(&phase, &beside)?;
+                let measured = |phase, samples| Measured { purpose, phase, samples };
+                (measured(phase, first), measured(beside, second))
+            }
+        };
+        self.keep(first);
+        self.keep(second);
+        Ok(())
+    }
+
+    fn announce(&mut self, purpose: Purpose, phase: Phase) -> Result<(), Error> {
+        let progress = Progress { purpose, phase, seconds_done: self.seconds_done };
+        (self.watch)(self.run, &progress)
+    }
+
+    fn keep(&mut self, measured: Measured) {
+        let Measured { purpose, phase, samples } = &measured;
+        let bytes = if phase.work == Work::Discard { 0 } else { samples.bytes_written };
         // Laying out is not one of the phases that share the bytes.
-        let shares = phase.writes() && purpose != Purpose::Layout;
+        let shares = phase.writes() && *purpose != Purpose::Layout;
         self.ledger.spend(bytes, if shares { phase.bound.seconds } else { 0.0 });
         self.seconds_done += phase.bound.seconds;
         self.run.phases.push(measured);
-        let incomplete = || Error::Incomplete(String::from("nothing was measured: a defect"));
-        self.run.phases.last().map(|measured| &measured.samples).ok_or_else(incomplete)
     }
 
     /// The phase from an interrupted measurement, if it comes next there.
@@ -261,8 +291,8 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Caches, files, flushes, discards.
-    fn beside(&mut self) -> Result<(), Error> {
+    /// Caches, files, flushes alone.
+    fn aside(&mut self) -> Result<(), Error> {
         let side = self.budget.side;
         let cached = self.phase(Work::Read, Pattern::Cached, self.least(), 1, side);
         self.run(Purpose::Cache, cached)?;
@@ -276,18 +306,32 @@ impl Measuring<'_> {
         }
         let flush = self.phase(Work::Flush, Pattern::Random, self.least(), 1, side);
         self.run(Purpose::Flush, flush)?;
-        if self.target.facts().discards {
-            for bytes in DISCARDS {
-                let mut phase = self.phase(Work::Discard, Pattern::Sequential, bytes, 1, side);
-                let room = self.target.facts().room;
-                phase.file = FileState::Allocated;
-                phase.bound.bytes_max =
-                    u64::from(bytes) * REQUESTS_MIN.min(room / 4 / u64::from(bytes));
-                phase.bound.requests_min = 1;
-                self.run(Purpose::Discard, phase)?;
-            }
+        Ok(())
+    }
+
+    /// Flushes and discards beside reads that keep the disk busy, with those reads alone before
+    /// and after each.
+    fn taken(&mut self) -> Result<(), Error> {
+        let side = self.budget.side;
+        let depth = (knee(self.run, Work::Read).requests * BUSY).ceil() as u32;
+        let reads = self.phase(Work::Read, Pattern::Random, self.least(), depth, side);
+        self.run(Purpose::Taken, reads)?;
+        let flush = self.phase(Work::Flush, Pattern::Random, self.least(), 1, side);
+        let discards = if self.target.facts().discards { DISCARDS.as_slice() } else { &[] };
+        let discards = discards.iter().map(|&bytes| self.discards(bytes)).collect::<Vec<_>>();
+        for beside in std::iter::once(flush).chain(discards) {
+            self.run_beside(Purpose::Taken, reads, beside)?;
+            self.run(Purpose::Taken, reads)?;
         }
         Ok(())
+    }
+
+    /// Discards of `bytes` each, in a file of its own.
+    fn discards(&self, bytes: u32) -> Phase {
+        let phase = self.phase(Work::Discard, Pattern::Sequential, bytes, 1, self.budget.side);
+        let file_bytes = (self.target.facts().room / 4).min(DISCARDED_MAX);
+        let bound = Bound { requests_min: 1, bytes_max: file_bytes, ..phase.bound };
+        Phase { file: FileState::Allocated, bound, ..phase }
     }
 
     /// The same reads and writes over and over: as often as planned, or until both are steady.

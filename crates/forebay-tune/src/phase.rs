@@ -129,10 +129,10 @@ pub enum Purpose {
     Cache,
     /// Writes to files of several states.
     FileStates,
-    /// What a flush costs.
+    /// How long a flush takes alone.
     Flush,
-    /// What a discard costs.
-    Discard,
+    /// What flushes and discards take from reads: those reads alone, and beside each of them.
+    Taken,
     /// A round of the same load over and over.
     Steady,
     /// One of the four figures, at the end.
@@ -153,7 +153,7 @@ impl Purpose {
             Self::Cache => "caches",
             Self::FileStates => "kinds of files",
             Self::Flush => "flushes",
-            Self::Discard => "discards",
+            Self::Taken => "flushes and discards beside reads",
             Self::Steady => "steady state",
             Self::Last => "figures",
         }

@@ -6,7 +6,7 @@ use forebay_core::{Op, Time};
 use forebay_sim::disk::{Answer, Command, SimDisk};
 
 use crate::error::Error;
-use crate::load::{Area, Load, Shared};
+use crate::load::{Area, Load, Request, Shared};
 use crate::phase::{FileState, Phase};
 use crate::samples::Samples;
 use crate::target::{Facts, Target};
@@ -64,6 +64,77 @@ impl SimTarget {
         }
         Ok(done)
     }
+
+    /// Sends what there is room for in a lane.
+    fn send(&mut self, index: usize, lane: &mut Lane<'_>, running: &mut HashMap<u64, Sent>) {
+        while lane.ended.is_none() && lane.in_flight < lane.phase.depth {
+            let Some(request) = lane.load.next(self.now) else {
+                lane.ended = Some(self.now);
+                break;
+            };
+            let Request { op, offset, len, .. } = request;
+            self.next_id += 1;
+            lane.in_flight += 1;
+            running.insert(self.next_id, Sent { lane: index, began: self.now, op });
+            self.disk.submit(self.now, self.next_id, Command { op, offset, len: len.into() });
+        }
+    }
+
+    /// Runs loads side by side. When the last one ends, so does the first.
+    fn run_all(&mut self, parts: &[(&Phase, &Shared)]) -> Result<Vec<Samples>, Error> {
+        self.now = self.now.plus_nanos(REST_NANOS);
+        let no_memory = || Error::Incomplete(String::from("no memory for the record"));
+        let lane = |&(phase, shared)| {
+            let load = Load::new(phase, self.area(phase), shared, self.now, 0);
+            Ok(Lane { phase, shared, load: load.ok_or_else(no_memory)?, in_flight: 0, ended: None })
+        };
+        let mut lanes = parts.iter().map(lane).collect::<Result<Vec<_>, Error>>()?;
+        let mut running = HashMap::new();
+        loop {
+            for (index, lane) in lanes.iter_mut().enumerate().rev() {
+                self.send(index, lane, &mut running);
+                if lane.ended.is_some()
+                    && let Some((_, first)) = parts.first()
+                {
+                    first.end();
+                }
+            }
+            if running.is_empty() {
+                break;
+            }
+            for id in self.answers()? {
+                let Some(sent) = running.remove(&id) else { continue };
+                if let Some(lane) = lanes.get_mut(sent.lane) {
+                    lane.in_flight -= 1;
+                    lane.load.completed(self.now, sent.began, sent.op);
+                }
+            }
+        }
+        Ok(lanes.into_iter().map(|lane| lane.samples(self.now)).collect())
+    }
+}
+
+/// A load that runs.
+struct Lane<'a> {
+    phase: &'a Phase,
+    shared: &'a Shared,
+    load: Load<'a>,
+    in_flight: u32,
+    /// When the last request was sent.
+    ended: Option<Time>,
+}
+
+impl Lane<'_> {
+    fn samples(self, now: Time) -> Samples {
+        self.load.recorder().samples(self.ended.unwrap_or(now), self.shared.written(), 0.0)
+    }
+}
+
+/// A request in the disk.
+struct Sent {
+    lane: usize,
+    began: Time,
+    op: Op,
 }
 
 impl Target for SimTarget {
@@ -72,38 +143,22 @@ impl Target for SimTarget {
     }
 
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error> {
-        self.now = self.now.plus_nanos(REST_NANOS);
         let area = self.area(phase);
         let shared = Shared::new(area);
-        let no_memory = || Error::Incomplete(String::from("no memory for the record"));
-        let mut load = Load::new(phase, area, &shared, self.now, 0).ok_or_else(no_memory)?;
-        let mut running: HashMap<u64, (Time, Op)> = HashMap::new();
-        let mut ended = None;
-        loop {
-            while ended.is_none() && running.len() < phase.depth as usize {
-                let Some(request) = load.next(self.now) else {
-                    ended = Some(self.now);
-                    break;
-                };
-                let command =
-                    Command { op: request.op, offset: request.offset, len: request.len.into() };
-                self.next_id += 1;
-                running.insert(self.next_id, (self.now, request.op));
-                self.disk.submit(self.now, self.next_id, command);
-            }
-            if running.is_empty() {
-                break;
-            }
-            for id in self.answers()? {
-                if let Some((began, op)) = running.remove(&id) {
-                    load.completed(self.now, began, op);
-                }
-            }
-        }
+        let samples = self.run_all(&[(phase, &shared)])?.pop();
         if phase.file == FileState::Blank {
             self.laid_out = shared.streamed().min(area.segment_len);
         }
-        let ended = ended.unwrap_or(self.now);
-        Ok(load.recorder().samples(ended, shared.written(), 0.0))
+        samples.ok_or_else(nothing)
     }
+
+    fn run_beside(&mut self, phase: &Phase, beside: &Phase) -> Result<(Samples, Samples), Error> {
+        let shared = (Shared::until_ended(self.area(phase)), Shared::new(self.area(beside)));
+        let samples = self.run_all(&[(phase, &shared.0), (beside, &shared.1)])?;
+        <[Samples; 2]>::try_from(samples).map(Into::into).map_err(|_| nothing())
+    }
+}
+
+fn nothing() -> Error {
+    Error::Incomplete(String::from("nothing was measured: a defect"))
 }

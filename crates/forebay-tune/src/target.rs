@@ -16,6 +16,13 @@ pub trait Target {
     /// # Errors
     /// The disk fails a request, does not answer, or the user has had enough.
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error>;
+
+    /// Runs `phase` on the data laid out, and `beside` at the same time; both end when `beside`
+    /// does.
+    ///
+    /// # Errors
+    /// As of [`Target::run`].
+    fn run_beside(&mut self, phase: &Phase, beside: &Phase) -> Result<(Samples, Samples), Error>;
 }
 
 /// What is known about a disk before it is measured.

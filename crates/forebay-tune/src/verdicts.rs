@@ -47,15 +47,20 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
 
 /// What there is to say before anything is measured.
 pub fn beforehand(facts: &Facts) -> Option<Verdict> {
-    let kind = &facts.filesystem;
-    (Keeper::of(kind) == Keeper::Program).then(|| Verdict {
-        warns: true,
-        text: format!(
+    let kind = facts.filesystem.as_str();
+    let text = match Keeper::of(kind) {
+        Keeper::Program => format!(
             "A program answers for this file system ({kind}), not the kernel: direct I/O may end \
              in its cache, so that memory is measured instead of a disk. Measure the directory \
              beneath it, on the disk itself."
         ),
-    })
+        Keeper::Disk if kind == "overlay" => String::from(
+            "An overlay keeps what is written in its upper directory, on any disk or in memory: \
+             which cannot be told from here. Measure that directory, or one of a volume.",
+        ),
+        _ => return None,
+    };
+    Some(Verdict { warns: true, text })
 }
 
 type Say<'a> = dyn FnMut(bool, String) + 'a;

@@ -271,6 +271,36 @@ fn a_program_that_answers_for_the_disk_is_the_first_verdict() {
     assert!(said.warns && said.text.contains("(fuse.bindfs)"), "{said:?}");
     assert!(said.text.contains("Measure the directory beneath it"), "{said:?}");
     assert!(!first("xfs").text.contains("program"));
+    assert!(first("overlay").text.contains("in memory"));
+}
+
+#[test]
+fn the_disk_time_of_flushes_is_what_they_take_from_others() {
+    for budget in [Budget::QUICK, Budget::STANDARD] {
+        // one of four channels for 250 us
+        let (_, fit, ..) = tune(FOUR, &budget, 1);
+        assert_near("flush of an ideal disk", fit.flush_us.unwrap(), 62.5, 0.1);
+        assert_near("the same alone", fit.flush.unwrap().mean, 250.0, 0.02);
+        // the controller is busy as for a write without bytes
+        let disk = flash(4096).replace("write_command: 8us", "write_command: 40us");
+        let (_, fit, ..) = tune(&disk, &budget, 1);
+        assert_near("flush of a flash disk", fit.flush_us.unwrap(), 40.0, 0.1);
+    }
+}
+
+#[test]
+fn the_disk_time_of_discards_by_command_and_by_bytes() {
+    for (command_us, bandwidth) in [(20.0, 20e9), (100.0, 100e9), (1000.0, 50e9)] {
+        let disk = flash(4096);
+        let disk =
+            format!("{disk}discard_command: {command_us}us\ndiscard_bandwidth: {bandwidth:.0}\n");
+        for budget in [Budget::QUICK, Budget::STANDARD] {
+            let (_, fit, ..) = tune(&disk, &budget, 1);
+            let found = fit.discard.unwrap();
+            assert_near("command", found.command_us, command_us, 0.1);
+            assert_near("GiB", found.gib_us, f64::from(1 << 30) / bandwidth * 1e6, 0.1);
+        }
+    }
 }
 
 /// The base latency that was measured is what the scheduler needs to use a slow disk.

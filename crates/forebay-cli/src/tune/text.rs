@@ -57,12 +57,16 @@ pub(super) fn summary(tuned: &[Tuned], output: &Output) -> String {
 fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
     writeln!(text, "{}", run.facts.places.join(", "))?;
     for (name, figure, unit, scale) in figures(fit) {
+        // nothing was counted where there was next to nothing to write
+        let first = match figure.first {
+            0.0 => String::new(),
+            first => format!(", at first {:+.1} %", (first / figure.value.max(1.0) - 1.0) * 100.0),
+        };
         writeln!(
             text,
-            "  {name:<16} {:>12.0} {unit:<5} +- {:.1} %, at first {:+.1} %",
+            "  {name:<16} {:>12.0} {unit:<5} +- {:.1} %{first}",
             figure.value / scale,
-            figure.margin / figure.value.max(1.0) * 100.0,
-            (figure.first / figure.value.max(1.0) - 1.0) * 100.0
+            figure.margin / figure.value.max(1.0) * 100.0
         )?;
     }
     writeln!(
@@ -84,11 +88,12 @@ fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
         size(fit.write.saturation.bytes)
     )?;
     if let Some(flush) = fit.flush.filter(|flush| flush.count > 0) {
-        writeln!(text, "  a flush takes {:.0} us, p99 {:.0} us", flush.mean, flush.p99)?;
+        let taken = fit.flush_us.map_or_else(String::new, |us| format!("; disk time {us:.0} us"));
+        writeln!(text, "  a flush takes {:.0} us, p99 {:.0} us{taken}", flush.mean, flush.p99)?;
     }
     if let Some(discard) = fit.discard {
         let (command, gib) = (discard.command_us, discard.gib_us / 1e3);
-        writeln!(text, "  a discard takes {command:.0} us, and {gib:.1} ms per GiB")?;
+        writeln!(text, "  a discard takes {command:.0} us of disk time, and {gib:.1} ms per GiB")?;
     }
     writeln!(text, "  written: {:.2} GiB", run.written() as f64 / f64::from(1 << 30))?;
     for verdict in verdicts(run, fit) {

@@ -6,7 +6,7 @@ mod sysfs;
 mod worker;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -109,39 +109,72 @@ impl DirectoryTarget {
         }
     }
 
-    fn run_on(&self, phase: &Phase, files: &Files, shared: &Shared) -> Result<Samples, Error> {
-        let threads = self.facts.threads.clamp(1, THREADS_MAX).min(phase.depth.max(1));
-        let start = Start { barrier: Barrier::new(threads as usize), began: OnceLock::new() };
+    /// Runs loads side by side. When a thread of theirs ends, so does the first.
+    fn run_on(&self, parts: &[Part<'_>]) -> Result<Vec<Samples>, Error> {
+        let threads =
+            |part: &Part<'_>| self.facts.threads.clamp(1, THREADS_MAX).min(part.phase.depth.max(1));
+        let all: u32 = parts.iter().map(threads).sum();
+        let start = Start { barrier: Barrier::new(all as usize), began: OnceLock::new() };
         let (slept, busy) = ((self.slept)(), processor_time());
         let ended = thread::scope(|scope| {
             let (start, interrupt) = (&start, &*self.interrupt);
-            let workers: Vec<_> = (0..threads)
-                .map(|seat| {
-                    scope.spawn(move || {
-                        seat_runs(phase, seat, threads, files, shared, start, interrupt)
-                    })
-                })
-                .collect();
+            let spawn = |part| {
+                let threads = threads(part);
+                let run = move |seat| {
+                    let ended = seat_runs(part, seat, threads, start, interrupt);
+                    parts.iter().take(1).for_each(|first| first.shared.end());
+                    ended
+                };
+                (0..threads).map(|seat| scope.spawn(move || run(seat))).collect::<Vec<_>>()
+            };
+            let workers: Vec<Vec<_>> = parts.iter().map(spawn).collect();
             let failed = || Error::Incomplete(String::from("a thread ended early: a defect"));
-            let ended = workers.into_iter().map(|worker| worker.join().map_err(|_| failed())?);
-            ended.collect::<Result<Vec<_>, Error>>()
+            let join = |workers: Vec<thread::ScopedJoinHandle<'_, _>>| {
+                let ended =
+                    workers.into_iter().map(|worker| worker.join().map_err(|_| failed())?);
+                ended.collect::<Result<Vec<(Recorder, Time)>, Error>>()
+            };
+            workers.into_iter().map(join).collect::<Result<Vec<_>, Error>>()
         })?;
         let began = start.began();
         let busy = processor_time().saturating_sub(busy);
         check_sleep((self.slept)().saturating_sub(slept))?;
-        let mut ended = ended.into_iter();
-        let nothing = || Error::Incomplete(String::from("nothing was measured: a defect"));
-        let (mut recorder, mut last): (Recorder, Time) = ended.next().ok_or_else(nothing)?;
-        for (other, at) in ended {
-            recorder.merge(&other);
-            last = last.max(at);
-        }
-        let seconds = last.nanos_since(began) as f64 / 1e9;
-        let processor = busy.as_secs_f64() / (seconds * f64::from(threads)).max(1e-9);
-        let mut samples = recorder.samples(last, shared.written(), processor.min(1.0));
-        samples.began = began.nanos_since(self.epoch) as f64 / 1e9;
-        Ok(samples)
+        let samples = parts.iter().zip(ended).map(|(part, ended)| {
+            let (recorder, last) = merged(ended).ok_or_else(nothing)?;
+            let seconds = last.nanos_since(began) as f64 / 1e9;
+            let processor = busy.as_secs_f64() / (seconds * f64::from(all)).max(1e-9);
+            let mut samples = recorder.samples(last, part.shared.written(), processor.min(1.0));
+            samples.began = began.nanos_since(self.epoch) as f64 / 1e9;
+            Ok(samples)
+        });
+        samples.collect()
     }
+
+    fn check_interrupt(&self) -> Result<(), Error> {
+        match self.interrupt.load(Ordering::Relaxed) {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A load of those that run side by side.
+struct Part<'a> {
+    phase: &'a Phase,
+    files: &'a Files,
+    shared: &'a Shared,
+}
+
+/// What all threads of a load recorded, and when the last one sent its last request.
+fn merged(ended: Vec<(Recorder, Time)>) -> Option<(Recorder, Time)> {
+    ended.into_iter().reduce(|(mut recorder, last), (other, at)| {
+        recorder.merge(&other);
+        (recorder, last.max(at))
+    })
+}
+
+fn nothing() -> Error {
+    Error::Incomplete(String::from("nothing was measured: a defect"))
 }
 
 impl Target for DirectoryTarget {
@@ -150,9 +183,7 @@ impl Target for DirectoryTarget {
     }
 
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error> {
-        if self.interrupt.load(std::sync::atomic::Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
+        self.check_interrupt()?;
         let own = self.files_for(phase)?;
         let files = match &own {
             None => &self.files,
@@ -160,7 +191,7 @@ impl Target for DirectoryTarget {
             Some(None) => return Ok(Samples::none()),
         };
         let shared = Shared::new(files.area());
-        let samples = self.run_on(phase, files, &shared)?;
+        let samples = self.run_on(&[Part { phase, files, shared: &shared }])?;
         if phase.writes() && phase.work != Work::Discard {
             files.flush()?;
         }
@@ -169,7 +200,26 @@ impl Target for DirectoryTarget {
             let written = shared.streamed() / SEGMENT_UNIT * SEGMENT_UNIT;
             self.files.segment_len = written.clamp(SEGMENT_UNIT, self.files.segment_len);
         }
-        Ok(samples)
+        samples.into_iter().next().ok_or_else(nothing)
+    }
+
+    fn run_beside(&mut self, phase: &Phase, beside: &Phase) -> Result<(Samples, Samples), Error> {
+        self.check_interrupt()?;
+        let own = self.files_for(beside)?;
+        let files = match &own {
+            None => &self.files,
+            Some(Some(files)) => files,
+            Some(None) => return Ok((Samples::none(), Samples::none())),
+        };
+        let shared = (Shared::until_ended(self.files.area()), Shared::new(files.area()));
+        let parts = [
+            Part { phase, files: &self.files, shared: &shared.0 },
+            Part { phase: beside, files, shared: &shared.1 },
+        ];
+        let samples = self.run_on(&parts)?;
+        self.files.flush()?;
+        thread::sleep(REST);
+        <[Samples; 2]>::try_from(samples).map(Into::into).map_err(|_| nothing())
     }
 }
 
@@ -187,14 +237,13 @@ impl Start {
 
 /// One of the threads of a phase.
 fn seat_runs(
-    phase: &Phase,
+    part: &Part<'_>,
     seat: u32,
     threads: u32,
-    files: &Files,
-    shared: &Shared,
     start: &Start,
     interrupt: &AtomicBool,
 ) -> Result<(Recorder, Time), Error> {
+    let Part { phase, files, shared } = *part;
     let extra = u32::from(seat < phase.depth % threads);
     let worker = Worker::new(phase, (phase.depth / threads + extra).max(1), seat.into());
     start.barrier.wait();
@@ -281,7 +330,14 @@ mod tests {
             assert!(samples.latency.count > 0, "{work:?} {file:?}: {samples:?}");
         }
         let flush = phase(Work::Flush, FileState::Written, Pattern::Random);
-        assert!(target.run(&Phase { depth: 1, ..flush }).unwrap().latency.count > 0);
+        let flush = Phase { depth: 1, ..flush };
+        assert!(target.run(&flush).unwrap().latency.count > 0);
+        let reads = phase(Work::Read, FileState::Written, Pattern::Random);
+        let discards = phase(Work::Discard, FileState::Allocated, Pattern::Sequential);
+        for beside in [flush, Phase { depth: 1, ..discards }] {
+            let (first, second) = target.run_beside(&reads, &beside).unwrap();
+            assert!(first.requests > 0 && second.requests > 0, "{first:?} {second:?}");
+        }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 

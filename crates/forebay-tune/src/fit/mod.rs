@@ -3,6 +3,7 @@
 mod knee;
 mod sector;
 mod sizes;
+mod taken;
 
 use serde::Serialize;
 
@@ -15,6 +16,7 @@ use crate::steady::{Steadiness, steadiness};
 pub use knee::{Knee, LatencyAt};
 pub use sector::Sector;
 pub use sizes::{CostPoint, Saturation, Sizes};
+pub use taken::DiscardCost;
 
 pub(crate) use knee::knee;
 pub(crate) use sector::sector;
@@ -44,15 +46,6 @@ pub struct FileStates {
     pub truncated: Option<f64>,
     /// Into a file whose space was reserved in advance.
     pub allocated: Option<f64>,
-}
-
-/// What discards cost, in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct DiscardCost {
-    /// For each command.
-    pub command_us: f64,
-    /// For each GiB, on top of that.
-    pub gib_us: f64,
 }
 
 /// What a run says about the disk.
@@ -86,9 +79,11 @@ pub struct Fit {
     pub processor: f64,
     /// Streams into files.
     pub file_states: FileStates,
-    /// Flushes, each after a small write.
+    /// How long flushes take alone, each after a small write.
     pub flush: Option<LatencyFigures>,
-    /// Discards.
+    /// The disk time of a flush, in microseconds.
+    pub flush_us: Option<f64>,
+    /// The disk time of discards.
     pub discard: Option<DiscardCost>,
     /// Whether reads keep their rate.
     pub read_steadiness: Steadiness,
@@ -102,9 +97,9 @@ pub struct Fit {
 /// The run was interrupted too early.
 pub fn fit(run: &Run) -> Result<Fit, Error> {
     let read_knee = knee(run, Work::Read);
-    let flush = run.of(Purpose::Flush, Work::Flush).map(|measured| measured.samples.latency).next();
     let read_iops = figure(run, Work::Read, Pattern::Random)?;
     let write_iops = figure(run, Work::Write, Pattern::Random)?;
+    let flush_us = taken::flush(run, write_iops);
     let read_bandwidth = figure(run, Work::Read, Pattern::Sequential)?;
     let write_bandwidth = figure(run, Work::Write, Pattern::Sequential)?;
     Ok(Fit {
@@ -126,8 +121,9 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
         processor: last(run, Work::Read, Pattern::Random)
             .map_or(0.0, |measured| measured.samples.processor),
         file_states: file_states(run),
-        flush,
-        discard: discard(run, flush),
+        flush: run.of(Purpose::Flush, Work::Flush).map(|measured| measured.samples.latency).next(),
+        flush_us,
+        discard: taken::discard(run, flush_us),
         read_steadiness: steadiness(run, Work::Read),
         write_steadiness: steadiness(run, Work::Write),
     })
@@ -171,20 +167,4 @@ fn file_states(run: &Run) -> FileStates {
         truncated: of(FileState::Truncated),
         allocated: of(FileState::Allocated),
     }
-}
-
-/// The straight line through the median latencies of small and large discards. Those of files
-/// reach the disk with a flush, whose median is not theirs.
-fn discard(run: &Run, flush: Option<LatencyFigures>) -> Option<DiscardCost> {
-    let flushed = flush.filter(|_| run.facts.files).map_or(0.0, |flush| flush.p50);
-    let mut points = run.of(Purpose::Discard, Work::Discard).filter_map(|measured| {
-        let latency = measured.samples.latency;
-        (latency.count > 0).then_some((f64::from(measured.phase.request_bytes), latency.p50))
-    });
-    let ((small, short), (large, long)) = (points.next()?, points.next()?);
-    let per_byte = ((long - short) / (large - small)).max(0.0);
-    Some(DiscardCost {
-        command_us: (short - per_byte * small - flushed).max(0.0),
-        gib_us: per_byte * f64::from(1 << 30),
-    })
 }

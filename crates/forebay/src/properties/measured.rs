@@ -18,9 +18,9 @@ pub struct Measured {
     pub read: MeasuredDirection,
     /// Writes.
     pub write: MeasuredDirection,
-    /// How long a flush after a small write takes.
+    /// The disk time of a flush.
     pub flush: Option<Duration>,
-    /// What discards cost.
+    /// The disk time of discards.
     pub discard: Option<DiscardCost>,
 }
 
@@ -56,7 +56,7 @@ pub struct Steadiness {
     pub observed: Duration,
 }
 
-/// What discards cost: so much for each, and so much for their bytes.
+/// The disk time of discards: so much for each, and so much for their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiscardCost {
     /// For each command.
@@ -74,8 +74,7 @@ impl Measured {
     /// `model` with flushes and discards as measured, on one of `parts` equal parts of the disk:
     /// each takes so many times as much of that part's time.
     ///
-    /// They count with the time that they take alone in the disk. Where the disk does others
-    /// meanwhile this is too much; but many do nothing else while they flush.
+    /// They count with what they take from reads that keep the disk busy.
     pub(super) fn refine(&self, mut model: DiskModel, parts: u64) -> Result<DiskModel, CostError> {
         if let Some(flush) = self.flush {
             let least = model.cost(Op::Flush, 0);

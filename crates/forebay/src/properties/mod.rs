@@ -27,8 +27,8 @@
 //! | `base_latency_us` | of one small read at a time |
 //! | `read_cost_ns`, `write_cost_ns` | lists of `[bytes, nanoseconds of disk time]`, sizes rising |
 //! | `read_knee`, `write_knee` | requests in flight that keep the disk busy |
-//! | `flush_us` | of a flush |
-//! | `discard_us`, `discard_gib_us` | of each discard, and of each GiB |
+//! | `flush_us` | disk time of a flush |
+//! | `discard_us`, `discard_gib_us` | disk time of each discard, and of each GiB |
 //! | `read_steady`, `write_steady` | whether the rates were seen to last |
 //! | `read_first_excess`, `write_first_excess` | how much higher they were at first, as a part |
 //! | `read_observed_s`, `write_observed_s` | for how long they were watched |

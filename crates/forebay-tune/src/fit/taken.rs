@@ -1,0 +1,120 @@
+//! The disk time of flushes and discards: what they take from reads that keep the disk busy.
+//!
+//! How long one takes says little. A disk may do others meanwhile, and a file system may answer
+//! before the disk has begun. But reads that are not done were kept from the disk.
+
+use serde::Serialize;
+
+use super::Figure;
+use crate::phase::{Purpose, Work};
+use crate::run::{Measured, Run};
+
+/// What discards cost, in microseconds of disk time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DiscardCost {
+    /// For each command.
+    pub command_us: f64,
+    /// For each GiB, on top of that.
+    pub gib_us: f64,
+}
+
+/// The disk time of a flush in microseconds, without that of the small write before it.
+pub(super) fn flush(run: &Run, write_iops: Figure) -> Option<f64> {
+    let (_, both) = taken(run, Work::Flush).next()?;
+    Some((both - 1e6 / write_iops.value.max(1.0)).max(0.0))
+}
+
+/// The straight line through what small and large discards take. Those of files reach the disk
+/// with a flush, whose time is not theirs.
+pub(super) fn discard(run: &Run, flush_us: Option<f64>) -> Option<DiscardCost> {
+    let flushed = flush_us.filter(|_| run.facts.files).unwrap_or(0.0);
+    let mut points = taken(run, Work::Discard);
+    let ((small, short), (large, long)) = (points.next()?, points.next()?);
+    let per_byte = ((long - short) / (large - small)).max(0.0);
+    Some(DiscardCost {
+        command_us: (short - per_byte * small - flushed).max(0.0),
+        gib_us: per_byte * f64::from(1 << 30),
+    })
+}
+
+/// Bytes of each request of `work`, and the microseconds of reads that one of them took.
+fn taken(run: &Run, work: Work) -> impl Iterator<Item = (f64, f64)> {
+    let of_reads = |measured: &Measured| {
+        let is_read = measured.purpose == Purpose::Taken && measured.phase.work == Work::Read;
+        is_read.then(|| measured.samples.rate().mean).filter(|&rate| rate > 0.0)
+    };
+    run.phases.windows(4).filter_map(move |phases| {
+        let [before, during, beside, after] = phases else { return None };
+        if beside.purpose != Purpose::Taken || beside.phase.work != work {
+            return None;
+        }
+        let alone = f64::midpoint(of_reads(before)?, of_reads(after)?);
+        let part = (1.0 - of_reads(during)? / alone).max(0.0);
+        let requests = beside.samples.requests;
+        let each_us = beside.samples.seconds * 1e6 / requests as f64;
+        (requests > 0).then_some((f64::from(beside.phase.request_bytes), part * each_us))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::phase::Phase;
+    use crate::samples::Samples;
+    use crate::target::Facts;
+
+    fn measured(work: Work, request_bytes: u32, requests: u64) -> Measured {
+        Measured {
+            purpose: Purpose::Taken,
+            phase: Phase { work, request_bytes, ..Phase::probe() },
+            samples: Samples { seconds: 1.0, requests, ..Samples::none() },
+        }
+    }
+
+    /// Of 1000 reads per second alone, a flush with its write takes 5 ms, small discards 6 ms and
+    /// large ones 8 ms.
+    fn run(files: bool) -> Run {
+        let mut run = Run::new(&Budget::QUICK, Facts { files, ..Facts::default() });
+        let reads = |count| measured(Work::Read, 4096, count);
+        run.phases.push(reads(1000));
+        for (work, bytes, during) in [
+            (Work::Flush, 4096, 500),
+            (Work::Discard, 64 << 10, 400),
+            (Work::Discard, 16 << 20, 200),
+        ] {
+            run.phases.extend([reads(during), measured(work, bytes, 100), reads(1000)]);
+        }
+        run
+    }
+
+    const WRITES: Figure = Figure { value: 1000.0, margin: 0.0, first: 0.0, request_bytes: 4096 };
+
+    #[test]
+    fn the_write_before_a_flush_does_not_count() {
+        assert_eq!(flush(&run(true), WRITES), Some(4000.0));
+        assert_eq!(flush(&run(true), Figure { value: 100.0, ..WRITES }), Some(0.0));
+    }
+
+    #[test]
+    fn the_flush_behind_a_discard_of_a_file_does_not_count() {
+        let per_byte = 2000.0 / f64::from((16 << 20) - (64 << 10));
+        let alone = 6000.0 - per_byte * f64::from(64 << 10);
+        for (files, command_us) in [(false, alone), (true, alone - 4000.0)] {
+            let run = run(files);
+            let found = discard(&run, flush(&run, WRITES)).unwrap();
+            assert!((found.command_us - command_us).abs() < 1.0, "{files}: {found:?}");
+            assert!((found.gib_us / per_byte / f64::from(1 << 30) - 1.0).abs() < 0.001);
+        }
+    }
+
+    #[test]
+    fn without_reads_or_discards_nothing_is_said() {
+        let mut none = run(true);
+        none.phases.retain(|measured| measured.phase.work == Work::Read);
+        assert_eq!((flush(&none, WRITES), discard(&none, None)), (None, None));
+        let mut silent = run(true);
+        silent.phases.iter_mut().for_each(|measured| measured.samples.requests = 0);
+        assert_eq!((flush(&silent, WRITES), discard(&silent, None)), (None, None));
+    }
+}
