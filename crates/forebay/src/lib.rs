@@ -91,6 +91,7 @@ pub mod properties;
 mod scheduler;
 pub mod shard;
 mod streams;
+mod sync;
 mod wakers;
 
 pub use admission::{Admit, AdmitError, AdmitMore, Permit, ThreadPermit};

@@ -10,6 +10,8 @@ mod counters;
 mod error;
 mod future;
 mod holding;
+#[cfg(test)]
+mod loom_tests;
 mod parking;
 mod past_window;
 mod permit;
@@ -20,7 +22,7 @@ mod waiters;
 mod wakeups;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::Waker;
 
 use forebay_core::{ClassId, Completion, EnqueueError, IoQueue, Op, Outcome, Ticket, Time};
@@ -32,8 +34,8 @@ pub use self::permit::{Permit, ThreadPermit};
 use self::parking::Parking;
 use self::state::{Keeper, State};
 use self::wakeups::Wakeups;
-use crate::clock::Clock;
 use crate::disk::DiskGroup;
+use crate::sync::{Clock, Mutex, MutexGuard};
 
 /// The permits of one I/O group.
 pub(crate) struct Admission {

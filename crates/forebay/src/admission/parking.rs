@@ -1,11 +1,11 @@
 //! Where a blocked thread sleeps.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Thread};
 use std::time::Duration;
 
 use forebay_core::Time;
+
+use crate::sync::{self, AtomicBool, Ordering, Thread, thread_local};
 
 thread_local! {
     static PARKING: Arc<Parking> = Arc::new(Parking::of_this_thread());
@@ -20,7 +20,7 @@ pub(super) struct Parking {
 
 impl Parking {
     fn of_this_thread() -> Self {
-        Self { thread: thread::current(), granted: AtomicBool::new(false) }
+        Self { thread: sync::current(), granted: AtomicBool::new(false) }
     }
 
     /// The calling thread's, to wait for a grant that has not come yet.
@@ -41,8 +41,8 @@ impl Parking {
     /// caller last looked.
     pub(super) fn park(now: Time, until: Option<Time>) {
         match until {
-            Some(until) => thread::park_timeout(Duration::from_nanos(until.nanos_since(now))),
-            None => thread::park(),
+            Some(until) => sync::park_timeout(Duration::from_nanos(until.nanos_since(now))),
+            None => sync::park(),
         }
     }
 

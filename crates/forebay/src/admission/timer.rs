@@ -2,21 +2,22 @@
 
 use std::io;
 use std::sync::{Arc, Weak};
-use std::thread;
+
+use forebay_core::Time;
 
 use super::Admission;
 use super::parking::Parking;
 use super::state::{Keeper, State};
 use super::wakeups::Wakeups;
-use crate::clock::Clock;
 use crate::disk::DiskGroup;
+use crate::sync::Builder;
 
 /// Starts the timer thread, if there is none. It sleeps unless it keeps time,
 /// and ends with the group.
 pub(super) fn start(state: &mut State, group: &Arc<DiskGroup>) -> io::Result<()> {
     if state.timer.is_none() {
         let group = Arc::downgrade(group);
-        let builder = thread::Builder::new().name(String::from("forebay-timer"));
+        let builder = Builder::new().name(String::from("forebay-timer"));
         let handle = builder.spawn(move || run(&group))?;
         state.timer = Some(Arc::new(Parking::of(handle.thread().clone())));
     }
@@ -35,8 +36,8 @@ fn run(group: &Weak<DiskGroup>) {
 
 impl Admission {
     /// Grants what may go; returns until when the timer thread sleeps.
-    fn poll_as_timer(&self, group: &DiskGroup) -> (forebay_core::Time, Option<forebay_core::Time>) {
-        let now = Clock::of_process().now();
+    fn poll_as_timer(&self, group: &DiskGroup) -> (Time, Option<Time>) {
+        let now = self.clock.now();
         let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         state.settle(now, None, &mut wakeups);

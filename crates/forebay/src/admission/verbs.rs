@@ -7,8 +7,8 @@ use forebay_core::{Op, Time, saturating_nanos};
 
 use super::permit::Grant;
 use super::{Admission, Admit, AdmitError, Asked, NoGrant, ThreadPermit, holding};
-use crate::clock::Clock;
 use crate::disk::DiskGroup;
+use crate::sync::Clock;
 use crate::{Class, Scheduler};
 
 impl Class {

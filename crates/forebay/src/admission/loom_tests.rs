@@ -1,0 +1,244 @@
+//! Waiting for permits under every interleaving of a few threads.
+//!
+//! A wake-up that is lost leaves a thread asleep for ever, which loom reports.
+//! Nothing is ever overdue here: that would wake it all the same.
+
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+use forebay_core::{
+    ClassId, DiskModel, DiskRates, GroupConfig, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Ticket,
+    Time,
+};
+use loom::thread::{self, JoinHandle, Thread};
+
+use super::{Admission, Asked, NoGrant};
+use crate::disk::DiskGroup;
+use crate::sync::Clock;
+
+/// A request of so many bytes takes 6 ms of disk time, far more than a burst.
+const LEN: u64 = 6_000_000;
+const RATES: DiskRates = DiskRates {
+    read_iops: 1_000_000,
+    write_iops: 1_000_000,
+    read_bandwidth: 1_000_000_000,
+    write_bandwidth: 1_000_000_000,
+};
+
+/// Permits of one disk.
+#[derive(Clone)]
+struct Bed {
+    group: Arc<DiskGroup>,
+    class: ClassId,
+}
+
+impl Bed {
+    fn new(policy: Policy) -> Self {
+        Clock::begin();
+        let model = DiskModel::from_rates(&RATES).unwrap();
+        let mut config = GroupConfig::new(model, policy);
+        config.shards_max = 1;
+        let group = Arc::new(DiskGroup::new(config, 0));
+        let class = group.io.add_class(None, 100).unwrap();
+        Self { group, class }
+    }
+
+    /// One request at a time, however long it takes.
+    fn one_at_a_time() -> Self {
+        Self::new(Policy::Concurrency { requests: 1 })
+    }
+
+    /// One request per 6 ms, however many are unfinished.
+    fn one_per_6_ms() -> Self {
+        Self::new(Policy::TokenBucket { latency_goal: LATENCY_GOAL_DEFAULT })
+    }
+
+    fn admission(&self) -> &Admission {
+        self.group.admission().unwrap()
+    }
+
+    fn asked(&self) -> Asked {
+        Asked { class: self.class, op: Op::Read, len: LEN }
+    }
+
+    fn now(&self) -> Time {
+        self.admission().clock.now()
+    }
+
+    /// Nobody else is there yet.
+    fn take(&self) -> Ticket {
+        self.admission().try_admit(&self.group, self.now(), self.asked()).ok().unwrap().0
+    }
+
+    fn admit(&self, deadline: Option<Time>) -> Result<Ticket, NoGrant> {
+        let admitted = self.admission().admit(&self.group, self.now(), self.asked(), deadline);
+        admitted.map(|(ticket, _)| ticket)
+    }
+
+    fn start_task(&self, waker: Waker) -> (Ticket, bool) {
+        self.admission().start_task(&self.group, self.asked(), waker).ok().unwrap()
+    }
+
+    fn complete(&self, ticket: Ticket) {
+        assert!(self.admission().complete(&self.group, ticket, Outcome::Done).is_some());
+    }
+
+    /// A thread that waits for a permit as long as it takes.
+    fn spawn_thread(&self) -> JoinHandle<()> {
+        let bed = self.clone();
+        thread::spawn(move || bed.complete(bed.admit(None).ok().unwrap()))
+    }
+
+    /// A thread that waits for 1 ms; whether it had a permit.
+    fn spawn_impatient_thread(&self) -> JoinHandle<bool> {
+        let bed = self.clone();
+        thread::spawn(move || {
+            let deadline = Clock::of_process().now().plus_nanos(1_000_000);
+            let admitted = bed.admit(Some(deadline));
+            assert!(!matches!(admitted, Err(NoGrant::Refused(_) | NoGrant::Timer(_))));
+            admitted.map(|ticket| bed.complete(ticket)).is_ok()
+        })
+    }
+
+    /// A thread that runs a task which waits for a permit.
+    fn spawn_task(&self) -> JoinHandle<()> {
+        let bed = self.clone();
+        thread::spawn(move || {
+            let waker = Waker::from(Arc::new(Unpark(thread::current())));
+            let (ticket, granted) = bed.start_task(waker.clone());
+            while !granted && !bed.admission().poll_task(ticket, waker.clone()) {
+                thread::park();
+            }
+            bed.complete(ticket);
+        })
+    }
+
+    /// Nothing waits and nothing is in the disk after so many permits.
+    fn assert_ended(self, permits: u64) {
+        self.admission().with_queue(|queue| {
+            let counters = queue.counters();
+            assert!(queue.is_empty());
+            assert_eq!((counters.dispatched, counters.completed), (permits, permits));
+        });
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn join<T>(threads: impl IntoIterator<Item = JoinHandle<T>>) -> Vec<T> {
+    threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+}
+
+/// Every interleaving in which threads are interrupted at most four times.
+fn model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(4);
+    builder.check(run);
+}
+
+#[test]
+fn threads_that_wait_are_woken_one_after_the_other() {
+    model(|| {
+        let bed = Bed::one_at_a_time();
+        let first = bed.take();
+        let threads = [bed.spawn_thread(), bed.spawn_thread()];
+        bed.complete(first);
+        join(threads);
+        bed.assert_ended(3);
+    });
+}
+
+#[test]
+fn a_task_that_waits_is_woken() {
+    model(|| {
+        let bed = Bed::one_at_a_time();
+        let first = bed.take();
+        let task = bed.spawn_task();
+        bed.complete(first);
+        join([task]);
+        bed.assert_ended(2);
+    });
+}
+
+#[test]
+fn a_grant_of_a_future_that_is_being_dropped_goes_to_the_next() {
+    model(|| {
+        let bed = Bed::one_at_a_time();
+        let first = bed.take();
+        let (ticket, granted) = bed.start_task(Waker::noop().clone());
+        assert!(!granted);
+        let waiting = bed.spawn_thread();
+        let dropping = {
+            let bed = bed.clone();
+            thread::spawn(move || bed.admission().abandon(&bed.group, ticket))
+        };
+        bed.complete(first);
+        join([waiting, dropping]);
+        let dispatched = bed.admission().with_queue(|queue| queue.counters().dispatched);
+        assert!((2..=3).contains(&dispatched));
+        bed.assert_ended(dispatched);
+    });
+}
+
+#[test]
+fn a_grant_that_races_with_a_timeout_is_taken_or_goes_to_the_next() {
+    model(|| {
+        let bed = Bed::one_at_a_time();
+        let first = bed.take();
+        let impatient = bed.spawn_impatient_thread();
+        let patient = bed.spawn_thread();
+        bed.complete(first);
+        let permits = 2 + u64::from(join([impatient])[0]);
+        join([patient]);
+        bed.assert_ended(permits);
+    });
+}
+
+#[test]
+fn a_thread_that_keeps_time_and_has_its_grant_hands_it_to_another() {
+    model(|| {
+        let bed = Bed::one_per_6_ms();
+        let mut held = vec![bed.take()];
+        let threads = [0, 1].map(|_| {
+            let bed = bed.clone();
+            thread::spawn(move || bed.admit(None).ok().unwrap())
+        });
+        held.extend(join(threads));
+        held.into_iter().for_each(|ticket| bed.complete(ticket));
+        bed.assert_ended(3);
+    });
+}
+
+#[test]
+fn a_thread_that_keeps_time_and_gives_up_hands_it_to_another() {
+    model(|| {
+        let bed = Bed::one_per_6_ms();
+        let first = bed.take();
+        let impatient = bed.spawn_impatient_thread();
+        let patient = bed.spawn_thread();
+        let permits = 2 + u64::from(join([impatient])[0]);
+        join([patient]);
+        bed.complete(first);
+        bed.assert_ended(permits);
+    });
+}
+
+#[test]
+fn a_thread_that_keeps_time_and_gives_up_hands_it_to_the_timer() {
+    model(|| {
+        let bed = Bed::one_per_6_ms();
+        let first = bed.take();
+        let task = bed.spawn_task();
+        let impatient = bed.spawn_impatient_thread();
+        let permits = 2 + u64::from(join([impatient])[0]);
+        join([task]);
+        bed.complete(first);
+        bed.assert_ended(permits);
+    });
+}

@@ -1,0 +1,66 @@
+//! What admission synchronizes with: the real thing, or in this crate's unit
+//! tests loom's, whose model checker runs every interleaving. Tests of
+//! permits in real threads are in `tests/`.
+
+#[cfg(not(test))]
+pub(crate) use self::real::*;
+
+#[cfg(test)]
+pub(crate) use self::model::*;
+
+#[cfg(not(test))]
+mod real {
+    pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
+    pub(crate) use std::sync::{Mutex, MutexGuard};
+    pub(crate) use std::thread::{Builder, Thread, current, park, park_timeout};
+    pub(crate) use std::thread_local;
+
+    pub(crate) use crate::clock::Clock;
+}
+
+#[cfg(test)]
+mod model {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use forebay_core::Time;
+    pub(crate) use loom::sync::atomic::{AtomicBool, Ordering};
+    pub(crate) use loom::sync::{Mutex, MutexGuard};
+    pub(crate) use loom::thread::{Builder, Thread, current, park};
+    pub(crate) use loom::thread_local;
+
+    /// The model begins now,
+    const BEGIN: Time = Time::from_nanos(1_000_000_000);
+    /// and is over before this time: nobody sleeps until then or later.
+    const END: Time = BEGIN.plus_nanos(50_000_000);
+
+    // loom runs all threads of a model in one
+    std::thread_local! {
+        static NOW: Cell<Time> = const { Cell::new(BEGIN) };
+    }
+
+    /// Time passes only when somebody sleeps until then.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Clock;
+
+    impl Clock {
+        pub(crate) const fn of_process() -> Self {
+            Self
+        }
+
+        /// To be called first in a model.
+        pub(crate) fn begin() {
+            NOW.set(BEGIN);
+        }
+
+        pub(crate) fn now(&self) -> Time {
+            NOW.get()
+        }
+    }
+
+    /// It may be that nobody else does anything meanwhile.
+    pub(crate) fn park_timeout(timeout: Duration) {
+        let until = NOW.get().plus_nanos(forebay_core::saturating_nanos(timeout));
+        if until >= END { park() } else { NOW.set(until) }
+    }
+}
