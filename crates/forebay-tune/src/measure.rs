@@ -33,9 +33,9 @@ const LAYOUT_MIN: u64 = 8 << 20;
 /// Size of the writes that are shifted against sectors.
 const MISALIGNED_SIZE: u32 = 16 * KIB;
 /// Sizes of discards, small and large.
-const DISCARDS: [u32; 2] = [64 * KIB, 16 * MIB];
-/// The most that discards of one size give back.
-const DISCARDED_MAX: u64 = 4 << 30;
+const DISCARDS: [u32; 2] = [64 * KIB, 4 * MIB];
+/// This part of the bytes left is written to be discarded, for each size.
+const DISCARDED_PART: u64 = 16;
 /// So many times the reads that the disk needs keep it busy.
 const BUSY: f64 = 2.0;
 const BOTH: [Work; 2] = [Work::Read, Work::Write];
@@ -159,10 +159,9 @@ impl Measuring<'_> {
 
     fn keep(&mut self, measured: Measured) {
         let Measured { purpose, phase, samples } = &measured;
-        let bytes = if phase.work == Work::Discard { 0 } else { samples.bytes_written };
         // Laying out is not one of the phases that share the bytes.
         let shares = phase.writes() && *purpose != Purpose::Layout;
-        self.ledger.spend(bytes, if shares { phase.bound.seconds } else { 0.0 });
+        self.ledger.spend(samples.bytes_written, if shares { phase.bound.seconds } else { 0.0 });
         self.seconds_done += phase.bound.seconds;
         self.run.phases.push(measured);
     }
@@ -326,12 +325,13 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Discards of `bytes` each, in a file of its own.
+    /// Discards of `bytes` each, in a file of its own. It is full, for XFS does not discard space
+    /// that was reserved and never written.
     fn discards(&self, bytes: u32) -> Phase {
         let phase = self.phase(Work::Discard, Pattern::Sequential, bytes, 1, self.budget.side);
-        let file_bytes = (self.target.facts().room / 4).min(DISCARDED_MAX);
-        let bound = Bound { requests_min: 1, bytes_max: file_bytes, ..phase.bound };
-        Phase { file: FileState::Allocated, bound, ..phase }
+        let bytes_max = (self.ledger.left() / DISCARDED_PART).min(self.target.facts().room / 4);
+        let bound = Bound { requests_min: 1, bytes_max, ..phase.bound };
+        Phase { file: FileState::Filled, bound, ..phase }
     }
 
     /// The same reads and writes over and over: as often as planned, or until both are steady.

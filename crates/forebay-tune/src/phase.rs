@@ -44,6 +44,8 @@ pub enum FileState {
     Truncated,
     /// A new file whose space was reserved in advance.
     Allocated,
+    /// A new file, filled in advance.
+    Filled,
 }
 
 /// When a phase ends: once its time is over, and `requests_min` are done or three times its

@@ -101,10 +101,10 @@ impl Run {
             .map_err(|error| Error::Run(format!("cannot write the run down: {error}")))
     }
 
-    /// Bytes written.
+    /// Bytes written; what was discarded had been written for that.
     pub fn written(&self) -> u64 {
-        let writes = self.phases.iter().filter(|measured| measured.phase.work != Work::Discard);
-        writes.map(|measured| measured.samples.bytes_written).sum::<u64>() + self.written_before
+        let written = self.phases.iter().map(|measured| measured.samples.bytes_written);
+        written.sum::<u64>() + self.written_before
     }
 
     /// The phases for `purpose` that do `work`.

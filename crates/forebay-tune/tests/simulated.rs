@@ -290,15 +290,15 @@ fn the_disk_time_of_flushes_is_what_they_take_from_others() {
 
 #[test]
 fn the_disk_time_of_discards_by_command_and_by_bytes() {
-    for (command_us, bandwidth) in [(20.0, 20e9), (100.0, 100e9), (1000.0, 50e9)] {
+    for (command_us, bandwidth) in [(20.0, 20e9), (100.0, 50e9), (1000.0, 5e9)] {
         let disk = flash(4096);
         let disk =
             format!("{disk}discard_command: {command_us}us\ndiscard_bandwidth: {bandwidth:.0}\n");
-        for budget in [Budget::QUICK, Budget::STANDARD] {
+        for (budget, within) in [(Budget::QUICK, 0.25), (Budget::STANDARD, 0.1)] {
             let (_, fit, ..) = tune(&disk, &budget, 1);
             let found = fit.discard.unwrap();
-            assert_near("command", found.command_us, command_us, 0.1);
-            assert_near("GiB", found.gib_us, f64::from(1 << 30) / bandwidth * 1e6, 0.1);
+            assert_near("command", found.command_us, command_us, within);
+            assert_near("GiB", found.gib_us, f64::from(1 << 30) / bandwidth * 1e6, within);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use forebay::DirectFile;
+use forebay::{AlignedBuf, DirectFile};
 use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
@@ -13,6 +13,8 @@ use crate::phase::FileState;
 
 /// Segments are whole multiples of it, so that every request fits.
 pub(super) const SEGMENT_UNIT: u64 = 4 << 20;
+/// A multiple of every alignment that filesystems ask of memory.
+const FILL_ALIGNMENT: usize = 4096;
 
 /// Files of equal length, one for each segment of the data.
 #[derive(Debug)]
@@ -41,6 +43,7 @@ impl Files {
             FileState::Allocated => {
                 rustix::fs::fallocate(file, FallocateFlags::empty(), 0, made.segment_len)
             }
+            FileState::Filled => fill(file, made.segment_len),
             _ => Ok(()),
         });
         match done {
@@ -57,6 +60,21 @@ impl Files {
             .try_for_each(rustix::fs::fdatasync)
             .map_err(Error::io("flush what was written"))
     }
+}
+
+/// Writes `len` bytes, a multiple of [`SEGMENT_UNIT`], down to the disk.
+fn fill(file: &DirectFile, len: u64) -> rustix::io::Result<()> {
+    let no_memory = |_| Errno::NOMEM;
+    let mut buffer = AlignedBuf::new(SEGMENT_UNIT as usize, FILL_ALIGNMENT).map_err(no_memory)?;
+    buffer.fill(0xa5);
+    let mut at = 0;
+    while at < len {
+        match rustix::io::pwrite(file, &buffer, at)? {
+            written if written as u64 == SEGMENT_UNIT => at += SEGMENT_UNIT,
+            _ => return Err(Errno::NOSPC),
+        }
+    }
+    rustix::fs::fdatasync(file)
 }
 
 /// A file without a name that takes direct I/O.

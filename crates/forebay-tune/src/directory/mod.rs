@@ -219,7 +219,11 @@ impl Target for DirectoryTarget {
         let samples = self.run_on(&parts)?;
         self.files.flush()?;
         thread::sleep(REST);
-        <[Samples; 2]>::try_from(samples).map(Into::into).map_err(|_| nothing())
+        let [first, mut second] = <[Samples; 2]>::try_from(samples).map_err(|_| nothing())?;
+        if beside.file == FileState::Filled {
+            second.bytes_written = files.segment_len;
+        }
+        Ok((first, second))
     }
 }
 
@@ -333,7 +337,7 @@ mod tests {
         let flush = Phase { depth: 1, ..flush };
         assert!(target.run(&flush).unwrap().latency.count > 0);
         let reads = phase(Work::Read, FileState::Written, Pattern::Random);
-        let discards = phase(Work::Discard, FileState::Allocated, Pattern::Sequential);
+        let discards = phase(Work::Discard, FileState::Filled, Pattern::Sequential);
         for beside in [flush, Phase { depth: 1, ..discards }] {
             let (first, second) = target.run_beside(&reads, &beside).unwrap();
             assert!(first.requests > 0 && second.requests > 0, "{first:?} {second:?}");

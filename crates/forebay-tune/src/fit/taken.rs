@@ -8,6 +8,11 @@ use serde::Serialize;
 use super::Figure;
 use crate::phase::{Purpose, Work};
 use crate::run::{Measured, Run};
+use crate::samples::Samples;
+use crate::statistics::mean;
+
+/// Fewer flushes or discards say nothing.
+const REQUESTS_MIN: u64 = 5;
 
 /// What discards cost, in microseconds of disk time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -41,7 +46,7 @@ pub(super) fn discard(run: &Run, flush_us: Option<f64>) -> Option<DiscardCost> {
 fn taken(run: &Run, work: Work) -> impl Iterator<Item = (f64, f64)> {
     let of_reads = |measured: &Measured| {
         let is_read = measured.purpose == Purpose::Taken && measured.phase.work == Work::Read;
-        is_read.then(|| measured.samples.rate().mean).filter(|&rate| rate > 0.0)
+        is_read.then(|| mean(&measured.samples.rates())).filter(|&rate| rate > 0.0)
     };
     run.phases.windows(4).filter_map(move |phases| {
         let [before, during, beside, after] = phases else { return None };
@@ -50,9 +55,11 @@ fn taken(run: &Run, work: Work) -> impl Iterator<Item = (f64, f64)> {
         }
         let alone = f64::midpoint(of_reads(before)?, of_reads(after)?);
         let part = (1.0 - of_reads(during)? / alone).max(0.0);
-        let requests = beside.samples.requests;
-        let each_us = beside.samples.seconds * 1e6 / requests as f64;
-        (requests > 0).then_some((f64::from(beside.phase.request_bytes), part * each_us))
+        let Samples { requests, interval, ref counts, .. } = beside.samples;
+        // whole intervals, in which alone requests are counted
+        let each_us = interval * counts.len() as f64 * 1e6 / requests as f64;
+        (requests >= REQUESTS_MIN)
+            .then_some((f64::from(beside.phase.request_bytes), part * each_us))
     })
 }
 
@@ -61,19 +68,23 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
     use crate::phase::Phase;
-    use crate::samples::Samples;
     use crate::target::Facts;
 
     fn measured(work: Work, request_bytes: u32, requests: u64) -> Measured {
         Measured {
             purpose: Purpose::Taken,
             phase: Phase { work, request_bytes, ..Phase::probe() },
-            samples: Samples { seconds: 1.0, requests, ..Samples::none() },
+            samples: Samples {
+                seconds: 2.0,
+                requests,
+                counts: vec![requests / 2; 2],
+                ..Samples::none()
+            },
         }
     }
 
-    /// Of 1000 reads per second alone, a flush with its write takes 5 ms, small discards 6 ms and
-    /// large ones 8 ms.
+    /// In two seconds: of 1000 reads alone, each of 100 flushes with its write takes 10 ms, small
+    /// discards 12 ms and large ones 16 ms.
     fn run(files: bool) -> Run {
         let mut run = Run::new(&Budget::QUICK, Facts { files, ..Facts::default() });
         let reads = |count| measured(Work::Read, 4096, count);
@@ -92,15 +103,15 @@ mod tests {
 
     #[test]
     fn the_write_before_a_flush_does_not_count() {
-        assert_eq!(flush(&run(true), WRITES), Some(4000.0));
-        assert_eq!(flush(&run(true), Figure { value: 100.0, ..WRITES }), Some(0.0));
+        assert_eq!(flush(&run(true), WRITES), Some(9000.0));
+        assert_eq!(flush(&run(true), Figure { value: 50.0, ..WRITES }), Some(0.0));
     }
 
     #[test]
     fn the_flush_behind_a_discard_of_a_file_does_not_count() {
-        let per_byte = 2000.0 / f64::from((16 << 20) - (64 << 10));
-        let alone = 6000.0 - per_byte * f64::from(64 << 10);
-        for (files, command_us) in [(false, alone), (true, alone - 4000.0)] {
+        let per_byte = 4000.0 / f64::from((16 << 20) - (64 << 10));
+        let alone = 12_000.0 - per_byte * f64::from(64 << 10);
+        for (files, command_us) in [(false, alone), (true, alone - 9000.0)] {
             let run = run(files);
             let found = discard(&run, flush(&run, WRITES)).unwrap();
             assert!((found.command_us - command_us).abs() < 1.0, "{files}: {found:?}");
