@@ -3,9 +3,14 @@
 use serde::Serialize;
 
 use crate::fit::{CostPoint, Figure, Fit};
+use crate::steady::Steadiness;
 
 /// A change below this is of no interest, however sure.
 const CHANGE_MIN: f64 = 0.02;
+/// Of some fifty sizes two or three differ by so much by chance; by twice as much, none.
+const MANY: f64 = 2.0;
+/// From so many rounds on their range says how a figure changes within a run.
+const ROUNDS_MIN: usize = 5;
 
 /// One figure of two runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,44 +29,58 @@ pub struct Change {
     pub significant: bool,
 }
 
+type FigureOf = fn(&Fit) -> (Figure, &Steadiness);
+type LadderOf = fn(&Fit) -> &[CostPoint];
+
 /// What changed from `old` to `new`.
 pub fn diff(old: &Fit, new: &Fit) -> Vec<Change> {
-    let figure = |name: &str, of: fn(&Fit) -> Figure| {
-        let (old, new) = (of(old), of(new));
-        change(name.to_owned(), (old.value, old.margin), (new.value, new.margin))
-    };
-    let mut all = vec![
-        figure("read iops", |fit| fit.read_iops),
-        figure("write iops", |fit| fit.write_iops),
-        figure("read bandwidth", |fit| fit.read_bandwidth),
-        figure("write bandwidth", |fit| fit.write_bandwidth),
+    let figures: [(&str, FigureOf); 4] = [
+        ("read iops", |fit| (fit.read_iops, &fit.read_steadiness)),
+        ("write iops", |fit| (fit.write_iops, &fit.write_steadiness)),
+        ("read bandwidth", |fit| (fit.read_bandwidth, &fit.read_steadiness)),
+        ("write bandwidth", |fit| (fit.write_bandwidth, &fit.write_steadiness)),
     ];
-    let ladders = [
-        ("random reads", &old.read.random, &new.read.random),
-        ("random writes", &old.write.random, &new.write.random),
-        ("read stream", &old.read.stream, &new.read.stream),
-        ("write stream", &old.write.stream, &new.write.stream),
+    let ladders: [(&str, LadderOf); 4] = [
+        ("random reads", |fit| &fit.read.random),
+        ("random writes", |fit| &fit.write.random),
+        ("read stream", |fit| &fit.read.stream),
+        ("write stream", |fit| &fit.write.stream),
     ];
-    for (name, old, new) in ladders {
-        all.extend(points(name, old, new));
-    }
-    all
-}
-
-fn points(name: &str, old: &[CostPoint], new: &[CostPoint]) -> Vec<Change> {
-    let pairs = old.iter().filter_map(|old| {
-        let new = new.iter().find(|new| new.bytes == old.bytes)?;
-        let name = format!("{name} of {} bytes", old.bytes);
-        Some(change(name, (old.rate, old.margin), (new.rate, new.margin)))
+    let drifts = figures.map(|(_, of)| drift(of(old)).hypot(drift(of(new))));
+    let of_figures = figures.iter().zip(drifts).map(|((name, of), drift)| {
+        let (old, new) = (of(old).0, of(new).0);
+        change((*name).to_owned(), (old.value, old.margin), (new.value, new.margin), drift, 1.0)
     });
-    pairs.collect()
+    let of_ladders = ladders.iter().zip(drifts).flat_map(|((name, of), drift)| {
+        let pairs = of(old).iter().filter_map(|old| {
+            let new = of(new).iter().find(|new| new.bytes == old.bytes)?;
+            let name = format!("{name} of {} bytes", old.bytes);
+            Some(change(name, (old.rate, old.margin), (new.rate, new.margin), drift, MANY))
+        });
+        pairs.collect::<Vec<_>>()
+    });
+    of_figures.chain(of_ladders).collect()
 }
 
-fn change(name: String, old: (f64, f64), new: (f64, f64)) -> Change {
+/// By which part a figure changed within its own run: what it does there, it does between runs
+/// too. A burst on credits is none, nor is what came before the last rounds.
+fn drift((figure, seen): (Figure, &Steadiness)) -> f64 {
+    if seen.trace.len() >= ROUNDS_MIN {
+        return seen.range / 2.0;
+    }
+    if seen.burst.is_some() || figure.first <= 0.0 {
+        return 0.0;
+    }
+    (figure.value - figure.first).abs() / figure.value.max(f64::MIN_POSITIVE)
+}
+
+/// The change between two figures with their margins, where the runs drifted by such a part
+/// themselves, and that counts only beyond so many times what may be wrong.
+fn change(name: String, old: (f64, f64), new: (f64, f64), drift: f64, times: f64) -> Change {
     let base = old.0.max(f64::MIN_POSITIVE);
     let change = (new.0 - old.0) / base;
-    let margin = old.1.hypot(new.1) / base;
-    let significant = change.abs() > margin.max(CHANGE_MIN);
+    let margin = (old.1.hypot(new.1) / base).hypot(drift);
+    let significant = change.abs() > (margin * times).max(CHANGE_MIN);
     Change { name, old: old.0, new: new.0, change, margin, significant }
 }
 
@@ -71,10 +90,26 @@ mod tests {
 
     #[test]
     fn a_change_is_significant_beyond_noise() {
-        let of = |old, new| change(String::new(), old, new);
+        let of = |old, new| change(String::new(), old, new, 0.0, 1.0);
         assert!(of((100.0, 3.0), (90.0, 3.0)).significant);
         assert!(!of((100.0, 8.0), (90.0, 8.0)).significant);
         assert!(!of((100.0, 0.1), (101.0, 0.1)).significant);
         assert!((of((100.0, 3.0), (90.0, 4.0)).margin - 0.05).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_a_run_drifts_by_itself_is_no_change_between_runs() {
+        let of = |drift, times| {
+            change(String::new(), (100.0, 3.0), (90.0, 3.0), drift, times).significant
+        };
+        assert!(of(0.05, 1.0) && !of(0.12, 1.0));
+        assert!(!of(0.05, MANY));
+        let figure = Figure { value: 100.0, margin: 1.0, first: 60.0, request_bytes: 4096 };
+        let run = crate::run::Run::new(&crate::Budget::QUICK, crate::Facts::default());
+        let mut seen = crate::steadiness(&run, crate::Work::Read);
+        assert!((drift((figure, &seen)) - 0.4).abs() < 1e-9);
+        assert!(drift((Figure { first: 0.0, ..figure }, &seen)) < 1e-9);
+        seen.burst = Some(crate::Burst { high: 60.0, low: 100.0, seconds: 1.0 });
+        assert!(drift((figure, &seen)) < 1e-9);
     }
 }

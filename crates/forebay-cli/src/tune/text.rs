@@ -151,6 +151,11 @@ pub(super) fn differences(disks: &[(String, Vec<Change>)]) -> String {
                 if change.significant { "  significant" } else { "" }
             );
         }
+        let count = changes.iter().filter(|change| change.significant).count();
+        let _ = match count {
+            0 => writeln!(text, "Nothing changed by more than chance."),
+            _ => writeln!(text, "{count} of {} figures changed significantly.", changes.len()),
+        };
     }
     text
 }

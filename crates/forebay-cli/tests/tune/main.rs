@@ -102,6 +102,7 @@ fn an_earlier_run_is_fitted_again_and_compared() {
     let same = tune(again.path()).arg("--diff").args([&run, &run]).output().unwrap();
     let text = said(&same);
     assert!(text.contains("write bandwidth") && !text.contains("significant"), "{text}");
+    assert!(text.ends_with("Nothing changed by more than chance.\n"), "{text}");
 }
 
 #[test]
