@@ -2,8 +2,8 @@
 
 use forebay::engine::EngineConfig;
 use forebay::properties::DiskProperties;
-use forebay::{Class, ClassError, Disk, DiskConfig, Limits, Policy, Scheduler, UNTAGGED};
-use forebay_load::job_file::{ClassSpec, JobFile};
+use forebay::{Class, ClassError, ClassGroup, Disk, DiskConfig, Policy, Scheduler, UNTAGGED};
+use forebay_load::job_file::{ClassSpec, GroupSpec, JobFile};
 
 use super::runner::Plan;
 use super::way::Topology;
@@ -62,15 +62,10 @@ fn add_classes(
     jobs: &JobFile,
     limited: bool,
 ) -> Result<Vec<Class>, ClassError> {
-    let parents = jobs
-        .groups
-        .iter()
-        .map(|parent| scheduler.add_class_group(&parent.name, parent.shares))
-        .collect::<Result<Vec<_>, _>>()?;
-    let add = |spec: &ClassSpec| {
-        let parent = spec.parent.and_then(|parent| parents.get(parent));
-        let class = match parent {
-            Some(parent) => parent.add_class(&spec.name, spec.shares)?,
+    let group = |spec: &GroupSpec| scheduler.add_class_group(&spec.name, spec.shares);
+    let class = |spec: &ClassSpec, group: Option<&ClassGroup>| {
+        let class = match group {
+            Some(group) => group.add_class(&spec.name, spec.shares)?,
             None if spec.name == UNTAGGED => {
                 let untagged = scheduler.untagged();
                 untagged.set_shares(spec.shares)?;
@@ -78,9 +73,11 @@ fn add_classes(
             }
             None => scheduler.add_class(&spec.name, spec.shares)?,
         };
-        let bytes_per_second = spec.bandwidth_max.map(Into::into).filter(|_| limited);
-        class.set_limits(&Limits { bytes_per_second, operations_per_second: None })?;
+        if limited {
+            class.set_limits(&spec.limits())?;
+        }
         Ok(class)
     };
-    jobs.classes.iter().map(add).collect()
+    let (_, classes) = jobs.make_classes(group, class)?;
+    Ok(classes)
 }

@@ -3,6 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
+use forebay_core::Limits;
 use serde::Deserialize;
 
 /// The jobs of a run and the priority classes that they run in.
@@ -17,6 +18,25 @@ pub struct JobFile {
     pub groups: Vec<GroupSpec>,
 }
 
+impl JobFile {
+    /// Makes all groups and then all classes, each with the group it belongs to; what was made
+    /// is in the order of [`JobFile::groups`] and [`JobFile::classes`].
+    ///
+    /// # Errors
+    /// The first that `group` or `class` returns.
+    pub fn make_classes<G, C, E>(
+        &self,
+        group: impl FnMut(&GroupSpec) -> Result<G, E>,
+        mut class: impl FnMut(&ClassSpec, Option<&G>) -> Result<C, E>,
+    ) -> Result<(Vec<G>, Vec<C>), E> {
+        let groups = self.groups.iter().map(group).collect::<Result<Vec<_>, _>>()?;
+        let group_of = |spec: &ClassSpec| groups.get(spec.parent?);
+        let classes = self.classes.iter().map(|spec| class(spec, group_of(spec)));
+        let classes = classes.collect::<Result<_, _>>()?;
+        Ok((groups, classes))
+    }
+}
+
 /// A priority class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassSpec {
@@ -28,6 +48,13 @@ pub struct ClassSpec {
     pub parent: Option<usize>,
     /// The most it may transfer over all shards together, in bytes per second.
     pub bandwidth_max: Option<NonZeroU64>,
+}
+
+impl ClassSpec {
+    /// Its upper limits, as a scheduler takes them.
+    pub fn limits(&self) -> Limits {
+        Limits { bytes_per_second: self.bandwidth_max.map(Into::into), operations_per_second: None }
+    }
 }
 
 /// A group of priority classes, which share what the group is given.

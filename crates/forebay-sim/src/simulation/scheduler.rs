@@ -1,9 +1,9 @@
 //! The scheduler of a run: its I/O groups, and the classes of the job file in them.
 
 use forebay_core::{
-    ClassError, ClassGroupId, ClassId, DiskModel, GroupConfig, IoGroup, IoQueue, Limits, Policy,
+    ClassError, ClassGroupId, ClassId, DiskModel, GroupConfig, IoGroup, IoQueue, Policy,
 };
-use forebay_load::job_file::{ClassSpec, JobFile};
+use forebay_load::job_file::{ClassSpec, GroupSpec, JobFile};
 
 use super::config::SchedulerConfig;
 use super::error::SimulationError;
@@ -76,19 +76,15 @@ impl Scheduler {
 
 impl Group {
     fn new(group: IoGroup, jobs: &JobFile, limited: bool) -> Result<Self, ClassError> {
-        let parents = jobs
-            .groups
-            .iter()
-            .map(|parent| group.add_class_group(None, parent.shares))
-            .collect::<Result<Vec<_>, _>>()?;
-        let add = |class: &ClassSpec| {
-            let parent = class.parent.and_then(|parent| parents.get(parent).copied());
-            let id = group.add_class(parent, class.shares)?;
-            let bytes_per_second = class.bandwidth_max.map(Into::into).filter(|_| limited);
-            group.set_limits(id, &Limits { bytes_per_second, operations_per_second: None })?;
+        let add_group = |spec: &GroupSpec| group.add_class_group(None, spec.shares);
+        let add_class = |spec: &ClassSpec, parent: Option<&ClassGroupId>| {
+            let id = group.add_class(parent.copied(), spec.shares)?;
+            if limited {
+                group.set_limits(id, &spec.limits())?;
+            }
             Ok(id)
         };
-        let classes = jobs.classes.iter().map(add).collect::<Result<_, ClassError>>()?;
+        let (parents, classes) = jobs.make_classes(add_group, add_class)?;
         Ok(Self { group, classes, parents })
     }
 }
