@@ -68,7 +68,7 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
     }
     context
         .configure_series_labels()
-        .position(free_corner(chart, top))
+        .position(free_place(chart, top))
         .background_style(WHITE.mix(0.85))
         .border_style(BLACK.mix(0.3))
         .label_font(("sans-serif", 12))
@@ -76,13 +76,16 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the curves do not end: below those that end high, above those that end low.
-fn free_corner(chart: &Chart, top: f64) -> SeriesLabelPosition {
-    let ends = chart.curves.iter().filter_map(|(_, points)| points.last());
-    if ends.map(|end| end.1).fold(0.0, f64::max) > top / 2.0 {
+/// Where the curves do not end: below those that end high, above those that end low. Those that do
+/// both fan out, from low places.
+fn free_place(chart: &Chart, top: f64) -> SeriesLabelPosition {
+    let ends = || chart.curves.iter().filter_map(|(_, points)| points.last()).map(|end| end.1);
+    if ends().all(|end| end <= top / 2.0) {
+        SeriesLabelPosition::UpperRight
+    } else if ends().all(|end| end > top / 3.0) {
         SeriesLabelPosition::LowerRight
     } else {
-        SeriesLabelPosition::UpperRight
+        SeriesLabelPosition::MiddleLeft
     }
 }
 

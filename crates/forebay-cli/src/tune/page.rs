@@ -38,14 +38,19 @@ pub(super) fn html(tuned: &[Tuned]) -> Result<String, Failure> {
 fn disk(page: &mut String, Tuned { run, fit }: &Tuned, charts: &[String]) -> fmt::Result {
     let facts = &run.facts;
     writeln!(page, "<h1>{}</h1>", escaped(&facts.places.join(", ")))?;
+    let disks = facts.disks.join(", ");
+    let mut place: Vec<&str> = vec![&facts.filesystem, &disks, &facts.device];
+    place.retain(|word| !word.is_empty());
+    let place = if place.is_empty() { String::new() } else { place.join(" ") + "; " };
     writeln!(
         page,
-        "<p class=\"about\">{} {} {}; {} threads, {}; budget {}, {:.2} GiB written.</p>",
-        escaped(&facts.filesystem),
-        escaped(&facts.disks.join(", ")),
-        escaped(&facts.device),
-        facts.threads,
+        "<p class=\"about\">{}{}{}; budget {}, {:.2} GiB written.</p>",
+        escaped(&place),
         escaped(&facts.backend),
+        match facts.threads {
+            1 => String::new(),
+            threads => format!(", {threads} threads"),
+        },
         escaped(&run.budget),
         run.written() as f64 / f64::from(1 << 30)
     )?;
