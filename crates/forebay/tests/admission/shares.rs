@@ -3,6 +3,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use forebay::{Class, DiskRates, Op, Policy};
 
@@ -10,18 +11,20 @@ use crate::executor::{block_on, poll_once};
 use crate::scheduler;
 
 const THREADS_PER_CLASS: usize = 2;
-/// What one thread queues, more than it gets: no class is ever without work,
-/// however late the machine lets its threads run.
-const QUEUED: usize = 5_000;
+const SHARES: [u32; 4] = [100, 200, 400, 800];
+/// What one thread queues per share, more than it gets: no class is ever
+/// without work, however late the machine lets its threads run. What is granted
+/// meanwhile is in the disk until all have queued, so that must not take long.
+const QUEUED_PER_SHARE: u32 = 6;
 
 /// Queues everything, and then takes what it gets.
-fn client(class: &Class, all_queued: &Barrier, stop: &AtomicBool) {
+fn client(class: &Class, shares: u32, all_queued: &Barrier, stop: &AtomicBool) {
     let admit = |_| {
         let mut admit = Box::pin(class.admit_async(Op::Read, 4096));
         let granted = poll_once(admit.as_mut()).is_ready();
         (admit, granted)
     };
-    let queued: Vec<_> = (0..QUEUED).map(admit).collect();
+    let queued: Vec<_> = (0..shares * QUEUED_PER_SHARE).map(admit).collect();
     all_queued.wait();
     for (admit, granted) in queued {
         if stop.load(Ordering::Relaxed) {
@@ -38,16 +41,17 @@ fn granted(classes: &[Class]) -> Vec<u64> {
     let (stop, all_queued) =
         (AtomicBool::new(false), Barrier::new(classes.len() * THREADS_PER_CLASS + 1));
     thread::scope(|scope| {
-        for class in classes {
+        for (class, shares) in classes.iter().zip(SHARES) {
             for _ in 0..THREADS_PER_CLASS {
-                scope.spawn(|| client(class, &all_queued, &stop));
+                let (all_queued, stop) = (&all_queued, &stop);
+                scope.spawn(move || client(class, shares, all_queued, stop));
             }
         }
         all_queued.wait();
         let count = || classes.iter().map(|class| class.permit_counters().operations[0]);
         let reached = |total: u64| {
             while count().sum::<u64>() < total {
-                thread::yield_now();
+                thread::sleep(Duration::from_millis(1));
             }
             count().collect::<Vec<_>>()
         };
@@ -67,11 +71,10 @@ fn eight_threads_share_a_binding_budget_by_shares() {
         write_bandwidth: 1_000_000_000,
     };
     let scheduler = scheduler(rates, Policy::pace_window());
-    let shares = [100, 200, 400, 800];
-    let classes = shares.map(|n| scheduler.add_class(&format!("class {n}"), n).unwrap());
+    let classes = SHARES.map(|n| scheduler.add_class(&format!("class {n}"), n).unwrap());
     let granted = granted(&classes);
     let total: u64 = granted.iter().sum();
-    for (granted, share) in granted.iter().zip(shares) {
+    for (granted, share) in granted.iter().zip(SHARES) {
         let wanted = total * u64::from(share) / 1500;
         assert!(granted.abs_diff(wanted) * 50 <= wanted, "{granted} of {total}, not {wanted}");
     }
