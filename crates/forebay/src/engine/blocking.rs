@@ -34,7 +34,7 @@ pub(super) fn execute(operation: &mut Operation) -> io::Result<usize> {
         Operation::Truncate { file, len } => {
             retry_on_intr(|| rustix::fs::ftruncate(&*file, *len)).map(|()| 0)
         }
-        Operation::Unlink { path } => rustix::fs::unlink(path.as_c_str()).map(|()| 0),
+        Operation::Unlink { path, .. } => rustix::fs::unlink(path.as_c_str()).map(|()| 0),
     };
     Ok(outcome?)
 }

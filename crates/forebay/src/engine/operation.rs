@@ -103,6 +103,9 @@ pub enum Operation {
     Unlink {
         /// The name; a relative one starts at the working directory.
         path: CString,
+        /// Disk space that goes back with it, in bytes: the scheduler's measure
+        /// of what the disk has to do. Zero where the file stays.
+        len: u64,
     },
 }
 
@@ -119,14 +122,14 @@ impl Operation {
         Self::Write { file, offset, buffer, range }
     }
 
-    /// An [`Operation::Unlink`] of `path`.
+    /// An [`Operation::Unlink`] of `path`, a file of `len` bytes.
     ///
     /// # Errors
     ///
     /// `InvalidInput` when the path contains a NUL byte.
-    pub fn unlink(path: impl AsRef<Path>) -> io::Result<Self> {
+    pub fn unlink(path: impl AsRef<Path>, len: u64) -> io::Result<Self> {
         let path = CString::new(path.as_ref().as_os_str().as_bytes())?;
-        Ok(Self::Unlink { path })
+        Ok(Self::Unlink { path, len })
     }
 
     /// The buffer of a plain read or write.
@@ -274,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_path_with_a_nul_byte_is_an_error() {
-        assert_eq!(Operation::unlink("a\0b").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(Operation::unlink("a\0b", 0).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]

@@ -248,7 +248,7 @@ mod tests {
 
     fn push(threads: &mut Threads, count: u64) {
         for token in 0..count {
-            threads.push(token, Operation::unlink("nothing").unwrap());
+            threads.push(token, Operation::unlink("nothing", 0).unwrap());
         }
         threads.submit_and_wait(Some(Duration::ZERO)).unwrap();
     }

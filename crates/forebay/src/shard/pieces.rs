@@ -18,7 +18,7 @@ impl Piece {
         Self { operation, continues: false }
     }
 
-    /// Bytes of the file that it is about; zero if it is not about a range.
+    /// Bytes that it is about; zero if it is not about any.
     pub(super) fn len(&self) -> u64 {
         len(&self.operation)
     }
@@ -87,14 +87,14 @@ impl Piece {
     }
 }
 
-/// Bytes of the file that `operation` is about; zero if it is not about a range.
+/// Bytes that `operation` is about; zero if it is not about any.
 pub(super) fn len(operation: &Operation) -> u64 {
     match operation {
         Operation::Read { range, .. } | Operation::Write { range, .. } => range.len() as u64,
         Operation::ReadVectored { buffers, .. } | Operation::WriteVectored { buffers, .. } => {
             buffers.iter().map(|buffer| buffer.len() as u64).sum()
         }
-        Operation::PunchHole { len, .. } => *len,
+        Operation::PunchHole { len, .. } | Operation::Unlink { len, .. } => *len,
         _ => 0,
     }
 }

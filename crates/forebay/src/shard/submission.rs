@@ -57,6 +57,9 @@ impl Operations {
         if len == 0 {
             return Parts::new(1, 1);
         }
+        if matches!(piece.operation, Operation::Unlink { .. }) {
+            return Parts::new(len, len);
+        }
         let parts = self.streams[class.stream].queue.split(class.id, op_of(&piece.operation), len);
         let first = parts.clone().next().map_or(len, |(_, len)| len);
         let alignment = alignment_of(&piece.operation);

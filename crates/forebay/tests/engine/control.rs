@@ -238,7 +238,7 @@ fn threads_cancel_what_has_not_begun() {
     let mut bench = Bench::new(BackendChoice::Threads);
     let path = bench.path("kept");
     std::fs::write(&path, "").unwrap();
-    bench.engine.push(1, Operation::unlink(&path).unwrap()).unwrap();
+    bench.engine.push(1, Operation::unlink(&path, 0).unwrap()).unwrap();
     assert!(bench.engine.cancel(1));
     assert!(!bench.engine.cancel(1));
     let completed = next(&mut bench.engine);

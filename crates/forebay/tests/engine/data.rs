@@ -96,7 +96,7 @@ fn synced_and_unlinked(backend: BackendChoice) {
     assert_eq!(bench.run(Operation::SyncAll { file }).result.unwrap(), 0);
     let path = bench.path("data");
     assert!(path.exists());
-    assert_eq!(bench.run(Operation::unlink(&path).unwrap()).result.unwrap(), 0);
+    assert_eq!(bench.run(Operation::unlink(&path, 0).unwrap()).result.unwrap(), 0);
     assert!(!path.exists());
 }
 

@@ -32,7 +32,7 @@ fn the_kernels_errors_are_reported(backend: BackendChoice) {
     let write = Operation::write(full, 0, filled(BLOCK, 1));
     assert_eq!(bench.errno(write), Errno::NOSPC.raw_os_error());
 
-    let unlink = Operation::unlink(bench.path("missing")).unwrap();
+    let unlink = Operation::unlink(bench.path("missing"), 0).unwrap();
     assert_eq!(bench.errno(unlink), Errno::NOENT.raw_os_error());
 
     let empty = Operation::Allocate { file, offset: 0, len: 0 };
@@ -42,7 +42,7 @@ fn the_kernels_errors_are_reported(backend: BackendChoice) {
 fn errors_leave_the_engine_usable(backend: BackendChoice) {
     let mut bench = Bench::new(backend);
     for _ in 0..100 {
-        let unlink = Operation::unlink(bench.path("missing")).unwrap();
+        let unlink = Operation::unlink(bench.path("missing"), 0).unwrap();
         assert_eq!(bench.errno(unlink), Errno::NOENT.raw_os_error());
     }
     let file = bench.file();

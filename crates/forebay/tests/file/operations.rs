@@ -24,7 +24,7 @@ fn operations_come_back_to_be_used_again(backend: BackendChoice) {
     let (result, read) = bed.disk().submit(&bed.class, read).wait();
     assert_eq!(result.unwrap(), BLOCK);
     assert_eq!(read.into_buffer().unwrap()[..], filled(BLOCK, 7)[..]);
-    let unlink = Operation::unlink(&path).unwrap();
+    let unlink = Operation::unlink(&path, 0).unwrap();
     let (result, _) = bed.disk().submit(&bed.class, unlink).wait();
     assert_eq!(result.unwrap(), 0);
     assert!(!path.exists());

@@ -163,8 +163,16 @@ fn changes_of_the_file_itself(backend: BackendChoice) {
     assert_eq!(data[LARGE / 2 + BLOCK], 1);
     bed.run(Operation::Truncate { file, len: 100 }).result.unwrap();
     assert_eq!(bed.path("data").metadata().unwrap().len(), 100);
-    bed.run(Operation::unlink(bed.path("data")).unwrap()).result.unwrap();
+    let discards = |bed: &Bed| {
+        let class = &bed.shard.queue().classes()[1];
+        (class.operations[Op::Discard.index()], class.bytes[Op::Discard.index()])
+    };
+    let (operations, bytes) = discards(&bed);
+    assert_eq!(bytes, len / 2);
+    bed.run(Operation::unlink(bed.path("data"), len).unwrap()).result.unwrap();
     assert!(!bed.path("data").exists());
+    // a name cannot go in parts
+    assert_eq!(discards(&bed), (operations + 1, bytes + len));
     let class = bed.shard.queue().classes()[1].operations;
     assert_eq!(class[Op::Flush.index()], 2);
 }

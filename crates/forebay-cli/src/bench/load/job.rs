@@ -125,7 +125,8 @@ impl ThreadJob {
                 Data::Files(names) => names.get(place as usize).cloned(),
                 _ => None,
             };
-            return Ok(Operation::Unlink { path: name.unwrap_or_default() });
+            let path = name.unwrap_or_default();
+            return Ok(Operation::Unlink { path, len });
         }
         if op == Op::Flush {
             return Ok(Operation::SyncData { file: self.extent()?.file.clone() });

@@ -52,7 +52,7 @@ pub(super) fn entry(operation: &mut Operation, segments: &mut Vec<Segment>) -> E
             .mode(PUNCH_HOLE.bits().cast_signed())
             .build(),
         Operation::Truncate { file, len } => opcode::Ftruncate::new(fd(file), *len).build(),
-        Operation::Unlink { path } => {
+        Operation::Unlink { path, .. } => {
             opcode::UnlinkAt::new(types::Fd(rustix::fs::CWD.as_raw_fd()), path.as_ptr()).build()
         }
     }

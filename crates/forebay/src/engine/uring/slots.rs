@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn operation() -> Operation {
-        Operation::unlink("nothing").unwrap()
+        Operation::unlink("nothing", 0).unwrap()
     }
 
     #[test]
