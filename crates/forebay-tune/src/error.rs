@@ -29,6 +29,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A phase that left no samples.
+    pub(crate) fn nothing_measured() -> Self {
+        Self::Incomplete(String::from("nothing was measured: a defect"))
+    }
+
     /// [`Error::Io`] for a call of [`Result::map_err`].
     pub(crate) fn io<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {
         let what = what.into();

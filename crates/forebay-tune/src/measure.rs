@@ -132,8 +132,7 @@ impl Measuring<'_> {
             None => Measured { purpose, phase, samples: self.target.run(&phase)? },
         };
         self.keep(measured);
-        let incomplete = || Error::Incomplete(String::from("nothing was measured: a defect"));
-        self.run.phases.last().map(|measured| &measured.samples).ok_or_else(incomplete)
+        self.run.phases.last().map(|measured| &measured.samples).ok_or_else(Error::nothing_measured)
     }
 
     /// Runs two phases at the same time, which end when `beside` does.

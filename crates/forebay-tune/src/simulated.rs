@@ -149,16 +149,12 @@ impl Target for SimTarget {
         if phase.file == FileState::Blank {
             self.laid_out = shared.streamed().min(area.segment_len);
         }
-        samples.ok_or_else(nothing)
+        samples.ok_or_else(Error::nothing_measured)
     }
 
     fn run_beside(&mut self, phase: &Phase, beside: &Phase) -> Result<(Samples, Samples), Error> {
         let shared = (Shared::until_ended(self.area(phase)), Shared::new(self.area(beside)));
         let samples = self.run_all(&[(phase, &shared.0), (beside, &shared.1)])?;
-        <[Samples; 2]>::try_from(samples).map(Into::into).map_err(|_| nothing())
+        <[Samples; 2]>::try_from(samples).map(Into::into).map_err(|_| Error::nothing_measured())
     }
-}
-
-fn nothing() -> Error {
-    Error::Incomplete(String::from("nothing was measured: a defect"))
 }

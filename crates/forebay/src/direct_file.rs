@@ -244,7 +244,7 @@ fn uniform(bytes: u32) -> Alignment {
     Alignment { memory: bytes, offset: bytes }
 }
 
-/// The next from `bytes` on; no file asks for more than there is.
+/// The next from `bytes` on; 1, which asks for nothing, where there is none.
 fn power_of_two(bytes: u32) -> usize {
     bytes.checked_next_power_of_two().unwrap_or(1) as usize
 }

@@ -140,7 +140,7 @@ impl DirectoryTarget {
         let busy = processor_time().saturating_sub(busy);
         check_sleep((self.slept)().saturating_sub(slept))?;
         let samples = parts.iter().zip(ended).map(|(part, ended)| {
-            let (recorder, last) = merged(ended).ok_or_else(nothing)?;
+            let (recorder, last) = merged(ended).ok_or_else(Error::nothing_measured)?;
             let seconds = last.nanos_since(began) as f64 / 1e9;
             let processor = busy.as_secs_f64() / (seconds * f64::from(all)).max(1e-9);
             let mut samples = recorder.samples(last, part.shared.written(), processor.min(1.0));
@@ -173,10 +173,6 @@ fn merged(ended: Vec<(Recorder, Time)>) -> Option<(Recorder, Time)> {
     })
 }
 
-fn nothing() -> Error {
-    Error::Incomplete(String::from("nothing was measured: a defect"))
-}
-
 impl Target for DirectoryTarget {
     fn facts(&self) -> &Facts {
         &self.facts
@@ -200,7 +196,7 @@ impl Target for DirectoryTarget {
             let written = shared.streamed() / SEGMENT_UNIT * SEGMENT_UNIT;
             self.files.segment_len = written.clamp(SEGMENT_UNIT, self.files.segment_len);
         }
-        samples.into_iter().next().ok_or_else(nothing)
+        samples.into_iter().next().ok_or_else(Error::nothing_measured)
     }
 
     fn run_beside(&mut self, phase: &Phase, beside: &Phase) -> Result<(Samples, Samples), Error> {
@@ -219,7 +215,8 @@ impl Target for DirectoryTarget {
         let samples = self.run_on(&parts)?;
         self.files.flush()?;
         thread::sleep(REST);
-        let [first, mut second] = <[Samples; 2]>::try_from(samples).map_err(|_| nothing())?;
+        let [first, mut second] =
+            <[Samples; 2]>::try_from(samples).map_err(|_| Error::nothing_measured())?;
         if beside.file == FileState::Filled {
             second.bytes_written = files.segment_len;
         }
