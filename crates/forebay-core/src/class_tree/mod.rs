@@ -191,8 +191,11 @@ impl ClassTree {
     /// virtual time.
     fn raise(&self, id: NodeId, credit: u64) {
         let node = self.node(id);
-        let credit = credit / u64::from(node.shares());
-        let earliest = self.node(node.parent()).virtual_time().saturating_sub(credit);
+        let behind = self.node(node.parent()).virtual_time();
+        if node.tag() >= behind {
+            return;
+        }
+        let earliest = behind.saturating_sub(credit / u64::from(node.shares()));
         if node.tag() < earliest {
             node.tag.fetch_max(earliest, Ordering::AcqRel);
         }
