@@ -107,15 +107,17 @@ impl Threads {
         if mem::take(&mut self.watched) {
             self.pool.bell.stop_watch();
         }
-        self.submit()?;
+        let submitted = self.submit();
         self.collect();
-        if self.done.is_empty() && timeout != Some(Duration::ZERO) {
+        let idle = self.done.is_empty() && timeout != Some(Duration::ZERO);
+        if idle && submitted.is_ok() {
             self.pool.bell.park(timeout);
-            self.collect();
         } else {
             self.pool.bell.awaken();
         }
-        Ok(())
+        // Once more: what ended before the bell was silenced rings no more.
+        self.collect();
+        submitted
     }
 
     pub(super) const fn retries(&self) -> Retries {
@@ -150,17 +152,19 @@ impl Threads {
             return Ok(());
         }
         let mut state = self.pool.lock();
-        state.queue.append(&mut self.pushed);
-        let queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX);
+        let queued = state.queue.len() + self.pushed.len();
+        let queued = u32::try_from(queued).unwrap_or(u32::MAX);
         let missing = (state.busy + queued).saturating_sub(state.workers);
         for _ in 0..missing.min(self.threads_max - state.workers) {
             match self.spawn_worker(state.workers) {
                 Ok(()) => state.workers += 1,
                 // The threads there are will come to the rest of the queue.
                 Err(_) if state.workers > 0 => break,
+                // They stay where they are, for the next try.
                 Err(error) => return Err(error),
             }
         }
+        state.queue.append(&mut self.pushed);
         drop(state);
         for _ in 0..queued {
             self.pool.work.notify_one();
@@ -236,6 +240,8 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec};
+
     use super::*;
 
     /// Held by a test while no operation may end.
@@ -284,6 +290,72 @@ mod tests {
             while let Some(completed) = threads.pop() {
                 assert_eq!(completed.result.unwrap(), 7);
                 popped += 1;
+            }
+        }
+    }
+
+    /// From now on the calling thread can start no other.
+    fn forbid_threads() {
+        let clone = if cfg!(target_arch = "x86_64") { 56 } else { 220 };
+        let filter = seccompiler::SeccompFilter::new(
+            [(clone, Vec::new()), (CLONE3, Vec::new())].into(),
+            seccompiler::SeccompAction::Allow,
+            seccompiler::SeccompAction::Errno(Errno::AGAIN.raw_os_error().cast_unsigned()),
+            std::env::consts::ARCH.try_into().unwrap(),
+        );
+        let program = seccompiler::BpfProgram::try_from(filter.unwrap()).unwrap();
+        seccompiler::apply_filter(&program).unwrap();
+    }
+
+    const CLONE3: i64 = 435;
+
+    #[test]
+    fn what_no_thread_could_be_started_for_goes_when_there_is_one() {
+        let mut threads = Threads::new(2, Duration::from_secs(60), |_| Ok(7)).unwrap();
+        let refused = thread::spawn(move || {
+            forbid_threads();
+            threads.push(1, Operation::unlink("nothing", 0).unwrap());
+            for _ in 0..2 {
+                let error = threads.submit_and_wait(None).unwrap_err();
+                assert_eq!(Errno::from_io_error(&error), Some(Errno::AGAIN));
+            }
+            threads
+        });
+        let mut threads = refused.join().unwrap();
+        let done = |_| {
+            threads.submit_and_wait(Some(Duration::from_secs(1))).unwrap();
+            threads.pop()
+        };
+        assert_eq!((0..10).find_map(done).unwrap().token, 1);
+    }
+
+    #[test]
+    fn what_is_done_at_once_is_told_of_while_no_thread_can_be_started() {
+        let mut threads = Threads::new(2, Duration::from_secs(60), |_| Ok(7)).unwrap();
+        let (token, operation) = (1, Operation::unlink("nothing", 0).unwrap());
+        threads.at_once.push_back(Completed { token, result: Ok(0), operation });
+        let refused = thread::spawn(move || {
+            forbid_threads();
+            threads.push(2, Operation::unlink("nothing", 0).unwrap());
+            threads.submit_and_wait(None).unwrap_err();
+            threads.pop().unwrap().token
+        });
+        assert_eq!(refused.join().unwrap(), 1);
+    }
+
+    #[test]
+    fn what_ends_before_the_engine_is_watched_makes_its_descriptor_readable() {
+        let mut threads = Threads::new(1, Duration::from_secs(60), |_| Ok(7)).unwrap();
+        let bell = Arc::clone(threads.bell());
+        let limit = Timespec::try_from(Duration::from_secs(10)).unwrap();
+        for _ in 0..20_000 {
+            push(&mut threads, 1);
+            while threads.pop().is_none() {
+                threads.watch();
+                let watched = bell.watched();
+                let mut fds = [PollFd::new(&watched, PollFlags::IN)];
+                assert!(rustix::event::poll(&mut fds, Some(&limit)).unwrap() > 0, "nobody told");
+                threads.submit_and_wait(Some(Duration::ZERO)).unwrap();
             }
         }
     }

@@ -28,6 +28,10 @@ const CANCEL: u64 = u64::MAX - 1;
 /// Longer waits end early, far below where the kernel's clock would overflow.
 const WAIT_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
+/// Entries that the kernel was too short of memory for are offered again after
+/// so long.
+const OFFER_AGAIN_AFTER: Duration = Duration::from_millis(1);
+
 /// Entries that are handed over at once when so many are queued. Waiting for
 /// the whole of a long round leaves the disk idle at its start (17 % fewer
 /// 4 KiB reads at depth 32); one system call per entry costs more processor.
@@ -72,7 +76,7 @@ impl Uring {
             slots: Slots::new(depth_max),
             bell: Bell::new()?,
             is_watched: false,
-            truncates: setup::truncates(&ring),
+            truncates: setup::truncates(&ring)?,
             at_once: VecDeque::new(),
             bell_armed: false,
             cancels_in_flight: 0,
@@ -115,7 +119,8 @@ impl Uring {
             self.arm_bell();
         }
         let idle = self.at_once.is_empty() && self.ring.completion().is_empty();
-        let sleep = idle && timeout != Some(Duration::ZERO) && self.bell.fall_asleep();
+        let may_sleep = idle && self.bell_armed && timeout != Some(Duration::ZERO);
+        let sleep = may_sleep && self.bell.fall_asleep();
         let result = self.enter(u32::from(sleep), timeout);
         self.bell.awaken();
         if self.is_watched {
@@ -185,9 +190,10 @@ impl Uring {
         }
         // SAFETY: an entry points only into an operation and its segments,
         // which stay in their slot until the kernel reports the end, or are
-        // leaked. Buffers, paths and segments live on the heap and do not move
-        // with the slot; the slot also keeps the descriptor open. The bell,
-        // whose eventfd is polled, outlives the ring.
+        // leaked. Buffers, paths and segments live on the heap, do not move
+        // with the slot, and nobody else has them; the slot also keeps the
+        // descriptor open. A cancellation points nowhere. The bell, whose eventfd
+        // is polled, outlives the ring.
         unsafe { self.ring.submission().push(entry) }.is_ok()
     }
 
@@ -216,8 +222,10 @@ impl Uring {
         }
     }
 
+    /// Not for long: the wake-up may be among the entries that were not taken.
     fn wait_only(&self, want: u32, timeout: Option<Duration>) -> io::Result<()> {
-        match self.enter_once(0, want, timeout) {
+        let timeout = timeout.map_or(OFFER_AGAIN_AFTER, |timeout| timeout.min(OFFER_AGAIN_AFTER));
+        match self.enter_once(0, want, Some(timeout)) {
             Ok(_) | Err(Errno::TIME | Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -251,9 +259,9 @@ impl Drop for Uring {
         for id in self.slots.find(None).collect::<Vec<_>>() {
             self.cancel_slot(id);
         }
-        let deadline = Instant::now() + self.drop_wait_max;
+        let begun = Instant::now();
         while self.slots.occupied() > 0 {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = self.drop_wait_max.saturating_sub(begun.elapsed());
             let want = u32::from(self.ring.completion().is_empty());
             let entered = self.enter(want, Some(left));
             self.ready = self.ring.completion().len();

@@ -85,10 +85,11 @@ impl Operations {
     pub(crate) fn turn(&mut self, timeout: Option<Duration>, refill: Refill<'_>) -> io::Result<()> {
         let now = self.now();
         self.dispatch(now, refill);
-        self.sleep(now, timeout)?;
+        let slept = self.sleep(now, timeout);
+        // What has completed is taken even where nothing new can be submitted.
         let now = self.now();
         self.collect(now, refill);
-        Ok(())
+        slept
     }
 
     /// Sends to the disk what may go.

@@ -11,6 +11,7 @@ tests_of! {
     IoUring io_uring, Threads threads;
     operations_in_flight_end_before_their_memory_goes,
     an_impatient_drop_is_sound,
+    a_drop_of_endless_patience_ends_with_the_operations,
     operations_never_submitted_are_dropped,
 }
 
@@ -51,6 +52,10 @@ fn operations_in_flight_end_before_their_memory_goes(backend: BackendChoice) {
 
 fn an_impatient_drop_is_sound(backend: BackendChoice) {
     drop_busy(backend, Duration::ZERO, true);
+}
+
+fn a_drop_of_endless_patience_ends_with_the_operations(backend: BackendChoice) {
+    drop_busy(backend, Duration::MAX, true);
 }
 
 fn operations_never_submitted_are_dropped(backend: BackendChoice) {

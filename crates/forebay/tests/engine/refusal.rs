@@ -1,28 +1,41 @@
 //! A thread on which the kernel refuses io_uring, as containers do.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
-use forebay::engine::{Backend, BackendChoice, Engine, EngineConfig};
+use forebay::DirectFile;
+use forebay::engine::{Backend, BackendChoice, Engine, EngineConfig, Operation};
 use rustix::io::Errno;
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
 
 use crate::bench::{BLOCK, Bench, filled};
 
 const IO_URING_SETUP: i64 = 425;
 const IO_URING_ENTER: i64 = 426;
+const IO_URING_REGISTER: i64 = 427;
 
-/// Runs `test` on a thread of which `syscall` fails with `errno`.
-fn with_refusal(syscall: i64, errno: Errno, test: fn()) {
+/// From now on `syscall` fails with `errno` for the calling thread, always or
+/// as these rules say.
+fn refuse(syscall: i64, errno: Errno, rules: Vec<SeccompRule>) {
     let filter = SeccompFilter::new(
-        BTreeMap::from([(syscall, Vec::new())]),
+        BTreeMap::from([(syscall, rules)]),
         SeccompAction::Allow,
         SeccompAction::Errno(errno.raw_os_error().cast_unsigned()),
         std::env::consts::ARCH.try_into().unwrap(),
     );
     let program = BpfProgram::try_from(filter.unwrap()).unwrap();
+    seccompiler::apply_filter(&program).unwrap();
+}
+
+/// Runs `test` on a thread of which `syscall` fails with `errno`.
+fn with_refusal(syscall: i64, errno: Errno, test: fn()) {
     let thread = thread::spawn(move || {
-        seccompiler::apply_filter(&program).unwrap();
+        refuse(syscall, errno, Vec::new());
         test();
     });
     thread.join().unwrap();
@@ -54,4 +67,35 @@ fn a_kernel_without_io_uring_falls_back_to_threads() {
 #[test]
 fn a_ring_that_cannot_be_entered_falls_back_to_threads() {
     with_refusal(IO_URING_ENTER, Errno::PERM, falls_back);
+}
+
+/// It could not tell its descriptor of completions: an event loop would spin.
+#[test]
+fn a_ring_that_nothing_can_be_registered_with_falls_back_to_threads() {
+    with_refusal(IO_URING_REGISTER, Errno::PERM, falls_back);
+}
+
+#[test]
+fn what_the_kernel_has_no_memory_for_is_offered_again_while_others_hang() {
+    if !crate::backends::is_available(BackendChoice::IoUring) {
+        return;
+    }
+    let (done, ended) = mpsc::channel();
+    thread::spawn(move || {
+        let drop_wait_max = Duration::from_millis(10);
+        let config = EngineConfig { drop_wait_max, ..EngineConfig::default() };
+        let mut engine = Engine::new(&config).unwrap();
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let pipe = DirectFile::from_fd(reader).unwrap();
+        engine.push(1, Operation::read(pipe.clone(), 0, filled(BLOCK, 0))).unwrap();
+        engine.submit_and_wait(Some(Duration::ZERO)).unwrap();
+        // From now on the ring takes nothing more, and can be waited at.
+        let submits =
+            SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0).unwrap();
+        refuse(IO_URING_ENTER, Errno::AGAIN, vec![SeccompRule::new(vec![submits]).unwrap()]);
+        engine.push(2, Operation::read(pipe, 0, filled(BLOCK, 0))).unwrap();
+        engine.submit_and_wait(None).unwrap();
+        done.send(()).unwrap();
+    });
+    ended.recv_timeout(Duration::from_secs(10)).unwrap();
 }

@@ -43,11 +43,12 @@ const CONFIGURATIONS: [fn(&mut Builder); 3] = [
 ];
 
 /// Whether the kernel, Linux 6.9 or newer, can change the length of a file for
-/// the ring.
-pub(super) fn truncates(ring: &IoUring) -> bool {
+/// the ring. An error where nothing may be registered with it: a watched engine
+/// could then not be told of completions.
+pub(super) fn truncates(ring: &IoUring) -> io::Result<bool> {
     let mut probe = Probe::new();
-    let asked = ring.submitter().register_probe(&mut probe);
-    asked.is_ok() && probe.is_supported(opcode::Ftruncate::CODE)
+    ring.submitter().register_probe(&mut probe)?;
+    Ok(probe.is_supported(opcode::Ftruncate::CODE))
 }
 
 /// Adds to an error of the set-up what to do about it.
