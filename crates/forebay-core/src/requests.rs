@@ -99,6 +99,11 @@ impl Requests {
         self.len
     }
 
+    /// Most requests present at once.
+    pub(crate) fn max(&self) -> u32 {
+        self.max
+    }
+
     /// A new queued request in no list yet; `None` when the table is full.
     pub(crate) fn insert(
         &mut self,

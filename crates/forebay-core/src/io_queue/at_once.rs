@@ -74,7 +74,8 @@ impl IoQueue {
 
     /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
     fn rest_again(&mut self, now: Time, rested_since: Time) {
-        self.totals.blocked_nanos[Blocked::Empty.index()] += now.nanos_since(rested_since);
+        let idle = &mut self.totals.blocked_nanos[Blocked::Empty.index()];
+        *idle = idle.wrapping_add(now.nanos_since(rested_since));
         self.stopped = Some((Stop { reason: Blocked::Empty, resume_at: None }, now));
         self.update_flow(now);
     }

@@ -20,6 +20,10 @@ use crate::peers::{ShardId, Wakes};
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
 use crate::{Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time};
 
+/// A single request is at most this part of what a queue holds, in however
+/// many parts it goes.
+const PARTS_OF_QUEUE: u32 = 8;
+
 /// One shard's queue in an [`IoGroup`](crate::IoGroup).
 ///
 /// The owner calls the verbs and never the other way round. After each
@@ -220,17 +224,22 @@ impl IoQueue {
     }
 
     /// Cuts a request into parts that each cost at most one effective goal:
-    /// powers of two, at most 16 MiB. Counted for the class if there are several.
+    /// powers of two, at most 16 MiB. Larger ones only where more than an
+    /// eighth of what the queue holds would be parts of this request. Counted
+    /// for the class if there are several.
     pub fn split(&mut self, class: ClassId, op: Op, len: u64) -> Parts {
         let goal = self.shared.budget.effective_goal();
         let part_max = self.model.part_max(op, len, goal);
-        if len > part_max
-            && let Some(counters) = self.classes.get_mut(class.index())
-        {
-            counters.splits += 1;
-            counters.split_bytes += len;
+        if len <= part_max {
+            return Parts::new(len, part_max);
         }
-        Parts::new(len, part_max)
+        if let Some(counters) = self.classes.get_mut(class.index()) {
+            counters.splits += 1;
+            counters.split_bytes = counters.split_bytes.wrapping_add(len);
+        }
+        let parts_max = u64::from(self.requests.max() / PARTS_OF_QUEUE).max(1);
+        let least = len.div_ceil(parts_max).checked_next_power_of_two();
+        Parts::new(len, part_max.max(least.unwrap_or(len)))
     }
 
     /// Requests that wait or are in the disk.
@@ -321,7 +330,8 @@ impl IoQueue {
     /// Books the time since the last stop on its reason.
     fn note_stop(&mut self, now: Time, stop: Option<Stop>) {
         if let Some((last, since)) = self.stopped.take() {
-            self.totals.blocked_nanos[last.reason.index()] += now.nanos_since(since);
+            let blocked = &mut self.totals.blocked_nanos[last.reason.index()];
+            *blocked = blocked.wrapping_add(now.nanos_since(since));
         }
         if !self.shared.peers.alone() {
             self.shared.peers.promise(self.shard, self.promised(now, stop));

@@ -48,7 +48,7 @@ impl Ending {
             }
             _ => (false, 1),
         };
-        if done == 0 && part.len > 0 && !reads {
+        if done == 0 && operation.transfer_len() > 0 && !reads {
             return Self::Done(Err(io::ErrorKind::WriteZero.into()));
         }
         // A direct transfer that ends within a block ends at the end of the

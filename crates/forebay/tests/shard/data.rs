@@ -14,6 +14,7 @@ tests_of! { IoUring io_uring, Threads threads;
     a_large_read_ends_at_the_end_of_the_file,
     a_buffered_read_ends_at_the_end_of_the_file,
     a_request_of_no_bytes_is_answered,
+    a_hole_of_more_parts_than_the_queue_holds_is_punched,
     changes_of_the_file_itself,
     an_error_is_that_of_the_disk,
     a_range_that_is_none_is_refused,
@@ -143,8 +144,17 @@ fn a_buffered_read_ends_at_the_end_of_the_file(backend: BackendChoice) {
 fn a_request_of_no_bytes_is_answered(backend: BackendChoice) {
     let mut bed = Bed::new(backend);
     let file = bed.file();
-    let read = Operation::Read { file, offset: 0, buffer: filled(BLOCK, 0), range: 0..0 };
+    let buffer = || filled(BLOCK, 0);
+    let read = Operation::Read { file: file.clone(), offset: 0, buffer: buffer(), range: 0..0 };
     assert_eq!(bed.run(read).result.unwrap(), 0);
+    let write = Operation::Write { file, offset: 0, buffer: buffer(), range: 0..0 };
+    assert_eq!(bed.run(write).result.unwrap(), 0);
+}
+
+fn a_hole_of_more_parts_than_the_queue_holds_is_punched(backend: BackendChoice) {
+    let mut bed = Bed::new(backend);
+    let hole = Operation::PunchHole { file: bed.file(), offset: 0, len: 2 << 40 };
+    assert_eq!(bed.run(hole).result.unwrap(), 0);
 }
 
 fn changes_of_the_file_itself(backend: BackendChoice) {
