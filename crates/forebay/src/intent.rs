@@ -49,7 +49,7 @@ pub(crate) struct State {
     cancelled: bool,
     members: Slab<Member>,
     /// Its place in the intent that it is a part of.
-    whole: Option<Membership>,
+    whole: Option<Place>,
 }
 
 /// What is cancelled with an intent.
@@ -62,11 +62,14 @@ pub(crate) enum Member {
     Part(Weak<Mutex<State>>),
 }
 
-/// A member's place in its intent; given up when dropped.
-pub(crate) struct Membership {
+/// A member's place in its intent.
+struct Place {
     intent: Intent,
     key: usize,
 }
+
+/// A member's place in its intent; given up when dropped.
+pub(crate) struct Membership(Option<Place>);
 
 impl Intent {
     /// An intent that no request is under.
@@ -79,9 +82,10 @@ impl Intent {
     #[must_use]
     pub fn part(&self) -> Self {
         let part = Self::new();
-        let whole = self.join(Member::Part(Arc::downgrade(&part.state)));
+        let whole = self.add(Member::Part(Arc::downgrade(&part.state)));
         let mut state = part.lock();
-        state.cancelled = whole.is_none();
+        // The whole may have been cancelled since it was joined.
+        state.cancelled |= whole.is_none();
         state.whole = whole;
         drop(state);
         part
@@ -113,6 +117,10 @@ impl Intent {
 
     /// Adds what is under way; what comes too late is cancelled.
     pub(crate) fn join(&self, member: Member) -> Option<Membership> {
+        Some(Membership(Some(self.add(member)?)))
+    }
+
+    fn add(&self, member: Member) -> Option<Place> {
         let mut state = self.lock();
         if state.cancelled {
             drop(state);
@@ -120,7 +128,7 @@ impl Intent {
             return None;
         }
         let key = state.members.insert(member);
-        Some(Membership { intent: self.clone(), key })
+        Some(Place { intent: self.clone(), key })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -140,11 +148,33 @@ impl Member {
     }
 }
 
-impl Drop for Membership {
-    fn drop(&mut self) {
+impl Place {
+    /// Gives it up; returns the intent that it was in.
+    fn leave(self) -> Intent {
         let member = self.intent.lock().members.try_remove(self.key);
         // What it holds may go with it: not under the lock.
         drop(member);
+        self.intent
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        drop(self.0.take().map(Place::leave));
+    }
+}
+
+impl Drop for State {
+    /// One after the other, however many intents go with the last of their
+    /// parts: each in its own part's drop, they would use up the stack.
+    fn drop(&mut self) {
+        let mut whole = self.whole.take();
+        while let Some(place) = whole {
+            let state = Arc::into_inner(place.leave().state);
+            let state =
+                state.map(|state| state.into_inner().unwrap_or_else(PoisonError::into_inner));
+            whole = state.and_then(|mut state| state.whole.take());
+        }
     }
 }
 
@@ -160,6 +190,56 @@ impl fmt::Debug for Intent {
 
 impl fmt::Debug for Membership {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Membership").field("key", &self.key).finish_non_exhaustive()
+        let key = self.0.as_ref().map(|place| place.key);
+        f.debug_struct("Membership").field("key", &key).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_part_made_while_its_whole_is_cancelled_is_cancelled_too() {
+        const ROUNDS: usize = 20_000;
+        let wholes: Vec<_> = (0..ROUNDS).map(|_| Intent::new()).collect();
+        let at = AtomicUsize::new(0);
+        // The two meet before each round.
+        let meet = |round: usize| {
+            at.fetch_add(1, Ordering::AcqRel);
+            while at.load(Ordering::Acquire) < 2 * (round + 1) {
+                hint::spin_loop();
+            }
+        };
+        let parts: Vec<_> = thread::scope(|scope| {
+            scope.spawn(|| {
+                for (round, whole) in wholes.iter().enumerate() {
+                    meet(round);
+                    whole.cancel();
+                }
+            });
+            let part = |(round, whole): (usize, &Intent)| {
+                meet(round);
+                whole.part()
+            };
+            wholes.iter().enumerate().map(part).collect()
+        });
+        let missed = parts.iter().filter(|part| !part.is_cancelled()).count();
+        assert_eq!(missed, 0, "of {ROUNDS}");
+    }
+
+    #[test]
+    fn a_long_line_of_parts_of_parts_ends_within_a_small_stack() {
+        let thread = thread::Builder::new().stack_size(128 << 10).spawn(|| {
+            let first = Intent::new();
+            let last = (0..100_000).fold(first.clone(), |intent, _| intent.part());
+            first.cancel();
+            assert!(last.is_cancelled());
+        });
+        thread.unwrap().join().unwrap();
     }
 }
