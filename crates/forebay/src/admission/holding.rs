@@ -63,6 +63,16 @@ pub(super) fn holds(now: Time) -> bool {
     HELD.with(|held| held.any(now))
 }
 
+/// Runs `wake`, during which the calling thread counts as a holder: others may
+/// wait for what it does next, so it must not wait for them.
+pub(super) fn as_holder(wake: impl FnOnce()) {
+    HELD.with(|held| {
+        held.beyond.set(held.beyond.get() + 1);
+        wake();
+        held.beyond.set(held.beyond.get().saturating_sub(1));
+    });
+}
+
 /// What one thread holds. It needs no memory of its own, and nothing to be
 /// done at the end of the thread: this is looked at for every permit.
 struct Held {

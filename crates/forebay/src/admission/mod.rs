@@ -181,6 +181,7 @@ impl Admission {
         if !granted {
             if let Err(error) = timer::start(&mut state, group) {
                 state.queue.cancel(now, ticket);
+                state.keep_time(now, Keeper::Nobody, &mut wakeups);
                 self.release(group, state, now, &mut wakeups);
                 return Err(NoGrant::Timer(error));
             }

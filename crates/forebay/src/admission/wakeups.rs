@@ -1,11 +1,13 @@
 //! Who is to be woken once the lock is released.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
 use arrayvec::ArrayVec;
 use forebay_core::ShardId;
 
+use super::holding;
 use super::parking::Parking;
 use crate::wakers::Wakers;
 
@@ -42,9 +44,17 @@ impl Wakeups {
         for wakeup in self.0.drain(..) {
             match wakeup {
                 Wakeup::Thread(parking) => parking.unpark(),
-                Wakeup::Task(waker) => waker.wake(),
+                Wakeup::Task(waker) => wake(waker),
                 Wakeup::Shard(shard) => shards.wake(shard),
             }
         }
     }
+}
+
+/// What others do when they are woken shall keep neither the rest of the
+/// wake-ups from being carried out, nor this thread from keeping time.
+fn wake(waker: Waker) {
+    holding::as_holder(|| {
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    });
 }

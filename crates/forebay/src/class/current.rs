@@ -24,7 +24,8 @@ impl Class {
     /// threads.
     pub fn enter(&self) -> Entered {
         let number = NEXT.replace(NEXT.get() + 1);
-        ENTERED.with_borrow_mut(|entered| entered.push((number, self.clone())));
+        // At the end of the thread the list may be gone: then this does nothing.
+        let _ = ENTERED.try_with(|entered| entered.borrow_mut().push((number, self.clone())));
         Entered { number, bound_to_thread: PhantomData }
     }
 }

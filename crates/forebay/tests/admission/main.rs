@@ -8,6 +8,7 @@ mod overdue;
 mod shares;
 mod stress;
 mod tasks;
+mod wakers;
 
 use forebay::{DiskConfig, DiskRates, Policy, Scheduler};
 

@@ -11,7 +11,7 @@ use crate::executor::{Bell, block_on, poll_once};
 use crate::{FAST, scheduler, takes_at_once};
 
 /// Of 1,000 operations per second: pace stops whatever comes at once.
-fn paced() -> Class {
+pub(crate) fn paced() -> Class {
     let rates = DiskRates { read_iops: 1_000, write_iops: 1_000, ..FAST };
     scheduler(rates, Policy::pace_window()).add_class("class", 100).unwrap()
 }
