@@ -95,6 +95,7 @@ impl Desk {
     /// nobody: whoever waits keeps the disk, and with it the mailbox.
     pub(super) fn work(mut self) {
         let mut answered = 0;
+        let mut refused = false;
         loop {
             let mut letters = mem::take(&mut self.letters);
             if !self.mailbox.take(&mut letters, answered) {
@@ -110,9 +111,15 @@ impl Desk {
             let refill = &mut |operations: &mut Operations, class| {
                 orders.feed(operations, class);
             };
-            if let Err(error) = operations.turn(timeout, refill) {
-                log::warn!("an I/O thread cannot reach the kernel, and tries again: {error}");
-                thread::sleep(REFUSED_PAUSE);
+            match operations.turn(timeout, refill) {
+                Ok(()) => refused = false,
+                Err(error) => {
+                    // Told once, however often it is tried.
+                    if !mem::replace(&mut refused, true) {
+                        log::warn!("an I/O thread cannot reach the kernel, and goes on: {error}");
+                    }
+                    thread::sleep(REFUSED_PAUSE);
+                }
             }
             answered = self.answer();
             self.wake();

@@ -70,6 +70,8 @@ impl Lane {
     /// The request that is next; it leaves the lane. A turn is worth `quantum`
     /// nanoseconds of disk time.
     pub(super) fn pop(&mut self, places: &mut impl Places, quantum: u64) -> Option<usize> {
+        let quantum = quantum.max(1);
+        let mut in_vain = 0;
         loop {
             let turn = *self.turns.front()?;
             let submitter = self.submitters.get_mut(turn)?;
@@ -86,8 +88,26 @@ impl Lane {
                 self.remove(places, key);
                 return Some(key);
             }
-            submitter.credit += quantum.max(1);
+            submitter.credit = submitter.credit.saturating_add(quantum);
             self.turns.rotate_left(1);
+            in_vain += 1;
+            if in_vain >= self.turns.len() {
+                self.skip_rounds(places, quantum);
+                in_vain = 0;
+            }
+        }
+    }
+
+    /// Gives everybody the credit of all rounds but the last before somebody
+    /// can go. A request may cost more than a thread could ever count in turns.
+    fn skip_rounds(&mut self, places: &mut impl Places, quantum: u64) {
+        let lacks = self.submitters.iter().filter_map(|(_, submitter)| {
+            Some(places.place(submitter.first)?.cost.saturating_sub(submitter.credit))
+        });
+        let rounds = lacks.min().unwrap_or(0).div_ceil(quantum).saturating_sub(1);
+        for (_, submitter) in &mut self.submitters {
+            let skipped = rounds.saturating_mul(quantum);
+            submitter.credit = submitter.credit.saturating_add(skipped);
         }
     }
 
@@ -167,6 +187,16 @@ mod tests {
             served[requests.pop(&mut lane).unwrap() as usize] += 1;
         }
         assert!((395..=405).contains(&served[1]) && (95..=105).contains(&served[2]), "{served:?}");
+    }
+
+    #[test]
+    fn a_request_may_cost_more_turns_than_can_be_counted() {
+        let (mut lane, mut requests) = (Lane::default(), Requests::default());
+        requests.push(&mut lane, 1, u64::MAX);
+        requests.push(&mut lane, 2, u64::MAX - 1_000);
+        requests.push(&mut lane, 2, 5);
+        let order: Vec<_> = std::iter::from_fn(|| requests.pop(&mut lane)).collect();
+        assert_eq!(order, [2, 2, 1]);
     }
 
     #[test]

@@ -104,10 +104,11 @@ impl Slot {
         if let Some(answer) = state.answer.take() {
             return Poll::Ready(answer);
         }
-        match &mut state.waker {
-            Some(waker) => waker.clone_from(context.waker()),
-            none => *none = Some(context.waker().clone()),
-        }
+        let known = state.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
+        let before = if known { None } else { state.waker.replace(context.waker().clone()) };
+        // The last waker of a task can end it when it is dropped.
+        drop(state);
+        drop(before);
         Poll::Pending
     }
 
@@ -160,5 +161,42 @@ impl Slot {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::task::Wake;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The last waker of a task: what the task owns ends with it.
+    struct Task(Arc<Slot>);
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Task {
+        fn drop(&mut self) {
+            self.0.abandon();
+        }
+    }
+
+    #[test]
+    fn a_waker_is_dropped_without_the_lock() {
+        let (done, ended) = mpsc::channel();
+        thread::spawn(move || {
+            let slot = Arc::new(Slot { state: Mutex::default() });
+            let waker = Waker::from(Arc::new(Task(Arc::clone(&slot))));
+            assert!(slot.poll(&Context::from_waker(&waker)).is_pending());
+            drop(waker);
+            assert!(slot.poll(&Context::from_waker(Waker::noop())).is_pending());
+            done.send(()).unwrap();
+        });
+        ended.recv_timeout(Duration::from_secs(10)).unwrap();
     }
 }

@@ -16,6 +16,7 @@ pub(crate) use self::check::check_operation;
 use self::request::start;
 use crate::coordinator::{Mailbox, submitter};
 use crate::engine::Operation;
+use crate::streams::Streams;
 use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, Scheduler};
 
 /// A file on a disk of the scheduler. Cheap to clone; usable from any thread.
@@ -68,10 +69,12 @@ struct Shared {
 }
 
 impl Disk {
-    /// The mailbox for requests of the thread with this number.
-    fn mailbox(&self, submitter: u64) -> io::Result<&Arc<Mailbox>> {
+    /// The mailbox for requests of the thread with this number, and the I/O
+    /// groups that they go to from there.
+    fn mailbox(&self, submitter: u64) -> io::Result<(&Arc<Mailbox>, &Streams)> {
         let (streams, threads) = self.record.io_threads_here();
-        threads.mailbox(streams, self.name(), submitter).map_err(io::Error::other)
+        let mailbox = threads.mailbox(streams, self.name(), submitter);
+        Ok((mailbox.map_err(io::Error::other)?, streams))
     }
 
     /// Opens the file at `path` as one of this disk. [`Scheduler::open`] finds

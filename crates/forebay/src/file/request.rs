@@ -168,9 +168,10 @@ fn address(disk: &Disk, class: &Class, op: Op) -> io::Result<(StreamClass, Arc<M
     if !Arc::ptr_eq(&class.scheduler, &disk.scheduler) {
         return Err(RequestError::OtherScheduler { class: name() }.into());
     }
-    let id = StreamClass::of(class, disk.record.here(), op);
+    let (mailbox, streams) = disk.mailbox(submitter())?;
+    let id = StreamClass::of(class, streams, op);
     let id = id.ok_or_else(|| RequestError::ClassRemoved { class: name() })?;
-    Ok((id, Arc::clone(disk.mailbox(submitter())?)))
+    Ok((id, Arc::clone(mailbox)))
 }
 
 impl Sent {
@@ -201,15 +202,15 @@ impl<T> Request<T> {
     /// Blocks the calling thread until the answer is there. Not for tasks,
     /// whose executor it would stop.
     pub fn wait(mut self) -> T {
-        WAKER.with(|waker| {
-            let mut context = Context::from_waker(waker);
-            loop {
-                if let Poll::Ready(answer) = Pin::new(&mut self).poll(&mut context) {
-                    return answer;
-                }
-                thread::park();
+        // At the end of the thread its own may be gone.
+        let waker = WAKER.try_with(Waker::clone).unwrap_or_else(|_| Unpark::this_thread());
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(answer) = Pin::new(&mut self).poll(&mut context) {
+                return answer;
             }
-        })
+            thread::park();
+        }
     }
 }
 
@@ -259,11 +260,17 @@ impl<T> fmt::Debug for Request<T> {
 }
 
 thread_local! {
-    static WAKER: Waker = Waker::from(Arc::new(Unpark(thread::current())));
+    static WAKER: Waker = Unpark::this_thread();
 }
 
 /// Wakes a thread that waits.
 struct Unpark(Thread);
+
+impl Unpark {
+    fn this_thread() -> Waker {
+        Waker::from(Arc::new(Self(thread::current())))
+    }
+}
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {

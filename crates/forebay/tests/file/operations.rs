@@ -1,10 +1,13 @@
 //! Operations sent to I/O threads as they are, where their time went, and how
 //! many I/O threads there are.
 
+use std::cell::RefCell;
 use std::io;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 
 use forebay::engine::{BackendChoice, Operation};
-use forebay::{DirectFile, DiskConfig, DiskRates, Intent, Op, Scheduler};
+use forebay::{Class, DirectFile, DiskConfig, DiskRates, File, Intent, Op, Scheduler};
 
 use crate::bed::{BLOCK, Bed, RATES, filled};
 
@@ -50,7 +53,7 @@ fn a_request_says_where_its_time_went() {
     let writes: Vec<_> =
         (0..32).map(|_| file.write_at(class, filled(BLOCK, 1), 0).timed()).collect();
     let held_for = std::time::Duration::from_millis(20);
-    std::thread::sleep(held_for);
+    thread::sleep(held_for);
     drop(held);
     for write in writes {
         let (written, timing) = write.wait();
@@ -89,4 +92,37 @@ fn a_disk_has_no_more_io_threads_than_it_keeps_busy() {
     assert_eq!(io_queues(slow, 1), 1);
     let unknown = Scheduler::builder().io_queues(8).build().unwrap();
     assert_eq!(unknown.default_disk().io_queues(), 8);
+}
+
+thread_local! {
+    static LAST: RefCell<Option<AtItsEnd>> = const { RefCell::new(None) };
+}
+
+/// What a thread does when it ends.
+struct AtItsEnd {
+    file: File,
+    class: Class,
+    read: Sender<usize>,
+}
+
+impl Drop for AtItsEnd {
+    fn drop(&mut self) {
+        let read = self.file.read_at(&self.class, filled(BLOCK, 0), 0).wait();
+        self.read.send(read.into_result().unwrap().0).unwrap();
+    }
+}
+
+#[test]
+fn a_thread_can_wait_for_a_request_while_it_ends() {
+    let bed = Bed::new(BackendChoice::Auto);
+    let (file, class) = (bed.file(), bed.class.clone());
+    file.write_at(&class, filled(BLOCK, 1), 0).wait().into_result().unwrap();
+    let (read, answer) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        // What a thread uses first is gone last.
+        LAST.set(Some(AtItsEnd { file: file.clone(), class: class.clone(), read }));
+        file.sync_all(&class).wait().unwrap();
+    });
+    thread.join().unwrap();
+    assert_eq!(answer.recv().unwrap(), BLOCK);
 }
