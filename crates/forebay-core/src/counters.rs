@@ -39,7 +39,8 @@ impl Blocked {
     }
 }
 
-/// One class on one queue. Totals count from the start; times are nanoseconds.
+/// One class on one queue. Totals count from the start, and again from zero
+/// after 2^64; times are nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClassCounters {
     /// Requests waiting now.
@@ -90,19 +91,19 @@ impl ClassCounters {
         for (to, from) in
             [(&mut self.operations, &other.operations), (&mut self.bytes, &other.bytes)]
         {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = to.wrapping_add(*from));
         }
         self.errors += other.errors;
         self.cancelled += other.cancelled;
         self.overdue += other.overdue;
         self.splits += other.splits;
-        self.split_bytes += other.split_bytes;
-        self.queue_nanos += other.queue_nanos;
+        self.split_bytes = self.split_bytes.wrapping_add(other.split_bytes);
+        self.queue_nanos = self.queue_nanos.wrapping_add(other.queue_nanos);
         self.queue_nanos_max = self.queue_nanos_max.max(other.queue_nanos_max);
         self.queue_nanos_last = self.queue_nanos_last.max(other.queue_nanos_last);
-        self.disk_nanos += other.disk_nanos;
+        self.disk_nanos = self.disk_nanos.wrapping_add(other.disk_nanos);
         self.disk_nanos_max = self.disk_nanos_max.max(other.disk_nanos_max);
-        self.starved_nanos += other.starved_nanos;
+        self.starved_nanos = self.starved_nanos.wrapping_add(other.starved_nanos);
         self.consumption = self.consumption.plus(other.consumption);
         self.activations += other.activations;
     }
@@ -170,7 +171,7 @@ impl ClassCounters {
         self.end_starvation(now);
         self.queued -= 1;
         self.in_disk += 1;
-        self.queue_nanos += waited;
+        self.queue_nanos = self.queue_nanos.wrapping_add(waited);
         self.queue_nanos_last = waited;
         self.queue_nanos_max = self.queue_nanos_max.max(waited);
         self.consumption = self.consumption.plus(cost);
@@ -178,11 +179,12 @@ impl ClassCounters {
 
     pub(crate) fn completed(&mut self, now: Time, op: Op, len: u64, disk_nanos: u64, ok: bool) {
         self.in_disk -= 1;
-        self.disk_nanos += disk_nanos;
+        self.disk_nanos = self.disk_nanos.wrapping_add(disk_nanos);
         self.disk_nanos_max = self.disk_nanos_max.max(disk_nanos);
         if ok {
             self.operations[op.index()] += 1;
-            self.bytes[op.index()] += len;
+            let bytes = &mut self.bytes[op.index()];
+            *bytes = bytes.wrapping_add(len);
         } else {
             self.errors += 1;
         }
@@ -197,7 +199,7 @@ impl ClassCounters {
 
     fn end_starvation(&mut self, now: Time) {
         if let Some(since) = self.starved_since.take() {
-            self.starved_nanos += now.nanos_since(since);
+            self.starved_nanos = self.starved_nanos.wrapping_add(now.nanos_since(since));
         }
     }
 }
@@ -234,8 +236,26 @@ impl QueueCounters {
         self.in_disk += other.in_disk;
         self.in_disk_max += other.in_disk_max;
         self.consumption = self.consumption.plus(other.consumption);
-        self.blocked_nanos.iter_mut().zip(&other.blocked_nanos).for_each(|(to, from)| *to += from);
+        let blocked = self.blocked_nanos.iter_mut().zip(&other.blocked_nanos);
+        blocked.for_each(|(to, from)| *to = to.wrapping_add(*from));
         self.overdue += other.overdue;
         self.flow_ratio_permille = self.flow_ratio_permille.max(other.flow_ratio_permille);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_of_absurd_lengths_start_again_from_zero() {
+        let mut counters = ClassCounters::default();
+        for _ in 0..2 {
+            counters.passed(DiskTime::MAX);
+            counters.completed(Time::ZERO, Op::Read, u64::MAX, u64::MAX, true);
+        }
+        let mut sum = counters.clone();
+        sum.merge(&counters);
+        assert_eq!((sum.operations[Op::Read.index()], sum.in_disk), (4, 0));
     }
 }

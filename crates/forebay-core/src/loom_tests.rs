@@ -114,3 +114,18 @@ fn a_class_that_wakes_on_two_shards_catches_up_once() {
         assert!(tree.node(class).tag() >= 1_000);
     });
 }
+
+#[test]
+fn a_class_that_two_remove_at_once_is_removed_once() {
+    loom::model(|| {
+        let tree = Arc::new(ClassTree::small(1));
+        let group = tree.add_class_group(None, 10).unwrap();
+        let class = tree.add_class(Some(group), 10).unwrap();
+        let others = Arc::clone(&tree);
+        let other = thread::spawn(move || others.remove_class(class).is_ok());
+        let one = tree.remove_class(class).is_ok();
+        assert!(one != other.join().unwrap());
+        assert!(tree.class(class).is_err());
+        assert_eq!(tree.remove_class_group(group), Ok(()));
+    });
+}

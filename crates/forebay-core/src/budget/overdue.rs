@@ -89,7 +89,7 @@ impl Overdue {
                 .probe_after
                 .compare_exchange(probe_after, next, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok();
-        if won { Ok(()) } else { Err(Time::from_nanos(probe_after.max(now.as_nanos() + 1))) }
+        if won { Ok(()) } else { Err(Time::from_nanos(probe_after).max(now.plus_nanos(1))) }
     }
 
     /// Disk time that a request of `cost` has kept from others by being in the

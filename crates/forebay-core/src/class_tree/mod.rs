@@ -126,6 +126,11 @@ impl Slot {
         (self.0 >> 1) as u16
     }
 
+    /// Whether it is in use by who was given it with this generation.
+    fn is_of(self, generation: u16) -> bool {
+        self.in_use() && self.generation() == generation
+    }
+
     fn next(self) -> u32 {
         self.0.wrapping_add(1)
     }
@@ -248,31 +253,36 @@ impl ClassTree {
     /// Removes a class that no shard has work of. Its history stays in the
     /// slot, so that whoever gets it next starts at the present virtual time.
     pub(crate) fn remove_class(&self, id: ClassId) -> Result<(), ClassError> {
-        self.remove(self.class(id)?)
+        self.remove(id.node, id.generation)
     }
 
     pub(crate) fn remove_class_group(&self, id: ClassGroupId) -> Result<(), ClassError> {
-        self.remove(self.class_group(id)?)
+        self.remove(id.node, id.generation)
     }
 
-    fn remove(&self, node: &Node) -> Result<(), ClassError> {
+    fn remove(&self, id: NodeId, generation: u16) -> Result<(), ClassError> {
+        let node = self.node(id);
+        let slot = Slot(node.slot.load(Ordering::Acquire));
+        if !slot.is_of(generation) {
+            return Err(ClassError::Unknown);
+        }
         let idle = node.backlogged.load(Ordering::Acquire) == 0;
         if !idle || node.children.load(Ordering::Acquire) > 0 {
             return Err(ClassError::InUse);
         }
-        self.node(node.parent()).children.fetch_sub(1, Ordering::AcqRel);
-        node.slot.fetch_add(1, Ordering::AcqRel);
+        let parent = self.node(node.parent());
+        // Of several who remove it at once, one does.
+        node.slot
+            .compare_exchange(slot.0, slot.next(), Ordering::AcqRel, Ordering::Relaxed)
+            .map_err(|_| ClassError::Unknown)?;
+        parent.children.fetch_sub(1, Ordering::AcqRel);
         Ok(())
     }
 
     fn live(&self, id: NodeId, generation: u16) -> Result<&Node, ClassError> {
         let node = self.node(id);
         let slot = Slot(node.slot.load(Ordering::Acquire));
-        if slot.in_use() && slot.generation() == generation {
-            Ok(node)
-        } else {
-            Err(ClassError::Unknown)
-        }
+        if slot.is_of(generation) { Ok(node) } else { Err(ClassError::Unknown) }
     }
 
     fn group_id(&self, node: NodeId) -> ClassGroupId {

@@ -36,7 +36,7 @@ type Metric<T, V> = (&'static str, &'static str, fn(&T) -> V);
 
 const CLASS_COUNTERS: &[Metric<ClassSnapshot, u64>] = &[
     ("total_bytes", "Bytes read and written", |class| {
-        bytes(class, Op::Read) + bytes(class, Op::Write)
+        bytes(class, Op::Read).wrapping_add(bytes(class, Op::Write))
     }),
     ("total_operations", "Reads and writes done", |class| {
         operations(class, Op::Read) + operations(class, Op::Write)
