@@ -165,10 +165,18 @@ impl DirectFile {
     ///
     /// # Errors
     ///
-    /// Those of `fcntl(2)` and `statx(2)`.
+    /// Those of `fcntl(2)` and `statx(2)`; `InvalidInput` for a descriptor with
+    /// `O_APPEND`, with which Linux writes at the end of the file whatever the
+    /// offset: the parts of a large write would go anywhere.
     pub fn from_fd(fd: impl Into<OwnedFd>) -> io::Result<Self> {
         let fd = fd.into();
         let flags = rustix::fs::fcntl_getfl(&fd)?;
+        if flags.contains(OFlags::APPEND) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a file that is open with O_APPEND ignores offsets: open it without",
+            ));
+        }
         let direct = if flags.contains(OFlags::DIRECT) { alignment(&fd)? } else { None };
         Ok(Self { shared: Arc::new(Shared { fd, direct, always_blocks: AtomicBool::new(false) }) })
     }
@@ -298,6 +306,14 @@ mod tests {
         assert!(!file.is_direct());
         let flags = rustix::fs::fcntl_getfl(&file).unwrap();
         assert!(!flags.contains(OFlags::DIRECT));
+    }
+
+    #[test]
+    fn a_descriptor_that_ignores_offsets_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = File::options().create(true).append(true).open(dir.path().join("a"));
+        let error = DirectFile::from_fd(log.unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
     }
 
     #[test]
