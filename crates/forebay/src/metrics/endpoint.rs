@@ -27,7 +27,7 @@ pub struct EndpointConfig {
     /// answer, makes way for them.
     pub connections_max: usize,
     /// How long a connection may take for its request and the answer; 2 s
-    /// unless set.
+    /// unless set, an hour at most.
     pub timeout: Duration,
 }
 
@@ -68,7 +68,7 @@ impl Endpoint {
             stop: Arc::clone(&stop),
             connections: Vec::new(),
             connections_max: config.connections_max.max(1),
-            timeout: config.timeout,
+            timeout: config.timeout.min(TIMEOUT_MAX),
             listen_again_at: None,
         };
         let builder = std::thread::Builder::new().name("forebay-metrics".into());
@@ -91,6 +91,9 @@ impl Drop for Endpoint {
         }
     }
 }
+
+/// No connection needs longer.
+const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 
 /// After an error of the listener, such as being out of descriptors, it is
 /// left alone for so long.
