@@ -44,12 +44,13 @@ pub(crate) struct Allocation {
     layout: Layout,
 }
 
-// SAFETY: the memory is only reached through the one buffer, or the disjoint
-// buffers, made of it.
+// SAFETY: it owns its memory, which the allocator frees from any thread, and
+// reaches into it only to free it: once, when the last buffer made of it is gone.
 unsafe impl Send for Allocation {}
-// SAFETY: nothing changes through a shared reference.
+// SAFETY: a shared reference gives no access to the memory.
 unsafe impl Sync for Allocation {}
-// SAFETY: the buffer is the only one that reaches its range of the memory.
+// SAFETY: the buffer is the only one that reaches its range of the memory. What
+// it shares with other parts is in an `Arc` whose content is `Send` and `Sync`.
 unsafe impl Send for AlignedBuf {}
 // SAFETY: a shared reference gives only shared access to the range.
 unsafe impl Sync for AlignedBuf {}
@@ -84,7 +85,8 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        // SAFETY: `start` was allocated with this very layout.
+        // SAFETY: `start` was allocated with this very layout, and no buffer is
+        // left that reaches it.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }
@@ -138,7 +140,8 @@ impl AlignedBuf {
         if at == 0 || at >= self.len {
             return None;
         }
-        // SAFETY: `at` is within the range of this buffer.
+        // SAFETY: `at` is within the range of this buffer, and with it within the
+        // allocation.
         let start = unsafe { self.start.add(at) };
         let rest = Self { start, len: self.len - at, memory: Arc::clone(&self.memory) };
         self.len = at;
@@ -172,8 +175,9 @@ impl Deref for AlignedBuf {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the range is initialized, within `memory`, and no other
-        // buffer's.
+        // SAFETY: the range is initialized, within `memory`, which lives as long as
+        // `self`, and no other buffer's; where `len` is 0 there is none, and `start`
+        // is not null. The kernel has the range only while its engine has `self`.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }

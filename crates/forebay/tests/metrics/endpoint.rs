@@ -47,6 +47,12 @@ fn a_scrape_gets_the_text() {
 }
 
 #[test]
+fn a_timeout_that_no_clock_reaches_is_none() {
+    let endpoint = start(4, Duration::MAX, || "some text".into());
+    assert!(scrape(&endpoint).ends_with("some text"));
+}
+
+#[test]
 fn ten_thousand_scrapes() {
     let counter = Arc::new(AtomicUsize::new(0));
     let scrapes = Arc::clone(&counter);

@@ -41,8 +41,9 @@ unsafe impl<const OPCODE: Opcode> Ioctl for Exchange<OPCODE> {
         (&raw mut self.0).cast()
     }
 
+    // SAFETY: the contract is that of `Ioctl::output_from_ptr`.
     unsafe fn output_from_ptr(_: IoctlOutput, attributes: *mut c_void) -> Result<Attributes> {
-        // SAFETY: this is the pointer that `as_ptr` returned.
+        // SAFETY: this is the pointer that `as_ptr` returned, to `Attributes` that live on.
         Ok(unsafe { attributes.cast::<Attributes>().read() })
     }
 }
