@@ -149,6 +149,22 @@ impl IoGroup {
         self.shared.tree.add_class_group(parent, shares)
     }
 
+    /// Whether [`IoGroup::remove_class`] would remove it now.
+    ///
+    /// # Errors
+    /// As of that.
+    pub fn check_class_removable(&self, class: ClassId) -> Result<(), ClassError> {
+        self.shared.tree.class(class)?.check_removable()
+    }
+
+    /// Whether [`IoGroup::remove_class_group`] would remove it now.
+    ///
+    /// # Errors
+    /// As of that.
+    pub fn check_class_group_removable(&self, group: ClassGroupId) -> Result<(), ClassError> {
+        self.shared.tree.class_group(group)?.check_removable()
+    }
+
     /// Removes a class.
     ///
     /// # Errors

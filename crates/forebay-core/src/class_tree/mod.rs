@@ -266,10 +266,7 @@ impl ClassTree {
         if !slot.is_of(generation) {
             return Err(ClassError::Unknown);
         }
-        let idle = node.backlogged.load(Ordering::Acquire) == 0;
-        if !idle || node.children.load(Ordering::Acquire) > 0 {
-            return Err(ClassError::InUse);
-        }
+        node.check_removable()?;
         let parent = self.node(node.parent());
         // Of several who remove it at once, one does.
         node.slot

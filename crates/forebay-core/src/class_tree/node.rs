@@ -98,6 +98,16 @@ impl Node {
         self.limiter.set(limits);
         Ok(())
     }
+
+    /// Whether no shard has work of it, and nothing is in it.
+    pub(crate) fn check_removable(&self) -> Result<(), ClassError> {
+        let idle = self.backlogged.load(Ordering::Acquire) == 0;
+        if idle && self.children.load(Ordering::Acquire) == 0 {
+            Ok(())
+        } else {
+            Err(ClassError::InUse)
+        }
+    }
 }
 
 pub(super) fn check_shares(shares: u32) -> Result<(), ClassError> {

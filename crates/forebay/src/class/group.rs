@@ -59,7 +59,8 @@ impl ClassGroup {
         self.record.settings().limits
     }
 
-    /// Changes the upper limits of its classes together, on each disk.
+    /// Changes the upper limits of its classes together, on each disk: see
+    /// [`Class::set_limits`].
     ///
     /// # Errors
     /// A limit of zero or above what any disk does, or a group that was removed.

@@ -12,7 +12,7 @@ use forebay_core::{ClassGroupId, ClassId, Limits};
 pub use self::current::Entered;
 pub(crate) use self::current::innermost;
 pub use self::group::ClassGroup;
-pub(crate) use self::record::{Node, Record};
+pub(crate) use self::record::{Node, Record, part_of};
 
 use crate::Disk;
 use crate::disk::{DiskGroup, DiskRecord};
@@ -108,7 +108,10 @@ impl Class {
     }
 
     /// Changes the upper limits: what the class may use at most of each disk,
-    /// however idle it is.
+    /// however idle it is. On a disk that is
+    /// [divided](crate::SchedulerBuilder::io_groups) each part has an equal part
+    /// of them; on a [duplex](crate::DiskConfig::duplex) disk reads have them,
+    /// and all other requests have them too.
     ///
     /// # Errors
     /// A limit of zero or above what any disk does, or a class that was removed.

@@ -8,6 +8,7 @@ use forebay_core::{ClassError, ClassGroupId, ClassId, IoGroup, Limits};
 /// What an I/O group knows a class or a group of classes by.
 pub(crate) trait Node: Copy + Send + 'static {
     fn add(io: &IoGroup, parent: Option<ClassGroupId>, shares: u32) -> Result<Self, ClassError>;
+    fn check_removable(self, io: &IoGroup) -> Result<(), ClassError>;
     fn remove(self, io: &IoGroup) -> Result<(), ClassError>;
     fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError>;
     fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError>;
@@ -16,6 +17,10 @@ pub(crate) trait Node: Copy + Send + 'static {
 impl Node for ClassId {
     fn add(io: &IoGroup, parent: Option<ClassGroupId>, shares: u32) -> Result<Self, ClassError> {
         io.add_class(parent, shares)
+    }
+
+    fn check_removable(self, io: &IoGroup) -> Result<(), ClassError> {
+        io.check_class_removable(self)
     }
 
     fn remove(self, io: &IoGroup) -> Result<(), ClassError> {
@@ -36,6 +41,10 @@ impl Node for ClassGroupId {
         io.add_class_group(parent, shares)
     }
 
+    fn check_removable(self, io: &IoGroup) -> Result<(), ClassError> {
+        io.check_class_group_removable(self)
+    }
+
     fn remove(self, io: &IoGroup) -> Result<(), ClassError> {
         io.remove_class_group(self)
     }
@@ -54,6 +63,16 @@ impl Node for ClassGroupId {
 pub(crate) struct Settings {
     pub(crate) shares: u32,
     pub(crate) limits: Limits,
+}
+
+/// What a class may use of each of `parts` equal parts of a disk: at least 1
+/// per second.
+pub(crate) fn part_of(limits: &Limits, parts: u64) -> Limits {
+    let part = |rate: u64| if rate == 0 { 0 } else { (rate / parts).max(1) };
+    Limits {
+        bytes_per_second: limits.bytes_per_second.map(part),
+        operations_per_second: limits.operations_per_second.map(part),
+    }
 }
 
 /// A class or a group of classes: its name, and its number in each I/O group.
@@ -93,15 +112,16 @@ impl<Id: Node> Record<Id> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts it into the I/O group of `slot`, as it is set now.
-    pub(crate) fn place(&self, io: &IoGroup, slot: usize) -> Result<(), ClassError> {
+    /// Puts it into the I/O group of `slot`, one of `parts` of its disk, as it
+    /// is set now.
+    pub(crate) fn place(&self, io: &IoGroup, slot: usize, parts: u64) -> Result<(), ClassError> {
         let parent = match &self.parent {
             Some(parent) => Some(parent.id(slot).ok_or(ClassError::Unknown)?),
             None => None,
         };
         let Settings { shares, limits } = *self.settings();
         let id = Id::add(io, parent, shares)?;
-        id.set_limits(io, &limits)?;
+        id.set_limits(io, &part_of(&limits, parts))?;
         if let Some(cell) = self.ids.get(slot) {
             cell.store(Place(Some(id)));
         }

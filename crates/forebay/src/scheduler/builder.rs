@@ -130,7 +130,8 @@ impl SchedulerBuilder {
         if !(1..=shards_max).contains(&io_queues) {
             return Err(SchedulerError::IoQueues { count: io_queues, shards_max });
         }
-        let mut registry = Registry::new((DISKS_MAX + 1) * io_groups * STREAMS_MAX);
+        let mut registry =
+            Registry::new((DISKS_MAX + 1) * io_groups * STREAMS_MAX, io_groups as u64);
         registry.apply(&self.disks, self.layout)?;
         let unmeasured = DiskModel::unmeasured();
         let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use forebay_core::{DiskModel, GroupConfig, Limits, Op, Order, Policy};
 
 use super::builder::Layout;
-use crate::class::{ClassError, ClassRecord, GroupRecord, Node, Record};
+use crate::class::{ClassError, ClassRecord, GroupRecord, Node, Record, part_of};
 use crate::coordinator::IoThreadsConfig;
 use crate::disk::{DiskGroup, DiskRecord};
 use crate::io_queues::{IoQueues, LOCAL_DEPTH_MIN};
@@ -26,6 +26,8 @@ pub(crate) struct Registry {
     pub(super) groups: Vec<Arc<GroupRecord>>,
     /// Places for I/O groups in the records of classes.
     pub(super) slots: usize,
+    /// Into how many parts each disk is divided.
+    parts: u64,
 }
 
 /// How a new disk decides which requests may go, and when.
@@ -36,7 +38,7 @@ pub(super) struct Rules {
 }
 
 impl Registry {
-    pub(super) fn new(slots: usize) -> Self {
+    pub(super) fn new(slots: usize, parts: u64) -> Self {
         Self {
             disks: Vec::new(),
             devices: HashMap::new(),
@@ -44,6 +46,7 @@ impl Registry {
             classes: Vec::new(),
             groups: Vec::new(),
             slots,
+            parts,
         }
     }
 
@@ -75,10 +78,10 @@ impl Registry {
         for group in disk.groups() {
             // A group of classes comes after the one that it is in.
             for record in &self.groups {
-                refused(record, record.place(&group.io, group.slot))?;
+                refused(record, record.place(&group.io, group.slot, self.parts))?;
             }
             for record in &self.classes {
-                refused(record, record.place(&group.io, group.slot))?;
+                refused(record, record.place(&group.io, group.slot, self.parts))?;
             }
         }
         self.disks.push(Arc::clone(&disk));
@@ -143,9 +146,10 @@ impl Registry {
         record: &Record<Id>,
         limits: &Limits,
     ) -> Result<(), ClassError> {
+        let part = part_of(limits, self.parts);
         for group in self.io_groups() {
             let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
-            refused(record, id.and_then(|id| id.set_limits(&group.io, limits)))?;
+            refused(record, id.and_then(|id| id.set_limits(&group.io, &part)))?;
         }
         record.settings().limits = *limits;
         Ok(())
@@ -168,7 +172,8 @@ impl Registry {
             return Err(ClassError::NameTaken { name: name.to_owned() });
         }
         let record = Record::new(name.to_owned(), parent.cloned(), shares, self.slots);
-        let placed = self.io_groups().try_for_each(|group| record.place(&group.io, group.slot));
+        let placed =
+            self.io_groups().try_for_each(|group| record.place(&group.io, group.slot, self.parts));
         if let Err(source) = placed {
             // Nobody knows of it yet, so it has no work that could keep it.
             for group in self.io_groups() {
@@ -181,15 +186,18 @@ impl Registry {
 
     /// Takes a record off all disks; off none, if one refuses.
     fn displace<Id: Node>(&self, record: &Record<Id>) -> Result<(), ClassError> {
+        // What is put back after a refusal is new there, and has counted
+        // nothing: only for work that comes between the two looks.
+        for group in self.io_groups() {
+            let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
+            refused(record, id.and_then(|id| id.check_removable(&group.io)))?;
+        }
         let mut displaced = Vec::new();
         for group in self.io_groups() {
-            if record.id(group.slot).is_none() {
-                return refused(record, Err(forebay_core::ClassError::Unknown));
-            }
             if let Err(source) = record.displace(&group.io, group.slot) {
                 for group in displaced {
                     let group: &DiskGroup = group;
-                    refused(record, record.place(&group.io, group.slot))?;
+                    refused(record, record.place(&group.io, group.slot, self.parts))?;
                 }
                 return refused(record, Err(source));
             }
@@ -231,4 +239,45 @@ fn refused<Id: Node>(
     result: Result<(), forebay_core::ClassError>,
 ) -> Result<(), ClassError> {
     result.map_err(|source| ClassError::Refused { name: record.name.clone(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_core::Time;
+
+    use super::*;
+
+    /// Requests of a class of each I/O group that go in a second.
+    fn served(registry: &Registry, class: &ClassRecord) -> Vec<usize> {
+        let served = registry.io_groups().map(|group| {
+            let mut queue = group.io.join().unwrap();
+            let id = class.id(group.slot).unwrap();
+            for _ in 0..500 {
+                queue.enqueue(Time::ZERO, id, Op::Read, 4096).unwrap();
+            }
+            (0..1000)
+                .filter(|ms| queue.poll_dispatch(Time::from_nanos(ms * 1_000_000)).is_some())
+                .count()
+        });
+        served.collect()
+    }
+
+    #[test]
+    fn limits_are_divided_with_the_disk() {
+        let mut registry = Registry::new(8, 4);
+        let io_threads = IoThreadsConfig::default();
+        let layout = Layout { io_groups: 4, shards_max: 1, requests_max: 1000, io_threads };
+        let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };
+        let add = |registry: &mut Registry, name| {
+            registry.add_disk(name, &DiskModel::unmeasured(), &rules, layout).unwrap();
+        };
+        add(&mut registry, "before");
+        let class = registry.add_class("class", None, 100).unwrap();
+        let limits = Limits { operations_per_second: Some(400), ..Limits::default() };
+        registry.set_limits(&class, &limits).unwrap();
+        add(&mut registry, "behind");
+        let served = served(&registry, &class);
+        assert!(served.iter().all(|count| (95..=115).contains(count)), "{served:?}");
+        assert_eq!(class.settings().limits, limits);
+    }
 }

@@ -93,3 +93,21 @@ fn a_class_with_work_queued_on_any_disk_stays_on_all() {
     scheduler.remove_class(&class).unwrap();
     assert!(class.admit(Op::Read, 4096).is_err());
 }
+
+#[test]
+fn a_refused_removal_forgets_nothing_that_was_counted() {
+    let full = |name| disk(name).policy(Policy::Concurrency { requests: 1 });
+    let scheduler = Scheduler::builder().disk(full("data")).disk(full("log")).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    drop(class.admit(Op::Read, 4096).unwrap());
+    let log = class.on(&scheduler.disk("log").unwrap()).unwrap();
+    let held = log.admit(Op::Write, 4096).unwrap().detach();
+    let mut waiting = Box::pin(log.admit_async(Op::Write, 4096));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(waiting.as_mut().poll(&mut context).is_pending());
+    scheduler.remove_class(&class).unwrap_err();
+    assert_eq!(class.permit_counters().operations[Op::Read.index()], 1);
+    let on_data = &scheduler.snapshot().disks[0].classes[1];
+    assert_eq!((on_data.name.as_str(), on_data.total.count()), ("class", 1));
+    drop(held);
+}
