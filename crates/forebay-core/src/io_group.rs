@@ -249,6 +249,12 @@ impl IoGroup {
         self.shared.budget.in_flight()
     }
 
+    /// Whether requests were given up within the last second and did not come
+    /// back: the disk hangs, or a part of it, or permits were forgotten.
+    pub fn hangs(&self, now: Time) -> bool {
+        self.shared.budget.overdue.hangs(now)
+    }
+
     /// Disk time that could be dispatched at `now`, at most one effective goal.
     pub fn unused(&self, now: Time) -> DiskTime {
         self.shared.budget.unused(now)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use forebay_core::{
     DiskModel, DiskRates, GroupConfig, GroupFull, IoGroup, IoQueue, Op, QueueCounters, SHARDS_MAX,
-    ShardId,
+    ShardId, Time,
 };
 
 use crate::admission::Admission;
@@ -18,6 +18,9 @@ use crate::numa;
 use crate::scheduler::Shared;
 use crate::streams::Streams;
 use crate::wakers::Wakers;
+
+/// Overdue requests are spoken of so often, however many there are.
+const SILENCE_NANOS: u64 = 10_000_000_000;
 
 /// A disk of a [`Scheduler`](crate::Scheduler): one budget, which all requests
 /// to it share. Cheap to clone; every clone is the same disk.
@@ -143,6 +146,8 @@ impl DiskRecord {
 #[derive(Debug)]
 pub(crate) struct DiskGroup {
     pub(crate) io: IoGroup,
+    /// That of its disk.
+    name: String,
     /// Its place in the tables of class numbers.
     pub(crate) slot: usize,
     /// Whoever is in `io` with a queue is registered here.
@@ -154,11 +159,15 @@ pub(crate) struct DiskGroup {
     /// Joins the group when the first permit is asked for.
     admission: OnceLock<Admission>,
     joining: Mutex<()>,
+    /// Until when, in nanoseconds, nothing more is said of overdue requests.
+    silent_until: AtomicU64,
 }
 
 impl DiskGroup {
-    pub(crate) fn new(config: GroupConfig, slot: usize) -> Self {
+    pub(crate) fn new(name: &str, config: GroupConfig, slot: usize) -> Self {
         Self {
+            name: name.to_owned(),
+            silent_until: AtomicU64::new(0),
             wakers: Wakers::new(config.shards_max),
             metrics: (0..SHARDS_MAX).map(|_| OnceLock::new()).collect(),
             model: Mutex::new(config.model.clone()),
@@ -167,6 +176,25 @@ impl DiskGroup {
             joining: Mutex::new(()),
             io: IoGroup::new(config),
             slot,
+        }
+    }
+
+    /// Says in the log that requests are overdue, if any are, now and then.
+    /// For whoever polls a queue of the group and is about to sleep.
+    pub(crate) fn tell_overdue(&self, now: Time) {
+        if !self.io.hangs(now) {
+            return;
+        }
+        let (until, relaxed) = (self.silent_until.load(Ordering::Relaxed), Ordering::Relaxed);
+        let next = now.plus_nanos(SILENCE_NANOS).as_nanos();
+        if now.as_nanos() >= until
+            && self.silent_until.compare_exchange(until, next, relaxed, relaxed).is_ok()
+        {
+            log::warn!(
+                "the disk `{}` hangs, or a part of it, or permits of it were forgotten: requests \
+                 that do not end are not waited for any more",
+                self.name
+            );
         }
     }
 

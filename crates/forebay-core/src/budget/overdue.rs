@@ -47,10 +47,18 @@ impl Overdue {
         in_disk_nanos >= HANGING_NANOS_MIN
     }
 
+    /// Whether the disk, or a part of it, is taken to hang.
+    pub(crate) fn hangs(&self, now: Time) -> bool {
+        now.as_nanos() < self.hanging_until.load(Ordering::Relaxed)
+    }
+
     /// How long a request may be in the disk before it is overdue.
     pub(crate) fn patience_nanos(&self, now: Time, window: DiskTime) -> u64 {
-        let hangs = now.as_nanos() < self.hanging_until.load(Ordering::Relaxed);
-        windows_nanos(window).max(if hangs { HANGING_NANOS_MIN } else { OVERDUE_NANOS_MIN })
+        windows_nanos(window).max(if self.hangs(now) {
+            HANGING_NANOS_MIN
+        } else {
+            OVERDUE_NANOS_MIN
+        })
     }
 
     pub(crate) fn completed(&self, now: Time) {

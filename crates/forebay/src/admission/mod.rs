@@ -139,6 +139,7 @@ impl Admission {
         loop {
             let until = state.keep_time(now, me, wakeups);
             self.release(group, state, now, wakeups);
+            group.tell_overdue(now);
             let until = match (until, deadline) {
                 (Some(until), Some(deadline)) => Some(until.min(deadline)),
                 (one, other) => one.or(other),

@@ -43,6 +43,7 @@ impl Admission {
         state.settle(now, None, &mut wakeups);
         let until = state.keep_time(now, Keeper::Timer, &mut wakeups);
         self.release(group, state, now, &mut wakeups);
+        group.tell_overdue(now);
         (now, until)
     }
 }

@@ -147,9 +147,6 @@ fn run(streams: Streams, config: &EngineConfig, started: &Sender<Started>, _runn
             return;
         }
     };
-    if let Some(reason) = operations.engine().fallback_reason() {
-        log::info!("I/O is done by threads: {reason}");
-    }
     let waker: EngineWaker = operations.engine().waker();
     let mailbox = Arc::new(Mailbox::new(waker));
     let _ = started.send(Ok(Ok(Arc::clone(&mailbox))));

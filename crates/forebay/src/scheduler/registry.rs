@@ -64,7 +64,7 @@ impl Registry {
             config.order = rules.order;
             config.shards_max = layout.shards_max;
             config.requests_max = layout.requests_max;
-            Arc::new(DiskGroup::new(config, slot))
+            Arc::new(DiskGroup::new(name, config, slot))
         };
         let node = |index| {
             let slot = first_slot + index * if rules.duplex { 2 } else { 1 };

@@ -63,6 +63,9 @@ impl Operations {
         config: &EngineConfig,
     ) -> io::Result<Result<Self, GroupFull>> {
         let engine = Engine::new(config)?;
+        if let Some(reason) = engine.fallback_reason() {
+            log::info!("I/O is done by threads: {reason}");
+        }
         let streams = match Stream::join_all(&groups, &engine.waker()) {
             Ok(streams) => streams,
             Err(full) => return Ok(Err(full)),

@@ -52,6 +52,9 @@ impl Stream {
 
     pub(super) fn publish(&self, now: Time, retries: Retries, pausing: bool) {
         self.group.metrics(self.queue.shard()).publish(now, &self.queue, retries, pausing);
+        if pausing {
+            self.group.tell_overdue(now);
+        }
     }
 
     pub(super) fn publish_now(&self, retries: Retries) {

@@ -1,0 +1,63 @@
+//! What operators read in the program's log.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use forebay::{DiskConfig, DiskRates, Op, Policy, Scheduler};
+use log::{Level, LevelFilter, Log, Metadata, Record};
+
+/// Keeps what is said.
+struct Lines(Mutex<Vec<(Level, String)>>);
+
+static LINES: Lines = Lines(Mutex::new(Vec::new()));
+
+impl Log for Lines {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        self.0.lock().unwrap().push((record.level(), record.args().to_string()));
+    }
+
+    fn flush(&self) {}
+}
+
+impl Lines {
+    /// How often a warning with all of `words` was given.
+    fn count(&self, words: &[&str]) -> usize {
+        let lines = self.0.lock().unwrap();
+        let has = |line: &String| words.iter().all(|words| line.contains(words));
+        lines.iter().filter(|(level, line)| *level == Level::Warn && has(line)).count()
+    }
+}
+
+const RATES: DiskRates = DiskRates {
+    read_iops: 10_000_000,
+    write_iops: 10_000_000,
+    read_bandwidth: 100_000_000_000,
+    write_bandwidth: 100_000_000_000,
+};
+
+#[test]
+fn a_disk_that_hangs_and_one_that_is_not_listed_are_named_once() {
+    log::set_logger(&LINES).unwrap();
+    log::set_max_level(LevelFilter::Info);
+
+    let disk = |name| DiskConfig::new(name, RATES).policy(Policy::Concurrency { requests: 1 });
+    let builder = Scheduler::builder().disk(disk("hung")).disk(disk("fine"));
+    let scheduler = builder.build().unwrap();
+    let hung = scheduler.add_class("class", 100).unwrap();
+    let fine = hung.on(&scheduler.disk("fine").unwrap()).unwrap();
+    drop(fine.admit(Op::Read, 4096).unwrap());
+    let stuck: Vec<_> = (0..4).map(|_| hung.admit(Op::Read, 4096).unwrap().detach()).collect();
+    assert_eq!(LINES.count(&["the disk `hung` hangs", "forgotten"]), 1);
+    assert_eq!(LINES.count(&["`fine`"]), 0);
+    drop(stuck);
+
+    for _ in 0..3 {
+        scheduler.disk_of(Path::new("/proc/self")).unwrap();
+    }
+    assert_eq!(LINES.count(&["is in no entry of the io-properties", "`default`"]), 1);
+}
