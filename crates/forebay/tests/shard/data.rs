@@ -13,7 +13,6 @@ tests_of! { IoUring io_uring, Threads threads;
     a_large_vector_is_split_and_comes_back_whole,
     a_large_read_ends_at_the_end_of_the_file,
     a_buffered_read_ends_at_the_end_of_the_file,
-    a_request_of_no_bytes_is_answered,
     a_hole_of_more_parts_than_the_queue_holds_is_punched,
     changes_of_the_file_itself,
     an_error_is_that_of_the_disk,
@@ -141,16 +140,6 @@ fn a_buffered_read_ends_at_the_end_of_the_file(backend: BackendChoice) {
     );
 }
 
-fn a_request_of_no_bytes_is_answered(backend: BackendChoice) {
-    let mut bed = Bed::new(backend);
-    let file = bed.file();
-    let buffer = || filled(BLOCK, 0);
-    let read = Operation::Read { file: file.clone(), offset: 0, buffer: buffer(), range: 0..0 };
-    assert_eq!(bed.run(read).result.unwrap(), 0);
-    let write = Operation::Write { file, offset: 0, buffer: buffer(), range: 0..0 };
-    assert_eq!(bed.run(write).result.unwrap(), 0);
-}
-
 fn a_hole_of_more_parts_than_the_queue_holds_is_punched(backend: BackendChoice) {
     let mut bed = Bed::new(backend);
     let hole = Operation::PunchHole { file: bed.file(), offset: 0, len: 2 << 40 };
@@ -204,9 +193,16 @@ fn a_range_that_is_none_is_refused(backend: BackendChoice) {
     let hole = Operation::PunchHole { file: file.clone(), offset: u64::MAX - 10, len: 100 };
     let (error, _) = bed.shard.submit(&bed.class, hole).unwrap_err();
     assert_eq!(error, RequestError::Range { offset: u64::MAX - 10, len: 100 }.into());
-    let allocate = Operation::Allocate { file, offset: 0, len: 0 };
+    let allocate = Operation::Allocate { file: file.clone(), offset: 0, len: 0 };
     let (error, _) = bed.shard.submit(&bed.class, allocate).unwrap_err();
     assert_eq!(error, RequestError::Empty.into());
+    let buffer = || filled(BLOCK, 3);
+    let read = Operation::Read { file: file.clone(), offset: 0, buffer: buffer(), range: 0..0 };
+    let write = Operation::Write { file, offset: 0, buffer: buffer(), range: 0..0 };
+    for empty in [read, write] {
+        let (error, _) = bed.shard.submit(&bed.class, empty).unwrap_err();
+        assert_eq!(error, RequestError::Empty.into());
+    }
 }
 
 fn what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed(backend: BackendChoice) {
