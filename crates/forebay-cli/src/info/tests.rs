@@ -76,6 +76,20 @@ fn a_file_of_two_disks() {
 }
 
 #[test]
+fn the_directions_of_a_duplex_disk_are_said_to_have_a_budget_each() {
+    let of = |duplex: bool| {
+        let disk = format!(
+            "disks: [{{mountpoint: /a, read_iops: 1000, read_bandwidth: 100000000, write_iops: 1000, \
+             write_bandwidth: 100000000, duplex: {duplex}}}]"
+        );
+        text(&file(&disk))
+    };
+    let (shared, apart) = (of(false), of(true));
+    assert!(shared.contains("half of one leaves half") && !shared.contains("each as if"));
+    assert!(apart.contains("each as if") && !apart.contains("half of one leaves half"), "{apart}");
+}
+
+#[test]
 fn a_disk_is_json_for_programs() {
     let report = Report::new(&[preset("i4i.2xlarge")], THREADS, LATENCY_GOAL_DEFAULT);
     let json = report.json().unwrap();

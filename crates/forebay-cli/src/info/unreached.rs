@@ -165,19 +165,15 @@ impl Direction {
 
 /// What holds for both directions.
 fn of_the_disk(figures: &Figures) -> Vec<String> {
-    let mut said = vec![String::from(
-        "reads and writes share the disk's time: half of one leaves half of the other",
-    )];
+    let mut said = vec![String::from(if figures.properties.duplex {
+        "the file says duplex: reads have a budget, and all other requests another, each as if it \
+         were alone; the goal, the window and the waits above are those of each"
+    } else {
+        "reads and writes share the disk's time: half of one leaves half of the other"
+    })];
     if figures.is_summed() {
         said.push(
             "the file asks for Seastar's sum (max_cost_function: false), so it is in force".into(),
-        );
-    }
-    if figures.properties.duplex {
-        said.push(
-            "the file says duplex: `forebay bench` gives reads and writes a budget each, the \
-             library one for both"
-                .into(),
         );
     }
     said
