@@ -75,6 +75,10 @@ fn logical_volumes_over_two_disks() {
     assert_eq!(recorded("lvm"), Level::Warning);
     let said = &of("lvm", "stripe", |_| {})[0];
     assert!(said.mend.as_ref().unwrap().contains("stride=16,stripe_width=32"));
+    // the command counts in blocks of the filesystem
+    let smaller = |calls: &mut Calls| calls.space.as_mut().unwrap().block = 1024;
+    let said = &of("lvm", "stripe", smaller)[0];
+    assert!(said.mend.as_ref().unwrap().contains("stride=64,stripe_width=128"));
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn below_loop(subject: &Subject<'_>) -> Vec<Finding> {
         let parent = file.rsplit_once('/').map_or("/", |(parent, _)| parent);
         Finding::note(format!("{name} is the file {file}, not a disk"))
             .why("what is said here of the device is not said of the disk that holds the file")
-            .mend(format!("forebay check {}", if parent.is_empty() { "/" } else { parent }))
+            .mend(format!("forebay check {}", quoted(if parent.is_empty() { "/" } else { parent })))
     };
     files.map(say).collect()
 }

@@ -21,7 +21,7 @@ fn compare(subject: &Subject<'_>, device: &Device, array: &Device, stripe: Strip
     };
     let fits = match known {
         Laid::Xfs { unit, width: known } => unit == chunk && known == width,
-        Laid::Ext { width: known } => known == width,
+        Laid::Ext { width: known, .. } => known == width,
     };
     if fits {
         return Finding::fine(format!("{said}, and {} knows", subject.kind()));
@@ -39,10 +39,10 @@ fn compare(subject: &Subject<'_>, device: &Device, array: &Device, stripe: Strip
                 chunk,
                 device.path()
             ),
-            Laid::Ext { .. } => format!(
+            Laid::Ext { block, .. } => format!(
                 "sudo tune2fs -E stride={},stripe_width={} {}",
-                chunk / 4096,
-                width / 4096,
+                chunk / block,
+                width / block,
                 device.path()
             ),
         })
@@ -51,7 +51,7 @@ fn compare(subject: &Subject<'_>, device: &Device, array: &Device, stripe: Strip
 /// How a filesystem lays files out, in bytes; 0 for no stripes.
 enum Laid {
     Xfs { unit: u64, width: u64 },
-    Ext { width: u64 },
+    Ext { width: u64, block: u64 },
 }
 
 impl Laid {
@@ -63,7 +63,7 @@ impl Laid {
             "xfs" => Some(Self::Xfs { unit: number("sunit") * 512, width: number("swidth") * 512 }),
             "ext4" => {
                 let block = subject.calls.space.as_ref().ok()?.block;
-                Some(Self::Ext { width: number("stripe") * block })
+                Some(Self::Ext { width: number("stripe") * block, block: block.max(1) })
             }
             _ => None,
         }
@@ -71,13 +71,13 @@ impl Laid {
 
     fn describe(&self, kind: &str) -> String {
         match *self {
-            Self::Xfs { unit: 0, .. } | Self::Ext { width: 0 } => {
+            Self::Xfs { unit: 0, .. } | Self::Ext { width: 0, .. } => {
                 format!("{kind} knows of no stripes")
             }
             Self::Xfs { unit, width } => {
                 format!("{kind} counts on {} KiB in stripes of {} KiB", unit >> 10, width >> 10)
             }
-            Self::Ext { width } => format!("{kind} counts on stripes of {} KiB", width >> 10),
+            Self::Ext { width, .. } => format!("{kind} counts on stripes of {} KiB", width >> 10),
         }
     }
 }
