@@ -183,15 +183,18 @@ impl Measuring<'_> {
             self.run.written_before += first.samples.bytes_written;
             self.ledger.spend(first.samples.bytes_written, 0.0);
         }
-        let left = self.ledger.left() / 2;
+        let room = self.target.facts().room;
+        let bytes_max = self.budget.layout_bytes.min(room).min(self.ledger.left() / 2);
+        if bytes_max < LAYOUT_MIN {
+            return Err(Error::Incomplete(format!(
+                "no more than {bytes_max} bytes of data may be written, and fewer than \
+                 {LAYOUT_MIN} measure nothing; allow more with --write-limit"
+            )));
+        }
         let seconds = self.budget.layout_seconds;
         let layout = Phase {
             file: FileState::Blank,
-            bound: Bound {
-                seconds,
-                requests_min: 4 * REQUESTS_MIN,
-                bytes_max: self.budget.layout_bytes.min(self.target.facts().room).min(left),
-            },
+            bound: Bound { seconds, requests_min: 4 * REQUESTS_MIN, bytes_max },
             ..self.phase(Work::Write, Pattern::Sequential, MIB, 16, seconds)
         };
         let written = self.run(Purpose::Layout, layout)?.bytes_written;

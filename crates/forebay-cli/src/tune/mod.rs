@@ -160,7 +160,12 @@ fn one(
     mut target: Box<dyn Target>,
 ) -> Result<Vec<Run>, Failure> {
     let (mut run, budget) = match runs.get(index) {
-        Some(run) => (run.clone(), budget_of(run)?),
+        Some(run) => {
+            let written_max = options.write_limit.map_or(run.written_max, |limit| limit.0);
+            let run = Run { written_max, ..run.clone() };
+            let budget = budget_of(&run)?;
+            (run, budget)
+        }
         None => {
             let budget = options.budget();
             (Run::new(&budget, target.facts().clone()), budget)
@@ -245,14 +250,29 @@ fn compare(old: &Path, new: &Path, format: Format) -> Result<(), Failure> {
         )));
     }
     let mut disks = Vec::new();
-    for (old, new) in old.iter().zip(&new) {
-        let name = new.facts.places.join(", ");
-        disks.push((name, diff(&fit(old)?, &fit(new)?)));
+    for (old, new) in paired(&old, &new) {
+        disks.push((name_of_both(old, new), diff(&fit(old)?, &fit(new)?)));
     }
     match format {
         Format::Text => print(&text::differences(&disks)),
         Format::Json => print(&text::to_json(&disks)?),
     }
+}
+
+/// The disks of two measurements, side by side: of the same places, or where these are others, in
+/// the order in which they were named.
+fn paired<'a>(old: &'a [Run], new: &'a [Run]) -> Vec<(&'a Run, &'a Run)> {
+    let same = |new: &Run| old.iter().find(|old| old.facts.places == new.facts.places);
+    let by_place: Option<Vec<&Run>> = new.iter().map(same).collect();
+    by_place.unwrap_or_else(|| old.iter().collect()).into_iter().zip(new).collect()
+}
+
+fn name_of_both(old: &Run, new: &Run) -> String {
+    let name = |run: &Run| run.facts.places.join(", ");
+    if old.facts.places == new.facts.places {
+        return name(new);
+    }
+    format!("{} before, {} now", name(old), name(new))
 }
 
 /// Set by the first Ctrl-C; the second one ends the program.

@@ -7,7 +7,7 @@ use forebay_tune::{CostPoint, Fit, Knee, LatencyAt, Observation};
 
 use super::Tuned;
 use super::charts::{Chart, svg};
-use super::text::{figures, size};
+use super::text::{figures, size, volume};
 use crate::failure::Failure;
 use crate::svg::escaped;
 
@@ -44,7 +44,7 @@ fn disk(page: &mut String, Tuned { run, fit }: &Tuned, charts: &[String]) -> fmt
     let place = if place.is_empty() { String::new() } else { place.join(" ") + "; " };
     writeln!(
         page,
-        "<p class=\"about\">{}{}{}; budget {}, {:.2} GiB written.</p>",
+        "<p class=\"about\">{}{}{}; budget {}, {} written.</p>",
         escaped(&place),
         escaped(&facts.backend),
         match facts.threads {
@@ -52,7 +52,7 @@ fn disk(page: &mut String, Tuned { run, fit }: &Tuned, charts: &[String]) -> fmt
             threads => format!(", {threads} threads"),
         },
         escaped(&run.budget),
-        run.written() as f64 / f64::from(1 << 30)
+        volume(run.written())
     )?;
     writeln!(page, "<h2>Verdicts</h2><ul>")?;
     for verdict in verdicts(run, fit) {

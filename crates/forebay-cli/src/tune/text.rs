@@ -32,13 +32,18 @@ pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
         disks => format!(" on {}", disks.join(", ")),
     };
     format!(
-        "measuring {}{disks}: about {:.0} s, at most {:.1} GiB written, {:.1} GiB of it data at a \
-         time",
+        "measuring {}{disks}: about {:.0} s, at most {} written, {} of it data at a time",
         facts.places.join(", "),
         budget.seconds(),
-        budget.written_max as f64 / f64::from(1 << 30),
-        budget.layout_bytes.min(facts.room) as f64 / f64::from(1 << 30)
+        volume(budget.written_max),
+        volume(budget.layout_bytes.min(facts.room))
     )
+}
+
+/// So many bytes, in GiB unless they are few.
+pub(super) fn volume(bytes: u64) -> String {
+    let gib = bytes as f64 / f64::from(1 << 30);
+    if gib >= 1.0 { format!("{gib:.1} GiB") } else { format!("{:.0} MiB", gib * 1024.0) }
 }
 
 /// What was found.
@@ -95,7 +100,7 @@ fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
         let (command, gib) = (discard.command_us, discard.gib_us / 1e3);
         writeln!(text, "  a discard takes {command:.0} us of disk time, and {gib:.1} ms per GiB")?;
     }
-    writeln!(text, "  written: {:.2} GiB", run.written() as f64 / f64::from(1 << 30))?;
+    writeln!(text, "  written: {}", volume(run.written()))?;
     for verdict in verdicts(run, fit) {
         let mark = if verdict.warns { '!' } else { '-' };
         writeln!(text, "  {mark} {}", verdict.text)?;

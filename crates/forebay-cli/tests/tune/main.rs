@@ -106,11 +106,38 @@ fn an_earlier_run_is_fitted_again_and_compared() {
 }
 
 #[test]
+fn disks_are_compared_with_themselves_whatever_their_order() {
+    let out = TempDir::new().unwrap();
+    said(&simulated(out.path(), &[]));
+    let mut one: Value =
+        serde_json::from_slice(&std::fs::read(out.path().join("tune.json")).unwrap()).unwrap();
+    let mut other = one[0].take();
+    one = other.clone();
+    one["facts"]["places"] = serde_json::json!(["/a"]);
+    other["facts"]["places"] = serde_json::json!(["/b"]);
+    for measured in other["phases"].as_array_mut().unwrap() {
+        measured["samples"]["interval"] = serde_json::json!(0.001);
+    }
+    let compared = |old: Value, new: Value| {
+        let (first, second) = (out.path().join("old.json"), out.path().join("new.json"));
+        std::fs::write(&first, old.to_string()).unwrap();
+        std::fs::write(&second, new.to_string()).unwrap();
+        said(&tune(out.path()).arg("--diff").args([first, second]).output().unwrap())
+    };
+    let of = |runs: [&Value; 2]| Value::Array(runs.map(Value::clone).into());
+    let text = compared(of([&one, &other]), of([&other, &one]));
+    assert!(text.starts_with("/b\n") && !text.contains("significant"), "{text}");
+    let text = compared(Value::Array(vec![one]), Value::Array(vec![other]));
+    assert!(text.starts_with("/a before, /b now\n") && text.contains("significant"), "{text}");
+}
+
+#[test]
 fn a_limit_of_writes_is_kept() {
     let out = TempDir::new().unwrap();
     let json = said(&simulated(out.path(), &["--format", "json", "--write-limit", "100MB"]));
     let disks: Value = serde_json::from_str(&json).unwrap();
-    assert!(disks[0]["bytes_written"].as_u64().unwrap() <= 100 << 20);
+    assert!(disks[0]["bytes_written"].as_u64().unwrap() <= 100_000_000);
+    complains(&simulated(out.path(), &["--write-limit", "20MB"]), "allow more with --write-limit");
 }
 
 #[test]

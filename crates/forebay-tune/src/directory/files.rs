@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use forebay::{AlignedBuf, DirectFile};
 use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
@@ -17,7 +18,7 @@ pub(super) const SEGMENT_UNIT: u64 = 4 << 20;
 const FILL_ALIGNMENT: usize = 4096;
 
 /// Files of equal length, one for each segment of the data.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Files {
     pub(super) files: Vec<DirectFile>,
     pub(super) segment_len: u64,
@@ -35,20 +36,30 @@ impl Files {
         Ok(Self { files, segment_len: segment_len.max(SEGMENT_UNIT) })
     }
 
-    /// A new file in `dir` in this state; `None` where the file system has no such state.
-    pub(super) fn single(dir: &Path, state: FileState, bytes: u64) -> Result<Option<Self>, Error> {
+    /// A new file in `dir` in this state; `None` where the file system has no such state, or it
+    /// is to be filled and so few bytes cannot be.
+    pub(super) fn single(
+        dir: &Path,
+        state: FileState,
+        bytes: u64,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<Self>, Error> {
+        if state == FileState::Filled && bytes < SEGMENT_UNIT {
+            return Ok(None);
+        }
         let made = Self::make(dir, 1, bytes)?;
         let done = made.files.iter().try_for_each(|file| match state {
             FileState::Truncated => rustix::fs::ftruncate(file, made.segment_len),
             FileState::Allocated => {
                 rustix::fs::fallocate(file, FallocateFlags::empty(), 0, made.segment_len)
             }
-            FileState::Filled => fill(file, made.segment_len),
+            FileState::Filled => fill(file, made.segment_len, interrupt),
             _ => Ok(()),
         });
         match done {
             Ok(()) => Ok(Some(made)),
             Err(Errno::OPNOTSUPP) => Ok(None),
+            Err(Errno::CANCELED) => Err(Error::Interrupted),
             Err(error) => Err(Error::io(format!("prepare a file in `{}`", dir.display()))(error)),
         }
     }
@@ -62,13 +73,16 @@ impl Files {
     }
 }
 
-/// Writes `len` bytes, a multiple of [`SEGMENT_UNIT`], down to the disk.
-fn fill(file: &DirectFile, len: u64) -> rustix::io::Result<()> {
+/// Writes `len` bytes, a multiple of [`SEGMENT_UNIT`], down to the disk, unless interrupted.
+fn fill(file: &DirectFile, len: u64, interrupt: &AtomicBool) -> rustix::io::Result<()> {
     let no_memory = |_| Errno::NOMEM;
     let mut buffer = AlignedBuf::new(SEGMENT_UNIT as usize, FILL_ALIGNMENT).map_err(no_memory)?;
     buffer.fill(0xa5);
     let mut at = 0;
     while at < len {
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(Errno::CANCELED);
+        }
         match rustix::io::pwrite(file, &buffer, at)? {
             written if written as u64 == SEGMENT_UNIT => at += SEGMENT_UNIT,
             _ => return Err(Errno::NOSPC),

@@ -89,24 +89,23 @@ impl DirectoryTarget {
         Ok(Self { dir, is_device, facts, files, epoch, interrupt, slept })
     }
 
-    /// The files of `phase`, if they are not those of the measurement.
-    fn files_for(&mut self, phase: &Phase) -> Result<Option<Option<Files>>, Error> {
+    /// The files of `phase`; `None` where there can be none such.
+    fn files_for(&mut self, phase: &Phase) -> Result<Option<Files>, Error> {
         let bytes = phase.bound.bytes_max;
         match phase.file {
-            FileState::Written => Ok(None),
+            FileState::Written => {}
             FileState::Blank if self.is_device => {
                 self.files.segment_len = bytes.min(self.facts.room) / SEGMENT_UNIT * SEGMENT_UNIT;
-                Ok(None)
             }
             FileState::Blank => {
                 // A hard disk would go to and fro between the streams of several files.
                 let one = self.facts.rotational == Some(true);
                 let count = if one { 1 } else { self.facts.threads.clamp(1, 16) };
                 self.files = Files::make(&self.dir, count, bytes)?;
-                Ok(None)
             }
-            state => Files::single(&self.dir, state, bytes).map(Some),
+            state => return Files::single(&self.dir, state, bytes, &self.interrupt),
         }
+        Ok(Some(self.files.clone()))
     }
 
     /// Runs loads side by side. When a thread of theirs ends, so does the first.
@@ -180,14 +179,9 @@ impl Target for DirectoryTarget {
 
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error> {
         self.check_interrupt()?;
-        let own = self.files_for(phase)?;
-        let files = match &own {
-            None => &self.files,
-            Some(Some(files)) => files,
-            Some(None) => return Ok(Samples::none()),
-        };
+        let Some(files) = self.files_for(phase)? else { return Ok(Samples::none()) };
         let shared = Shared::new(files.area());
-        let samples = self.run_on(&[Part { phase, files, shared: &shared }])?;
+        let samples = self.run_on(&[Part { phase, files: &files, shared: &shared }])?;
         if phase.writes() && phase.work != Work::Discard {
             files.flush()?;
         }
@@ -201,16 +195,13 @@ impl Target for DirectoryTarget {
 
     fn run_beside(&mut self, phase: &Phase, beside: &Phase) -> Result<(Samples, Samples), Error> {
         self.check_interrupt()?;
-        let own = self.files_for(beside)?;
-        let files = match &own {
-            None => &self.files,
-            Some(Some(files)) => files,
-            Some(None) => return Ok((Samples::none(), Samples::none())),
+        let Some(files) = self.files_for(beside)? else {
+            return Ok((Samples::none(), Samples::none()));
         };
         let shared = (Shared::until_ended(self.files.area()), Shared::new(files.area()));
         let parts = [
             Part { phase, files: &self.files, shared: &shared.0 },
-            Part { phase: beside, files, shared: &shared.1 },
+            Part { phase: beside, files: &files, shared: &shared.1 },
         ];
         let samples = self.run_on(&parts)?;
         self.files.flush()?;
@@ -353,6 +344,26 @@ mod tests {
         let error = target.run(&blank).unwrap_err();
         assert!(matches!(&error, Error::Incomplete(text) if text.contains("the machine slept")));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_is_filled_with_no_more_than_may_be_written() {
+        let dir = tempfile::tempdir_in(".").unwrap();
+        let places = Place::find(&[dir.path().to_owned()], false).unwrap();
+        let mut target = DirectoryTarget::open(&places[0], Arc::default()).unwrap();
+        let mut blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
+        (blank.request_bytes, blank.bound.seconds) = (1 << 20, 60.0);
+        target.run(&blank).unwrap();
+        let reads = phase(Work::Read, FileState::Written, Pattern::Random);
+        for (bytes_max, written) in [(SEGMENT_UNIT - 1, 0), (SEGMENT_UNIT + 1, SEGMENT_UNIT)] {
+            let mut discards = phase(Work::Discard, FileState::Filled, Pattern::Sequential);
+            discards.bound.bytes_max = bytes_max;
+            let (_, samples) = target.run_beside(&reads, &discards).unwrap();
+            assert_eq!(samples.bytes_written, written);
+        }
+        target.interrupt.store(true, Relaxed);
+        let filled = Files::single(dir.path(), FileState::Filled, 1 << 30, &target.interrupt);
+        assert!(matches!(filled, Err(Error::Interrupted)));
     }
 
     #[test]
