@@ -31,8 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
-            (0..400u64).try_for_each(|block| {
-                let permit = backup.admit(Op::Write, 65_536).map_err(std::io::Error::other)?;
+            (0..400u64).try_for_each(|block| -> std::io::Result<()> {
+                let permit = backup.admit(Op::Write, 65_536)?;
                 let result = file.write_all_at(&[7; 65_536], block * 65_536);
                 permit.complete(&result);
                 result

@@ -6,7 +6,9 @@ use forebay_core::{EnqueueError, GroupFull, Op};
 
 use super::NoGrant;
 
-/// Why a permit was not granted.
+/// Why a permit was not granted. Becomes an [`io::Error`] with `?`, of which it
+/// is the source: of the kind `TimedOut` if the time has passed, `InvalidInput`
+/// if the request can never be granted, `QuotaExceeded` if the queue is full.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdmitError {
@@ -15,6 +17,14 @@ pub enum AdmitError {
     Length {
         /// The operation.
         op: Op,
+    },
+    /// More bytes than any file has.
+    #[error("a {op:?} of {len} bytes: no file has more than 2^63 - 1; give the length of one I/O")]
+    TooLong {
+        /// The operation.
+        op: Op,
+        /// The length asked for, in bytes.
+        len: u64,
     },
     /// The class was removed.
     #[error("the class `{class}` was removed; ask in another class")]
@@ -66,5 +76,20 @@ impl AdmitError {
 
     pub(super) fn no_shard(error: GroupFull, disk: &str) -> Self {
         Self::NoShard { disk: disk.to_owned(), shards_max: error.shards_max }
+    }
+}
+
+impl From<AdmitError> for io::Error {
+    fn from(error: AdmitError) -> Self {
+        let kind = match &error {
+            AdmitError::TimedOut => io::ErrorKind::TimedOut,
+            AdmitError::QueueFull { .. } => io::ErrorKind::QuotaExceeded,
+            AdmitError::Timer(cause) => cause.kind(),
+            AdmitError::NoShard { .. } => io::ErrorKind::Other,
+            AdmitError::Length { .. }
+            | AdmitError::TooLong { .. }
+            | AdmitError::ClassRemoved { .. } => io::ErrorKind::InvalidInput,
+        };
+        Self::new(kind, error)
     }
 }

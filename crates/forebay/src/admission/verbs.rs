@@ -16,11 +16,15 @@ impl Class {
     /// class's turn. The caller then does its I/O, in whatever way, and drops
     /// the permit.
     ///
-    /// A flush moves no bytes: its length may be 0 and does not count.
+    /// `len` is in bytes. A flush moves none: its length may be 0 and does not
+    /// count. To delete a file is a discard of its length.
+    ///
+    /// Ask for each I/O by itself, of 128 KiB or a few times that: a permit is
+    /// not split, so one of many MiB delays all other classes by what it takes.
     ///
     /// # Errors
-    /// A length of 0 for another operation, or a class that was removed;
-    /// [`AdmitError`] has the rarer ones.
+    /// A length of 0 for another operation or above 2^63 - 1, or a class that
+    /// was removed; [`AdmitError`] has the rarer ones.
     pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit<'_>, AdmitError> {
         let now = Clock::of_process().now();
         self.admit_until(now, op, len, None)
@@ -102,6 +106,9 @@ impl Class {
     ) -> Result<(&'a Admission, Asked), AdmitError> {
         if len == 0 && op != Op::Flush {
             return Err(AdmitError::Length { op });
+        }
+        if i64::try_from(len).is_err() {
+            return Err(AdmitError::TooLong { op, len });
         }
         let class = self.id_on(group).ok_or_else(|| AdmitError::removed(self.name()))?;
         let admission =

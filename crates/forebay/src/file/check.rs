@@ -95,6 +95,7 @@ pub(crate) fn check_operation(operation: &Operation) -> Result<(), RequestError>
         Operation::Allocate { offset, len, .. } | Operation::PunchHole { offset, len, .. } => {
             check_range(*offset, *len)
         }
+        Operation::Unlink { len, .. } => check_end(0, *len),
         _ => Ok(()),
     }
 }
@@ -124,7 +125,6 @@ fn check_transfer<'a>(
     check_range(offset, total)
 }
 
-/// Whether `len` bytes from `offset` on can be a part of a file.
 /// Alignments are powers of two, and a division is slow.
 const fn is_aligned(value: u64, alignment: usize) -> bool {
     value & (alignment as u64 - 1) == 0
@@ -137,6 +137,7 @@ fn check_range(offset: u64, len: u64) -> Result<(), RequestError> {
     check_end(offset, len)
 }
 
+/// Whether `len` bytes from `offset` on can be a part of a file.
 fn check_end(offset: u64, len: u64) -> Result<(), RequestError> {
     match offset.checked_add(len).map(i64::try_from) {
         Some(Ok(_)) => Ok(()),

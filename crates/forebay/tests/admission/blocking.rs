@@ -1,5 +1,6 @@
 //! Threads.
 
+use std::io::ErrorKind;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -67,6 +68,30 @@ fn a_length_of_zero_is_for_a_flush_only() {
 }
 
 #[test]
+fn lengths_that_no_file_has_are_refused() {
+    let scheduler = scheduler(FAST, Policy::Open);
+    let class = scheduler.add_class("class", 100).unwrap();
+    for len in [i64::MAX as u64 + 1, u64::MAX] {
+        let refused = class.admit(Op::Read, len).unwrap_err();
+        assert!(refused.to_string().contains(&format!("{len} bytes")), "{refused}");
+    }
+    assert!(class.admit(Op::Read, i64::MAX as u64).is_ok());
+}
+
+#[test]
+fn a_refusal_becomes_an_io_error_of_its_kind() {
+    let scheduler = takes_at_once(1);
+    let class = scheduler.add_class("class", 100).unwrap();
+    let error = std::io::Error::from(class.admit(Op::Read, 0).unwrap_err());
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    let _first = class.admit(Op::Read, 4096).unwrap().detach();
+    let refused = class.admit_timeout(Op::Read, 4096, Duration::ZERO).unwrap_err();
+    let error = std::io::Error::from(refused);
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    assert!(error.get_ref().unwrap().is::<AdmitError>());
+}
+
+#[test]
 fn a_removed_class_gets_nothing() {
     let scheduler = takes_at_once(1);
     let class = scheduler.add_class("passing", 100).unwrap();
@@ -84,7 +109,7 @@ fn results_are_counted() {
     let scheduler = scheduler(FAST, Policy::pace_window());
     let class = scheduler.add_class("class", 100).unwrap();
     class.admit(Op::Read, 4096).unwrap().complete(&Ok(4096));
-    class.admit(Op::Write, 512).unwrap().complete::<()>(&Err(std::io::ErrorKind::Other.into()));
+    class.admit(Op::Write, 512).unwrap().complete::<()>(&Err(ErrorKind::Other.into()));
     class.admit(Op::Flush, 0).unwrap().fail();
     drop(class.admit(Op::Read, 512).unwrap());
     let counters = class.permit_counters();

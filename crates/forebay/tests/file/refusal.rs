@@ -55,6 +55,9 @@ fn vectors_and_ranges_have_bounds() {
     let offset = i64::MAX as u64 + 1 - BLOCK as u64;
     let BufResult(read, _) = file.read_at(&bed.class, filled(BLOCK, 0), offset).wait();
     assert_eq!(reason(read), RequestError::Range { offset, len: BLOCK as u64 });
+    let unlink = forebay::engine::Operation::unlink("nothing", u64::MAX).unwrap();
+    let (unlink, _) = file.disk().submit(&bed.class, unlink).wait();
+    assert_eq!(reason(unlink), RequestError::Range { offset: 0, len: u64::MAX });
     assert_eq!(reason(file.punch_hole(&bed.class, 0, 0).wait()), RequestError::Empty);
     let range = RequestError::Range { offset: u64::MAX, len: 1 };
     assert_eq!(reason(file.allocate(&bed.class, u64::MAX, 1).wait()), range);
