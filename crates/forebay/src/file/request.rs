@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use forebay_core::Op;
 use rustix::io::Errno;
@@ -151,6 +152,27 @@ impl Disk {
     /// Answers with what [`Finished`](crate::shard::Finished) says of it, and
     /// with the operation, to be used again.
     ///
+    /// This is how a file is deleted in the background:
+    ///
+    /// ```
+    /// use forebay::Scheduler;
+    /// use forebay::engine::Operation;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("obsolete");
+    /// # std::fs::write(&path, [7; 8192])?;
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let cleaning = scheduler.add_class("cleaning", 20)?;
+    /// let len = std::fs::metadata(&path)?.len();
+    /// let unlink = Operation::unlink(&path, len)?;
+    /// let (deleted, _) = scheduler.disk_of(&path)?.submit(&cleaning, unlink).wait();
+    /// deleted?;
+    /// assert!(!path.exists());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// Cancel safety: dropping the answer cancels the operation as far as it
     /// has not happened; it is lost with its buffers.
     pub fn submit(
@@ -202,15 +224,37 @@ impl<T> Request<T> {
     /// Blocks the calling thread until the answer is there. Not for tasks,
     /// whose executor it would stop.
     pub fn wait(mut self) -> T {
-        // At the end of the thread its own may be gone.
-        let waker = WAKER.try_with(Waker::clone).unwrap_or_else(|_| Unpark::this_thread());
-        let mut context = Context::from_waker(&waker);
         loop {
-            if let Poll::Ready(answer) = Pin::new(&mut self).poll(&mut context) {
+            if let Poll::Ready(answer) = self.poll_here() {
                 return answer;
             }
             thread::park();
         }
+    }
+
+    /// [`Request::wait`], but for `timeout` at most; `None` if it has passed.
+    /// The request is still on its way then: wait again, or drop it to cancel
+    /// it. `None`, too, once the answer was taken.
+    pub fn wait_timeout(&mut self, timeout: Duration) -> Option<T> {
+        let begin = Instant::now();
+        loop {
+            if let Poll::Ready(answer) = self.poll_here() {
+                return Some(answer);
+            }
+            let left = timeout.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return None;
+            }
+            thread::park_timeout(left);
+        }
+    }
+
+    /// Takes the answer, or has this thread woken when it comes.
+    fn poll_here(&mut self) -> Poll<T> {
+        let this = Pin::new(self);
+        // At the end of the thread its own may be gone.
+        let waker = WAKER.try_with(Waker::clone).unwrap_or_else(|_| Unpark::this_thread());
+        this.poll(&mut Context::from_waker(&waker))
     }
 }
 

@@ -13,6 +13,7 @@ tests_of! { IoUring io_uring, Threads threads;
     an_intent_that_was_cancelled_admits_nothing,
     dropping_a_waiting_request_gives_its_buffer_back,
     everything_can_be_dropped_at_once,
+    a_wait_that_ends_in_time_leaves_the_request_on_its_way,
 }
 
 fn is_cancelled<T>(result: &std::io::Result<T>) -> bool {
@@ -72,6 +73,24 @@ fn dropping_a_waiting_request_gives_its_buffer_back(backend: BackendChoice) {
     until(|| pool.kept_bytes() == REQUESTS * BLOCK);
     // Nothing waits any more, so the class can go once its last is done.
     until(|| bed.scheduler.remove_class(&bed.class).is_ok());
+}
+
+fn a_wait_that_ends_in_time_leaves_the_request_on_its_way(backend: BackendChoice) {
+    let bed = Bed::with(backend, STUCK, 1);
+    let intent = Intent::new();
+    let file = bed.file().under(&intent);
+    let write = |n: u64| file.write_at(&bed.class, filled(BLOCK, 1), n * BLOCK as u64);
+    // a burst lets 32 through, and nothing comes after for an hour
+    let _before: Vec<_> = (0..64).map(write).collect();
+    let mut last = write(64);
+    for timeout in [Duration::ZERO, Duration::from_millis(2)] {
+        assert!(last.wait_timeout(timeout).is_none());
+    }
+    intent.cancel();
+    let BufResult(result, buffer) = last.wait_timeout(Duration::MAX).unwrap();
+    assert!(is_cancelled(&result), "{result:?}");
+    assert_eq!(buffer.len(), BLOCK);
+    assert!(last.wait_timeout(Duration::ZERO).is_none(), "the answer is given once");
 }
 
 fn everything_can_be_dropped_at_once(backend: BackendChoice) {
