@@ -22,18 +22,19 @@ struct Shown(Arc<Mutex<Option<Scheduler>>>);
 /// Shows a scheduler until it is dropped.
 pub(super) struct Showing<'a>(&'a Shown);
 
+/// Reads an address to serve at.
+pub(super) fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:9180")
+}
+
 impl Metrics {
     /// Serves on `address`, and says where.
     pub(super) fn serve(address: SocketAddr) -> Result<Self, Failure> {
         let shown = Shown::default();
         let config = EndpointConfig { address, ..EndpointConfig::default() };
         let source = shown.clone();
-        let endpoint = Endpoint::start(&config, move || source.text()).map_err(|error| {
-            Failure::Input(format!(
-                "cannot serve metrics at {address}: {error}; name an address of this machine with \
-                 a free port, or port 0 for any"
-            ))
-        })?;
+        let endpoint = Endpoint::start(&config, move || source.text())
+            .map_err(|error| Failure::Input(error.to_string()))?;
         note(format_args!("metrics are at http://{}/metrics", endpoint.address()));
         Ok(Self { shown, _endpoint: endpoint })
     }

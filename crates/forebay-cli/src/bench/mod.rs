@@ -64,7 +64,7 @@ pub(crate) struct Options {
     io_queues: Option<u32>,
     /// Serve what the scheduler counts as OpenMetrics text over HTTP while the load runs, such as
     /// at 127.0.0.1:9180; port 0 for any that is free
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = metrics::address)]
     metrics: Option<SocketAddr>,
     /// The data on the block device named with --dir may be destroyed
     #[arg(long)]

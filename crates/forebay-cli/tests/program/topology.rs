@@ -138,6 +138,6 @@ fn an_address_that_cannot_be_served_is_named() {
     let address = taken.local_addr().unwrap().to_string();
     let bench = |address: &str| run(lab.bench(MIXED).args(["--metrics", address]));
     bench(&address).complains(2, &[&address, "in use", "port 0"]);
-    bench("nowhere").complains(2, &["nowhere", "--metrics"]);
+    bench("nowhere").complains(2, &["nowhere", "--metrics", "such as 127.0.0.1:9180"]);
     lab.assert_nothing_left();
 }

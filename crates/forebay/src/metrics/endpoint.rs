@@ -50,16 +50,38 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Starts to listen; `text` makes the answer to each scrape.
+    /// Starts to listen; `text` makes the answer to each scrape, on the
+    /// endpoint's thread.
+    ///
+    /// ```
+    /// use forebay::Scheduler;
+    /// use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let config = EndpointConfig { address: ([127, 0, 0, 1], 0).into(), ..Default::default() };
+    /// let observed = scheduler.clone();
+    /// let endpoint = Endpoint::start(&config, move || open_metrics(observed.snapshot()))?;
+    /// println!("http://{}/metrics", endpoint.address());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// The address cannot be listened on, or the system is out of descriptors
-    /// or threads.
+    /// The address cannot be listened on, which the error names, or the system
+    /// is out of descriptors or threads.
     pub fn start(
         config: &EndpointConfig,
         text: impl Fn() -> String + Send + 'static,
     ) -> io::Result<Self> {
-        let listener = TcpListener::bind(config.address)?;
+        let listener = TcpListener::bind(config.address).map_err(|error| {
+            let message = format!(
+                "cannot serve metrics at {}: {error}; name an address of this machine with a free \
+                 port, or port 0 for any",
+                config.address
+            );
+            io::Error::new(error.kind(), message)
+        })?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);

@@ -175,3 +175,13 @@ fn dropping_the_endpoint_frees_its_port() {
     // the port may be in TIME_WAIT for a listener without SO_REUSEADDR; std sets it
     Endpoint::start(&config, || "again".into()).unwrap();
 }
+
+#[test]
+fn an_address_in_use_is_named() {
+    let endpoint = patient("text");
+    let address = endpoint.address();
+    let config = EndpointConfig { address, ..EndpointConfig::default() };
+    let error = Endpoint::start(&config, String::new).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
+}
