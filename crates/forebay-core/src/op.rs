@@ -7,9 +7,11 @@ pub enum Op {
     Read,
     /// Transfers bytes to the disk.
     Write,
-    /// Tells the disk that a range is no longer needed (TRIM, hole punching).
+    /// Tells the disk that a range is no longer needed: TRIM, hole punching, the
+    /// deletion of a file. Costs a small write until it is measured.
     Discard,
-    /// Makes earlier writes durable; moves no bytes of its own.
+    /// Makes earlier writes durable (`fdatasync`, `fsync`); moves no bytes of
+    /// its own. Costs a small write until it is measured.
     Flush,
 }
 

@@ -31,7 +31,9 @@
 //! - **Shards**: a thread-per-core program makes a queue per thread and drives
 //!   it from its own loop; see [`shard`].
 //!
-//! All of them share one budget per disk, and one account per class.
+//! All of them share one budget per disk, and one account per class. What was
+//! counted is in a [`Scheduler::snapshot`]; with the cargo feature `metrics`, a
+//! `metrics::Endpoint` serves it as OpenMetrics.
 //!
 //! ```
 //! use std::fs::File;
@@ -110,6 +112,11 @@ pub use scheduler::{
     DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError,
 };
 
+/// The scheduler's core, without I/O, clocks or threads: some of its types are
+/// in this crate's signatures.
+pub use forebay_core;
 pub use forebay_core::{
-    CLASSES_MAX, ClassCounters, DiskRates, Limits, Op, Order, Policy, QueueCounters, SHARES_MAX,
+    Blocked, CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassCounters, DiskRates,
+    DiskTime, LATENCY_GOAL_DEFAULT, Limits, ModelError, Op, Order, Policy, QueueCounters,
+    SHARDS_MAX, SHARES_MAX,
 };

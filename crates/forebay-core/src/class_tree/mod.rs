@@ -12,13 +12,13 @@ use crate::DiskTime;
 use crate::limit::Limits;
 use crate::sync::{Ordering, Padded};
 
-/// Most classes of one group.
+/// Most classes of one I/O group, and so of a scheduler.
 pub const CLASSES_MAX: usize = 1024;
-/// Most groups of classes of one I/O group.
+/// Most groups of classes of one I/O group, and so of a scheduler.
 pub const CLASS_GROUPS_MAX: usize = 127;
 /// Groups of classes nest at most this deep.
 pub const CLASS_GROUP_DEPTH_MAX: usize = 3;
-/// Most shares of a class.
+/// Most shares of a class or a group of classes; the fewest are 1.
 pub const SHARES_MAX: u32 = 10_000;
 
 /// Levels from the root to a class, both counted.

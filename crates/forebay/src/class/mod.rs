@@ -56,9 +56,10 @@ pub const UNTAGGED: &str = "untagged";
 /// A priority class: its requests share the disks with those of other classes
 /// in proportion to their shares. Cheap to clone.
 ///
-/// A class exists on every disk of its scheduler, with the same shares. Its
-/// verbs mean one of them: the scheduler's first, unless it was obtained with
-/// [`Class::on`].
+/// A class exists on every disk of its scheduler, with the same shares. The
+/// permits it is asked for are of one of them: the scheduler's first, unless it
+/// was obtained with [`Class::on`]. Files and shards have a disk of their own,
+/// on which they take any class.
 #[derive(Clone)]
 pub struct Class {
     pub(crate) scheduler: Arc<Shared>,

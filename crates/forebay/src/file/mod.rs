@@ -22,7 +22,8 @@ use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, Scheduler}
 /// A file on a disk of the scheduler. Cheap to clone; usable from any thread.
 ///
 /// Each request is made in a [`Class`] and executed by an I/O thread of the
-/// disk, when the class's turn comes and the disk has room. It is on its way
+/// disk, when the class's turn comes and the disk has room; the disk is the
+/// file's, whichever the class was obtained [on](Class::on). It is on its way
 /// when the call returns; what is returned stands for the answer, to be waited
 /// for by a thread ([`Request::wait`]) or a task (`.await`). Requests run
 /// concurrently and end in any order: one that depends on another has to wait
@@ -31,6 +32,8 @@ use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, Scheduler}
 /// Buffers are handed over and come back with the result. Those of a
 /// [direct](DirectFile::is_direct) file must be aligned, and so must offsets
 /// and lengths; a request that is not ends at once with a [`RequestError`].
+///
+/// A file is deleted, in a class like all else, by [`Disk::submit`].
 ///
 /// Large requests are split and come back as one. The result of a read or a
 /// write is the length of what succeeded from its beginning on without a gap:

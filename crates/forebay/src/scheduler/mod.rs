@@ -104,6 +104,9 @@ impl Scheduler {
     /// Removes a class from all disks. Permits of it that are in use stay
     /// valid; its handles are not accepted any more.
     ///
+    /// A class that is still asked in may have work queued at any time: stop
+    /// its threads or tasks first, or cancel their [intent](crate::Intent).
+    ///
     /// # Errors
     /// It has work queued on a disk, was removed before, belongs to another
     /// scheduler, or is the one of untagged work. It is unchanged then.

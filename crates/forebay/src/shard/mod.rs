@@ -169,7 +169,7 @@ impl Disk {
 impl Shard {
     /// Queues an operation in `class`; it goes to the disk with a later
     /// [`turn`](Self::turn). Returns what it is known by until it has been
-    /// popped.
+    /// popped. It is charged to this shard's disk, on which its file should be.
     ///
     /// # Errors
     /// The operation comes back with the reason why it was not taken.
