@@ -5,6 +5,7 @@
 
 mod connection;
 
+use std::cmp::Reverse;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
@@ -207,11 +208,19 @@ impl Server {
             return;
         }
         if self.connections.len() >= self.connections_max {
-            let makes_way = |old: &Connection| old.makes_way_at().is_some_and(|at| at <= now);
-            if let Some(oldest) = self.connections.iter().position(makes_way) {
-                self.connections.remove(oldest);
-            }
+            self.make_way(now);
         }
         self.connections.push(connection);
+    }
+
+    /// Closes a connection for the sake of another; first one that has its
+    /// answer, which loses nothing by it.
+    fn make_way(&mut self, now: Instant) {
+        let may_go = |old: &Connection| old.makes_way_at().is_some_and(|at| at <= now);
+        let places = self.connections.iter().enumerate().filter(|(_, old)| may_go(old));
+        let first = places.max_by_key(|(place, old)| (old.has_answer(), Reverse(*place)));
+        if let Some((place, _)) = first {
+            self.connections.remove(place);
+        }
     }
 }

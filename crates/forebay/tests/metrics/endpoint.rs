@@ -53,6 +53,21 @@ fn a_timeout_that_no_clock_reaches_is_none() {
 }
 
 #[test]
+fn who_has_its_answer_makes_way_before_who_is_only_slow() {
+    let endpoint = start(2, Duration::from_secs(600), || "text".into());
+    let mut slow = connect(&endpoint);
+    let mut answered = connect(&endpoint);
+    answered.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    answered.read_to_end(&mut Vec::new()).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(scrape(&endpoint).ends_with("text"));
+    slow.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).unwrap();
+    assert!(answer.ends_with("text"), "{answer}");
+}
+
+#[test]
 fn ten_thousand_scrapes() {
     let counter = Arc::new(AtomicUsize::new(0));
     let scrapes = Arc::clone(&counter);

@@ -51,6 +51,11 @@ impl Connection {
         }
     }
 
+    /// Whether all is sent that it will get.
+    pub(super) fn has_answer(&self) -> bool {
+        matches!(self.state, State::Closing { .. })
+    }
+
     /// From when on it may be closed for the sake of another.
     pub(super) fn makes_way_at(&self) -> Option<Instant> {
         match self.state {
