@@ -11,8 +11,13 @@ use crate::executor::{Bell, block_on, poll_once};
 use crate::{FAST, scheduler, takes_at_once};
 
 /// Of 1,000 operations per second: pace stops whatever comes at once.
-pub(crate) fn paced() -> Class {
-    let rates = DiskRates { read_iops: 1_000, write_iops: 1_000, ..FAST };
+fn paced() -> Class {
+    paced_at(1_000)
+}
+
+/// Of so many operations per second.
+pub(crate) fn paced_at(iops: u64) -> Class {
+    let rates = DiskRates { read_iops: iops, write_iops: iops, ..FAST };
     scheduler(rates, Policy::pace_window()).add_class("class", 100).unwrap()
 }
 

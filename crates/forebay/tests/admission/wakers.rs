@@ -12,7 +12,7 @@ use forebay::{Admit, Class, Op, Scheduler};
 
 use crate::executor::{block_on, poll_once};
 use crate::takes_at_once;
-use crate::tasks::paced;
+use crate::tasks::paced_at;
 
 struct Panics;
 
@@ -40,9 +40,9 @@ fn waiting(class: &Class, waker: impl Wake + Send + Sync + 'static) -> Pin<Box<A
     admit
 }
 
-/// A class of which nothing can go at once.
+/// A class of which nothing can go for 50 ms, and then one at a time.
 fn used_up() -> Class {
-    let class = paced();
+    let class = paced_at(20);
     while class.try_admit(Op::Read, 4096).unwrap().is_some() {}
     class
 }
@@ -77,7 +77,9 @@ fn a_waker_that_panics_does_not_stop_the_timer() {
 fn a_waker_that_waits_for_a_permit_keeps_nobody_waiting() {
     let class = used_up();
     let _admit = waiting(&class, Asks(class.clone()));
-    ends(move || drop(class.admit(Op::Read, 4096).unwrap()));
+    let waits = class.clone();
+    let thread = thread::spawn(move || drop(waits.admit(Op::Read, 4096).unwrap()));
+    ends(move || thread.join().unwrap());
 }
 
 thread_local! {
