@@ -268,6 +268,31 @@ mod tests {
     }
 
     #[test]
+    fn what_dashboards_ask_for_is_there() {
+        let text = open_metrics(Snapshot::default());
+        let described = |line: &str| {
+            let (name, kind) = line.strip_prefix("# TYPE forebay_io_queue_")?.split_once(' ')?;
+            Some(format!("{kind} {name}"))
+        };
+        let mut found: Vec<String> = text.lines().filter_map(described).collect();
+        found.sort();
+        let counters = "activations blocked_seconds cancelled consumption errors overdue retries \
+                        starvation_time_sec total_bytes total_delay_sec total_discard_bytes \
+                        total_discard_ops total_exec_sec total_flush_ops total_operations \
+                        total_read_bytes total_read_ops total_split_bytes total_split_ops \
+                        total_write_bytes total_write_ops";
+        let gauges = "delay disk_queue_length effective_goal_seconds flow_ratio in_disk \
+                      in_disk_seconds queue_length read_bandwidth read_iops shares \
+                      write_bandwidth write_iops";
+        let histograms = "disk_latency_seconds latency_seconds queue_latency_seconds";
+        let named = [("counter", counters), ("gauge", gauges), ("histogram", histograms)];
+        let expected = named.iter().flat_map(|(kind, names)| {
+            names.split_whitespace().map(move |name| format!("{kind} {name}"))
+        });
+        assert_eq!(found, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
     fn the_last_bucket_of_a_histogram_is_open() {
         let class = ClassSnapshot { name: "a".into(), ..Default::default() };
         let disk = DiskSnapshot { classes: vec![class], ..Default::default() };

@@ -5,8 +5,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use forebay::{AdmitError, Op, Policy, Scheduler};
+use forebay::{AdmitError, DiskConfig, Op, Policy, Scheduler};
 
+use crate::executor::poll_once;
 use crate::{FAST, scheduler, takes_at_once};
 
 #[test]
@@ -17,6 +18,20 @@ fn a_permit_makes_room_when_it_is_dropped() {
     assert!(class.try_admit(Op::Read, 4096).unwrap().is_none());
     drop(first);
     assert!(class.try_admit(Op::Read, 4096).unwrap().is_some());
+}
+
+#[test]
+fn a_queue_holds_as_many_requests_as_it_may() {
+    let disk = DiskConfig::new("disk", FAST).policy(Policy::Concurrency { requests: 1 });
+    let scheduler = Scheduler::builder().disk(disk).requests_max(3).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let _held = class.admit(Op::Read, 4096).unwrap().detach();
+    let mut waiting = [(); 2].map(|()| Box::pin(class.admit_async(Op::Read, 4096)));
+    assert!(waiting.iter_mut().all(|waiting| poll_once(waiting.as_mut()).is_pending()));
+    let refused = class.admit(Op::Read, 4096).unwrap_err();
+    assert!(matches!(&refused, AdmitError::QueueFull { disk } if disk == "disk"), "{refused}");
+    drop(waiting);
+    assert!(class.try_admit(Op::Read, 4096).unwrap().is_none(), "there is room to wait again");
 }
 
 #[test]

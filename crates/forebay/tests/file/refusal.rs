@@ -3,9 +3,9 @@
 use std::io;
 
 use forebay::engine::{BackendChoice, SEGMENTS_MAX};
-use forebay::{AlignedBuf, BufResult, FileOptions, RequestError, Scheduler};
+use forebay::{AlignedBuf, BufResult, FileOptions, REQUESTS_MAX, Request, RequestError, Scheduler};
 
-use crate::bed::{BLOCK, Bed, filled};
+use crate::bed::{BLOCK, Bed, STUCK, filled};
 
 fn reason<T>(result: io::Result<T>) -> RequestError {
     let Err(error) = result else { panic!("it was accepted") };
@@ -74,6 +74,21 @@ fn a_class_must_be_the_schedulers() {
     bed.scheduler.remove_class(&gone).unwrap();
     let class = "gone".to_owned();
     assert_eq!(reason(file.sync_all(&gone).wait()), RequestError::ClassRemoved { class });
+}
+
+#[test]
+fn an_io_thread_has_no_more_requests_than_it_may() {
+    let bed = Bed::with(BackendChoice::Auto, STUCK, 1);
+    let file = bed.file();
+    let full = |request: Request<io::Result<()>>| {
+        let refused = request.wait().unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::QuotaExceeded);
+        assert!(refused.to_string().contains(&REQUESTS_MAX.to_string()), "{refused}");
+    };
+    // the first few may be done already
+    let sent: Vec<_> = (0..REQUESTS_MAX + 1000).map(|_| file.sync_data(&bed.class)).collect();
+    full(file.sync_data(&bed.class));
+    drop(sent);
 }
 
 #[test]
