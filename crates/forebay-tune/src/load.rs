@@ -133,7 +133,8 @@ impl<'a> Load<'a> {
             }
             Work::Flush => Op::Write,
         };
-        if op != Op::Read && !self.may_write(u64::from(len)) {
+        // A stream at its end must not take bytes from the others.
+        if op != Op::Read && (self.is_streamed() || !self.may_write(u64::from(len))) {
             return None;
         }
         let (segment, offset) = self.place()?;
@@ -176,12 +177,31 @@ impl<'a> Load<'a> {
         false
     }
 
+    /// Whether it streams through its segment only once, and has done so.
+    fn is_streamed(&self) -> bool {
+        let segment = self.seat % self.area.segments.max(1);
+        let at = self.shared.cursors.get(segment as usize);
+        let at = at.map_or(0, |cursor| cursor.load(Ordering::Relaxed));
+        let ends = self.phase.pattern == Pattern::Sequential && !self.wraps();
+        ends && at / u64::from(self.phase.request_bytes) >= self.slots()
+    }
+
+    /// Whether a stream begins again at its end.
+    fn wraps(&self) -> bool {
+        self.phase.file == FileState::Written && self.phase.work != Work::Discard
+    }
+
+    /// Requests that fit into a segment.
+    fn slots(&self) -> u64 {
+        let (len, shift) = (self.phase.request_bytes, self.phase.misalignment);
+        (self.area.segment_len.saturating_sub(shift.into()) / u64::from(len)).max(1)
+    }
+
     /// Segment and offset of the next request; `None` at the end of what is streamed only once.
     fn place(&mut self) -> Option<(u64, u64)> {
-        let Area { segments, segment_len } = self.area;
+        let (segments, slots) = (self.area.segments, self.slots());
         let (len, shift) =
             (u64::from(self.phase.request_bytes), u64::from(self.phase.misalignment));
-        let slots = (segment_len.saturating_sub(shift) / len).max(1);
         match self.phase.pattern {
             Pattern::Random => {
                 Some((self.places.below(segments), self.places.below(slots) * len + shift))
@@ -194,9 +214,7 @@ impl<'a> Load<'a> {
                 let segment = self.seat % segments.max(1);
                 let cursor = self.shared.cursors.get(segment as usize)?;
                 let at = cursor.fetch_add(len, Ordering::Relaxed) / len;
-                let wraps =
-                    self.phase.file == FileState::Written && self.phase.work != Work::Discard;
-                (wraps || at < slots).then_some((segment, at % slots * len + shift))
+                (self.wraps() || at < slots).then_some((segment, at % slots * len + shift))
             }
         }
     }
@@ -240,6 +258,19 @@ mod tests {
         assert_eq!((all[1].offset, all[255].offset, all[256].offset), (4096, 255 * 4096, 0));
         let fresh = Phase { file: FileState::Fresh, ..phase(Work::Read, Pattern::Sequential) };
         assert_eq!(requests(&fresh, 300).len(), 256);
+    }
+
+    #[test]
+    fn a_stream_at_its_end_leaves_the_bytes_to_the_others() {
+        let mut phase = Phase { file: FileState::Fresh, ..phase(Work::Write, Pattern::Sequential) };
+        phase.bound.bytes_max = 2 * AREA.segment_len;
+        let shared = Shared::new(AREA);
+        let written = |seat| {
+            let mut load = Load::new(&phase, AREA, &shared, Time::ZERO, seat).unwrap();
+            std::iter::from_fn(|| load.next(Time::ZERO)).count()
+        };
+        assert_eq!((written(0), written(0), written(1)), (256, 0, 256));
+        assert_eq!(shared.written(), phase.bound.bytes_max);
     }
 
     #[test]

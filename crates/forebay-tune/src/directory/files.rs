@@ -29,10 +29,12 @@ impl Files {
         Area { segments: self.files.len() as u64, segment_len: self.segment_len }
     }
 
-    /// So many new files in `dir` that hold `bytes` together.
+    /// New files in `dir` that hold `bytes` together: so many, or fewer of a [`SEGMENT_UNIT`].
     pub(super) fn make(dir: &Path, count: u32, bytes: u64) -> Result<Self, Error> {
+        let most = u32::try_from(bytes / SEGMENT_UNIT).unwrap_or(u32::MAX);
+        let count = count.min(most).max(1);
         let files = (0..count).map(|_| create(dir)).collect::<Result<_, _>>()?;
-        let segment_len = bytes / u64::from(count.max(1)) / SEGMENT_UNIT * SEGMENT_UNIT;
+        let segment_len = bytes / u64::from(count) / SEGMENT_UNIT * SEGMENT_UNIT;
         Ok(Self { files, segment_len: segment_len.max(SEGMENT_UNIT) })
     }
 

@@ -188,7 +188,15 @@ impl Target for DirectoryTarget {
         thread::sleep(REST);
         if phase.file == FileState::Blank {
             let written = shared.streamed() / SEGMENT_UNIT * SEGMENT_UNIT;
-            self.files.segment_len = written.clamp(SEGMENT_UNIT, self.files.segment_len);
+            if written == 0 {
+                let files = files.files.len() as u64;
+                let least = (files * SEGMENT_UNIT) >> 20;
+                return Err(Error::Incomplete(format!(
+                    "less than {least} MiB of data could be written in the time for that; use a \
+                     longer budget"
+                )));
+            }
+            self.files.segment_len = written.min(self.files.segment_len);
         }
         samples.into_iter().next().ok_or_else(Error::nothing_measured)
     }
@@ -364,6 +372,24 @@ mod tests {
         target.interrupt.store(true, Relaxed);
         let filled = Files::single(dir.path(), FileState::Filled, 1 << 30, &target.interrupt);
         assert!(matches!(filled, Err(Error::Interrupted)));
+    }
+
+    #[test]
+    fn little_data_is_in_few_files_that_are_full() {
+        let dir = tempfile::tempdir_in(".").unwrap();
+        let places = Place::find(&[dir.path().to_owned()], false).unwrap();
+        let mut target = DirectoryTarget::open(&places[0], Arc::default()).unwrap();
+        (target.facts.threads, target.facts.rotational) = (16, None);
+        let mut blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
+        blank.depth = 16;
+        (blank.request_bytes, blank.bound.seconds) = (1 << 20, 60.0);
+        target.run(&blank).unwrap();
+        assert_eq!(target.files.files.len(), 2);
+        let reads = phase(Work::Read, FileState::Written, Pattern::Random);
+        target.run(&Phase { request_bytes: 1 << 20, ..reads }).unwrap();
+        blank.bound.bytes_max = 1 << 20;
+        let error = target.run(&blank).unwrap_err().to_string();
+        assert!(error.contains("less than 4 MiB of data"), "{error}");
     }
 
     #[test]
