@@ -58,6 +58,19 @@ fn the_figures_of_an_ideal_disk() {
     }
 }
 
+#[test]
+fn a_rate_that_was_not_seen_is_an_error_and_not_a_rate_of_zero() {
+    let spec = DiskSpec::parse(&Source::new("disk.yaml", FOUR)).unwrap();
+    for limit in [64 << 20, 256 << 20] {
+        let budget = Budget::QUICK.with_write_limit(limit);
+        let mut target = SimTarget::new(spec.build(1), "disk", spec.capacity(), 512);
+        let mut run = Run::new(&budget, target.facts().clone());
+        measure(&mut target, &budget, &mut run, &mut |_, _| Ok(())).unwrap();
+        let error = fit(&run).unwrap_err().to_string();
+        assert!(error.contains(&format!("{limit} bytes that may be written")), "{error}");
+    }
+}
+
 /// A solid state disk that states sectors of 512 bytes.
 fn flash(physical_sector: u32) -> String {
     format!(

@@ -94,7 +94,8 @@ pub struct Fit {
 /// What `run` says about the disk.
 ///
 /// # Errors
-/// The run was interrupted too early.
+/// The run was interrupted too early, or so few requests were counted that one of the four figures
+/// is not known at all.
 pub fn fit(run: &Run) -> Result<Fit, Error> {
     let read_knee = knee(run, Work::Read);
     let read_iops = figure(run, Work::Read, Pattern::Random)?;
@@ -146,6 +147,9 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
         _ => 1.0,
     };
     let rate = measured.samples.rate();
+    if rate.margin >= rate.mean {
+        return Err(unknown(run, measured));
+    }
     Ok(Figure {
         value: rate.mean * unit(measured),
         margin: rate.margin * unit(measured),
@@ -154,12 +158,30 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
     })
 }
 
+/// A figure of which nothing is known: a file that states it would stop the disk.
+fn unknown(run: &Run, measured: &Measured) -> Error {
+    let (what, mend) = match measured.phase.work {
+        Work::Read => ("reads", String::from("measure longer, with a longer --budget")),
+        _ => (
+            "writes",
+            format!(
+                "the {} bytes that may be written did not last; allow more with --write-limit",
+                run.written_max
+            ),
+        ),
+    };
+    Error::Incomplete(format!(
+        "too few {what} of {} bytes were counted to know their rate: {mend}",
+        measured.phase.request_bytes
+    ))
+}
+
 fn file_states(run: &Run) -> FileStates {
     let of = |state: FileState| {
         let mut all = run.of(Purpose::FileStates, Work::Write);
-        let measured =
-            all.find(|measured| measured.phase.file == state && measured.samples.requests > 0)?;
-        Some(measured.samples.rate().mean * f64::from(measured.phase.request_bytes))
+        let measured = all.find(|measured| measured.phase.file == state)?;
+        let rate = measured.samples.rate().mean * f64::from(measured.phase.request_bytes);
+        (rate > 0.0).then_some(rate)
     };
     FileStates {
         written: of(FileState::Written),
