@@ -6,7 +6,7 @@ use forebay_sim::experiments::{Chart, Mark, Series};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use crate::svg::{Area, Failure, colour, document, label};
+use crate::svg::{Area, Failure, Legend, colour, document, label};
 
 const WIDTH: u32 = 760;
 const HEIGHT: u32 = 400;
@@ -17,7 +17,12 @@ type Plane<'a> = Cartesian2d<RangedCoordf64, RangedCoordf64>;
 /// # Errors
 /// The drawing library failed; it has no reason to.
 pub(super) fn svg(chart: &Chart) -> Result<String, Failure> {
-    document((WIDTH, HEIGHT), |area| draw(area, chart))
+    let legend = Legend::of(chart.series.iter().map(|series| &*series.name), WIDTH);
+    document((WIDTH, HEIGHT + legend.height()), |area| {
+        let (plot, below) = area.split_vertically(HEIGHT);
+        draw(&plot, chart)?;
+        legend.draw(&below)
+    })
 }
 
 fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
@@ -40,12 +45,6 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
     for (index, series) in chart.series.iter().enumerate() {
         plot(&mut context, series, colour(index))?;
     }
-    context
-        .configure_series_labels()
-        .background_style(WHITE.mix(0.85))
-        .border_style(BLACK.mix(0.3))
-        .label_font(("sans-serif", 13))
-        .draw()?;
     Ok(())
 }
 
@@ -55,21 +54,16 @@ fn plot<'a>(
     colour: RGBColor,
 ) -> Result<(), Failure> {
     let points = series.points.iter().copied();
-    let drawn = match series.mark {
-        Mark::Line => context.draw_series(LineSeries::new(points, colour.stroke_width(2)))?,
-        Mark::Dashed => {
-            context.draw_series(DashedLineSeries::new(points, 6, 4, colour.stroke_width(2)))?
-        }
+    let style = colour.stroke_width(2);
+    match series.mark {
+        Mark::Line => context.draw_series(LineSeries::new(points, style))?,
+        Mark::Dashed => context.draw_series(DashedLineSeries::new(points, 6, 4, style))?,
         Mark::Dots => {
             context.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?
         }
-        Mark::Area => context.draw_series(
-            AreaSeries::new(points, 0.0, colour.mix(0.15)).border_style(colour.stroke_width(2)),
-        )?,
+        Mark::Area => context
+            .draw_series(AreaSeries::new(points, 0.0, colour.mix(0.15)).border_style(style))?,
     };
-    drawn
-        .label(&series.name)
-        .legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 14, y + 4)], colour.filled()));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use forebay_sim::experiments::{Experiment, Report, Table};
 
-use crate::svg::escaped;
+use crate::svg::{PAGE_BEGIN, escaped};
 
 /// An experiment that was repeated, with its charts drawn.
 pub(super) struct Done {
@@ -27,7 +27,7 @@ margin-right:.8rem}";
 /// Never: writing to a string does not fail.
 pub(super) fn html(done: &[Done], command: &str) -> Result<String, fmt::Error> {
     let mut page = String::new();
-    writeln!(page, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">")?;
+    writeln!(page, "{PAGE_BEGIN}")?;
     writeln!(page, "<title>forebay: published experiments, repeated</title>")?;
     writeln!(page, "<style>{STYLE}</style></head><body>")?;
     writeln!(page, "<h1>Published experiments, repeated</h1>")?;

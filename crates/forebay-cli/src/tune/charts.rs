@@ -5,7 +5,7 @@ use core::ops::Range;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-use crate::svg::{Area, Failure, colour, document, label};
+use crate::svg::{Area, Failure, Legend, colour, document, label};
 
 const WIDTH: u32 = 520;
 const HEIGHT: u32 = 320;
@@ -24,7 +24,12 @@ pub(super) struct Chart {
 
 /// The chart as an SVG document.
 pub(super) fn svg(chart: &Chart) -> Result<String, Failure> {
-    document((WIDTH, HEIGHT), |area| draw(area, chart))
+    let legend = Legend::of(chart.curves.iter().map(|curve| curve.0), WIDTH);
+    document((WIDTH, HEIGHT + legend.height()), |area| {
+        let (plot, below) = area.split_vertically(HEIGHT);
+        draw(&plot, chart)?;
+        legend.draw(&below)
+    })
 }
 
 fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
@@ -46,14 +51,9 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
         .y_label_formatter(&label)
         .label_style(("sans-serif", 12))
         .draw()?;
-    for (index, (name, points)) in chart.curves.iter().enumerate() {
-        let colour = colour(index);
-        context
-            .draw_series(
-                LineSeries::new(points.iter().copied(), colour.stroke_width(2)).point_size(3),
-            )?
-            .label(*name)
-            .legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 14, y + 4)], colour.filled()));
+    for (index, (_, points)) in chart.curves.iter().enumerate() {
+        let style = colour(index).stroke_width(2);
+        context.draw_series(LineSeries::new(points.iter().copied(), style).point_size(3))?;
     }
     for (place, (name, x)) in chart.marks.iter().enumerate() {
         let height = top * (0.97 - 0.08 * place as f64);
@@ -66,27 +66,7 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), Failure> {
         let style = ("sans-serif", 12).into_font().color(&BLACK);
         context.draw_series([Text::new(format!(" {name}"), (*x, height), style)])?;
     }
-    context
-        .configure_series_labels()
-        .position(free_place(chart, top))
-        .background_style(WHITE.mix(0.85))
-        .border_style(BLACK.mix(0.3))
-        .label_font(("sans-serif", 12))
-        .draw()?;
     Ok(())
-}
-
-/// Where the curves do not end: below those that end high, above those that end low. Those that do
-/// both fan out, from low places.
-fn free_place(chart: &Chart, top: f64) -> SeriesLabelPosition {
-    let ends = || chart.curves.iter().filter_map(|(_, points)| points.last()).map(|end| end.1);
-    if ends().all(|end| end <= top / 2.0) {
-        SeriesLabelPosition::UpperRight
-    } else if ends().all(|end| end > top / 3.0) {
-        SeriesLabelPosition::LowerRight
-    } else {
-        SeriesLabelPosition::MiddleLeft
-    }
 }
 
 /// An axis with equal steps, or one on which each mark is twice the last.

@@ -9,19 +9,18 @@ use super::Tuned;
 use super::charts::{Chart, svg};
 use super::text::{figures, size, volume};
 use crate::failure::Failure;
-use crate::svg::escaped;
+use crate::svg::{PAGE_BEGIN, escaped};
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;\
 padding:0 1rem;color:#1b1b1b}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}\
 table{border-collapse:collapse;font-size:.95rem}th,td{padding:.2rem .8rem;border-bottom:1px solid \
 #ddd;text-align:right}th:first-child,td:first-child{text-align:left}li{margin:.3rem 0}\
-li.warns{font-weight:600}.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,\
-1fr));gap:1rem}svg{max-width:100%;height:auto}.about{color:#555;font-size:.9rem}";
+li.warns{font-weight:600}.charts{display:grid;grid-template-columns:repeat(auto-fit,\
+minmax(min(26rem,100%),1fr));gap:1rem}svg{max-width:100%;height:auto}.about{color:#555;font-size:.9rem}";
 
 /// The page as HTML.
 pub(super) fn html(tuned: &[Tuned]) -> Result<String, Failure> {
-    let mut page =
-        String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+    let mut page = String::from(PAGE_BEGIN);
     let failed = |error: &dyn fmt::Display| Failure::Run(format!("cannot draw: {error}"));
     let names = |one: &Tuned| escaped(&one.run.facts.places.join(", "));
     let title = tuned.iter().map(names).collect::<Vec<_>>().join("; ");
