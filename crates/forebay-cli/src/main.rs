@@ -17,11 +17,17 @@ mod tune;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+/// What tells scripts how it ended.
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 1 something went wrong on the way; 2 an option or a file given is not
+usable; 130 interrupted. `forebay check` has its own: see its help.";
 
 /// Measures disks, loads them, and shows what scheduling changes.
 #[derive(Parser)]
 #[command(name = "forebay", version, max_term_width = 100, args_override_self = true)]
+#[command(after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -39,8 +45,24 @@ enum Command {
     Disk(serve::Command),
 }
 
+/// Options whose values are numbers, by what their values are called.
+const NUMBERS: [&str; 4] = ["N", "TIME", "SIZE", "BYTES"];
+
+/// Takes what follows an option for a number as its value even where it begins with a hyphen, so
+/// that `-1` is refused as a number and not as an option that nobody knows.
+fn negative_numbers_are_values(command: clap::Command) -> clap::Command {
+    let is_number = |arg: &clap::Arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        names.iter().any(|name| NUMBERS.contains(&name.as_str()))
+    };
+    let command = command.mut_subcommands(negative_numbers_are_values);
+    command.mut_args(|arg| if is_number(&arg) { arg.allow_hyphen_values(true) } else { arg })
+}
+
 fn main() -> ExitCode {
-    let done = match &Cli::parse().command {
+    let matches = negative_numbers_are_values(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let done = match &cli.command {
         Command::Bench(options) => bench::run(options),
         Command::Check(options) => return check::run(options),
         Command::Info(options) => info::run(options),

@@ -29,8 +29,7 @@ pub(crate) fn explain_mount(error: &io::Error, mountpoint: &Path) -> io::Error {
 pub(crate) fn check_mountpoint(mountpoint: &Path) -> io::Result<()> {
     let name = mountpoint.display();
     let mut entries = mountpoint.read_dir().map_err(|error| {
-        let text = format!("mountpoint {name}: {error}; create an empty directory there");
-        io::Error::new(error.kind(), text)
+        refuse(format!("mountpoint {name}: {error}; create an empty directory there"))
     })?;
     if entries.next().is_some() {
         return Err(refuse(format!("mountpoint {name}: not empty; name an empty directory")));

@@ -37,8 +37,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    std::fs::create_dir_all(&options.out)
-        .map_err(|error| Failure::Input(format!("{}: {error}", options.out.display())))?;
+    std::fs::create_dir_all(&options.out).map_err(|error| {
+        let dir = options.out.display();
+        Failure::Input(format!("cannot make `{dir}`: {error}; name another directory with --out"))
+    })?;
     let scale = if options.full { Scale::Full } else { Scale::Short };
     if scale == Scale::Short {
         eprintln!("durations are shortened; --full runs them as published");

@@ -111,8 +111,12 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
 fn write_properties(file: &Path, spec: &DiskSpec, place: &Path) -> Result<(), Failure> {
     let rates = spec.build(0).rates();
     let disk = DiskProperties::from_rates(&rates, vec![place.to_owned()]);
-    fs::write(file, Properties { disks: vec![disk] }.to_yaml())
-        .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))
+    fs::write(file, Properties { disks: vec![disk] }.to_yaml()).map_err(|error| {
+        Failure::Input(format!(
+            "cannot write `{}`: {error}; name a file with --io-properties that can be written",
+            file.display()
+        ))
+    })
 }
 
 impl Options {

@@ -1,10 +1,16 @@
 //! What the program says of files and options that it cannot use.
 
 use std::fs::File;
+use std::process::Command;
 
 use crate::lab::{Lab, MIXED};
 use crate::process::run;
 use crate::system::system;
+
+/// The program alone.
+fn forebay() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_forebay"))
+}
 
 #[test]
 fn a_job_file_that_is_not_one_is_named_with_line_and_key() {
@@ -70,9 +76,33 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn a_negative_number_is_refused_as_one() {
+    let lab = Lab::new();
+    for (option, value) in
+        [("--duration", "-1s"), ("--shards", "-1"), ("--seed", "-1"), ("--concurrency", "-7")]
+    {
+        let refused = run(lab.bare_bench(MIXED).args([option, value]));
+        refused.complains(2, &[option, &format!("invalid value '{value}'")]);
+    }
+    run(forebay().args(["simulate", "--swarm", "-3"])).complains(2, &["invalid value '-3'"]);
+    let memory = ["disk", "serve", "--disk", "nvme-2022", "--memory", "-1", "."];
+    run(forebay().args(memory)).complains(2, &["invalid value '-1' for '--memory"]);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_refused_with_its_option() {
+    run(forebay().args(["reproduce", "--out", "/proc/none", "S1-9"]))
+        .complains(2, &["/proc/none", "--out"]);
+    run(forebay().args(["tune", "--out", "/proc/none", "."]))
+        .complains(2, &["/proc/none", "--out"]);
+    run(forebay().args(["tune", "/nowhere"])).complains(2, &["/nowhere", "that exists"]);
+}
+
+#[test]
 fn a_directory_that_is_none_is_refused() {
     let lab = Lab::new();
-    run(lab.bare_bench(MIXED).args(["--dir", "/nowhere"])).complains(1, &["/nowhere", "create it"]);
+    run(lab.bare_bench(MIXED).args(["--dir", "/nowhere"])).complains(2, &["/nowhere", "create it"]);
+    run(lab.bare_bench(MIXED).args(["--dir", "/proc"])).complains(2, &["/proc", "--dir"]);
     let file = lab.file("file", "");
     run(lab.bare_bench(MIXED).arg("--dir").arg(file)).complains(2, &["not a directory"]);
 }

@@ -216,10 +216,10 @@ impl DiskSpec {
 
 fn unknown(name: &str) -> ConfigError {
     let hint = nearest(name, presets::names())
-        .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+        .map_or_else(|| String::from("name"), |near| format!("did you mean `{near}`? Name"));
     let names: Vec<&str> = presets::names().collect();
     let message = format!(
-        "no such disk; {hint}Name a .yaml or .csv file, or one of the presets: {}",
+        "no such disk; {hint} a .yaml or .csv file, or one of the presets: {}",
         names.join(", ")
     );
     ConfigError::whole_file(name, message)

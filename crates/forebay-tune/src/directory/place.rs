@@ -45,9 +45,9 @@ impl Place {
 
     fn of(path: &Path, destroy: bool, root: &Path, mountinfo: &str) -> Result<Self, Error> {
         let shown = path.display();
-        let full = fs::canonicalize(path).map_err(Error::io(format!(
-            "find `{shown}`, which has to be a directory that exists"
-        )))?;
+        let full = fs::canonicalize(path).map_err(|error| {
+            Error::Refused(format!("cannot find `{shown}`: {error}; name a directory that exists"))
+        })?;
         let kind =
             fs::metadata(&full).map_err(Error::io(format!("look at `{shown}`")))?.file_type();
         if kind.is_block_device() && !destroy {

@@ -49,7 +49,7 @@ impl Directory {
         let private = tempfile::Builder::new()
             .prefix(&format!(".forebay-bench-{}-", process::id()))
             .tempdir_in(parent)
-            .map_err(|error| cannot("make files in", parent, &error))?;
+            .map_err(|error| unwritable(parent, &error))?;
         let directory = Self { private };
         let mut data = Vec::new();
         for (index, job, shard) in seats(jobs) {
@@ -221,6 +221,14 @@ fn warn_of_memory(parent: &Path, data: &[JobData]) {
 
 fn is_in_memory(file: impl AsFd) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|fs| IN_MEMORY.contains(&fs.f_type))
+}
+
+fn unwritable(parent: &Path, error: &io::Error) -> Failure {
+    Failure::Input(format!(
+        "cannot make files in `{}`: {}; name another directory with --dir",
+        parent.display(),
+        error.kind()
+    ))
 }
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {

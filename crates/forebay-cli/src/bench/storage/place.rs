@@ -30,10 +30,13 @@ impl Place {
             Ok((path, kind))
         });
         let (path, kind) = found.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Failure::Run(format!(
+            ErrorKind::NotFound => Failure::Input(format!(
                 "there is no directory `{shown}`; create it, or name another with --dir"
             )),
-            _ => Failure::Run(format!("cannot look up `{shown}`: {error}")),
+            _ => Failure::Input(format!(
+                "cannot look up `{shown}`: {error}; name a directory with --dir that this user may \
+                 enter"
+            )),
         })?;
         if kind.is_dir() {
             Ok(Self::Directory(path))
