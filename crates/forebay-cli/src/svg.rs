@@ -7,14 +7,15 @@ pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
 /// Distinct also to most colour-blind readers (Okabe and Ito, 2008).
-const COLOURS: [RGBColor; 7] = [
+const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
     RGBColor(204, 121, 167),
     RGBColor(86, 180, 233),
     RGBColor(230, 159, 0),
-    RGBColor(90, 90, 90),
+    RGBColor(0, 0, 0),
+    RGBColor(140, 140, 140),
 ];
 
 /// How a page begins; phones show it as wide as they are.

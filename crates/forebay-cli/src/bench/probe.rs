@@ -55,7 +55,8 @@ impl Probe<'_> {
     pub(super) fn measure(&self) -> Result<Disk, Failure> {
         note("probing the disk, since there is no --properties FILE: some four seconds");
         let mut one = self.load(JobKind::RandRead, SMALL, 1);
-        let storage = Storage::make(self.place, &one, self.backend, self.interrupt)?;
+        let storage = Storage::make(self.place, &one, self.backend, self.interrupt);
+        let storage = storage.map_err(not_probed)?;
         one.jobs.iter_mut().for_each(|job| job.shards.truncate(1));
         let base = self.run(&storage, &one)?;
         let reads = self.direction(&storage, [JobKind::RandRead, JobKind::SeqRead])?;
@@ -126,14 +127,11 @@ impl Probe<'_> {
             interrupt: self.interrupt,
         })?;
         if let Some((_, first)) = failed {
-            return Err(Failure::Run(format!("cannot probe the disk: {first}")));
+            return Err(not_probed(Failure::Run(first.to_string())));
         }
         let class = result.classes.into_iter().next().filter(|class| class.requests > 0);
         class.ok_or_else(|| {
-            Failure::Run(format!(
-                "cannot probe the disk: no request was done within {DURATION:?}; describe the \
-                 disk in a file, and name it with --properties"
-            ))
+            not_probed(Failure::Run(format!("no request was done within {DURATION:?}")))
         })
     }
 
@@ -159,5 +157,16 @@ impl Probe<'_> {
         let class =
             ClassSpec { name: job.name.clone(), shares: 1, parent: None, bandwidth_max: None };
         JobFile { jobs: vec![job], classes: vec![class], groups: Vec::new() }
+    }
+}
+
+/// Who cannot have the disk probed can describe it.
+fn not_probed(failure: Failure) -> Failure {
+    match failure {
+        Failure::Run(why) => Failure::Run(format!(
+            "cannot probe the disk: {why}. Or describe the disk in a file, and name it with \
+             --properties"
+        )),
+        other => other,
     }
 }

@@ -35,6 +35,15 @@ fn too_little_space_is_noticed_before_anything_is_written() {
     lab.assert_nothing_left();
 }
 
+#[test]
+fn a_disk_with_no_space_for_the_probe_can_be_described() {
+    let Some(tmpfs) = Tmpfs::new("4m") else { return };
+    let lab = Lab::within(tmpfs.0.path());
+    run(lab.bare_bench(MIXED).args(["--shards", "1", "--dir"]).arg(tmpfs.0.path()))
+        .complains(1, &["cannot probe", "4.00 MiB free", "--properties"]);
+    lab.assert_nothing_left();
+}
+
 /// Appends reach the largest size that a file may have here, or the end of the space. Those that
 /// fail are counted, and the run goes on.
 fn assert_appends_fail(lab: &Lab, ended: &crate::process::Ended) {

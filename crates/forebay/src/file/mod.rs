@@ -37,7 +37,8 @@ use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, Scheduler}
 ///
 /// Large requests are split and come back as one. The result of a read or a
 /// write is the length of what succeeded from its beginning on without a gap:
-/// less than asked for only at the end of the file, or where a part failed.
+/// less than asked for only at the end of the file, or where a part failed or
+/// was cancelled; asked for again from there, the rest says which.
 ///
 /// ```
 /// use forebay::{AlignedBuf, BufResult, FileOptions, Scheduler};

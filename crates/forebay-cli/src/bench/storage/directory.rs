@@ -191,8 +191,8 @@ fn check_space(parent: &Path, jobs: &JobFile) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Run(format!(
-        "the jobs need {} of files, and `{}` has {} free; lower `data_size`, free some space, or \
-         name another directory with --dir",
+        "the files need {}, and `{}` has {} free; free some space, name another directory \
+         with --dir, or lower `data_size` of the jobs",
         HumanBytes(needed),
         parent.display(),
         HumanBytes(free)
