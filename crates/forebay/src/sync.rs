@@ -21,13 +21,46 @@ mod real {
 #[cfg(test)]
 mod model {
     use std::cell::Cell;
+    use std::sync::Arc;
     use std::time::Duration;
 
     use forebay_core::Time;
+    use loom::sync::Condvar;
     pub(crate) use loom::sync::atomic::{AtomicBool, Ordering};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
-    pub(crate) use loom::thread::{Builder, Thread, current, park};
+    pub(crate) use loom::thread::Builder;
     pub(crate) use loom::thread_local;
+
+    thread_local! {
+        static CURRENT: Thread = Thread::default();
+    }
+
+    /// A thread as far as it can be parked. loom's own wakes whoever waits for
+    /// a lock, too.
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct Thread(Arc<(Mutex<bool>, Condvar)>);
+
+    impl Thread {
+        pub(crate) fn unpark(&self) {
+            let (token, given) = &*self.0;
+            *token.lock().unwrap() = true;
+            given.notify_one();
+        }
+    }
+
+    pub(crate) fn current() -> Thread {
+        CURRENT.with(Thread::clone)
+    }
+
+    pub(crate) fn park() {
+        let thread = current();
+        let (token, given) = &*thread.0;
+        let mut token = token.lock().unwrap();
+        while !*token {
+            token = given.wait(token).unwrap();
+        }
+        *token = false;
+    }
 
     /// The model begins now,
     const BEGIN: Time = Time::from_nanos(1_000_000_000);
@@ -55,6 +88,11 @@ mod model {
 
         pub(crate) fn now(&self) -> Time {
             NOW.get()
+        }
+
+        /// The calling thread works for so long.
+        pub(crate) fn pass(nanos: u64) {
+            NOW.set(NOW.get().plus_nanos(nanos));
         }
     }
 

@@ -10,11 +10,11 @@ use forebay_core::{
     ClassId, DiskModel, DiskRates, GroupConfig, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Ticket,
     Time,
 };
-use loom::thread::{self, JoinHandle, Thread};
+use loom::thread::{self, JoinHandle};
 
 use super::{Admission, Asked, NoGrant};
 use crate::disk::DiskGroup;
-use crate::sync::Clock;
+use crate::sync::{AtomicBool, Clock, Mutex, Ordering, Thread, current, park};
 
 /// A request of so many bytes takes 6 ms of disk time, far more than a burst.
 const LEN: u64 = 6_000_000;
@@ -104,10 +104,10 @@ impl Bed {
     fn spawn_task(&self) -> JoinHandle<()> {
         let bed = self.clone();
         thread::spawn(move || {
-            let waker = Waker::from(Arc::new(Unpark(thread::current())));
+            let waker = Waker::from(Arc::new(Unpark(current())));
             let (ticket, granted) = bed.start_task(waker.clone());
             while !granted && !bed.admission().poll_task(ticket, waker.clone()) {
-                thread::park();
+                park();
             }
             bed.complete(ticket);
         })
@@ -128,6 +128,44 @@ struct Unpark(Thread);
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
+    }
+}
+
+/// What a task does that tells others of its wake-up through a channel which
+/// is full: it parks the thread that wakes it until there is room.
+struct FullChannel {
+    sender: Mutex<Option<Thread>>,
+    has_room: AtomicBool,
+}
+
+impl FullChannel {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { sender: Mutex::new(None), has_room: AtomicBool::new(false) })
+    }
+
+    fn make_room(&self) {
+        self.has_room.store(true, Ordering::SeqCst);
+        if let Some(sender) = self.sender.lock().unwrap().take() {
+            sender.unpark();
+        }
+    }
+}
+
+impl Wake for FullChannel {
+    fn wake(self: Arc<Self>) {
+        *self.sender.lock().unwrap() = Some(current());
+        while !self.has_room.load(Ordering::SeqCst) {
+            park();
+        }
+    }
+}
+
+/// Works for 5 ms on the thread that wakes it.
+struct Slow;
+
+impl Wake for Slow {
+    fn wake(self: Arc<Self>) {
+        Clock::pass(5_000_000);
     }
 }
 
@@ -240,5 +278,39 @@ fn a_thread_that_keeps_time_and_gives_up_hands_it_to_the_timer() {
         join([task]);
         bed.complete(first);
         bed.assert_ended(permits);
+    });
+}
+
+#[test]
+fn a_waker_that_parks_a_thread_does_not_keep_it_from_becoming_timekeeper() {
+    model(|| {
+        let bed = Bed::one_per_6_ms();
+        let first = bed.take();
+        let channel = FullChannel::new();
+        let (task, granted) = bed.start_task(Waker::from(Arc::clone(&channel)));
+        assert!(!granted);
+        let waiting = bed.spawn_thread();
+        channel.make_room();
+        join([waiting]);
+        bed.complete(first);
+        bed.admission().abandon(&bed.group, task);
+        bed.assert_ended(3);
+    });
+}
+
+#[test]
+fn a_slow_waker_does_not_lengthen_the_sleep_after_it() {
+    model(|| {
+        let bed = Bed::one_per_6_ms();
+        let begin = bed.now();
+        let first = bed.take();
+        let (task, granted) = bed.start_task(Waker::from(Arc::new(Slow)));
+        assert!(!granted);
+        let admitted = bed.admission().admit(&bed.group, bed.now(), bed.asked(), None);
+        let (ticket, at) = admitted.ok().unwrap();
+        assert!(at <= begin.plus_nanos(12_000_000), "{at:?}");
+        [first, ticket].into_iter().for_each(|ticket| bed.complete(ticket));
+        bed.admission().abandon(&bed.group, task);
+        bed.assert_ended(3);
     });
 }

@@ -145,7 +145,7 @@ impl Admission {
                 (one, other) => one.or(other),
             };
             if !parking.is_granted() {
-                Parking::park(now, until);
+                parking.park(self.clock, until);
             }
             now = self.clock.now();
             if parking.is_granted() {

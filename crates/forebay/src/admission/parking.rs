@@ -5,22 +5,31 @@ use std::time::Duration;
 
 use forebay_core::Time;
 
-use crate::sync::{self, AtomicBool, Ordering, Thread, thread_local};
+use crate::sync::{self, AtomicBool, Clock, Ordering, Thread, thread_local};
 
 thread_local! {
     static PARKING: Arc<Parking> = Arc::new(Parking::of_this_thread());
 }
 
 /// A thread's parking place. It waits for one permit at a time, so it has one.
+///
+/// The token that a thread is unparked with is not enough to go by: a waker
+/// that it runs before it sleeps may park, too, and take it.
 #[derive(Debug)]
 pub(super) struct Parking {
     thread: Thread,
+    /// Unparked, and not awake since then.
+    called: AtomicBool,
     granted: AtomicBool,
 }
 
 impl Parking {
-    fn of_this_thread() -> Self {
-        Self { thread: sync::current(), granted: AtomicBool::new(false) }
+    pub(super) fn of_this_thread() -> Self {
+        Self {
+            thread: sync::current(),
+            called: AtomicBool::new(false),
+            granted: AtomicBool::new(false),
+        }
     }
 
     /// The calling thread's, to wait for a grant that has not come yet.
@@ -29,24 +38,23 @@ impl Parking {
         // At the end of the thread its own may be gone.
         let parking = own.unwrap_or_else(|_| Arc::new(Self::of_this_thread()));
         parking.granted.store(false, Ordering::Relaxed);
+        parking.called.store(false, Ordering::Relaxed);
         parking
     }
 
-    /// The place of a thread that never waits for a grant.
-    pub(super) fn of(thread: Thread) -> Self {
-        Self { thread, granted: AtomicBool::new(false) }
-    }
-
-    /// Sleeps until woken, until `until`, or for no reason. `now` is when the
-    /// caller last looked.
-    pub(super) fn park(now: Time, until: Option<Time>) {
-        match until {
-            Some(until) => sync::park_timeout(Duration::from_nanos(until.nanos_since(now))),
-            None => sync::park(),
+    /// The calling thread, whose place this is, sleeps until woken, until
+    /// `until`, or for no reason; not at all if it was unparked since it was
+    /// last awake here.
+    pub(super) fn park(&self, clock: Clock, until: Option<Time>) {
+        if !self.called.load(Ordering::Relaxed) {
+            sleep(clock, until);
         }
+        // Why it was unparked is seen under the lock, which is taken next.
+        self.called.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn unpark(&self) {
+        self.called.store(true, Ordering::Relaxed);
         self.thread.unpark();
     }
 
@@ -57,5 +65,14 @@ impl Parking {
 
     pub(super) fn is_granted(&self) -> bool {
         self.granted.load(Ordering::Acquire)
+    }
+}
+
+/// The calling thread sleeps until `until`, until unparked, or for no reason.
+pub(super) fn sleep(clock: Clock, until: Option<Time>) {
+    match until {
+        // The time is taken here: wakers that ran since may have been slow.
+        Some(until) => sync::park_timeout(Duration::from_nanos(until.nanos_since(clock.now()))),
+        None => sync::park(),
     }
 }

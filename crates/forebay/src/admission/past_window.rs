@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use forebay_core::{NotNow, Ticket, Time};
 
-use super::parking::Parking;
+use super::parking::sleep;
 use super::state::{Keeper, State};
 use super::wakeups::Wakeups;
 use super::{Admission, Asked, NoGrant, timer};
@@ -30,7 +30,7 @@ impl Admission {
             if deadline.is_some_and(|deadline| deadline <= now) {
                 return Err(NoGrant::TimedOut);
             }
-            Parking::park(now, Some(until));
+            sleep(self.clock, Some(until));
             now = self.clock.now();
         }
     }

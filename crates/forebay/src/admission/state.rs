@@ -24,7 +24,9 @@ pub(super) struct State {
     pub(super) model_version: u64,
     pub(super) waiters: Waiters,
     pub(super) alarms: Alarms,
-    /// Parking place of the timer thread, once there is one.
+    /// Whether there is a timer thread.
+    pub(super) has_timer: bool,
+    /// Its parking place, once it runs.
     pub(super) timer: Option<Arc<Parking>>,
     keeper: Keeper,
     /// Until when the keeper sleeps.
@@ -40,6 +42,7 @@ impl State {
             model_version,
             waiters: Waiters::new(),
             alarms: Alarms::new(),
+            has_timer: false,
             timer: None,
             keeper: Keeper::Nobody,
             kept: Time::MAX,

@@ -15,36 +15,40 @@ use crate::sync::Builder;
 /// Starts the timer thread, if there is none. It sleeps unless it keeps time,
 /// and ends with the group.
 pub(super) fn start(state: &mut State, group: &Arc<DiskGroup>) -> io::Result<()> {
-    if state.timer.is_none() {
+    if !state.has_timer {
         let group = Arc::downgrade(group);
         let builder = Builder::new().name(String::from("forebay-timer"));
-        let handle = builder.spawn(move || run(&group))?;
-        state.timer = Some(Arc::new(Parking::of(handle.thread().clone())));
+        builder.spawn(move || run(&group))?;
+        state.has_timer = true;
     }
     Ok(())
 }
 
 fn run(group: &Weak<DiskGroup>) {
+    let parking = Arc::new(Parking::of_this_thread());
     loop {
         let Some(group) = group.upgrade() else { return };
         let Some(admission) = group.admission_if_used() else { return };
-        let (now, until) = admission.poll_as_timer(&group);
+        let clock = admission.clock;
+        let until = admission.poll_as_timer(&group, &parking);
         drop(group);
-        Parking::park(now, until);
+        parking.park(clock, until);
     }
 }
 
 impl Admission {
-    /// Grants what may go; returns until when the timer thread sleeps.
-    fn poll_as_timer(&self, group: &DiskGroup) -> (Time, Option<Time>) {
+    /// Grants what may go; returns until when the timer thread sleeps, whose
+    /// place is `parking`.
+    fn poll_as_timer(&self, group: &DiskGroup, parking: &Arc<Parking>) -> Option<Time> {
         let now = self.clock.now();
         let mut wakeups = Wakeups::new();
         let mut state = self.lock();
+        state.timer.get_or_insert_with(|| Arc::clone(parking));
         state.settle(now, None, &mut wakeups);
         let until = state.keep_time(now, Keeper::Timer, &mut wakeups);
         self.release(group, state, now, &mut wakeups);
         group.tell_overdue(now);
-        (now, until)
+        until
     }
 }
 
