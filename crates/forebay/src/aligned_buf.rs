@@ -1,12 +1,11 @@
 //! Memory that direct I/O accepts.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ops::{Deref, DerefMut};
-use std::ptr::NonNull;
-use std::sync::{Arc, Weak};
-use std::{fmt, io, slice};
+use std::sync::Weak;
+use std::{fmt, io};
 
 use crate::buffer_pool::Shelves;
+use crate::io_buf::{Allocation, Region};
 
 /// An owned buffer whose address is a multiple of a chosen alignment; zeros
 /// at first.
@@ -21,84 +20,8 @@ use crate::buffer_pool::Shelves;
 ///
 /// [`DirectFile::memory_alignment`]: crate::DirectFile::memory_alignment
 pub struct AlignedBuf {
-    start: NonNull<u8>,
-    len: usize,
-    /// Where `start..start + len` lies; the other parts of it belong to other
-    /// buffers.
-    memory: Arc<Memory>,
-}
-
-/// What the parts of a cut buffer share.
-struct Memory {
-    /// `None` while it is dropped, and of a buffer of no bytes.
-    allocation: Option<Allocation>,
-    alignment: usize,
-    /// Where the allocation goes when its last buffer is gone.
-    pool: Weak<Shelves>,
-}
-
-/// Memory from the allocator, freed when dropped.
-#[derive(Debug)]
-pub(crate) struct Allocation {
-    start: NonNull<u8>,
-    layout: Layout,
-}
-
-// SAFETY: it owns its memory, which the allocator frees from any thread, and
-// reaches into it only to free it: once, when the last buffer made of it is gone.
-unsafe impl Send for Allocation {}
-// SAFETY: a shared reference gives no access to the memory.
-unsafe impl Sync for Allocation {}
-// SAFETY: the buffer is the only one that reaches its range of the memory. What
-// it shares with other parts is in an `Arc` whose content is `Send` and `Sync`.
-unsafe impl Send for AlignedBuf {}
-// SAFETY: a shared reference gives only shared access to the range.
-unsafe impl Sync for AlignedBuf {}
-
-impl Allocation {
-    pub(crate) fn new(len: usize, alignment: usize) -> io::Result<Self> {
-        if len == 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "a buffer needs at least one byte",
-            ));
-        }
-        let layout = Layout::from_size_align(len, alignment).map_err(|_| {
-            io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!(
-                    "no buffer of {len} bytes with alignment {alignment}: \
-                     use a power of two and a smaller length"
-                ),
-            )
-        })?;
-        // SAFETY: the size of the layout is not zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) })
-            .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self { start, layout })
-    }
-
-    pub(crate) const fn len(&self) -> usize {
-        self.layout.size()
-    }
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        // SAFETY: `start` was allocated with this very layout, and no buffer is
-        // left that reaches it.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        if let Some(shelves) = self.pool.upgrade()
-            && let Some(allocation) = self.allocation.take()
-        {
-            shelves.keep(allocation);
-        }
-    }
+    /// Of an allocation, all of it initialised.
+    region: Region,
 }
 
 impl AlignedBuf {
@@ -114,22 +37,13 @@ impl AlignedBuf {
 
     /// A buffer of a whole allocation, which goes to `pool` in the end.
     pub(crate) fn of(allocation: Allocation, pool: Weak<Shelves>) -> Self {
-        let (start, len) = (allocation.start, allocation.len());
-        let alignment = allocation.layout.align();
-        let memory = Memory { allocation: Some(allocation), alignment, pool };
-        Self { start, len, memory: Arc::new(memory) }
-    }
-
-    /// A buffer of no bytes, without memory.
-    pub(crate) fn empty() -> Self {
-        let memory = Memory { allocation: None, alignment: 1, pool: Weak::new() };
-        Self { start: NonNull::dangling(), len: 0, memory: Arc::new(memory) }
+        Self { region: Region::of_allocation(allocation, pool) }
     }
 
     /// The alignment asked for, in bytes. The second half of a buffer that was
     /// cut can lie at a smaller one.
     pub fn alignment(&self) -> usize {
-        self.memory.alignment
+        self.region.alignment()
     }
 
     /// Cuts the buffer: it keeps its first `at` bytes, and what follows is
@@ -137,15 +51,7 @@ impl AlignedBuf {
     /// empty.
     #[must_use]
     pub fn split_off(&mut self, at: usize) -> Option<Self> {
-        if at == 0 || at >= self.len {
-            return None;
-        }
-        // SAFETY: `at` is within the range of this buffer, and with it within the
-        // allocation.
-        let start = unsafe { self.start.add(at) };
-        let rest = Self { start, len: self.len - at, memory: Arc::clone(&self.memory) };
-        self.len = at;
-        Some(rest)
+        Some(Self { region: self.region.split_off(at)? })
     }
 
     /// Joins `rest` to the end of this buffer again.
@@ -155,13 +61,7 @@ impl AlignedBuf {
     /// Gives `rest` back when it is not what followed this buffer before
     /// [`AlignedBuf::split_off`].
     pub fn unsplit(&mut self, rest: Self) -> Result<(), Self> {
-        let follows = Arc::ptr_eq(&self.memory, &rest.memory)
-            && self.start.as_ptr().addr() + self.len == rest.start.as_ptr().addr();
-        if !follows {
-            return Err(rest);
-        }
-        self.len += rest.len;
-        Ok(())
+        self.region.unsplit(rest.region).map_err(|region| Self { region })
     }
 
     /// Shortens the buffer to `len` bytes; without effect when it is not
@@ -169,23 +69,38 @@ impl AlignedBuf {
     pub fn truncate(&mut self, len: usize) {
         drop(self.split_off(len));
     }
+
+    pub(crate) fn into_region(self) -> Region {
+        self.region
+    }
+
+    /// The buffer of a region that [`Self::into_region`] has returned, or of
+    /// parts of it.
+    pub(crate) const fn from_region(region: Region) -> Self {
+        Self { region }
+    }
+}
+
+/// A buffer of no bytes, without memory.
+impl Default for AlignedBuf {
+    fn default() -> Self {
+        Self { region: Region::empty() }
+    }
 }
 
 impl Deref for AlignedBuf {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the range is initialized, within `memory`, which lives as long as
-        // `self`, and no other buffer's; where `len` is 0 there is none, and `start`
-        // is not null. The kernel has the range only while its engine has `self`.
-        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
+        // SAFETY: all of the region is initialised.
+        unsafe { self.region.bytes(self.region.len()) }
     }
 }
 
 impl DerefMut for AlignedBuf {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`, and `&mut self` makes the access exclusive.
-        unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+        // SAFETY: as in `deref`, and an allocation may be written to.
+        unsafe { self.region.bytes_mut(self.region.len()) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::AlignedBuf;
-use crate::aligned_buf::Allocation;
+use crate::io_buf::Allocation;
 
 /// Sizes are powers of two, up to the size of the address space.
 const SIZES: usize = usize::BITS as usize;

@@ -48,6 +48,7 @@ use std::time::Duration;
 
 pub use self::operation::{Completed, Operation, PushError, Retries, SEGMENTS_MAX};
 pub use self::waker::EngineWaker;
+pub use crate::io_buf::{ReadBuf, WriteBuf};
 
 use self::null::Null;
 use self::threads::Threads;
@@ -243,12 +244,16 @@ impl Engine {
     /// The next completion of those that the last [`Engine::submit_and_wait`]
     /// found: a loop that pops all and pushes for each ends.
     pub fn pop(&mut self) -> Option<Completed> {
-        let completed = match &mut self.executor {
+        let mut completed = match &mut self.executor {
             Executor::Uring(uring) => uring.pop(),
             Executor::Threads(threads) => threads.pop(),
             Executor::Null(null) => null.pop(),
         }?;
         self.in_flight -= 1;
+        if let Ok(len) = completed.result {
+            // SAFETY: the backend says so; one that does nothing has seen to it.
+            unsafe { completed.operation.set_transferred(len) };
+        }
         Some(completed)
     }
 

@@ -86,6 +86,7 @@ mod intent;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
+mod io_buf;
 mod io_queues;
 pub mod metrics;
 mod numa;
@@ -107,6 +108,7 @@ pub use direct_file::{DirectFile, FileOptions};
 pub use disk::Disk;
 pub use file::{BufResult, File, Request, RequestError, Timing};
 pub use intent::Intent;
+pub use io_buf::{IoBuf, IoBufMut, Slice, SliceError};
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 pub use scheduler::{
     DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError,

@@ -1,4 +1,4 @@
-//! In steady state, permits cost no allocation.
+//! In steady state, permits and requests of files cost no allocation.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -6,7 +6,10 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use forebay::{Admit, Class, DiskConfig, DiskRates, Op, Permit, Policy, Scheduler};
+use forebay::{
+    Admit, AlignedBuf, BufResult, Class, DiskConfig, DiskRates, File, FileOptions, IoBuf, Op,
+    Permit, Policy, Scheduler, Slice,
+};
 
 struct Counting;
 
@@ -78,4 +81,38 @@ fn steady_state_allocates_nothing() {
         turn(&class, &mut held);
     }
     assert_eq!(ALLOCATIONS.get(), before);
+}
+
+/// Buffers of three kinds, each written and read back.
+type Buffers = (AlignedBuf, Vec<u8>, Slice<Vec<u8>>);
+
+fn round_trips(file: &File, class: &Class, (aligned, vector, part): Buffers) -> Buffers {
+    let BufResult(_, aligned) = file.write_at(class, aligned, 0).wait();
+    let BufResult(_, vector) = file.write_at(class, vector, 0).wait();
+    let BufResult(_, part) = file.write_at(class, part, 0).wait();
+    let BufResult(_, aligned) = file.read_at(class, aligned, 0).wait();
+    let BufResult(_, vector) = file.read_at(class, vector, 0).wait();
+    let BufResult(_, part) = file.read_at(class, part, 0).wait();
+    (aligned, vector, part)
+}
+
+#[test]
+fn requests_of_files_allocate_nothing_whatever_their_buffers_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let scheduler = Scheduler::builder().build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let options = FileOptions::new().read(true).write(true).create(true).direct(false);
+    let file = scheduler.open(dir.path().join("data"), &options).unwrap();
+    let part = vec![3; 100].slice(10..90).unwrap();
+    let mut buffers = (AlignedBuf::new(100, 1).unwrap(), vec![7; 100], part);
+    // the letters to the I/O thread need room for as many as are under way
+    for _ in 0..1000 {
+        buffers = round_trips(&file, &class, buffers);
+    }
+    let before = ALLOCATIONS.get();
+    for _ in 0..1000 {
+        buffers = round_trips(&file, &class, buffers);
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+    assert_eq!(buffers.2.into_inner().len(), 100);
 }

@@ -12,10 +12,10 @@ use super::operation::Operation;
 pub(super) fn execute(operation: &mut Operation) -> io::Result<usize> {
     let outcome = match operation {
         Operation::Read { file, offset, buffer, range } => {
-            retry_on_intr(|| pread(&*file, &mut buffer[range.clone()], *offset))
+            retry_on_intr(|| pread(&*file, &mut buffer.zeroed()[range.clone()], *offset))
         }
         Operation::Write { file, offset, buffer, range } => {
-            retry_on_intr(|| pwrite(&*file, &buffer[range.clone()], *offset))
+            retry_on_intr(|| pwrite(&*file, &buffer.filled()[range.clone()], *offset))
         }
         Operation::ReadVectored { file, offset, buffers } => {
             let mut segments: Vec<_> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();

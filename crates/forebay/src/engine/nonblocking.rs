@@ -40,11 +40,11 @@ fn attempt(operation: &mut Operation) -> Result<usize, Errno> {
     let flags = ReadWriteFlags::NOWAIT;
     match operation {
         Operation::Read { file, offset, buffer, range } => {
-            let mut segments = [IoSliceMut::new(&mut buffer[range.clone()])];
+            let mut segments = [IoSliceMut::new(&mut buffer.zeroed()[range.clone()])];
             preadv2(&*file, &mut segments, *offset, flags)
         }
         Operation::Write { file, offset, buffer, range } => {
-            pwritev2(&*file, &[IoSlice::new(&buffer[range.clone()])], *offset, flags)
+            pwritev2(&*file, &[IoSlice::new(&buffer.filled()[range.clone()])], *offset, flags)
         }
         Operation::ReadVectored { file, offset, buffers } => {
             let mut segments: Vec<_> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();

@@ -6,6 +6,7 @@ use std::ops::{AddAssign, Range};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use crate::io_buf::{IoBuf, IoBufMut, ReadBuf, WriteBuf};
 use crate::{AlignedBuf, DirectFile};
 
 /// Most buffers of one vectored operation.
@@ -29,7 +30,7 @@ pub enum Operation {
         /// Where in the file, in bytes.
         offset: u64,
         /// Receives the data.
-        buffer: AlignedBuf,
+        buffer: ReadBuf,
         /// The part of `buffer` to fill; its length is that of the request.
         range: Range<usize>,
     },
@@ -40,7 +41,7 @@ pub enum Operation {
         /// Where in the file, in bytes.
         offset: u64,
         /// Holds the data.
-        buffer: AlignedBuf,
+        buffer: WriteBuf,
         /// The part of `buffer` to write; its length is that of the request.
         range: Range<usize>,
     },
@@ -111,13 +112,15 @@ pub enum Operation {
 
 impl Operation {
     /// A [`Operation::Read`] that fills the whole buffer.
-    pub fn read(file: DirectFile, offset: u64, buffer: AlignedBuf) -> Self {
+    pub fn read(file: DirectFile, offset: u64, buffer: impl IoBufMut) -> Self {
+        let buffer = ReadBuf::new(buffer);
         let range = 0..buffer.len();
         Self::Read { file, offset, buffer, range }
     }
 
-    /// A [`Operation::Write`] of the whole buffer.
-    pub fn write(file: DirectFile, offset: u64, buffer: AlignedBuf) -> Self {
+    /// A [`Operation::Write`] of all that is initialised of the buffer.
+    pub fn write(file: DirectFile, offset: u64, buffer: impl IoBuf) -> Self {
+        let buffer = WriteBuf::new(buffer);
         let range = 0..buffer.len();
         Self::Write { file, offset, buffer, range }
     }
@@ -132,10 +135,12 @@ impl Operation {
         Ok(Self::Unlink { path, len })
     }
 
-    /// The buffer of a plain read or write.
-    pub fn into_buffer(self) -> Option<AlignedBuf> {
+    /// The buffer of a plain read or write: what was handed over, with what
+    /// was read. `None`, and it is dropped, if that was not a `B`.
+    pub fn into_buffer<B: IoBuf>(self) -> Option<B> {
         match self {
-            Self::Read { buffer, .. } | Self::Write { buffer, .. } => Some(buffer),
+            Self::Read { buffer, .. } => buffer.into_inner(),
+            Self::Write { buffer, .. } => buffer.into_inner(),
             _ => None,
         }
     }
@@ -153,16 +158,29 @@ impl Operation {
         len.min(TRANSFER_LEN_MAX)
     }
 
+    /// Notes that a backend has transferred `len` bytes.
+    ///
+    /// # Safety
+    ///
+    /// It has, or they were initialised before.
+    pub(super) unsafe fn set_transferred(&mut self, len: usize) {
+        if let Self::Read { buffer, range, .. } = self {
+            // SAFETY: as the caller says.
+            unsafe { buffer.set_filled(range.start, len) };
+        }
+    }
+
     /// What a backend may rely on: ranges lie in their buffers, vectors have
     /// a legal number of segments, and offsets are positions. (An offset of
     /// all ones would mean "at the cursor of the descriptor" to io_uring.)
     pub(crate) fn check(&self) -> Result<(), PushError> {
         let offset = match self {
-            Self::Read { offset, buffer, range, .. }
-            | Self::Write { offset, buffer, range, .. } => {
-                if buffer.get(range.clone()).is_none() {
-                    return Err(PushError::RangeOutsideBuffer);
-                }
+            Self::Read { offset, buffer, range, .. } => {
+                buffer.location(range).ok_or(PushError::RangeOutsideBuffer)?;
+                *offset
+            }
+            Self::Write { offset, buffer, range, .. } => {
+                buffer.location(range).ok_or(PushError::RangeOutsideBuffer)?;
                 *offset
             }
             Self::ReadVectored { offset, buffers, .. }
@@ -246,8 +264,9 @@ mod tests {
 
     #[test]
     fn a_range_must_lie_within_its_buffer() {
-        let check =
-            |range| Operation::Read { file: null(), offset: 0, buffer: buffer(), range }.check();
+        let check = |range| {
+            Operation::Read { file: null(), offset: 0, buffer: buffer().into(), range }.check()
+        };
         assert_eq!(check(0..4096), Ok(()));
         assert_eq!(check(4096..4096), Ok(()));
         assert_eq!(check(1..4097), Err(PushError::RangeOutsideBuffer));

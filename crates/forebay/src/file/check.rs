@@ -13,8 +13,8 @@ use crate::engine::{Operation, SEGMENTS_MAX};
 pub enum RequestError {
     /// The buffer lies where the file cannot transfer to or from.
     #[error(
-        "a buffer at address {address:#x}: this file takes multiples of {alignment}, which \
-         AlignedBuf::new makes with that alignment"
+        "a buffer at address {address:#x}: this file takes multiples of {alignment}; use an \
+         AlignedBuf made with that alignment, or open the file with FileOptions::direct(false)"
     )]
     Buffer {
         /// Where it lies.
@@ -31,7 +31,10 @@ pub enum RequestError {
         alignment: usize,
     },
     /// The file cannot transfer so many bytes.
-    #[error("a buffer of {len} bytes: this file takes multiples of {alignment}")]
+    #[error(
+        "a buffer of {len} bytes: this file takes multiples of {alignment}; hand over such a part \
+         with IoBuf::slice, or open the file with FileOptions::direct(false)"
+    )]
     Length {
         /// The length, in bytes.
         len: usize,
@@ -78,11 +81,11 @@ impl From<RequestError> for io::Error {
 /// Whether any disk could execute `operation`.
 pub(crate) fn check_operation(operation: &Operation) -> Result<(), RequestError> {
     match operation {
-        Operation::Read { file, offset, buffer, range }
-        | Operation::Write { file, offset, buffer, range } => {
-            // A range outside its buffer is the engine's to refuse.
-            let Some(part) = buffer.get(range.clone()) else { return Ok(()) };
-            check_transfer(file, *offset, iter::once(part))
+        Operation::Read { file, offset, buffer, range } => {
+            check_part(file, *offset, buffer.location(range))
+        }
+        Operation::Write { file, offset, buffer, range } => {
+            check_part(file, *offset, buffer.location(range))
         }
         Operation::ReadVectored { file, offset, buffers }
         | Operation::WriteVectored { file, offset, buffers } => {
@@ -90,7 +93,8 @@ pub(crate) fn check_operation(operation: &Operation) -> Result<(), RequestError>
             if !(1..=SEGMENTS_MAX).contains(&count) {
                 return Err(RequestError::BufferCount { count });
             }
-            check_transfer(file, *offset, buffers.iter().map(|buffer| &**buffer))
+            let parts = buffers.iter().map(|buffer| (buffer.as_ptr().addr(), buffer.len()));
+            check_transfer(file, *offset, parts)
         }
         Operation::Allocate { offset, len, .. } | Operation::PunchHole { offset, len, .. } => {
             check_range(*offset, *len)
@@ -100,19 +104,28 @@ pub(crate) fn check_operation(operation: &Operation) -> Result<(), RequestError>
     }
 }
 
-/// Whether `file` can transfer these buffers to or from `offset`.
-fn check_transfer<'a>(
+fn check_part(
     file: &DirectFile,
     offset: u64,
-    buffers: impl Iterator<Item = &'a [u8]>,
+    part: Option<(usize, usize)>,
+) -> Result<(), RequestError> {
+    // A range outside its buffer is the engine's to refuse.
+    part.map_or(Ok(()), |part| check_transfer(file, offset, iter::once(part)))
+}
+
+/// Whether `file` can transfer buffers of these addresses and lengths to or
+/// from `offset`.
+fn check_transfer(
+    file: &DirectFile,
+    offset: u64,
+    buffers: impl Iterator<Item = (usize, usize)>,
 ) -> Result<(), RequestError> {
     let alignment = file.offset_alignment();
     if !is_aligned(offset, alignment) {
         return Err(RequestError::Offset { offset, alignment });
     }
     let mut total = 0u64;
-    for buffer in buffers {
-        let (address, len) = (buffer.as_ptr().addr(), buffer.len());
+    for (address, len) in buffers {
         if !is_aligned(len as u64, alignment) {
             return Err(RequestError::Length { len, alignment });
         }

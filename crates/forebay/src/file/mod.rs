@@ -17,7 +17,7 @@ use self::request::start;
 use crate::coordinator::{Mailbox, submitter};
 use crate::engine::Operation;
 use crate::streams::Streams;
-use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, Scheduler};
+use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, IoBuf, IoBufMut, Scheduler};
 
 /// A file on a disk of the scheduler. Cheap to clone; usable from any thread.
 ///
@@ -29,7 +29,8 @@ use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, Scheduler}
 /// concurrently and end in any order: one that depends on another has to wait
 /// for its end.
 ///
-/// Buffers are handed over and come back with the result. Those of a
+/// Buffers are handed over and come back with the result: an [`AlignedBuf`], a
+/// `Vec<u8>`, or whatever is an [`IoBuf`]. Those of a
 /// [direct](DirectFile::is_direct) file must be aligned, and so must offsets
 /// and lengths; a request that is not ends at once with a [`RequestError`].
 ///
@@ -125,12 +126,12 @@ impl File {
     ///
     /// Cancel safety: dropping the answer cancels the read, and the buffer is
     /// lost.
-    pub fn read_at(
+    pub fn read_at<B: IoBufMut>(
         &self,
         class: &Class,
-        buffer: AlignedBuf,
+        buffer: B,
         offset: u64,
-    ) -> Request<BufResult<AlignedBuf>> {
+    ) -> Request<BufResult<B>> {
         let operation = Operation::read(self.direct_file().clone(), offset, buffer);
         start(self, class, operation)
     }
@@ -142,12 +143,12 @@ impl File {
     ///
     /// Cancel safety: dropping the answer cancels the write as far as it has
     /// not happened, and the buffer is lost.
-    pub fn write_at(
+    pub fn write_at<B: IoBuf>(
         &self,
         class: &Class,
-        buffer: AlignedBuf,
+        buffer: B,
         offset: u64,
-    ) -> Request<BufResult<AlignedBuf>> {
+    ) -> Request<BufResult<B>> {
         let operation = Operation::write(self.direct_file().clone(), offset, buffer);
         start(self, class, operation)
     }

@@ -21,7 +21,7 @@ use crate::engine::Operation;
 use crate::intent::{Intent, Member, Membership};
 use crate::shard::asked;
 use crate::streams::StreamClass;
-use crate::{AlignedBuf, Class, Disk};
+use crate::{AlignedBuf, Class, Disk, IoBuf};
 
 /// The result of a transfer, and the buffer, or the buffers, that it used.
 #[derive(Debug)]
@@ -92,10 +92,9 @@ impl<T: Outcome> Outcome for (T, Timing) {
     }
 }
 
-impl Outcome for BufResult<AlignedBuf> {
+impl<B: IoBuf> Outcome for BufResult<B> {
     fn of(Answer { result, operation, .. }: Answer) -> Self {
-        let buffer = operation.into_buffer();
-        Self(result, buffer.unwrap_or_else(AlignedBuf::empty))
+        Self(result, operation.into_buffer().unwrap_or_default())
     }
 }
 

@@ -31,13 +31,17 @@ impl Piece {
         }
         let (operation, continues) = match &mut self.operation {
             Operation::Read { file, offset, buffer, range } => {
-                let (buffer, range) = split_range(buffer, range, at)?;
-                let (file, offset) = (file.clone(), *offset + at);
+                let (cut, rest) = split_range(range, at)?;
+                let buffer = buffer.split_off(cut)?;
+                *range = range.start..cut;
+                let (file, offset, range) = (file.clone(), *offset + at, rest);
                 (Operation::Read { file, offset, buffer, range }, true)
             }
             Operation::Write { file, offset, buffer, range } => {
-                let (buffer, range) = split_range(buffer, range, at)?;
-                let (file, offset) = (file.clone(), *offset + at);
+                let (cut, rest) = split_range(range, at)?;
+                let buffer = buffer.split_off(cut)?;
+                *range = range.start..cut;
+                let (file, offset, range) = (file.clone(), *offset + at, rest);
                 (Operation::Write { file, offset, buffer, range }, true)
             }
             Operation::ReadVectored { file, offset, buffers } => {
@@ -64,10 +68,12 @@ impl Piece {
     pub(super) fn unsplit(&mut self, rest: Self) {
         use Operation::{PunchHole, Read, ReadVectored, Write, WriteVectored};
         match (&mut self.operation, rest.operation) {
-            (Read { buffer, range, .. }, Read { buffer: more, range: end, .. })
-            | (Write { buffer, range, .. }, Write { buffer: more, range: end, .. }) => {
-                // It was cut from there.
-                let _ = buffer.unsplit(more);
+            (Read { buffer, range, .. }, Read { buffer: more, range: end, .. }) => {
+                buffer.unsplit(more);
+                range.end += end.len();
+            }
+            (Write { buffer, range, .. }, Write { buffer: more, range: end, .. }) => {
+                buffer.unsplit(more);
                 range.end += end.len();
             }
             (ReadVectored { buffers, .. }, ReadVectored { buffers: more, .. })
@@ -99,16 +105,11 @@ pub(super) fn len(operation: &Operation) -> u64 {
     }
 }
 
-fn split_range(
-    buffer: &mut AlignedBuf,
-    range: &mut Range<usize>,
-    at: u64,
-) -> Option<(AlignedBuf, Range<usize>)> {
+/// Where a buffer is cut whose `range` is cut after `at` bytes, and the range of
+/// the rest.
+fn split_range(range: &Range<usize>, at: u64) -> Option<(usize, Range<usize>)> {
     let cut = range.start + usize::try_from(at).ok()?;
-    let left = range.end.checked_sub(cut)?;
-    let rest = buffer.split_off(cut)?;
-    range.end = cut;
-    Some((rest, 0..left))
+    Some((cut, 0..range.end.checked_sub(cut)?))
 }
 
 /// The buffers from byte `at` on, and whether the first was cut.
@@ -151,7 +152,7 @@ mod tests {
     fn content(piece: &Piece) -> (u64, Vec<u8>) {
         match &piece.operation {
             Operation::Write { offset, buffer, range, .. } => {
-                (*offset, buffer[range.clone()].to_vec())
+                (*offset, buffer.filled()[range.clone()].to_vec())
             }
             Operation::WriteVectored { offset, buffers, .. } => {
                 (*offset, buffers.iter().flat_map(|buffer| buffer.to_vec()).collect())
@@ -189,12 +190,12 @@ mod tests {
         fn a_range_survives(len in 1usize..200, from in 0usize..100, cuts in cuts()) {
             let from = from.min(len);
             let operation = Operation::Write {
-                file: null(), offset: 7, buffer: numbered(len, &mut 0), range: from..len,
+                file: null(), offset: 7, buffer: numbered(len, &mut 0).into(), range: from..len,
             };
             let whole = cut_and_join(Piece::whole(operation), &cuts);
             let Operation::Write { offset, buffer, range, .. } = whole.operation else { panic!() };
             prop_assert_eq!((offset, range), (7, from..len));
-            prop_assert_eq!(&*buffer, &*numbered(len, &mut 0));
+            prop_assert_eq!(buffer.filled(), &*numbered(len, &mut 0));
         }
 
         #[test]

@@ -56,7 +56,7 @@ impl Bench {
     pub(crate) fn read(&mut self, file: &DirectFile, offset: u64, len: usize) -> Vec<u8> {
         let completed = self.run(Operation::read(file.clone(), offset, filled(len, 0xee)));
         let read = completed.result.unwrap();
-        completed.operation.into_buffer().unwrap()[..read].to_vec()
+        completed.operation.into_buffer::<AlignedBuf>().unwrap()[..read].to_vec()
     }
 }
 

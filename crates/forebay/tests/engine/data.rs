@@ -39,13 +39,18 @@ fn a_range_of_a_buffer_is_transferred(backend: BackendChoice) {
     let range = BLOCK..2 * BLOCK;
     let mut buffer = filled(3 * BLOCK, 1);
     buffer[range.clone()].fill(2);
-    let write = Operation::Write { file: file.clone(), offset: 0, buffer, range: range.clone() };
+    let write = Operation::Write {
+        file: file.clone(),
+        offset: 0,
+        buffer: buffer.into(),
+        range: range.clone(),
+    };
     assert_eq!(bench.run(write).result.unwrap(), BLOCK);
 
     let buffer = filled(3 * BLOCK, 9);
-    let completed = bench.run(Operation::Read { file, offset: 0, buffer, range });
+    let completed = bench.run(Operation::Read { file, offset: 0, buffer: buffer.into(), range });
     assert_eq!(completed.result.unwrap(), BLOCK);
-    let buffer = completed.operation.into_buffer().unwrap();
+    let buffer = completed.operation.into_buffer::<AlignedBuf>().unwrap();
     let expected = [[9; BLOCK], [2; BLOCK], [9; BLOCK]].concat();
     assert_eq!(*buffer, *expected);
 }
@@ -169,7 +174,7 @@ fn ten_thousand_random_operations(backend: BackendChoice) {
         assert_eq!(completed.result.unwrap(), BLOCK);
         let block = completed.token as usize;
         busy[block] = false;
-        let buffer = completed.operation.into_buffer().unwrap();
+        let buffer = completed.operation.into_buffer::<AlignedBuf>().unwrap();
         assert!(is_stamped(&buffer, block as u64, versions[block]), "block {block}");
         buffers.push(buffer);
     }

@@ -25,9 +25,11 @@ fn drop_busy(backend: BackendChoice, drop_wait_max: Duration, submit: bool) {
     let config = EngineConfig { backend, depth_max: DEPTH, drop_wait_max, ..Default::default() };
     let mut engine = Engine::new(&config).unwrap();
     for token in 0..u64::from(DEPTH) {
-        let operation = match token % 3 {
+        let operation = match token % 4 {
             0 => Operation::write(file.clone(), token * LEN as u64, filled(LEN, 2)),
             1 => Operation::read(file.clone(), 0, filled(LEN, 3)),
+            // The caller's own; where it is not aligned, an error is as good.
+            2 => Operation::read(file.clone(), 0, vec![3; LEN]),
             _ => Operation::ReadVectored {
                 file: file.clone(),
                 offset: 0,

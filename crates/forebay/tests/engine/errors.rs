@@ -73,7 +73,8 @@ fn a_failing_operation_does_not_hold_others_back(backend: BackendChoice) {
 fn an_operation_that_makes_no_sense_comes_back() {
     let mut engine = engine(BackendChoice::Null, 1);
     let file = DirectFile::options().read(true).open("/dev/null").unwrap();
-    let read = Operation::Read { file, offset: 7, buffer: filled(BLOCK, 0), range: 0..BLOCK + 1 };
+    let read =
+        Operation::Read { file, offset: 7, buffer: filled(BLOCK, 0).into(), range: 0..BLOCK + 1 };
     let (error, operation) = engine.push(1, read).unwrap_err();
     assert_eq!(error, PushError::RangeOutsideBuffer);
     assert!(matches!(operation, Operation::Read { offset: 7, .. }));

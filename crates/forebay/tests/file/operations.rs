@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 
 use forebay::engine::{BackendChoice, Operation};
-use forebay::{Class, DirectFile, DiskConfig, DiskRates, File, Intent, Op, Scheduler};
+use forebay::{AlignedBuf, Class, DirectFile, DiskConfig, DiskRates, File, Intent, Op, Scheduler};
 
 use crate::bed::{BLOCK, Bed, RATES, filled};
 
@@ -26,7 +26,7 @@ fn operations_come_back_to_be_used_again(backend: BackendChoice) {
     let read = Operation::read(file, 0, filled(BLOCK, 0));
     let (result, read) = bed.disk().submit(&bed.class, read).wait();
     assert_eq!(result.unwrap(), BLOCK);
-    assert_eq!(read.into_buffer().unwrap()[..], filled(BLOCK, 7)[..]);
+    assert_eq!(read.into_buffer::<AlignedBuf>().unwrap()[..], filled(BLOCK, 7)[..]);
     let unlink = Operation::unlink(&path, 0).unwrap();
     let (result, _) = bed.disk().submit(&bed.class, unlink).wait();
     assert_eq!(result.unwrap(), 0);
@@ -40,7 +40,7 @@ fn what_the_engine_cannot_do_is_refused_with_the_operation() {
     let read = Operation::read(null, u64::MAX, filled(BLOCK, 0));
     let (result, read) = bed.disk().submit(&bed.class, read).wait();
     assert_eq!(result.unwrap_err().kind(), io::ErrorKind::InvalidInput);
-    assert_eq!(read.into_buffer().unwrap().len(), BLOCK);
+    assert_eq!(read.into_buffer::<AlignedBuf>().unwrap().len(), BLOCK);
 }
 
 #[test]

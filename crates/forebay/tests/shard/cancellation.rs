@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use forebay::AlignedBuf;
 use forebay::engine::{BackendChoice, Operation};
 
 use crate::bed::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
@@ -28,7 +29,7 @@ fn what_waits_ends_at_once(backend: BackendChoice) {
         let finished = bed.shard.pop().unwrap();
         assert_eq!(finished.id, id);
         assert!(is_cancelled(&finished.result));
-        assert_eq!(finished.operation.into_buffer().unwrap().len(), BLOCK);
+        assert_eq!(finished.operation.into_buffer::<AlignedBuf>().unwrap().len(), BLOCK);
     }
     assert!(bed.shard.is_empty() && bed.shard.queue().is_empty());
     assert_eq!(bed.path("data").metadata().unwrap().len(), 0);
@@ -48,7 +49,7 @@ fn a_split_request_is_cancelled_with_all_its_parts(backend: BackendChoice) {
             Ok(written) => assert_eq!(written % BLOCK, 0),
             error => assert!(is_cancelled(error), "{error:?}"),
         }
-        assert_eq!(finished.operation.into_buffer().unwrap().len(), 1 << 20);
+        assert_eq!(finished.operation.into_buffer::<AlignedBuf>().unwrap().len(), 1 << 20);
         assert!(bed.shard.is_empty() && bed.shard.queue().is_empty());
     }
 }

@@ -29,7 +29,7 @@ fn what_is_written_is_read_back(backend: BackendChoice) {
     bed.write(&file, 8192, filled(BLOCK, 7));
     let finished = bed.run(Operation::read(file, 8192, filled(BLOCK, 0)));
     assert_eq!(finished.result.unwrap(), BLOCK);
-    assert_eq!(*finished.operation.into_buffer().unwrap(), [7; BLOCK]);
+    assert_eq!(*finished.operation.into_buffer::<AlignedBuf>().unwrap(), [7; BLOCK]);
     let counters = bed.shard.queue().counters();
     assert_eq!((counters.dispatched, counters.completed, counters.in_disk), (2, 2, 0));
     assert!(bed.shard.is_empty());
@@ -43,13 +43,13 @@ fn a_large_request_is_split_and_comes_back_whole(backend: BackendChoice) {
     let address = data.as_ptr();
     let finished = bed.run(Operation::write(file.clone(), 0, data));
     assert_eq!(finished.result.unwrap(), LARGE);
-    let data = finished.operation.into_buffer().unwrap();
+    let data = finished.operation.into_buffer::<AlignedBuf>().unwrap();
     assert_eq!((data.as_ptr(), data.len()), (address, LARGE));
     assert_eq!(bed.shard.queue().counters().dispatched, 8, "parts of 128 KiB");
 
     let finished = bed.run(Operation::read(file, 0, filled(LARGE, 0)));
     assert_eq!(finished.result.unwrap(), LARGE);
-    assert!(*finished.operation.into_buffer().unwrap() == *data);
+    assert!(*finished.operation.into_buffer::<AlignedBuf>().unwrap() == *data);
 }
 
 fn a_range_within_a_buffer_is_split(backend: BackendChoice) {
@@ -59,14 +59,14 @@ fn a_range_within_a_buffer_is_split(backend: BackendChoice) {
     number_blocks(&mut data, 0);
     bed.write(&file, 0, data);
     let range = BLOCK..LARGE - 2 * BLOCK;
-    let read = Operation::Read { file, offset: 0, buffer: filled(LARGE, 0xee), range };
+    let read = Operation::Read { file, offset: 0, buffer: filled(LARGE, 0xee).into(), range };
     let finished = bed.run(read);
     assert_eq!(finished.result.unwrap(), LARGE - 3 * BLOCK);
     let Operation::Read { offset, buffer, range, .. } = finished.operation else { panic!() };
     assert_eq!((offset, range), (0, BLOCK..LARGE - 2 * BLOCK));
     let mut expected = filled(LARGE, 0xee);
     number_blocks(&mut expected[BLOCK..LARGE - 2 * BLOCK], 0);
-    assert!(*buffer == *expected);
+    assert!(*buffer.filled() == *expected);
 }
 
 fn a_large_vector_is_split_and_comes_back_whole(backend: BackendChoice) {
@@ -114,7 +114,7 @@ fn a_large_read_ends_at_the_end_of_the_file(backend: BackendChoice) {
     bed.write(&file, 0, filled(len, 5));
     let finished = bed.run(Operation::read(file.clone(), 0, filled(LARGE, 1)));
     assert_eq!(finished.result.unwrap(), len);
-    let buffer = finished.operation.into_buffer().unwrap();
+    let buffer = finished.operation.into_buffer::<AlignedBuf>().unwrap();
     assert!(buffer[..len].iter().all(|&byte| byte == 5));
 
     // Also where the file ends within a block.
@@ -132,7 +132,11 @@ fn a_buffered_read_ends_at_the_end_of_the_file(backend: BackendChoice) {
     let read = Operation::read(file, 1, AlignedBuf::new(LARGE, 1).unwrap());
     let finished = bed.run(read);
     assert_eq!(finished.result.unwrap(), 300_000);
-    assert!(finished.operation.into_buffer().unwrap()[..300_000].iter().all(|&byte| byte == 3));
+    assert!(
+        finished.operation.into_buffer::<AlignedBuf>().unwrap()[..300_000]
+            .iter()
+            .all(|&byte| byte == 3)
+    );
     assert!(
         bed.shard.counters().short.reads > 0,
         "the rest was asked for: {:?}",
@@ -157,7 +161,7 @@ fn changes_of_the_file_itself(backend: BackendChoice) {
     let hole = Operation::PunchHole { file: file.clone(), offset: BLOCK as u64, len: len / 2 };
     assert_eq!(bed.run(hole).result.unwrap(), 0);
     let read = bed.run(Operation::read(file.clone(), 0, filled(LARGE, 7)));
-    let data = read.operation.into_buffer().unwrap();
+    let data = read.operation.into_buffer::<AlignedBuf>().unwrap();
     assert_eq!((data[0], data[BLOCK], data[LARGE / 2]), (1, 0, 0));
     assert_eq!(data[LARGE / 2 + BLOCK], 1);
     bed.run(Operation::Truncate { file, len: 100 }).result.unwrap();
@@ -183,7 +187,7 @@ fn an_error_is_that_of_the_disk(backend: BackendChoice) {
     let finished = bed.run(Operation::write(file, 0, filled(LARGE, 0)));
     let errno = finished.result.unwrap_err().raw_os_error();
     assert_eq!(errno, Some(rustix::io::Errno::BADF.raw_os_error()));
-    assert_eq!(finished.operation.into_buffer().unwrap().len(), LARGE);
+    assert_eq!(finished.operation.into_buffer::<AlignedBuf>().unwrap().len(), LARGE);
     assert_eq!(bed.shard.queue().counters().in_disk, 0);
 }
 
@@ -197,8 +201,9 @@ fn a_range_that_is_none_is_refused(backend: BackendChoice) {
     let (error, _) = bed.shard.submit(&bed.class, allocate).unwrap_err();
     assert_eq!(error, RequestError::Empty.into());
     let buffer = || filled(BLOCK, 3);
-    let read = Operation::Read { file: file.clone(), offset: 0, buffer: buffer(), range: 0..0 };
-    let write = Operation::Write { file, offset: 0, buffer: buffer(), range: 0..0 };
+    let read =
+        Operation::Read { file: file.clone(), offset: 0, buffer: buffer().into(), range: 0..0 };
+    let write = Operation::Write { file, offset: 0, buffer: buffer().into(), range: 0..0 };
     for empty in [read, write] {
         let (error, _) = bed.shard.submit(&bed.class, empty).unwrap_err();
         assert_eq!(error, RequestError::Empty.into());
@@ -216,9 +221,9 @@ fn what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed(backend: Ba
     let mut refused = |offset, range| {
         let buffer = filled(2 * BLOCK, 3);
         let address = buffer.as_ptr().addr();
-        let read = Operation::Read { file: file.clone(), offset, buffer, range };
+        let read = Operation::Read { file: file.clone(), offset, buffer: buffer.into(), range };
         let (error, operation) = bed.shard.submit(&bed.class, read).unwrap_err();
-        assert_eq!(operation.into_buffer().unwrap().len(), 2 * BLOCK);
+        assert_eq!(operation.into_buffer::<AlignedBuf>().unwrap().len(), 2 * BLOCK);
         (error, address)
     };
     let offset = alignment as u64 / 2;
@@ -240,7 +245,7 @@ fn what_was_refused_comes_back(backend: BackendChoice) {
     let other = Scheduler::builder().build().unwrap().add_class("other", 1).unwrap();
     let (error, operation) = bed.shard.submit(&other, read()).unwrap_err();
     assert_eq!(error, SubmitError::OtherScheduler { class: "other".into() });
-    assert_eq!(*operation.into_buffer().unwrap(), [3; BLOCK]);
+    assert_eq!(*operation.into_buffer::<AlignedBuf>().unwrap(), [3; BLOCK]);
 
     let removed = bed.scheduler.add_class("removed", 1).unwrap();
     bed.scheduler.remove_class(&removed).unwrap();

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use forebay::engine::{BackendChoice, EngineConfig, Operation};
-use forebay::{Class, DirectFile, DiskRates, Op};
+use forebay::{AlignedBuf, Class, DirectFile, DiskRates, Op};
 
 use crate::backends::is_available;
 use crate::bed::{BLOCK, Bed, config, endless, filled};
@@ -80,7 +80,7 @@ fn read_in(bed: &mut Bed, class: &Class, file: &DirectFile, count: usize) {
         let finished = bed.next();
         assert_eq!(finished.result.unwrap(), BLOCK);
         if ended + 8 <= count {
-            read(bed, finished.operation.into_buffer().unwrap());
+            read(bed, finished.operation.into_buffer::<AlignedBuf>().unwrap());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use forebay::engine::{BackendChoice, Operation};
-use forebay::{DirectFile, FileOptions, Intent};
+use forebay::{AlignedBuf, DirectFile, FileOptions, Intent};
 
 use crate::bed::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
 use crate::event_loop::sleep;
@@ -40,7 +40,7 @@ fn pop_cancelled(bed: &mut Bed) -> usize {
         .filter_map(|finished| {
             let cancelled = is_cancelled(&finished.result);
             assert!(cancelled || finished.result.is_ok(), "{:?}", finished.result);
-            assert_eq!(finished.operation.into_buffer().unwrap().len(), BLOCK);
+            assert_eq!(finished.operation.into_buffer::<AlignedBuf>().unwrap().len(), BLOCK);
             cancelled.then_some(())
         })
         .count()

@@ -11,6 +11,7 @@ mod backends;
 #[path = "../shared/stress.rs"]
 mod stress_shared;
 
+mod buffers;
 mod cancellation;
 mod data;
 mod event_loop;

@@ -245,8 +245,12 @@ pub(in crate::bench) fn in_flight_max(job: &Job) -> u64 {
 fn aim(operation: &mut Operation, at: u64, len: u64) -> bool {
     let len = len as usize;
     match operation {
-        Operation::Read { offset, buffer, range, .. }
-        | Operation::Write { offset, buffer, range, .. } => {
+        Operation::Read { offset, buffer, range, .. } => {
+            *offset = at;
+            *range = 0..len;
+            buffer.len() >= len
+        }
+        Operation::Write { offset, buffer, range, .. } => {
             *offset = at;
             *range = 0..len;
             buffer.len() >= len

@@ -19,13 +19,11 @@ pub(super) fn entry(operation: &mut Operation, segments: &mut Vec<Segment>) -> E
     segments.clear();
     match operation {
         Operation::Read { file, offset, buffer, range } => {
-            let part = &mut buffer[range.clone()];
-            opcode::Read::new(fd(file), part.as_mut_ptr(), len_u32(part.len()))
-                .offset(*offset)
-                .build()
+            let (start, len) = buffer.part(range);
+            opcode::Read::new(fd(file), start, len_u32(len)).offset(*offset).build()
         }
         Operation::Write { file, offset, buffer, range } => {
-            let part = &buffer[range.clone()];
+            let part = &buffer.filled()[range.clone()];
             opcode::Write::new(fd(file), part.as_ptr(), len_u32(part.len())).offset(*offset).build()
         }
         Operation::ReadVectored { file, offset, buffers } => {

@@ -1,0 +1,191 @@
+//! Buffers of any kind, for requests.
+
+mod place;
+mod region;
+mod slice;
+mod transfer;
+
+use crate::AlignedBuf;
+
+pub(crate) use self::region::{Allocation, Region};
+pub use self::slice::{Slice, SliceError};
+pub use self::transfer::{ReadBuf, WriteBuf};
+
+/// A buffer that can be handed over with a request to write it, in the manner
+/// of tokio-uring's and compio's traits of the same name.
+///
+/// A request owns its buffer until the kernel is done with it, whatever its
+/// caller drops meanwhile, and gives it back with the result. A
+/// [direct](crate::DirectFile::is_direct) file takes it only where it lies at
+/// a multiple of [`memory_alignment`](crate::DirectFile::memory_alignment),
+/// which an [`AlignedBuf`] does, and a `Vec` only by chance.
+///
+/// The buffer of a request that nobody waits for any more is dropped by an I/O
+/// thread, which it must not block.
+///
+/// `Default` is what comes back where the buffer itself cannot, because its
+/// I/O thread has ended and the kernel may still use it: an empty one.
+///
+/// # Safety
+///
+/// As long as the value is not touched, though it may be moved, and until it is
+/// dropped:
+///
+/// - [`stable_ptr`](Self::stable_ptr) is the same, and points to
+///   [`bytes_total`](Self::bytes_total) bytes of one allocation, of which the
+///   first [`bytes_init`](Self::bytes_init), which are not more, are initialised;
+/// - nobody else writes to these bytes.
+///
+/// ```
+/// use forebay::IoBuf;
+///
+/// #[derive(Default)]
+/// struct Page(Vec<u8>);
+///
+/// // SAFETY: a `Vec` that is not touched keeps its memory where it is.
+/// unsafe impl IoBuf for Page {
+///     fn stable_ptr(&self) -> *const u8 {
+///         self.0.as_ptr()
+///     }
+///     fn bytes_init(&self) -> usize {
+///         self.0.len()
+///     }
+///     fn bytes_total(&self) -> usize {
+///         self.0.capacity()
+///     }
+/// }
+/// ```
+pub unsafe trait IoBuf: Default + Send + 'static {
+    /// Where the buffer begins.
+    fn stable_ptr(&self) -> *const u8;
+
+    /// Bytes that are initialised, from the beginning on: what is written.
+    fn bytes_init(&self) -> usize;
+
+    /// Bytes that there are, initialised or not: what is read at most.
+    fn bytes_total(&self) -> usize;
+
+    /// A part of the buffer, to be read or written alone; the rest stays as it
+    /// is. [`Slice::into_inner`] gives the whole back.
+    ///
+    /// # Errors
+    /// The range does not end within the buffer, or begins beyond what is
+    /// initialised.
+    fn slice(self, range: impl std::ops::RangeBounds<usize>) -> Result<Slice<Self>, SliceError> {
+        Slice::new(self, range)
+    }
+}
+
+/// An [`IoBuf`] that can be read into.
+///
+/// # Safety
+///
+/// As for [`IoBuf`], and nobody else reads these bytes either. The pointer of
+/// [`stable_mut_ptr`](Self::stable_mut_ptr) is that of
+/// [`stable_ptr`](IoBuf::stable_ptr), and may be written through.
+pub unsafe trait IoBufMut: IoBuf {
+    /// Where the buffer begins.
+    fn stable_mut_ptr(&mut self) -> *mut u8;
+
+    /// Notes that the first `len` bytes are initialised; not that others are
+    /// not.
+    ///
+    /// # Safety
+    ///
+    /// They are, and there are so many.
+    unsafe fn set_init(&mut self, len: usize);
+}
+
+/// Reads fill its capacity, and it grows to what was read; it never shrinks.
+// SAFETY: its memory stays where it is until it is touched or dropped, and its
+// first `len` bytes are initialised.
+unsafe impl IoBuf for Vec<u8> {
+    fn stable_ptr(&self) -> *const u8 {
+        self.as_ptr()
+    }
+
+    fn bytes_init(&self) -> usize {
+        self.len()
+    }
+
+    fn bytes_total(&self) -> usize {
+        self.capacity()
+    }
+}
+
+// SAFETY: it owns its memory alone.
+unsafe impl IoBufMut for Vec<u8> {
+    fn stable_mut_ptr(&mut self) -> *mut u8 {
+        self.as_mut_ptr()
+    }
+
+    unsafe fn set_init(&mut self, len: usize) {
+        if len > self.len() {
+            // SAFETY: the caller says that so many are initialised, and there.
+            unsafe { self.set_len(len) };
+        }
+    }
+}
+
+// SAFETY: its memory stays where it is until it is dropped, and is initialised.
+unsafe impl IoBuf for Box<[u8]> {
+    fn stable_ptr(&self) -> *const u8 {
+        self.as_ptr()
+    }
+
+    fn bytes_init(&self) -> usize {
+        self.len()
+    }
+
+    fn bytes_total(&self) -> usize {
+        self.len()
+    }
+}
+
+// SAFETY: it owns its memory alone.
+unsafe impl IoBufMut for Box<[u8]> {
+    fn stable_mut_ptr(&mut self) -> *mut u8 {
+        self.as_mut_ptr()
+    }
+
+    unsafe fn set_init(&mut self, _len: usize) {}
+}
+
+// SAFETY: the bytes are there for ever, and nobody writes to them.
+unsafe impl IoBuf for &'static [u8] {
+    fn stable_ptr(&self) -> *const u8 {
+        self.as_ptr()
+    }
+
+    fn bytes_init(&self) -> usize {
+        self.len()
+    }
+
+    fn bytes_total(&self) -> usize {
+        self.len()
+    }
+}
+
+// SAFETY: its memory stays where it is until it is dropped, and is initialised.
+unsafe impl IoBuf for AlignedBuf {
+    fn stable_ptr(&self) -> *const u8 {
+        self.as_ptr()
+    }
+
+    fn bytes_init(&self) -> usize {
+        self.len()
+    }
+
+    fn bytes_total(&self) -> usize {
+        self.len()
+    }
+}
+
+// SAFETY: its range is its own, whatever shares the allocation.
+unsafe impl IoBufMut for AlignedBuf {
+    fn stable_mut_ptr(&mut self) -> *mut u8 {
+        self.as_mut_ptr()
+    }
+
+    unsafe fn set_init(&mut self, _len: usize) {}
+}

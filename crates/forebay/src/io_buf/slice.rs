@@ -1,0 +1,148 @@
+//! Parts of buffers.
+
+use std::ops::{Bound, Deref, Range, RangeBounds};
+use std::slice;
+
+use super::{IoBuf, IoBufMut};
+
+/// A part of a buffer, made with [`IoBuf::slice`].
+///
+/// It dereferences to what of the part is initialised.
+#[derive(Debug, Default)]
+pub struct Slice<B> {
+    buffer: B,
+    /// Within the buffer; begins within what is initialised.
+    range: Range<usize>,
+}
+
+/// Why a buffer has no such part. The buffer is dropped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no part {start}..{end} of a buffer of {total} bytes, {init} of them initialised: let it begin \
+     within these and end within the buffer"
+)]
+pub struct SliceError {
+    /// Where it would begin.
+    pub start: usize,
+    /// Where it would end.
+    pub end: usize,
+    /// Bytes of the buffer that are initialised.
+    pub init: usize,
+    /// Bytes of the buffer.
+    pub total: usize,
+}
+
+impl<B: IoBuf> Slice<B> {
+    pub(super) fn new(buffer: B, range: impl RangeBounds<usize>) -> Result<Self, SliceError> {
+        let (init, total) = (buffer.bytes_init(), buffer.bytes_total());
+        let start = match range.start_bound() {
+            Bound::Included(start) => *start,
+            Bound::Excluded(start) => start.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(end) => end.saturating_add(1),
+            Bound::Excluded(end) => *end,
+            Bound::Unbounded => total,
+        };
+        // A gap before it would count as initialised with what is read.
+        if start > init || start > end || end > total {
+            return Err(SliceError { start, end, init, total });
+        }
+        Ok(Self { buffer, range: start..end })
+    }
+
+    /// The whole buffer.
+    pub fn into_inner(self) -> B {
+        self.buffer
+    }
+
+    /// Which part of the buffer it is.
+    pub fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+}
+
+// SAFETY: a part of the memory of a buffer that keeps the contract; what of it
+// is initialised begins where the part does.
+unsafe impl<B: IoBuf> IoBuf for Slice<B> {
+    fn stable_ptr(&self) -> *const u8 {
+        // SAFETY: the range is within the buffer.
+        unsafe { self.buffer.stable_ptr().add(self.range.start) }
+    }
+
+    fn bytes_init(&self) -> usize {
+        self.buffer.bytes_init().min(self.range.end) - self.range.start
+    }
+
+    fn bytes_total(&self) -> usize {
+        self.range.len()
+    }
+}
+
+// SAFETY: as for the buffer itself.
+unsafe impl<B: IoBufMut> IoBufMut for Slice<B> {
+    fn stable_mut_ptr(&mut self) -> *mut u8 {
+        // SAFETY: the range is within the buffer.
+        unsafe { self.buffer.stable_mut_ptr().add(self.range.start) }
+    }
+
+    unsafe fn set_init(&mut self, len: usize) {
+        // SAFETY: what is before the part is initialised, and of the part so much.
+        unsafe { self.buffer.set_init(self.range.start + len) };
+    }
+}
+
+impl<B: IoBuf> Deref for Slice<B> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: so many bytes are initialised there, and nobody writes to them
+        // while `self` is borrowed.
+        unsafe { slice::from_raw_parts(self.stable_ptr(), self.bytes_init()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vector(init: usize, total: usize) -> Vec<u8> {
+        let mut vector = Vec::with_capacity(total);
+        vector.extend(0..init as u8);
+        vector
+    }
+
+    #[test]
+    fn a_part_is_within_its_buffer_and_leaves_no_gap() {
+        let total = vector(10, 100).capacity();
+        for (start, end) in [(11, 20), (0, total + 1), (5, 4)] {
+            let refused = vector(10, 100).slice((Bound::Included(start), Bound::Excluded(end)));
+            assert_eq!(refused.unwrap_err(), SliceError { start, end, init: 10, total });
+        }
+        assert!(vector(10, 100).slice(..=usize::MAX).is_err());
+        assert_eq!(vector(10, 100).slice(10..).unwrap().bytes_total(), total - 10);
+        assert_eq!(*vector(10, 100).slice(2..=4).unwrap(), [2, 3, 4]);
+    }
+
+    #[test]
+    fn what_is_read_into_a_part_of_a_part_lengthens_the_whole() {
+        let mut part = vector(10, 100).slice(4..60).unwrap().slice(3..20).unwrap();
+        assert_eq!((part.bytes_init(), part.bytes_total()), (3, 17));
+        // SAFETY: 5 bytes are within the part, and written before.
+        unsafe {
+            part.stable_mut_ptr().write_bytes(9, 5);
+            part.set_init(5);
+        }
+        let whole = part.into_inner().into_inner();
+        assert_eq!(whole, [0, 1, 2, 3, 4, 5, 6, 9, 9, 9, 9, 9]);
+    }
+
+    #[test]
+    fn a_part_never_shortens_the_whole() {
+        let mut part = vector(10, 100).slice(0..5).unwrap();
+        // SAFETY: they are initialised.
+        unsafe { part.set_init(2) };
+        assert_eq!(part.into_inner().len(), 10);
+    }
+}

@@ -1,0 +1,227 @@
+//! Buffers while a read or a write has them.
+
+use std::any::Any;
+use std::fmt;
+use std::ops::Range;
+
+use super::place::Place;
+use super::region::Region;
+use super::{IoBuf, IoBufMut};
+use crate::AlignedBuf;
+
+/// A buffer of any kind to read into, while an operation has it.
+pub struct ReadBuf {
+    region: Region,
+    /// So many bytes, from the beginning on, are initialised.
+    init: usize,
+}
+
+/// A buffer of any kind to write, while an operation has it.
+pub struct WriteBuf {
+    /// All of it is initialised, and it may be read only.
+    region: Region,
+}
+
+/// `buffer` as the `B` that it is; else it stays.
+fn as_it_is<A: 'static, B: 'static>(buffer: &mut Option<A>) -> Option<B> {
+    (buffer as &mut dyn Any).downcast_mut::<Option<B>>().and_then(Option::take)
+}
+
+impl ReadBuf {
+    /// Hands `buffer` over.
+    pub fn new<B: IoBufMut>(buffer: B) -> Self {
+        let init = buffer.bytes_init();
+        let mut buffer = Some(buffer);
+        let region = match (as_it_is(&mut buffer), buffer) {
+            (Some(aligned), _) => AlignedBuf::into_region(aligned),
+            // SAFETY: pointer and length are those of the contract, and the buffer may
+            // be written to.
+            (None, Some(buffer)) => unsafe {
+                let range = |buffer: &mut B| (buffer.stable_mut_ptr(), buffer.bytes_total());
+                Region::of_buffer(buffer, range, set_init::<B>)
+            },
+            (None, None) => Region::empty(),
+        };
+        Self { init: init.min(region.len()), region }
+    }
+
+    /// The buffer that was handed over, with what was read; `None`, and it is
+    /// dropped, if it is not a `B`.
+    pub fn into_inner<B: IoBuf>(self) -> Option<B> {
+        // SAFETY: so many bytes are initialised.
+        unsafe { into_inner(self.region, self.init) }
+    }
+
+    /// Bytes to read at most.
+    pub const fn len(&self) -> usize {
+        self.region.len()
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is initialised of it.
+    pub const fn filled(&self) -> &[u8] {
+        // SAFETY: so many bytes are initialised, and there.
+        unsafe { self.region.bytes(self.init) }
+    }
+
+    /// All of it, with zeros where nothing was: for system calls that cannot do
+    /// with less. What is initialised stays what it was.
+    pub(crate) fn zeroed(&mut self) -> &mut [u8] {
+        let (init, len) = (self.init, self.len());
+        // SAFETY: what follows the first `init` bytes is within the region, which
+        // may be written to; then all are initialised.
+        unsafe {
+            self.region.as_mut_ptr().add(init).write_bytes(0, len - init);
+            self.region.bytes_mut(len)
+        }
+    }
+
+    /// Where the kernel puts what it reads into `range`, as far as there is
+    /// such a range.
+    pub(crate) fn part(&mut self, range: &Range<usize>) -> (*mut u8, usize) {
+        let start = range.start.min(self.len());
+        let end = range.end.clamp(start, self.len());
+        // SAFETY: that is within the region.
+        (unsafe { self.region.as_mut_ptr().add(start) }, end - start)
+    }
+
+    /// Address and length of `range`; `None` if there is no such range.
+    pub(crate) fn location(&self, range: &Range<usize>) -> Option<(usize, usize)> {
+        self.region.location(range)
+    }
+
+    /// Notes that the kernel has put `len` bytes at `start`.
+    ///
+    /// # Safety
+    ///
+    /// It has.
+    pub(crate) unsafe fn set_filled(&mut self, start: usize, len: usize) {
+        if start <= self.init {
+            self.init = self.init.max((start + len).min(self.len()));
+        }
+    }
+
+    pub(crate) fn split_off(&mut self, at: usize) -> Option<Self> {
+        let region = self.region.split_off(at)?;
+        let init = self.init.saturating_sub(at);
+        self.init = self.init.min(at);
+        Some(Self { region, init })
+    }
+
+    /// Joins what was cut off. What was not is dropped.
+    pub(crate) fn unsplit(&mut self, rest: Self) {
+        let is_filled = self.init == self.len();
+        if self.region.unsplit(rest.region).is_ok() && is_filled {
+            self.init += rest.init;
+        }
+    }
+}
+
+impl WriteBuf {
+    /// Hands `buffer` over; what of it is initialised will be written.
+    pub fn new<B: IoBuf>(buffer: B) -> Self {
+        let mut buffer = Some(buffer);
+        let region = match (as_it_is(&mut buffer), buffer) {
+            (Some(aligned), _) => AlignedBuf::into_region(aligned),
+            // SAFETY: pointer and length are those of the contract, and nobody writes
+            // through a `WriteBuf`.
+            (None, Some(buffer)) => unsafe {
+                let range = |buffer: &mut B| (buffer.stable_ptr().cast_mut(), buffer.bytes_init());
+                Region::of_buffer(buffer, range, |_, _| ())
+            },
+            (None, None) => Region::empty(),
+        };
+        Self { region }
+    }
+
+    /// The buffer that was handed over; `None`, and it is dropped, if it is not
+    /// a `B`.
+    pub fn into_inner<B: IoBuf>(self) -> Option<B> {
+        // SAFETY: all of it was initialised from the beginning.
+        unsafe { into_inner(self.region, 0) }
+    }
+
+    /// Bytes to write.
+    pub const fn len(&self) -> usize {
+        self.region.len()
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Address and length of `range`; `None` if there is no such range.
+    pub(crate) fn location(&self, range: &Range<usize>) -> Option<(usize, usize)> {
+        self.region.location(range)
+    }
+
+    /// What is written.
+    pub const fn filled(&self) -> &[u8] {
+        // SAFETY: all of it is initialised.
+        unsafe { self.region.bytes(self.len()) }
+    }
+
+    pub(crate) fn split_off(&mut self, at: usize) -> Option<Self> {
+        Some(Self { region: self.region.split_off(at)? })
+    }
+
+    /// Joins what was cut off. What was not is dropped.
+    pub(crate) fn unsplit(&mut self, rest: Self) {
+        let _ = self.region.unsplit(rest.region);
+    }
+}
+
+impl<B: IoBufMut> From<B> for ReadBuf {
+    fn from(buffer: B) -> Self {
+        Self::new(buffer)
+    }
+}
+
+impl<B: IoBuf> From<B> for WriteBuf {
+    fn from(buffer: B) -> Self {
+        Self::new(buffer)
+    }
+}
+
+impl fmt::Debug for ReadBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("ReadBuf");
+        debug.field("len", &self.len()).field("filled", &self.init).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for WriteBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteBuf").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// What a region was made of, the first `init` bytes of which are initialised.
+///
+/// # Safety
+///
+/// They are.
+unsafe fn into_inner<B: IoBuf>(region: Region, init: usize) -> Option<B> {
+    if region.is_lent() {
+        // SAFETY: as the caller says.
+        return unsafe { region.into_buffer(init) };
+    }
+    as_it_is(&mut Some(AlignedBuf::from_region(region)))
+}
+
+/// Tells the `B` in a place how many of its bytes are initialised.
+///
+/// # Safety
+///
+/// They are.
+unsafe fn set_init<B: IoBufMut>(place: &mut Place, init: usize) {
+    if let Some(buffer) = place.get_mut::<B>() {
+        // SAFETY: as the caller says.
+        unsafe { buffer.set_init(init) };
+    }
+}
