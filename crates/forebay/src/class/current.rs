@@ -1,7 +1,9 @@
 //! The class of a thread's work that names none.
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::marker::PhantomData;
+use std::pin::pin;
 use std::sync::Arc;
 
 use super::Class;
@@ -21,12 +23,50 @@ impl Class {
     ///
     /// A future remembers the class of the thread that made it; the guard
     /// itself cannot be held across an `.await` of a task that moves between
-    /// threads.
+    /// threads: [`Class::scope`] is for tasks.
     pub fn enter(&self) -> Entered {
         let number = NEXT.replace(NEXT.get() + 1);
         // At the end of the thread the list may be gone: then this does nothing.
         let _ = ENTERED.try_with(|entered| entered.borrow_mut().push((number, self.clone())));
         Entered { number, bound_to_thread: PhantomData }
+    }
+
+    /// Makes this the class of whatever `future` does through the scheduler
+    /// without naming a class, as [`Class::enter`] does for a thread: it is
+    /// entered for each poll, on whichever thread that is, and left after it.
+    ///
+    /// What is spawned by the future has a scope of its own, or none.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use forebay::{Op, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let compaction = scheduler.add_class("compaction", 100)?;
+    /// let task = compaction.scope({
+    ///     let scheduler = scheduler.clone();
+    ///     async move {
+    ///         let permit = scheduler.admit_async(Op::Write, 1 << 20).await?;
+    ///         drop(permit);
+    ///         Ok::<_, std::io::Error>(scheduler.current_class())
+    ///     }
+    /// });
+    /// assert_eq!(smol::block_on(task)?, compaction);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Cancel safety: that of `future`.
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        let class = self.clone();
+        async move {
+            let mut future = pin!(future);
+            poll_fn(|context| {
+                let _entered = class.enter();
+                future.as_mut().poll(context)
+            })
+            .await
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Schedulers: how they are made, changed and reloaded.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
 mod classes;
 mod configuration;
@@ -7,6 +7,7 @@ mod duplex;
 mod measured;
 mod order;
 mod reload;
+mod scope;
 
 use forebay::{DiskConfig, DiskRates, Scheduler, SchedulerBuilder};
 
