@@ -28,6 +28,8 @@ pub struct FileOptions {
     create_new: bool,
     dsync: bool,
     direct: bool,
+    custom_flags: i32,
+    mode: u32,
 }
 
 impl Default for FileOptions {
@@ -46,6 +48,8 @@ impl FileOptions {
             create_new: false,
             dsync: false,
             direct: true,
+            custom_flags: 0,
+            mode: 0o666,
         }
     }
 
@@ -91,6 +95,23 @@ impl FileOptions {
         self
     }
 
+    /// Adds flags for `open(2)` that this has no method for, such as
+    /// `O_NOATIME`, `O_NOFOLLOW`, `O_TMPFILE` or `O_TRUNC`; they replace those
+    /// set before. Bits of the access mode are not looked at.
+    #[must_use]
+    pub const fn custom_flags(mut self, flags: i32) -> Self {
+        self.custom_flags = flags;
+        self
+    }
+
+    /// Sets the permissions of a file that is created, of which the process's
+    /// `umask` takes some away; `0o666` unless set.
+    #[must_use]
+    pub const fn mode(mut self, mode: u32) -> Self {
+        self.mode = mode;
+        self
+    }
+
     /// Opens the file at `path`.
     ///
     /// A file system that refuses direct I/O does not fail the call: the file
@@ -98,9 +119,11 @@ impl FileOptions {
     ///
     /// # Errors
     ///
-    /// Those of `open(2)`; `InvalidInput` when neither read nor write is set.
+    /// Those of `open(2)`; `InvalidInput` when neither read nor write is set,
+    /// or for custom flags with which no request could be made as it should:
+    /// `O_APPEND`, `O_PATH`, and `O_DIRECT`, which [`FileOptions::direct`] sets.
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<DirectFile> {
-        let mode = Mode::from_raw_mode(0o666);
+        let mode = Mode::from_raw_mode(self.mode);
         let fd = rustix::fs::open(path.as_ref(), self.flags()?, mode)?;
         if self.direct {
             set_direct(&fd)?;
@@ -116,16 +139,25 @@ impl FileOptions {
             (true, false) => OFlags::RDONLY,
             (false, true) => OFlags::WRONLY,
             (false, false) => {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    "a file is opened for reading, writing or both: set one",
-                ));
+                return Err(invalid("a file is opened for reading, writing or both: set one"));
             }
         };
-        flags |= OFlags::CLOEXEC;
-        flags.set(OFlags::CREATE, self.create || self.create_new);
-        flags.set(OFlags::EXCL, self.create_new);
-        flags.set(OFlags::DSYNC, self.dsync);
+        let custom = OFlags::from_bits_retain(self.custom_flags.cast_unsigned());
+        // Before the file is created or cut short.
+        if custom.contains(OFlags::APPEND) {
+            return Err(invalid(IGNORES_OFFSETS));
+        }
+        if custom.contains(OFlags::DIRECT) {
+            return Err(invalid("O_DIRECT is set with FileOptions::direct"));
+        }
+        if custom.contains(OFlags::PATH) {
+            return Err(invalid("a file that is open with O_PATH takes no requests: leave it out"));
+        }
+        flags |= (custom - OFlags::ACCMODE) | OFlags::CLOEXEC;
+        let mut add = |flag, wanted| flags |= if wanted { flag } else { OFlags::empty() };
+        add(OFlags::CREATE, self.create || self.create_new);
+        add(OFlags::EXCL, self.create_new);
+        add(OFlags::DSYNC, self.dsync);
         Ok(flags)
     }
 }
@@ -172,10 +204,7 @@ impl DirectFile {
         let fd = fd.into();
         let flags = rustix::fs::fcntl_getfl(&fd)?;
         if flags.contains(OFlags::APPEND) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "a file that is open with O_APPEND ignores offsets: open it without",
-            ));
+            return Err(invalid(IGNORES_OFFSETS));
         }
         let direct = if flags.contains(OFlags::DIRECT) { alignment(&fd)? } else { None };
         Ok(Self { shared: Arc::new(Shared { fd, direct, always_blocks: AtomicBool::new(false) }) })
@@ -218,6 +247,13 @@ impl AsFd for DirectFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.fd.as_fd()
     }
+}
+
+/// Why no file has `O_APPEND`.
+const IGNORES_OFFSETS: &str = "a file that is open with O_APPEND ignores offsets: open it without";
+
+fn invalid(message: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
 /// Sets `O_DIRECT`, or leaves the file buffered where that is refused.
@@ -314,6 +350,40 @@ mod tests {
         let log = File::options().create(true).append(true).open(dir.path().join("a"));
         let error = DirectFile::from_fd(log.unwrap()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn custom_flags_and_mode_are_those_of_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let flags = |flags: OFlags| flags.bits().cast_signed();
+        let private = writable().create(true).mode(0o600);
+        let file = private.open(&path).unwrap();
+        assert_eq!(rustix::fs::fstat(&file).unwrap().st_mode & 0o777, 0o600);
+        rustix::fs::ftruncate(&file, 100).unwrap();
+
+        // Neither the access mode nor what was asked for otherwise is taken away.
+        let file = private.clone().custom_flags(flags(OFlags::WRONLY)).open(&path).unwrap();
+        assert_eq!(rustix::fs::fstat(&file).unwrap().st_size, 100);
+        assert!(rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::RDWR));
+        let file = writable().custom_flags(flags(OFlags::TRUNC)).open(&path).unwrap();
+        assert_eq!(rustix::fs::fstat(&file).unwrap().st_size, 0);
+
+        std::os::unix::fs::symlink("a", dir.path().join("link")).unwrap();
+        let strict = writable().custom_flags(flags(OFlags::NOFOLLOW));
+        let error = strict.open(dir.path().join("link")).unwrap_err();
+        assert_eq!(Errno::from_io_error(&error), Some(Errno::LOOP));
+    }
+
+    #[test]
+    fn custom_flags_that_no_request_could_do_with_change_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        for flag in [OFlags::APPEND, OFlags::DIRECT, OFlags::PATH] {
+            let options = writable().create(true).custom_flags(flag.bits().cast_signed());
+            assert_eq!(options.open(&path).unwrap_err().kind(), ErrorKind::InvalidInput);
+            assert!(!path.exists(), "{flag:?}");
+        }
     }
 
     #[test]

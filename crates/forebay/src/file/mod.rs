@@ -5,6 +5,7 @@ mod request;
 
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -88,10 +89,16 @@ impl Disk {
     /// # Errors
     /// Those of [`FileOptions::open`]; also when the I/O threads cannot start.
     pub fn open(&self, path: impl AsRef<Path>, options: &FileOptions) -> io::Result<File> {
-        let file = options.open(path)?;
-        self.mailbox(submitter())?;
-        let shared = Shared { file, disk: self.clone() };
-        Ok(File { shared: Arc::new(shared), intent: None })
+        File::on(options.open(path)?, self.clone())
+    }
+
+    /// Takes an open descriptor as it is, as one of this disk.
+    /// [`Scheduler::file_from_fd`] finds the disk itself.
+    ///
+    /// # Errors
+    /// Those of [`DirectFile::from_fd`]; also when the I/O threads cannot start.
+    pub fn file_from_fd(&self, fd: impl Into<OwnedFd>) -> io::Result<File> {
+        File::on(DirectFile::from_fd(fd)?, self.clone())
     }
 }
 
@@ -105,12 +112,45 @@ impl Scheduler {
         let path = path.as_ref();
         let file = options.open(path)?;
         let disk = self.disk_of(path)?;
-        disk.mailbox(submitter())?;
-        Ok(File { shared: Arc::new(Shared { file, disk }), intent: None })
+        File::on(file, disk)
+    }
+
+    /// Takes an open descriptor as it is, for a program that opens its files
+    /// itself. Its disk is the one that holds it, as for [`Scheduler::open`];
+    /// its requests bypass the page cache if it was opened with `O_DIRECT`, see
+    /// [`DirectFile::is_direct`].
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("data");
+    /// # std::fs::write(&path, "forebay")?;
+    /// let scheduler = forebay::Scheduler::builder().build()?;
+    /// let file = scheduler.file_from_fd(std::fs::File::open(&path)?)?;
+    /// assert!(!file.direct_file().is_direct());
+    /// let page = Vec::with_capacity(4096);
+    /// let (read, page) = file.read_at(&scheduler.untagged(), page, 0).wait().into_result()?;
+    /// assert_eq!((read, &*page), (7, &b"forebay"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`DirectFile::from_fd`], among them `InvalidInput` for a
+    /// descriptor with `O_APPEND`; also when the I/O threads cannot start.
+    pub fn file_from_fd(&self, fd: impl Into<OwnedFd>) -> io::Result<File> {
+        let fd = std::fs::File::from(fd.into());
+        let disk = self.disk_of_file(&fd)?;
+        File::on(DirectFile::from_fd(fd)?, disk)
     }
 }
 
 impl File {
+    fn on(file: DirectFile, disk: Disk) -> io::Result<Self> {
+        disk.mailbox(submitter())?;
+        Ok(Self { shared: Arc::new(Shared { file, disk }), intent: None })
+    }
+
     /// The same file, whose requests can be cancelled together through
     /// `intent`, and through none that it was under before.
     #[must_use]

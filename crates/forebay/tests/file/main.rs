@@ -14,6 +14,7 @@ mod stress_shared;
 mod buffers;
 mod cancellation;
 mod data;
+mod descriptors;
 mod fairness;
 mod operations;
 mod refusal;
