@@ -52,6 +52,20 @@ pub enum AdmitError {
         /// How many queues it may have.
         shards_max: usize,
     },
+    /// The disk of what the permit is for cannot be looked up.
+    #[error("cannot look up the disk of what a permit is asked for: {0}")]
+    Lookup(#[source] io::Error),
+    /// What the permit is for is on a disk of another scheduler.
+    #[error(
+        "the disk `{disk}` belongs to another scheduler than the class `{class}`: use a class of \
+         its own"
+    )]
+    OtherScheduler {
+        /// The class.
+        class: String,
+        /// The disk.
+        disk: String,
+    },
     /// The time given has passed.
     #[error("no permit within the time given; ask again, or give more time")]
     TimedOut,
@@ -84,10 +98,11 @@ impl From<AdmitError> for io::Error {
         let kind = match &error {
             AdmitError::TimedOut => io::ErrorKind::TimedOut,
             AdmitError::QueueFull { .. } => io::ErrorKind::QuotaExceeded,
-            AdmitError::Timer(cause) => cause.kind(),
+            AdmitError::Timer(cause) | AdmitError::Lookup(cause) => cause.kind(),
             AdmitError::NoShard { .. } => io::ErrorKind::Other,
             AdmitError::Length { .. }
             | AdmitError::TooLong { .. }
+            | AdmitError::OtherScheduler { .. }
             | AdmitError::ClassRemoved { .. } => io::ErrorKind::InvalidInput,
         };
         Self::new(kind, error)

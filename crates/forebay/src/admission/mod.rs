@@ -16,6 +16,7 @@ mod parking;
 mod past_window;
 mod permit;
 mod state;
+mod target;
 mod timer;
 mod verbs;
 mod waiters;
@@ -30,6 +31,7 @@ use forebay_core::{ClassId, Completion, EnqueueError, IoQueue, Op, Outcome, Tick
 pub use self::error::AdmitError;
 pub use self::future::{Admit, AdmitMore};
 pub use self::permit::{Permit, ThreadPermit};
+pub use self::target::{AdmitFor, Admitting, OnDisk};
 
 use self::parking::Parking;
 use self::state::{Keeper, State};

@@ -139,9 +139,9 @@ impl Scheduler {
     /// Those of [`DirectFile::from_fd`], among them `InvalidInput` for a
     /// descriptor with `O_APPEND`; also when the I/O threads cannot start.
     pub fn file_from_fd(&self, fd: impl Into<OwnedFd>) -> io::Result<File> {
-        let fd = std::fs::File::from(fd.into());
-        let disk = self.disk_of_file(&fd)?;
-        File::on(DirectFile::from_fd(fd)?, disk)
+        let file = DirectFile::from_fd(fd)?;
+        let disk = self.disk_of_file(&file)?;
+        File::on(file, disk)
     }
 }
 

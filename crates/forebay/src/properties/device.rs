@@ -1,10 +1,13 @@
 //! Which disk holds a path.
 
 use std::fmt;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::FileType;
 
 use super::DiskProperties;
 
@@ -25,8 +28,10 @@ impl Device {
     ///
     /// # Errors
     /// The file cannot be looked up.
-    pub fn of_file(file: &File) -> io::Result<Self> {
-        Ok(Self::in_metadata(&file.metadata()?))
+    pub fn of_file(file: impl AsFd) -> io::Result<Self> {
+        let stat = rustix::fs::fstat(file)?;
+        let is_device = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
+        Ok(Self(if is_device { stat.st_rdev } else { stat.st_dev }))
     }
 
     fn in_metadata(metadata: &Metadata) -> Self {

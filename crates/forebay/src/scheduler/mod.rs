@@ -8,8 +8,8 @@ mod registry;
 mod snapshot;
 
 use std::fmt;
-use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,6 +66,11 @@ impl Scheduler {
 
     fn new(shared: Shared) -> Self {
         Self { shared: Arc::new(shared) }
+    }
+
+    /// The one that a handle belongs to.
+    pub(crate) fn of(shared: &Arc<Shared>) -> Self {
+        Self { shared: Arc::clone(shared) }
     }
 
     /// Takes over the figures of `properties` while everything goes on: what
@@ -188,7 +193,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// The file cannot be looked up.
-    pub fn disk_of_file(&self, file: &File) -> io::Result<Disk> {
+    pub fn disk_of_file(&self, file: impl AsFd) -> io::Result<Disk> {
         Ok(self.shared.disk_on(Device::of_file(file)?))
     }
 }

@@ -36,7 +36,7 @@ fn a_file_and_its_text_make_the_same_scheduler() {
     for scheduler in [Scheduler::from_file(&path).unwrap(), text.parse().unwrap()] {
         let found = scheduler.disk_of(&path).unwrap();
         assert_eq!(found.name(), dir.path().to_str().unwrap());
-        let found = scheduler.disk_of_file(&File::open(&path).unwrap()).unwrap();
+        let found = scheduler.disk_of_file(File::open(&path).unwrap()).unwrap();
         assert_eq!(found.name(), dir.path().to_str().unwrap());
     }
     assert!(refusal(Scheduler::from_file(&dir.path().join("absent"))).contains("absent"));

@@ -8,6 +8,7 @@ mod measured;
 mod order;
 mod reload;
 mod scope;
+mod target;
 
 use forebay::{DiskConfig, DiskRates, Scheduler, SchedulerBuilder};
 
