@@ -6,14 +6,14 @@ use crate::class_tree::ClassTree;
 use crate::fair_queue::{FairQueue, Order};
 use crate::peers::Peers;
 use crate::requests::Requests;
-use crate::{DiskTime, Op, Time};
+use crate::{ClassId, DiskTime, Op, Time};
 
 /// The fair queue of one shard and one class, without a budget and statistics.
 #[derive(Debug)]
 pub struct FairQueueAlone {
     fair: FairQueue,
     requests: Requests,
-    class: u16,
+    class: ClassId,
 }
 
 impl FairQueueAlone {
@@ -21,7 +21,7 @@ impl FairQueueAlone {
     pub fn new() -> Option<Self> {
         let tree = Arc::new(ClassTree::new(DiskTime::ZERO, true));
         let peers = Arc::new(Peers::new(1, ClassTree::NODES));
-        let class = tree.add_class(None, 100).ok()?.node();
+        let class = tree.add_class(None, 100).ok()?;
         let fair = FairQueue::new(
             tree,
             Arc::clone(&peers),
@@ -36,9 +36,9 @@ impl FairQueueAlone {
     pub fn queue_and_drain(&mut self, count: usize) -> usize {
         for _ in 0..count {
             let cost = DiskTime::from_nanos(1_000);
-            let ticket = self.requests.insert(Time::ZERO, self.class, Op::Read, 4096, cost);
+            let ticket = self.requests.insert(Time::ZERO, self.class.node(), Op::Read, 4096, cost);
             if let Some(ticket) = ticket {
-                self.fair.push(&mut self.requests, self.class, ticket.slot());
+                let _ = self.fair.push(&mut self.requests, self.class, ticket.slot());
             }
         }
         let mut drained = 0;

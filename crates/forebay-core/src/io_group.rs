@@ -90,7 +90,9 @@ impl Shared {
 /// [`SHARDS_MAX`] threads. Cheap to clone; every clone is the same group.
 ///
 /// Classes may be added, changed and removed from any thread at any time; a
-/// change takes effect with the next dispatch. Nothing here takes a lock.
+/// change takes effect with the next dispatch. A shard that sleeps until
+/// [`IoQueue::poll_timeout`] does not notice it, so shares and limits that
+/// change are to be followed by a poll of all queues. Nothing here takes a lock.
 #[derive(Clone, Debug)]
 pub struct IoGroup {
     shared: Arc<Shared>,
@@ -181,12 +183,14 @@ impl IoGroup {
         self.shared.tree.remove_class_group(group)
     }
 
-    /// Changes the shares of a class.
+    /// Changes the shares of a class. What it is ahead of others, or behind,
+    /// stays as much disk time.
     ///
     /// # Errors
     /// Shares out of range, or a class that was removed.
     pub fn set_shares(&self, class: ClassId, shares: u32) -> Result<(), ClassError> {
-        self.shared.tree.class(class)?.set_shares(shares)
+        let tree = &self.shared.tree;
+        tree.set_shares(tree.class(class)?, shares)
     }
 
     /// Changes the shares of a group of classes.
@@ -194,15 +198,18 @@ impl IoGroup {
     /// # Errors
     /// Shares out of range, or a group that was removed.
     pub fn set_group_shares(&self, group: ClassGroupId, shares: u32) -> Result<(), ClassError> {
-        self.shared.tree.class_group(group)?.set_shares(shares)
+        let tree = &self.shared.tree;
+        tree.set_shares(tree.class_group(group)?, shares)
     }
 
-    /// Changes the upper limits of a class, over all shards.
+    /// Changes the upper limits of a class, over all shards. Of what it owes
+    /// under the old ones, 10 ms remain at most.
     ///
     /// # Errors
     /// A limit out of range, or a class that was removed.
     pub fn set_limits(&self, class: ClassId, limits: &Limits) -> Result<(), ClassError> {
-        self.shared.tree.class(class)?.set_limits(limits)
+        let tree = &self.shared.tree;
+        tree.set_limits(tree.class(class)?, limits)
     }
 
     /// Changes the upper limits of a group of classes together, over all shards.
@@ -210,7 +217,8 @@ impl IoGroup {
     /// # Errors
     /// A limit out of range, or a group that was removed.
     pub fn set_group_limits(&self, group: ClassGroupId, limits: &Limits) -> Result<(), ClassError> {
-        self.shared.tree.class_group(group)?.set_limits(limits)
+        let tree = &self.shared.tree;
+        tree.set_limits(tree.class_group(group)?, limits)
     }
 
     /// The present shares of a class.

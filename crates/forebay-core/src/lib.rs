@@ -75,6 +75,7 @@ mod peers;
 mod requests;
 mod split;
 mod sync;
+mod tag;
 mod tag_heap;
 mod time;
 

@@ -13,7 +13,8 @@ const SCALE_BITS: u32 = 24;
 ///
 /// They are paid afterwards: a request goes while nothing is owed, so that the
 /// rate is exact over time and may be exceeded by 10 ms worth plus one request
-/// per shard at any moment.
+/// per shard at any moment. A changed limit holds from then on: of what was owed
+/// under the old one, 10 ms remain at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes per second, reads and writes together; `None` is unlimited.
@@ -62,33 +63,57 @@ impl Limiter {
 struct Meter {
     /// Time per item, in units of 1/64 ns scaled by 2^24; zero is unlimited.
     per_item: AtomicU64,
+    /// The time per item that what is owed was charged by.
+    charged_by: AtomicU64,
     pace: Pace,
 }
 
 impl Meter {
     fn new() -> Self {
-        Self { per_item: AtomicU64::new(0), pace: Pace::new(false) }
+        let [per_item, charged_by] = [0, 0].map(AtomicU64::new);
+        Self { per_item, charged_by, pace: Pace::new(false) }
     }
 
     fn set(&self, rate: Option<u64>) {
         let per_item = rate.map_or(0, |rate| (DiskTime::UNITS_PER_SECOND << SCALE_BITS) / rate);
-        self.per_item.store(per_item, Ordering::Relaxed);
+        self.per_item.store(per_item, Ordering::Release);
+        if per_item == 0 {
+            self.charged_by.store(0, Ordering::Release);
+        }
     }
 
     fn closed_until(&self, now: Time) -> Option<Time> {
-        if self.per_item.load(Ordering::Relaxed) == 0 {
+        let per_item = self.per_item.load(Ordering::Acquire);
+        if per_item == 0 {
             return None;
         }
+        self.restate(now, per_item);
         let open = self.pace.available_at(now, BURST, DiskTime::from_units(1));
         (open > now).then_some(open)
     }
 
+    /// Of what is owed since another limit was in force one burst remains: who
+    /// changes limits often shall get no more by it. Nothing is owed since
+    /// there was none.
+    fn restate(&self, now: Time, per_item: u64) {
+        let by = self.charged_by.load(Ordering::Acquire);
+        let (done, seen) = (Ordering::AcqRel, Ordering::Relaxed);
+        if by != per_item && self.charged_by.compare_exchange(by, per_item, done, seen).is_ok() {
+            self.pace.forgive(now, if by == 0 { DiskTime::ZERO } else { BURST.plus(BURST) });
+        }
+    }
+
     fn charge(&self, now: Time, items: u64) {
-        let per_item = self.per_item.load(Ordering::Relaxed);
-        if per_item > 0 {
-            let units = (u128::from(per_item) * u128::from(items)) >> SCALE_BITS;
-            let units = u64::try_from(units).unwrap_or(u64::MAX);
-            self.pace.take(now, DiskTime::from_units(units));
+        let per_item = self.per_item.load(Ordering::Acquire);
+        if per_item == 0 || items == 0 {
+            return;
+        }
+        let units = (u128::from(per_item) * u128::from(items)) >> SCALE_BITS;
+        let units = u64::try_from(units).unwrap_or(u64::MAX);
+        self.pace.take(now, DiskTime::from_units(units));
+        if self.per_item.load(Ordering::Acquire) != per_item {
+            // the limit was changed meanwhile: this may be owed by the old one
+            self.charged_by.store(per_item, Ordering::Release);
         }
     }
 }

@@ -8,6 +8,7 @@ use loom::thread;
 
 use crate::budget::{Ask, Budget, Pace, Refusal, Reservation};
 use crate::class_tree::{ClassTree, ROOT};
+use crate::limit::{Limiter, Limits};
 use crate::peers::{Marks, ShardId, Wakes};
 use crate::{DiskModel, DiskTime, Op, Policy, Time};
 
@@ -94,16 +95,18 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
 #[test]
 fn a_class_that_wakes_on_two_shards_catches_up_once() {
     loom::model(|| {
-        let tree = Arc::new(ClassTree::small(1));
-        let class = tree.add_class(None, 10).unwrap().node();
+        let tree = Arc::new(ClassTree::small(1, false));
+        let id = tree.add_class(None, 10).unwrap();
+        let class = id.node();
+        tree.restate(class, false);
         tree.node(ROOT).advance_virtual_time(1_000);
         let shards: Vec<_> = (0..2)
             .map(|_| {
                 let tree = Arc::clone(&tree);
                 thread::spawn(move || {
-                    tree.wake(class, 0);
+                    tree.wake(id, 0).unwrap();
                     let (start, _) = tree.node(class).charge(DiskTime::from_units(100), &mut 0);
-                    tree.node(class).sleep();
+                    tree.sleep(class);
                     start
                 })
             })
@@ -118,7 +121,7 @@ fn a_class_that_wakes_on_two_shards_catches_up_once() {
 #[test]
 fn a_class_that_two_remove_at_once_is_removed_once() {
     loom::model(|| {
-        let tree = Arc::new(ClassTree::small(1));
+        let tree = Arc::new(ClassTree::small(1, false));
         let group = tree.add_class_group(None, 10).unwrap();
         let class = tree.add_class(Some(group), 10).unwrap();
         let others = Arc::clone(&tree);
@@ -127,5 +130,92 @@ fn a_class_that_two_remove_at_once_is_removed_once() {
         assert!(one != other.join().unwrap());
         assert!(tree.class(class).is_err());
         assert_eq!(tree.remove_class_group(group), Ok(()));
+    });
+}
+
+#[test]
+fn a_class_is_removed_or_takes_work_and_never_both() {
+    for sole in [true, false] {
+        loom::model(move || {
+            let tree = Arc::new(ClassTree::small(1, sole));
+            let class = tree.add_class(None, 10).unwrap();
+            let remover = {
+                let tree = Arc::clone(&tree);
+                thread::spawn(move || {
+                    tree.remove_class(class).ok()?;
+                    tree.add_class(None, 20).ok()
+                })
+            };
+            let queued = tree.wake(class, 0).is_ok();
+            if queued {
+                // nobody else has the place while there is work
+                assert_eq!(tree.class(class).map(|node| node.shares()), Ok(10));
+                tree.sleep(class.node());
+            }
+            let successor = remover.join().unwrap();
+            assert!(queued || successor.is_some(), "refused, and nobody removed it");
+            assert_eq!(tree.class(class).is_ok(), successor.is_none());
+            let present = successor.unwrap_or(class);
+            assert_eq!(tree.remove_class(present), Ok(()), "nobody uses it any more");
+        });
+    }
+}
+
+#[test]
+fn a_group_is_removed_or_takes_a_class_and_never_both() {
+    loom::model(|| {
+        let tree = Arc::new(ClassTree::small(1, false));
+        let group = tree.add_class_group(None, 10).unwrap();
+        let others = Arc::clone(&tree);
+        let remover = thread::spawn(move || others.remove_class_group(group).is_ok());
+        let class = tree.add_class(Some(group), 10);
+        let removed = remover.join().unwrap();
+        assert!(removed != class.is_ok());
+    });
+}
+
+#[test]
+fn a_tag_is_restated_once_and_whoever_saw_the_old_one_looks_again() {
+    loom::model(|| {
+        let tree = Arc::new(ClassTree::small(1, false));
+        let class = tree.add_class(None, 1).unwrap();
+        tree.wake(class, 0).unwrap();
+        let node = tree.node(class.node());
+        node.charge(DiskTime::from_units(50_000), &mut 0);
+        tree.set_shares(node, 10).unwrap();
+        let shards: Vec<_> = (0..2)
+            .map(|_| {
+                let tree = Arc::clone(&tree);
+                thread::spawn(move || {
+                    let seen = tree.changes();
+                    tree.restate(class.node(), true);
+                    (seen, tree.node(class.node()).tag())
+                })
+            })
+            .collect();
+        let found: Vec<_> = shards.into_iter().map(|shard| shard.join().unwrap()).collect();
+        for (seen, tag) in found {
+            assert!(tag == 5_000 || tree.changes() != seen, "{tag} for ever");
+        }
+        assert_eq!(tree.node(class.node()).tag(), 5_000);
+    });
+}
+
+#[test]
+fn what_is_charged_while_a_limit_changes_is_forgiven_too() {
+    loom::model(|| {
+        let per_second = |rate| Limits { bytes_per_second: Some(rate), ..Limits::default() };
+        let limiter = Arc::new(Limiter::new());
+        limiter.set(&per_second(1));
+        let now = Time::from_nanos(1_000_000_000);
+        let charging = {
+            let limiter = Arc::clone(&limiter);
+            thread::spawn(move || limiter.charge(now, 1 << 20))
+        };
+        limiter.set(&per_second(1 << 30));
+        limiter.closed_until(now);
+        charging.join().unwrap();
+        let open = limiter.closed_until(now).unwrap_or(now);
+        assert!(open.nanos_since(now) <= 10_000_001, "closed for {} ns", open.nanos_since(now));
     });
 }

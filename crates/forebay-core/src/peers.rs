@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use crate::Time;
 use crate::class_tree::{ClassTree, NodeId, ROOT};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
+use crate::tag::ahead;
 
 /// Most shards of one group.
 pub const SHARDS_MAX: usize = 256;
@@ -142,7 +143,7 @@ impl Peers {
 
     /// Says how far this shard has come within a class.
     pub(crate) fn publish_class(&self, shard: ShardId, class: NodeId, tag: Option<u64>) {
-        self.publish(shard, class, tag.unwrap_or(IDLE));
+        self.publish(shard, class, tag.map_or(IDLE, |tag| tag.min(IDLE - 1)));
     }
 
     /// How far the next request of `class` on `shard` is ahead of what other
@@ -166,7 +167,8 @@ impl Peers {
                 continue;
             }
             let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
-            let units = shard_tag.saturating_sub(tag).max(other.owed_above(tree, class));
+            let behind = if tag == IDLE { 0 } else { ahead(shard_tag, tag) };
+            let units = behind.max(other.owed_above(tree, class));
             lead.units_of_all = lead.units_of_all.saturating_add(units);
             if units > lead.units {
                 (lead.units, lead.over) = (units, ShardId(index as u16));
@@ -203,7 +205,7 @@ impl Published {
             if next != IDLE && next != u64::from(child) {
                 // the tag itself may have moved since it was published
                 let next = tree.node(next as NodeId);
-                let behind = node.tag().saturating_sub(next.tag());
+                let behind = ahead(node.tag(), next.tag());
                 owed = owed.max(behind.saturating_mul(u64::from(next.shares())));
             }
             child = parent;

@@ -33,7 +33,7 @@ impl Tally {
     /// Adds `amount`, wrapping, and returns the value before.
     pub(crate) fn fetch_add(&self, amount: u64, order: Ordering) -> u64 {
         if self.sole {
-            self.update(|value| value.wrapping_add(amount))
+            self.replace(|value| value.wrapping_add(amount))
         } else {
             self.value.fetch_add(amount, order)
         }
@@ -42,18 +42,17 @@ impl Tally {
     /// Takes `amount` away, wrapping, and returns the value before.
     pub(crate) fn fetch_sub(&self, amount: u64, order: Ordering) -> u64 {
         if self.sole {
-            self.update(|value| value.wrapping_sub(amount))
+            self.replace(|value| value.wrapping_sub(amount))
         } else {
             self.value.fetch_sub(amount, order)
         }
     }
 
-    /// Raises the value to `least`.
-    pub(crate) fn fetch_max(&self, least: u64, order: Ordering) -> u64 {
-        if self.sole {
-            self.update(|value| value.max(least))
-        } else {
-            self.value.fetch_max(least, order)
+    /// Stores what `change` makes of the value.
+    pub(crate) fn update(&self, change: impl Fn(u64) -> u64) {
+        let mut value = self.value.load(Ordering::Relaxed);
+        while let Err(seen) = self.compare_exchange_weak(value, change(value), Ordering::AcqRel) {
+            value = seen;
         }
     }
 
@@ -73,7 +72,7 @@ impl Tally {
         }
     }
 
-    fn update(&self, change: impl FnOnce(u64) -> u64) -> u64 {
+    fn replace(&self, change: impl FnOnce(u64) -> u64) -> u64 {
         let before = self.value.load(Ordering::Relaxed);
         self.value.store(change(before), Ordering::Relaxed);
         before

@@ -42,12 +42,18 @@ impl Pace {
         let mut paid_at = self.paid_at.load(Ordering::Relaxed);
         while paid_at < limit {
             let next = paid_at.max(now).saturating_add(amount.units());
-            match self.paid_at.compare_exchange_weak(paid_at, next, Ordering::Relaxed) {
+            match self.paid_at.compare_exchange_weak(paid_at, next, Ordering::AcqRel) {
                 Ok(_) => return true,
                 Err(seen) => paid_at = seen,
             }
         }
         false
+    }
+
+    /// Of what was handed out and is not paid for, at most `left` remains.
+    pub(crate) fn forgive(&self, now: Time, left: DiskTime) {
+        let most = clock_units(now).saturating_add(left.units());
+        self.paid_at.update(|paid_at| paid_at.min(most));
     }
 
     /// Takes `amount` whatever is available.

@@ -1,6 +1,8 @@
 //! The priority classes of a group and what they have used: shared by all shards.
 
 mod node;
+mod slot;
+mod tags;
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -10,7 +12,7 @@ use node::check_shares;
 
 use crate::DiskTime;
 use crate::limit::Limits;
-use crate::sync::{Ordering, Padded};
+use crate::sync::{AtomicU64, Ordering, Padded};
 
 /// Most classes of one I/O group, and so of a scheduler.
 pub const CLASSES_MAX: usize = 1024;
@@ -113,34 +115,13 @@ impl fmt::Display for ClassError {
 
 impl core::error::Error for ClassError {}
 
-/// A node's slot: in use or free, and how often it was given away.
-#[derive(Clone, Copy)]
-struct Slot(u32);
-
-impl Slot {
-    fn in_use(self) -> bool {
-        self.0 & 1 == 1
-    }
-
-    fn generation(self) -> u16 {
-        (self.0 >> 1) as u16
-    }
-
-    /// Whether it is in use by who was given it with this generation.
-    fn is_of(self, generation: u16) -> bool {
-        self.in_use() && self.generation() == generation
-    }
-
-    fn next(self) -> u32 {
-        self.0.wrapping_add(1)
-    }
-}
-
 /// All classes and groups of classes of one I/O group.
 #[derive(Debug)]
 pub(crate) struct ClassTree {
     nodes: Vec<Padded<Node>>,
     idle_credit: DiskTime,
+    /// How often something changed that no shard may take for as it was.
+    changes: Padded<AtomicU64>,
 }
 
 impl ClassTree {
@@ -151,14 +132,15 @@ impl ClassTree {
 
     /// A tree with room for so many classes only.
     #[cfg(all(test, loom))]
-    pub(crate) fn small(classes: usize) -> Self {
-        Self::with_nodes(FIRST_CLASS + classes, DiskTime::ZERO, false)
+    pub(crate) fn small(classes: usize, sole: bool) -> Self {
+        Self::with_nodes(FIRST_CLASS + classes, DiskTime::ZERO, sole)
     }
 
     fn with_nodes(nodes: usize, idle_credit: DiskTime, sole: bool) -> Self {
-        let nodes: Vec<_> = (0..nodes).map(|_| Padded(Node::new(sole))).collect();
-        nodes[usize::from(ROOT)].0.slot.store(1, Ordering::Relaxed);
-        Self { nodes, idle_credit }
+        let node = |id| Padded(Node::new(sole, id >= FIRST_CLASS));
+        let nodes: Vec<_> = (0..nodes).map(node).collect();
+        let _root = nodes[usize::from(ROOT)].0.slot.take();
+        Self { nodes, idle_credit, changes: Padded(AtomicU64::new(0)) }
     }
 
     /// Nodes that hold others: the root and the groups of classes.
@@ -166,44 +148,14 @@ impl ClassTree {
     /// All nodes.
     pub(crate) const NODES: usize = NODES_MAX;
 
-    /// One more shard has work of this node. The first one makes it catch up
-    /// with its siblings; any other leaves it `lead_max` of credit, or a node
-    /// that asks for little on several shards would earn more and more.
-    pub(crate) fn wake(&self, id: NodeId, lead_max: u64) {
-        let shards_before = self.node(id).backlogged.fetch_add(1, Ordering::AcqRel);
-        self.greet(id, shards_before, lead_max);
+    /// How often tags may have moved back, limits opened, classes or shards
+    /// come and gone: whoever finds another number than before looks again.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.0.load(Ordering::Acquire)
     }
 
-    /// What [`ClassTree::wake`] does to the tag, for a shard whose work of this
-    /// node goes at once and does not count as queued.
-    pub(crate) fn pass_by(&self, id: NodeId, lead_max: u64) {
-        let shards_before = self.node(id).backlogged.load(Ordering::Acquire);
-        self.greet(id, shards_before, lead_max);
-    }
-
-    fn greet(&self, id: NodeId, shards_before: u64, lead_max: u64) {
-        let idle_credit = self.idle_credit.units();
-        self.raise(id, if shards_before == 0 { idle_credit } else { idle_credit.max(lead_max) });
-    }
-
-    /// Moves the tag of a node that could not be served up to its parent's
-    /// virtual time: not having asked earns no credit beyond the idle credit.
-    pub(crate) fn catch_up(&self, id: NodeId) {
-        self.raise(id, self.idle_credit.units());
-    }
-
-    /// Moves the tag of a node up to `credit` of disk time behind its parent's
-    /// virtual time.
-    fn raise(&self, id: NodeId, credit: u64) {
-        let node = self.node(id);
-        let behind = self.node(node.parent()).virtual_time();
-        if node.tag() >= behind {
-            return;
-        }
-        let earliest = behind.saturating_sub(credit / u64::from(node.shares()));
-        if node.tag() < earliest {
-            node.tag.fetch_max(earliest, Ordering::AcqRel);
-        }
+    pub(crate) fn note_change(&self) {
+        self.changes.0.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn node(&self, id: NodeId) -> &Node {
@@ -219,7 +171,7 @@ impl ClassTree {
         parent: Option<ClassGroupId>,
         shares: u32,
     ) -> Result<ClassId, ClassError> {
-        let (node, generation) = self.add(FIRST_CLASS..NODES_MAX, parent, shares)?;
+        let (node, generation) = self.add(FIRST_CLASS..self.nodes.len(), parent, shares)?;
         Ok(ClassId { node, generation })
     }
 
@@ -228,16 +180,6 @@ impl ClassTree {
         parent: Option<ClassGroupId>,
         shares: u32,
     ) -> Result<ClassGroupId, ClassError> {
-        let mut depth = 1;
-        let mut above = parent;
-        while let Some(group) = above {
-            depth += 1;
-            let next = self.live(group.node, group.generation)?.parent();
-            above = (next != ROOT).then(|| self.group_id(next));
-        }
-        if depth > CLASS_GROUP_DEPTH_MAX {
-            return Err(ClassError::TooDeep);
-        }
         let (node, generation) = self.add(1..FIRST_CLASS, parent, shares)?;
         Ok(ClassGroupId { node, generation })
     }
@@ -250,8 +192,25 @@ impl ClassTree {
         self.live(id.node, id.generation)
     }
 
-    /// Removes a class that no shard has work of. Its history stays in the
-    /// slot, so that whoever gets it next starts at the present virtual time.
+    /// Other shares, of a node that is in use.
+    pub(crate) fn set_shares(&self, node: &Node, shares: u32) -> Result<(), ClassError> {
+        check_shares(shares)?;
+        node.set_shares(shares);
+        self.note_change();
+        Ok(())
+    }
+
+    /// Other limits, of a node that is in use.
+    pub(crate) fn set_limits(&self, node: &Node, limits: &Limits) -> Result<(), ClassError> {
+        if !limits.is_valid() {
+            return Err(ClassError::Limits(*limits));
+        }
+        node.limiter.set(limits);
+        self.note_change();
+        Ok(())
+    }
+
+    /// Removes a class that no shard has work of.
     pub(crate) fn remove_class(&self, id: ClassId) -> Result<(), ClassError> {
         self.remove(id.node, id.generation)
     }
@@ -262,29 +221,22 @@ impl ClassTree {
 
     fn remove(&self, id: NodeId, generation: u16) -> Result<(), ClassError> {
         let node = self.node(id);
-        let slot = Slot(node.slot.load(Ordering::Acquire));
-        if !slot.is_of(generation) {
-            return Err(ClassError::Unknown);
-        }
-        node.check_removable()?;
-        let parent = self.node(node.parent());
-        // Of several who remove it at once, one does.
-        node.slot
-            .compare_exchange(slot.0, slot.next(), Ordering::AcqRel, Ordering::Relaxed)
-            .map_err(|_| ClassError::Unknown)?;
-        parent.children.fetch_sub(1, Ordering::AcqRel);
+        // read before the place may be given to another
+        let parent = node.parent();
+        node.slot.free(generation)?;
+        self.node(parent).slot.leave();
         Ok(())
     }
 
     fn live(&self, id: NodeId, generation: u16) -> Result<&Node, ClassError> {
         let node = self.node(id);
-        let slot = Slot(node.slot.load(Ordering::Acquire));
-        if slot.is_of(generation) { Ok(node) } else { Err(ClassError::Unknown) }
+        if node.slot.is_of(generation) { Ok(node) } else { Err(ClassError::Unknown) }
     }
 
-    fn group_id(&self, node: NodeId) -> ClassGroupId {
-        let slot = Slot(self.node(node).slot.load(Ordering::Acquire));
-        ClassGroupId { node, generation: slot.generation() }
+    /// Groups from this one, itself counted, up to the root, which is not.
+    fn depth(&self, group: NodeId) -> usize {
+        let above = |&id: &NodeId| (id != ROOT).then(|| self.node(id).parent());
+        core::iter::successors(Some(group), above).take_while(|&id| id != ROOT).count()
     }
 
     fn add(
@@ -294,28 +246,36 @@ impl ClassTree {
         shares: u32,
     ) -> Result<(NodeId, u16), ClassError> {
         check_shares(shares)?;
-        let parent_id = match parent {
-            Some(group) => self.live(group.node, group.generation).map(|_| group.node)?,
-            None => ROOT,
+        let root = ClassGroupId { node: ROOT, generation: 0 };
+        let ClassGroupId { node: parent, generation } = parent.unwrap_or(root);
+        self.node(parent).slot.enter(generation)?;
+        let added = if range.start < FIRST_CLASS && self.depth(parent) >= CLASS_GROUP_DEPTH_MAX {
+            Err(ClassError::TooDeep)
+        } else {
+            self.place_in(range, parent, shares)
         };
+        if added.is_err() {
+            self.node(parent).slot.leave();
+        }
+        added
+    }
+
+    /// Gives away a free place.
+    fn place_in(
+        &self,
+        range: core::ops::Range<usize>,
+        parent: NodeId,
+        shares: u32,
+    ) -> Result<(NodeId, u16), ClassError> {
         for id in range {
             let node = self.node(id as NodeId);
-            let slot = Slot(node.slot.load(Ordering::Acquire));
-            if slot.in_use() || node.children.load(Ordering::Acquire) > 0 {
-                continue;
-            }
-            let taken = node.slot.compare_exchange(
-                slot.0,
-                slot.next(),
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
-            if taken.is_ok() {
-                node.set_shares(shares)?;
-                node.parent.store(u32::from(parent_id), Ordering::Release);
+            if let Some(generation) = node.slot.take() {
+                node.set_shares(shares);
+                node.parent.store(u32::from(parent), Ordering::Release);
+                node.stated_for.store(0, Ordering::Release);
                 node.limiter.set(&Limits::default());
-                self.node(parent_id).children.fetch_add(1, Ordering::AcqRel);
-                return Ok((id as NodeId, Slot(slot.next()).generation()));
+                self.note_change();
+                return Ok((id as NodeId, generation));
             }
         }
         Err(ClassError::Full)

@@ -1,9 +1,11 @@
 //! One class or group of classes, as all shards see it.
 
+use super::slot::Slot;
 use super::{ClassError, NodeId, SHARES_MAX};
 use crate::DiskTime;
-use crate::limit::{Limiter, Limits};
+use crate::limit::Limiter;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Tally};
+use crate::tag::{STEP_MAX, is_after};
 
 /// Tags advance by cost / shares; the quotient is taken with this many bits.
 const WEIGHT_BITS: u32 = 32;
@@ -18,26 +20,30 @@ pub(crate) struct Node {
     /// 2^32 / shares.
     weight: AtomicU64,
     pub(super) shares: AtomicU32,
-    /// Shards that have work of it queued.
+    /// The shares that the tag was last stated for: what it is ahead of its
+    /// parent's virtual time is disk time over these. Zero if the tag is still
+    /// that of another class.
+    pub(super) stated_for: AtomicU32,
+    /// Of a group, the shards that have work of it queued; those of a class are
+    /// the users of its slot.
     pub(super) backlogged: Tally,
-    /// Odd while in use; its upper half is the generation. See [`Slot`].
-    pub(super) slot: AtomicU32,
+    pub(super) slot: Slot,
     pub(super) parent: AtomicU32,
-    pub(super) children: AtomicU32,
     pub(crate) limiter: Limiter,
 }
 
 impl Node {
-    pub(super) fn new(sole: bool) -> Self {
+    /// `sole` if a single shard uses it.
+    pub(super) fn new(sole: bool, is_class: bool) -> Self {
         Self {
             tag: Tally::new(sole),
             virtual_time: AtomicU64::new(0),
             weight: AtomicU64::new(1 << WEIGHT_BITS),
             shares: AtomicU32::new(1),
+            stated_for: AtomicU32::new(0),
             backlogged: Tally::new(sole),
-            slot: AtomicU32::new(0),
+            slot: Slot::new(sole && is_class),
             parent: AtomicU32::new(0),
-            children: AtomicU32::new(0),
             limiter: Limiter::new(),
         }
     }
@@ -62,7 +68,7 @@ impl Node {
     /// that crosses another shard's may set it back by their lead, until the
     /// next dispatch. That is not worth an atomic maximum per request.
     pub(crate) fn advance_virtual_time(&self, start_tag: u64) {
-        if self.virtual_time() < start_tag {
+        if is_after(start_tag, self.virtual_time()) {
             self.virtual_time.store(start_tag, Ordering::Relaxed);
         }
     }
@@ -74,39 +80,19 @@ impl Node {
         let weight = self.weight.load(Ordering::Relaxed);
         let scaled = u128::from(cost.units()) * u128::from(weight) + u128::from(*fraction);
         *fraction = scaled as u32;
-        let step = u64::try_from(scaled >> WEIGHT_BITS).unwrap_or(u64::MAX);
+        let step = u64::try_from(scaled >> WEIGHT_BITS).unwrap_or(u64::MAX).min(STEP_MAX);
         let start = self.tag.fetch_add(step, Ordering::Relaxed);
-        (start, start.saturating_add(step))
+        (start, start.wrapping_add(step))
     }
 
-    /// One shard less has work of this node.
-    pub(crate) fn sleep(&self) {
-        self.backlogged.fetch_sub(1, Ordering::AcqRel);
-    }
-
-    pub(crate) fn set_shares(&self, shares: u32) -> Result<(), ClassError> {
-        check_shares(shares)?;
+    pub(super) fn set_shares(&self, shares: u32) {
         self.shares.store(shares, Ordering::Relaxed);
         self.weight.store((1 << WEIGHT_BITS) / u64::from(shares), Ordering::Relaxed);
-        Ok(())
-    }
-
-    pub(crate) fn set_limits(&self, limits: &Limits) -> Result<(), ClassError> {
-        if !limits.is_valid() {
-            return Err(ClassError::Limits(*limits));
-        }
-        self.limiter.set(limits);
-        Ok(())
     }
 
     /// Whether no shard has work of it, and nothing is in it.
     pub(crate) fn check_removable(&self) -> Result<(), ClassError> {
-        let idle = self.backlogged.load(Ordering::Acquire) == 0;
-        if idle && self.children.load(Ordering::Acquire) == 0 {
-            Ok(())
-        } else {
-            Err(ClassError::InUse)
-        }
+        if self.slot.users() == 0 { Ok(()) } else { Err(ClassError::InUse) }
     }
 }
 

@@ -2,15 +2,17 @@
 //!
 //! The tags belong to the group of shards; this is one shard's view of them.
 
+mod changes;
 mod out_of_order;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::class_tree::{ClassTree, LEVELS_MAX, NodeId, ROOT};
+use crate::class_tree::{ClassError, ClassId, ClassTree, LEVELS_MAX, NodeId, ROOT};
 use crate::decay::Decay;
 use crate::peers::{Lead, Peers, ShardId};
 use crate::requests::{Fifo, Request, Requests};
+use crate::tag::{self, STEP_MAX, is_after};
 use crate::tag_heap::{NOWHERE, TagHeap};
 use crate::{DiskTime, Time};
 
@@ -41,6 +43,9 @@ impl Order {
 #[derive(Debug)]
 struct Local {
     fifo: Fifo,
+    /// Of a class, which one had the place when this shard last had to do with
+    /// it.
+    owner: Option<ClassId>,
     /// How far this shard has come within the class, in disk time.
     shard_tag: u64,
     /// What dividing by the shares left over so far.
@@ -68,6 +73,8 @@ pub(crate) struct FairQueue {
     /// what is this shard's: it keeps that much when it has nothing queued for
     /// a moment, or a shard with one request at a time would lose it each time.
     lead_max: u64,
+    /// The tree's changes that were followed.
+    followed: u64,
 }
 
 impl FairQueue {
@@ -84,7 +91,8 @@ impl FairQueue {
         };
         Self {
             decay,
-            lead_max: lead_max.units(),
+            lead_max: lead_max.units().min(STEP_MAX),
+            followed: tree.changes(),
             tree,
             peers,
             shard,
@@ -95,15 +103,27 @@ impl FairQueue {
         }
     }
 
-    /// Queues a request behind the others of its class.
-    pub(crate) fn push(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
-        self.make_room_for(class);
-        let fifo = &mut self.locals[usize::from(class)].fifo;
-        let was_empty = fifo.is_empty();
-        requests.push_back(fifo, index);
-        if was_empty {
-            self.relink(class);
+    /// Queues a request behind the others of its class, unless that was
+    /// removed.
+    pub(crate) fn push(
+        &mut self,
+        requests: &mut Requests,
+        class: ClassId,
+        index: u32,
+    ) -> Result<(), ClassError> {
+        let node = class.node();
+        let awake = self.locals.get(usize::from(node)).is_some_and(|local| local.awake);
+        if awake {
+            requests.push_back(&mut self.locals[usize::from(node)].fifo, index);
+            return Ok(());
         }
+        self.meet(class);
+        self.tree.wake(class, self.lead_max)?;
+        let local = &mut self.locals[usize::from(node)];
+        local.awake = true;
+        requests.push_back(&mut local.fifo, index);
+        self.relink(node);
+        Ok(())
     }
 
     /// Takes a request out of the middle of its class.
@@ -140,7 +160,7 @@ impl FairQueue {
         let mut leaves = local.fifo.is_empty();
         if !self.peers.sole() {
             let started = local.shard_tag;
-            local.shard_tag = started.saturating_add(cost.units());
+            local.shard_tag = started.wrapping_add(cost.units().min(STEP_MAX));
             let shard_tag = (!leaves).then_some(local.shard_tag);
             self.tree.node(class).advance_virtual_time(started);
             self.peers.publish_class(self.shard, class, shard_tag);
@@ -156,7 +176,7 @@ impl FairQueue {
             if leaves {
                 local.awake = false;
                 heap.remove(&mut self.positions, child);
-                node.sleep();
+                self.tree.sleep(child);
             } else if self.decay.is_none() {
                 heap.raise_first(&mut self.positions, next);
             }
@@ -171,7 +191,7 @@ impl FairQueue {
 
     /// Sets how far other shards may be ahead of this one's turn.
     pub(crate) fn set_lead_max(&mut self, lead_max: DiskTime) {
-        self.lead_max = lead_max.units();
+        self.lead_max = lead_max.units().min(STEP_MAX);
     }
 
     /// How far the next request of `class` leads what other shards have
@@ -207,39 +227,6 @@ impl FairQueue {
         }
     }
 
-    /// Takes a class or group out of the order until `until`. When it returns
-    /// it has no credit for the time, as after idleness.
-    pub(crate) fn throttle(&mut self, node: NodeId, until: Time) {
-        self.locals[usize::from(node)].throttled = true;
-        self.throttled.push((until, node));
-        self.relink(node);
-    }
-
-    /// Brings back whatever was throttled until `now` or earlier.
-    pub(crate) fn unthrottle(&mut self, now: Time) {
-        let mut at = 0;
-        while let Some(&(until, node)) = self.throttled.get(at) {
-            if until > now {
-                at += 1;
-                continue;
-            }
-            self.throttled.swap_remove(at);
-            self.locals[usize::from(node)].throttled = false;
-            self.tree.catch_up(node);
-            self.relink(node);
-        }
-    }
-
-    /// When the next throttled class or group returns.
-    pub(crate) fn throttled_until(&self) -> Option<Time> {
-        self.throttled.iter().map(|&(until, _)| until).min()
-    }
-
-    /// Whether everything that has work is in the order.
-    pub(crate) fn nothing_throttled(&self) -> bool {
-        self.throttled.is_empty()
-    }
-
     /// After a pause in which the others did not wait for this shard: like a
     /// class that was idle, it has no credit for it.
     pub(crate) fn catch_up(&mut self) {
@@ -250,7 +237,7 @@ impl FairQueue {
             let id = id as NodeId;
             self.tree.catch_up(id);
             if ClassTree::is_class(id) {
-                local.shard_tag = local.shard_tag.max(self.tree.node(id).virtual_time());
+                local.shard_tag = tag::later(local.shard_tag, self.tree.node(id).virtual_time());
                 self.peers.publish_class(self.shard, id, Some(local.shard_tag));
             }
         }
@@ -260,21 +247,22 @@ impl FairQueue {
     pub(crate) fn abandon(&mut self) {
         for (id, local) in self.locals.iter_mut().enumerate() {
             if core::mem::take(&mut local.awake) {
-                self.tree.node(id as NodeId).sleep();
+                self.tree.sleep(id as NodeId);
             }
         }
     }
 
     /// The child of `parent` with the smallest tag. Other shards may have
-    /// moved tags on since they were entered into the heap; they never move
-    /// back, so only the first entries need another look.
+    /// moved tags on since they were entered into the heap; they do not move
+    /// back but where [`FairQueue::follow_changes`] enters them anew, so only
+    /// the first entries need another look.
     fn refreshed_first(&mut self, parent: NodeId) -> Option<NodeId> {
         let heap = self.heaps.get_mut(usize::from(parent))?;
         let mut moved = false;
         loop {
             let (entered, child) = heap.first()?;
             let tag = self.tree.node(child).tag();
-            if tag <= entered {
+            if !is_after(tag, entered) {
                 if moved {
                     self.publish_next(parent);
                 }
@@ -298,7 +286,11 @@ impl FairQueue {
             };
             let shared = self.tree.node(child);
             if has_work != core::mem::replace(&mut local.awake, has_work) {
-                if has_work { self.tree.wake(child, self.lead_max) } else { shared.sleep() }
+                if has_work {
+                    self.tree.wake_group(child, self.lead_max);
+                } else {
+                    self.tree.sleep(child);
+                }
             }
             let wanted = has_work && !local.throttled;
             if wanted == (self.positions[usize::from(child)] != NOWHERE) {
@@ -312,8 +304,8 @@ impl FairQueue {
                 heap.remove(&mut self.positions, child);
             }
             if ClassTree::is_class(child) {
-                let earliest = shared.virtual_time().saturating_sub(self.lead_max);
-                local.shard_tag = local.shard_tag.max(earliest);
+                let earliest = shared.virtual_time().wrapping_sub(self.lead_max);
+                local.shard_tag = tag::later(local.shard_tag, earliest);
                 let tag = wanted.then_some(local.shard_tag);
                 self.peers.publish_class(self.shard, child, tag);
             }
@@ -327,6 +319,17 @@ impl FairQueue {
         self.peers.publish_next(self.shard, parent, next);
     }
 
+    /// What this shard keeps of `class`: nothing of one that had its place.
+    fn meet(&mut self, class: ClassId) {
+        self.make_room_for(class.node());
+        let local = &mut self.locals[usize::from(class.node())];
+        if local.owner == Some(class) {
+            return;
+        }
+        let shard_tag = self.tree.node(class.node()).virtual_time().wrapping_sub(self.lead_max);
+        (local.owner, local.shard_tag, local.fraction) = (Some(class), shard_tag, 0);
+    }
+
     fn make_room_for(&mut self, class: NodeId) {
         let nodes = usize::from(class) + 1;
         if self.locals.len() >= nodes {
@@ -335,6 +338,7 @@ impl FairQueue {
         self.positions.resize(nodes, NOWHERE);
         self.locals.resize_with(nodes, || Local {
             fifo: Fifo::EMPTY,
+            owner: None,
             shard_tag: 0,
             fraction: 0,
             awake: false,

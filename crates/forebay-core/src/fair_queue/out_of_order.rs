@@ -1,17 +1,19 @@
 //! Requests that go without being queued: the tags follow as if they had been.
 
 use super::FairQueue;
-use crate::class_tree::{NodeId, ROOT};
+use crate::class_tree::{ClassId, NodeId, ROOT};
+use crate::tag::{self, STEP_MAX, is_after};
 use crate::{DiskTime, Time};
 
 impl FairQueue {
     /// Nothing is queued here, and a request of `class` is about to go: its tags
     /// become what queueing it would have made them.
-    pub(crate) fn pass_by(&mut self, class: NodeId) {
-        self.make_room_for(class);
+    pub(crate) fn pass_by(&mut self, class: ClassId) {
+        self.meet(class);
+        let class = class.node();
         let local = &mut self.locals[usize::from(class)];
-        let earliest = self.tree.node(class).virtual_time().saturating_sub(self.lead_max);
-        local.shard_tag = local.shard_tag.max(earliest);
+        let earliest = self.tree.node(class).virtual_time().wrapping_sub(self.lead_max);
+        local.shard_tag = tag::later(local.shard_tag, earliest);
         let mut child = class;
         while child != ROOT {
             self.tree.pass_by(child, self.lead_max);
@@ -25,7 +27,7 @@ impl FairQueue {
         if !self.peers.sole() {
             let local = &mut self.locals[usize::from(class)];
             let started = local.shard_tag;
-            local.shard_tag = started.saturating_add(cost.units());
+            local.shard_tag = started.wrapping_add(cost.units().min(STEP_MAX));
             self.tree.node(class).advance_virtual_time(started);
         }
         self.charge_upwards(class, cost, len, now);
@@ -53,7 +55,8 @@ impl FairQueue {
             let parent = node.parent();
             let (start, _) = node.charge(cost, &mut self.locals[usize::from(child)].fraction);
             let waiting = self.heaps[usize::from(parent)].first();
-            let reached = waiting.map_or(start, |(tag, _)| tag.min(start));
+            let reached =
+                waiting.map_or(start, |(tag, _)| if is_after(start, tag) { tag } else { start });
             self.tree.node(parent).advance_virtual_time(reached);
             if let Some(decay) = &mut self.decay {
                 decay.charge(child, now, len, node.shares());

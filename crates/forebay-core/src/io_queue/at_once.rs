@@ -31,7 +31,7 @@ impl IoQueue {
         let inserted = self.requests.insert(now, node, op, len, cost);
         let ticket = inserted.ok_or(EnqueueError::Full)?;
         self.note_class(class);
-        let Some(nearly_idle) = self.reserve_at_once(now, node, &Ask { cost, op, len }) else {
+        let Some(nearly_idle) = self.reserve_at_once(now, class, &Ask { cost, op, len }) else {
             self.requests.remove(ticket.slot());
             return Ok(None);
         };
@@ -56,12 +56,12 @@ impl IoQueue {
 
     /// Takes what `ask` needs out of the budget if it is open; whether the disk
     /// was nearly idle.
-    fn reserve_at_once(&mut self, now: Time, class: u16, ask: &Ask) -> Option<bool> {
-        if self.fair.limited(class, now).is_some() {
+    fn reserve_at_once(&mut self, now: Time, class: ClassId, ask: &Ask) -> Option<bool> {
+        if self.fair.limited(class.node(), now).is_some() {
             return None;
         }
         self.fair.pass_by(class);
-        self.check_lead(class, now).ok()?;
+        self.check_lead(class.node(), now).ok()?;
         match self.shared.budget.try_reserve(now, ask, self.flow.permille()) {
             Reservation::Granted { nearly_idle } => Some(nearly_idle),
             Reservation::Refused(_) => None,
@@ -74,6 +74,7 @@ impl IoQueue {
 
     /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
     fn rest_again(&mut self, now: Time, rested_since: Time) {
+        self.follow_changes(now);
         let idle = &mut self.totals.blocked_nanos[Blocked::Empty.index()];
         *idle = idle.wrapping_add(now.nanos_since(rested_since));
         self.stopped = Some((Stop { reason: Blocked::Empty, resume_at: None }, now));

@@ -112,7 +112,10 @@ impl IoQueue {
         let cost = self.cost(op, len);
         let ticket =
             self.requests.insert(now, class.node(), op, len, cost).ok_or(EnqueueError::Full)?;
-        self.fair.push(&mut self.requests, class.node(), ticket.slot());
+        if let Err(removed) = self.fair.push(&mut self.requests, class, ticket.slot()) {
+            self.requests.remove(ticket.slot());
+            return Err(EnqueueError::Class(removed));
+        }
         self.note_class(class);
         self.classes[class.index()].enqueued(now);
         self.resume_at_once(now);
@@ -125,6 +128,7 @@ impl IoQueue {
     /// [`poll_timeout`](Self::poll_timeout)), and when another shard frees
     /// room, which its owner tells through [`poll_wake`](Self::poll_wake).
     pub fn poll_dispatch(&mut self, now: Time) -> Option<Ticket> {
+        self.follow_changes(now);
         self.catch_up_if_late(now);
         self.give_up_overdue(now);
         self.fair.unthrottle(now);
@@ -305,6 +309,14 @@ impl IoQueue {
     fn collect_wakes(&mut self, now: Time) {
         if !self.shared.peers.alone() {
             self.shared.peers.take_marks(now, &mut self.wakes);
+        }
+    }
+
+    /// After changes of classes others look again too, as does whoever waited
+    /// for a queue that has gone.
+    fn follow_changes(&mut self, now: Time) {
+        if self.fair.follow_changes() {
+            self.collect_wakes(now);
         }
     }
 

@@ -1,0 +1,94 @@
+//! Where a class's tag stands when work of it comes, and when its shares change.
+
+use super::{ClassError, ClassId, ClassTree, NodeId};
+use crate::sync::Ordering;
+use crate::tag::{self, STEP_MAX, is_after};
+
+impl ClassTree {
+    /// One more shard has work of this class, which cannot be removed until
+    /// [`ClassTree::sleep`]; for its tag see [`ClassTree::wake_group`].
+    pub(crate) fn wake(&self, class: ClassId, lead_max: u64) -> Result<(), ClassError> {
+        let shards_before = self.node(class.node).slot.enter(class.generation)?;
+        self.greet(class.node, shards_before, lead_max);
+        Ok(())
+    }
+
+    /// One more shard has work of this group. The first one makes it catch up
+    /// with its siblings; any other leaves it `lead_max` of credit, or a node
+    /// that asks for little on several shards would earn more and more.
+    pub(crate) fn wake_group(&self, id: NodeId, lead_max: u64) {
+        let shards_before = self.node(id).backlogged.fetch_add(1, Ordering::AcqRel);
+        self.greet(id, shards_before, lead_max);
+    }
+
+    /// One shard less has work of this node.
+    pub(crate) fn sleep(&self, id: NodeId) {
+        if Self::is_class(id) {
+            self.node(id).slot.leave();
+        } else {
+            self.node(id).backlogged.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// What waking does to the tag, for a shard whose work of this node goes
+    /// at once and does not count as queued.
+    pub(crate) fn pass_by(&self, id: NodeId, lead_max: u64) {
+        let node = self.node(id);
+        let shards_before = if Self::is_class(id) {
+            node.slot.users()
+        } else {
+            node.backlogged.load(Ordering::Acquire)
+        };
+        self.greet(id, shards_before, lead_max);
+    }
+
+    fn greet(&self, id: NodeId, shards_before: u64, lead_max: u64) {
+        let idle_credit = self.idle_credit.units();
+        let credit = if shards_before == 0 { idle_credit } else { idle_credit.max(lead_max) };
+        self.raise(id, credit, shards_before > 0);
+    }
+
+    /// Moves the tag of a node that could not be served up to its parent's
+    /// virtual time: not having asked earns no credit beyond the idle credit.
+    pub(crate) fn catch_up(&self, id: NodeId) {
+        self.raise(id, self.idle_credit.units(), true);
+    }
+
+    /// Moves the tag of a node up to `credit` of disk time behind its parent's
+    /// virtual time.
+    fn raise(&self, id: NodeId, credit: u64, shared: bool) {
+        self.restate(id, shared);
+        let node = self.node(id);
+        let behind = self.node(node.parent()).virtual_time();
+        if !is_after(behind, node.tag()) {
+            return;
+        }
+        let credit = credit.min(STEP_MAX) / u64::from(node.shares());
+        node.tag.update(|tag| tag::later(tag, behind.wrapping_sub(credit)));
+    }
+
+    /// States the tag for the present shares, if it is for others: so many
+    /// units of disk time ahead of its parent's virtual time as before, or just
+    /// there if it was another class's. It is left to the shards because a sole
+    /// one changes tags without atomic updates; if it is `shared`, others that
+    /// have it in their order enter it anew.
+    pub(crate) fn restate(&self, id: NodeId, shared: bool) {
+        let node = self.node(id);
+        let (old, new) = (node.stated_for.load(Ordering::Acquire), node.shares());
+        let stated = |old| {
+            node.stated_for.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        if old == new || !stated(old) {
+            return;
+        }
+        let from = self.node(node.parent()).virtual_time();
+        if old == 0 {
+            node.tag.update(|_| from);
+        } else {
+            node.tag.update(|tag| tag::rescaled(tag, from, (old, new)));
+        }
+        if shared {
+            self.note_change();
+        }
+    }
+}
