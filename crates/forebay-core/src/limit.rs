@@ -14,7 +14,8 @@ const SCALE_BITS: u32 = 24;
 /// They are paid afterwards: a request goes while nothing is owed, so that the
 /// rate is exact over time and may be exceeded by 10 ms worth plus one request
 /// per shard at any moment. A changed limit holds from then on: of what was owed
-/// under the old one, 10 ms remain at most.
+/// under the old one, 10 ms remain at most. Discards move no bytes: they count as
+/// operations only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes per second, reads and writes together; `None` is unlimited.

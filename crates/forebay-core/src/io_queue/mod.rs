@@ -291,7 +291,8 @@ impl IoQueue {
         request.nearly_idle = nearly_idle;
         let request = *request;
         self.requests.push_back(&mut self.in_disk, index);
-        self.fair.charge_limits(request.class, now, request.len);
+        let bytes = if request.op == Op::Discard { 0 } else { request.len };
+        self.fair.charge_limits(request.class, now, bytes);
         let totals = &mut self.totals;
         totals.dispatched += 1;
         totals.in_disk += 1;

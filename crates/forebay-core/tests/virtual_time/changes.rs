@@ -220,3 +220,22 @@ fn shares_hold_where_tags_begin_anew() {
         }
     }
 }
+
+#[test]
+fn a_discard_counts_as_an_operation_and_moves_no_bytes() {
+    for (limits, most) in
+        [(bytes(100_000_000), 1), (Limits { operations_per_second: Some(10), ..UNLIMITED }, 200)]
+    {
+        let mut world = World::new(model(5_000, 500_000_000), Policy::pace_window(), 1);
+        let class = world.group.add_class(None, 1).unwrap();
+        world.group.set_limits(class, &limits).unwrap();
+        let queue = &mut world.shards[0].queue;
+        let discard = queue.enqueue(at(1), class, Op::Discard, 64 << 30).unwrap();
+        let read = queue.enqueue(at(1), class, Op::Read, 4096).unwrap();
+        assert_eq!(queue.poll_dispatch(at(1)), Some(discard));
+        let early = queue.poll_dispatch(at(1)) == Some(read);
+        queue.complete(at(MILLI), discard, Outcome::Done).unwrap();
+        let waited = if early { 0 } else { waits_for(queue, MILLI, read) };
+        assert!((most / 4..=most).contains(&waited), "{limits:?}: {waited} ms");
+    }
+}
