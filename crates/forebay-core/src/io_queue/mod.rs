@@ -237,7 +237,9 @@ impl IoQueue {
         if len <= part_max {
             return Parts::new(len, part_max);
         }
-        if let Some(counters) = self.classes.get_mut(class.index()) {
+        if self.shared.tree.class(class).is_ok() {
+            self.note_class(class);
+            let counters = &mut self.classes[class.index()];
             counters.splits += 1;
             counters.split_bytes = counters.split_bytes.wrapping_add(len);
         }

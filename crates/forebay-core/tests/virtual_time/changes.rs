@@ -239,3 +239,14 @@ fn a_discard_counts_as_an_operation_and_moves_no_bytes() {
         assert!((most / 4..=most).contains(&waited), "{limits:?}: {waited} ms");
     }
 }
+
+#[test]
+fn the_first_request_of_a_class_that_is_split_counts() {
+    let mut world = World::new(model(5_000, 500_000_000), Policy::pace_window(), 1);
+    let class = world.group.add_class(None, 1).unwrap();
+    let queue = &mut world.shards[0].queue;
+    for split in 1..=3 {
+        assert!(queue.split(class, Op::Read, 1 << 20).count() > 1);
+        assert_eq!(queue.class(class).unwrap().splits, split);
+    }
+}
