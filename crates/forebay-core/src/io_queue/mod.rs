@@ -278,6 +278,17 @@ impl IoQueue {
         QueueCounters { flow_ratio_permille: self.flow.permille(), ..self.totals.clone() }
     }
 
+    /// Leaves the group, as when dropped: the shards to wake, which wait for
+    /// what this queue held of the budget.
+    pub fn leave(mut self, now: Time) -> impl Iterator<Item = ShardId> + Send + use<> {
+        let mut wakes = core::mem::take(&mut self.wakes);
+        let shared = Arc::clone(&self.shared);
+        // who is woken must find that it has left
+        drop(self);
+        shared.peers.take_marks(now, &mut wakes);
+        core::iter::from_fn(move || wakes.pop())
+    }
+
     fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
         let request = self.enter_disk(now, index, nearly_idle);
         let waited = now.nanos_since(request.enqueued_at);
@@ -365,13 +376,15 @@ impl IoQueue {
 
 impl Drop for IoQueue {
     /// Gives back what the queue holds of the budget: nobody will tell it of
-    /// completions any more.
+    /// completions any more. Shards that wait for it find out when another
+    /// polls or completes; [`IoQueue::leave`] tells whom to wake at once.
     fn drop(&mut self) {
         while let Some(oldest) = self.in_disk.head() {
             self.leave_window(oldest);
         }
         self.fair.abandon();
         self.shared.peers.leave(self.shard);
+        self.shared.tree.note_change();
     }
 }
 

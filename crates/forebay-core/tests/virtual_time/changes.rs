@@ -250,3 +250,37 @@ fn the_first_request_of_a_class_that_is_split_counts() {
         assert_eq!(queue.class(class).unwrap().splits, split);
     }
 }
+
+/// Three shards; the first holds the whole window, and the second waits.
+fn a_full_window() -> (World, IoQueue) {
+    let mut world = World::new(model(10_000, 1_000_000_000), Policy::pace_window(), 3);
+    let class = world.group.add_class(None, 100).unwrap();
+    let mut holder = world.shards.remove(0).queue;
+    for _ in 0..100 {
+        holder.enqueue(at(1), class, Op::Read, 4096).unwrap();
+    }
+    for ms in 1..20 {
+        while holder.poll_dispatch(at(ms * MILLI)).is_some() {}
+    }
+    let waiting = &mut world.shards[0].queue;
+    waiting.enqueue(at(20 * MILLI), class, Op::Read, 4096).unwrap();
+    assert_eq!(waiting.poll_dispatch(at(20 * MILLI)), None);
+    (world, holder)
+}
+
+#[test]
+fn a_queue_that_leaves_names_who_waits_for_what_it_held() {
+    let (mut world, holder) = a_full_window();
+    let waiting = &mut world.shards[0].queue;
+    let woken: Vec<_> = holder.leave(at(21 * MILLI)).collect();
+    assert_eq!(woken, [waiting.shard()]);
+    assert!(waiting.poll_dispatch(at(21 * MILLI)).is_some());
+}
+
+#[test]
+fn who_polls_after_a_queue_was_dropped_wakes_those_who_wait_for_it() {
+    let (mut world, holder) = a_full_window();
+    drop(holder);
+    assert_eq!(world.shards[1].queue.poll_dispatch(at(21 * MILLI)), None);
+    assert_eq!(world.shards[1].queue.poll_wake(), Some(world.shards[0].queue.shard()));
+}
