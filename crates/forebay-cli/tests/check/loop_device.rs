@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::system::system;
+use super::system::{skipped, system};
 use super::{check, findings, of};
 
 /// XFS is not made smaller.
@@ -22,7 +22,7 @@ impl Mounted {
     /// XFS with blocks of so many bytes; none, after saying why, where it cannot be had.
     fn new(block: u32) -> Option<Self> {
         if !rustix::process::getuid().is_root() {
-            eprintln!("skipped: only root can mount a loop device");
+            skipped("only root can mount a loop device");
             return None;
         }
         let dir = tempfile::tempdir().unwrap();

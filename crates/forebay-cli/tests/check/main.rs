@@ -13,6 +13,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use system::skipped;
+
 fn check(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
     command.arg("check").arg(dir);
@@ -43,7 +45,7 @@ fn a_directory_of_this_machine_is_checked_and_left_as_it_was() {
 #[test]
 fn memory_is_no_disk() {
     if !Path::new("/dev/shm").is_dir() {
-        eprintln!("skipped: there is no /dev/shm");
+        skipped("there is no /dev/shm");
         return;
     }
     let (findings, code) = findings(&mut check(Path::new("/dev/shm")));
@@ -69,7 +71,7 @@ fn what_is_no_directory_is_an_error_and_the_others_are_checked() {
 #[test]
 fn an_ordinary_user_sees_what_there_is_and_is_told_what_not() {
     if !rustix::process::getuid().is_root() {
-        eprintln!("skipped: only root can become another user");
+        skipped("only root can become another user");
         return;
     }
     // the user must reach the program, and the directory, but not write into it

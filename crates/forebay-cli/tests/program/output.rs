@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::lab::{Lab, MIXED, REMOVALS};
 use crate::process::{Ended, run};
+use crate::system::skipped;
 
 const LATENCIES: [&str; 6] = ["mean", "p50", "p95", "p99", "p999", "max"];
 
@@ -220,7 +221,7 @@ fn dev_null_takes_every_job_and_makes_no_file() {
 fn a_filesystem_in_memory_is_measured_and_said_to_be_one() {
     let shm = std::path::Path::new("/dev/shm");
     if !shm.is_dir() {
-        eprintln!("skipped: there is no /dev/shm");
+        skipped("there is no /dev/shm");
         return;
     }
     let lab = Lab::within(shm);

@@ -9,12 +9,14 @@ mod serving;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::thread;
 
 use harness::named;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
+use rustix::mount::UnmountFlags;
 use rustix::process::Signal;
 use serving::{DISK, Serving, figures};
 
@@ -32,8 +34,8 @@ fn main() -> ExitCode {
         the_data_is_kept_in_the_file_named,
         properties_say_what_the_disk_can_do,
     ];
-    let as_root = named![a_block_device_carries_a_load_and_goes_with_the_disk];
-    harness::run(&[], &mounting, &as_root)
+    let on_loop_device = named![a_block_device_carries_a_load_and_goes_with_the_disk];
+    harness::run(&[], &mounting, &on_loop_device)
 }
 
 fn read(file: &File, offset: u64, len: usize) -> io::Result<Vec<u8>> {
@@ -62,9 +64,18 @@ fn the_disk_appears_and_a_signal_leaves_nothing() {
 
 fn who_unmounts_the_disk_ends_the_program() {
     let serving = Serving::start(DISK, &[]);
-    let unmounted = Command::new("fusermount3").arg("-u").arg(serving.mountpoint()).status();
-    assert!(unmounted.unwrap().success());
+    unmount(serving.mountpoint());
     serving.end();
+}
+
+/// Root needs no helper program for it.
+fn unmount(mountpoint: &Path) {
+    if rustix::process::geteuid().is_root() {
+        rustix::mount::unmount(mountpoint, UnmountFlags::empty()).unwrap();
+    } else {
+        let unmounted = Command::new("fusermount3").arg("-u").arg(mountpoint).status();
+        assert!(unmounted.unwrap().success());
+    }
 }
 
 fn bad_ranges_of_the_disk_file_fail_and_the_rest_does_not() {

@@ -1,6 +1,11 @@
 //! Commands of the system that tests need.
 
+#[path = "../../../forebay/tests/shared/skipped.rs"]
+mod skipped;
+
 use std::process::Command;
+
+pub(crate) use skipped::skipped;
 
 /// Runs a command of the system; `None`, after saying why, where it is not to be had or fails.
 pub(crate) fn system(command: &str, arguments: &[&str]) -> Option<String> {
@@ -9,11 +14,11 @@ pub(crate) fn system(command: &str, arguments: &[&str]) -> Option<String> {
             Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
         }
         Ok(output) => {
-            eprintln!("skipped: {command}: {}", String::from_utf8_lossy(&output.stderr).trim());
+            skipped(format!("{command}: {}", String::from_utf8_lossy(&output.stderr).trim()));
             None
         }
         Err(error) => {
-            eprintln!("skipped: {command}: {error}");
+            skipped(format!("{command}: {error}"));
             None
         }
     }

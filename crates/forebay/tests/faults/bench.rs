@@ -9,6 +9,7 @@ use forebay::{AlignedBuf, Class, DirectFile, DiskConfig, DiskRates, File, FileOp
 use forebay_serve::{ServeConfig, Served};
 use tempfile::TempDir;
 
+use crate::backends::skipped;
 use crate::disk::{CAPACITY, COST, Disk, RATES};
 
 pub(crate) const BLOCK: usize = 4096;
@@ -45,7 +46,7 @@ impl Bench {
             Err(error) => {
                 let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
                 assert!(!(in_ci && rustix::process::geteuid().is_root()), "{error}");
-                eprintln!("skipped: {error}");
+                skipped(error);
                 return None;
             }
         };

@@ -5,6 +5,7 @@ use std::io;
 use forebay::engine::{BackendChoice, SEGMENTS_MAX};
 use forebay::{AlignedBuf, BufResult, FileOptions, REQUESTS_MAX, Request, RequestError, Scheduler};
 
+use crate::backends::skipped;
 use crate::bed::{BLOCK, Bed, STUCK, filled};
 
 fn reason<T>(result: io::Result<T>) -> RequestError {
@@ -20,7 +21,7 @@ fn what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed() {
     let file = bed.file();
     let alignment = file.direct_file().offset_alignment();
     if alignment == 1 {
-        eprintln!("skipped: no direct I/O here");
+        skipped("no direct I/O here");
         return;
     }
     let offset = alignment as u64 / 2;

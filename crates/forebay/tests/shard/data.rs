@@ -4,6 +4,7 @@ use forebay::engine::{BackendChoice, Operation, PushError, SEGMENTS_MAX};
 use forebay::shard::SubmitError;
 use forebay::{AlignedBuf, DirectFile, Op, RequestError, Scheduler};
 
+use crate::backends::skipped;
 use crate::bed::{BLOCK, Bed, filled, number_blocks};
 
 tests_of! { IoUring io_uring, Threads threads;
@@ -215,7 +216,7 @@ fn what_is_not_aligned_is_refused_with_the_value_and_what_is_allowed(backend: Ba
     let file = bed.file();
     let alignment = file.offset_alignment();
     if alignment == 1 {
-        eprintln!("skipped: no direct I/O here");
+        skipped("no direct I/O here");
         return;
     }
     let mut refused = |offset, range| {

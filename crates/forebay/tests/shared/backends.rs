@@ -1,6 +1,11 @@
 //! The same test on several backends of the engine.
 
+#[path = "skipped.rs"]
+mod skipped;
+
 use forebay::engine::{BackendChoice, Engine, EngineConfig};
+
+pub(crate) use skipped::skipped;
 
 /// Makes a test for each backend named, of functions that take the choice.
 macro_rules! tests_of {
@@ -30,7 +35,7 @@ pub(crate) fn is_available(backend: BackendChoice) -> bool {
     match Engine::new(&EngineConfig { backend, ..EngineConfig::default() }) {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("skipped: {error}");
+            skipped(error);
             false
         }
     }
