@@ -4,6 +4,7 @@
 //! bounded request: whatever a client does, its host program is not hurt.
 
 mod connection;
+mod page;
 
 use std::cmp::Reverse;
 use std::io;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use connection::{Connection, Step};
+use page::Page;
 
 /// Where and how the endpoint listens.
 #[derive(Clone, Debug)]
@@ -24,11 +26,12 @@ pub struct EndpointConfig {
     /// choose one.
     pub address: SocketAddr,
     /// Most connections at once, at least 1; 32 unless set. More wait in the
-    /// system's queue, and one that has been silent for 25 ms, or has its
-    /// answer, makes way for them.
+    /// system's queue, and one that has its answer, has not sent its request
+    /// within 25 ms, or takes less than 64 KiB of its answer in 100 ms, makes
+    /// way for them.
     pub connections_max: usize,
-    /// How long a connection may take for its request and the answer; 2 s
-    /// unless set, an hour at most.
+    /// How long a connection may take for its request, and for each 64 KiB of
+    /// the answer; 2 s unless set, an hour at most.
     pub timeout: Duration,
 }
 
@@ -51,8 +54,9 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Starts to listen; `text` makes the answer to each scrape, on the
-    /// endpoint's thread.
+    /// Starts to listen; `text` makes the answer to scrapes, on the endpoint's
+    /// thread. Who asks within 250 ms of another gets the same text. Where it
+    /// panics the answer is an error (500), and the next one is tried anew.
     ///
     /// ```
     /// use forebay::Scheduler;
@@ -95,7 +99,7 @@ impl Endpoint {
             listen_again_at: None,
         };
         let builder = std::thread::Builder::new().name("forebay-metrics".into());
-        let thread = builder.spawn(move || server.run(&text))?;
+        let thread = builder.spawn(move || server.run(Page::new(text)))?;
         Ok(Self { address, stop, thread: Some(thread) })
     }
 
@@ -122,6 +126,9 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(3600);
 /// left alone for so long.
 const LISTEN_PAUSE: Duration = Duration::from_millis(100);
 
+/// So many connections are accepted before those there are have their turn.
+const ACCEPTS_PER_TURN: usize = 32;
+
 struct Server {
     listener: TcpListener,
     stop: Arc<OwnedFd>,
@@ -132,25 +139,36 @@ struct Server {
 }
 
 impl Server {
-    fn run(mut self, text: &dyn Fn() -> String) {
+    fn run(mut self, mut page: Page<impl Fn() -> String>) {
+        let page = &mut || page.answer();
         loop {
             let now = Instant::now();
-            self.connections.retain(|connection| now < connection.deadline);
+            self.connections.retain(|connection| now < connection.deadline());
             self.listen_again_at = self.listen_again_at.filter(|&at| now < at);
             let listens = self.listens(now);
-            let Ok((stopped, ready)) = self.wait(now, listens) else { return };
+            let Ok((stopped, ready)) = self.wait(now, listens) else {
+                // Too many descriptors for a limit that was lowered, or no memory.
+                self.connections.clear();
+                std::thread::sleep(LISTEN_PAUSE);
+                if rustix::io::read(&*self.stop, &mut [0; 8]).is_ok() {
+                    return;
+                }
+                continue;
+            };
             if stopped {
                 return;
             }
+            // what takes this thread long from here on is nobody's delay
+            let now = Instant::now();
             // the listener comes last: new connections have no place in `ready`
             let mut place = 0;
             self.connections.retain_mut(|connection| {
                 let is_ready = ready.get(place).copied().unwrap_or(false);
                 place += 1;
-                !is_ready || matches!(connection.step(text), Step::Again)
+                !is_ready || matches!(connection.step(page), Step::Again)
             });
             if ready.last().copied().unwrap_or(false) {
-                self.accept(text);
+                self.accept(now, page);
             }
         }
     }
@@ -164,7 +182,7 @@ impl Server {
 
     /// When the first of the connections makes way for another.
     fn makes_way_at(&self) -> Option<Instant> {
-        self.connections.iter().filter_map(Connection::makes_way_at).min()
+        self.connections.iter().map(Connection::makes_way_at).min()
     }
 
     /// Sleeps until something can be done: whether to stop, and which of the
@@ -176,7 +194,7 @@ impl Server {
         }
         let interest = if listens { PollFlags::IN } else { PollFlags::empty() };
         fds.push(PollFd::new(&self.listener, interest));
-        let deadlines = self.connections.iter().map(|connection| connection.deadline);
+        let deadlines = self.connections.iter().map(Connection::deadline);
         let makes_way = self.makes_way_at().filter(|_| !listens);
         let next = deadlines.chain(self.listen_again_at).chain(makes_way).min();
         let timeout = next.map(|at| at.saturating_duration_since(now) + Duration::from_millis(1));
@@ -190,21 +208,23 @@ impl Server {
     }
 
     /// Takes new connections, and lets old ones make way for them.
-    fn accept(&mut self, text: &dyn Fn() -> String) {
-        let now = Instant::now();
-        while self.listens(now) {
+    fn accept(&mut self, now: Instant, page: &mut dyn FnMut() -> Arc<[u8]>) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            if !self.listens(now) {
+                return;
+            }
             match self.listener.accept() {
-                Ok((stream, _)) => self.begin(now, stream, text),
+                Ok((stream, _)) => self.begin(now, stream, page),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => self.listen_again_at = Some(now + LISTEN_PAUSE),
             }
         }
     }
 
-    fn begin(&mut self, now: Instant, stream: TcpStream, text: &dyn Fn() -> String) {
-        let Some(mut connection) = Connection::new(stream, now, now + self.timeout) else { return };
+    fn begin(&mut self, now: Instant, stream: TcpStream, page: &mut dyn FnMut() -> Arc<[u8]>) {
+        let Some(mut connection) = Connection::new(stream, now, self.timeout) else { return };
         // the request is often there already
-        if connection.step(text) == Step::Over {
+        if connection.step(page) == Step::Over {
             return;
         }
         if self.connections.len() >= self.connections_max {
@@ -216,7 +236,7 @@ impl Server {
     /// Closes a connection for the sake of another; first one that has its
     /// answer, which loses nothing by it.
     fn make_way(&mut self, now: Instant) {
-        let may_go = |old: &Connection| old.makes_way_at().is_some_and(|at| at <= now);
+        let may_go = |old: &Connection| old.makes_way_at() <= now;
         let places = self.connections.iter().enumerate().filter(|(_, old)| may_go(old));
         let first = places.max_by_key(|(place, old)| (old.has_answer(), Reverse(*place)));
         if let Some((place, _)) = first {

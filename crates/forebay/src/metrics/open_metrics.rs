@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use forebay_core::{Blocked, DiskRates, DiskTime, Op};
+use forebay_core::{Blocked, ClassCounters, DiskRates, DiskTime, Op};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -17,7 +17,8 @@ use prometheus_client::registry::Registry;
 
 use super::{ClassSnapshot, DiskSnapshot, Distribution, Snapshot};
 
-/// The text of a scrape: content type
+/// The text of a scrape, without the classes that have asked for nothing yet,
+/// each on the disk where it has not: content type
 /// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 pub fn open_metrics(snapshot: Snapshot) -> String {
     let mut registry = Registry::with_prefix("forebay_io_queue");
@@ -146,7 +147,7 @@ impl Scrape {
     ) -> fmt::Result {
         let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
         for disk in &self.0.disks {
-            for class in &disk.classes {
+            for class in disk.classes.iter().filter(|class| is_in_use(class)) {
                 let labels = [("mountpoint", &disk.name), ("class", &class.name)];
                 put(class, metric.encode_family(&labels)?)?;
             }
@@ -194,6 +195,11 @@ impl Scrape {
         }
         Ok(())
     }
+}
+
+/// Whether the class has ever asked for anything on the disk.
+fn is_in_use(class: &ClassSnapshot) -> bool {
+    class.counters != ClassCounters::default()
 }
 
 fn histogram(distribution: &Distribution, mut metric: MetricEncoder<'_>) -> fmt::Result {
@@ -268,6 +274,19 @@ mod tests {
     }
 
     #[test]
+    fn classes_that_have_asked_for_nothing_are_left_out() {
+        let class =
+            |name: &str| ClassSnapshot { name: name.into(), shares: 1, ..Default::default() };
+        let (idle, mut waits, mut done) = (class("idle"), class("waits"), class("done"));
+        waits.counters.queued = 1;
+        done.counters.operations = [0, 0, 1, 0];
+        let disk = DiskSnapshot { classes: vec![idle, waits, done], ..Default::default() };
+        let text = open_metrics(Snapshot { disks: vec![disk] });
+        let named = |name: &str| text.contains(&format!(r#"class="{name}""#));
+        assert_eq!(["idle", "waits", "done"].map(named), [false, true, true]);
+    }
+
+    #[test]
     fn what_dashboards_ask_for_is_there() {
         let text = open_metrics(Snapshot::default());
         let described = |line: &str| {
@@ -294,7 +313,8 @@ mod tests {
 
     #[test]
     fn the_last_bucket_of_a_histogram_is_open() {
-        let class = ClassSnapshot { name: "a".into(), ..Default::default() };
+        let mut class = ClassSnapshot { name: "a".into(), ..Default::default() };
+        class.counters.queued = 1;
         let disk = DiskSnapshot { classes: vec![class], ..Default::default() };
         let text = open_metrics(Snapshot { disks: vec![disk] });
         assert!(text.contains(r#"le="+Inf""#));

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay::metrics::{Endpoint, EndpointConfig};
 
@@ -22,7 +22,10 @@ fn patient(text: &'static str) -> Endpoint {
 }
 
 fn connect(endpoint: &Endpoint) -> TcpStream {
-    TcpStream::connect(endpoint.address()).unwrap()
+    let stream = TcpStream::connect(endpoint.address()).unwrap();
+    // rather a failure than a test that hangs
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
 }
 
 fn ask(endpoint: &Endpoint, request: &[u8]) -> String {
@@ -84,7 +87,84 @@ fn ten_thousand_scrapes() {
             });
         }
     });
-    assert_eq!(counter.load(Ordering::Relaxed), 10_000);
+    let made = counter.load(Ordering::Relaxed);
+    assert!((1..10_000).contains(&made), "{made} texts for 10000 scrapes within seconds");
+}
+
+#[test]
+fn scrapes_within_a_quarter_of_a_second_get_one_text() {
+    let counter = AtomicUsize::new(0);
+    let endpoint = start(4, Duration::from_secs(600), move || {
+        format!("text {}", counter.fetch_add(1, Ordering::Relaxed))
+    });
+    let texts: Vec<_> = (0..100)
+        .map(|_| {
+            let begun = Instant::now();
+            let answer = scrape(&endpoint);
+            (begun, answer[answer.find("text ").unwrap() + 5..].parse::<usize>().unwrap())
+        })
+        .collect();
+    let elapsed = texts[0].0.elapsed();
+    assert!((texts[99].1 as u128) <= elapsed.as_millis() / 250, "{elapsed:?}: {texts:?}");
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(scrape(&endpoint).ends_with(&format!("text {}", texts[99].1 + 1)), "not for ever");
+}
+
+/// What a panic carries can panic when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("dropped");
+        }
+    }
+}
+
+#[test]
+fn a_text_that_panics_is_an_error_and_the_next_one_is_served() {
+    let count = AtomicUsize::new(0);
+    let endpoint =
+        start(4, Duration::from_secs(600), move || match count.fetch_add(1, Ordering::Relaxed) {
+            0 => panic!("a panic of this test"),
+            1 => std::panic::panic_any(Bomb),
+            _ => "text".into(),
+        });
+    for expected in ["HTTP/1.1 500", "HTTP/1.1 500", "HTTP/1.1 200"] {
+        let answer = scrape(&endpoint);
+        assert!(answer.starts_with(expected), "{answer}");
+        std::thread::sleep(Duration::from_millis(300));
+    }
+}
+
+/// 64 clients at a time, for 32 places, none of which wants its answer.
+#[test]
+fn clients_that_do_not_take_their_answer_make_way() {
+    let patience = Duration::from_secs(600);
+    let endpoint = start(32, patience, || "x".repeat(8 << 20));
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let mut stream = connect(&endpoint);
+                    let _ = stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
+                    // a little now and then, until it is cut off
+                    let mut some = [0; 64];
+                    while !over.load(Ordering::Relaxed)
+                        && stream.read(&mut some).is_ok_and(|len| len > 0)
+                    {
+                        std::thread::sleep(Duration::from_millis(10));
+                    }
+                }
+            });
+        }
+        let scrapes: Vec<_> = (0..4).map(|_| scrape(&endpoint)).collect();
+        over.store(true, Ordering::Relaxed);
+        for answer in scrapes {
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.len() > 8 << 20);
+        }
+    });
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! What operators see.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
 #[cfg(feature = "metrics")]
 mod endpoint;

@@ -2,14 +2,23 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
+
+use super::page::response;
 
 /// A longer request is refused.
 const REQUEST_LEN_MAX: usize = 4096;
 /// A client has so long for its request while others wait.
 const REQUEST_TIME: Duration = Duration::from_millis(25);
+/// While others wait, a client has to take [`PROGRESS_LEN`] bytes of its answer
+/// in each such time.
+const PROGRESS_TIME: Duration = Duration::from_millis(100);
+const PROGRESS_LEN: usize = 64 * 1024;
+/// A client gets so many bytes before it is the turn of the next one.
+const TURN_LEN: usize = 1024 * 1024;
 /// What a client still sends after its request is read and dropped, up to this
 /// many bytes: closing earlier would reset the connection and lose the answer.
 const IGNORED_LEN_MAX: usize = 64 * 1024;
@@ -24,30 +33,41 @@ pub(super) enum Step {
 #[derive(Debug)]
 enum State {
     Reading(Vec<u8>),
-    Writing { answer: Vec<u8>, written: usize },
+    Writing(Answering),
     Closing { ignored: usize },
+}
+
+/// An answer on its way.
+#[derive(Debug)]
+struct Answering {
+    answer: Arc<[u8]>,
+    written: usize,
+    /// As much was written when it last made progress.
+    written_before: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
-    begun: Instant,
-    pub(super) deadline: Instant,
+    /// When it last made progress: its begin, that of its answer, so many more
+    /// bytes of it, its end.
+    since: Instant,
+    timeout: Duration,
     state: State,
 }
 
 impl Connection {
     /// `None` if the socket is already broken.
-    pub(super) fn new(stream: TcpStream, begun: Instant, deadline: Instant) -> Option<Self> {
+    pub(super) fn new(stream: TcpStream, since: Instant, timeout: Duration) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
-        Some(Self { stream, begun, deadline, state: State::Reading(Vec::new()) })
+        Some(Self { stream, since, timeout, state: State::Reading(Vec::new()) })
     }
 
     /// What it waits for.
     pub(super) fn interest(&self) -> PollFlags {
         match self.state {
             State::Reading(_) | State::Closing { .. } => PollFlags::IN,
-            State::Writing { .. } => PollFlags::OUT,
+            State::Writing(_) => PollFlags::OUT,
         }
     }
 
@@ -57,17 +77,23 @@ impl Connection {
     }
 
     /// From when on it may be closed for the sake of another.
-    pub(super) fn makes_way_at(&self) -> Option<Instant> {
+    pub(super) fn makes_way_at(&self) -> Instant {
         match self.state {
-            State::Reading(_) => Some(self.begun + REQUEST_TIME),
-            State::Writing { .. } => None,
-            State::Closing { .. } => Some(self.begun),
+            State::Reading(_) => self.since + REQUEST_TIME,
+            State::Writing(_) => self.since + PROGRESS_TIME,
+            State::Closing { .. } => self.since,
         }
     }
 
-    /// Goes on as far as possible without waiting.
-    pub(super) fn step(&mut self, text: &dyn Fn() -> String) -> Step {
-        match self.advance(text) {
+    /// From when on it is closed in any case.
+    pub(super) fn deadline(&self) -> Instant {
+        self.since + self.timeout
+    }
+
+    /// Goes on as far as possible without waiting, for one turn. `page` makes
+    /// the answer to a scrape.
+    pub(super) fn step(&mut self, page: &mut dyn FnMut() -> Arc<[u8]>) -> Step {
+        match self.advance(page) {
             Ok(step) => step,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Step::Again,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Step::Again,
@@ -75,7 +101,7 @@ impl Connection {
         }
     }
 
-    fn advance(&mut self, text: &dyn Fn() -> String) -> io::Result<Step> {
+    fn advance(&mut self, page: &mut dyn FnMut() -> Arc<[u8]>) -> io::Result<Step> {
         loop {
             match &mut self.state {
                 State::Reading(request) => {
@@ -85,16 +111,23 @@ impl Connection {
                         return Ok(Step::Over);
                     }
                     request.extend_from_slice(&piece[..len]);
-                    if let Some(answer) = answer(request, text) {
-                        self.state = State::Writing { answer, written: 0 };
+                    if let Some(answer) = answer(request, page) {
+                        self.state =
+                            State::Writing(Answering { answer, written: 0, written_before: 0 });
+                        self.since = Instant::now();
                     }
                 }
-                State::Writing { answer, written } => {
-                    while let Some(rest) = answer.get(*written..).filter(|rest| !rest.is_empty()) {
-                        *written += self.stream.write(rest)?;
+                State::Writing(answering) => {
+                    let advanced = answering.advance(&mut self.stream);
+                    if answering.has_progressed() {
+                        self.since = Instant::now();
+                    }
+                    if !advanced? {
+                        return Ok(Step::Again);
                     }
                     self.stream.shutdown(Shutdown::Write)?;
                     self.state = State::Closing { ignored: 0 };
+                    self.since = Instant::now();
                 }
                 State::Closing { ignored } => {
                     let mut piece = [0; 1024];
@@ -109,8 +142,28 @@ impl Connection {
     }
 }
 
+impl Answering {
+    /// Writes what is due in a turn. Whether all of it is written now.
+    fn advance(&mut self, stream: &mut TcpStream) -> io::Result<bool> {
+        let turn_end = self.answer.len().min(self.written + TURN_LEN);
+        while self.written < turn_end {
+            self.written += stream.write(&self.answer[self.written..turn_end])?;
+        }
+        Ok(self.written == self.answer.len())
+    }
+
+    /// Whether enough was written since the last progress.
+    fn has_progressed(&mut self) -> bool {
+        let progressed = self.written >= self.written_before + PROGRESS_LEN;
+        if progressed {
+            self.written_before = self.written;
+        }
+        progressed
+    }
+}
+
 /// The answer to a request, once it is whole or has gone wrong.
-fn answer(request: &[u8], text: &dyn Fn() -> String) -> Option<Vec<u8>> {
+fn answer(request: &[u8], page: &mut dyn FnMut() -> Arc<[u8]>) -> Option<Arc<[u8]>> {
     let is_whole = request.windows(4).any(|four| four == b"\r\n\r\n")
         || request.windows(2).any(|two| two == b"\n\n");
     if !is_whole {
@@ -122,25 +175,11 @@ fn answer(request: &[u8], text: &dyn Fn() -> String) -> Option<Vec<u8>> {
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = target.split(|&byte| byte == b'?').next().unwrap_or_default();
     Some(match (method, path) {
-        (b"GET", b"/metrics") => response(
-            "200 OK",
-            "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            &text(),
-        ),
+        (b"GET", b"/metrics") => page(),
         (b"GET", b"/") => response("200 OK", "text/plain", "forebay: see /metrics\n"),
         (b"GET", _) => response("404 Not Found", "text/plain", "there is only /metrics\n"),
         _ => response("405 Method Not Allowed\r\nallow: GET", "text/plain", "only GET\n"),
     })
-}
-
-fn response(status: &str, content_type: &str, body: &str) -> Vec<u8> {
-    let content_type = match content_type {
-        "" => String::new(),
-        kind => format!("content-type: {kind}\r\n"),
-    };
-    let len = body.len();
-    let head = format!("HTTP/1.1 {status}\r\n{content_type}content-length: {len}\r\n");
-    format!("{head}connection: close\r\n\r\n{body}").into_bytes()
 }
 
 #[cfg(test)]
@@ -148,8 +187,8 @@ mod tests {
     use super::*;
 
     fn status(request: &[u8]) -> Option<String> {
-        let answer = answer(request, &|| "text".into())?;
-        let answer = String::from_utf8(answer).unwrap();
+        let answer = answer(request, &mut || response("200 OK", "", "text"))?;
+        let answer = String::from_utf8(answer.to_vec()).unwrap();
         Some(answer.split("\r\n").next().unwrap()["HTTP/1.1 ".len()..].into())
     }
 
