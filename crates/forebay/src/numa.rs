@@ -1,26 +1,43 @@
 //! Which NUMA node a thread runs on.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The NUMA node of the CPU that the calling thread runs on; 0 where the
-/// system does not say.
+/// The NUMA node of the CPU that the calling thread runs on, below [`count`];
+/// 0 where the system does not say.
 pub(crate) fn node_of_this_thread() -> usize {
-    static NODES: OnceLock<Vec<usize>> = OnceLock::new();
-    let nodes = NODES.get_or_init(|| nodes_by_cpu(Path::new("/sys/devices/system/node")));
-    nodes.get(rustix::thread::sched_getcpu()).copied().unwrap_or(0)
+    nodes().get(rustix::thread::sched_getcpu()).copied().unwrap_or(0)
 }
 
-/// The node of each CPU, by the `nodeN/cpulist` files in `dir`.
+/// How many NUMA nodes have CPUs; at least 1.
+pub(crate) fn count() -> usize {
+    nodes().iter().max().map_or(1, |last| last + 1)
+}
+
+fn nodes() -> &'static [usize] {
+    static NODES: OnceLock<Vec<usize>> = OnceLock::new();
+    NODES.get_or_init(|| nodes_by_cpu(Path::new("/sys/devices/system/node")))
+}
+
+/// The node of each CPU, by the `nodeN/cpulist` files in `dir`; the nodes that
+/// have CPUs are counted from 0 on, without gaps.
 fn nodes_by_cpu(dir: &Path) -> Vec<usize> {
-    let mut nodes = Vec::new();
+    let mut lists = BTreeMap::new();
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_prefix("node"));
-        let Some(node) = number.and_then(|number| number.parse().ok()) else { continue };
+        let Some(number) = number.and_then(|number| number.parse::<usize>().ok()) else { continue };
         let list = fs::read_to_string(entry.path().join("cpulist")).unwrap_or_default();
-        for cpu in cpus(&list) {
+        let cpus: Vec<usize> = cpus(&list).collect();
+        if !cpus.is_empty() {
+            lists.insert(number, cpus);
+        }
+    }
+    let mut nodes = Vec::new();
+    for (node, cpus) in lists.into_values().enumerate() {
+        for cpu in cpus {
             if nodes.len() <= cpu {
                 nodes.resize(cpu + 1, 0);
             }
@@ -51,7 +68,7 @@ mod tests {
     #[test]
     fn each_cpu_has_the_node_whose_list_names_it() {
         let dir = tempfile::tempdir().unwrap();
-        for (node, list) in [("node0", "0-1,4\n"), ("node1", "2-3,5\n"), ("node2", "\n")] {
+        for (node, list) in [("node0", "0-1,4\n"), ("node1", "\n"), ("node2", "2-3,5\n")] {
             fs::create_dir(dir.path().join(node)).unwrap();
             fs::write(dir.path().join(node).join("cpulist"), list).unwrap();
         }
@@ -62,6 +79,7 @@ mod tests {
     #[test]
     fn a_system_without_nodes_has_one() {
         assert_eq!(nodes_by_cpu(Path::new("/nowhere")), []);
+        assert!(node_of_this_thread() < count());
         assert_eq!(cpus("x,7-,3").collect::<Vec<_>>(), [3]);
     }
 }

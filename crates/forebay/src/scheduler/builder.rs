@@ -11,6 +11,7 @@ use super::{IO_GROUPS_MAX, Scheduler, Shared};
 use crate::class::UNTAGGED;
 use crate::coordinator::IoThreadsConfig;
 use crate::engine::EngineConfig;
+use crate::numa;
 use crate::properties::{DISKS_MAX, Properties};
 use crate::streams::STREAMS_MAX;
 
@@ -63,7 +64,9 @@ impl SchedulerBuilder {
     /// Divides each disk into so many I/O groups (1 unless set), for machines
     /// with several NUMA nodes: threads on node `n` use group `n` modulo this
     /// number, and nothing is shared between groups. Each has an equal part
-    /// of the capacity, which others do not get when it lies unused.
+    /// of the capacity, which others do not get when it lies unused. There are
+    /// never more groups than nodes that have CPUs, counted from 0: nobody
+    /// would use the others' part.
     #[must_use]
     pub fn io_groups(mut self, count: usize) -> Self {
         self.layout.io_groups = count;
@@ -120,6 +123,8 @@ impl SchedulerBuilder {
         if !(1..=IO_GROUPS_MAX).contains(&io_groups) {
             return Err(SchedulerError::IoGroups { count: io_groups });
         }
+        let io_groups = io_groups.min(numa::count());
+        let layout = Layout { io_groups, ..self.layout };
         if !(1..=SHARDS_MAX).contains(&shards_max) {
             return Err(SchedulerError::Shards { count: shards_max });
         }
@@ -132,18 +137,47 @@ impl SchedulerBuilder {
         }
         let mut registry =
             Registry::new((DISKS_MAX + 1) * io_groups * STREAMS_MAX, io_groups as u64);
-        registry.apply(&self.disks, self.layout)?;
+        registry.apply(&self.disks, layout)?;
         let unmeasured = DiskModel::unmeasured();
         let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };
-        let default_disk = registry.add_disk(DEFAULT_DISK, &unmeasured, &rules, self.layout)?;
+        let default_disk = registry.add_disk(DEFAULT_DISK, &unmeasured, &rules, layout)?;
         let untagged = registry.add_class(UNTAGGED, None, UNTAGGED_SHARES)?;
         let first = registry.disks.first().unwrap_or(&default_disk);
         Ok(Scheduler::new(Shared {
             first: Arc::clone(first),
             default_disk,
             untagged,
-            layout: self.layout,
+            layout,
             registry: Mutex::new(registry),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_beyond_the_numa_nodes_there_are_do_not_strand_capacity() {
+        for wanted in [1, 2, IO_GROUPS_MAX] {
+            let scheduler = SchedulerBuilder::new().io_groups(wanted).build().unwrap();
+            let groups = scheduler.shared.default_disk.groups().count();
+            assert_eq!(groups, wanted.min(numa::count()), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn each_group_has_its_part_of_the_capacity() {
+        let rates = forebay_core::DiskRates {
+            read_iops: 100_000,
+            write_iops: 100_000,
+            read_bandwidth: 1_000_000_000,
+            write_bandwidth: 1_000_000_000,
+        };
+        let cost = |parts| {
+            let model = DiskConfig::new("disk", rates).model(parts).unwrap();
+            model.cost(forebay_core::Op::Read, 4096).as_nanos_ceil()
+        };
+        assert_eq!([1, 2, 4].map(cost), [10_000, 20_000, 40_000]);
     }
 }
