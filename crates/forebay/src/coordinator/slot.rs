@@ -1,13 +1,17 @@
 //! Where a request and its answer change hands.
 
 use std::cell::RefCell;
+use std::ffi::CString;
+use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use forebay_core::Time;
 
+use crate::disk::DiskRecord;
 use crate::engine::Operation;
+use crate::intent::Membership;
 use crate::streams::StreamClass;
 
 /// A thread keeps so many slots for its next requests.
@@ -58,6 +62,12 @@ impl Answer {
     pub(crate) fn refusal(error: io::Error, operation: Operation) -> Self {
         Self { result: Err(error), operation, timing: Timing::default() }
     }
+
+    /// For whoever asks again after the answer; nothing is left to hand over.
+    pub(crate) fn none() -> Self {
+        let nothing = Operation::Unlink { path: CString::default(), len: 0 };
+        Self::refusal(io::Error::other("the answer was taken already"), nothing)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -68,8 +78,24 @@ struct State {
     waker: Option<Waker>,
     /// The I/O thread's name for it, while it has it.
     key: Option<usize>,
-    /// Nobody waits for the answer.
+    /// Nobody waits for the answer, or wants the request.
     abandoned: bool,
+    /// Nobody waits for the answer, but the request is to be done.
+    kept: Option<Kept>,
+}
+
+/// What a request needs to its end where nobody holds it.
+pub(crate) struct Kept {
+    /// Keeps its I/O threads.
+    pub(crate) _disk: Arc<DiskRecord>,
+    /// It can still be cancelled with its intent.
+    pub(crate) _membership: Option<Membership>,
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kept")
+    }
 }
 
 impl Slot {
@@ -100,16 +126,26 @@ impl Slot {
 
     /// The answer; if there is none yet, the task will be woken.
     pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<Answer> {
-        let mut state = self.lock();
-        if let Some(answer) = state.answer.take() {
-            return Poll::Ready(answer);
+        // Wakers are cloned and dropped without the lock: that is others' code,
+        // which may come back here, and the last waker of a task can end it.
+        let mut waker = None;
+        loop {
+            let mut state = self.lock();
+            if let Some(answer) = state.answer.take() {
+                return Poll::Ready(answer);
+            }
+            if state.waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+                return Poll::Pending;
+            }
+            if let Some(waker) = waker.take() {
+                let before = state.waker.replace(waker);
+                drop(state);
+                drop(before);
+                return Poll::Pending;
+            }
+            drop(state);
+            waker = Some(context.waker().clone());
         }
-        let known = state.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
-        let before = if known { None } else { state.waker.replace(context.waker().clone()) };
-        // The last waker of a task can end it when it is dropped.
-        drop(state);
-        drop(before);
-        Poll::Pending
     }
 
     /// Answers an order that was not sent.
@@ -132,6 +168,21 @@ impl Slot {
         !is_done
     }
 
+    /// Nobody waits any more, and the request goes on to its end, with what it
+    /// keeps. The answer, if it is there already.
+    pub(crate) fn detach(&self, kept: Kept) -> Option<Answer> {
+        let mut state = self.lock();
+        let answer = state.answer.take();
+        let waker = state.waker.take();
+        let kept = match &answer {
+            Some(_) => Some(kept),
+            None => state.kept.replace(kept),
+        };
+        drop(state);
+        drop((waker, kept));
+        answer
+    }
+
     /// The order, for the I/O thread that calls it `key` from now on. `None`
     /// if it was abandoned.
     pub(super) fn take_order(&self, key: usize) -> Option<Order> {
@@ -150,9 +201,10 @@ impl Slot {
     pub(super) fn answer(&self, answer: Answer) -> Option<Waker> {
         let mut state = self.lock();
         state.key = None;
-        if state.abandoned {
+        let kept = state.kept.take();
+        if state.abandoned || kept.is_some() {
             drop(state);
-            drop(answer);
+            drop((answer, kept));
             return None;
         }
         state.answer = Some(answer);
@@ -167,7 +219,7 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
-    use std::task::Wake;
+    use std::task::{RawWaker, RawWakerVTable, Wake};
     use std::thread;
     use std::time::Duration;
 
@@ -195,6 +247,31 @@ mod tests {
             assert!(slot.poll(&Context::from_waker(&waker)).is_pending());
             drop(waker);
             assert!(slot.poll(&Context::from_waker(Waker::noop())).is_pending());
+            done.send(()).unwrap();
+        });
+        ended.recv_timeout(Duration::from_secs(10)).unwrap();
+    }
+
+    /// Looks at the slot whenever it is cloned.
+    const CURIOUS: RawWakerVTable = RawWakerVTable::new(
+        |slot| {
+            // SAFETY: the test's slot outlives its wakers.
+            unsafe { &*slot.cast::<Slot>() }.key();
+            RawWaker::new(slot, &CURIOUS)
+        },
+        |_| {},
+        |_| {},
+        |_| {},
+    );
+
+    #[test]
+    fn a_waker_is_cloned_without_the_lock() {
+        let (done, ended) = mpsc::channel();
+        thread::spawn(move || {
+            let slot = Slot { state: Mutex::default() };
+            // SAFETY: the table does nothing but look at the slot.
+            let waker = unsafe { Waker::new((&raw const slot).cast(), &CURIOUS) };
+            assert!(slot.poll(&Context::from_waker(&waker)).is_pending());
             done.send(()).unwrap();
         });
         ended.recv_timeout(Duration::from_secs(10)).unwrap();

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::io;
 use std::ops::{AddAssign, Range};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use crate::io_buf::{IoBuf, IoBufMut, ReadBuf, WriteBuf};
@@ -102,7 +102,8 @@ pub enum Operation {
     },
     /// Removes a name from its directory.
     Unlink {
-        /// The name; a relative one starts at the working directory.
+        /// The name. A relative one starts at the working directory that there
+        /// is when it is executed; [`Operation::unlink`] makes it absolute.
         path: CString,
         /// Disk space that goes back with it, in bytes: the scheduler's measure
         /// of what the disk has to do. Zero where the file stays.
@@ -125,13 +126,17 @@ impl Operation {
         Self::Write { file, offset, buffer, range }
     }
 
-    /// An [`Operation::Unlink`] of `path`, a file of `len` bytes.
+    /// An [`Operation::Unlink`] of `path`, a file of `len` bytes. A relative
+    /// path starts at the present working directory, whatever that is when the
+    /// operation is executed.
     ///
     /// # Errors
     ///
-    /// `InvalidInput` when the path contains a NUL byte.
+    /// `InvalidInput` when the path is empty or contains a NUL byte. Those of
+    /// `getcwd(2)` when it is relative.
     pub fn unlink(path: impl AsRef<Path>, len: u64) -> io::Result<Self> {
-        let path = CString::new(path.as_ref().as_os_str().as_bytes())?;
+        let path = std::path::absolute(path)?;
+        let path = CString::new(path.into_os_string().into_vec())?;
         Ok(Self::Unlink { path, len })
     }
 
@@ -297,6 +302,19 @@ mod tests {
     #[test]
     fn a_path_with_a_nul_byte_is_an_error() {
         assert_eq!(Operation::unlink("a\0b", 0).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_relative_path_starts_where_the_program_is_when_the_operation_is_made() {
+        let here = std::env::current_dir().unwrap();
+        for name in ["name", "./name", "dir/../name", "/name"] {
+            let Operation::Unlink { path, .. } = Operation::unlink(name, 0).unwrap() else {
+                panic!("not an unlink");
+            };
+            let path = Path::new(path.to_str().unwrap());
+            assert!(path.is_absolute() && path.ends_with("name"), "{path:?}");
+            assert_eq!(path.starts_with(&here), name != "/name", "{path:?}");
+        }
     }
 
     #[test]

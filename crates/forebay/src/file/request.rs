@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::File;
 use super::check::{RequestError, check_operation};
 use crate::clock::Clock;
-use crate::coordinator::{Answer, Mailbox, Order, Slot, Timing, submitter};
+use crate::coordinator::{Answer, Kept, Mailbox, Order, Slot, Timing, submitter};
 use crate::disk::DiskRecord;
 use crate::engine::Operation;
 use crate::intent::{Intent, Member, Membership};
@@ -49,9 +49,10 @@ impl<B> BufResult<B> {
 ///
 /// The request does not depend on being polled. Dropping this cancels it: what
 /// waits leaves the queue in constant time; what the disk has is cancelled if
-/// that is possible. Buffer and descriptor live until the kernel is done with
-/// them either way.
-#[must_use = "dropping it cancels the request"]
+/// that is possible. Of a large write, which goes in parts, a part can then be
+/// on the disk: [`detach`](Self::detach) it where nobody waits for it. Buffer
+/// and descriptor live until the kernel is done with them either way.
+#[must_use = "dropping it cancels the request: `wait`, `.await` or `detach` it"]
 pub struct Request<T> {
     state: State,
     finish: fn(Answer) -> T,
@@ -70,7 +71,7 @@ struct Sent {
     mailbox: Arc<Mailbox>,
     membership: Option<Membership>,
     /// Keeps its I/O threads.
-    _disk: Arc<DiskRecord>,
+    disk: Arc<DiskRecord>,
 }
 
 /// What a caller gets to see of an answer.
@@ -207,7 +208,7 @@ impl Sent {
                 });
             }
         }
-        Self { slot, mailbox, membership, _disk: Arc::clone(&disk.record) }
+        Self { slot, mailbox, membership, disk: Arc::clone(&disk.record) }
     }
 }
 
@@ -220,9 +221,31 @@ impl<T: Outcome> Request<T> {
 }
 
 impl<T> Request<T> {
+    /// Lets the request go on to its end without this handle, even if the
+    /// scheduler and the file are dropped; only an [`Intent`] cancels it from
+    /// now on. Its buffers are freed at its end. What becomes of it is only
+    /// counted: a flush that follows a detached write does not wait for it.
+    ///
+    /// # Errors
+    /// Why the request was refused, or has failed already.
+    pub fn detach(mut self) -> io::Result<()> {
+        let answer = match mem::replace(&mut self.state, State::Over) {
+            State::Refused(answer) => Some(answer),
+            State::Sent(Sent { slot, disk, membership, .. }) => {
+                slot.detach(Kept { _disk: disk, _membership: membership })
+            }
+            State::Over => None,
+        };
+        answer.map_or(Ok(()), |answer| answer.result.map(drop))
+    }
+
     /// Blocks the calling thread until the answer is there. Not for tasks,
-    /// whose executor it would stop.
+    /// whose executor it would stop. Where the answer was taken already, by
+    /// [`Request::wait_timeout`] or a poll, this is an error, without a buffer.
     pub fn wait(mut self) -> T {
+        if matches!(self.state, State::Over) {
+            return (self.finish)(Answer::none());
+        }
         loop {
             if let Poll::Ready(answer) = self.poll_here() {
                 return answer;

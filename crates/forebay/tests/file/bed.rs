@@ -28,7 +28,7 @@ pub(crate) fn engine(backend: BackendChoice) -> EngineConfig {
 pub(crate) struct Bed {
     pub(crate) scheduler: Scheduler,
     pub(crate) class: Class,
-    dir: TempDir,
+    pub(crate) dir: TempDir,
 }
 
 impl Bed {

@@ -1,9 +1,12 @@
 //! Requests that are not wanted any more.
 
-use std::time::Duration;
+use std::fs;
+use std::pin::Pin;
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
 
 use forebay::engine::BackendChoice;
-use forebay::{BufResult, BufferPool, FileOptions, Intent};
+use forebay::{BufResult, BufferPool, DiskRates, FileOptions, Intent, RequestError};
 use rustix::io::Errno;
 
 use crate::bed::{BLOCK, Bed, RATES, STUCK, filled};
@@ -14,6 +17,10 @@ tests_of! { IoUring io_uring, Threads threads;
     dropping_a_waiting_request_gives_its_buffer_back,
     everything_can_be_dropped_at_once,
     a_wait_that_ends_in_time_leaves_the_request_on_its_way,
+    a_wait_after_the_answer_was_taken_is_an_error,
+    a_detached_write_goes_on_to_its_end_when_all_else_is_dropped,
+    a_detached_request_is_still_cancelled_with_its_intent,
+    a_request_that_was_refused_says_so_when_it_is_detached,
 }
 
 fn is_cancelled<T>(result: &std::io::Result<T>) -> bool {
@@ -133,4 +140,64 @@ fn a_read_without_end_is_cancelled_and_holds_nothing() {
     until(|| bed.disk().in_flight() > Duration::ZERO);
     drop(read);
     until(|| pool.kept_bytes() == BLOCK && bed.disk().in_flight() == Duration::ZERO);
+}
+
+fn a_wait_after_the_answer_was_taken_is_an_error(backend: BackendChoice) {
+    let bed = Bed::new(backend);
+    let file = bed.file();
+    let mut timed = file.write_at(&bed.class, filled(BLOCK, 1), 0);
+    assert!(timed.wait_timeout(Duration::MAX).is_some());
+    let BufResult(again, buffer) = timed.wait();
+    assert!(again.unwrap_err().to_string().contains("taken"));
+    assert!(buffer.is_empty());
+
+    let mut polled = file.sync_all(&bed.class);
+    let context = &mut Context::from_waker(Waker::noop());
+    until(|| Pin::new(&mut polled).poll(context).is_ready());
+    polled.wait().unwrap_err();
+}
+
+/// A megabyte in parts, each of which takes a while.
+const SLOW: DiskRates = DiskRates {
+    read_iops: 1_000,
+    write_iops: 1_000,
+    read_bandwidth: 10_000_000,
+    write_bandwidth: 10_000_000,
+};
+
+fn a_detached_write_goes_on_to_its_end_when_all_else_is_dropped(backend: BackendChoice) {
+    const LEN: usize = 1 << 20;
+    let Bed { scheduler, class, dir } = Bed::with(backend, SLOW, 1);
+    let path = dir.path().join("data");
+    let options = FileOptions::new().read(true).write(true).create(true);
+    let file = scheduler.open(&path, &options).unwrap();
+    file.write_at(&class, filled(LEN, 7), 0).detach().unwrap();
+    drop((file, class, scheduler));
+    let begun = Instant::now();
+    let is_whole = || fs::read(&path).is_ok_and(|data| data == [7; LEN]);
+    until(|| is_whole() || begun.elapsed() > Duration::from_secs(30));
+    assert!(is_whole(), "{} bytes", fs::metadata(&path).unwrap().len());
+}
+
+fn a_detached_request_is_still_cancelled_with_its_intent(backend: BackendChoice) {
+    let bed = Bed::with(backend, STUCK, 1);
+    let intent = Intent::new();
+    let under = bed.file().under(&intent);
+    for n in 0..100 {
+        let write = under.write_at(&bed.class, filled(BLOCK, 1), n * BLOCK as u64);
+        write.detach().unwrap();
+    }
+    intent.cancel();
+    // A class whose requests wait is not removed.
+    let begun = Instant::now();
+    let is_removed = || bed.scheduler.remove_class(&bed.class).is_ok();
+    until(|| is_removed() || begun.elapsed() > Duration::from_secs(30));
+    assert!(begun.elapsed() < Duration::from_secs(30));
+}
+
+fn a_request_that_was_refused_says_so_when_it_is_detached(backend: BackendChoice) {
+    let bed = Bed::new(backend);
+    let error = bed.file().punch_hole(&bed.class, 0, 0).detach().unwrap_err();
+    let reason = error.get_ref().and_then(|reason| reason.downcast_ref::<RequestError>());
+    assert_eq!(reason, Some(&RequestError::Empty));
 }
