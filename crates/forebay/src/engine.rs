@@ -52,7 +52,7 @@ pub use crate::io_buf::{ReadBuf, WriteBuf};
 
 use self::null::Null;
 use self::threads::Threads;
-use self::uring::Uring;
+use self::uring::{NoRing, Uring};
 use self::waker::Bell;
 
 /// Largest [`EngineConfig::depth_max`].
@@ -61,7 +61,9 @@ pub const DEPTH_MAX: u32 = 16_384;
 /// Which backend to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendChoice {
-    /// io_uring, or threads where it is not to be had.
+    /// io_uring, or threads where the kernel or a filter of system calls does
+    /// without it (`EPERM`, `EACCES`, `ENOSYS`, `EINVAL`). Other errors, such as
+    /// a lack of descriptors, pass: they are returned, to be tried again.
     #[default]
     Auto,
     /// io_uring or an error.
@@ -138,8 +140,10 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for a setting out of range. With
-    /// [`BackendChoice::IoUring`], the reason why there is no io_uring.
+    /// `InvalidInput` for a setting out of range. The reason why there is no
+    /// io_uring: with [`BackendChoice::IoUring`] any, with
+    /// [`BackendChoice::Auto`] one that may pass, such as a lack of descriptors
+    /// or of memory.
     pub fn new(config: &EngineConfig) -> io::Result<Self> {
         let EngineConfig { depth_max, threads_max, drop_wait_max, .. } = *config;
         if !(1..=DEPTH_MAX).contains(&depth_max) {
@@ -156,11 +160,14 @@ impl Engine {
         };
         let mut fallback_reason = None;
         let executor = match config.backend {
-            BackendChoice::Auto => uring().or_else(|error| {
-                fallback_reason = Some(error.to_string());
-                threads()
-            })?,
-            BackendChoice::IoUring => uring()?,
+            BackendChoice::Auto => match uring() {
+                Err(NoRing { error, is_refusal: true }) => {
+                    fallback_reason = Some(error.to_string());
+                    threads()?
+                }
+                ring => ring.map_err(|none| none.error)?,
+            },
+            BackendChoice::IoUring => uring().map_err(|none| none.error)?,
             BackendChoice::Threads => threads()?,
             BackendChoice::Null => Executor::Null(Null::new(depth_max)?),
         };

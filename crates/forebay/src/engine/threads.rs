@@ -69,14 +69,25 @@ impl Threads {
         drop_wait_max: Duration,
         execute: Execute,
     ) -> io::Result<Self> {
+        Ok(Self::beside(Bell::new()?, threads_max, drop_wait_max, execute))
+    }
+
+    /// A pool for what another backend cannot do, whose `bell` is rung. That
+    /// one submits, sleeps and collects.
+    pub(super) fn beside(
+        bell: Arc<Bell>,
+        threads_max: u32,
+        drop_wait_max: Duration,
+        execute: Execute,
+    ) -> Self {
         let (to_engine, from_workers) = channel();
         let pool = Arc::new(Pool {
             state: Mutex::default(),
             work: Condvar::new(),
             empty: Condvar::new(),
-            bell: Bell::new()?,
+            bell,
         });
-        Ok(Self {
+        Self {
             pushed: VecDeque::new(),
             at_once: VecDeque::new(),
             done: VecDeque::new(),
@@ -88,7 +99,7 @@ impl Threads {
             execute,
             threads_max,
             drop_wait_max,
-        })
+        }
     }
 
     pub(super) fn bell(&self) -> &Arc<Bell> {
@@ -130,8 +141,12 @@ impl Threads {
 
     pub(super) fn watch(&mut self) {
         self.watched = true;
-        let busy = !(self.done.is_empty() && self.at_once.is_empty() && self.pushed.is_empty());
-        self.pool.bell.watch(busy);
+        self.pool.bell.watch(self.is_busy());
+    }
+
+    /// Whether there is something to submit or to pop.
+    pub(super) fn is_busy(&self) -> bool {
+        !(self.done.is_empty() && self.at_once.is_empty() && self.pushed.is_empty())
     }
 
     pub(super) fn pop(&mut self) -> Option<Completed> {
@@ -151,7 +166,8 @@ impl Threads {
         true
     }
 
-    fn submit(&mut self) -> io::Result<()> {
+    /// Shows what was pushed to the workers.
+    pub(super) fn submit(&mut self) -> io::Result<()> {
         if self.pushed.is_empty() {
             return Ok(());
         }
@@ -186,9 +202,11 @@ impl Threads {
             .map(drop)
     }
 
-    fn collect(&mut self) {
+    /// Takes what has completed; how much there is to pop.
+    pub(super) fn collect(&mut self) -> usize {
         self.done.append(&mut self.at_once);
         self.done.extend(self.from_workers.try_iter());
+        self.done.len()
     }
 }
 

@@ -4,7 +4,6 @@ mod entry;
 mod setup;
 mod slots;
 
-use std::collections::VecDeque;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +16,7 @@ use rustix::io::Errno;
 use self::slots::{SlotId, Slots};
 use super::blocking;
 use super::operation::{Completed, Operation};
+use super::threads::Threads;
 use super::waker::Bell;
 
 /// Marks the completions of the poll for wake-ups. Like [`CANCEL`] it cannot
@@ -37,16 +37,17 @@ const OFFER_AGAIN_AFTER: Duration = Duration::from_millis(1);
 /// 4 KiB reads at depth 32); one system call per entry costs more processor.
 const SUBMIT_BATCH: usize = 4;
 
+/// Most threads for what the kernel cannot do for a ring.
+const THREADS_ASIDE: u32 = 4;
+
 /// A ring and the operations that the kernel has.
 pub(super) struct Uring {
     // Dropped first: the kernel must not use the slots when they go.
     ring: IoUring,
     slots: Slots,
     bell: Arc<Bell>,
-    /// Whether the kernel can change a file's length for a ring.
-    truncates: bool,
-    /// Completed without the ring.
-    at_once: VecDeque<Completed>,
+    /// Changes the length of files where the kernel cannot do so for a ring.
+    aside: Option<Threads>,
     /// Whether the kernel tells of completions there where the engine is
     /// watched. Polling the ring itself does not tell of those that it defers.
     is_watched: bool,
@@ -61,10 +62,21 @@ pub(super) struct Uring {
     drop_wait_max: Duration,
 }
 
+/// Why there is no ring.
+#[derive(Debug)]
+pub(super) struct NoRing {
+    /// With what to do about it.
+    pub(super) error: io::Error,
+    /// Whether there is none for this program: trying again does not help.
+    pub(super) is_refusal: bool,
+}
+
 impl Uring {
-    /// The error says why there is no ring, and what to do about it.
-    pub(super) fn new(depth_max: u32, drop_wait_max: Duration) -> io::Result<Self> {
-        Self::set_up(depth_max, drop_wait_max).map_err(|error| setup::explained(&error))
+    pub(super) fn new(depth_max: u32, drop_wait_max: Duration) -> Result<Self, NoRing> {
+        Self::set_up(depth_max, drop_wait_max).map_err(|error| NoRing {
+            is_refusal: setup::is_refusal(&error),
+            error: setup::explained(&error),
+        })
     }
 
     fn set_up(depth_max: u32, drop_wait_max: Duration) -> io::Result<Self> {
@@ -72,12 +84,15 @@ impl Uring {
         // power of two and makes the completion queue twice as long: room for
         // every operation, for as many cancellations, and for the bell.
         let ring = setup::ring(depth_max + 1)?;
+        let bell = Bell::new()?;
+        let aside = (!setup::truncates(&ring)?).then(|| {
+            Threads::beside(Arc::clone(&bell), THREADS_ASIDE, drop_wait_max, blocking::execute)
+        });
         let mut uring = Self {
             slots: Slots::new(depth_max),
-            bell: Bell::new()?,
+            bell,
             is_watched: false,
-            truncates: setup::truncates(&ring)?,
-            at_once: VecDeque::new(),
+            aside,
             bell_armed: false,
             cancels_in_flight: 0,
             ready: 0,
@@ -96,10 +111,11 @@ impl Uring {
 
     /// Queues an operation; gives it back when there is no room. Refusals of
     /// a batch are left to the next submission, which tries it again.
-    pub(super) fn push(&mut self, token: u64, mut operation: Operation) -> Result<(), Operation> {
-        if !self.truncates && matches!(operation, Operation::Truncate { .. }) {
-            let result = blocking::execute(&mut operation);
-            self.at_once.push_back(Completed { token, result, operation });
+    pub(super) fn push(&mut self, token: u64, operation: Operation) -> Result<(), Operation> {
+        if let Some(aside) = &mut self.aside
+            && matches!(operation, Operation::Truncate { .. })
+        {
+            aside.push(token, operation);
             return Ok(());
         }
         let id = self.slots.insert(token, operation)?;
@@ -118,16 +134,23 @@ impl Uring {
         if !self.bell_armed {
             self.arm_bell();
         }
-        let idle = self.at_once.is_empty() && self.ring.completion().is_empty();
-        let may_sleep = idle && self.bell_armed && timeout != Some(Duration::ZERO);
+        let submitted = self.aside.as_mut().map_or(Ok(()), Threads::submit);
+        let idle = self.collect_aside() == 0 && self.ring.completion().is_empty();
+        let may_sleep =
+            idle && submitted.is_ok() && self.bell_armed && timeout != Some(Duration::ZERO);
         let sleep = may_sleep && self.bell.fall_asleep();
         let result = self.enter(u32::from(sleep), timeout);
         self.bell.awaken();
         if self.is_watched {
             self.bell.stop_watch();
         }
-        self.ready = self.at_once.len() + self.ring.completion().len();
-        result
+        self.ready = self.collect_aside() + self.ring.completion().len();
+        submitted.and(result)
+    }
+
+    /// How much there is to pop that the ring did not do.
+    fn collect_aside(&mut self) -> usize {
+        self.aside.as_mut().map_or(0, Threads::collect)
     }
 
     pub(super) fn watch(&mut self) {
@@ -138,14 +161,15 @@ impl Uring {
         let queue = self.ring.submission();
         let work_pending = queue.taskrun() || queue.cq_overflow() || !queue.is_empty();
         drop(queue);
-        let busy = work_pending || !self.at_once.is_empty() || !self.ring.completion().is_empty();
+        let is_aside_busy = self.aside.as_ref().is_some_and(Threads::is_busy);
+        let busy = work_pending || is_aside_busy || !self.ring.completion().is_empty();
         self.bell.watch(busy || !self.is_watched);
     }
 
     pub(super) fn pop(&mut self) -> Option<Completed> {
         loop {
             self.ready = self.ready.checked_sub(1)?;
-            if let Some(completed) = self.at_once.pop_front() {
+            if let Some(completed) = self.aside.as_mut().and_then(Threads::pop) {
                 return Some(completed);
             }
             let completion = self.ring.completion().next()?;
@@ -167,7 +191,10 @@ impl Uring {
     /// Asks the kernel to end the operation with `token` early.
     pub(super) fn cancel(&mut self, token: u64) -> bool {
         let id = self.slots.find(Some(token)).next();
-        id.is_some_and(|id| self.cancel_slot(id))
+        match id {
+            Some(id) => self.cancel_slot(id),
+            None => self.aside.as_mut().is_some_and(|aside| aside.cancel(token)),
+        }
     }
 
     fn cancel_slot(&mut self, id: SlotId) -> bool {
@@ -273,5 +300,51 @@ impl Drop for Uring {
         if self.slots.occupied() > 0 {
             mem::forget(mem::replace(&mut self.slots, Slots::new(0)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::{AlignedBuf, DirectFile};
+
+    /// Held by a test while no operation aside may end.
+    static GATE: Mutex<()> = Mutex::new(());
+
+    fn stuck(_: &mut Operation) -> io::Result<usize> {
+        let _open = GATE.lock();
+        Ok(0)
+    }
+
+    fn next(uring: &mut Uring) -> Completed {
+        loop {
+            uring.submit_and_wait(Some(Duration::from_secs(60))).unwrap();
+            if let Some(completed) = uring.pop() {
+                return completed;
+            }
+        }
+    }
+
+    /// As on a kernel before 6.9.
+    #[test]
+    fn a_truncation_that_blocks_does_not_hold_what_the_ring_does() {
+        let Ok(mut uring) = Uring::new(8, Duration::from_secs(1)) else { return };
+        let bell = Arc::clone(uring.bell());
+        uring.aside = Some(Threads::beside(bell, 1, Duration::from_secs(1), stuck));
+        let gate = GATE.lock().unwrap();
+        let file = DirectFile::options().read(true).open("/dev/zero").unwrap();
+        uring.push(1, Operation::Truncate { file: file.clone(), len: 7 }).unwrap();
+        uring.push(2, Operation::Truncate { file: file.clone(), len: 7 }).unwrap();
+        let buffer = AlignedBuf::new(4096, 4096).unwrap();
+        uring.push(3, Operation::read(file, 0, buffer)).unwrap();
+        assert_eq!(next(&mut uring).token, 3);
+        assert!(uring.cancel(2), "it waits for the first");
+        assert_eq!(next(&mut uring).token, 2);
+        uring.submit_and_wait(Some(Duration::ZERO)).unwrap();
+        assert!(uring.pop().is_none());
+        drop(gate);
+        assert_eq!(next(&mut uring).token, 1);
     }
 }

@@ -15,7 +15,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::{ClassSnapshot, DiskSnapshot, Distribution, Snapshot};
+use super::{ClassSnapshot, DiskSnapshot, Distribution, Engines, Snapshot};
 
 /// The text of a scrape, without the classes that have asked for nothing yet,
 /// each on the disk where it has not: content type
@@ -132,6 +132,7 @@ impl Collector for Scrape {
             })?;
         }
         self.disks(&mut encoder)?;
+        self.engines(&mut encoder)?;
         self.reasons(&mut encoder)?;
         self.retries(&mut encoder)
     }
@@ -163,6 +164,19 @@ impl Scrape {
                     let labels = [("mountpoint", &disk.name)];
                     ConstGauge::new(value).encode(metric.encode_family(&labels)?)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn engines(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Queues of shards and I/O threads, by what executes their requests";
+        let mut metric = encoder.encode_descriptor("engines", help, None, MetricType::Gauge)?;
+        for disk in &self.0.disks {
+            let Engines { io_uring, threads, null } = disk.engines;
+            for (backend, count) in [("io_uring", io_uring), ("threads", threads), ("null", null)] {
+                let labels = [("mountpoint", disk.name.as_str()), ("backend", backend)];
+                ConstGauge::new(u64::from(count)).encode(metric.encode_family(&labels)?)?;
             }
         }
         Ok(())
@@ -253,6 +267,7 @@ mod tests {
             name: "/data".into(),
             rates: Some(rates),
             retries: Retries { reads: 5, writes: 6 },
+            engines: Engines { threads: 2, ..Engines::default() },
             classes: vec![class],
             ..Default::default()
         };
@@ -265,6 +280,7 @@ mod tests {
             r#"forebay_io_queue_blocked_seconds_total{mountpoint="/data",reason="pace"} 0.0"#
                 .into(),
             r#"forebay_io_queue_retries_total{mountpoint="/data",direction="write"} 6"#.into(),
+            r#"forebay_io_queue_engines{mountpoint="/data",backend="threads"} 2"#.into(),
             r#"forebay_io_queue_write_iops{mountpoint="/data"} 6000.0"#.into(),
             "# EOF".into(),
         ] {
@@ -300,7 +316,7 @@ mod tests {
                         total_discard_ops total_exec_sec total_flush_ops total_operations \
                         total_read_bytes total_read_ops total_split_bytes total_split_ops \
                         total_write_bytes total_write_ops";
-        let gauges = "delay disk_queue_length effective_goal_seconds flow_ratio in_disk \
+        let gauges = "delay disk_queue_length effective_goal_seconds engines flow_ratio in_disk \
                       in_disk_seconds queue_length read_bandwidth read_iops shares \
                       write_bandwidth write_iops";
         let histograms = "disk_latency_seconds latency_seconds queue_latency_seconds";

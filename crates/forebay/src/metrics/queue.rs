@@ -7,7 +7,7 @@ use forebay_core::{CLASSES_MAX, ClassCounters, ClassId, Completion, IoQueue, Que
 
 use super::histogram::{Histogram, add};
 use super::snapshot::ClassSnapshot;
-use crate::engine::Retries;
+use crate::engine::{Backend, Retries};
 
 /// Counters are published so often while there is work, in nanoseconds,
 const PUBLISH_NANOS: u64 = 1_000_000;
@@ -42,6 +42,8 @@ struct Published {
     now: Counters,
     /// Those of queues that ended before this one took their place.
     earlier: Counters,
+    /// What executes its requests, while the queue is there.
+    backend: Option<Backend>,
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +66,7 @@ impl Default for QueueMetrics {
 impl QueueMetrics {
     /// A new queue takes the place of one that has ended.
     pub(crate) fn begin(&self) {
-        let Published { now, earlier } = &mut *self.lock();
+        let Published { now, earlier, .. } = &mut *self.lock();
         // nothing of the old queue is waiting or in the disk any more
         earlier.totals.merge(&QueueCounters { in_disk: 0, ..now.totals.clone() });
         for (index, ended) in now.classes.drain(..).enumerate() {
@@ -122,8 +124,17 @@ impl QueueMetrics {
         now.retries = retries;
     }
 
+    /// Notes what executes the queue's requests; `None` when it ends.
+    pub(crate) fn set_backend(&self, backend: Option<Backend>) {
+        self.lock().backend = backend;
+    }
+
+    pub(crate) fn backend(&self) -> Option<Backend> {
+        self.lock().backend
+    }
+
     pub(crate) fn add_totals_to(&self, totals: &mut QueueCounters, retries: &mut Retries) {
-        let Published { now, earlier } = &*self.lock();
+        let Published { now, earlier, .. } = &*self.lock();
         for counters in [earlier, now] {
             totals.merge(&counters.totals);
             *retries += counters.retries;
@@ -131,7 +142,7 @@ impl QueueMetrics {
     }
 
     pub(crate) fn add_class_to(&self, class: ClassId, snapshot: &mut ClassSnapshot) {
-        let Published { now, earlier } = &*self.lock();
+        let Published { now, earlier, .. } = &*self.lock();
         for counters in [earlier, now] {
             let counters = counters.classes.get(class.index());
             if let Some(counters) = counters.filter(|counters| counters.are_of(class)) {

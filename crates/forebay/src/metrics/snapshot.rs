@@ -3,7 +3,7 @@
 use forebay_core::{Blocked, ClassCounters, DiskRates, QueueCounters};
 
 use super::Distribution;
-use crate::engine::Retries;
+use crate::engine::{Backend, Retries};
 
 /// Everything that a scheduler has counted so far.
 ///
@@ -29,6 +29,8 @@ pub struct DiskSnapshot {
     pub in_flight_nanos: u64,
     /// All classes together.
     pub totals: QueueCounters,
+    /// What executes the requests of queues that have an engine.
+    pub engines: Engines,
     /// Reads and writes that were tried without blocking and had to be
     /// repeated where they may block.
     pub retries: Retries,
@@ -40,6 +42,27 @@ impl DiskSnapshot {
     /// Nanoseconds during which queues let nothing through for this reason.
     pub fn blocked_nanos(&self, reason: Blocked) -> u64 {
         self.totals.blocked_nanos[reason.index()]
+    }
+}
+
+/// How many queues of shards and I/O threads have which backend now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Engines {
+    /// [`Backend::IoUring`].
+    pub io_uring: u32,
+    /// [`Backend::Threads`].
+    pub threads: u32,
+    /// [`Backend::Null`].
+    pub null: u32,
+}
+
+impl Engines {
+    pub(crate) const fn add(&mut self, backend: Backend) {
+        match backend {
+            Backend::IoUring => self.io_uring += 1,
+            Backend::Threads => self.threads += 1,
+            Backend::Null => self.null += 1,
+        }
     }
 }
 

@@ -36,6 +36,7 @@ fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
         snapshot.in_flight_nanos += group.io.in_flight().as_nanos_ceil();
         let queues: Vec<&QueueMetrics> = group.all_metrics().collect();
         for queue in &queues {
+            queue.backend().into_iter().for_each(|backend| snapshot.engines.add(backend));
             queue.add_totals_to(&mut snapshot.totals, &mut snapshot.retries);
         }
         for (class, of_class) in classes.iter().zip(&mut snapshot.classes) {

@@ -66,7 +66,7 @@ impl Operations {
         if let Some(reason) = engine.fallback_reason() {
             log::info!("I/O is done by threads: {reason}");
         }
-        let streams = match Stream::join_all(&groups, &engine.waker()) {
+        let streams = match Stream::join_all(&groups, &engine) {
             Ok(streams) => streams,
             Err(full) => return Ok(Err(full)),
         };

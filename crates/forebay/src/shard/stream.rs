@@ -6,7 +6,7 @@ use forebay_core::{Blocked, GroupFull, IoQueue, Ticket, Time};
 
 use super::request::PartId;
 use crate::disk::DiskGroup;
-use crate::engine::{EngineWaker, Retries};
+use crate::engine::{Engine, Retries};
 use crate::streams::Streams;
 
 /// A place in an I/O group: the queue there, and whose parts are in it or in
@@ -21,17 +21,16 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// A place in each of `streams`; `waker` is for others to make it poll.
-    pub(super) fn join_all(
-        streams: &Streams,
-        waker: &EngineWaker,
-    ) -> Result<Box<[Self]>, GroupFull> {
-        streams.iter().map(|group| Self::join(Arc::clone(group), waker.clone())).collect()
+    /// A place in each of `streams`, whose requests `engine` executes.
+    pub(super) fn join_all(streams: &Streams, engine: &Engine) -> Result<Box<[Self]>, GroupFull> {
+        streams.iter().map(|group| Self::join(Arc::clone(group), engine)).collect()
     }
 
-    fn join(group: Arc<DiskGroup>, waker: EngineWaker) -> Result<Self, GroupFull> {
+    fn join(group: Arc<DiskGroup>, engine: &Engine) -> Result<Self, GroupFull> {
         let mut model_version = 0;
         let queue = group.join(&mut model_version)?;
+        let waker = engine.waker();
+        group.metrics(queue.shard()).set_backend(Some(engine.backend()));
         group.wakers.register(queue.shard(), move || waker.wake());
         Ok(Self { queue, group, model_version, parts: Vec::new() })
     }
@@ -85,5 +84,6 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.group.wakers.remove(self.queue.shard());
+        self.group.metrics(self.queue.shard()).set_backend(None);
     }
 }

@@ -60,6 +60,28 @@ fn forbidden_setup_falls_back_to_threads() {
 }
 
 #[test]
+fn a_set_up_that_is_denied_or_unknown_falls_back_to_threads() {
+    for errno in [Errno::ACCESS, Errno::INVAL] {
+        with_refusal(IO_URING_SETUP, errno, || {
+            let engine = Engine::new(&EngineConfig::default()).unwrap();
+            assert_eq!(engine.backend(), Backend::Threads);
+            assert!(engine.fallback_reason().is_some());
+        });
+    }
+}
+
+#[test]
+fn a_ring_that_descriptors_or_memory_lack_for_is_an_error_and_not_threads_for_ever() {
+    for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+        with_refusal(IO_URING_SETUP, errno, || {
+            for backend in [BackendChoice::Auto, BackendChoice::IoUring] {
+                Engine::new(&EngineConfig { backend, ..EngineConfig::default() }).unwrap_err();
+            }
+        });
+    }
+}
+
+#[test]
 fn a_kernel_without_io_uring_falls_back_to_threads() {
     with_refusal(IO_URING_SETUP, Errno::NOSYS, falls_back);
 }

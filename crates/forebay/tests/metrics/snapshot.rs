@@ -1,6 +1,7 @@
 //! What was counted of permits, files and shards, added up.
 
-use forebay::metrics::{ClassSnapshot, DiskSnapshot};
+use forebay::engine::{BackendChoice, EngineConfig};
+use forebay::metrics::{ClassSnapshot, DiskSnapshot, Engines};
 use forebay::{AlignedBuf, DiskConfig, DiskRates, FileOptions, Op, Scheduler};
 
 const RATES: DiskRates = DiskRates {
@@ -84,7 +85,7 @@ fn figures_outlive_the_queues_that_counted_them() {
     let file = options.open(dir.path().join("data")).unwrap();
     for round in 1..=3 {
         let disk_of_shard = scheduler.disk("data").unwrap();
-        let mut shard = disk_of_shard.shard(&forebay::engine::EngineConfig::default()).unwrap();
+        let mut shard = disk_of_shard.shard(&EngineConfig::default()).unwrap();
         let buffer = AlignedBuf::new(4096, 4096).unwrap();
         let write = forebay::engine::Operation::write(file.clone(), 0, buffer);
         shard.submit(&bulk, write).map_err(|(error, _)| error).unwrap();
@@ -112,4 +113,28 @@ fn a_class_in_the_place_of_a_removed_one_starts_from_zero() {
     let class = class(&scheduler, "second");
     assert_eq!((class.total.count(), class.counters.bytes[Op::Read.index()]), (1, 512));
     assert!(disk(&scheduler).classes.iter().all(|class| class.name != "first"));
+}
+
+#[test]
+fn what_executes_requests_is_told_while_it_does() {
+    let dir = tempfile::tempdir().unwrap();
+    for duplex in [false, true] {
+        let engine = |backend| EngineConfig { backend, ..EngineConfig::default() };
+        let disk_config = DiskConfig::new("data", RATES).mountpoint(dir.path()).duplex(duplex);
+        let builder = Scheduler::builder().disk(disk_config).engine(engine(BackendChoice::Threads));
+        let scheduler = builder.build().unwrap();
+        let class = scheduler.add_class("class", 100).unwrap();
+        drop(class.admit(Op::Read, 4096).unwrap());
+        assert_eq!(disk(&scheduler).engines, Engines::default(), "permits have none");
+        let options = FileOptions::new().write(true).create(true);
+        let file = scheduler.open(dir.path().join("file"), &options).unwrap();
+        file.sync_all(&class).wait().unwrap();
+        let streams = if duplex { 2 } else { 1 };
+        let threads = Engines { threads: streams, ..Engines::default() };
+        assert_eq!(disk(&scheduler).engines, threads);
+        let shard = file.disk().shard(&engine(BackendChoice::Null)).unwrap();
+        assert_eq!(disk(&scheduler).engines, Engines { null: streams, ..threads });
+        drop(shard);
+        assert_eq!(disk(&scheduler).engines, threads);
+    }
 }

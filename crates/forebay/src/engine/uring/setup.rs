@@ -51,6 +51,13 @@ pub(super) fn truncates(ring: &IoUring) -> io::Result<bool> {
     Ok(probe.is_supported(opcode::Ftruncate::CODE))
 }
 
+/// Whether an error of the set-up says that there is no io_uring for this
+/// program: one of memory or descriptors passes.
+pub(super) fn is_refusal(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::INVAL))
+}
+
 /// Adds to an error of the set-up what to do about it.
 pub(super) fn explained(error: &io::Error) -> io::Error {
     let disabled = fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
@@ -78,6 +85,9 @@ fn explain(error: &io::Error, disabled: &str) -> String {
             "no memory for io_uring: raise the limit of locked memory (ulimit -l), or free some"
                 .into()
         }
+        (Some(Errno::MFILE), _) => {
+            "no descriptors for io_uring: close some, or raise their limit (ulimit -n)".into()
+        }
         _ => format!("io_uring cannot be set up: {error}"),
     }
 }
@@ -95,7 +105,8 @@ mod tests {
             (Errno::PERM, "2", "set kernel.io_uring_disabled=0"),
             (Errno::NOSYS, "0", "5.13"),
             (Errno::NOMEM, "0", "ulimit -l"),
-            (Errno::MFILE, "0", "Too many open files"),
+            (Errno::MFILE, "0", "ulimit -n"),
+            (Errno::NFILE, "0", "Too many open files"),
         ] {
             let text = explain(&errno.into(), disabled);
             assert!(text.contains(advice), "{text}");
