@@ -13,6 +13,7 @@ use forebay_core::{
 use crate::admission::Admission;
 use crate::coordinator::{IoThreads, IoThreadsConfig};
 use crate::engine::Retries;
+use crate::messages;
 use crate::metrics::QueueMetrics;
 use crate::numa;
 use crate::scheduler::Shared;
@@ -113,6 +114,11 @@ impl DiskRecord {
         self.nodes.iter().any(|node| node.streams.is_duplex())
     }
 
+    /// Makes all queues look what has changed, and whoever waits at them.
+    pub(crate) fn wake_queues(&self) {
+        self.groups().for_each(|group| group.wakers.wake_all());
+    }
+
     /// Notes what the disk is configured with.
     pub(crate) fn set_rates(&self, rates: DiskRates) {
         *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = Some(rates);
@@ -190,11 +196,11 @@ impl DiskGroup {
         if now.as_nanos() >= until
             && self.silent_until.compare_exchange(until, next, relaxed, relaxed).is_ok()
         {
-            log::warn!(
+            messages::warn(format!(
                 "the disk `{}` hangs, or a part of it, or permits of it were forgotten: requests \
                  that do not end are not waited for any more",
                 self.name
-            );
+            ));
         }
     }
 
@@ -272,7 +278,8 @@ impl DiskGroup {
         Some(self.model.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
-    /// From now on requests cost this; all queues are woken to take it over.
+    /// From now on requests cost this, as soon as the queues are
+    /// [woken](Wakers::wake_all) to take it over.
     pub(crate) fn set_model(&self, model: DiskModel) {
         // The budget learns of it from a queue, and there may be none yet.
         if let Ok(mut queue) = self.io.join() {
@@ -280,6 +287,5 @@ impl DiskGroup {
         }
         *self.model.lock().unwrap_or_else(PoisonError::into_inner) = model;
         self.model_version.fetch_add(1, Ordering::Release);
-        self.wakers.wake_all();
     }
 }

@@ -1,6 +1,5 @@
 //! Who is to be woken once the lock is released.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -9,6 +8,7 @@ use forebay_core::ShardId;
 
 use super::holding;
 use super::parking::Parking;
+use crate::panics::contain;
 use crate::wakers::Wakers;
 
 /// Most wake-ups that one hold of the lock leads to.
@@ -55,6 +55,6 @@ impl Wakeups {
 /// wake-ups from being carried out, nor this thread from keeping time.
 fn wake(waker: Waker) {
     holding::as_holder(|| {
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        contain(|| waker.wake());
     });
 }

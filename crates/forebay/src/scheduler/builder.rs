@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use forebay_core::{DiskModel, Order, Policy, SHARDS_MAX};
 
 use super::config::DiskConfig;
+use super::disks::check;
 use super::error::SchedulerError;
 use super::registry::{Registry, Rules};
 use super::{IO_GROUPS_MAX, Scheduler, Shared};
@@ -137,7 +138,7 @@ impl SchedulerBuilder {
         }
         let mut registry =
             Registry::new((DISKS_MAX + 1) * io_groups * STREAMS_MAX, io_groups as u64);
-        registry.apply(&self.disks, layout)?;
+        registry.apply(check(&self.disks, io_groups as u64)?, layout)?;
         let unmeasured = DiskModel::unmeasured();
         let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };
         let default_disk = registry.add_disk(DEFAULT_DISK, &unmeasured, &rules, layout)?;

@@ -14,25 +14,27 @@ use crate::disk::DiskRecord;
 use crate::properties::{DISKS_MAX, Device};
 
 /// A disk whose figures and paths were found to be good.
-struct Checked<'a> {
+pub(super) struct Checked<'a> {
     config: &'a DiskConfig,
     devices: Vec<Device>,
     model: DiskModel,
 }
 
 impl Registry {
-    /// Takes over the figures of `disks`: those that are there already, known
-    /// by device or by name, get another model, the others are added.
+    /// Takes over the figures of `checked`: those that are there already, known
+    /// by device or by name, get another model, the others are added. Returns
+    /// the disks, whose queues are to be [woken](DiskRecord::wake_queues)
+    /// without the registry's lock.
     ///
     /// Changes nothing if it fails.
     pub(super) fn apply(
         &mut self,
-        disks: &[DiskConfig],
+        checked: Vec<Checked<'_>>,
         layout: Layout,
-    ) -> Result<(), SchedulerError> {
-        let checked = check(disks, layout.io_groups as u64)?;
+    ) -> Result<Vec<Arc<DiskRecord>>, SchedulerError> {
         let known: Vec<_> = checked.iter().map(|disk| self.known(disk)).collect();
         self.check_together(&checked, &known)?;
+        let mut applied = Vec::new();
         for (Checked { config, devices, model }, known) in checked.into_iter().zip(known) {
             let disk = if let Some(disk) = known {
                 for group in disk.groups() {
@@ -50,8 +52,9 @@ impl Registry {
                 self.unlisted.remove(&device);
                 self.devices.insert(device, Arc::clone(&disk));
             }
+            applied.push(disk);
         }
-        Ok(())
+        Ok(applied)
     }
 
     fn known(&self, disk: &Checked<'_>) -> Option<Arc<DiskRecord>> {
@@ -87,7 +90,8 @@ impl Registry {
 }
 
 /// Checks each disk, and that no two of them have a name or a device in common.
-fn check(disks: &[DiskConfig], parts: u64) -> Result<Vec<Checked<'_>>, SchedulerError> {
+/// Looks up mountpoints, which may not answer: not for who holds a lock.
+pub(super) fn check(disks: &[DiskConfig], parts: u64) -> Result<Vec<Checked<'_>>, SchedulerError> {
     let mut owners: HashMap<Device, &str> = HashMap::new();
     let mut checked = Vec::new();
     for config in disks {

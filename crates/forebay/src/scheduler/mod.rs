@@ -19,6 +19,7 @@ pub use self::config::DiskConfig;
 pub use self::error::SchedulerError;
 
 use self::builder::Layout;
+use self::disks::check;
 use self::registry::Registry;
 use crate::class::{Class, ClassError, ClassGroup, ClassRecord, GroupRecord, innermost};
 use crate::disk::{Disk, DiskRecord};
@@ -83,7 +84,11 @@ impl Scheduler {
     /// As for [`SchedulerBuilder::build`]; nothing has changed then.
     pub fn reload(&self, properties: &Properties) -> Result<(), SchedulerError> {
         let disks: Vec<_> = properties.disks.iter().map(DiskConfig::from_properties).collect();
-        self.shared.registry().apply(&disks, self.shared.layout)
+        let layout = self.shared.layout;
+        let checked = check(&disks, layout.io_groups as u64)?;
+        let applied = self.shared.registry().apply(checked, layout)?;
+        applied.iter().for_each(|disk| disk.wake_queues());
+        Ok(())
     }
 
     /// Adds a class of `shares` (1 to [`SHARES_MAX`](forebay_core::SHARES_MAX))

@@ -10,6 +10,7 @@ use crate::class::{ClassError, ClassRecord, GroupRecord, Node, Record, part_of};
 use crate::coordinator::IoThreadsConfig;
 use crate::disk::{DiskGroup, DiskRecord};
 use crate::io_queues::{IoQueues, LOCAL_DEPTH_MIN};
+use crate::messages;
 use crate::properties::Device;
 use crate::streams::Streams;
 
@@ -225,11 +226,11 @@ fn io_threads(disk: &str, depth: u64, layout: Layout) -> IoThreadsConfig {
     let wanted = u32::try_from(asked).unwrap_or(u32::MAX);
     let queues = IoQueues::recommended(depth, wanted, 1);
     if queues.count < wanted {
-        log::info!(
+        messages::info(format!(
             "the disk `{disk}` gets {} I/O threads instead of {asked}: {depth} requests of 4 KiB \
              fill its window, and a queue needs {LOCAL_DEPTH_MIN} of them",
             queues.count
-        );
+        ));
     }
     IoThreadsConfig { io_queues: queues.count as usize, ..layout.io_threads }
 }

@@ -1,0 +1,40 @@
+//! Panics of what others wrote, where this crate's threads run it.
+
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs `work`; `None` if it panicked.
+pub(crate) fn contain<R>(work: impl FnOnce() -> R) -> Option<R> {
+    let payload = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => return Some(result),
+        Err(payload) => payload,
+    };
+    // What it panicked with may panic again when it is dropped. Whatever that
+    // leaves is kept for ever.
+    if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        mem::forget(next);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::panic_any;
+
+    use super::*;
+
+    /// Panics however often it is dropped, each time with another.
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic_any(Self);
+        }
+    }
+
+    #[test]
+    fn a_panic_whose_payload_panics_ends_here() {
+        assert_eq!(contain(|| 7), Some(7));
+        assert_eq!(contain(|| panic_any(Bomb)), None::<()>);
+    }
+}
