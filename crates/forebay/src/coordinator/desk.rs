@@ -1,6 +1,5 @@
 //! What an I/O thread does.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
@@ -12,8 +11,10 @@ use slab::Slab;
 
 use super::lane::{Lane, Place, Places};
 use super::mailbox::{Letter, Mailbox};
-use super::slot::{Answer, Order, Slot, Timing};
+use super::slot::{Answer, Order, Promise, Timing};
 use crate::engine::Operation;
+use crate::messages;
+use crate::panics::contain;
 use crate::shard::{Finished, OperationId, Operations, SubmitError, asked};
 use crate::streams::StreamClass;
 
@@ -33,7 +34,7 @@ pub(super) struct Desk {
     operations: Operations,
     mailbox: Arc<Mailbox>,
     orders: Orders,
-    /// Letters that are being read.
+    /// Letters that are being read, the first one last.
     letters: Vec<Letter>,
     wakers: Vec<Waker>,
 }
@@ -53,7 +54,7 @@ struct Orders {
 }
 
 struct Taken {
-    slot: Arc<Slot>,
+    promise: Promise,
     class: StreamClass,
     since: Time,
     stage: Stage,
@@ -93,21 +94,20 @@ impl Desk {
 
     /// Works until the mailbox is closed. What is left then is wanted by
     /// nobody: whoever waits keeps the disk, and with it the mailbox.
-    pub(super) fn work(mut self) {
+    pub(super) fn work(&mut self) {
         let mut answered = 0;
         let mut refused = false;
         loop {
-            let mut letters = mem::take(&mut self.letters);
-            if !self.mailbox.take(&mut letters, answered) {
+            if !self.mailbox.take(&mut self.letters, answered) {
                 return;
             }
+            self.letters.reverse();
             let now = self.operations.now();
-            for letter in letters.drain(..) {
+            while let Some(letter) = self.letters.pop() {
                 self.read(now, letter);
             }
-            self.letters = letters;
             let timeout = self.orders.has_answers().then_some(Duration::ZERO);
-            let Self { operations, orders, .. } = &mut self;
+            let Self { operations, orders, .. } = self;
             let refill = &mut |operations: &mut Operations, class| {
                 orders.feed(operations, class);
             };
@@ -116,7 +116,9 @@ impl Desk {
                 Err(error) => {
                     // Told once, however often it is tried.
                     if !mem::replace(&mut refused, true) {
-                        log::warn!("an I/O thread cannot reach the kernel, and goes on: {error}");
+                        messages::warn(format!(
+                            "an I/O thread cannot reach the kernel, and goes on: {error}"
+                        ));
                     }
                     thread::sleep(REFUSED_PAUSE);
                 }
@@ -128,7 +130,7 @@ impl Desk {
 
     fn read(&mut self, now: Time, letter: Letter) {
         match letter {
-            Letter::Order(slot) => self.orders.take(&mut self.operations, slot),
+            Letter::Order(promise) => self.orders.take(&mut self.operations, promise),
             Letter::Cancel(slot) => {
                 if let Some(key) = slot.key() {
                     self.orders.cancel(&mut self.operations, now, key);
@@ -143,14 +145,14 @@ impl Desk {
         while let Some(finished) = self.operations.pop() {
             let Finished { id, result, operation, queue_nanos, disk_nanos } = finished;
             let Some(key) = self.orders.submitted.get(id.index()) else { continue };
-            let slot = self.orders.taken.remove(*key).slot;
+            let promise = self.orders.taken.remove(*key).promise;
             let timing = Timing { queue_nanos, disk_nanos };
-            self.wakers.extend(slot.answer(Answer { result, operation, timing }));
+            self.wakers.extend(promise.keep(Answer { result, operation, timing }));
             answered += 1;
         }
         for (key, error, operation) in self.orders.refused.drain(..) {
-            let slot = self.orders.taken.remove(key).slot;
-            self.wakers.extend(slot.answer(Answer::refusal(error, operation)));
+            let promise = self.orders.taken.remove(key).promise;
+            self.wakers.extend(promise.keep(Answer::refusal(error, operation)));
             answered += 1;
         }
         answered
@@ -159,8 +161,17 @@ impl Desk {
     fn wake(&mut self) {
         for waker in self.wakers.drain(..) {
             // What others do when they are woken shall not end this thread.
-            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            contain(|| waker.wake());
         }
+    }
+
+    /// After a panic, which leaves nothing here to rely on: all orders end,
+    /// those in the disk after the engine has given them up.
+    pub(super) fn break_down(mut self) {
+        contain(|| self.wake());
+        let Self { operations, orders, letters, .. } = self;
+        contain(|| drop(operations));
+        contain(|| drop((orders, letters)));
     }
 }
 
@@ -171,16 +182,16 @@ impl Orders {
     }
 
     /// Takes a new order: into the I/O queue, or its lane.
-    fn take(&mut self, operations: &mut Operations, slot: Arc<Slot>) {
+    fn take(&mut self, operations: &mut Operations, promise: Promise) {
         let entry = self.taken.vacant_entry();
         let key = entry.key();
-        let Some(Order { class, since, submitter, operation }) = slot.take_order(key) else {
+        let Some(Order { class, since, submitter, operation }) = promise.take_order(key) else {
             self.abandoned += 1;
             return;
         };
         let (op, len) = asked(&operation);
         let cost = operations.cost(op, len);
-        entry.insert(Taken { slot, class, since, stage: Stage::Waiting(None, operation) });
+        entry.insert(Taken { promise, class, since, stage: Stage::Waiting(None, operation) });
         if self.lanes.len() <= class.index() {
             self.lanes.resize_with(class.index() + 1, Lane::default);
         }

@@ -21,12 +21,17 @@ pub use self::slot::Timing;
 pub(crate) use self::slot::{Answer, Kept, Order, Slot};
 
 use self::desk::Desk;
-use crate::engine::{EngineConfig, EngineWaker};
+use crate::engine::EngineConfig;
+use crate::messages;
+use crate::panics::contain;
 use crate::shard::{Operations, ShardError};
 use crate::streams::Streams;
 
 /// Longer than an engine takes to end once it gives up on the disk.
 const END_GRACE: Duration = Duration::from_secs(1);
+
+/// An I/O thread that broke down and cannot begin anew tries again so often.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// How a disk's requests are executed where its files are not used through
 /// [shards](crate::shard::Shard).
@@ -106,7 +111,7 @@ impl IoThread {
         let (streams, engine, drop_wait_max) = (streams.clone(), *engine, engine.drop_wait_max);
         let thread = thread::Builder::new()
             .name(format!("forebay-disk-{number}"))
-            .spawn(move || run(streams, &engine, &started, running))?;
+            .spawn(move || run(&streams, &engine, &started, running))?;
         let full = |full| ShardError::NoShard { disk: disk.to_owned(), full };
         let ended = |_| io::Error::other("the I/O thread ended at its start");
         let mailbox = ready.recv().map_err(ended)??.map_err(full)?;
@@ -125,7 +130,7 @@ impl Drop for IoThread {
             let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
             let ended = running.recv_timeout(self.drop_wait_max.saturating_add(END_GRACE));
             if ended == Err(RecvTimeoutError::Timeout) {
-                log::warn!("a disk hangs: its I/O thread is left behind");
+                messages::warn(String::from("a disk hangs: its I/O thread is left behind"));
             }
         }
     }
@@ -134,8 +139,8 @@ impl Drop for IoThread {
 type Started = io::Result<Result<Arc<Mailbox>, GroupFull>>;
 
 /// An I/O thread's life. `_running` is dropped last of all.
-fn run(streams: Streams, config: &EngineConfig, started: &Sender<Started>, _running: Sender<()>) {
-    let operations = match Operations::new(streams, config) {
+fn run(streams: &Streams, config: &EngineConfig, started: &Sender<Started>, _running: Sender<()>) {
+    let operations = match Operations::new(streams.clone(), config) {
         Ok(Ok(operations)) => operations,
         Ok(Err(full)) => {
             // Whoever started the thread waits for this.
@@ -147,10 +152,50 @@ fn run(streams: Streams, config: &EngineConfig, started: &Sender<Started>, _runn
             return;
         }
     };
-    let waker: EngineWaker = operations.engine().waker();
-    let mailbox = Arc::new(Mailbox::new(waker));
+    let mailbox = Arc::new(Mailbox::new(operations.engine().waker()));
     let _ = started.send(Ok(Ok(Arc::clone(&mailbox))));
-    Desk::new(operations, mailbox).work();
+    IS_IO_THREAD.set(true);
+    let mut operations = Some(operations);
+    while let Some(present) = operations {
+        let mut desk = Desk::new(present, Arc::clone(&mailbox));
+        if contain(|| desk.work()).is_some() {
+            return;
+        }
+        desk.break_down();
+        messages::warn(String::from(
+            "an I/O thread broke down by a panic: what it had to do ended with errors, and it \
+             begins anew",
+        ));
+        operations = begin_anew(streams, config, &mailbox);
+    }
+}
+
+/// After a breakdown; `None` when the thread is to end.
+fn begin_anew(
+    streams: &Streams,
+    config: &EngineConfig,
+    mailbox: &Arc<Mailbox>,
+) -> Option<Operations> {
+    loop {
+        if let Ok(Ok(operations)) = Operations::new(streams.clone(), config) {
+            let goes_on = mailbox.begin_anew(operations.engine().waker());
+            return goes_on.then_some(operations);
+        }
+        if !mailbox.return_all() {
+            return None;
+        }
+        thread::sleep(TRY_AGAIN_AFTER);
+    }
+}
+
+thread_local! {
+    static IS_IO_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether others wait for the calling thread to do their I/O: it must not
+/// wait for any.
+pub(crate) fn is_io_thread() -> bool {
+    IS_IO_THREAD.get()
 }
 
 /// The calling thread's number among those that submit.

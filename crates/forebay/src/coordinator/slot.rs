@@ -1,7 +1,6 @@
 //! Where a request and its answer change hands.
 
 use std::cell::RefCell;
-use std::ffi::CString;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,6 +11,7 @@ use forebay_core::Time;
 use crate::disk::DiskRecord;
 use crate::engine::Operation;
 use crate::intent::Membership;
+use crate::panics::contain;
 use crate::streams::StreamClass;
 
 /// A thread keeps so many slots for its next requests.
@@ -65,9 +65,25 @@ impl Answer {
 
     /// For whoever asks again after the answer; nothing is left to hand over.
     pub(crate) fn none() -> Self {
-        let nothing = Operation::Unlink { path: CString::default(), len: 0 };
-        Self::refusal(io::Error::other("the answer was taken already"), nothing)
+        let error = io::Error::other("the answer was taken already");
+        Self::refusal(error, Operation::nothing())
     }
+}
+
+/// The I/O thread broke down before it had answered.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the disk's I/O thread broke down, and began anew: it is not known whether this was done; \
+     try again"
+)]
+struct BrokenDown;
+
+/// A slot whose I/O thread owes an answer. Dropped without one, as when the
+/// thread breaks down, it answers with an error.
+#[derive(Debug)]
+pub(super) struct Promise {
+    /// Taken when it is kept.
+    slot: Option<Arc<Slot>>,
 }
 
 #[derive(Debug, Default)]
@@ -183,9 +199,15 @@ impl Slot {
         answer
     }
 
-    /// The order, for the I/O thread that calls it `key` from now on. `None`
-    /// if it was abandoned.
-    pub(super) fn take_order(&self, key: usize) -> Option<Order> {
+    /// Takes back what no I/O thread has yet: nobody waits for it any more.
+    pub(crate) fn take_back(&self) -> Option<Operation> {
+        let mut state = self.lock();
+        let order = state.order.take()?;
+        state.abandoned = true;
+        Some(order.operation)
+    }
+
+    fn take_order(&self, key: usize) -> Option<Order> {
         let mut state = self.lock();
         let order = state.order.take()?;
         state.key = Some(key);
@@ -198,13 +220,15 @@ impl Slot {
     }
 
     /// Hands the answer over. Returns whom to wake.
-    pub(super) fn answer(&self, answer: Answer) -> Option<Waker> {
+    fn answer(&self, answer: Answer) -> Option<Waker> {
         let mut state = self.lock();
         state.key = None;
         let kept = state.kept.take();
         if state.abandoned || kept.is_some() {
             drop(state);
-            drop((answer, kept));
+            // A buffer of the program's own may panic then.
+            contain(|| drop(answer));
+            drop(kept);
             return None;
         }
         state.answer = Some(answer);
@@ -213,6 +237,36 @@ impl Slot {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Promise {
+    pub(super) const fn new(slot: Arc<Slot>) -> Self {
+        Self { slot: Some(slot) }
+    }
+
+    /// The order, for the I/O thread that calls it `key` from now on. `None`
+    /// if it was abandoned.
+    pub(super) fn take_order(&self, key: usize) -> Option<Order> {
+        self.slot.as_ref()?.take_order(key)
+    }
+
+    /// Keeps the promise. Returns whom to wake.
+    pub(super) fn keep(mut self, answer: Answer) -> Option<Waker> {
+        self.slot.take()?.answer(answer)
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            let order = slot.lock().order.take();
+            let operation = order.map_or_else(Operation::nothing, |order| order.operation);
+            let error = io::Error::other(BrokenDown);
+            if let Some(waker) = slot.answer(Answer::refusal(error, operation)) {
+                contain(|| waker.wake());
+            }
+        }
     }
 }
 

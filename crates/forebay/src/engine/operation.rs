@@ -140,6 +140,11 @@ impl Operation {
         Ok(Self::Unlink { path, len })
     }
 
+    /// In place of one that is lost: no file system has such a file.
+    pub(crate) fn nothing() -> Self {
+        Self::Unlink { path: CString::default(), len: 0 }
+    }
+
     /// The buffer of a plain read or write: what was handed over, with what
     /// was read. `None`, and it is dropped, if that was not a `B`.
     pub fn into_buffer<B: IoBuf>(self) -> Option<B> {

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::File;
 use super::check::{RequestError, check_operation};
 use crate::clock::Clock;
-use crate::coordinator::{Answer, Kept, Mailbox, Order, Slot, Timing, submitter};
+use crate::coordinator::{Answer, Kept, Mailbox, Order, Slot, Timing, is_io_thread, submitter};
 use crate::disk::DiskRecord;
 use crate::engine::Operation;
 use crate::intent::{Intent, Member, Membership};
@@ -242,6 +242,9 @@ impl<T> Request<T> {
     /// Blocks the calling thread until the answer is there. Not for tasks,
     /// whose executor it would stop. Where the answer was taken already, by
     /// [`Request::wait_timeout`] or a poll, this is an error, without a buffer.
+    ///
+    /// On an I/O thread, in a waker that it runs, this would wait for itself:
+    /// there the request is cancelled, and its answer is `EDEADLK`.
     pub fn wait(mut self) -> T {
         if matches!(self.state, State::Over) {
             return (self.finish)(Answer::none());
@@ -250,13 +253,17 @@ impl<T> Request<T> {
             if let Poll::Ready(answer) = self.poll_here() {
                 return answer;
             }
+            if is_io_thread() {
+                return self.refuse_to_wait();
+            }
             thread::park();
         }
     }
 
     /// [`Request::wait`], but for `timeout` at most; `None` if it has passed.
     /// The request is still on its way then: wait again, or drop it to cancel
-    /// it. `None`, too, once the answer was taken.
+    /// it. `None`, too, once the answer was taken. On an I/O thread, it waits as
+    /// little as [`Request::wait`] does.
     pub fn wait_timeout(&mut self, timeout: Duration) -> Option<T> {
         let begin = Instant::now();
         loop {
@@ -264,11 +271,27 @@ impl<T> Request<T> {
                 return Some(answer);
             }
             let left = timeout.saturating_sub(begin.elapsed());
-            if left.is_zero() {
+            if left.is_zero() || matches!(self.state, State::Over) {
                 return None;
+            }
+            if is_io_thread() {
+                return Some(self.refuse_to_wait());
             }
             thread::park_timeout(left);
         }
+    }
+
+    /// Cancels the request, for a thread that must not wait for it. Its buffer
+    /// is there unless another I/O thread has begun with it.
+    fn refuse_to_wait(&mut self) -> T {
+        let operation = match &self.state {
+            State::Sent(sent) => sent.slot.take_back(),
+            State::Refused(_) | State::Over => None,
+        };
+        // Dropped, it is cancelled.
+        drop(mem::replace(self, Self { state: State::Over, finish: self.finish }));
+        let operation = operation.unwrap_or_else(Operation::nothing);
+        (self.finish)(Answer::refusal(Errno::DEADLK.into(), operation))
     }
 
     /// Takes the answer, or has this thread woken when it comes.

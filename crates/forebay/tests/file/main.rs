@@ -16,6 +16,7 @@ mod cancellation;
 mod data;
 mod descriptors;
 mod fairness;
+mod io_threads;
 mod operations;
 mod refusal;
 mod stress;
