@@ -3,6 +3,8 @@
 
 use std::path::Path;
 use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use forebay::{DiskConfig, DiskRates, Op, Policy, Scheduler};
 use log::{Level, LevelFilter, Log, Metadata, Record};
@@ -52,6 +54,11 @@ fn a_disk_that_hangs_and_one_that_is_not_listed_are_named_once() {
     let fine = hung.on(&scheduler.disk("fine").unwrap()).unwrap();
     drop(fine.admit(Op::Read, 4096).unwrap());
     let stuck: Vec<_> = (0..4).map(|_| hung.admit(Op::Read, 4096).unwrap().detach()).collect();
+    // The log has a thread of its own.
+    let begin = Instant::now();
+    while LINES.count(&["hangs"]) == 0 && begin.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(1));
+    }
     assert_eq!(LINES.count(&["the disk `hung` hangs", "forgotten"]), 1);
     assert_eq!(LINES.count(&["`fine`"]), 0);
     drop(stuck);
