@@ -48,6 +48,8 @@ pub struct DiskModel {
     write: CostCurve,
     discard: CostCurve,
     flush: DiskTime,
+    /// The bytes of a sector, a power of two, less one.
+    sector_mask: u64,
 }
 
 impl DiskModel {
@@ -56,7 +58,7 @@ impl DiskModel {
     /// [`DiskModel::with_discard`] say better.
     pub fn new(read: CostCurve, write: CostCurve) -> Self {
         let operation = write.cost(0);
-        Self { read, write, discard: CostCurve::flat(operation), flush: operation }
+        Self { read, write, discard: CostCurve::flat(operation), flush: operation, sector_mask: 0 }
     }
 
     /// The model of a disk known by its four figures, with the usual sizes:
@@ -126,11 +128,24 @@ impl DiskModel {
         self
     }
 
+    /// The same model of a disk that reads and writes whole sectors of `bytes`,
+    /// the next power of two unless it is one: a part of one costs all of it.
+    #[must_use]
+    pub fn with_sector(mut self, bytes: u64) -> Self {
+        self.sector_mask = bytes.checked_next_power_of_two().map_or(0, |sector| sector - 1);
+        self
+    }
+
+    /// `bytes` in whole sectors.
+    const fn sectors(&self, bytes: u64) -> u64 {
+        bytes.saturating_add(self.sector_mask) & !self.sector_mask
+    }
+
     /// What a request of `bytes` costs; a flush costs the same whatever it covers.
     pub fn cost(&self, op: Op, bytes: u64) -> DiskTime {
         match op {
-            Op::Read => self.read.cost(bytes),
-            Op::Write => self.write.cost(bytes),
+            Op::Read => self.read.cost(self.sectors(bytes)),
+            Op::Write => self.write.cost(self.sectors(bytes)),
             Op::Discard => self.discard.cost(bytes),
             Op::Flush => self.flush,
         }
@@ -139,8 +154,8 @@ impl DiskModel {
     /// What `bytes` cost at full bandwidth, without the operation.
     pub(crate) fn bytes_cost(&self, op: Op, bytes: u64) -> DiskTime {
         match op {
-            Op::Read => self.read.bytes_cost(bytes),
-            Op::Write => self.write.bytes_cost(bytes),
+            Op::Read => self.read.bytes_cost(self.sectors(bytes)),
+            Op::Write => self.write.bytes_cost(self.sectors(bytes)),
             Op::Discard => self.discard.bytes_cost(bytes),
             Op::Flush => DiskTime::ZERO,
         }
@@ -148,7 +163,7 @@ impl DiskModel {
 
     /// The cost of `bytes` read or written, whichever is dearer.
     pub fn dearer_cost(&self, bytes: u64) -> DiskTime {
-        self.read.cost(bytes).max(self.write.cost(bytes))
+        self.cost(Op::Read, bytes).max(self.cost(Op::Write, bytes))
     }
 
     /// The largest power of two, from 512 bytes to 16 MiB, that costs at most
@@ -192,6 +207,23 @@ mod tests {
             .with_discard(CostCurve::flat(DiskTime::from_nanos(9)));
         assert_eq!(measured.cost(Op::Flush, 4096), DiskTime::from_nanos(7));
         assert_eq!(measured.cost(Op::Discard, 4096), DiskTime::from_nanos(9));
+    }
+
+    #[test]
+    fn a_part_of_a_sector_costs_all_of_it() {
+        let plain = DiskModel::from_rates(&RATES).unwrap();
+        for sector in [512, 4096, 16_384] {
+            let model = plain.clone().with_sector(sector);
+            for op in [Op::Read, Op::Write] {
+                for bytes in [1, sector - 1, sector, sector + 1, 100_000, u64::MAX] {
+                    let whole = bytes.checked_next_multiple_of(sector).unwrap_or(u64::MAX);
+                    assert_eq!(model.cost(op, bytes), plain.cost(op, whole), "{sector} {bytes}");
+                }
+                assert_eq!(model.cost(op, 0), plain.cost(op, 0));
+            }
+            assert_eq!(model.cost(Op::Discard, 1), plain.cost(Op::Discard, 1));
+        }
+        assert_eq!(plain.clone().with_sector(1), plain);
     }
 
     #[test]

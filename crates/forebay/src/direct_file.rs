@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -176,6 +176,8 @@ struct Shared {
     fd: OwnedFd,
     /// `None` for a buffered file.
     direct: Option<Alignment>,
+    /// Bytes of the disk's sectors, where it misreports them; otherwise 1.
+    sector: AtomicUsize,
     /// Whether its file system knows no requests that do not block.
     always_blocks: AtomicBool,
 }
@@ -207,7 +209,8 @@ impl DirectFile {
             return Err(invalid(IGNORES_OFFSETS));
         }
         let direct = if flags.contains(OFlags::DIRECT) { alignment(&fd)? } else { None };
-        Ok(Self { shared: Arc::new(Shared { fd, direct, always_blocks: AtomicBool::new(false) }) })
+        let (sector, always_blocks) = (AtomicUsize::new(1), AtomicBool::new(false));
+        Ok(Self { shared: Arc::new(Shared { fd, direct, sector, always_blocks }) })
     }
 
     /// Whether requests bypass the page cache, as far as the kernel says: tmpfs
@@ -237,9 +240,28 @@ impl DirectFile {
     }
 
     /// What the offset and the length of a request must be multiples of, in
-    /// bytes; 1 for a buffered file.
+    /// bytes; 1 for a buffered file. See also
+    /// [`write_alignment`](Self::write_alignment).
     pub fn offset_alignment(&self) -> usize {
         self.shared.direct.map_or(1, |alignment| alignment.offset)
+    }
+
+    /// What the offset and the length of a write must be multiples of, in
+    /// bytes: more than for a read where the file was opened through a
+    /// scheduler that knows its disk's real sectors
+    /// ([`DiskProperties::physical_block_size`]). The disk would otherwise read,
+    /// change and write back a part of one.
+    ///
+    /// [`DiskProperties::physical_block_size`]:
+    ///     crate::properties::DiskProperties::physical_block_size
+    pub fn write_alignment(&self) -> usize {
+        let sector = self.shared.sector.load(Ordering::Relaxed);
+        self.shared.direct.map_or(1, |alignment| alignment.offset.max(sector))
+    }
+
+    /// The file is on a disk whose sectors have so many bytes, a power of two.
+    pub(crate) fn set_sector(&self, bytes: usize) {
+        self.shared.sector.store(bytes, Ordering::Relaxed);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A disk: its I/O groups, and everything that shares their budget.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -84,6 +84,8 @@ pub(crate) struct DiskRecord {
     nodes: Box<[Node]>,
     /// What it was last configured with.
     rates: Mutex<Option<DiskRates>>,
+    /// The bytes of a sector, if the disk misreports them; otherwise 1.
+    sector: AtomicUsize,
 }
 
 /// A disk as the threads of one NUMA node use it.
@@ -101,7 +103,7 @@ impl DiskRecord {
     ) -> Self {
         let node = |streams| Node { streams, io_threads: IoThreads::new(io_threads) };
         let nodes = nodes.into_iter().map(node).collect();
-        Self { name, nodes, rates: Mutex::default() }
+        Self { name, nodes, rates: Mutex::default(), sector: AtomicUsize::new(1) }
     }
 
     /// All I/O groups.
@@ -122,6 +124,17 @@ impl DiskRecord {
     /// Notes what the disk is configured with.
     pub(crate) fn set_rates(&self, rates: DiskRates) {
         *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = Some(rates);
+    }
+
+    /// Notes how many bytes are written at least, if the disk misreports them.
+    pub(crate) fn set_sector(&self, bytes: Option<u64>) {
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        self.sector.store(bytes.unwrap_or(1), Ordering::Relaxed);
+    }
+
+    /// What was noted by [`DiskRecord::set_sector`]; 1 if nothing was.
+    pub(crate) fn sector(&self) -> usize {
+        self.sector.load(Ordering::Relaxed)
     }
 
     /// What the disk is configured with, if anything is known of it.

@@ -3,8 +3,8 @@
 use std::io;
 use std::iter;
 
-use crate::DirectFile;
 use crate::engine::{Operation, SEGMENTS_MAX};
+use crate::{AlignedBuf, DirectFile};
 
 /// Why a request was refused before it was queued. It is the source of an
 /// [`io::Error`] of the kind `InvalidInput`.
@@ -82,19 +82,16 @@ impl From<RequestError> for io::Error {
 pub(crate) fn check_operation(operation: &Operation) -> Result<(), RequestError> {
     match operation {
         Operation::Read { file, offset, buffer, range } => {
-            check_part(file, *offset, buffer.location(range))
+            check_part(file, (*offset, file.offset_alignment()), buffer.location(range))
         }
         Operation::Write { file, offset, buffer, range } => {
-            check_part(file, *offset, buffer.location(range))
+            check_part(file, (*offset, file.write_alignment()), buffer.location(range))
         }
-        Operation::ReadVectored { file, offset, buffers }
-        | Operation::WriteVectored { file, offset, buffers } => {
-            let count = buffers.len();
-            if !(1..=SEGMENTS_MAX).contains(&count) {
-                return Err(RequestError::BufferCount { count });
-            }
-            let parts = buffers.iter().map(|buffer| (buffer.as_ptr().addr(), buffer.len()));
-            check_transfer(file, *offset, parts)
+        Operation::ReadVectored { file, offset, buffers } => {
+            check_buffers(file, (*offset, file.offset_alignment()), buffers)
+        }
+        Operation::WriteVectored { file, offset, buffers } => {
+            check_buffers(file, (*offset, file.write_alignment()), buffers)
         }
         Operation::Allocate { offset, len, .. } | Operation::PunchHole { offset, len, .. } => {
             check_range(*offset, *len)
@@ -106,26 +103,39 @@ pub(crate) fn check_operation(operation: &Operation) -> Result<(), RequestError>
 
 fn check_part(
     file: &DirectFile,
-    offset: u64,
+    place: (u64, usize),
     part: Option<(usize, usize)>,
 ) -> Result<(), RequestError> {
     // A range outside its buffer is the engine's to refuse.
-    part.map_or(Ok(()), |part| check_transfer(file, offset, iter::once(part)))
+    part.map_or(Ok(()), |part| check_transfer(file, place, iter::once(part)))
+}
+
+fn check_buffers(
+    file: &DirectFile,
+    place: (u64, usize),
+    buffers: &[AlignedBuf],
+) -> Result<(), RequestError> {
+    let count = buffers.len();
+    if !(1..=SEGMENTS_MAX).contains(&count) {
+        return Err(RequestError::BufferCount { count });
+    }
+    let parts = buffers.iter().map(|buffer| (buffer.as_ptr().addr(), buffer.len()));
+    check_transfer(file, place, parts)
 }
 
 /// Whether `file` can transfer buffers of these addresses and lengths to or
-/// from `offset`.
+/// from `offset`, which, as all of them together, is a multiple of `whole`.
 fn check_transfer(
     file: &DirectFile,
-    offset: u64,
+    (offset, whole): (u64, usize),
     buffers: impl Iterator<Item = (usize, usize)>,
 ) -> Result<(), RequestError> {
-    let alignment = file.offset_alignment();
-    if !is_aligned(offset, alignment) {
-        return Err(RequestError::Offset { offset, alignment });
+    if !is_aligned(offset, whole) {
+        return Err(RequestError::Offset { offset, alignment: whole });
     }
     let mut total = 0u64;
     for (address, len) in buffers {
+        let alignment = file.offset_alignment();
         if !is_aligned(len as u64, alignment) {
             return Err(RequestError::Length { len, alignment });
         }
@@ -134,6 +144,9 @@ fn check_transfer(
             return Err(RequestError::Buffer { address, alignment });
         }
         total += len as u64;
+    }
+    if !is_aligned(total, whole) {
+        return Err(RequestError::Length { len: total as usize, alignment: whole });
     }
     check_range(offset, total)
 }

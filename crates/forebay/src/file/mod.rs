@@ -33,7 +33,8 @@ use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, IoBuf, IoB
 /// Buffers are handed over and come back with the result: an [`AlignedBuf`], a
 /// `Vec<u8>`, or whatever is an [`IoBuf`]. Those of a
 /// [direct](DirectFile::is_direct) file must be aligned, and so must offsets
-/// and lengths; a request that is not ends at once with a [`RequestError`].
+/// and lengths, those of writes to the real sectors of the disk where the
+/// scheduler knows them; a request that is not ends at once with a [`RequestError`].
 ///
 /// A file is deleted, in a class like all else, by [`Disk::submit`].
 ///
@@ -109,9 +110,8 @@ impl Scheduler {
     /// # Errors
     /// Those of [`FileOptions::open`]; also when the I/O threads cannot start.
     pub fn open(&self, path: impl AsRef<Path>, options: &FileOptions) -> io::Result<File> {
-        let path = path.as_ref();
         let file = options.open(path)?;
-        let disk = self.disk_of(path)?;
+        let disk = self.disk_of_file(&file)?;
         File::on(file, disk)
     }
 
@@ -148,6 +148,7 @@ impl Scheduler {
 impl File {
     fn on(file: DirectFile, disk: Disk) -> io::Result<Self> {
         disk.mailbox(submitter())?;
+        file.set_sector(disk.record.sector());
         Ok(Self { shared: Arc::new(Shared { file, disk }), intent: None })
     }
 
@@ -182,7 +183,8 @@ impl File {
     /// `pwrite(2)`, and [`RequestError`].
     ///
     /// Cancel safety: dropping the answer cancels the write as far as it has
-    /// not happened, and the buffer is lost.
+    /// not happened, and the buffer is lost. A large one may have happened in
+    /// part: see [`Request::detach`].
     pub fn write_at<B: IoBuf>(
         &self,
         class: &Class,

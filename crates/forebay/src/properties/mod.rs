@@ -11,7 +11,7 @@
 //! | `read_iops`, `write_iops` | small operations per second |
 //! | `read_bandwidth`, `write_bandwidth` | bytes per second |
 //! | `read_saturation_length`, `write_saturation_length` | optional: the smallest request, in bytes, that reaches the bandwidth |
-//! | `physical_block_size` | optional: the real sector size, in bytes, of a disk that misreports it |
+//! | `physical_block_size` | optional: the real sector size, in bytes, of a disk that misreports it: files are written in multiples of it, and requests cost whole sectors |
 //! | `duplex` | optional: reads and writes do not disturb each other |
 //! | `rate_factor` | optional: all four rates are multiplied by it |
 //! | `max_cost_function` | optional, of Redpanda's Seastar: which cost function to use |
@@ -102,7 +102,8 @@ pub struct DiskProperties {
     /// The smallest write, in bytes, that reaches `write_bandwidth`; at most 16 MiB.
     pub write_saturation_length: Option<u64>,
     /// The real sector size, in bytes, where the disk misreports it: a power of two from 512
-    /// to 1 MiB.
+    /// to 1 MiB. [Direct](crate::DirectFile::is_direct) files of the disk are written in multiples
+    /// of it, and reads and writes cost whole sectors.
     pub physical_block_size: Option<u64>,
     /// Whether reads and writes each have the whole disk to themselves.
     pub duplex: bool,
@@ -173,7 +174,8 @@ impl DiskProperties {
         let summed = self.max_cost_function == Some(false);
         let read = read.curve(summed, parts).map_err(wrong(Op::Read))?;
         let write = write.curve(summed, parts).map_err(wrong(Op::Write))?;
-        let model = DiskModel::new(read, write);
+        let sector = self.physical_block_size.unwrap_or(1);
+        let model = DiskModel::new(read, write).with_sector(sector);
         self.measured.refine(model, parts).map_err(wrong(Op::Discard))
     }
 }

@@ -48,6 +48,7 @@ impl Registry {
                 self.add_disk(&config.name, &model, &config.rules(), layout)?
             };
             disk.set_rates(config.properties.rates());
+            disk.set_sector(config.properties.physical_block_size);
             for device in devices {
                 self.unlisted.remove(&device);
                 self.devices.insert(device, Arc::clone(&disk));

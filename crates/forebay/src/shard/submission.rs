@@ -99,11 +99,12 @@ impl Operations {
 /// What parts of `operation` must be multiples of, in bytes.
 fn alignment_of(operation: &Operation) -> u64 {
     match operation {
-        Operation::Read { file, .. }
-        | Operation::Write { file, .. }
-        | Operation::ReadVectored { file, .. }
+        Operation::Read { file, .. } | Operation::ReadVectored { file, .. } => {
+            file.offset_alignment() as u64
+        }
+        Operation::Write { file, .. }
         | Operation::WriteVectored { file, .. }
-        | Operation::PunchHole { file, .. } => file.offset_alignment() as u64,
+        | Operation::PunchHole { file, .. } => file.write_alignment() as u64,
         _ => 1,
     }
 }

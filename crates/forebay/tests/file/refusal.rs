@@ -103,3 +103,39 @@ fn settings_out_of_range_are_errors() {
     let error = scheduler.open(dir.path().join("a"), &options).unwrap_err();
     assert!(error.to_string().contains("depth_max"), "{error}");
 }
+
+#[test]
+fn writes_are_aligned_to_the_real_sectors_where_a_disk_misreports_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let rates = "read_iops: 1000, write_iops: 1000, read_bandwidth: 100M, write_bandwidth: 100M";
+    let open = |sector: &str| {
+        let mountpoint = dir.path().display();
+        let text = format!("disks:\n  - {{mountpoint: {mountpoint}, {rates}{sector}}}\n");
+        let scheduler: Scheduler = text.parse().unwrap();
+        let options = FileOptions::new().read(true).write(true).create(true);
+        let file = scheduler.open(dir.path().join("data"), &options).unwrap();
+        let class = scheduler.add_class("class", 100).unwrap();
+        (file, class)
+    };
+    let (plain, _) = open("");
+    if !plain.direct_file().is_direct() {
+        skipped("no direct I/O here");
+        return;
+    }
+    assert_eq!(plain.direct_file().write_alignment(), plain.direct_file().offset_alignment());
+
+    let alignment = 4 * BLOCK;
+    let (file, class) = open(", physical_block_size: 16384");
+    assert_eq!(file.direct_file().write_alignment(), alignment);
+    let offset = BLOCK as u64;
+    let BufResult(write, buffer) = file.write_at(&class, filled(alignment, 1), offset).wait();
+    assert_eq!(reason(write), RequestError::Offset { offset, alignment });
+    let BufResult(write, _) = file.write_at(&class, filled(BLOCK, 1), 0).wait();
+    assert_eq!(reason(write), RequestError::Length { len: BLOCK, alignment });
+    let quarters = || vec![filled(BLOCK, 2), filled(BLOCK, 3), filled(2 * BLOCK, 4)];
+    let BufResult(write, _) = file.write_vectored_at(&class, quarters(), 0).wait();
+    assert_eq!(write.unwrap(), alignment, "together they are a sector");
+    let BufResult(read, block) = file.read_at(&class, filled(BLOCK, 0), offset).wait();
+    assert_eq!((read.unwrap(), block[0]), (BLOCK, 3), "a part of a sector is read");
+    drop(buffer);
+}

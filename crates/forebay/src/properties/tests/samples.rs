@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use forebay_core::Op;
+
 use crate::properties::{DiskProperties, Measured, Properties};
 
 /// The disk of `samples/iotune.yaml`.
@@ -86,4 +88,14 @@ fn a_file_is_loaded_by_path() {
     let error = Properties::load(file.path()).unwrap_err();
     assert_eq!(error.file, file.path().display().to_string());
     assert_eq!((error.line, error.column, error.key.as_deref()), (1, 8, Some("disks")));
+}
+
+#[test]
+fn requests_cost_whole_sectors_of_a_disk_that_misreports_them() {
+    let sector = DiskProperties { physical_block_size: Some(16_384), ..measured() };
+    let (sector, plain) = (sector.model().unwrap(), measured().model().unwrap());
+    for op in [Op::Read, Op::Write] {
+        assert_eq!(sector.cost(op, 512), plain.cost(op, 16_384));
+        assert!(sector.cost(op, 512) > plain.cost(op, 512));
+    }
 }
