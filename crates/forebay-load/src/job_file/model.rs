@@ -185,7 +185,7 @@ pub struct FileOptions {
     pub fallocate: bool,
     /// The extent size asked of the filesystem, in bytes; the file's size if not given.
     pub extent_allocation_size_hint: Option<u64>,
-    /// By how many bytes at a time a growing file is extended ahead of its writes; not at all if
-    /// not given.
+    /// To how many bytes a growing file is extended ahead of its writes at first, and to twice its
+    /// length each time after; not at all if not given.
     pub sloppy_size_hint: Option<u64>,
 }

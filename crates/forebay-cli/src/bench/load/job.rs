@@ -37,11 +37,20 @@ pub(in crate::bench) struct ThreadJob {
     rng: Rng,
 }
 
-/// A file that is made longer ahead of the writes behind its end.
+/// A file that is made longer ahead of the writes behind its end: to a hint at
+/// first, and then to twice its length each time, as Seastar does.
 #[derive(Debug)]
 struct Growth {
-    step: u64,
+    hint: u64,
     size: u64,
+}
+
+impl Growth {
+    /// How long to make the file for a write that ends at `end`, if it is too
+    /// short.
+    fn ahead_of(&self, end: u64) -> Option<u64> {
+        (self.size < end).then(|| end.max(self.hint).max(self.size.saturating_mul(2)))
+    }
 }
 
 /// The requests that failed.
@@ -61,7 +70,7 @@ impl ThreadJob {
         shard: u32,
     ) -> Self {
         let segment = (job.iov_count > 1).then(|| u64::from(job.reqsize / job.iov_count));
-        let growth = job.options.sloppy_size_hint.map(|step| Growth { step, size: job.file_size });
+        let growth = job.options.sloppy_size_hint.map(|hint| Growth { hint, size: job.file_size });
         Self {
             index,
             class: job.class,
@@ -133,7 +142,7 @@ impl ThreadJob {
         }
         let place = place + at;
         if op == Op::Write {
-            self.grow(place + len);
+            self.grow(place + len)?;
         }
         let offset = self.extent()?.start + place;
         if let Some(mut operation) = self.spare.pop()
@@ -195,13 +204,18 @@ impl ThreadJob {
     }
 
     /// Makes the file longer if the job wants that ahead of writes that end at `end`.
-    fn grow(&mut self, end: u64) {
-        let Data::Extent(Extent { file, .. }) = &self.data else { return };
-        if let Some(growth) = self.growth.as_mut().filter(|growth| growth.size < end) {
-            growth.size = end.saturating_add(growth.step);
-            // Where it fails, the write itself makes the file longer, or says why not.
-            let _ = rustix::fs::ftruncate(file, growth.size);
-        }
+    fn grow(&mut self, end: u64) -> io::Result<()> {
+        let (Data::Extent(Extent { file, .. }), Some(growth)) = (&self.data, &mut self.growth)
+        else {
+            return Ok(());
+        };
+        let Some(len) = growth.ahead_of(end) else { return Ok(()) };
+        rustix::fs::ftruncate(file, len).map_err(|errno| {
+            let error = io::Error::from(errno);
+            io::Error::new(error.kind(), format!("cannot make it {len} bytes long: {error}"))
+        })?;
+        growth.size = len;
+        Ok(())
     }
 
     fn new_transfer(&mut self, op: Op, offset: u64, len: u64) -> io::Result<Operation> {
@@ -261,5 +275,24 @@ fn aim(operation: &mut Operation, at: u64, len: u64) -> bool {
             buffers.iter().map(|buffer| buffer.len()).sum::<usize>() == len
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_growing_file_is_doubled_from_the_hint_on() {
+        let mut growth = Growth { hint: 1 << 20, size: 0 };
+        let mut lengths = Vec::new();
+        for end in (1..=4096).map(|block| block * 4096) {
+            if let Some(len) = growth.ahead_of(end) {
+                lengths.push(len >> 20);
+                growth.size = len;
+            }
+        }
+        assert_eq!(lengths, [1, 2, 4, 8, 16]);
+        assert_eq!(growth.ahead_of(1 << 30), Some(1 << 30), "no less than is written");
     }
 }
