@@ -177,6 +177,17 @@ impl ClassCounters {
         self.consumption = self.consumption.plus(cost);
     }
 
+    /// Out of the disk again, and waiting for its owner.
+    pub(crate) fn set_aside(&mut self) {
+        self.in_disk -= 1;
+        self.queued += 1;
+    }
+
+    /// Given up, and never heard of again.
+    pub(crate) fn forgotten(&mut self) {
+        self.in_disk -= 1;
+    }
+
     pub(crate) fn completed(&mut self, now: Time, op: Op, len: u64, disk_nanos: u64, ok: bool) {
         self.in_disk -= 1;
         self.disk_nanos = self.disk_nanos.wrapping_add(disk_nanos);
@@ -221,6 +232,10 @@ pub struct QueueCounters {
     pub blocked_nanos: [u64; 5],
     /// Requests given up by the window.
     pub overdue: u64,
+    /// Requests that went while the window was full, for a holder's sake.
+    pub past_window: u64,
+    /// Disk time of those requests.
+    pub past_window_consumption: DiskTime,
     /// Requests dispatched per request completed, averaged over some seconds,
     /// in thousandths: 1000 is healthy, more means that the disk is slower
     /// than it was told to be.
@@ -239,6 +254,9 @@ impl QueueCounters {
         let blocked = self.blocked_nanos.iter_mut().zip(&other.blocked_nanos);
         blocked.for_each(|(to, from)| *to = to.wrapping_add(*from));
         self.overdue += other.overdue;
+        self.past_window += other.past_window;
+        self.past_window_consumption =
+            self.past_window_consumption.plus(other.past_window_consumption);
         self.flow_ratio_permille = self.flow_ratio_permille.max(other.flow_ratio_permille);
     }
 }

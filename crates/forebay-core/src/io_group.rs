@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use crate::budget::Budget;
 use crate::class_tree::ClassTree;
+use crate::holders::Holders;
 use crate::peers::{Peers, SHARDS_MAX};
 use crate::{
     ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, Limits, Order, Policy, Time,
@@ -73,6 +74,7 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     pub(crate) tree: Arc<ClassTree>,
     pub(crate) peers: Arc<Peers>,
+    pub(crate) holders: Holders,
     pub(crate) order: Order,
     pub(crate) requests_max: u32,
     tick_nanos: u64,
@@ -109,6 +111,7 @@ impl IoGroup {
             model: config.model,
             tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
+            holders: Holders::new(),
             order: config.order,
             requests_max: config.requests_max,
             tick_nanos: config.tick_nanos,

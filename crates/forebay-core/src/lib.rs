@@ -62,6 +62,7 @@ mod decay;
 mod disk_model;
 mod fair_queue;
 mod flow;
+mod holders;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
@@ -92,7 +93,7 @@ pub use counters::{Blocked, ClassCounters, QueueCounters};
 pub use disk_model::{DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN};
 pub use fair_queue::Order;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
-pub use io_queue::{Completion, EnqueueError, IoQueue, NotNow, Outcome, StaleTicket};
+pub use io_queue::{Completion, EnqueueError, IoQueue, Outcome, StaleTicket};
 pub use limit::Limits;
 pub use op::Op;
 pub use peers::{SHARDS_MAX, ShardId};

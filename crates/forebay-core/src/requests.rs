@@ -34,6 +34,8 @@ pub(crate) enum State {
     Free,
     Queued,
     InDisk,
+    /// It went, and its owner did not come: it has given its room back.
+    SetAside,
     /// In the disk for so long that the window no longer counts it.
     Overdue,
 }
@@ -54,6 +56,10 @@ pub(crate) struct Request {
     pub(crate) state: State,
     /// It met a nearly idle disk, so its service time is the disk's latency.
     pub(crate) nearly_idle: bool,
+    /// Its owner holds another one in the disk until this one is done.
+    pub(crate) holder: bool,
+    /// It went once, and what it costs was charged then.
+    pub(crate) prepaid: bool,
 }
 
 /// A first-in first-out list of requests, linked through the table.
@@ -125,6 +131,8 @@ impl Requests {
             op,
             state: State::Queued,
             nearly_idle: false,
+            holder: false,
+            prepaid: false,
         };
         let index = self.free;
         let ticket = if let Some(slot) = self.slots.get_mut(index as usize) {
@@ -184,6 +192,19 @@ impl Requests {
             fifo.head = index;
         } else {
             self.at_mut(tail).next = index;
+        }
+    }
+
+    pub(crate) fn push_front(&mut self, fifo: &mut Fifo, index: u32) {
+        let head = fifo.head;
+        let request = self.at_mut(index);
+        request.previous = NONE;
+        request.next = head;
+        fifo.head = index;
+        if head == NONE {
+            fifo.tail = index;
+        } else {
+            self.at_mut(head).previous = index;
         }
     }
 

@@ -52,13 +52,16 @@ impl Streams {
 pub(crate) struct StreamClass {
     pub(crate) stream: usize,
     pub(crate) id: ClassId,
+    /// Whoever asks holds a permit.
+    pub(crate) holder: bool,
 }
 
 impl StreamClass {
     /// `class` where such requests go; `None` once it is removed.
     pub(crate) fn of(class: &Class, streams: &Streams, op: Op) -> Option<Self> {
         let id = class.id_on(streams.of(op))?;
-        Some(Self { stream: streams.number_of(op), id })
+        let holder = class.holder;
+        Some(Self { stream: streams.number_of(op), id, holder })
     }
 
     /// A small number, unique among the classes of a disk: for tables.

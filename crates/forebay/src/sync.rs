@@ -46,6 +46,10 @@ mod model {
             *token.lock().unwrap() = true;
             given.notify_one();
         }
+
+        pub(crate) fn id(&self) -> *const (Mutex<bool>, Condvar) {
+            Arc::as_ptr(&self.0)
+        }
     }
 
     pub(crate) fn current() -> Thread {

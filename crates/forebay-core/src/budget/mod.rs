@@ -73,6 +73,8 @@ pub(crate) struct Budget {
     /// Disk time of everything in the disk.
     in_flight: Padded<Room>,
     limit: Limit,
+    /// What goes past the window because it was charged before.
+    again: Padded<Pace>,
     /// Above this flow ratio, in thousandths, requests are priced higher.
     flow_limit_permille: Option<u64>,
     pub(crate) overdue: Overdue,
@@ -105,6 +107,7 @@ impl Budget {
         Self {
             rate: Padded(Rate::new(policy, goal.get(), sole)),
             goal: Padded(goal),
+            again: Padded(Pace::new(sole)),
             in_flight: Padded(Room::new(sole)),
             limit,
             flow_limit_permille: flow_limit.then_some(policy::FLOW_RATIO_LIMIT_PERMILLE),
@@ -138,6 +141,11 @@ impl Budget {
             Limit::LittlesLaw(law) => law.part_free(goal),
         };
         self.rate.0.available(now, goal).min(room)
+    }
+
+    /// What the rate alone leaves unused, at most one effective goal.
+    pub(crate) fn unused_of_rate(&self, now: Time) -> DiskTime {
+        self.rate.0.available(now, self.effective_goal())
     }
 
     /// When the rate alone leaves `wanted` unused (at most one effective goal).
@@ -174,13 +182,23 @@ impl Budget {
         if !self.rate.0.try_take(now, goal, ask.cost) {
             return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
         }
-        match &self.limit {
-            Limit::None | Limit::Window => {}
-            Limit::Requests { in_disk, .. } => _ = in_disk.0.enter_anyway(1),
-            Limit::LittlesLaw(law) => law.enter_anyway(ask),
-        }
-        self.in_flight.0.enter_anyway(ask.cost.units());
+        self.enter_anyway(ask);
         Ok(())
+    }
+
+    /// Lets a request enter again whose cost the rate has handed out before: if
+    /// there is room, or else past the window, one effective goal and then the
+    /// rate of the disk.
+    pub(crate) fn reenter(&self, now: Time, ask: &Ask) -> bool {
+        let goal = self.effective_goal();
+        if self.enter(ask, goal.units().saturating_mul(WINDOW_GOALS)).is_some() {
+            return true;
+        }
+        let enters = self.again.0.try_take(now, goal, ask.cost);
+        if enters {
+            self.enter_anyway(ask);
+        }
+        enters
     }
 
     /// Other rates: the effective goal follows.
@@ -241,6 +259,16 @@ impl Budget {
             Limit::LittlesLaw(law) => law.enter(self.effective_goal(), ask)?,
         }
         Some(self.in_flight.0.enter_anyway(cost))
+    }
+
+    /// Takes room however much is used.
+    pub(crate) fn enter_anyway(&self, ask: &Ask) {
+        match &self.limit {
+            Limit::None | Limit::Window => {}
+            Limit::Requests { in_disk, .. } => _ = in_disk.0.enter_anyway(1),
+            Limit::LittlesLaw(law) => law.enter_anyway(ask),
+        }
+        self.in_flight.0.enter_anyway(ask.cost.units());
     }
 
     fn priced(&self, cost: DiskTime, goal: DiskTime, flow_permille: u64) -> DiskTime {

@@ -3,6 +3,7 @@
 //! The tags belong to the group of shards; this is one shard's view of them.
 
 mod changes;
+mod holders;
 mod out_of_order;
 
 use alloc::sync::Arc;
@@ -50,6 +51,9 @@ struct Local {
     shard_tag: u64,
     /// What dividing by the shares left over so far.
     fraction: u32,
+    /// Holders' requests that wait in the class; or, for a group, in its
+    /// children that are in the order.
+    holders: u32,
     /// Counted among the shards that have work of it.
     awake: bool,
     /// Out of the order until its limit is open again.
@@ -126,8 +130,29 @@ impl FairQueue {
         Ok(())
     }
 
+    /// Queues a request before the others of its class, unless that was
+    /// removed.
+    pub(crate) fn push_front(
+        &mut self,
+        requests: &mut Requests,
+        class: ClassId,
+        index: u32,
+    ) -> Result<(), ClassError> {
+        self.push(requests, class, index)?;
+        let fifo = &mut self.locals[usize::from(class.node())].fifo;
+        requests.unlink(fifo, index);
+        requests.push_front(fifo, index);
+        if requests.at(index).holder {
+            self.add_holder(class.node());
+        }
+        Ok(())
+    }
+
     /// Takes a request out of the middle of its class.
     pub(crate) fn remove(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
+        if requests.at(index).holder {
+            self.remove_holder(class);
+        }
         let fifo = &mut self.locals[usize::from(class)].fifo;
         requests.unlink(fifo, index);
         if fifo.is_empty() {
@@ -154,7 +179,11 @@ impl FairQueue {
     /// Takes the first request of the class that [`FairQueue::first`] named,
     /// and charges it to the class and the groups above.
     pub(crate) fn pop(&mut self, requests: &mut Requests, class: NodeId, index: u32, now: Time) {
-        let Request { cost, len, .. } = *requests.at(index);
+        let Request { cost, len, holder, prepaid, .. } = *requests.at(index);
+        let cost = if prepaid { DiskTime::ZERO } else { cost };
+        if holder {
+            self.remove_holder(class);
+        }
         let local = &mut self.locals[usize::from(class)];
         requests.unlink(&mut local.fifo, index);
         let mut leaves = local.fifo.is_empty();
@@ -296,14 +325,18 @@ impl FairQueue {
             if wanted == (self.positions[usize::from(child)] != NOWHERE) {
                 return;
             }
-            let parent = shared.parent();
-            let heap = &mut self.heaps[usize::from(parent)];
+            let (parent, tag_now) = (shared.parent(), shared.tag());
+            let holders = local.holders as i32;
             if wanted {
-                heap.insert(&mut self.positions, child, shared.tag());
+                self.heaps[usize::from(parent)].insert(&mut self.positions, child, tag_now);
+                self.change_holders_above(child, holders);
             } else {
-                heap.remove(&mut self.positions, child);
+                self.change_holders_above(child, -holders);
+                self.heaps[usize::from(parent)].remove(&mut self.positions, child);
             }
             if ClassTree::is_class(child) {
+                let shared = self.tree.node(child);
+                let local = &mut self.locals[usize::from(child)];
                 let earliest = shared.virtual_time().wrapping_sub(self.lead_max);
                 local.shard_tag = tag::later(local.shard_tag, earliest);
                 let tag = wanted.then_some(local.shard_tag);
@@ -341,6 +374,7 @@ impl FairQueue {
             owner: None,
             shard_tag: 0,
             fraction: 0,
+            holders: 0,
             awake: false,
             throttled: false,
         });

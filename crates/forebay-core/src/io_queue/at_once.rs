@@ -27,9 +27,8 @@ impl IoQueue {
     ) -> Result<Option<Ticket>, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
         let Some(rested_since) = self.at_rest_since(now) else { return Ok(None) };
-        let (node, cost) = (class.node(), self.cost(op, len));
-        let inserted = self.requests.insert(now, node, op, len, cost);
-        let ticket = inserted.ok_or(EnqueueError::Full)?;
+        let ticket = self.insert(now, class, (op, len))?;
+        let (node, cost) = (class.node(), self.requests.at(ticket.slot()).cost);
         self.note_class(class);
         let Some(nearly_idle) = self.reserve_at_once(now, class, &Ask { cost, op, len }) else {
             self.requests.remove(ticket.slot());

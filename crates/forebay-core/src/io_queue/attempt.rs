@@ -15,7 +15,7 @@ const MARK_BELOW: u32 = 1;
 const SILENT_WINDOWS: u64 = 2;
 /// A shard may lead the others by this many times the disk time that lies
 /// unused,
-const LEAD_PER_UNUSED: u64 = 2;
+pub(super) const LEAD_PER_UNUSED: u64 = 2;
 /// and by anything once these parts of an effective goal lie unused: (3, 4).
 const WASTED: (u64, u64) = (3, 4);
 /// Backlogged requests go together when these parts of an effective goal lie
@@ -43,9 +43,10 @@ impl IoQueue {
                 Ok(self.dispatch(now, index, nearly_idle))
             }
             Reservation::Refused(Refusal::Pace(open_at)) => {
-                let unused = self.worth_waking_for(class, index, now);
-                let resume_at = self.shared.budget.unused_at(now, unused).max(open_at);
-                Err(Stop { reason: Blocked::Pace, resume_at: Some(resume_at) })
+                Err(self.stop_by_pace(now, class, index, open_at))
+            }
+            Reservation::Refused(Refusal::Window) if self.holder_waits(now) => {
+                self.attempt_past_window(now, class, index, &ask)
             }
             Reservation::Refused(Refusal::Window) => {
                 Err(Stop { reason: Blocked::Window, resume_at: Some(self.latest_resume(now)) })
@@ -71,6 +72,13 @@ impl IoQueue {
         }
     }
 
+    /// The rate is used up until `open_at`.
+    pub(super) fn stop_by_pace(&self, now: Time, class: u16, index: u32, open_at: Time) -> Stop {
+        let unused = self.worth_waking_for(class, index, now);
+        let resume_at = self.shared.budget.unused_at(now, unused).max(open_at);
+        Stop { reason: Blocked::Pace, resume_at: Some(resume_at) }
+    }
+
     /// Shards that are behind go first, unless the disk would idle for it.
     pub(super) fn check_lead(&mut self, class: u16, now: Time) -> Result<(), Stop> {
         if self.shared.peers.alone() {
@@ -88,6 +96,10 @@ impl IoQueue {
         let at = self.shared.budget.unused_at(now, needed);
         if at > now {
             return Err(Stop { reason: Blocked::Ahead, resume_at: Some(at) });
+        }
+        if self.holder_waits(now) {
+            // those behind do not need room, only their turn
+            return Ok(());
         }
         // the rate is open and the window is not full: whoever is behind may
         // not know of the room
@@ -113,7 +125,7 @@ impl IoQueue {
         DiskTime::from_units(turn.max(together).min(self.wasted()))
     }
 
-    fn lead(&self, class: u16, now: Time) -> Lead {
+    pub(super) fn lead(&self, class: u16, now: Time) -> Lead {
         if self.shared.peers.alone() {
             return Lead::none(self.shard);
         }
@@ -122,7 +134,7 @@ impl IoQueue {
 
     /// With so much of the budget unused the disk is about to idle, and
     /// nobody waits for anybody.
-    fn wasted(&self) -> u64 {
+    pub(super) fn wasted(&self) -> u64 {
         self.shared.budget.effective_goal().units() / WASTED.1 * WASTED.0
     }
 
@@ -192,7 +204,13 @@ impl IoQueue {
             }
             self.requests.at_mut(oldest).state = State::Overdue;
             self.leave_window(oldest);
-            let kept = self.shared.budget.kept_from_others(in_disk, request.cost);
+            self.requests.push_back(&mut self.given_up, oldest);
+            let kept = if self.holder_waits(now) {
+                // the window binds nobody
+                DiskTime::ZERO
+            } else {
+                self.shared.budget.kept_from_others(in_disk, request.cost)
+            };
             self.fair.charge(request.class, kept, request.len, now);
             self.collect_wakes(now);
             self.totals.overdue += 1;

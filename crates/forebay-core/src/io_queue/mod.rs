@@ -4,13 +4,13 @@ mod at_once;
 mod attempt;
 mod outcome;
 mod past_window;
+mod set_aside;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use attempt::Stop;
 pub use outcome::{Completion, EnqueueError, Outcome, StaleTicket};
-pub use past_window::NotNow;
 
 use crate::budget::Ask;
 use crate::fair_queue::FairQueue;
@@ -42,6 +42,8 @@ pub struct IoQueue {
     fair: FairQueue,
     /// Requests in the disk that the window counts, oldest first.
     in_disk: Fifo,
+    /// Those that it counts no more, the longest given up first.
+    given_up: Fifo,
     /// Asking to give up an overdue request is pointless before.
     give_up_after: Time,
     classes: Vec<ClassCounters>,
@@ -49,6 +51,8 @@ pub struct IoQueue {
     flow: FlowRatio,
     stopped: Option<(Stop, Time)>,
     wakes: Wakes,
+    /// Whether the others know that a holder waits here.
+    holder_told: bool,
 }
 
 impl IoQueue {
@@ -60,12 +64,14 @@ impl IoQueue {
             requests: Requests::new(shared.requests_max),
             fair,
             in_disk: Fifo::EMPTY,
+            given_up: Fifo::EMPTY,
             give_up_after: Time::ZERO,
             classes: Vec::new(),
             totals: QueueCounters::default(),
             flow: FlowRatio::new(),
             stopped: None,
             wakes: Wakes::default(),
+            holder_told: false,
             model: shared.model.clone(),
             shared,
             shard,
@@ -90,6 +96,12 @@ impl IoQueue {
         self.model = model;
     }
 
+    /// How much disk time may wait in the disk and go in one burst, as
+    /// [`IoGroup::effective_goal`](crate::IoGroup::effective_goal) says.
+    pub fn effective_goal(&self) -> DiskTime {
+        self.shared.budget.effective_goal()
+    }
+
     /// What a request costs now.
     pub fn cost(&self, op: Op, len: u64) -> DiskTime {
         self.model.cost(op, len)
@@ -109,9 +121,7 @@ impl IoQueue {
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
-        let cost = self.cost(op, len);
-        let ticket =
-            self.requests.insert(now, class.node(), op, len, cost).ok_or(EnqueueError::Full)?;
+        let ticket = self.insert(now, class, (op, len))?;
         if let Err(removed) = self.fair.push(&mut self.requests, class, ticket.slot()) {
             self.requests.remove(ticket.slot());
             return Err(EnqueueError::Class(removed));
@@ -135,6 +145,7 @@ impl IoQueue {
         let mut attempt = self.attempt(now);
         if let Err(Stop { reason: Blocked::Window | Blocked::Ahead, .. }) = attempt
             && self.silent_from() <= now
+            && !self.holder_waits(now)
         {
             // too little of its own will come back to rely on, so others must
             // wake it
@@ -142,6 +153,9 @@ impl IoQueue {
             if self.shared.budget.room_after_mark() {
                 attempt = self.attempt(now);
             }
+        }
+        if attempt.is_err() {
+            self.tell_of_holders(now);
         }
         self.note_stop(now, attempt.err());
         attempt.ok()
@@ -188,11 +202,12 @@ impl IoQueue {
         let overdue = match request.state {
             State::InDisk => false,
             State::Overdue => true,
-            State::Free | State::Queued => return Err(StaleTicket),
+            State::Free | State::Queued | State::SetAside => return Err(StaleTicket),
         };
         self.shared.budget.overdue.completed(now);
         if overdue {
             self.shared.budget.overdue.came_back();
+            self.requests.unlink(&mut self.given_up, ticket.slot());
         } else {
             self.leave_window(ticket.slot());
             self.collect_wakes(now);
@@ -212,15 +227,19 @@ impl IoQueue {
         Ok(Completion { class, queue_nanos, disk_nanos, overdue })
     }
 
-    /// Takes a request back that still waits; nothing was charged for it.
+    /// Takes a request back that still waits, and for which nothing was charged,
+    /// or that was [set aside](Self::set_aside).
     /// Returns whether it was still waiting. Takes constant time, plus a
     /// logarithm of the number of classes if it was the last of its class.
     pub fn cancel(&mut self, now: Time, ticket: Ticket) -> bool {
         let Some(&request) = self.requests.get(ticket) else { return false };
-        if request.state != State::Queued {
-            return false;
+        match request.state {
+            State::Queued => {
+                self.fair.remove(&mut self.requests, request.class, ticket.slot());
+            }
+            State::SetAside => self.totals.completed += 1,
+            State::Free | State::InDisk | State::Overdue => return false,
         }
-        self.fair.remove(&mut self.requests, request.class, ticket.slot());
         self.requests.remove(ticket.slot());
         self.class_counters(&request).cancelled(now);
         self.resume_at_once(now);
@@ -292,7 +311,8 @@ impl IoQueue {
     fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
         let request = self.enter_disk(now, index, nearly_idle);
         let waited = now.nanos_since(request.enqueued_at);
-        self.class_counters(&request).dispatched(now, waited, request.cost);
+        let charged = if request.prepaid { DiskTime::ZERO } else { request.cost };
+        self.class_counters(&request).dispatched(now, waited, charged);
         self.requests.ticket(index)
     }
 
@@ -304,13 +324,15 @@ impl IoQueue {
         request.nearly_idle = nearly_idle;
         let request = *request;
         self.requests.push_back(&mut self.in_disk, index);
-        let bytes = if request.op == Op::Discard { 0 } else { request.len };
-        self.fair.charge_limits(request.class, now, bytes);
         let totals = &mut self.totals;
-        totals.dispatched += 1;
         totals.in_disk += 1;
         totals.in_disk_max = totals.in_disk_max.max(totals.in_disk);
-        totals.consumption = totals.consumption.plus(request.cost);
+        if !request.prepaid {
+            totals.dispatched += 1;
+            totals.consumption = totals.consumption.plus(request.cost);
+            let bytes = if request.op == Op::Discard { 0 } else { request.len };
+            self.fair.charge_limits(request.class, now, bytes);
+        }
         request
     }
 
@@ -383,6 +405,7 @@ impl Drop for IoQueue {
             self.leave_window(oldest);
         }
         self.fair.abandon();
+        self.shared.holders.set(self.shard, false);
         self.shared.peers.leave(self.shard);
         self.shared.tree.note_change();
     }

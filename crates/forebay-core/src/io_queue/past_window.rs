@@ -1,68 +1,103 @@
-//! A request that must not wait for others: its owner holds what they wait for.
+//! Requests whose owners hold others in the disk: they wait for their turn and
+//! the pace, but not for room, which they may keep themselves.
 
-use core::fmt;
-
-use super::{EnqueueError, IoQueue, ask};
+use super::attempt::{LEAD_PER_UNUSED, Stop};
+use super::{EnqueueError, IoQueue};
+use crate::budget::Ask;
 use crate::requests::Ticket;
-use crate::{ClassId, Op, Time};
-
-/// Why a request did not go at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotNow {
-    /// The rate, or a limit of its class, is used up: try again at this time.
-    Until(Time),
-    /// It was not accepted at all.
-    Refused(EnqueueError),
-}
-
-impl fmt::Display for NotNow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Until(time) => write!(f, "not before {} ns of the clock", time.as_nanos()),
-            Self::Refused(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl core::error::Error for NotNow {}
+use crate::{Blocked, ClassId, DiskTime, Op, Time};
 
 /// After this time a policy whose rate needs completions is asked again.
 const RETRY_NANOS: u64 = 1_000_000;
 
 impl IoQueue {
-    /// Dispatches a request now, before all that waits and with a window that
-    /// may be full; only the pace and the limits of its class hold it back.
+    /// [`enqueue`](Self::enqueue), for an owner who has a request in the disk
+    /// and will not complete it before this one is done: two such owners would
+    /// wait for each other where their requests fill the window.
     ///
-    /// For an owner who already has a request in the disk and will not
-    /// complete it before this one is done: two such owners would otherwise
-    /// wait for each other. The class and the budget are charged as usual.
+    /// The request stands in the order like any other, and the limits of its
+    /// class bind it. But while it waits, and no limit holds it back, the
+    /// window binds nobody in the group: what is before it goes at the pace,
+    /// and then it goes. So at most what the pace hands out while it waits is
+    /// in the disk beyond the window; [`QueueCounters::past_window`] counts
+    /// it. A policy without a rate lets all that is before it go at once.
+    ///
+    /// [`QueueCounters::past_window`]: crate::QueueCounters::past_window
     ///
     /// # Errors
-    /// [`NotNow`]: when to try again, or why it never will go.
-    pub fn dispatch_past_window(
+    /// As for [`enqueue`](Self::enqueue).
+    pub fn enqueue_for_holder(
         &mut self,
         now: Time,
         class: ClassId,
         op: Op,
         len: u64,
-    ) -> Result<Ticket, NotNow> {
-        let refused = |error| NotNow::Refused(error);
-        self.shared.tree.class(class).map_err(EnqueueError::Class).map_err(refused)?;
-        let node = class.node();
-        if let Some((_, until)) = self.fair.limited(node, now) {
-            return Err(NotNow::Until(until));
+    ) -> Result<Ticket, EnqueueError> {
+        let ticket = self.enqueue(now, class, op, len)?;
+        self.requests.at_mut(ticket.slot()).holder = true;
+        self.fair.add_holder(class.node());
+        Ok(ticket)
+    }
+
+    /// Whether a holder waits: here, or on another shard that polls as it
+    /// promised.
+    pub(super) fn holder_waits(&self, now: Time) -> bool {
+        let (peers, patience) = (&self.shared.peers, self.shared.patience());
+        self.fair.holder_waits()
+            || self.shared.holders.any(|shard| peers.is_live(shard, now, patience))
+    }
+
+    /// [`attempt`](Self::attempt) where the window is full and binds nobody.
+    pub(super) fn attempt_past_window(
+        &mut self,
+        now: Time,
+        class: u16,
+        index: u32,
+        ask: &Ask,
+    ) -> Result<Ticket, Stop> {
+        self.check_lead_of_pace(class, now)?;
+        match self.shared.budget.reserve_past_window(now, ask) {
+            Ok(()) => {
+                self.fair.pop(&mut self.requests, class, index, now);
+                self.totals.past_window += 1;
+                self.totals.past_window_consumption =
+                    self.totals.past_window_consumption.plus(ask.cost);
+                Ok(self.dispatch(now, index, false))
+            }
+            Err(Some(open_at)) => Err(self.stop_by_pace(now, class, index, open_at)),
+            Err(None) => {
+                let resume_at = Some(now.plus_nanos(RETRY_NANOS));
+                Err(Stop { reason: Blocked::Window, resume_at })
+            }
         }
-        let cost = self.cost(op, len);
-        let inserted = self.requests.insert(now, node, op, len, cost);
-        let ticket = inserted.ok_or(NotNow::Refused(EnqueueError::Full))?;
-        let ask = ask(self.requests.at(ticket.slot()));
-        if let Err(open_at) = self.shared.budget.reserve_past_window(now, &ask) {
-            self.requests.remove(ticket.slot());
-            return Err(NotNow::Until(open_at.unwrap_or_else(|| now.plus_nanos(RETRY_NANOS))));
+    }
+
+    /// Shards that are behind go first, until the pace has left so much unused
+    /// that they had their turn.
+    fn check_lead_of_pace(&self, class: u16, now: Time) -> Result<(), Stop> {
+        if self.shared.peers.alone() {
+            return Ok(());
         }
-        self.note_class(class);
-        self.classes[class.index()].enqueued(now);
-        self.fair.charge(node, cost, len, now);
-        Ok(self.dispatch(now, ticket.slot(), false))
+        let (unused, wasted) = (self.shared.budget.unused_of_rate(now), self.wasted());
+        let lead = self.lead(class, now).units / LEAD_PER_UNUSED;
+        let needed = DiskTime::from_units(lead.min(wasted));
+        if unused == DiskTime::ZERO || unused >= needed {
+            return Ok(());
+        }
+        let resume_at = self.shared.budget.unused_at(now, needed);
+        Err(Stop { reason: Blocked::Ahead, resume_at: Some(resume_at) })
+    }
+
+    /// Nothing goes from here now: the others learn whether a holder waits
+    /// here, and those that sleep until there is room are woken.
+    pub(super) fn tell_of_holders(&mut self, now: Time) {
+        let waits = self.fair.holder_waits();
+        if waits != self.holder_told {
+            self.holder_told = waits;
+            self.shared.holders.set(self.shard, waits);
+        }
+        if waits {
+            self.collect_wakes(now);
+        }
     }
 }

@@ -8,6 +8,7 @@ mod faults;
 mod holders;
 mod limits;
 mod policies;
+mod set_aside;
 mod shares;
 mod streams;
 mod verbs;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use forebay_core::{
-    Blocked, ClassId, DiskTime, GroupConfig, IoGroup, IoQueue, Limits, NotNow, Op, Outcome, Policy,
-    Ticket, Time,
+    Blocked, ClassId, DiskTime, GroupConfig, IoGroup, IoQueue, Limits, Op, Outcome, Policy, Ticket,
+    Time,
 };
 use proptest::prelude::*;
 
@@ -16,8 +16,10 @@ const CLASSES: usize = 4;
 #[derive(Clone, Debug)]
 enum Step {
     Enqueue { shard: usize, class: usize, op: usize, len: u64 },
-    PassWindow { shard: usize, class: usize, op: usize, len: u64 },
+    EnqueueForHolder { shard: usize, class: usize, op: usize, len: u64 },
     Poll { shard: usize },
+    SetAside { shard: usize, pick: usize },
+    TakeUp { shard: usize, pick: usize },
     Complete { shard: usize, pick: usize, ok: bool },
     Cancel { shard: usize, pick: usize },
     Shares { class: usize, shares: u32 },
@@ -29,13 +31,15 @@ fn step() -> impl Strategy<Value = Step> {
     let lens = prop_oneof![Just(512u64), Just(4096), Just(131_072), 0u64..=(16 << 20)];
     prop_oneof![
         1 => (0..SHARDS, 0..CLASSES, 0..4usize, lens.clone())
-            .prop_map(|(shard, class, op, len)| Step::PassWindow { shard, class, op, len }),
+            .prop_map(|(shard, class, op, len)| Step::EnqueueForHolder { shard, class, op, len }),
         4 => (0..SHARDS, 0..CLASSES, 0..4usize, lens)
             .prop_map(|(shard, class, op, len)| Step::Enqueue { shard, class, op, len }),
         4 => (0..SHARDS).prop_map(|shard| Step::Poll { shard }),
         3 => (0..SHARDS, any::<usize>(), prop::bool::weighted(0.9))
             .prop_map(|(shard, pick, ok)| Step::Complete { shard, pick, ok }),
         1 => (0..SHARDS, any::<usize>()).prop_map(|(shard, pick)| Step::Cancel { shard, pick }),
+        1 => (0..SHARDS, any::<usize>()).prop_map(|(shard, pick)| Step::SetAside { shard, pick }),
+        1 => (0..SHARDS, any::<usize>()).prop_map(|(shard, pick)| Step::TakeUp { shard, pick }),
         1 => (0..CLASSES, 1u32..=10_000).prop_map(|(class, shares)| Step::Shares { class, shares }),
         1 => (0..CLASSES, prop::option::weighted(0.3, 1_000u64..1_000_000))
             .prop_map(|(class, operations)| Step::Limit { class, operations }),
@@ -48,6 +52,7 @@ fn step() -> impl Strategy<Value = Step> {
 enum Stage {
     Queued,
     InDisk,
+    SetAside,
 }
 
 struct Checked {
@@ -88,19 +93,29 @@ impl Checked {
                 assert!(self.live[shard].insert(ticket, (Stage::Queued, cost)).is_none());
                 self.enqueued += 1;
             }
-            Step::PassWindow { shard, class, op, len } => {
-                let op = Op::ALL[op];
-                let class = self.classes[class];
-                match self.queues[shard].dispatch_past_window(now, class, op, len) {
-                    Ok(ticket) => {
-                        let entry = (Stage::InDisk, self.group.model().cost(op, len));
-                        assert!(self.live[shard].insert(ticket, entry).is_none());
-                        self.enqueued += 1;
-                    }
-                    Err(refusal) => assert!(matches!(refusal, NotNow::Until(at) if at > now)),
-                }
+            Step::EnqueueForHolder { shard, class, op, len } => {
+                let (class, op) = (self.classes[class], Op::ALL[op]);
+                let queue = &mut self.queues[shard];
+                let ticket = queue.enqueue_for_holder(now, class, op, len).unwrap();
+                let cost = self.group.model().cost(op, len);
+                assert!(self.live[shard].insert(ticket, (Stage::Queued, cost)).is_none());
+                self.enqueued += 1;
             }
             Step::Poll { shard } => self.poll(shard),
+            Step::SetAside { shard, pick } => {
+                let Some(ticket) = self.pick(shard, pick, Stage::InDisk) else { return };
+                // what was given up has no room to give back
+                if self.queues[shard].set_aside(now, ticket).is_ok() {
+                    self.live[shard].get_mut(&ticket).unwrap().0 = Stage::SetAside;
+                    assert!(self.queues[shard].complete(now, ticket, Outcome::Done).is_err());
+                }
+            }
+            Step::TakeUp { shard, pick } => {
+                let Some(ticket) = self.pick(shard, pick, Stage::SetAside) else { return };
+                let goes = self.queues[shard].take_up(now, ticket).unwrap();
+                let stage = if goes { Stage::InDisk } else { Stage::Queued };
+                self.live[shard].get_mut(&ticket).unwrap().0 = stage;
+            }
             Step::Complete { shard, pick, ok } => {
                 let Some(ticket) = self.pick(shard, pick, Stage::InDisk) else { return };
                 let outcome = if ok { Outcome::Done } else { Outcome::Failed };
@@ -110,7 +125,8 @@ impl Checked {
                 self.finished += 1;
             }
             Step::Cancel { shard, pick } => {
-                let Some(ticket) = self.pick(shard, pick, Stage::Queued) else { return };
+                let stage = if pick % 4 == 0 { Stage::SetAside } else { Stage::Queued };
+                let Some(ticket) = self.pick(shard, pick, stage) else { return };
                 assert!(self.queues[shard].cancel(now, ticket));
                 assert!(!self.queues[shard].cancel(now, ticket));
                 self.live[shard].remove(&ticket);
@@ -186,6 +202,12 @@ impl Checked {
             }
             self.now += 1_000_000;
             for shard in 0..SHARDS {
+                while let Some(ticket) = self.pick(shard, 0, Stage::SetAside) {
+                    let now = self.time();
+                    let goes = self.queues[shard].take_up(now, ticket).unwrap();
+                    let stage = if goes { Stage::InDisk } else { Stage::Queued };
+                    self.live[shard].get_mut(&ticket).unwrap().0 = stage;
+                }
                 self.poll(shard);
                 while let Some(ticket) = self.pick(shard, 0, Stage::InDisk) {
                     let now = self.time();

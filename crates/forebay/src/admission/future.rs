@@ -44,7 +44,7 @@ impl Future for Admit {
         if let Some(waiting) = &self.waiting {
             let granted = waiting
                 .admission()
-                .is_none_or(|admission| admission.poll_task(waiting.ticket, waker));
+                .is_none_or(|admission| admission.poll_task(&waiting.group, waiting.ticket, waker));
             if !granted {
                 return Poll::Pending;
             }
@@ -92,66 +92,12 @@ impl fmt::Debug for Admit {
     }
 }
 
-/// Resolves to a [`Permit`] beside the one that is held; see
-/// [`Permit::admit_more`].
-///
-/// Cancel safety: dropping it loses nothing; nothing is charged before it
-/// resolves.
-#[must_use = "it asks for the permit when it is polled"]
-#[derive(Debug)]
-pub struct AdmitMore<'a> {
-    /// Held as long as this waits.
-    _permit: &'a Permit,
-    class: Class,
-    op: Op,
-    len: u64,
-    alarm: Option<(Arc<DiskGroup>, u64)>,
-}
-
 impl Permit {
     /// Another permit, of `class`, for the piece of work that this one belongs
-    /// to. It passes the queue and the window, on every disk, and waits only
-    /// for the pace and the limits of the class: waiting for others, it could
-    /// wait for somebody who waits for this one.
+    /// to: [`Class::admit_async`] of `class` [beside](Class::beside) this one.
     ///
-    /// Cancel safety: dropping the future loses nothing; nothing is charged
-    /// before it resolves.
-    pub fn admit_more(&self, class: &Class, op: Op, len: u64) -> AdmitMore<'_> {
-        AdmitMore { _permit: self, class: class.clone(), op, len, alarm: None }
-    }
-}
-
-impl AdmitMore<'_> {
-    fn take_back_alarm(&mut self) {
-        if let Some((group, number)) = self.alarm.take()
-            && let Some(admission) = group.admission_if_used()
-        {
-            admission.take_back_alarm(number);
-        }
-    }
-}
-
-impl Future for AdmitMore<'_> {
-    type Output = Result<Permit, AdmitError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.take_back_alarm();
-        let group = Arc::clone(self.class.disk.here().of(self.op));
-        let (admission, asked) = self.class.ask(&group, self.op, self.len)?;
-        let waker = context.waker().clone();
-        match admission.poll_past_window(&group, asked, waker) {
-            Ok(Ok(ticket)) => Poll::Ready(Ok(Permit::new(group, ticket))),
-            Ok(Err(number)) => {
-                self.alarm = Some((group, number));
-                Poll::Pending
-            }
-            Err(error) => Poll::Ready(Err(self.class.explain(error))),
-        }
-    }
-}
-
-impl Drop for AdmitMore<'_> {
-    fn drop(&mut self) {
-        self.take_back_alarm();
+    /// Cancel safety: as for [`Class::admit_async`].
+    pub fn admit_more(&self, class: &Class, op: Op, len: u64) -> Admit {
+        class.beside(self).admit_async(op, len)
     }
 }

@@ -1,13 +1,13 @@
-//! The permits that a thread holds: it must not wait for what it keeps itself.
+//! The permits that a thread holds: what it asks for meanwhile is a holder's.
 //!
 //! Two threads that each hold a permit and ask for another would wait for each
-//! other when the window is full. So whoever holds one passes the queue and
-//! the window, and waits for the pace alone. This counts over all disks: on
-//! two of them two threads can wait for each other crosswise.
+//! other when the window is full. So while a holder waits, the window binds
+//! nobody. This counts over all disks: on two of them two threads can wait for
+//! each other crosswise.
 //!
-//! The entry of a permit lapses when the window gives the permit up: it keeps
-//! nobody waiting from then on. So a permit that was forgotten does not open
-//! the window to its thread for ever.
+//! A holding lapses when the window gives the permit up: it keeps nobody
+//! waiting from then on. So a permit that was forgotten does not make its
+//! thread a holder for ever.
 
 use std::cell::Cell;
 
@@ -15,8 +15,9 @@ use forebay_core::{DiskTime, Time};
 
 use crate::disk::DiskGroup;
 
-/// So many permits of a thread are told apart.
-const ENTRIES_MAX: usize = 8;
+/// Permits that begin while so many holdings of the thread have not lapsed
+/// share one with others.
+const ENTRIES: usize = 8;
 /// A request is overdue after this many windows, but not earlier than this
 /// many nanoseconds.
 const OVERDUE_WINDOWS: u64 = 8;
@@ -26,112 +27,116 @@ thread_local! {
     static HELD: Held = const { Held::nothing() };
 }
 
-/// A permit that a thread holds. Equal ones are alike.
+/// A permit that a thread holds: the entry that counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Holding {
-    since: Time,
-    window: DiskTime,
+    entry: usize,
+    use_number: u32,
 }
 
 impl Holding {
     /// The calling thread has held a permit of `group` since `since`.
     pub(super) fn begin(group: &DiskGroup, since: Time) -> Self {
-        let holding = Self { since, window: group.io.window() };
-        HELD.with(|held| held.add(holding));
-        holding
+        let window = match group.io.window() {
+            // An open budget keeps nobody waiting.
+            DiskTime::MAX => 0,
+            window => window.as_nanos_ceil(),
+        };
+        let patience = window.saturating_mul(OVERDUE_WINDOWS).max(OVERDUE_NANOS_MIN);
+        HELD.with(|held| held.add(since, since.plus_nanos(patience)))
     }
 
     /// The calling thread has put the permit down.
     pub(super) fn end(self) {
         HELD.with(|held| held.remove(self));
     }
-
-    /// Whether the window has given the permit up.
-    fn has_lapsed(self, now: Time) -> bool {
-        let window = match self.window {
-            // An open budget keeps nobody waiting.
-            DiskTime::MAX => 0,
-            window => window.as_nanos_ceil(),
-        };
-        let patience = window.saturating_mul(OVERDUE_WINDOWS).max(OVERDUE_NANOS_MIN);
-        now.nanos_since(self.since) >= patience
-    }
 }
 
 /// Whether the calling thread holds a permit that a window still counts.
-pub(super) fn holds(now: Time) -> bool {
+pub(crate) fn holds(now: Time) -> bool {
     HELD.with(|held| held.any(now))
 }
 
 /// Runs `wake`, during which the calling thread counts as a holder: others may
-/// wait for what it does next, so it must not wait for them.
+/// wait for what it does next.
 pub(super) fn as_holder(wake: impl FnOnce()) {
     HELD.with(|held| {
-        held.beyond.set(held.beyond.get() + 1);
+        held.waking.set(held.waking.get() + 1);
         wake();
-        held.beyond.set(held.beyond.get().saturating_sub(1));
+        held.waking.set(held.waking.get().saturating_sub(1));
     });
 }
 
 /// What one thread holds. It needs no memory of its own, and nothing to be
 /// done at the end of the thread: this is looked at for every permit.
 struct Held {
-    entries: [Cell<Holding>; ENTRIES_MAX],
-    len: Cell<usize>,
-    /// Permits for which there was no entry.
-    beyond: Cell<usize>,
+    entries: [Entry; ENTRIES],
+    /// Permits in all entries.
+    count: Cell<u32>,
+    /// Wakers that the thread is running.
+    waking: Cell<u32>,
+}
+
+/// Permits that lapse together.
+struct Entry {
+    count: Cell<u32>,
+    lapses_at: Cell<Time>,
+    /// A permit of an earlier use has lapsed and is not counted any more.
+    use_number: Cell<u32>,
 }
 
 impl Held {
     const fn nothing() -> Self {
-        Self {
-            entries: [const { Cell::new(Holding { since: Time::ZERO, window: DiskTime::ZERO }) };
-                ENTRIES_MAX],
-            len: Cell::new(0),
-            beyond: Cell::new(0),
-        }
+        let entries = [const {
+            Entry {
+                count: Cell::new(0),
+                lapses_at: Cell::new(Time::ZERO),
+                use_number: Cell::new(0),
+            }
+        }; ENTRIES];
+        Self { entries, count: Cell::new(0), waking: Cell::new(0) }
     }
 
-    fn add(&self, holding: Holding) {
-        if self.len.get() == ENTRIES_MAX {
-            self.remove_lapsed(holding.since);
-        }
-        match self.entries.get(self.len.get()) {
-            Some(entry) => {
-                entry.set(holding);
-                self.len.set(self.len.get() + 1);
+    fn add(&self, now: Time, lapses_at: Time) -> Holding {
+        let (mut at, mut shared) = (0, true);
+        for (index, entry) in self.entries.iter().enumerate() {
+            if !entry.counts(now) {
+                (at, shared) = (index, false);
+                break;
             }
-            None => self.beyond.set(self.beyond.get() + 1),
+            if entry.lapses_at.get() > self.entries[at].lapses_at.get() {
+                at = index;
+            }
         }
+        let entry = &self.entries[at];
+        if !shared {
+            self.count.set(self.count.get().saturating_sub(entry.count.replace(0)));
+            entry.use_number.set(entry.use_number.get().wrapping_add(1));
+            entry.lapses_at.set(Time::ZERO);
+        }
+        entry.count.set(entry.count.get() + 1);
+        entry.lapses_at.set(entry.lapses_at.get().max(lapses_at));
+        self.count.set(self.count.get() + 1);
+        Holding { entry: at, use_number: entry.use_number.get() }
     }
 
     fn remove(&self, holding: Holding) {
-        match self.present().iter().rposition(|entry| entry.get() == holding) {
-            Some(at) => self.remove_at(at),
-            None => self.beyond.set(self.beyond.get().saturating_sub(1)),
+        let entry = &self.entries[holding.entry];
+        if entry.use_number.get() == holding.use_number {
+            entry.count.set(entry.count.get().saturating_sub(1));
+            self.count.set(self.count.get().saturating_sub(1));
         }
     }
 
     fn any(&self, now: Time) -> bool {
-        self.beyond.get() > 0 || self.present().iter().any(|entry| !entry.get().has_lapsed(now))
+        self.waking.get() > 0
+            || (self.count.get() > 0 && self.entries.iter().any(|entry| entry.counts(now)))
     }
+}
 
-    fn present(&self) -> &[Cell<Holding>] {
-        &self.entries[..self.len.get()]
-    }
-
-    fn remove_lapsed(&self, now: Time) {
-        for at in (0..self.len.get()).rev() {
-            if self.entries[at].get().has_lapsed(now) {
-                self.remove_at(at);
-            }
-        }
-    }
-
-    fn remove_at(&self, at: usize) {
-        let last = self.len.get() - 1;
-        self.entries[at].set(self.entries[last].get());
-        self.len.set(last);
+impl Entry {
+    fn counts(&self, now: Time) -> bool {
+        self.count.get() > 0 && now < self.lapses_at.get()
     }
 }
 
@@ -139,48 +144,76 @@ impl Held {
 mod tests {
     use super::*;
 
-    const MILLI: u64 = 1_000_000;
-
-    fn at(millis: u64) -> Time {
-        Time::from_nanos(millis * MILLI)
+    /// A permit taken then lapses after 100 ms.
+    fn add(held: &Held, millis: u64) -> Holding {
+        held.add(at(millis), at(millis + 100))
     }
 
-    fn since(millis: u64) -> Holding {
-        Holding { since: at(millis), window: DiskTime::from_nanos(MILLI) }
+    fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * 1_000_000)
     }
 
     #[test]
     fn a_holding_counts_until_it_ends_or_lapses() {
         let held = Held::nothing();
         assert!(!held.any(at(1)));
-        held.add(since(1));
-        held.add(since(2));
-        held.remove(since(1));
+        let first = add(&held, 1);
+        add(&held, 2);
+        held.remove(first);
         assert!(held.any(at(101)));
         assert!(!held.any(at(102)), "lapsed after 100 ms");
-        let slow = Holding { window: DiskTime::from_nanos(50 * MILLI), ..since(2) };
-        held.add(slow);
+        held.add(at(2), at(402));
         assert!(held.any(at(401)));
-        assert!(!held.any(at(402)), "lapsed after eight windows");
+        assert!(!held.any(at(402)), "the window is large");
     }
 
     #[test]
-    fn forgotten_ones_make_room() {
-        let held = Held::nothing();
-        (0..1_000).for_each(|n| held.add(since(n * 1_000)));
-        assert!(held.any(at(999_000)));
-        held.remove(since(999_000));
-        assert!(!held.any(at(999_000)));
-    }
-
-    #[test]
-    fn many_at_once_are_all_counted() {
-        let held = Held::nothing();
-        (0..20).for_each(|_| held.add(since(5)));
-        for _ in 0..20 {
-            assert!(held.any(at(6)));
-            held.remove(since(5));
+    fn however_many_are_forgotten_they_count_only_until_they_lapse() {
+        for count in [1, 8, 9, 1_000] {
+            for apart in [0, 1, 30] {
+                let held = Held::nothing();
+                (0..count).for_each(|n| _ = add(&held, n * apart));
+                let lapsed = (count - 1) * apart + 100;
+                assert!(held.any(at(lapsed - 1)));
+                assert!(!held.any(at(lapsed)), "{count}, every {apart} ms");
+                // nor do they later, beside permits that are dropped
+                for n in 0..1_000 {
+                    let now = lapsed + n;
+                    let holding = add(&held, now);
+                    assert!(held.any(at(now)));
+                    held.remove(holding);
+                    assert!(!held.any(at(now)), "{count}, every {apart} ms, then {n}");
+                }
+            }
         }
-        assert!(!held.any(at(6)));
+    }
+
+    #[test]
+    fn many_at_once_are_all_counted_in_whatever_order_they_end() {
+        for newest_first in [false, true] {
+            let held = Held::nothing();
+            let mut holdings: Vec<_> = (0..20).map(|_| add(&held, 5)).collect();
+            if newest_first {
+                holdings.reverse();
+            }
+            for holding in holdings {
+                assert!(held.any(at(6)));
+                held.remove(holding);
+            }
+            assert!(!held.any(at(6)));
+        }
+    }
+
+    #[test]
+    fn what_is_dropped_after_it_lapsed_takes_nothing_from_others() {
+        let held = Held::nothing();
+        let late: Vec<_> = (0..8).map(|_| add(&held, 0)).collect();
+        let present: Vec<_> = (0..8).map(|_| add(&held, 100)).collect();
+        late.into_iter().for_each(|holding| held.remove(holding));
+        for holding in present {
+            assert!(held.any(at(150)));
+            held.remove(holding);
+        }
+        assert!(!held.any(at(150)));
     }
 }

@@ -58,7 +58,7 @@ impl Bed {
     }
 
     fn asked(&self) -> Asked {
-        Asked { class: self.class, op: Op::Read, len: LEN }
+        Asked { class: self.class, op: Op::Read, len: LEN, holder: false }
     }
 
     fn now(&self) -> Time {
@@ -106,7 +106,7 @@ impl Bed {
         thread::spawn(move || {
             let waker = Waker::from(Arc::new(Unpark(current())));
             let (ticket, granted) = bed.start_task(waker.clone());
-            while !granted && !bed.admission().poll_task(ticket, waker.clone()) {
+            while !granted && !bed.admission().poll_task(&bed.group, ticket, waker.clone()) {
                 park();
             }
             bed.complete(ticket);

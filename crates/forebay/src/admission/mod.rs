@@ -5,7 +5,6 @@
 //! after releasing it. One of the blocked threads sleeps only until the queue
 //! must be polled next, for all; if all who wait are tasks, a timer thread does.
 
-mod alarms;
 mod counters;
 mod error;
 mod future;
@@ -13,7 +12,6 @@ mod holding;
 #[cfg(test)]
 mod loom_tests;
 mod parking;
-mod past_window;
 mod permit;
 mod state;
 mod target;
@@ -29,12 +27,14 @@ use std::task::Waker;
 use forebay_core::{ClassId, Completion, EnqueueError, IoQueue, Op, Outcome, Ticket, Time};
 
 pub use self::error::AdmitError;
-pub use self::future::{Admit, AdmitMore};
+pub use self::future::Admit;
+pub(crate) use self::holding::holds;
 pub use self::permit::{Permit, ThreadPermit};
 pub use self::target::{AdmitFor, Admitting, OnDisk};
 
 use self::parking::Parking;
 use self::state::{Keeper, State};
+use self::waiters::Found;
 use self::wakeups::Wakeups;
 use crate::disk::DiskGroup;
 use crate::sync::{Clock, Mutex, MutexGuard};
@@ -58,6 +58,8 @@ struct Asked {
     class: ClassId,
     op: Op,
     len: u64,
+    /// Whoever asks holds a permit that others may wait for.
+    holder: bool,
 }
 
 impl Admission {
@@ -124,6 +126,7 @@ impl Admission {
             return Ok((ticket, now));
         }
         let parking = Parking::take_place();
+        state.resign_here();
         state.waiters.add_thread(ticket, Arc::clone(&parking));
         self.wait(group, state, (now, &mut wakeups), (ticket, &parking), deadline)
     }
@@ -198,10 +201,24 @@ impl Admission {
     }
 
     /// Whether a task has its grant now; else `waker` is woken when it has.
-    fn poll_task(&self, ticket: Ticket, waker: Waker) -> bool {
+    fn poll_task(&self, group: &DiskGroup, ticket: Ticket, waker: Waker) -> bool {
+        let mut state = self.lock();
         // What is not needed any more is dropped after the lock is released.
-        let taken = self.lock().waiters.take_grant(ticket, waker);
-        taken.is_ok()
+        let found = state.waiters.take_grant(ticket, waker);
+        if !matches!(found, Found::SetAside) {
+            drop(state);
+            return matches!(found, Found::Granted);
+        }
+        let now = self.clock.now();
+        let mut wakeups = Wakeups::new();
+        // Stale if it was given up before it was set aside.
+        let granted = state.queue.take_up(now, ticket).unwrap_or(true);
+        let waker = if granted { state.waiters.forget(ticket) } else { None };
+        state.settle(now, None, &mut wakeups);
+        state.keep_time(now, Keeper::Nobody, &mut wakeups);
+        self.release(group, state, now, &mut wakeups);
+        drop(waker);
+        granted
     }
 
     /// A task is not interested any more: its ticket leaves the queue, or is
@@ -274,13 +291,18 @@ fn enqueue(
     asked: Asked,
     wakeups: &mut Wakeups,
 ) -> Result<(Ticket, bool), NoGrant> {
-    let Asked { class, op, len } = asked;
+    let Asked { class, op, len, holder } = asked;
     let at_once = state.queue.dispatch_at_once(now, class, op, len).map_err(NoGrant::Refused)?;
     if let Some(ticket) = at_once {
         state.collect_shards(wakeups);
         return Ok((ticket, true));
     }
-    let ticket = state.queue.enqueue(now, class, op, len).map_err(NoGrant::Refused)?;
+    let ticket = if holder {
+        state.queue.enqueue_for_holder(now, class, op, len)
+    } else {
+        state.queue.enqueue(now, class, op, len)
+    };
+    let ticket = ticket.map_err(NoGrant::Refused)?;
     let granted = state.settle(now, Some(ticket), wakeups);
     Ok((ticket, granted))
 }

@@ -35,8 +35,10 @@ impl Parking {
     /// The calling thread's, to wait for a grant that has not come yet.
     pub(super) fn take_place() -> Arc<Self> {
         let own = PARKING.try_with(Arc::clone);
-        // At the end of the thread its own may be gone.
-        let parking = own.unwrap_or_else(|_| Arc::new(Self::of_this_thread()));
+        // At the end of the thread its own may be gone; and it is taken where
+        // a waker that runs while the thread waits asks for a permit.
+        let own = own.ok().filter(|own| Arc::strong_count(own) <= 2);
+        let parking = own.unwrap_or_else(|| Arc::new(Self::of_this_thread()));
         parking.granted.store(false, Ordering::Relaxed);
         parking.called.store(false, Ordering::Relaxed);
         parking
@@ -51,6 +53,11 @@ impl Parking {
         }
         // Why it was unparked is seen under the lock, which is taken next.
         self.called.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether it is a place of the calling thread.
+    pub(super) fn is_here(&self) -> bool {
+        self.thread.id() == sync::current().id()
     }
 
     pub(super) fn unpark(&self) {
@@ -69,7 +76,7 @@ impl Parking {
 }
 
 /// The calling thread sleeps until `until`, until unparked, or for no reason.
-pub(super) fn sleep(clock: Clock, until: Option<Time>) {
+fn sleep(clock: Clock, until: Option<Time>) {
     match until {
         // The time is taken here: wakers that ran since may have been slow.
         Some(until) => sync::park_timeout(Duration::from_nanos(until.nanos_since(clock.now()))),

@@ -59,11 +59,14 @@ const fn outcome<T>(result: &io::Result<T>) -> Outcome {
 /// hold it for exactly as long as the I/O takes.
 ///
 /// Can be sent to any thread and held across `.await`. It counts as held by no
-/// thread: who has one and wants another for the same piece of work before it
-/// drops the first, asks with [`Permit::admit_more`].
+/// thread: who has one and wants another, or uses a file, for the same piece of
+/// work before it drops the first, does so in the class
+/// [beside](crate::Class::beside) it.
 ///
 /// One that is never dropped stops counting as unfinished work after 100 ms or
-/// eight windows, whichever is longer.
+/// eight windows, whichever is longer, and gives its place among
+/// [`requests_max`](crate::SchedulerBuilder::requests_max) away a second later
+/// if there is no other. To drop it after that does nothing.
 #[must_use = "the I/O counts as done when the permit is dropped"]
 pub struct Permit {
     /// Taken when the I/O has ended.
@@ -108,11 +111,11 @@ impl fmt::Debug for Permit {
 /// A [`Permit`] that the thread which asked for it holds, and that borrows the
 /// class it asked in.
 ///
-/// As long as a thread holds one, its further requests for permits pass the
-/// queue and the window, on every disk, and wait only for the pace: waiting
-/// for others, it could wait for somebody who waits for it. To keep the permit
-/// elsewhere, or to hand it to another thread or a task,
-/// [detach](Self::detach) it: then it is not this thread's any more.
+/// As long as a thread holds one, what it asks for is a holder's, of permits,
+/// files and shards, on every disk: it waits for its turn and the disk's rate,
+/// but not for room in the disk, for there it could wait for somebody who waits
+/// for it. To keep the permit elsewhere, or to hand it to another thread or a
+/// task, [detach](Self::detach) it: then it is not this thread's any more.
 #[must_use = "the I/O counts as done when the permit is dropped"]
 pub struct ThreadPermit<'a> {
     /// Taken when the I/O has ended.

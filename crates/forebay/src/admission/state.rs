@@ -5,7 +5,6 @@ use std::task::Waker;
 
 use forebay_core::{IoQueue, Ticket, Time};
 
-use super::alarms::Alarms;
 use super::parking::Parking;
 use super::waiters::Waiters;
 use super::wakeups::{Wakeup, Wakeups};
@@ -23,7 +22,6 @@ pub(super) struct State {
     pub(super) queue: IoQueue,
     pub(super) model_version: u64,
     pub(super) waiters: Waiters,
-    pub(super) alarms: Alarms,
     /// Whether there is a timer thread.
     pub(super) has_timer: bool,
     /// Its parking place, once it runs.
@@ -41,7 +39,6 @@ impl State {
             queue,
             model_version,
             waiters: Waiters::new(),
-            alarms: Alarms::new(),
             has_timer: false,
             timer: None,
             keeper: Keeper::Nobody,
@@ -60,14 +57,14 @@ impl State {
     ) -> bool {
         let mut granted = false;
         self.unsettled = true;
-        self.alarms.go_off(now, wakeups);
+        self.set_aside_unnoticed(now);
         while wakeups.has_room() {
             let Some(ticket) = self.queue.poll_dispatch(now) else {
                 self.unsettled = false;
                 break;
             };
             granted |= mine == Some(ticket);
-            let wakeup = self.waiters.grant(ticket);
+            let wakeup = self.waiters.grant(now, ticket);
             if self.keeper == Keeper::Thread(ticket.index() as u32) {
                 self.keeper = Keeper::Nobody;
             }
@@ -79,6 +76,26 @@ impl State {
         }
         self.collect_shards(wakeups);
         granted
+    }
+
+    /// Grants that their tasks have not noticed for longer than a goal give
+    /// their room back, until the tasks are polled.
+    fn set_aside_unnoticed(&mut self, now: Time) {
+        while let Some((ticket, _)) = self.waiters.oldest_unnoticed()
+            && self.unnoticed_until().is_some_and(|until| until <= now)
+        {
+            self.waiters.set_aside(ticket);
+            // Stale only if it was given up: then it has no room to give back.
+            if self.queue.set_aside(now, ticket).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Until when the oldest unnoticed grant is waited for.
+    fn unnoticed_until(&self) -> Option<Time> {
+        let (_, since) = self.waiters.oldest_unnoticed()?;
+        Some(since.plus_nanos(self.queue.effective_goal().as_nanos_ceil()))
     }
 
     /// Notes which shards of the group are to be woken.
@@ -110,8 +127,8 @@ impl State {
         wakeups: &mut Wakeups,
     ) -> Option<Time> {
         let polled = if self.waiters.any() { self.queue.poll_timeout(now) } else { None };
-        let due = match (polled, self.alarms.earliest()) {
-            (Some(polled), Some(alarm)) => Some(polled.min(alarm)),
+        let due = match (polled, self.unnoticed_until()) {
+            (Some(polled), Some(unnoticed)) => Some(polled.min(unnoticed)),
             (one, other) => one.or(other),
         };
         if self.keeper == me {
@@ -131,15 +148,26 @@ impl State {
         if self.keeper == me {
             return Some(due);
         }
-        let parking = match self.keeper {
-            Keeper::Thread(index) => self.waiters.thread(index),
-            Keeper::Timer => self.timer.as_ref(),
-            Keeper::Nobody => None,
-        };
-        if let Some(parking) = parking {
+        if let Some(parking) = self.keepers_place() {
             wakeups.push(Wakeup::Thread(Arc::clone(parking)));
         }
         None
+    }
+
+    /// The calling thread is about to wait. If it keeps time already, it is in
+    /// a waker that it runs before it sleeps, and does not get to that.
+    pub(super) fn resign_here(&mut self) {
+        if self.keepers_place().is_some_and(|parking| parking.is_here()) {
+            self.keeper = Keeper::Nobody;
+        }
+    }
+
+    fn keepers_place(&self) -> Option<&Arc<Parking>> {
+        match self.keeper {
+            Keeper::Thread(index) => self.waiters.thread(index),
+            Keeper::Timer => self.timer.as_ref(),
+            Keeper::Nobody => None,
+        }
     }
 
     /// A blocked thread, which is there anyway; the timer when there is none.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use forebay_core::{Op, Time, saturating_nanos};
 
 use super::permit::Grant;
-use super::{Admission, Admit, AdmitError, Asked, NoGrant, ThreadPermit, holding};
+use super::{Admission, Admit, AdmitError, Asked, NoGrant, Permit, ThreadPermit, holds};
 use crate::disk::DiskGroup;
 use crate::sync::Clock;
 use crate::{Class, Scheduler};
@@ -53,13 +53,9 @@ impl Class {
     pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit<'_>>, AdmitError> {
         let now = Clock::of_process().now();
         let group = self.disk.here().of(op);
-        let (admission, asked) = self.ask(group, op, len)?;
-        let ticket = if holding::holds(now) {
-            admission.admit_past_window(now, asked, Some(now))
-        } else {
-            admission.try_admit(group, now, asked)
-        };
-        match ticket {
+        let (admission, mut asked) = self.ask(group, op, len)?;
+        asked.holder |= holds(now);
+        match admission.try_admit(group, now, asked) {
             Ok((ticket, now)) => Ok(Some(ThreadPermit::new(Grant::new(group, ticket), now))),
             Err(NoGrant::TimedOut) => Ok(None),
             Err(error) => Err(self.explain(error)),
@@ -70,13 +66,23 @@ impl Class {
     /// first polled, and needs nothing of the executor but its wakers.
     ///
     /// A task holds nothing by itself: one that has a permit and wants another
-    /// before it drops the first, asks with
-    /// [`Permit::admit_more`](crate::Permit::admit_more).
+    /// before it drops the first, asks in the class [beside](Self::beside) it.
     ///
     /// Cancel safety: dropping the future takes the request back, in constant
     /// time; if it had been granted meanwhile, the grant ends.
     pub fn admit_async(&self, op: Op, len: u64) -> Admit {
         Admit::new(self.clone(), op, len)
+    }
+
+    /// This class, for whoever holds this permit and will not drop it before what
+    /// it asks for here is done: permits, and requests of files and shards.
+    /// They stand in the order like any others; but while they wait, the
+    /// window of their disk binds nobody, so that they get on even where it is
+    /// full of permits whose holders wait. A thread that holds a
+    /// [`ThreadPermit`] need not say so.
+    #[must_use]
+    pub fn beside(&self, _: &Permit) -> Self {
+        Self { holder: true, ..self.clone() }
     }
 
     fn admit_until(
@@ -87,12 +93,9 @@ impl Class {
         deadline: Option<Time>,
     ) -> Result<ThreadPermit<'_>, AdmitError> {
         let group = self.disk.here().of(op);
-        let (admission, asked) = self.ask(group, op, len)?;
-        let ticket = if holding::holds(now) {
-            admission.admit_past_window(now, asked, deadline)
-        } else {
-            admission.admit(group, now, asked, deadline)
-        };
+        let (admission, mut asked) = self.ask(group, op, len)?;
+        asked.holder |= holds(now);
+        let ticket = admission.admit(group, now, asked, deadline);
         let (ticket, now) = ticket.map_err(|error| self.explain(error))?;
         Ok(ThreadPermit::new(Grant::new(group, ticket), now))
     }
@@ -113,7 +116,7 @@ impl Class {
         let class = self.id_on(group).ok_or_else(|| AdmitError::removed(self.name()))?;
         let admission =
             group.admission().map_err(|full| AdmitError::no_shard(full, &self.disk.name))?;
-        Ok((admission, Asked { class, op, len }))
+        Ok((admission, Asked { class, op, len, holder: self.holder }))
     }
 
     pub(super) fn explain(&self, error: NoGrant) -> AdmitError {

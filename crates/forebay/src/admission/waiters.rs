@@ -1,14 +1,15 @@
 //! Who waits for which ticket.
 
+use std::mem;
 use std::sync::Arc;
 use std::task::Waker;
 
-use forebay_core::Ticket;
+use forebay_core::{Ticket, Time};
 
 use super::parking::Parking;
 use super::wakeups::Wakeup;
 
-/// Not in the list of blocked threads.
+/// Not in a list.
 const NONE: u32 = u32::MAX;
 
 /// Whoever is behind a ticket.
@@ -17,79 +18,117 @@ enum Waiter {
     Vacant,
     Thread(Arc<Parking>),
     Task(Waker),
-    /// A task whose ticket was granted, and that has not noticed yet.
-    GrantedTask,
+    /// A task whose ticket was granted then, and that has not noticed yet.
+    Granted(Time),
+    /// One that has not noticed for so long that its ticket was set aside.
+    SetAside,
+}
+
+/// What a task finds that looks for its grant.
+pub(super) enum Found {
+    /// It has it.
+    Granted,
+    /// It came late: its ticket is to be taken up again.
+    SetAside,
+    /// It waits. The waker of before is to be dropped outside the lock.
+    #[expect(dead_code, reason = "held until it may be dropped")]
+    Waits(Waker),
 }
 
 struct Slot {
+    ticket: Option<Ticket>,
     waiter: Waiter,
-    /// Neighbours among the blocked threads.
+    /// Neighbours in the list that the waiter is in.
     older: u32,
     newer: u32,
+}
+
+/// Blocked threads, or grants that tasks have not noticed.
+#[derive(Clone, Copy)]
+struct List {
+    oldest: u32,
+    newest: u32,
 }
 
 /// A table by [`Ticket::index`]. It grows to the most that waited at once and
 /// allocates no more after that.
 pub(super) struct Waiters {
     slots: Vec<Slot>,
-    newest_thread: u32,
+    threads: List,
+    unnoticed: List,
     waiting: usize,
 }
 
 impl Waiters {
     pub(super) const fn new() -> Self {
-        Self { slots: Vec::new(), newest_thread: NONE, waiting: 0 }
+        let empty = List { oldest: NONE, newest: NONE };
+        Self { slots: Vec::new(), threads: empty, unnoticed: empty, waiting: 0 }
     }
 
-    /// Whether anybody waits for a grant.
+    /// Whether anybody waits for a grant, or has not noticed his.
     pub(super) fn any(&self) -> bool {
-        self.waiting > 0
+        self.waiting > 0 || self.unnoticed.oldest != NONE
     }
 
     /// The calling thread waits for `ticket`.
     pub(super) fn add_thread(&mut self, ticket: Ticket, parking: Arc<Parking>) {
-        let (index, older) = (ticket.index() as u32, self.newest_thread);
         self.add(ticket, Waiter::Thread(parking));
-        self.at(index).older = older;
-        if older != NONE {
-            self.at(older).newer = index;
-        }
-        self.newest_thread = index;
+        self.waiting += 1;
     }
 
     /// A task waits for `ticket`.
     pub(super) fn add_task(&mut self, ticket: Ticket, waker: Waker) {
         self.add(ticket, Waiter::Task(waker));
+        self.waiting += 1;
     }
 
     /// Notes that `ticket` was granted, and returns whom to wake for it:
     /// nobody, if nobody waits in the table.
-    pub(super) fn grant(&mut self, ticket: Ticket) -> Option<Wakeup> {
+    pub(super) fn grant(&mut self, now: Time, ticket: Ticket) -> Option<Wakeup> {
         match self.remove(ticket) {
             Waiter::Thread(parking) => {
                 parking.grant();
                 Some(Wakeup::Thread(parking))
             }
             Waiter::Task(waker) => {
-                self.at(ticket.index() as u32).waiter = Waiter::GrantedTask;
+                self.add(ticket, Waiter::Granted(now));
                 Some(Wakeup::Task(waker))
             }
-            Waiter::Vacant | Waiter::GrantedTask => None,
+            Waiter::Vacant | Waiter::Granted(_) | Waiter::SetAside => None,
         }
     }
 
     /// Whether the task behind `ticket` has its grant, which it takes with
-    /// this. Else `waker` is woken for it; the one before is returned, to be
-    /// dropped outside the lock.
-    pub(super) fn take_grant(&mut self, ticket: Ticket, waker: Waker) -> Result<Waker, Waker> {
-        let slot = self.at(ticket.index() as u32);
-        match std::mem::replace(&mut slot.waiter, Waiter::Vacant) {
-            Waiter::Task(before) => {
-                slot.waiter = Waiter::Task(waker);
-                Err(before)
-            }
-            _ => Ok(waker),
+    /// this. Else `waker` is woken for it.
+    pub(super) fn take_grant(&mut self, ticket: Ticket, waker: Waker) -> Found {
+        if let Some(Slot { ticket: found, waiter: Waiter::Task(before), .. }) =
+            self.slots.get_mut(ticket.index())
+            && *found == Some(ticket)
+        {
+            return Found::Waits(mem::replace(before, waker));
         }
+        match self.remove(ticket) {
+            Waiter::SetAside => {
+                self.add_task(ticket, waker);
+                Found::SetAside
+            }
+            _ => Found::Granted,
+        }
+    }
+
+    /// The grant that has been unnoticed for longest, and since when.
+    pub(super) fn oldest_unnoticed(&self) -> Option<(Ticket, Time)> {
+        let slot = self.slots.get(self.unnoticed.oldest as usize)?;
+        match slot.waiter {
+            Waiter::Granted(since) => Some((slot.ticket?, since)),
+            _ => None,
+        }
+    }
+
+    /// The task behind `ticket` does not notice its grant, which is set aside.
+    pub(super) fn set_aside(&mut self, ticket: Ticket) {
+        self.remove(ticket);
+        self.add(ticket, Waiter::SetAside);
     }
 
     /// Whoever waits for `ticket` waits no more. The waker of a task is
@@ -111,41 +150,68 @@ impl Waiters {
 
     /// The thread that came last: the one that will probably wait longest.
     pub(super) fn newest_thread(&self) -> Option<u32> {
-        (self.newest_thread != NONE).then_some(self.newest_thread)
+        let newest = self.threads.newest;
+        (newest != NONE).then_some(newest)
     }
 
     fn at(&mut self, index: u32) -> &mut Slot {
         &mut self.slots[index as usize]
     }
 
+    /// The list that such a waiter is in.
+    fn list_of(&mut self, waiter: &Waiter) -> Option<&mut List> {
+        match waiter {
+            Waiter::Thread(_) => Some(&mut self.threads),
+            Waiter::Granted(_) => Some(&mut self.unnoticed),
+            Waiter::Vacant | Waiter::Task(_) | Waiter::SetAside => None,
+        }
+    }
+
     fn add(&mut self, ticket: Ticket, waiter: Waiter) {
+        let index = ticket.index() as u32;
         if self.slots.len() <= ticket.index() {
-            let vacant = || Slot { waiter: Waiter::Vacant, older: NONE, newer: NONE };
+            let vacant = || Slot { ticket: None, waiter: Waiter::Vacant, older: NONE, newer: NONE };
             self.slots.resize_with(ticket.index() + 1, vacant);
         }
-        self.slots[ticket.index()] = Slot { waiter, older: NONE, newer: NONE };
-        self.waiting += 1;
+        // One that is there still was forgotten, and its place given away.
+        if let Some(before) = self.at(index).ticket {
+            self.remove(before);
+        }
+        let mut older = NONE;
+        if let Some(list) = self.list_of(&waiter) {
+            older = mem::replace(&mut list.newest, index);
+            if older == NONE {
+                list.oldest = index;
+            } else {
+                self.at(older).newer = index;
+            }
+        }
+        *self.at(index) = Slot { ticket: Some(ticket), waiter, older, newer: NONE };
     }
 
     fn remove(&mut self, ticket: Ticket) -> Waiter {
-        let Some(slot) = self.slots.get_mut(ticket.index()) else { return Waiter::Vacant };
-        let waiter = std::mem::replace(&mut slot.waiter, Waiter::Vacant);
+        let slot = self.slots.get_mut(ticket.index());
+        let Some(slot) = slot.filter(|slot| slot.ticket == Some(ticket)) else {
+            return Waiter::Vacant;
+        };
+        slot.ticket = None;
+        let waiter = mem::replace(&mut slot.waiter, Waiter::Vacant);
         let (older, newer) = (slot.older, slot.newer);
-        match &waiter {
-            Waiter::Thread(_) => {
-                if newer == NONE {
-                    self.newest_thread = older;
-                } else {
-                    self.at(newer).older = older;
-                }
-                if older != NONE {
-                    self.at(older).newer = newer;
-                }
-                self.waiting -= 1;
+        if let Some(list) = self.list_of(&waiter) {
+            if newer == NONE {
+                list.newest = older;
             }
-            Waiter::Task(_) => self.waiting -= 1,
-            Waiter::Vacant | Waiter::GrantedTask => {}
+            if older == NONE {
+                list.oldest = newer;
+            }
+            if newer != NONE {
+                self.at(newer).older = older;
+            }
+            if older != NONE {
+                self.at(older).newer = newer;
+            }
         }
+        self.waiting -= usize::from(matches!(waiter, Waiter::Thread(_) | Waiter::Task(_)));
         waiter
     }
 }

@@ -65,6 +65,8 @@ pub struct Class {
     pub(crate) scheduler: Arc<Shared>,
     pub(crate) record: Arc<ClassRecord>,
     pub(crate) disk: Arc<DiskRecord>,
+    /// Whoever asks in it holds a permit: see [`Class::beside`].
+    pub(crate) holder: bool,
 }
 
 impl Class {

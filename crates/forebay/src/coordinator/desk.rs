@@ -195,17 +195,20 @@ impl Orders {
         if self.lanes.len() <= class.index() {
             self.lanes.resize_with(class.index() + 1, Lane::default);
         }
-        let place = self.lanes[class.index()].push(&mut self.taken, key, (submitter, cost));
+        let lane = &mut self.lanes[class.index()];
+        let place = lane.push(&mut self.taken, key, (submitter, cost), class.holder);
         if let Stage::Waiting(none, _) = &mut self.taken[key].stage {
             *none = Some(place);
         }
         self.feed(operations, class);
     }
 
-    /// Moves requests of `class` from its lane into the I/O queue, a few.
+    /// Moves requests of `class` from its lane into the I/O queue: a few, and
+    /// whatever is before one whose submitter holds a permit, for only there
+    /// does it get on.
     fn feed(&mut self, operations: &mut Operations, class: StreamClass) {
         let Some(lane) = self.lanes.get_mut(class.index()) else { return };
-        while operations.queued(class) < FED_MAX
+        while (operations.queued(class) < FED_MAX || lane.has_holders())
             && let Some(key) = lane.pop(&mut self.taken, self.quantum)
         {
             let taken = &mut self.taken[key];

@@ -19,6 +19,8 @@ pub(super) struct Lane {
     by_number: HashMap<u64, usize>,
     /// Keys of submitters that have something waiting, or had.
     turns: VecDeque<usize>,
+    /// Requests in it whose submitters hold a permit.
+    holders: usize,
 }
 
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub(super) struct Place {
     next: usize,
     /// Disk time that the request costs, in nanoseconds.
     cost: u64,
+    /// Its submitter holds a permit.
+    holder: bool,
 }
 
 /// The caller's requests, by key.
@@ -54,17 +58,24 @@ impl Lane {
         places: &mut impl Places,
         key: usize,
         (number, cost): (u64, u64),
+        holder: bool,
     ) -> Place {
         let submitter = self.submitter(number);
         let Some(list) = self.submitters.get_mut(submitter) else {
-            return Place { submitter, previous: NONE, next: NONE, cost };
+            return Place { submitter, previous: NONE, next: NONE, cost, holder: false };
         };
+        self.holders += usize::from(holder);
         let previous = std::mem::replace(&mut list.last, key);
         match places.place(previous) {
             Some(place) => place.next = key,
             None => list.first = key,
         }
-        Place { submitter, previous, next: NONE, cost }
+        Place { submitter, previous, next: NONE, cost, holder }
+    }
+
+    /// Whether there is a request in it whose submitter holds a permit.
+    pub(super) fn has_holders(&self) -> bool {
+        self.holders > 0
     }
 
     /// The request that is next; it leaves the lane. A turn is worth `quantum`
@@ -115,6 +126,7 @@ impl Lane {
     pub(super) fn remove(&mut self, places: &mut impl Places, key: usize) {
         let Some(place) = places.place(key) else { return };
         let (submitter, previous, next) = (place.submitter, place.previous, place.next);
+        self.holders -= usize::from(place.holder);
         let Some(list) = self.submitters.get_mut(submitter) else { return };
         match places.place(previous) {
             Some(place) => place.next = next,
@@ -133,7 +145,7 @@ impl Lane {
         {
             return *turn;
         }
-        let Self { submitters, by_number, turns } = self;
+        let Self { submitters, by_number, turns, .. } = self;
         *by_number.entry(number).or_insert_with(|| {
             let key = submitters.insert(Submitter { number, first: NONE, last: NONE, credit: 0 });
             turns.push_back(key);
@@ -159,7 +171,7 @@ mod tests {
     impl Requests {
         fn push(&mut self, lane: &mut Lane, number: u64, cost: u64) -> usize {
             let key = self.0.insert((number, None));
-            let place = lane.push(self, key, (number, cost));
+            let place = lane.push(self, key, (number, cost), false);
             self.0[key].1 = Some(place);
             key
         }

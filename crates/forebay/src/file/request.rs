@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::File;
 use super::check::{RequestError, check_operation};
+use crate::admission::holds;
 use crate::clock::Clock;
 use crate::coordinator::{Answer, Kept, Mailbox, Order, Slot, Timing, is_io_thread, submitter};
 use crate::disk::DiskRecord;
@@ -136,6 +137,7 @@ fn send<T: Outcome>(
     let state = match checked.and_then(|()| address(disk, class, op)) {
         Ok((class, mailbox)) => {
             let since = Clock::of_process().now();
+            let class = StreamClass { holder: class.holder || holds(since), ..class };
             let order = Order { class, since, submitter: submitter(), operation };
             State::Sent(Sent::new((disk, intent), order, mailbox))
         }

@@ -109,6 +109,12 @@ const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
     }),
 ];
 
+const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[(
+    "past_window",
+    "Requests that went while the window was full, for a holder's sake",
+    |disk| disk.totals.past_window,
+)];
+
 impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         for &(name, help, value) in CLASS_COUNTERS {
@@ -164,6 +170,13 @@ impl Scrape {
                     let labels = [("mountpoint", &disk.name)];
                     ConstGauge::new(value).encode(metric.encode_family(&labels)?)?;
                 }
+            }
+        }
+        for &(name, help, value) in DISK_COUNTERS {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for disk in &self.0.disks {
+                let labels = [("mountpoint", &disk.name)];
+                ConstCounter::new(value(disk)).encode(metric.encode_family(&labels)?)?;
             }
         }
         Ok(())
@@ -311,8 +324,8 @@ mod tests {
         };
         let mut found: Vec<String> = text.lines().filter_map(described).collect();
         found.sort();
-        let counters = "activations blocked_seconds cancelled consumption errors overdue retries \
-                        starvation_time_sec total_bytes total_delay_sec total_discard_bytes \
+        let counters = "activations blocked_seconds cancelled consumption errors overdue \
+                        past_window retries starvation_time_sec total_bytes total_delay_sec total_discard_bytes \
                         total_discard_ops total_exec_sec total_flush_ops total_operations \
                         total_read_bytes total_read_ops total_split_bytes total_split_ops \
                         total_write_bytes total_write_ops";

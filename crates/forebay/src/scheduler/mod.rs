@@ -251,6 +251,7 @@ impl Shared {
             scheduler: Arc::clone(self),
             record: Arc::clone(record),
             disk: Arc::clone(&self.first),
+            holder: false,
         }
     }
 

@@ -68,6 +68,7 @@ pub use self::outcome::{Finished, OperationId, ShardCounters, SubmitError};
 pub(crate) use self::request::asked;
 
 use self::intents::Intents;
+use crate::admission::holds;
 use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
 use crate::file::check_operation;
 use crate::streams::StreamClass;
@@ -190,6 +191,7 @@ impl Shard {
             return Err((SubmitError::ClassRemoved, operation));
         };
         let now = self.operations.now();
+        let class = StreamClass { holder: class.holder || holds(now), ..class };
         self.operations.submit(now, class, operation)
     }
 

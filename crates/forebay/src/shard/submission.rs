@@ -77,8 +77,14 @@ impl Operations {
     ) -> Result<(Ticket, Vec<Ticket>), SubmitError> {
         let (op, is_range) = (op_of(&piece.operation), piece.len() > 0);
         let queue = &mut self.streams[class.stream].queue;
-        let mut enqueue =
-            |(_, len): (u64, u64)| queue.enqueue(now, class.id, op, if is_range { len } else { 0 });
+        let mut enqueue = |(_, len): (u64, u64)| {
+            let len = if is_range { len } else { 0 };
+            if class.holder {
+                queue.enqueue_for_holder(now, class.id, op, len)
+            } else {
+                queue.enqueue(now, class.id, op, len)
+            }
+        };
         let first = enqueue(parts.next().unwrap_or_default())?;
         let mut others = Vec::new();
         for part in parts {

@@ -1,12 +1,14 @@
 //! Whoever holds a permit and asks for another.
 
+use std::future::Future;
 use std::sync::{Arc, Barrier};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use forebay::{DiskConfig, DiskRates, Op, Policy, Scheduler};
+use forebay::{DiskConfig, DiskRates, Limits, Op, Policy, Scheduler};
 
-use crate::executor::block_on;
+use crate::executor::{Bell, block_on, poll_once};
 use crate::{FAST, SLOW, scheduler, takes_at_once};
 
 #[test]
@@ -101,9 +103,9 @@ fn a_dropped_request_for_more_is_forgotten() {
     let mut granted = Vec::new();
     loop {
         let mut more = Box::pin(one.admit_more(&class, Op::Read, 4096));
-        match crate::executor::poll_once(more.as_mut()) {
-            std::task::Poll::Ready(permit) => granted.push(permit.unwrap()),
-            std::task::Poll::Pending => break,
+        match poll_once(more.as_mut()) {
+            Poll::Ready(permit) => granted.push(permit.unwrap()),
+            Poll::Pending => break,
         }
     }
     let counters = class.permit_counters();
@@ -119,4 +121,58 @@ fn a_detached_permit_is_not_the_threads() {
     let sent = held.detach();
     assert!(class.try_admit(Op::Read, 4096).unwrap().is_none(), "it holds none");
     drop(sent);
+}
+
+/// Both classes have more queued than they get meanwhile.
+#[test]
+fn holders_get_the_share_of_their_class() {
+    let rates = DiskRates { read_iops: 10_000, write_iops: 10_000, ..FAST };
+    let scheduler = scheduler(rates, Policy::pace_window());
+    let [plain, held] = [("plain", 300), ("held", 100)]
+        .map(|(name, shares)| scheduler.add_class(name, shares).unwrap());
+    // more than may be unfinished
+    let outer: Vec<_> =
+        (0..16).map(|_| block_on(held.admit_async(Op::Read, 4096)).unwrap()).collect();
+    let beside = held.beside(&outer[0]);
+    let mut asked = Vec::new();
+    for n in 0..12_000 {
+        let class = if n % 4 == 0 { &beside } else { &plain };
+        let mut admit = Box::pin(class.admit_async(Op::Read, 4096));
+        if let Poll::Ready(permit) = poll_once(admit.as_mut()) {
+            drop(permit.unwrap());
+        }
+        asked.push(admit);
+    }
+    let used = || [&plain, &held].map(|class| class.permit_counters().consumption.units());
+    let after = |nanos: u64| {
+        while used().iter().sum::<u64>() < nanos * 64 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        used()
+    };
+    let start = used().iter().sum::<u64>() / 64;
+    let (before, after) = (after(start + 30_000_000), after(start + 530_000_000));
+    let ratio = (after[0] - before[0]) as f64 / (after[1] - before[1]) as f64;
+    assert!((2.95..3.05).contains(&ratio), "{ratio}");
+    assert!(scheduler.disks()[0].permit_counters().past_window > 0);
+}
+
+#[test]
+fn a_grant_wakes_one_of_the_many_who_wait_for_more() {
+    let scheduler = takes_at_once(1);
+    let [class, limited] = ["class", "limited"].map(|name| scheduler.add_class(name, 100).unwrap());
+    let limits = Limits { operations_per_second: Some(200), bytes_per_second: None };
+    limited.set_limits(&limits).unwrap();
+    let one = block_on(class.admit_async(Op::Read, 4096)).unwrap();
+    let bell = Bell::new();
+    let waker = Waker::from(Arc::clone(&bell));
+    let mut many: Vec<_> =
+        (0..500).map(|_| Box::pin(one.admit_more(&limited, Op::Read, 4096))).collect();
+    for more in &mut many {
+        _ = more.as_mut().poll(&mut Context::from_waker(&waker));
+    }
+    thread::sleep(Duration::from_millis(500));
+    let rung = bell.rung();
+    let granted = scheduler.disks()[0].permit_counters().dispatched;
+    assert!(rung > 10 && rung as u64 <= granted, "{rung} wake-ups for {granted}");
 }

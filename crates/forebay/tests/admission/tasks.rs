@@ -2,7 +2,9 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
+use std::thread;
 use std::time::Duration;
 
 use forebay::{AdmitError, Class, DiskRates, Op, Permit, Policy};
@@ -164,7 +166,7 @@ fn smol_on_several_threads() {
 #[test]
 fn threads_and_tasks_wait_in_one_queue() {
     let class = paced();
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(|| block_on(some_permits(class.clone())));
         scope.spawn(|| (0..10).for_each(|_| drop(class.admit(Op::Read, 4096).unwrap())));
         scope.spawn(|| block_on(some_permits(class.clone())));
@@ -180,6 +182,52 @@ fn a_permit_goes_where_its_task_goes() {
     is_send(&admit);
     let permit: Permit = block_on(admit).unwrap();
     is_send(&permit);
-    std::thread::spawn(move || drop(permit)).join().unwrap();
+    thread::spawn(move || drop(permit)).join().unwrap();
     assert_eq!(class.permit_counters().operations[0], 1);
+}
+
+/// Permits that a task which is polled `polls` times, every so many
+/// milliseconds, takes at these polls, while threads keep the window full.
+fn taken_now_and_then(every: u64, polls: usize) -> usize {
+    let rates = DiskRates { read_iops: 4_000, write_iops: 4_000, ..FAST };
+    let scheduler = scheduler(rates, Policy::pace_window());
+    let [backlog, polled] =
+        ["backlog", "polled"].map(|name| scheduler.add_class(name, 100).unwrap());
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let permit = backlog.admit(Op::Read, 4096).unwrap();
+                    thread::sleep(Duration::from_millis(2));
+                    drop(permit);
+                }
+            });
+        }
+        let ask = || Box::pin(polled.admit_async(Op::Read, 4096));
+        let (mut task, mut taken) = (ask(), 0);
+        for _ in 0..polls {
+            if let Poll::Ready(permit) = poll_once(task.as_mut()) {
+                taken += 1;
+                drop(permit.unwrap());
+                task = ask();
+                if let Poll::Ready(permit) = poll_once(task.as_mut()) {
+                    drop(permit.unwrap());
+                    task = ask();
+                }
+            }
+            thread::sleep(Duration::from_millis(every));
+        }
+        stop.store(true, Ordering::Relaxed);
+        taken
+    })
+}
+
+#[test]
+fn a_task_that_is_polled_now_and_then_gets_a_permit_each_time_beside_a_backlog() {
+    for (every, polls) in [(1, 200), (5, 100), (20, 50)] {
+        // the machine may be too slow for it now and then
+        let best = (0..5).map(|_| taken_now_and_then(every, polls)).max().unwrap();
+        assert!(best >= polls * 9 / 10, "{best} in {polls} polls every {every} ms");
+    }
 }

@@ -1,0 +1,96 @@
+//! Grants that their owners do not notice, and requests that nobody completes.
+
+use super::outcome::StaleTicket;
+use super::{EnqueueError, IoQueue, ask};
+use crate::requests::{State, Ticket};
+use crate::{ClassId, DiskTime, Op, Time};
+
+/// A request that was given up is forgotten when its place is needed, if it
+/// went so long ago.
+const FORGOTTEN_NANOS: u64 = 1_000_000_000;
+
+impl IoQueue {
+    /// Gives the room of a dispatched request back, because its owner has not
+    /// started it yet and others wait: an owner that comes late. What was
+    /// charged for it stays charged, and it keeps its place: it goes with
+    /// [`take_up`](Self::take_up), or is [cancelled](Self::cancel).
+    /// `poll_dispatch` should follow, here and where `poll_wake` says.
+    ///
+    /// # Errors
+    /// [`StaleTicket`] if it is not in the disk, or was given up.
+    pub fn set_aside(&mut self, now: Time, ticket: Ticket) -> Result<(), StaleTicket> {
+        let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
+        if request.state != State::InDisk {
+            return Err(StaleTicket);
+        }
+        self.leave_window(ticket.slot());
+        self.collect_wakes(now);
+        let kept = self.requests.at_mut(ticket.slot());
+        kept.state = State::SetAside;
+        kept.prepaid = true;
+        self.totals.in_disk -= 1;
+        self.class_counters(&request).set_aside();
+        self.resume_at_once(now);
+        Ok(())
+    }
+
+    /// The owner of a request that was [set aside](Self::set_aside) is there.
+    /// True if it goes now: where there is room; and past the window as long
+    /// as those that do are no more than one effective goal and the disk's
+    /// rate. Otherwise it waits before all of its class, and `poll_dispatch`
+    /// names it when it may go. It is charged to nobody again.
+    ///
+    /// # Errors
+    /// [`StaleTicket`] if it was not set aside.
+    pub fn take_up(&mut self, now: Time, ticket: Ticket) -> Result<bool, StaleTicket> {
+        let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
+        if request.state != State::SetAside {
+            return Err(StaleTicket);
+        }
+        let (index, ask) = (ticket.slot(), ask(&request));
+        if !self.shared.budget.reenter(now, &ask) {
+            let class = self.class_counters(&request).class();
+            let queued = class.map(|class| self.fair.push_front(&mut self.requests, class, index));
+            if let Some(Ok(())) = queued {
+                self.requests.at_mut(index).state = State::Queued;
+                self.resume_at_once(now);
+                return Ok(false);
+            }
+            // its class was removed
+            self.shared.budget.enter_anyway(&ask);
+        }
+        self.enter_disk(now, index, false);
+        let waited = now.nanos_since(request.enqueued_at);
+        self.class_counters(&request).dispatched(now, waited, DiskTime::ZERO);
+        Ok(true)
+    }
+
+    /// A new request of `class` in no list yet. Where the table is full it
+    /// gets the place of the one that was given up first, which is forgotten:
+    /// its ticket is void.
+    pub(super) fn insert(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        (op, len): (Op, u64),
+    ) -> Result<Ticket, EnqueueError> {
+        let (node, cost) = (class.node(), self.cost(op, len));
+        if let Some(ticket) = self.requests.insert(now, node, op, len, cost) {
+            return Ok(ticket);
+        }
+        self.forget_given_up(now);
+        self.requests.insert(now, node, op, len, cost).ok_or(EnqueueError::Full)
+    }
+
+    fn forget_given_up(&mut self, now: Time) {
+        let Some(oldest) = self.given_up.head() else { return };
+        let request = *self.requests.at(oldest);
+        if now.nanos_since(request.dispatched_at) >= FORGOTTEN_NANOS {
+            self.requests.unlink(&mut self.given_up, oldest);
+            self.requests.remove(oldest);
+            self.totals.completed += 1;
+            self.totals.in_disk -= 1;
+            self.class_counters(&request).forgotten();
+        }
+    }
+}
