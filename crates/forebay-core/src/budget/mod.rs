@@ -19,6 +19,7 @@ mod tests;
 
 use core::time::Duration;
 
+use overdue::Meanwhile;
 pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
@@ -233,13 +234,33 @@ impl Budget {
         }
     }
 
-    /// Disk time that a request which is given up has kept from others: none
-    /// where nothing bounds what is unfinished.
-    pub(crate) fn kept_from_others(&self, in_disk_nanos: u64, cost: DiskTime) -> DiskTime {
-        match &self.limit {
-            Limit::None => DiskTime::ZERO,
-            _ => Overdue::kept_from_others(in_disk_nanos, cost, self.window()),
+    /// A request has completed after so long, which may be overdue.
+    pub(crate) fn completed(&self, now: Time, in_disk_nanos: u64) {
+        if let Some(before) = self.overdue.completed(now, in_disk_nanos) {
+            self.overdue.learn(now, self.window(), in_disk_nanos, before);
         }
+    }
+
+    /// How long a request may be in the disk before it is overdue.
+    pub(crate) fn patience_nanos(&self, now: Time) -> u64 {
+        self.overdue.patience_nanos(now, self.window())
+    }
+
+    /// Whether an overdue request may leave the window now, and the disk time
+    /// that it has kept from others: none while nobody gets anything, or where
+    /// nothing bounds what is unfinished. If not, when to ask again.
+    pub(crate) fn give_up(
+        &self,
+        now: Time,
+        in_disk_nanos: u64,
+        cost: DiskTime,
+    ) -> Result<DiskTime, Time> {
+        let window = self.window();
+        let meanwhile = self.overdue.give_up(now, window, cost)?;
+        Ok(match (meanwhile, &self.limit) {
+            (Meanwhile::Silent, _) | (_, Limit::None) => DiskTime::ZERO,
+            _ => Overdue::kept_from_others(in_disk_nanos, cost, window),
+        })
     }
 
     /// Learns from a service time that was measured while the disk was nearly idle.

@@ -13,12 +13,20 @@ const OVERDUE_NANOS_MIN: u64 = 100_000_000;
 /// new window with what hangs.
 const HANGING_NANOS_MIN: u64 = 10_000_000;
 /// A part of the disk is taken to hang for so long after a request was given
-/// up, unless one that was comes back: then the disk is slow, and it must not
-/// get more and more.
+/// up, unless one that was comes back.
 const HANGING_FOR_NANOS: u64 = 1_000_000_000;
+/// What takes long raises the patience to this many times its time: the disk is
+/// slow, and it must not get more and more,
+const RAISED_BY: u64 = 2;
+/// but not above this, for a permit may just be held for long.
+const RAISED_NANOS_MAX: u64 = 2_000_000_000;
+/// Each answer that is quicker takes this part off what was raised too much.
+const FALL_PART: u64 = 16;
 /// While nothing completes at all, one request is given up in this time: the
 /// one that takes its place probes whether the disk is back.
 const PROBE_NANOS: u64 = 10_000_000;
+/// Nothing completes at all if nothing has for this part of the patience.
+const SILENT_PART: u64 = 2;
 
 /// Decides which unfinished requests may leave the window uncompleted, so that
 /// forgotten permits and a disk that hangs do not stop everybody for ever.
@@ -27,8 +35,21 @@ pub(crate) struct Overdue {
     given_up: Pace,
     probe_after: AtomicU64,
     completed_at: AtomicU64,
+    /// When the disk answered again after it had been silent.
+    answers_since: AtomicU64,
     /// Until when the disk, or a part of it, is taken to hang.
     hanging_until: AtomicU64,
+    /// What slow answers have raised the patience to; zero in good times.
+    raised_nanos: AtomicU64,
+}
+
+/// What the disk did meanwhile, when it kept a request for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meanwhile {
+    /// Nothing: it kept nobody from anything that there was to have.
+    Silent,
+    /// It served others.
+    Answers,
 }
 
 impl Overdue {
@@ -37,7 +58,9 @@ impl Overdue {
             given_up: Pace::new(false),
             probe_after: AtomicU64::new(0),
             completed_at: AtomicU64::new(0),
+            answers_since: AtomicU64::new(0),
             hanging_until: AtomicU64::new(0),
+            raised_nanos: AtomicU64::new(0),
         }
     }
 
@@ -54,15 +77,34 @@ impl Overdue {
 
     /// How long a request may be in the disk before it is overdue.
     pub(crate) fn patience_nanos(&self, now: Time, window: DiskTime) -> u64 {
-        windows_nanos(window).max(if self.hangs(now) {
-            HANGING_NANOS_MIN
-        } else {
-            OVERDUE_NANOS_MIN
-        })
+        let least = if self.hangs(now) { HANGING_NANOS_MIN } else { OVERDUE_NANOS_MIN };
+        windows_nanos(window).max(least).max(self.raised_nanos.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn completed(&self, now: Time) {
+    /// A request has completed after `in_disk_nanos`; whether there is more to
+    /// learn from that, with [`Overdue::learn`].
+    pub(crate) fn completed(&self, now: Time, in_disk_nanos: u64) -> Option<Time> {
+        let before = Time::from_nanos(self.completed_at.load(Ordering::Relaxed));
         self.completed_at.store(now.as_nanos(), Ordering::Relaxed);
+        let is_usual = in_disk_nanos < OVERDUE_NANOS_MIN / RAISED_BY
+            && now.nanos_since(before) < OVERDUE_NANOS_MIN / SILENT_PART
+            && self.raised_nanos.load(Ordering::Relaxed) == 0;
+        (!is_usual).then_some(before)
+    }
+
+    /// Learns from a request that has completed, the first since `before`.
+    pub(crate) fn learn(&self, now: Time, window: DiskTime, in_disk_nanos: u64, before: Time) {
+        if now.nanos_since(before) >= silent_nanos(window) {
+            self.answers_since.store(now.as_nanos(), Ordering::Relaxed);
+        }
+        let raised = self.raised_nanos.load(Ordering::Relaxed);
+        let wanted = in_disk_nanos.saturating_mul(RAISED_BY).min(RAISED_NANOS_MAX);
+        let next =
+            if wanted >= raised { wanted } else { raised - (raised - wanted).div_ceil(FALL_PART) };
+        let next = if next > patience_nanos(window) { next } else { 0 };
+        if next != raised {
+            self.raised_nanos.store(next, Ordering::Relaxed);
+        }
     }
 
     /// A request that was given up has come back.
@@ -72,24 +114,43 @@ impl Overdue {
 
     /// Whether an overdue request that cost `cost` may leave the window now;
     /// if not, when to ask again.
-    pub(crate) fn give_up(&self, now: Time, window: DiskTime, cost: DiskTime) -> Result<(), Time> {
-        let given_up = self.try_give_up(now, window, cost);
-        if given_up.is_ok() {
-            let until = now.plus_nanos(HANGING_FOR_NANOS).as_nanos();
-            self.hanging_until.store(until, Ordering::Relaxed);
+    pub(crate) fn give_up(
+        &self,
+        now: Time,
+        window: DiskTime,
+        cost: DiskTime,
+    ) -> Result<Meanwhile, Time> {
+        let completed_at = Time::from_nanos(self.completed_at.load(Ordering::Relaxed));
+        let quiet = now.nanos_since(completed_at);
+        let silent = silent_nanos(window);
+        if quiet < silent.min(self.patience_nanos(now, window)) {
+            self.give_up_some(now, window, cost)?;
+        } else {
+            self.give_up_probe(now)?;
         }
-        given_up
+        let until = now.plus_nanos(HANGING_FOR_NANOS).as_nanos();
+        self.hanging_until.store(until, Ordering::Relaxed);
+        Ok(if quiet < silent { Meanwhile::Answers } else { Meanwhile::Silent })
     }
 
-    fn try_give_up(&self, now: Time, window: DiskTime, cost: DiskTime) -> Result<(), Time> {
-        let completed_at = Time::from_nanos(self.completed_at.load(Ordering::Relaxed));
-        if now.nanos_since(completed_at) < self.patience_nanos(now, window) {
-            let burst = DiskTime::from_nanos(windows_nanos(window).max(HANGING_NANOS_MIN));
-            if self.given_up.try_take(now, burst, part_of(burst, cost, window)) {
-                return Ok(());
-            }
-            return Err(self.given_up.available_at(now, burst, DiskTime::from_units(1)));
+    /// The disk answers: at most one window's worth at a time. Right after it
+    /// was silent it may still answer what it had.
+    fn give_up_some(&self, now: Time, window: DiskTime, cost: DiskTime) -> Result<(), Time> {
+        let burst = windows_nanos(window).max(HANGING_NANOS_MIN);
+        let answers_since = Time::from_nanos(self.answers_since.load(Ordering::Relaxed));
+        let answered = answers_since.plus_nanos(burst);
+        if now < answered {
+            return Err(answered);
         }
+        let burst = DiskTime::from_nanos(burst);
+        if self.given_up.try_take(now, burst, part_of(burst, cost, window)) {
+            return Ok(());
+        }
+        Err(self.given_up.available_at(now, burst, DiskTime::from_units(1)))
+    }
+
+    /// Nothing has completed for a while: one request at a time.
+    fn give_up_probe(&self, now: Time) -> Result<(), Time> {
         let probe_after = self.probe_after.load(Ordering::Relaxed);
         let next = now.plus_nanos(PROBE_NANOS).as_nanos();
         let won = now.as_nanos() >= probe_after
@@ -101,15 +162,26 @@ impl Overdue {
     }
 
     /// Disk time that a request of `cost` has kept from others by being in the
-    /// window for `in_disk_nanos`. Its class pays for it: so others have their
-    /// share however often a class fills the window with what hangs.
+    /// window for `in_disk_nanos`, at most the patience with a disk in good
+    /// times. Its class pays for it: so others have their share however often
+    /// a class fills the window with what hangs.
     pub(crate) fn kept_from_others(
         in_disk_nanos: u64,
         cost: DiskTime,
         window: DiskTime,
     ) -> DiskTime {
-        part_of(DiskTime::from_nanos(in_disk_nanos), cost.min(window), window)
+        let kept = DiskTime::from_nanos(in_disk_nanos.min(patience_nanos(window)));
+        part_of(kept, cost.min(window), window)
     }
+}
+
+/// How long a request may be in a disk that is neither slow nor hangs.
+fn patience_nanos(window: DiskTime) -> u64 {
+    windows_nanos(window).max(OVERDUE_NANOS_MIN)
+}
+
+fn silent_nanos(window: DiskTime) -> u64 {
+    patience_nanos(window) / SILENT_PART
 }
 
 fn windows_nanos(window: DiskTime) -> u64 {
@@ -135,7 +207,7 @@ mod tests {
         for ms in from_ms..to_ms {
             let now = Time::from_nanos(ms * 1_000_000);
             if alive {
-                overdue.completed(now);
+                overdue.completed(now, 100_000);
             }
             while overdue.give_up(now, WINDOW, COST).is_ok() {
                 count += 1;
@@ -172,8 +244,8 @@ mod tests {
     #[test]
     fn patience_is_eight_windows_for_a_second_after_something_was_given_up() {
         let (overdue, now) = (Overdue::new(), Time::from_nanos(1_000_000_000));
-        overdue.completed(now);
-        overdue.give_up(now, WINDOW, COST).unwrap();
+        overdue.completed(now, 100_000);
+        assert_eq!(overdue.give_up(now, WINDOW, COST), Ok(Meanwhile::Answers));
         let at = |ms: u64| now.plus_nanos(ms * 1_000_000);
         assert_eq!(overdue.patience_nanos(at(999), WINDOW), 12_000_000);
         assert_eq!(overdue.patience_nanos(at(999), COST), 10_000_000);
@@ -182,10 +254,49 @@ mod tests {
         assert_eq!(overdue.patience_nanos(at(0), WINDOW), 100_000_000);
     }
 
+    /// Tells of one request after the other, `count` times.
+    fn answer(overdue: &Overdue, from_ms: u64, count: u64, in_disk_ms: u64) {
+        for ms in from_ms..from_ms + count {
+            let now = Time::from_nanos(ms * 1_000_000);
+            if let Some(before) = overdue.completed(now, in_disk_ms * 1_000_000) {
+                overdue.learn(now, WINDOW, in_disk_ms * 1_000_000, before);
+            }
+        }
+    }
+
+    #[test]
+    fn patience_is_twice_what_answers_take_and_falls_when_they_are_quick_again() {
+        let (overdue, now) = (Overdue::new(), Time::from_nanos(2_000_000_000));
+        let patience = || overdue.patience_nanos(now, WINDOW) / 1_000_000;
+        answer(&overdue, 1_000, 10, 50);
+        assert_eq!(patience(), 100);
+        answer(&overdue, 1_010, 1, 300);
+        assert_eq!(patience(), 600);
+        answer(&overdue, 1_011, 1_000, 300);
+        assert_eq!(patience(), 600);
+        answer(&overdue, 1_011, 8, 1);
+        assert!((350..400).contains(&patience()), "{}", patience());
+        answer(&overdue, 1_019, 50, 1);
+        assert_eq!(patience(), 100);
+        answer(&overdue, 1_069, 1, 60_000);
+        assert_eq!(patience(), 2_000);
+    }
+
+    #[test]
+    fn a_disk_that_answers_again_may_answer_all_it_has() {
+        let overdue = Overdue::new();
+        assert_eq!(given_up(&overdue, 1_000, 1_001, false), 1);
+        answer(&overdue, 1_001, 1, 40);
+        assert_eq!(given_up(&overdue, 1_001, 1_013, true), 0);
+        assert_eq!(given_up(&overdue, 1_013, 1_014, true), 15);
+    }
+
     #[test]
     fn a_request_kept_from_others_what_part_of_the_window_it_was() {
-        let kept = |cost| Overdue::kept_from_others(30_000_000, cost, WINDOW);
-        assert_eq!(kept(COST), DiskTime::from_nanos(2_000_000));
-        assert_eq!(kept(DiskTime::from_nanos(5_000_000)), DiskTime::from_nanos(30_000_000));
+        let kept = |nanos, cost| Overdue::kept_from_others(nanos, cost, WINDOW);
+        assert_eq!(kept(30_000_000, COST), DiskTime::from_nanos(2_000_000));
+        let large = DiskTime::from_nanos(5_000_000);
+        assert_eq!(kept(30_000_000, large), DiskTime::from_nanos(30_000_000));
+        assert_eq!(kept(9_000_000_000, large), DiskTime::from_nanos(100_000_000));
     }
 }

@@ -24,6 +24,11 @@ const ALONE: (u64, u64) = (3, 4);
 /// and beside others, who must not find it wasted.
 const BESIDE_OTHERS: (u64, u64) = (1, 2);
 
+/// A queue that looks at an overdue request for the first time, and later than
+/// this, was away itself: the request may have come back long ago, and its
+/// owner has as much time to say so.
+const AWAY_NANOS: u64 = 10_000_000;
+
 /// Why nothing goes, and when to look again without being told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
@@ -188,33 +193,45 @@ impl IoQueue {
 
     /// Lets the window forget requests that the disk has kept for too long.
     pub(super) fn give_up_overdue(&mut self, now: Time) {
+        let looked_at = core::mem::replace(&mut self.looked_at, now);
         while let Some(oldest) = self.in_disk.head() {
-            let in_disk = now.nanos_since(self.requests.at(oldest).dispatched_at);
-            if !Overdue::is_possible(in_disk) {
-                return;
-            }
-            let window = self.shared.budget.window();
-            if in_disk < self.shared.budget.overdue.patience_nanos(now, window) {
-                return;
-            }
             let request = *self.requests.at(oldest);
-            if let Err(retry) = self.shared.budget.overdue.give_up(now, window, request.cost) {
-                self.give_up_after = retry;
+            let in_disk = now.nanos_since(request.dispatched_at);
+            if !Overdue::is_possible(in_disk) || now < self.away_until {
                 return;
             }
-            self.requests.at_mut(oldest).state = State::Overdue;
-            self.leave_window(oldest);
-            self.requests.push_back(&mut self.given_up, oldest);
-            let kept = if self.holder_waits(now) {
-                // the window binds nobody
-                DiskTime::ZERO
-            } else {
-                self.shared.budget.kept_from_others(in_disk, request.cost)
-            };
-            self.fair.charge(request.class, kept, request.len, now);
-            self.collect_wakes(now);
-            self.totals.overdue += 1;
-            self.class_counters(&request).overdue += 1;
+            let overdue_at =
+                request.dispatched_at.plus_nanos(self.shared.budget.patience_nanos(now));
+            if now < overdue_at {
+                return;
+            }
+            let late = looked_at < overdue_at && now.nanos_since(overdue_at) > AWAY_NANOS;
+            if late && !self.shared.budget.overdue.hangs(now) {
+                self.away_until = now.plus_nanos(AWAY_NANOS);
+                self.give_up_after = self.away_until;
+                return;
+            }
+            match self.shared.budget.give_up(now, in_disk, request.cost) {
+                Ok(kept) => self.give_up(now, oldest, kept),
+                Err(retry) => {
+                    self.give_up_after = retry;
+                    return;
+                }
+            }
         }
+    }
+
+    fn give_up(&mut self, now: Time, index: u32, kept: DiskTime) {
+        self.requests.at_mut(index).state = State::Overdue;
+        self.leave_window(index);
+        self.requests.push_back(&mut self.given_up, index);
+        let request = *self.requests.at(index);
+        // while a holder waits the window binds nobody
+        if kept > DiskTime::ZERO && !self.holder_waits(now) {
+            self.fair.charge(request.class, kept, request.len, now);
+        }
+        self.collect_wakes(now);
+        self.totals.overdue += 1;
+        self.class_counters(&request).overdue += 1;
     }
 }

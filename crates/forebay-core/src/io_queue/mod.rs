@@ -46,6 +46,10 @@ pub struct IoQueue {
     given_up: Fifo,
     /// Asking to give up an overdue request is pointless before.
     give_up_after: Time,
+    /// When it last looked for overdue requests.
+    looked_at: Time,
+    /// Until then its owner, who was away, may say what has come back.
+    away_until: Time,
     classes: Vec<ClassCounters>,
     totals: QueueCounters,
     flow: FlowRatio,
@@ -66,6 +70,8 @@ impl IoQueue {
             in_disk: Fifo::EMPTY,
             given_up: Fifo::EMPTY,
             give_up_after: Time::ZERO,
+            looked_at: Time::ZERO,
+            away_until: Time::ZERO,
             classes: Vec::new(),
             totals: QueueCounters::default(),
             flow: FlowRatio::new(),
@@ -167,8 +173,7 @@ impl IoQueue {
     pub fn poll_timeout(&self, now: Time) -> Option<Time> {
         let resume_at = self.stopped.and_then(|(stop, _)| stop.resume_at);
         let overdue_at = self.in_disk.head().map(|oldest| {
-            let budget = &self.shared.budget;
-            let patience = budget.overdue.patience_nanos(now, budget.window());
+            let patience = self.shared.budget.patience_nanos(now);
             let since = self.requests.at(oldest).dispatched_at;
             since.plus_nanos(patience).max(self.give_up_after)
         });
@@ -204,7 +209,8 @@ impl IoQueue {
             State::Overdue => true,
             State::Free | State::Queued | State::SetAside => return Err(StaleTicket),
         };
-        self.shared.budget.overdue.completed(now);
+        let disk_nanos = now.nanos_since(request.dispatched_at);
+        self.shared.budget.completed(now, disk_nanos);
         if overdue {
             self.shared.budget.overdue.came_back();
             self.requests.unlink(&mut self.given_up, ticket.slot());
@@ -213,7 +219,6 @@ impl IoQueue {
             self.collect_wakes(now);
         }
         self.requests.remove(ticket.slot());
-        let disk_nanos = now.nanos_since(request.dispatched_at);
         let done = outcome == Outcome::Done;
         if request.nearly_idle && done && !overdue {
             let transfer = request.cost.as_nanos_ceil();

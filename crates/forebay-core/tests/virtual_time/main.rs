@@ -10,6 +10,7 @@ mod limits;
 mod policies;
 mod set_aside;
 mod shares;
+mod slow_disks;
 mod streams;
 mod verbs;
 mod world;
