@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 
 use crate::Time;
+use crate::budget::Progress;
 use crate::class_tree::{ClassTree, NodeId, ROOT};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
 use crate::tag::ahead;
@@ -34,6 +35,10 @@ struct Published {
     /// Per group of classes, the child whose turn is next on this shard; per
     /// class, this shard's own start tag among the shards of the class.
     next: Vec<AtomicU64>,
+    /// What [`Progress`] says.
+    served: AtomicU64,
+    at_window: AtomicU64,
+    busy: AtomicU64,
 }
 
 /// How far a shard is ahead, and of whom.
@@ -68,6 +73,9 @@ impl Peers {
                 joined: AtomicU32::new(0),
                 polls_by: AtomicU64::new(0),
                 next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
+                served: AtomicU64::new(0),
+                at_window: AtomicU64::new(0),
+                busy: AtomicU64::new(0),
             })
         };
         Self {
@@ -124,6 +132,31 @@ impl Peers {
     /// Says when a shard will poll again at the latest.
     pub(crate) fn promise(&self, shard: ShardId, at: Time) {
         self.shards[shard.index()].0.polls_by.store(at.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// Says what a shard has counted, with those before in its place.
+    pub(crate) fn publish_progress(&self, shard: ShardId, progress: Progress) {
+        let place = &self.shards[shard.index()].0;
+        place.served.store(progress.served, Ordering::Relaxed);
+        place.at_window.store(progress.at_window, Ordering::Relaxed);
+        place.busy.store(progress.busy, Ordering::Relaxed);
+    }
+
+    /// What was counted in the place of a shard.
+    pub(crate) fn progress_of(&self, shard: ShardId) -> Progress {
+        self.shards[shard.index()].0.progress()
+    }
+
+    /// What all shards have counted together.
+    pub(crate) fn progress(&self) -> Progress {
+        self.shards.iter().fold(Progress::default(), |sum, shard| {
+            let Progress { served, at_window, busy } = shard.0.progress();
+            Progress {
+                served: sum.served.wrapping_add(served),
+                at_window: sum.at_window.wrapping_add(at_window),
+                busy: sum.busy.wrapping_add(busy),
+            }
+        })
     }
 
     /// Whether the others expect nothing of a shard until it has work.
@@ -189,6 +222,14 @@ impl Peers {
 }
 
 impl Published {
+    fn progress(&self) -> Progress {
+        Progress {
+            served: self.served.load(Ordering::Relaxed),
+            at_window: self.at_window.load(Ordering::Relaxed),
+            busy: self.busy.load(Ordering::Relaxed),
+        }
+    }
+
     fn is_live(&self, (now, patience): (Time, u64)) -> bool {
         let polls_by = Time::from_nanos(self.polls_by.load(Ordering::Relaxed));
         self.joined.load(Ordering::Relaxed) == 1 && now.nanos_since(polls_by) <= patience

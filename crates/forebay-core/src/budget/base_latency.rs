@@ -5,8 +5,9 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 const SAMPLES: usize = 32;
 /// With fewer service times than this nothing is believed.
 const SAMPLES_MIN: u32 = 8;
-/// A disk is not believed to be slower than this: what looks slower hangs.
-const BELIEVED_NANOS_MAX: u64 = 100_000_000;
+/// A disk is not believed to answer later than this: hard disks take 10 to 20 ms
+/// for a seek, and disks behind a network up to 20; what looks later is slow now.
+pub(super) const BELIEVED_NANOS_MAX: u64 = 20_000_000;
 
 /// The last service times of requests that met a nearly idle disk, and their
 /// median. Shared by all queues of a group.

@@ -12,6 +12,8 @@ const GOAL_REQUEST_LEN: u64 = 128 * 1024;
 /// A longer goal or base latency counts as this, so that windows stay far from
 /// the end of the number range.
 const GOAL_NANOS_MAX: u64 = 100_000_000_000;
+/// What nothing confirms fades by this part each time.
+const FADE_PART: u64 = 16;
 
 /// The effective goal: the latency goal, or more where the disk itself needs
 /// more, because it takes longer for 128 KiB or answers later when idle.
@@ -24,6 +26,10 @@ pub(super) struct Goal {
     base_units: AtomicU64,
     /// The one that was stated; zero if none was.
     stated_units: AtomicU64,
+    /// What was found that the window must hold beyond its goals.
+    extra_units: AtomicU64,
+    /// One if a base latency was learnt lately.
+    is_fresh: AtomicU64,
     latency_goal: Option<Duration>,
     /// For a policy that has a base latency.
     learnt: Option<BaseLatency>,
@@ -42,6 +48,8 @@ impl Goal {
             units_min: AtomicU64::new(u64::MAX),
             base_units: AtomicU64::new(stated.units()),
             stated_units: AtomicU64::new(stated.units()),
+            extra_units: AtomicU64::new(0),
+            is_fresh: AtomicU64::new(0),
             latency_goal: policy.latency_goal(),
             learnt,
         };
@@ -63,6 +71,33 @@ impl Goal {
         DiskTime::from_units(self.units.load(Ordering::Relaxed))
     }
 
+    /// What the latency goal and the model ask for, whatever the disk is like.
+    pub(super) fn asked(&self) -> DiskTime {
+        DiskTime::from_units(self.units_min.load(Ordering::Relaxed))
+    }
+
+    /// What the window holds beyond its goals.
+    pub(super) fn extra(&self) -> DiskTime {
+        DiskTime::from_units(self.extra_units.load(Ordering::Relaxed))
+    }
+
+    /// Whether what the disk is like is to be found out: nobody has said.
+    pub(super) fn learns(&self) -> bool {
+        self.learnt.is_some() && self.stated_units.load(Ordering::Relaxed) == 0
+    }
+
+    /// The window holds so much beyond its goals from now on. A base latency
+    /// that nothing has confirmed since the last time is believed a little less.
+    pub(super) fn set_extra(&self, extra: u64) {
+        self.extra_units.store(extra, Ordering::Relaxed);
+        if self.is_fresh.load(Ordering::Relaxed) == 0 {
+            let base = self.base_units.load(Ordering::Relaxed);
+            self.base_units.store(base - base / FADE_PART, Ordering::Relaxed);
+            self.update();
+        }
+        self.is_fresh.store(0, Ordering::Relaxed);
+    }
+
     /// The base latency is this, and not what is learnt; a policy without one
     /// has none.
     pub(super) fn set_base_latency(&self, base: Duration) {
@@ -70,14 +105,16 @@ impl Goal {
             let units = stated_time(base).units();
             self.stated_units.store(units, Ordering::Relaxed);
             self.base_units.store(units, Ordering::Relaxed);
+            self.extra_units.store(0, Ordering::Relaxed);
             self.update();
         }
     }
 
     pub(super) fn observe_idle_service(&self, service_nanos: u64) {
-        if self.stated_units.load(Ordering::Relaxed) != 0 {
+        if !self.learns() {
             return;
         }
+        self.is_fresh.store(1, Ordering::Relaxed);
         let median = self.learnt.as_ref().and_then(|base| base.observe(service_nanos));
         if let Some(median) = median {
             self.base_units.store(DiskTime::from_nanos(median).units(), Ordering::Relaxed);

@@ -10,6 +10,7 @@ mod littles_law;
 mod overdue;
 mod pace;
 mod policy;
+mod probe;
 mod rate;
 mod room;
 mod two_level;
@@ -19,22 +20,25 @@ mod tests;
 
 use core::time::Duration;
 
-use overdue::Meanwhile;
 pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
+pub(crate) use probe::Progress;
 
 use crate::sync::Padded;
 use crate::{DiskModel, DiskTime, Op, Time};
 
 use goal::Goal;
 use littles_law::LittlesLaw;
+use overdue::Meanwhile;
+use probe::Probe;
 use rate::Rate;
 use room::Room;
 
 /// The window holds this many effective goals.
 const WINDOW_GOALS: u64 = 2;
-/// A disk counts as nearly idle while at most this part of the window is used.
+/// A disk counts as nearly idle while at most this part of the window is used
+/// that was asked for: one that followed what is learnt would let that run away.
 const NEARLY_IDLE_PART: u64 = 4;
 
 /// What a request asks of the budget.
@@ -79,6 +83,7 @@ pub(crate) struct Budget {
     /// Above this flow ratio, in thousandths, requests are priced higher.
     flow_limit_permille: Option<u64>,
     pub(crate) overdue: Overdue,
+    probe: Probe,
 }
 
 /// What bounds the work that is unfinished in the disk.
@@ -113,6 +118,7 @@ impl Budget {
             limit,
             flow_limit_permille: flow_limit.then_some(policy::FLOW_RATIO_LIMIT_PERMILLE),
             overdue: Overdue::new(),
+            probe: Probe::new(),
         }
     }
 
@@ -128,7 +134,11 @@ impl Budget {
 
     /// Most disk time that may be unfinished when another request goes.
     pub(crate) fn window(&self) -> DiskTime {
-        DiskTime::from_units(self.effective_goal().units().saturating_mul(WINDOW_GOALS))
+        DiskTime::from_units(self.window_units(self.effective_goal()))
+    }
+
+    fn window_units(&self, goal: DiskTime) -> u64 {
+        goal.units().saturating_mul(WINDOW_GOALS).saturating_add(self.goal.0.extra().units())
     }
 
     /// Disk time that lies unused: what could be dispatched now, at most one
@@ -165,12 +175,13 @@ impl Budget {
             None => return Reservation::Refused(Refusal::Window),
             Some(_) => {}
         }
-        let window = goal.units().saturating_mul(WINDOW_GOALS);
+        let window = self.window_units(goal);
         let Some(before) = self.enter(ask, window) else {
             return Reservation::Refused(Refusal::Window);
         };
         if self.rate.0.try_take(now, goal, self.priced(ask.cost, goal, flow_permille)) {
-            return Reservation::Granted { nearly_idle: before <= window / NEARLY_IDLE_PART };
+            let asked = self.goal.0.asked().units().saturating_mul(WINDOW_GOALS);
+            return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
         }
         self.leave(ask);
         Reservation::Undone
@@ -266,6 +277,19 @@ impl Budget {
     /// Learns from a service time that was measured while the disk was nearly idle.
     pub(crate) fn observe_idle_service(&self, service_nanos: u64) {
         self.goal.0.observe_idle_service(service_nanos);
+    }
+
+    /// Whether [`Budget::search`] is to be told of the group's progress.
+    pub(crate) fn search_is_due(&self, now: Time) -> bool {
+        self.goal.0.learns() && self.probe.is_due(now)
+    }
+
+    /// One step in the search for the window that the disk needs.
+    pub(crate) fn search(&self, now: Time, progress: Progress) {
+        let sizes = (self.window().units(), self.goal.0.extra().units());
+        if let Some(extra) = self.probe.step(now, progress, sizes) {
+            self.goal.0.set_extra(extra);
+        }
     }
 
     /// Takes room for `ask`; returns the disk time that was in the disk before.

@@ -2,6 +2,7 @@
 
 mod at_once;
 mod attempt;
+mod completion;
 mod outcome;
 mod past_window;
 mod set_aside;
@@ -12,7 +13,7 @@ use alloc::vec::Vec;
 use attempt::Stop;
 pub use outcome::{Completion, EnqueueError, Outcome, StaleTicket};
 
-use crate::budget::Ask;
+use crate::budget::{Ask, Progress};
 use crate::fair_queue::FairQueue;
 use crate::flow::FlowRatio;
 use crate::io_group::Shared;
@@ -52,6 +53,7 @@ pub struct IoQueue {
     away_until: Time,
     classes: Vec<ClassCounters>,
     totals: QueueCounters,
+    progress: Progress,
     flow: FlowRatio,
     stopped: Option<(Stop, Time)>,
     wakes: Wakes,
@@ -74,6 +76,7 @@ impl IoQueue {
             away_until: Time::ZERO,
             classes: Vec::new(),
             totals: QueueCounters::default(),
+            progress: shared.peers.progress_of(shard),
             flow: FlowRatio::new(),
             stopped: None,
             wakes: Wakes::default(),
@@ -189,47 +192,6 @@ impl IoQueue {
     /// [`complete`](Self::complete) and [`poll_dispatch`](Self::poll_dispatch).
     pub fn poll_wake(&mut self) -> Option<ShardId> {
         self.wakes.pop()
-    }
-
-    /// The disk has answered a dispatched request. Frees its part of the
-    /// budget, so `poll_dispatch` should follow, here and where `poll_wake` says.
-    ///
-    /// # Errors
-    /// [`StaleTicket`] if the request was not dispatched or has completed.
-    pub fn complete(
-        &mut self,
-        now: Time,
-        ticket: Ticket,
-        outcome: Outcome,
-    ) -> Result<Completion, StaleTicket> {
-        let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
-        let class = self.class_counters(&request).class().ok_or(StaleTicket)?;
-        let overdue = match request.state {
-            State::InDisk => false,
-            State::Overdue => true,
-            State::Free | State::Queued | State::SetAside => return Err(StaleTicket),
-        };
-        let disk_nanos = now.nanos_since(request.dispatched_at);
-        self.shared.budget.completed(now, disk_nanos);
-        if overdue {
-            self.shared.budget.overdue.came_back();
-            self.requests.unlink(&mut self.given_up, ticket.slot());
-        } else {
-            self.leave_window(ticket.slot());
-            self.collect_wakes(now);
-        }
-        self.requests.remove(ticket.slot());
-        let done = outcome == Outcome::Done;
-        if request.nearly_idle && done && !overdue {
-            let transfer = request.cost.as_nanos_ceil();
-            self.shared.budget.observe_idle_service(disk_nanos.saturating_sub(transfer));
-        }
-        self.totals.completed += 1;
-        self.totals.in_disk -= 1;
-        self.class_counters(&request).completed(now, request.op, request.len, disk_nanos, done);
-        self.resume_at_once(now);
-        let queue_nanos = request.dispatched_at.nanos_since(request.enqueued_at);
-        Ok(Completion { class, queue_nanos, disk_nanos, overdue })
     }
 
     /// Takes a request back that still waits, and for which nothing was charged,
@@ -383,15 +345,27 @@ impl IoQueue {
     /// Books the time since the last stop on its reason.
     fn note_stop(&mut self, now: Time, stop: Option<Stop>) {
         if let Some((last, since)) = self.stopped.take() {
+            let nanos = now.nanos_since(since);
             let blocked = &mut self.totals.blocked_nanos[last.reason.index()];
-            *blocked = blocked.wrapping_add(now.nanos_since(since));
+            *blocked = blocked.wrapping_add(nanos);
+            self.progress.waited(last.reason, nanos);
         }
         if !self.shared.peers.alone() {
             self.shared.peers.promise(self.shard, self.promised(now, stop));
         }
         if let Some(stop) = stop {
             self.update_flow(now);
+            self.search_window(now);
             self.stopped = Some((stop, now));
+        }
+    }
+
+    /// Takes part in the search for the window that the disk needs.
+    fn search_window(&mut self, now: Time) {
+        let Shared { peers, budget, .. } = &*self.shared;
+        peers.publish_progress(self.shard, self.progress);
+        if budget.search_is_due(now) {
+            budget.search(now, peers.progress());
         }
     }
 

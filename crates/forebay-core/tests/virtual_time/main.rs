@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod at_once;
+mod base_latency;
 mod changes;
 mod faults;
 mod holders;

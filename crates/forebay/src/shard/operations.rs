@@ -50,6 +50,8 @@ pub(crate) struct Operations {
     pub(super) generation: u32,
     /// Dispatched parts that the engine did not take yet.
     unsent: VecDeque<PartId>,
+    /// When what comes back now was not back yet.
+    looked_at: Time,
     /// When to ask the queues next while the engine is full.
     look_at: Time,
     /// Keys of requests that wait to be popped.
@@ -80,6 +82,7 @@ impl Operations {
             requests: Slab::new(),
             generation: 0,
             unsent: VecDeque::new(),
+            looked_at: Time::ZERO,
             look_at: Time::ZERO,
             ended: VecDeque::new(),
             counters: ShardCounters::default(),
@@ -87,11 +90,16 @@ impl Operations {
     }
 
     pub(crate) fn turn(&mut self, timeout: Option<Duration>, refill: Refill<'_>) -> io::Result<()> {
+        // What has come back while the thread was elsewhere makes room, and must
+        // not be taken for what the disk keeps.
         let now = self.now();
-        self.dispatch(now, refill);
+        let away = now.nanos_since(self.looked_at);
+        self.reap(now, refill);
         let slept = self.sleep(now, timeout);
         // What has completed is taken even where nothing new can be submitted.
+        // It has ended the sleep, or came while the thread was elsewhere.
         let now = self.now();
+        self.looked_at = Time::from_nanos(now.as_nanos().saturating_sub(away));
         self.collect(now, refill);
         slept
     }
@@ -139,6 +147,10 @@ impl Operations {
         for stream in self.streams.iter().filter(|stream| stream.is_stopped_by_others()) {
             stream.group.poll_admission();
         }
+        self.reap(now, refill);
+    }
+
+    fn reap(&mut self, now: Time, refill: Refill<'_>) {
         loop {
             let mut taken = 0;
             while taken < COMPLETIONS_AT_ONCE
@@ -149,6 +161,7 @@ impl Operations {
             }
             self.dispatch(now, refill);
             if taken < COMPLETIONS_AT_ONCE {
+                self.looked_at = now;
                 return;
             }
         }
@@ -278,7 +291,8 @@ impl Operations {
         let answer = if outcome.is_ok() { Outcome::Done } else { Outcome::Failed };
         let (ticket, at, len) = (part.ticket, part.at, part.len);
         // Stale if it never left the queue.
-        if let Ok(completion) = stream.queue.complete(now, ticket, answer) {
+        let reaped = stream.queue.complete_reaped(now, ticket, answer, self.looked_at);
+        if let Ok(completion) = reaped {
             stream.group.metrics(stream.queue.shard()).record(&completion);
         }
         if request.part_done(at, len, outcome) {

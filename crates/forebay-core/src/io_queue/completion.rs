@@ -1,0 +1,81 @@
+//! A request has come back from the disk.
+
+use super::{Completion, IoQueue, Outcome, StaleTicket};
+use crate::Time;
+use crate::requests::{State, Ticket};
+
+/// A service time is known if the answer was found within this part of it.
+const REAPED_PART: u64 = 8;
+
+impl IoQueue {
+    /// The disk has answered a dispatched request. Frees its part of the
+    /// budget, so `poll_dispatch` should follow, here and where `poll_wake` says.
+    ///
+    /// # Errors
+    /// [`StaleTicket`] if the request was not dispatched or has completed.
+    pub fn complete(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        outcome: Outcome,
+    ) -> Result<Completion, StaleTicket> {
+        self.end(now, ticket, outcome, Time::ZERO)
+    }
+
+    /// As [`complete`](Self::complete), by an owner that knows when the disk
+    /// answered: not before `looked_at`, when it last looked. From such answers
+    /// the group learns how late an idle disk answers. Whoever lets a request
+    /// be carried out elsewhere, and is told of its end in its own time, does
+    /// not know.
+    ///
+    /// # Errors
+    /// As for [`complete`](Self::complete).
+    pub fn complete_reaped(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        outcome: Outcome,
+        looked_at: Time,
+    ) -> Result<Completion, StaleTicket> {
+        self.end(now, ticket, outcome, looked_at)
+    }
+
+    fn end(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        outcome: Outcome,
+        looked_at: Time,
+    ) -> Result<Completion, StaleTicket> {
+        let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
+        let class = self.class_counters(&request).class().ok_or(StaleTicket)?;
+        let overdue = match request.state {
+            State::InDisk => false,
+            State::Overdue => true,
+            State::Free | State::Queued | State::SetAside => return Err(StaleTicket),
+        };
+        let disk_nanos = now.nanos_since(request.dispatched_at);
+        self.shared.budget.completed(now, disk_nanos);
+        if overdue {
+            self.shared.budget.overdue.came_back();
+            self.requests.unlink(&mut self.given_up, ticket.slot());
+        } else {
+            self.leave_window(ticket.slot());
+            self.collect_wakes(now);
+        }
+        self.requests.remove(ticket.slot());
+        let done = outcome == Outcome::Done;
+        let is_known = now.nanos_since(looked_at) <= disk_nanos / REAPED_PART;
+        if request.nearly_idle && done && !overdue && is_known {
+            let transfer = request.cost.as_nanos_ceil();
+            self.shared.budget.observe_idle_service(disk_nanos.saturating_sub(transfer));
+        }
+        self.progress.served = self.progress.served.wrapping_add(request.cost.units());
+        self.totals.completed += 1;
+        self.totals.in_disk -= 1;
+        self.class_counters(&request).completed(now, request.op, request.len, disk_nanos, done);
+        self.resume_at_once(now);
+        let queue_nanos = request.dispatched_at.nanos_since(request.enqueued_at);
+        Ok(Completion { class, queue_nanos, disk_nanos, overdue })
+    }
+}
