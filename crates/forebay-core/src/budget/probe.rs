@@ -219,7 +219,7 @@ impl Probe {
         }
         let used = DiskTime::UNITS_PER_SECOND / USED.1 * USED.0;
         let needs_more = measured.is_at_window && measured.rate < used;
-        let step = window >> get(&self.shift);
+        let step = (window >> get(&self.shift)).min(measured.lacking(window));
         let next = if needs_more && (extra == 0 || get(&self.tries_less) == 0) {
             extra.saturating_add(step)
         } else {
@@ -230,6 +230,16 @@ impl Probe {
             set(&self.rate_before, measured.rate);
         }
         next
+    }
+}
+
+impl Measured {
+    /// What the window would have to hold more for the disk to be used whole,
+    /// if all of it helped.
+    fn lacking(self, window: u64) -> u64 {
+        let lost = DiskTime::UNITS_PER_SECOND.saturating_sub(self.rate);
+        let lacking = u128::from(window) * u128::from(lost) / u128::from(self.rate.max(1));
+        u64::try_from(lacking).unwrap_or(u64::MAX)
     }
 }
 
