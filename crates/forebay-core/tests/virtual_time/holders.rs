@@ -2,9 +2,11 @@
 //! disks whose rates change.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use forebay_core::{
-    ClassId, DiskTime, IoGroup, IoQueue, Limits, Op, Outcome, Policy, Ticket, Time,
+    ClassId, DiskTime, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op, Outcome, Policy, Ticket,
+    Time,
 };
 
 use crate::world::{MILLI, SECOND, World, model};
@@ -205,7 +207,10 @@ fn holders_get_the_share_of_their_class() {
 #[test]
 fn a_holder_that_a_limit_holds_back_opens_the_window_to_nobody() {
     for groups in [false, true] {
-        let mut bed = Bed::new(Policy::pace_window(), 2);
+        // stated, so that no larger window is tried
+        let base_latency = Some(Duration::from_micros(50));
+        let policy = Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency };
+        let mut bed = Bed::new(policy, 2);
         bed.slowness = 200;
         let parent = groups.then(|| bed.group.add_class_group(None, 100).unwrap());
         let limited = bed.group.add_class(parent, 100).unwrap();
