@@ -13,7 +13,7 @@ use forebay_core::{
 use crate::admission::Admission;
 use crate::coordinator::{IoThreads, IoThreadsConfig};
 use crate::engine::Retries;
-use crate::messages;
+use crate::events::{Event, Hook};
 use crate::metrics::QueueMetrics;
 use crate::numa;
 use crate::scheduler::Shared;
@@ -166,7 +166,9 @@ impl DiskRecord {
 pub(crate) struct DiskGroup {
     pub(crate) io: IoGroup,
     /// That of its disk.
-    name: String,
+    pub(crate) name: String,
+    /// Whom to tell what happens to it.
+    hook: Hook,
     /// Its place in the tables of class numbers.
     pub(crate) slot: usize,
     /// Whoever is in `io` with a queue is registered here.
@@ -183,9 +185,10 @@ pub(crate) struct DiskGroup {
 }
 
 impl DiskGroup {
-    pub(crate) fn new(name: &str, config: GroupConfig, slot: usize) -> Self {
+    pub(crate) fn new(name: &str, config: GroupConfig, slot: usize, hook: Hook) -> Self {
         Self {
             name: name.to_owned(),
+            hook,
             silent_until: AtomicU64::new(0),
             wakers: Wakers::new(config.shards_max),
             metrics: (0..SHARDS_MAX).map(|_| OnceLock::new()).collect(),
@@ -209,12 +212,13 @@ impl DiskGroup {
         if now.as_nanos() >= until
             && self.silent_until.compare_exchange(until, next, relaxed, relaxed).is_ok()
         {
-            messages::warn(format!(
-                "the disk `{}` hangs, or a part of it, or permits of it were forgotten: requests \
-                 that do not end are not waited for any more",
-                self.name
-            ));
+            self.tell(Event::Overdue { disk: self.name.clone() });
         }
+    }
+
+    /// Tells the log and the program what has happened to the disk.
+    pub(crate) fn tell(&self, event: Event) {
+        self.hook.tell(event);
     }
 
     /// Where permits are asked for.

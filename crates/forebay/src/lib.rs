@@ -81,6 +81,7 @@ mod coordinator;
 mod direct_file;
 mod disk;
 pub mod engine;
+mod events;
 mod file;
 mod intent;
 #[cfg(feature = "internals")]
@@ -108,6 +109,7 @@ pub use clock::Clock;
 pub use coordinator::REQUESTS_MAX;
 pub use direct_file::{DirectFile, FileOptions};
 pub use disk::Disk;
+pub use events::Event;
 pub use file::{BufResult, File, Request, RequestError, Timing};
 pub use intent::Intent;
 pub use io_buf::{IoBuf, IoBufMut, Slice, SliceError};

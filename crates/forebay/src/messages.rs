@@ -1,13 +1,14 @@
-//! Messages for operators, handed to the program's log by a thread of its own.
+//! Messages for operators and programs, told by a thread of its own.
 //!
-//! What a logger does is the program's affair: it may block, panic, ask the
-//! scheduler, or write to one of its disks. So none is called by a thread that
-//! has requests to serve, nor under a lock.
+//! What a logger does, or whoever is told of an event, is the program's affair:
+//! it may block, panic, ask the scheduler, or write to one of its disks. So
+//! none is called by a thread that has requests to serve, nor under a lock.
 //!
 //! The thread is there only while there are messages. No more than
 //! [`WAITING_MAX`] wait for it; the log is told how many were lost.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -16,7 +17,7 @@ use log::Level;
 
 use crate::panics::contain;
 
-/// Most messages that wait to be logged.
+/// Most messages that wait to be told.
 const WAITING_MAX: usize = 64;
 
 static QUEUE: Mutex<Queue> = Mutex::new(Queue::new());
@@ -24,8 +25,14 @@ static QUEUE: Mutex<Queue> = Mutex::new(Queue::new());
 /// Messages that found no room, or no thread, and that the log was not told of.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
+/// What is to be told, and to whom.
+enum Message {
+    Log(Level, String),
+    Call(Box<dyn FnOnce() + Send>),
+}
+
 struct Queue {
-    waiting: VecDeque<(Level, String)>,
+    waiting: VecDeque<Message>,
     has_thread: bool,
 }
 
@@ -39,15 +46,29 @@ pub(crate) fn info(text: String) {
     tell(Level::Info, text);
 }
 
+/// Something that the program wants to be told.
+pub(crate) fn call(tell: Box<dyn FnOnce() + Send>) {
+    send(Message::Call(tell));
+}
+
 fn tell(level: Level, text: String) {
-    if level > log::max_level() {
-        return;
+    if level <= log::max_level() {
+        send(Message::Log(level, text));
     }
-    let starts = queue().push(level, text);
+}
+
+fn send(message: Message) {
+    // What is lost is dropped without the lock: some of it is the program's.
+    let (starts, mut lost) = match queue().push(message) {
+        Ok(starts) => (starts, VecDeque::new()),
+        Err(message) => (false, VecDeque::from([message])),
+    };
     let thread = || thread::Builder::new().name(String::from("forebay-log")).spawn(run);
     if starts && thread().is_err() {
-        LOST.fetch_add(queue().give_up(), Ordering::Relaxed);
+        lost = queue().give_up();
     }
+    LOST.fetch_add(lost.len() as u64, Ordering::Relaxed);
+    contain(|| drop(lost));
 }
 
 fn queue() -> MutexGuard<'static, Queue> {
@@ -58,8 +79,8 @@ fn queue() -> MutexGuard<'static, Queue> {
 fn run() {
     loop {
         let next = queue().pop();
-        let Some((level, text)) = next else { return };
-        contain(|| log::log!(target: "forebay", level, "{text}"));
+        let Some(message) = next else { return };
+        contain(|| message.deliver());
         let lost = LOST.swap(0, Ordering::Relaxed);
         if lost > 0 {
             let told = contain(|| {
@@ -72,33 +93,40 @@ fn run() {
     }
 }
 
+impl Message {
+    fn deliver(self) {
+        match self {
+            Self::Log(level, text) => log::log!(target: "forebay", level, "{text}"),
+            Self::Call(tell) => tell(),
+        }
+    }
+}
+
 impl Queue {
     const fn new() -> Self {
         Self { waiting: VecDeque::new(), has_thread: false }
     }
 
-    /// Returns whether a thread is to be started.
-    fn push(&mut self, level: Level, text: String) -> bool {
+    /// Returns whether a thread is to be started; or the message, for which
+    /// there is no room.
+    fn push(&mut self, message: Message) -> Result<bool, Message> {
         if self.waiting.len() >= WAITING_MAX {
-            LOST.fetch_add(1, Ordering::Relaxed);
-            return false;
+            return Err(message);
         }
-        self.waiting.push_back((level, text));
-        !std::mem::replace(&mut self.has_thread, true)
+        self.waiting.push_back(message);
+        Ok(!mem::replace(&mut self.has_thread, true))
     }
 
     /// The next message; without one, the thread is to end.
-    fn pop(&mut self) -> Option<(Level, String)> {
+    fn pop(&mut self) -> Option<Message> {
         let next = self.waiting.pop_front();
         self.has_thread = next.is_some();
         next
     }
 
-    /// There is no thread to be had: how many messages are lost by that.
-    fn give_up(&mut self) -> u64 {
+    /// There is no thread to be had: the messages that are lost by that.
+    fn give_up(&mut self) -> VecDeque<Message> {
         self.has_thread = false;
-        let lost = self.waiting.len() as u64;
-        self.waiting.clear();
-        lost
+        mem::take(&mut self.waiting)
     }
 }

@@ -38,7 +38,7 @@ impl Bed {
         let model = DiskModel::from_rates(&RATES).unwrap();
         let mut config = GroupConfig::new(model, policy);
         config.shards_max = 1;
-        let group = Arc::new(DiskGroup::new("disk", config, 0));
+        let group = Arc::new(DiskGroup::new("disk", config, 0, crate::events::Hook::default()));
         let class = group.io.add_class(None, 100).unwrap();
         Self { group, class }
     }

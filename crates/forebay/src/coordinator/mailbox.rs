@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn an_io_thread_that_panics_ends_what_it_has_with_errors_and_begins_anew() {
         let config = GroupConfig::new(DiskModel::unmeasured(), Policy::Open);
-        let group = Arc::new(DiskGroup::new("disk", config, 0));
+        let group = Arc::new(DiskGroup::new("disk", config, 0, crate::events::Hook::default()));
         let id = group.io.add_class(None, 100).unwrap();
         let class = StreamClass { stream: 0, id, holder: false };
         let threads = IoThreads::new(&IoThreadsConfig::default());

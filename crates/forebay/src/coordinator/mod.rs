@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use forebay_core::GroupFull;
+use forebay_core::{GroupFull, Op};
 
 pub(crate) use self::mailbox::Mailbox;
 pub use self::mailbox::REQUESTS_MAX;
@@ -21,7 +21,9 @@ pub use self::slot::Timing;
 pub(crate) use self::slot::{Answer, Kept, Order, Slot};
 
 use self::desk::Desk;
+use crate::disk::DiskGroup;
 use crate::engine::EngineConfig;
+use crate::events::Event;
 use crate::messages;
 use crate::panics::contain;
 use crate::shard::{Operations, ShardError};
@@ -66,6 +68,8 @@ struct IoThread {
     /// Hangs up when the thread ends.
     running: Mutex<Receiver<()>>,
     drop_wait_max: Duration,
+    /// An I/O group of its disk.
+    group: Arc<DiskGroup>,
 }
 
 impl IoThreads {
@@ -108,6 +112,7 @@ impl IoThread {
     ) -> Result<Self, ShardError> {
         let (started, ready) = channel();
         let (running, hung_up) = channel();
+        let group = Arc::clone(streams.of(Op::Read));
         let (streams, engine, drop_wait_max) = (streams.clone(), *engine, engine.drop_wait_max);
         let thread = thread::Builder::new()
             .name(format!("forebay-disk-{number}"))
@@ -115,7 +120,7 @@ impl IoThread {
         let full = |full| ShardError::NoShard { disk: disk.to_owned(), full };
         let ended = |_| io::Error::other("the I/O thread ended at its start");
         let mailbox = ready.recv().map_err(ended)??.map_err(full)?;
-        Ok(Self { mailbox, thread, running: Mutex::new(hung_up), drop_wait_max })
+        Ok(Self { mailbox, thread, running: Mutex::new(hung_up), drop_wait_max, group })
     }
 }
 
@@ -130,7 +135,7 @@ impl Drop for IoThread {
             let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
             let ended = running.recv_timeout(self.drop_wait_max.saturating_add(END_GRACE));
             if ended == Err(RecvTimeoutError::Timeout) {
-                messages::warn(String::from("a disk hangs: its I/O thread is left behind"));
+                self.group.tell(Event::Hang { disk: self.group.name.clone() });
             }
         }
     }

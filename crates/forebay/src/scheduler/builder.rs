@@ -12,6 +12,7 @@ use super::{IO_GROUPS_MAX, Scheduler, Shared};
 use crate::class::UNTAGGED;
 use crate::coordinator::IoThreadsConfig;
 use crate::engine::EngineConfig;
+use crate::events::{Event, Hook};
 use crate::numa;
 use crate::properties::{DISKS_MAX, Properties};
 use crate::streams::STREAMS_MAX;
@@ -28,6 +29,7 @@ const REQUESTS_MAX: u32 = 1 << 20;
 pub struct SchedulerBuilder {
     disks: Vec<DiskConfig>,
     layout: Layout,
+    hook: Hook,
 }
 
 /// How each disk is divided.
@@ -44,7 +46,7 @@ impl SchedulerBuilder {
         let io_threads = IoThreadsConfig::default();
         let layout =
             Layout { io_groups: 1, shards_max: 64, requests_max: REQUESTS_MAX, io_threads };
-        Self { disks: Vec::new(), layout }
+        Self { disks: Vec::new(), layout, hook: Hook::default() }
     }
 
     /// Adds a disk, with a budget of its own. The first one added is the one
@@ -115,6 +117,31 @@ impl SchedulerBuilder {
         self
     }
 
+    /// Has `hook` called for each [`Event`], which the log is told of too: for
+    /// programs that act on it. Replaces one that was set before.
+    ///
+    /// It is called by a thread of its own, with no lock held, for one event
+    /// after the other; it may block, ask the scheduler, and panic, which ends
+    /// nothing. What happens while it blocks is told later, or not at all where
+    /// it is more than 64 messages.
+    ///
+    /// ```
+    /// use forebay::{Event, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().on_event(|event| {
+    ///     if let Event::Fallback { reason, .. } = event {
+    ///         eprintln!("this will be slower than it could be: {reason}");
+    ///     }
+    /// });
+    /// # scheduler.build()?;
+    /// # Ok::<(), forebay::SchedulerError>(())
+    /// ```
+    #[must_use]
+    pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.hook = Hook::new(hook);
+        self
+    }
+
     /// Makes the scheduler. Starts no thread and opens no file.
     ///
     /// # Errors
@@ -137,7 +164,7 @@ impl SchedulerBuilder {
             return Err(SchedulerError::IoQueues { count: io_queues, shards_max });
         }
         let mut registry =
-            Registry::new((DISKS_MAX + 1) * io_groups * STREAMS_MAX, io_groups as u64);
+            Registry::new((DISKS_MAX + 1) * io_groups * STREAMS_MAX, io_groups as u64, &self.hook);
         registry.apply(check(&self.disks, io_groups as u64)?, layout)?;
         let unmeasured = DiskModel::unmeasured();
         let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };

@@ -9,6 +9,7 @@ use super::builder::Layout;
 use crate::class::{ClassError, ClassRecord, GroupRecord, Node, Record, part_of};
 use crate::coordinator::IoThreadsConfig;
 use crate::disk::{DiskGroup, DiskRecord};
+use crate::events::Hook;
 use crate::io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 use crate::messages;
 use crate::properties::Device;
@@ -29,6 +30,8 @@ pub(crate) struct Registry {
     pub(super) slots: usize,
     /// Into how many parts each disk is divided.
     parts: u64,
+    /// Whom the disks tell what happens.
+    hook: Hook,
 }
 
 /// How a new disk decides which requests may go, and when.
@@ -39,7 +42,7 @@ pub(super) struct Rules {
 }
 
 impl Registry {
-    pub(super) fn new(slots: usize, parts: u64) -> Self {
+    pub(super) fn new(slots: usize, parts: u64, hook: &Hook) -> Self {
         Self {
             disks: Vec::new(),
             devices: HashMap::new(),
@@ -48,6 +51,7 @@ impl Registry {
             groups: Vec::new(),
             slots,
             parts,
+            hook: hook.clone(),
         }
     }
 
@@ -65,7 +69,7 @@ impl Registry {
             config.order = rules.order;
             config.shards_max = layout.shards_max;
             config.requests_max = layout.requests_max;
-            Arc::new(DiskGroup::new(name, config, slot))
+            Arc::new(DiskGroup::new(name, config, slot, self.hook.clone()))
         };
         let node = |index| {
             let slot = first_slot + index * if rules.duplex { 2 } else { 1 };
@@ -265,7 +269,7 @@ mod tests {
 
     #[test]
     fn limits_are_divided_with_the_disk() {
-        let mut registry = Registry::new(8, 4);
+        let mut registry = Registry::new(8, 4, &Hook::default());
         let io_threads = IoThreadsConfig::default();
         let layout = Layout { io_groups: 4, shards_max: 1, requests_max: 1000, io_threads };
         let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };

@@ -15,7 +15,7 @@ use super::request::{PartId, Request};
 use super::stream::Stream;
 use crate::clock::Clock;
 use crate::engine::{Completed, Engine, EngineConfig, Retries};
-use crate::messages;
+use crate::events::Event;
 use crate::streams::{StreamClass, Streams};
 
 /// After so many completions the disk gets new requests before the next ones
@@ -67,7 +67,8 @@ impl Operations {
     ) -> io::Result<Result<Self, GroupFull>> {
         let engine = Engine::new(config)?;
         if let Some(reason) = engine.fallback_reason() {
-            messages::info(format!("I/O is done by threads: {reason}"));
+            let group = groups.of(Op::Read);
+            group.tell(Event::Fallback { disk: group.name.clone(), reason: reason.to_owned() });
         }
         let streams = match Stream::join_all(&groups, &engine) {
             Ok(streams) => streams,

@@ -1,0 +1,85 @@
+//! What a program is told of as it happens, beside its log.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::messages;
+
+/// Something that happened to a disk: see [`SchedulerBuilder::on_event`].
+///
+/// [`SchedulerBuilder::on_event`]: crate::SchedulerBuilder::on_event
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// Requests or permits do not end and are not waited for any more: the
+    /// disk hangs, or a part of it, or permits were forgotten. Told once in
+    /// 10 s as long as that goes on.
+    Overdue {
+        /// Name of the disk.
+        disk: String,
+    },
+    /// I/O is done by threads, because there is no io_uring: told by each I/O
+    /// thread and each [shard](crate::shard::Shard) that does without.
+    Fallback {
+        /// Name of the disk.
+        disk: String,
+        /// Why, and what to do about it.
+        reason: String,
+    },
+    /// The last file of the disk is gone, and an I/O thread of it is left
+    /// behind, because it hangs with the disk.
+    Hang {
+        /// Name of the disk.
+        disk: String,
+    },
+}
+
+/// As in the log.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overdue { disk } => write!(
+                f,
+                "the disk `{disk}` hangs, or a part of it, or permits of it were forgotten: \
+                 requests that do not end are not waited for any more"
+            ),
+            Self::Fallback { disk, reason } => {
+                write!(f, "I/O of the disk `{disk}` is done by threads: {reason}")
+            }
+            Self::Hang { disk } => {
+                write!(f, "the disk `{disk}` hangs: its I/O thread is left behind")
+            }
+        }
+    }
+}
+
+/// What a program wants to be told by, if it does.
+#[derive(Clone, Default)]
+pub(crate) struct Hook(Option<Arc<Told>>);
+
+type Told = dyn Fn(&Event) + Send + Sync;
+
+impl Hook {
+    pub(crate) fn new(hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hook)))
+    }
+
+    /// Tells the log and the program, by a thread that has nothing else to do.
+    pub(crate) fn tell(&self, event: Event) {
+        let text = event.to_string();
+        match event {
+            Event::Fallback { .. } => messages::info(text),
+            Event::Overdue { .. } | Event::Hang { .. } => messages::warn(text),
+        }
+        if let Some(hook) = &self.0 {
+            let hook = Arc::clone(hook);
+            messages::call(Box::new(move || hook(&event)));
+        }
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Hook").field(&self.0.is_some()).finish()
+    }
+}
