@@ -24,10 +24,13 @@
 //!
 //! - **Permits**: [`Class::admit`] waits for the disk and the class's turn; the
 //!   program does its I/O as it always did, and drops the [`ThreadPermit`].
-//!   [`Class::admit_async`] is the same for a task on any executor. This fits
-//!   every program that exists.
-//! - **Files**: a [`File`] is opened through the scheduler, which sends its
-//!   requests by io_uring, or by threads where that is forbidden.
+//!   [`Class::admit_async`] is the same for a task on any executor, and
+//!   [`Class::admit_for`] finds the disk of a file. This fits every program that
+//!   exists.
+//! - **Files**: a [`File`] is opened through the scheduler, or
+//!   [taken over](Scheduler::file_from_fd) from a program that opened it; the
+//!   scheduler sends its requests by io_uring, or by threads where that is
+//!   forbidden. Buffers are whatever is an [`IoBuf`].
 //! - **Shards**: a thread-per-core program makes a queue per thread and drives
 //!   it from its own loop; see [`shard`].
 //!
