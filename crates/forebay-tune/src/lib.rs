@@ -15,10 +15,8 @@ mod directory;
 mod error;
 pub mod files;
 mod fit;
-mod keeper;
 mod load;
 mod measure;
-mod mount;
 mod phase;
 mod run;
 mod samples;
@@ -35,9 +33,7 @@ pub use fit::{
     CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Saturation, Sector, Sizes,
     fit,
 };
-pub use keeper::Keeper;
 pub use measure::{Progress, measure};
-pub use mount::Mount;
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
 pub use run::{Measured, RUN_VERSION, Run};
 pub use samples::{LatencyFigures, Rate, Samples};

@@ -1,9 +1,9 @@
 //! What a run says, in plain words.
 
+use forebay_block::Keeper;
 use serde::Serialize;
 
 use crate::fit::Fit;
-use crate::keeper::Keeper;
 use crate::run::Run;
 use crate::steady::Steadiness;
 use crate::target::Facts;

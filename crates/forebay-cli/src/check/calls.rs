@@ -1,21 +1,16 @@
 //! What system calls say about a directory and this process.
 
-use std::fmt;
 use std::path::PathBuf;
 
+use forebay_block::DeviceNumber;
 use serde::Deserialize;
 
-/// The number of a block device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(super) struct Number {
-    pub(super) major: u32,
-    pub(super) minor: u32,
-}
-
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.major, self.minor)
-    }
+/// The number of a block device, as it is recorded.
+#[derive(Deserialize)]
+#[serde(remote = "DeviceNumber")]
+struct Number {
+    major: u32,
+    minor: u32,
 }
 
 /// What can be seen, or why it cannot.
@@ -28,7 +23,8 @@ pub(super) struct Calls {
     /// The directory by its full path, without links.
     pub(super) dir: PathBuf,
     /// The device that its filesystem is on, or stands in for.
-    pub(super) device: Number,
+    #[serde(with = "Number")]
+    pub(super) device: DeviceNumber,
     pub(super) space: Seen<Space>,
     pub(super) io: Seen<FileIo>,
     /// Why io_uring is not to be had; nothing where it is.

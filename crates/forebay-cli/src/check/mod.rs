@@ -1,9 +1,7 @@
 //! `forebay check`: looks at what is between a directory and its disk, without load.
 
 mod calls;
-mod device;
 mod finding;
-mod machine;
 mod observe;
 mod probes;
 mod report;
@@ -18,11 +16,10 @@ use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use forebay_tune::Mount;
+use forebay_block::{Machine, Mount, Stack};
 
 use crate::console::{note, print};
 use finding::{Finding, Level};
-use machine::Machine;
 use report::{Checked, Report};
 use subject::Subject;
 
@@ -55,7 +52,7 @@ enum Format {
 
 /// The command.
 pub(crate) fn run(options: &Options) -> ExitCode {
-    let dirs = options.dirs.iter().map(|dir| check(&Machine::new("/"), dir)).collect();
+    let dirs = options.dirs.iter().map(|dir| check(&Machine::this(), dir)).collect();
     let report = Report::new(dirs);
     let text = match options.format {
         Format::Text => Ok(report.text(options.verbose)),
@@ -84,8 +81,8 @@ fn check(machine: &Machine, dir: &Path) -> Checked {
             .mend("name the directory that data is or will be in");
         return Checked::refused(dir, finding);
     }
-    let mount = Mount::holding(&machine.mountinfo(), &full);
-    match observe::calls(&full, mount.as_ref()) {
+    let stack = Stack::of_path(machine, &full);
+    match stack.and_then(|stack| observe::calls(&full, &stack)) {
         Ok(calls) => Checked::of(&Subject::new(machine, &calls)).and(hidden),
         Err(error) => Checked::refused(dir, missing(dir, &error)),
     }

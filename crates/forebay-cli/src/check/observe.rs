@@ -1,20 +1,19 @@
 //! Asks the system about a directory. One small file without a name is made in it, and one block
 //! of it is written and read.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use forebay::AlignedBuf;
 use forebay::engine::{BackendChoice, Engine, EngineConfig};
-use forebay_tune::Mount;
+use forebay_block::Stack;
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
-use super::calls::{Calls, Direct, FileIo, Nowait, Number, Space};
+use super::calls::{Calls, Direct, FileIo, Nowait, Space};
 
 /// What is written and read; a multiple of every alignment that filesystems ask for.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -24,28 +23,15 @@ const WRITES: u32 = 4;
 /// Longer than the kernel's tick, by which times of files change.
 const PAUSE: Duration = Duration::from_millis(12);
 
-/// What system calls say about `dir`, a full path without links, on `mount`.
-pub(super) fn calls(dir: &Path, mount: Option<&Mount>) -> io::Result<Calls> {
+/// What system calls say about `dir`, a full path without links, which lies on `stack`.
+pub(super) fn calls(dir: &Path, stack: &Stack) -> io::Result<Calls> {
     Ok(Calls {
         dir: dir.to_owned(),
-        device: device(dir, mount)?,
+        device: stack.block_device().unwrap_or(stack.number),
         space: space(dir).map_err(|error| error.to_string()),
         io: file_io(dir).map_err(|error| unwritable(&error)),
         io_uring_refused: io_uring_refused(),
     })
-}
-
-/// The device of the directory; where the filesystem has a number of its own, as btrfs does,
-/// that of what is mounted.
-fn device(dir: &Path, mount: Option<&Mount>) -> io::Result<Number> {
-    let number =
-        |device| Number { major: rustix::fs::major(device), minor: rustix::fs::minor(device) };
-    let own = number(fs::metadata(dir)?.dev());
-    let mounted = mount.and_then(|mount| fs::metadata(&mount.source).ok());
-    match mounted.filter(|source| own.major == 0 && source.file_type().is_block_device()) {
-        Some(source) => Ok(number(source.rdev())),
-        None => Ok(own),
-    }
 }
 
 fn space(dir: &Path) -> rustix::io::Result<Space> {
@@ -136,13 +122,17 @@ fn unwritable(error: &io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use forebay_block::Machine;
+
     use super::*;
 
     #[test]
     fn a_directory_is_asked_and_nothing_stays_in_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().canonicalize().unwrap();
-        let calls = calls(&path, None).unwrap();
+        let calls = calls(&path, &Stack::of_path(&Machine::this(), &path).unwrap()).unwrap();
         assert!(calls.space.unwrap().blocks > 0);
         assert!(calls.io.is_ok());
         assert_eq!(fs::read_dir(&path).unwrap().count(), 0);

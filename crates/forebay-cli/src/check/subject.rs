@@ -1,11 +1,9 @@
 //! What all probes look at.
 
-use forebay_tune::Mount;
+use forebay_block::{BlockDevice, Machine, Mount};
 
 use super::calls::Calls;
-use super::device::Device;
 use super::finding::Finding;
-use super::machine::Machine;
 
 /// A directory, and all that is known of what is below it.
 #[derive(Debug)]
@@ -14,7 +12,7 @@ pub(super) struct Subject<'a> {
     pub(super) calls: &'a Calls,
     pub(super) mount: Option<Mount>,
     /// The block device of the filesystem; a network has none.
-    pub(super) device: Option<Device>,
+    pub(super) device: Option<BlockDevice>,
 }
 
 impl<'a> Subject<'a> {
@@ -22,7 +20,7 @@ impl<'a> Subject<'a> {
     pub(super) fn new(machine: &'a Machine, calls: &'a Calls) -> Self {
         Self {
             mount: Mount::holding(&machine.mountinfo(), &calls.dir),
-            device: Device::find(machine, calls.device),
+            device: BlockDevice::find(machine, calls.device),
             machine,
             calls,
         }
@@ -40,8 +38,8 @@ impl<'a> Subject<'a> {
     }
 
     /// The disks at the bottom.
-    pub(super) fn disks(&self) -> Vec<&Device> {
-        self.device.as_ref().map(Device::leaves).unwrap_or_default()
+    pub(super) fn disks(&self) -> Vec<&BlockDevice> {
+        self.device.as_ref().map(BlockDevice::leaves).unwrap_or_default()
     }
 
     /// Whether all disks are solid: then parallel requests pay.
@@ -54,7 +52,7 @@ impl<'a> Subject<'a> {
     /// The disks, as a list of names, by what `of` says of each.
     pub(super) fn disks_by<K: PartialEq>(
         &self,
-        of: impl Fn(&Device) -> Option<K>,
+        of: impl Fn(&BlockDevice) -> Option<K>,
     ) -> Vec<(K, String)> {
         let mut groups: Vec<(K, Vec<&str>)> = Vec::new();
         for disk in self.disks() {

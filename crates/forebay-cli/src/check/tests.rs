@@ -6,9 +6,10 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use forebay_block::Machine;
+
 use super::calls::Calls;
 use super::finding::{Finding, Level};
-use super::machine::Machine;
 use super::report::{Checked, Report};
 use super::subject::Subject;
 

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use forebay::Clock;
+use forebay_block::Mount;
 use forebay_core::Time;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -19,7 +20,6 @@ pub use place::Place;
 
 use crate::error::Error;
 use crate::load::{Load, Shared};
-use crate::mount::Mount;
 use crate::phase::{FileState, Phase, Work};
 use crate::samples::{Recorder, Samples};
 use crate::target::{Facts, Target};

@@ -6,12 +6,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
-use forebay::properties::Device;
+use forebay_block::{Keeper, Machine, Mount, Stack};
 
 use super::sysfs::{BlockDevice, block_device};
 use crate::error::Error;
-use crate::keeper::Keeper;
-use crate::mount::Mount;
 
 /// Directories on one disk, or a block device.
 #[derive(Clone, Debug)]
@@ -30,11 +28,9 @@ impl Place {
     /// # Errors
     /// A path does not exist, is no directory, or must not be measured.
     pub fn find(paths: &[PathBuf], destroy: bool) -> Result<Vec<Self>, Error> {
-        let root = Path::new("/");
-        let mountinfo = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let mut places: Vec<Self> = Vec::new();
         for path in paths {
-            let place = Self::of(path, destroy, root, &mountinfo)?;
+            let place = Self::of(path, destroy, Path::new("/"))?;
             match places.iter_mut().find(|known| known.device == place.device) {
                 Some(known) => known.paths.extend(place.paths),
                 None => places.push(place),
@@ -43,7 +39,7 @@ impl Place {
         Ok(places)
     }
 
-    fn of(path: &Path, destroy: bool, root: &Path, mountinfo: &str) -> Result<Self, Error> {
+    fn of(path: &Path, destroy: bool, root: &Path) -> Result<Self, Error> {
         let shown = path.display();
         let full = fs::canonicalize(path).map_err(|error| {
             Error::Refused(format!("cannot find `{shown}`: {error}; name a directory that exists"))
@@ -60,13 +56,14 @@ impl Place {
             return Err(Error::Refused(format!("`{shown}` is not a directory; name one")));
         }
         let is_device = kind.is_block_device();
-        let mount = if is_device { None } else { Mount::holding(mountinfo, &full) };
-        if let Some(mount) = &mount {
+        let stack = Stack::of_path(&Machine::new(root), &full)
+            .map_err(Error::io(format!("look up the device of `{shown}`")))?;
+        if let Some(mount) = &stack.mount {
             refuse(path, mount)?;
         }
-        let device = device_below(&full, mount.as_ref())?;
+        let device = stack.block_device().unwrap_or(stack.number).to_string();
         let block = block_device(root, &device);
-        Ok(Self { paths: vec![full], device, is_device, block, mount })
+        Ok(Self { paths: vec![full], device, is_device, block, mount: stack.mount })
     }
 
     /// The directories, or the block device.
@@ -115,24 +112,21 @@ fn refuse(path: &Path, mount: &Mount) -> Result<(), Error> {
     Err(Error::Refused(format!("`{}` is on {}, {why}", path.display(), mount.kind)))
 }
 
-/// The number of the block device below a path. File systems on several devices, such as btrfs,
-/// have numbers of their own; then the one that was mounted counts.
-fn device_below(path: &Path, mount: Option<&Mount>) -> Result<String, Error> {
-    let failed = Error::io(format!("look up the device of `{}`", path.display()));
-    let own = Device::of(path).map_err(failed)?.to_string();
-    let source = mount.map(|mount| Path::new(&mount.source));
-    let source = source.filter(|source| own.starts_with("0:") && source.starts_with("/dev"));
-    Ok(source.and_then(|source| Device::of(source).ok()).map_or(own, |device| device.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn refusal(kind: &str) -> String {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let dir = root.join("data");
+        fs::create_dir_all(&dir).unwrap();
+        // the same directory as the recorded machine has it
+        fs::create_dir_all(root.join(dir.strip_prefix("/").unwrap())).unwrap();
         let mountinfo = format!("21 1 0:99 / / rw - {kind} source rw\n");
-        let dir = tempfile::tempdir().unwrap();
-        let place = Place::of(dir.path(), false, Path::new("/nowhere"), &mountinfo);
+        fs::create_dir_all(root.join("proc/self")).unwrap();
+        fs::write(root.join("proc/self/mountinfo"), mountinfo).unwrap();
+        let place = Place::of(&dir, false, &root);
         place.err().map(|error| error.to_string()).unwrap_or_default()
     }
 

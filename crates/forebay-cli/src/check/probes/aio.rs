@@ -1,5 +1,7 @@
 //! Whether programs that use Linux AIO get enough of it.
 
+use forebay_block::Machine;
+
 use super::super::finding::Finding;
 use super::super::subject::Subject;
 
@@ -12,7 +14,7 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
         return subject.unseen("proc/sys/fs/aio-max-nr", "fs.aio-max-nr");
     };
     let free = max.saturating_sub(used);
-    let wanted = subject.machine.cpus().saturating_mul(PER_CPU);
+    let wanted = cpus(subject.machine).saturating_mul(PER_CPU);
     let what = format!("fs.aio-max-nr is {max}, of which {used} are in use");
     if free >= wanted {
         return vec![Finding::fine(what)];
@@ -25,4 +27,15 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
             ))
             .mend("sudo sysctl -w fs.aio-max-nr=1048576"),
     ]
+}
+
+/// How many processors run.
+fn cpus(machine: &Machine) -> u64 {
+    let list = machine.text("sys/devices/system/cpu/online").unwrap_or_default();
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (first.trim().parse::<u64>().ok()?, last.trim().parse().ok()?);
+        u64::checked_sub(last, first).map(|more| more + 1)
+    };
+    list.split(',').filter_map(count).sum::<u64>().max(1)
 }

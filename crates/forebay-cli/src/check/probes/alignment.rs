@@ -1,6 +1,6 @@
 //! Whether requests can bypass the page cache, and how they must be aligned.
 
-use forebay_tune::Keeper;
+use forebay_block::{BlockDevice, Keeper};
 
 use super::super::calls::Direct;
 use super::super::finding::Finding;
@@ -14,9 +14,7 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     if Keeper::of(subject.kind()) == Keeper::Program && io.direct != Direct::Refused {
         return vec![Finding::unseen("direct I/O: whether it reaches a disk, the program decides")];
     }
-    let physical = |disk: &super::super::device::Device| {
-        disk.queue_number(subject.machine, "physical_block_size")
-    };
+    let physical = |disk: &BlockDevice| disk.queue_number(subject.machine, "physical_block_size");
     let sector = subject.disks().into_iter().filter_map(physical).max().unwrap_or(0);
     vec![match io.direct {
         Direct::Refused => Finding::error(format!("{} refuses direct I/O", subject.kind()))

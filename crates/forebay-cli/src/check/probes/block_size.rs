@@ -1,5 +1,7 @@
 //! Whether the filesystem's blocks are at least the disk's sectors.
 
+use forebay_block::BlockDevice;
+
 use super::super::finding::Finding;
 use super::super::sources::FORMATTING_2025;
 use super::super::subject::Subject;
@@ -15,9 +17,8 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     if !["xfs", "ext2", "ext3", "ext4"].contains(&kind) {
         return Vec::new();
     }
-    let physical = |device: &super::super::device::Device| {
-        device.queue_number(subject.machine, "physical_block_size")
-    };
+    let physical =
+        |device: &BlockDevice| device.queue_number(subject.machine, "physical_block_size");
     let sector = device.all().into_iter().filter_map(physical).max();
     let block = space.block;
     let mend = if kind == "xfs" {

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use forebay_tune::Mount;
+use forebay_block::{DeviceNumber, Machine, Mount};
 
 use super::super::finding::Finding;
-use super::super::machine::Machine;
 use super::super::sources::LIMITS_MEASURED;
 use super::super::subject::Subject;
 
@@ -24,7 +23,8 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
         let what = "limits on this process: there is no /proc/self/cgroup";
         return subject.unseen("proc/self/cgroup", what);
     };
-    let numbers: Vec<&str> = device.all().into_iter().map(|each| each.number.as_str()).collect();
+    let numbers: Vec<DeviceNumber> =
+        device.all().into_iter().map(|each| each.disk_number).collect();
     let dirs: Vec<(PathBuf, bool)> = groups.lines().flat_map(|line| dirs(machine, line)).collect();
     if dirs.is_empty() {
         return vec![Finding::unseen("limits on this process: no cgroups are mounted")];
@@ -66,9 +66,9 @@ fn dirs(machine: &Machine, line: &str) -> Vec<(PathBuf, bool)> {
 }
 
 /// What a line such as `259:0 rbps=max wbps=1048576 riops=max wiops=max` or `259:0 2000` limits.
-fn limit(line: &str, numbers: &[&str], path: &Path) -> Option<Finding> {
+fn limit(line: &str, numbers: &[DeviceNumber], path: &Path) -> Option<Finding> {
     let (number, limits) = line.split_once(' ')?;
-    if !numbers.contains(&number) {
+    if !number.parse().is_ok_and(|number| numbers.contains(&number)) {
         return None;
     }
     let limits: Vec<&str> = limits.split(' ').filter(|limit| !limit.ends_with("=max")).collect();

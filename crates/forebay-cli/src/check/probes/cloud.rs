@@ -1,5 +1,7 @@
 //! Whether the disk is rented, with a rate that is sold and not the disk's own.
 
+use forebay_block::BlockDevice;
+
 use super::super::finding::Finding;
 use super::super::sources::CREDITS_2022;
 use super::super::subject::Subject;
@@ -14,7 +16,7 @@ const VOLUMES: [(&str, &str); 5] = [
 ];
 
 pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
-    let say = |disk: &super::super::device::Device| {
+    let say = |disk: &BlockDevice| {
         let model = disk.model(subject.machine)?;
         let (_, volume) = VOLUMES.iter().find(|(name, _)| model.starts_with(name))?;
         Some(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use forebay_tune::{Keeper, Mount};
+use forebay_block::{Keeper, Mount};
 
 use super::super::finding::Finding;
 use super::super::subject::{Subject, quoted};

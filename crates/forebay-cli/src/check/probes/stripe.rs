@@ -1,6 +1,7 @@
 //! Whether the filesystem knows the chunks of the array below it.
 
-use super::super::device::{Device, Stripe};
+use forebay_block::{BlockDevice, Stripe};
+
 use super::super::finding::Finding;
 use super::super::sources::WRITING_2025;
 use super::super::subject::Subject;
@@ -12,7 +13,12 @@ pub(super) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     arrays.map(|(array, stripe)| compare(subject, device, array, stripe)).collect()
 }
 
-fn compare(subject: &Subject<'_>, device: &Device, array: &Device, stripe: Stripe) -> Finding {
+fn compare(
+    subject: &Subject<'_>,
+    device: &BlockDevice,
+    array: &BlockDevice,
+    stripe: Stripe,
+) -> Finding {
     let Stripe { chunk, disks } = stripe;
     let said = format!("{} has chunks of {} KiB over {disks} disks", array.name, chunk >> 10);
     let width = chunk * disks;

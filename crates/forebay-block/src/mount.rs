@@ -2,9 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::mount_table::MountTable;
+use crate::{DeviceNumber, Keeper};
+
 /// A line of `/proc/self/mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
+    /// Its number, as `statx` gives it; one of them may be used again once it is unmounted.
+    pub id: u64,
+    /// The mount that it is in.
+    pub parent: u64,
+    /// The number of the filesystem: of its block device, or one of its own.
+    pub device: DeviceNumber,
     /// The part of the filesystem that is mounted.
     pub root: PathBuf,
     /// Where it is mounted.
@@ -21,9 +30,7 @@ impl Mount {
     /// The mount that holds `dir`, a full path without links, by the text of
     /// `/proc/self/mountinfo`.
     pub fn holding(mountinfo: &str, dir: &Path) -> Option<Self> {
-        let mounts = Self::all(mountinfo).filter(|mount| dir.starts_with(&mount.point));
-        // of several at one place the last is on top, and max_by_key keeps the last
-        mounts.max_by_key(|mount| mount.point.components().count())
+        MountTable::new(mountinfo).holding(dir).cloned()
     }
 
     /// All mounts of the text of `/proc/self/mountinfo`.
@@ -34,19 +41,29 @@ impl Mount {
     /// Reads a line such as `36 25 259:1 / /data rw,noatime - xfs /dev/nvme0n1p1 rw,discard`.
     fn parse(line: &str) -> Option<Self> {
         let (mount, filesystem) = line.split_once(" - ")?;
-        let mut mount = mount.split(' ').skip(3);
+        let mut mount = mount.split(' ');
+        let (id, parent) = (mount.next()?.parse().ok()?, mount.next()?.parse().ok()?);
+        let device = mount.next()?.parse().ok()?;
         let mut filesystem = filesystem.split(' ');
         let (root, point, flags) = (mount.next()?, mount.next()?, mount.next()?);
         let (kind, source) = (filesystem.next()?, filesystem.next()?);
         let super_options = filesystem.next().unwrap_or_default();
         let options = flags.split(',').chain(super_options.split(','));
         Some(Self {
+            id,
+            parent,
+            device,
             root: unescaped(root).into(),
             point: unescaped(point).into(),
             kind: kind.to_owned(),
             source: unescaped(source),
-            options: options.map(str::to_owned).collect(),
+            options: options.map(unescaped).collect(),
         })
+    }
+
+    /// Whether a question about its files may never be answered.
+    pub fn may_not_answer(&self) -> bool {
+        Keeper::of(&self.kind).may_not_answer()
     }
 
     /// Whether it is mounted with an option without value.
@@ -130,7 +147,7 @@ mod tests {
         let mountinfo = "\
 21 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard
 30 21 0:25 / /data rw shared:1 - xfs /dev/md0 rw
-31 21 0:26 / /data/with\\040space rw - btrfs /dev/sdb rw,discard=async
+31 30 0:26 / /data/with\\040space rw - btrfs /dev/sdb rw,discard=async
 ";
         let mount = |dir: &str| Mount::holding(mountinfo, Path::new(dir)).unwrap();
         let home = mount("/home");

@@ -49,6 +49,11 @@ impl Keeper {
             Self::Disk
         }
     }
+
+    /// Whether somebody else answers for the files, and perhaps never does.
+    pub fn may_not_answer(self) -> bool {
+        matches!(self, Self::Network | Self::Program)
+    }
 }
 
 #[cfg(test)]

@@ -2,23 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use super::calls::Number;
-use super::machine::Machine;
+use crate::{DeviceNumber, Machine};
 
 /// More floors than any stack of md, LVM and encryption has.
 const DEPTH_MAX: u32 = 8;
 
 /// A block device as `/sys` shows it.
 #[derive(Clone, Debug)]
-pub(super) struct Device {
+pub struct BlockDevice {
     /// Its name, such as `nvme0n1p1` or `dm-0`.
-    pub(super) name: String,
+    pub name: String,
     /// The name of the whole disk, which differs for a partition.
-    pub(super) disk: String,
-    /// The number of the whole disk, such as `259:0`.
-    pub(super) number: String,
+    pub disk: String,
+    /// Its number.
+    pub number: DeviceNumber,
+    /// The number of the whole disk.
+    pub disk_number: DeviceNumber,
     /// What it is made of; nothing for a disk.
-    pub(super) below: Vec<Self>,
+    pub below: Vec<Self>,
     kind: Kind,
     /// Where `/sys` describes the whole disk.
     dir: PathBuf,
@@ -33,15 +34,17 @@ enum Kind {
     Loop { file: String },
 }
 
-impl Device {
+impl BlockDevice {
     /// The device of this number, with all below it.
-    pub(super) fn find(machine: &Machine, number: Number) -> Option<Self> {
+    pub fn find(machine: &Machine, number: DeviceNumber) -> Option<Self> {
         let dir = machine.resolve(format!("sys/dev/block/{number}"))?;
         Self::at(machine, &dir, DEPTH_MAX)
     }
 
     fn at(machine: &Machine, dir: &Path, depth: u32) -> Option<Self> {
         let name = dir.file_name()?.to_str()?.to_owned();
+        let number = |dir: &Path| machine.text(dir.join("dev"))?.parse().ok();
+        let own = number(dir)?;
         let is_partition = machine.has(dir.join("partition"));
         let dir = if is_partition { dir.parent()? } else { dir };
         let slaves = dir.join("slaves");
@@ -51,7 +54,8 @@ impl Device {
         });
         Some(Self {
             disk: dir.file_name()?.to_str()?.to_owned(),
-            number: machine.text(dir.join("dev"))?,
+            number: own,
+            disk_number: number(dir)?,
             below: below.collect(),
             kind: Kind::of(machine, dir),
             dir: dir.to_owned(),
@@ -60,7 +64,7 @@ impl Device {
     }
 
     /// The disks at the bottom; itself where nothing is below it.
-    pub(super) fn leaves(&self) -> Vec<&Self> {
+    pub fn leaves(&self) -> Vec<&Self> {
         if self.below.is_empty() {
             return vec![self];
         }
@@ -68,19 +72,19 @@ impl Device {
     }
 
     /// Itself and all below it.
-    pub(super) fn all(&self) -> Vec<&Self> {
+    pub fn all(&self) -> Vec<&Self> {
         let mut all = vec![self];
         all.extend(self.below.iter().flat_map(Self::all));
         all
     }
 
     /// What `/sys` says about its requests under `name`.
-    pub(super) fn queue(&self, machine: &Machine, name: &str) -> Option<String> {
+    pub fn queue(&self, machine: &Machine, name: &str) -> Option<String> {
         machine.text(self.queue_path(name))
     }
 
     /// The same as a number.
-    pub(super) fn queue_number(&self, machine: &Machine, name: &str) -> Option<u64> {
+    pub fn queue_number(&self, machine: &Machine, name: &str) -> Option<u64> {
         machine.number(self.queue_path(name))
     }
 
@@ -89,17 +93,17 @@ impl Device {
     }
 
     /// How many queues the kernel has for it.
-    pub(super) fn hardware_queues(&self, machine: &Machine) -> u64 {
+    pub fn hardware_queues(&self, machine: &Machine) -> u64 {
         machine.names(self.dir.join("mq")).len().max(1) as u64
     }
 
     /// Whether the kernel takes it for a hard disk.
-    pub(super) fn is_rotational(&self, machine: &Machine) -> Option<bool> {
+    pub fn is_rotational(&self, machine: &Machine) -> Option<bool> {
         Some(self.queue_number(machine, "rotational")? == 1)
     }
 
     /// Vendor and model, as far as the disk has a name.
-    pub(super) fn model(&self, machine: &Machine) -> Option<String> {
+    pub fn model(&self, machine: &Machine) -> Option<String> {
         let part = |name: &str| machine.text(self.dir.join("device").join(name));
         let parts: Vec<String> = [part("vendor"), part("model")]
             .into_iter()
@@ -112,7 +116,7 @@ impl Device {
     }
 
     /// The file behind a loop device.
-    pub(super) fn loop_file(&self) -> Option<&str> {
+    pub fn loop_file(&self) -> Option<&str> {
         match &self.kind {
             Kind::Loop { file } => Some(file),
             _ => None,
@@ -120,7 +124,7 @@ impl Device {
     }
 
     /// The level and chunk of an array, with the disks that hold data at a time.
-    pub(super) fn stripe(&self, machine: &Machine) -> Option<Stripe> {
+    pub fn stripe(&self, machine: &Machine) -> Option<Stripe> {
         if let Kind::Raid { level } = &self.kind {
             let chunk = machine.number(self.dir.join("md/chunk_size"))?;
             let disks = machine.number(self.dir.join("md/raid_disks"))?;
@@ -141,7 +145,7 @@ impl Device {
     }
 
     /// The device that commands take.
-    pub(super) fn path(&self) -> String {
+    pub fn path(&self) -> String {
         match &self.kind {
             Kind::Mapped { name, .. } => format!("/dev/mapper/{name}"),
             _ => format!("/dev/{}", self.name),
@@ -149,7 +153,7 @@ impl Device {
     }
 
     /// What it is, for people.
-    pub(super) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         let on: Vec<&str> = self.below.iter().map(|device| device.name.as_str()).collect();
         let on = if on.is_empty() { String::new() } else { format!(" of {}", on.join(", ")) };
         match &self.kind {
@@ -166,11 +170,11 @@ impl Device {
 
 /// How an array spreads what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stripe {
+pub struct Stripe {
     /// Bytes that go to one disk before the next.
-    pub(super) chunk: u64,
+    pub chunk: u64,
     /// Disks of a stripe, without those for parity and copies.
-    pub(super) disks: u64,
+    pub disks: u64,
 }
 
 impl Kind {

@@ -1,0 +1,143 @@
+//! Follows a path as the kernel does, and asks nothing of a mount that may not answer.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::io::Errno;
+
+use crate::mount_table::MountTable;
+use crate::{DeviceNumber, Machine, Mount};
+
+/// As many links as the kernel follows.
+const LINKS_MAX: u32 = 40;
+
+/// Where a path leads.
+#[derive(Debug)]
+pub(crate) struct Followed<'a> {
+    /// The full path, without links; what is below a mount that may not answer is as it was given.
+    pub(crate) path: PathBuf,
+    /// The mount that holds it; none where the table does not have it.
+    pub(crate) mount: Option<&'a Mount>,
+    /// Its number, if it is a block device.
+    pub(crate) device: Option<DeviceNumber>,
+}
+
+/// Follows `path`, which is absolute.
+///
+/// # Errors
+/// There is nothing there, as far as that can be seen without asking a mount that may not answer.
+pub(crate) fn follow<'a>(
+    machine: &Machine,
+    table: &'a MountTable,
+    path: &Path,
+) -> io::Result<Followed<'a>> {
+    let mut rest = Vec::new();
+    put(&mut rest, path);
+    let root =
+        Followed { path: PathBuf::from("/"), mount: table.at(None, Path::new("/")), device: None };
+    // where it came through, so that `..` finds its mount
+    let mut way = vec![root];
+    let mut links = 0;
+    while let (Some(step), Some(here)) = (rest.pop(), way.last()) {
+        let name = match step {
+            Step::Root => {
+                way.truncate(1);
+                continue;
+            }
+            Step::Up => {
+                way.truncate((way.len() - 1).max(1));
+                continue;
+            }
+            Step::Down(name) => name,
+        };
+        let (path, holder) = (here.path.join(name), here.mount);
+        let mount = table.at(holder, &path);
+        let is_crossed = mount.map(|mount| mount.id) != holder.map(|mount| mount.id);
+        let is_silent = mount.is_some_and(Mount::may_not_answer);
+        let mut device = None;
+        if !is_crossed && !is_silent {
+            let seen = machine.metadata(&path)?;
+            if seen.is_symlink() {
+                links += 1;
+                if links > LINKS_MAX {
+                    return Err(Errno::LOOP.into());
+                }
+                put(&mut rest, &machine.link(&path)?);
+                continue;
+            }
+            let is_device = seen.file_type().is_block_device();
+            device = is_device.then(|| DeviceNumber::of_dev(seen.rdev()));
+        }
+        way.push(Followed { path, mount, device });
+    }
+    way.pop().ok_or_else(|| Errno::NOENT.into())
+}
+
+/// One step of a way.
+enum Step {
+    Root,
+    Up,
+    Down(OsString),
+}
+
+/// Puts the steps of `path` before all others, the first of them last.
+fn put(rest: &mut Vec<Step>, path: &Path) {
+    rest.extend(path.components().rev().filter_map(|part| match part {
+        Component::RootDir => Some(Step::Root),
+        Component::ParentDir => Some(Step::Up),
+        Component::Normal(name) => Some(Step::Down(name.to_owned())),
+        Component::CurDir | Component::Prefix(_) => None,
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const TABLE: &str = "20 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+                         21 20 0:50 / /net/home rw - nfs4 nas:/home rw\n\
+                         22 20 8:2 / /data rw - xfs /dev/sda2 rw\n";
+
+    /// Where `path` leads: the full path, and the number of the mount.
+    fn led(path: &str) -> io::Result<(String, u64)> {
+        let dir = tempfile::tempdir()?;
+        let root = dir.path();
+        fs::create_dir_all(root.join("data/store"))?;
+        fs::create_dir_all(root.join("srv"))?;
+        fs::create_dir_all(root.join("net"))?;
+        symlink("/data/store", root.join("srv/store"))?;
+        symlink("../srv/store/..", root.join("srv/up"))?;
+        symlink("round", root.join("srv/round"))?;
+        let machine = Machine::new(root.canonicalize()?);
+        let table = MountTable::new(TABLE);
+        let followed = follow(&machine, &table, Path::new(path))?;
+        Ok((followed.path.display().to_string(), followed.mount.map_or(0, |mount| mount.id)))
+    }
+
+    #[test]
+    fn links_lead_from_mount_to_mount() {
+        assert_eq!(led("/srv/store").unwrap(), ("/data/store".into(), 22));
+        assert_eq!(led("/srv/./up/store").unwrap(), ("/data/store".into(), 22));
+        assert_eq!(led("/srv/up/../srv").unwrap(), ("/srv".into(), 20));
+        assert_eq!(led("/../..").unwrap(), ("/".into(), 20));
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() {
+        let code = |path| led(path).unwrap_err().raw_os_error();
+        assert_eq!(code("/srv/absent"), Some(Errno::NOENT.raw_os_error()));
+        assert_eq!(code("/srv/round"), Some(Errno::LOOP.raw_os_error()));
+    }
+
+    #[test]
+    fn nothing_is_asked_of_a_network() {
+        // whoever asked would learn that these are not there
+        assert_eq!(led("/net/home").unwrap(), ("/net/home".into(), 21));
+        assert_eq!(led("/net/home/me/../you").unwrap(), ("/net/home/you".into(), 21));
+    }
+}

@@ -1,0 +1,151 @@
+//! What is below a file, from its file system down to the disks.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::{self, Path};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
+
+use crate::descent::Descent;
+use crate::mount_table::MountTable;
+use crate::path_walk::{Followed, follow};
+use crate::{DeviceNumber, Machine, Mount};
+
+/// One floor below a file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// A block device, or a file system that has a number of its own.
+    Device(DeviceNumber),
+    /// A ZFS pool.
+    Pool(String),
+}
+
+/// `device 8:1`, or the name of the pool.
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Device(number) => write!(f, "device {number}"),
+            Self::Pool(name) => write!(f, "the ZFS pool {name}"),
+        }
+    }
+}
+
+/// What a file lies on.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// The number of its file system or, for a block device, its own.
+    pub number: DeviceNumber,
+    /// The mount that holds it; none for a block device, and where the mount cannot be seen.
+    pub mount: Option<Mount>,
+    /// All that it lies on, each once, from the file system down: what is nearer comes first.
+    pub layers: Vec<Layer>,
+}
+
+impl Stack {
+    /// What `path` lies on; a block device lies on itself.
+    ///
+    /// Mounts that may not answer are asked nothing, so what is in them is not looked for: it need
+    /// not exist.
+    ///
+    /// # Errors
+    /// `path` does not exist or cannot be looked up.
+    pub fn of_path(machine: &Machine, path: &Path) -> io::Result<Self> {
+        let path = path::absolute(path)?;
+        let table = machine.mount_table();
+        let followed = follow(machine, &table, &path)?;
+        if followed.mount.is_some_and(|mount| mount.kind == "autofs") {
+            // what is to be mounted there is mounted by who opens it
+            rustix::fs::open(machine.at(&path), OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
+            let table = machine.mount_table();
+            return Self::of_followed(machine, &table, &follow(machine, &table, &path)?);
+        }
+        Self::of_followed(machine, &table, &followed)
+    }
+
+    fn of_followed(
+        machine: &Machine,
+        table: &MountTable,
+        followed: &Followed<'_>,
+    ) -> io::Result<Self> {
+        if let Some(number) = followed.device {
+            return Ok(Self::on(machine, table, number, None));
+        }
+        let number = match followed.mount {
+            Some(mount) => mount.device,
+            None => {
+                let fd = rustix::fs::open(machine.at(&followed.path), OFlags::PATH, Mode::empty())?;
+                DeviceNumber::of_file(fd)?
+            }
+        };
+        Ok(Self::on(machine, table, number, followed.mount))
+    }
+
+    /// What an open file lies on, by the number of its mount; an open block device lies on itself.
+    ///
+    /// # Errors
+    /// The file cannot be looked up.
+    pub fn of_file(machine: &Machine, file: impl AsFd) -> io::Result<Self> {
+        let seen = look_at(file.as_fd())?;
+        let table = machine.mount_table();
+        if seen.is_device {
+            return Ok(Self::on(machine, &table, seen.number, None));
+        }
+        let id = seen.mount.or_else(|| mount_of(machine, file.as_fd()));
+        let mount = id.and_then(|id| table.by_id(id));
+        let number = mount.map_or(seen.number, |mount| mount.device);
+        Ok(Self::on(machine, &table, number, mount))
+    }
+
+    /// The nearest block device, if there is one.
+    pub fn block_device(&self) -> Option<DeviceNumber> {
+        self.layers.iter().find_map(|layer| match layer {
+            Layer::Device(number) => number.is_block().then_some(*number),
+            Layer::Pool(_) => None,
+        })
+    }
+
+    fn on(
+        machine: &Machine,
+        table: &MountTable,
+        number: DeviceNumber,
+        mount: Option<&Mount>,
+    ) -> Self {
+        let layers = Descent::new(machine, table).from(number, mount);
+        Self { number, mount: mount.cloned(), layers }
+    }
+}
+
+impl Machine {
+    pub(crate) fn mount_table(&self) -> MountTable {
+        MountTable::new(&self.mountinfo())
+    }
+}
+
+/// What the kernel says of an open file.
+pub(crate) struct Seen {
+    pub(crate) number: DeviceNumber,
+    is_device: bool,
+    /// The number of its mount, where the kernel knows the question: Linux 5.8.
+    mount: Option<u64>,
+}
+
+/// Asks the kernel, and not whoever answers for the file.
+pub(crate) fn look_at(file: BorrowedFd<'_>) -> io::Result<Seen> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let seen = rustix::fs::statx(file, "", flags, StatxFlags::TYPE | StatxFlags::MNT_ID)?;
+    let is_device = FileType::from_raw_mode(seen.stx_mode.into()) == FileType::BlockDevice;
+    let (major, minor) = match is_device {
+        true => (seen.stx_rdev_major, seen.stx_rdev_minor),
+        false => (seen.stx_dev_major, seen.stx_dev_minor),
+    };
+    let knows_mount = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::MNT_ID);
+    let mount = knows_mount.then_some(seen.stx_mnt_id);
+    Ok(Seen { number: DeviceNumber { major, minor }, is_device, mount })
+}
+
+/// The number of a file's mount as `/proc` has it.
+fn mount_of(machine: &Machine, file: BorrowedFd<'_>) -> Option<u64> {
+    let text = machine.text(format!("proc/self/fdinfo/{}", file.as_raw_fd()))?;
+    text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok())
+}
