@@ -118,7 +118,8 @@ pub use intent::Intent;
 pub use io_buf::{IoBuf, IoBufMut, Slice, SliceError};
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 pub use scheduler::{
-    DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError,
+    DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError, Unlisted,
+    UnlistedError,
 };
 
 /// The scheduler's core, without I/O, clocks or threads: some of its types are

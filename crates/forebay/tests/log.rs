@@ -67,4 +67,5 @@ fn a_disk_that_hangs_and_one_that_is_not_listed_are_named_once() {
         scheduler.disk_of(Path::new("/proc/self")).unwrap();
     }
     assert_eq!(LINES.count(&["is in no entry of the io-properties", "`default`"]), 1);
+    assert_eq!(LINES.count(&["`/proc/self` is on", "add one with `mountpoint: /proc`"]), 1);
 }

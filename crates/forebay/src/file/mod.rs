@@ -104,11 +104,12 @@ impl Disk {
 }
 
 impl Scheduler {
-    /// Opens the file at `path`. Its disk is the one that holds it, known by
-    /// the number of its device: see [`Scheduler::disk_of`].
+    /// Opens the file at `path`. Its disk is the one that holds it: see
+    /// [`Scheduler::disk_of`].
     ///
     /// # Errors
-    /// Those of [`FileOptions::open`]; also when the I/O threads cannot start.
+    /// Those of [`FileOptions::open`] and [`Scheduler::disk_of`]; also when the
+    /// I/O threads cannot start.
     pub fn open(&self, path: impl AsRef<Path>, options: &FileOptions) -> io::Result<File> {
         let file = options.open(path)?;
         let disk = self.disk_of_file(&file)?;
@@ -137,7 +138,8 @@ impl Scheduler {
     ///
     /// # Errors
     /// Those of [`DirectFile::from_fd`], among them `InvalidInput` for a
-    /// descriptor with `O_APPEND`; also when the I/O threads cannot start.
+    /// descriptor with `O_APPEND`, and of [`Scheduler::disk_of`]; also when the
+    /// I/O threads cannot start.
     pub fn file_from_fd(&self, fd: impl Into<OwnedFd>) -> io::Result<File> {
         let file = DirectFile::from_fd(fd)?;
         let disk = self.disk_of_file(&file)?;

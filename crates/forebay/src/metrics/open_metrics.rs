@@ -139,6 +139,7 @@ impl Collector for Scrape {
         }
         self.disks(&mut encoder)?;
         self.engines(&mut encoder)?;
+        self.unlisted(&mut encoder)?;
         self.reasons(&mut encoder)?;
         self.retries(&mut encoder)
     }
@@ -193,6 +194,13 @@ impl Scrape {
             }
         }
         Ok(())
+    }
+
+    fn unlisted(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Files opened or looked up on disks that no entry covers";
+        let metric =
+            encoder.encode_descriptor("unlisted_opens", help, None, MetricType::Counter)?;
+        ConstCounter::new(self.0.unlisted_opens).encode(metric)
     }
 
     /// How long queues let nothing through, by reason.
@@ -284,7 +292,7 @@ mod tests {
             classes: vec![class],
             ..Default::default()
         };
-        let text = open_metrics(Snapshot { disks: vec![disk] });
+        let text = open_metrics(Snapshot { disks: vec![disk], unlisted_opens: 9 });
         let labels = r#"{mountpoint="/data",class="bulk \"load\""}"#;
         for line in [
             format!("forebay_io_queue_total_operations_total{labels} 7"),
@@ -295,6 +303,7 @@ mod tests {
             r#"forebay_io_queue_retries_total{mountpoint="/data",direction="write"} 6"#.into(),
             r#"forebay_io_queue_engines{mountpoint="/data",backend="threads"} 2"#.into(),
             r#"forebay_io_queue_write_iops{mountpoint="/data"} 6000.0"#.into(),
+            "forebay_io_queue_unlisted_opens_total 9".into(),
             "# EOF".into(),
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
@@ -310,7 +319,7 @@ mod tests {
         waits.counters.queued = 1;
         done.counters.operations = [0, 0, 1, 0];
         let disk = DiskSnapshot { classes: vec![idle, waits, done], ..Default::default() };
-        let text = open_metrics(Snapshot { disks: vec![disk] });
+        let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
         let named = |name: &str| text.contains(&format!(r#"class="{name}""#));
         assert_eq!(["idle", "waits", "done"].map(named), [false, true, true]);
     }
@@ -328,7 +337,7 @@ mod tests {
                         past_window retries starvation_time_sec total_bytes total_delay_sec total_discard_bytes \
                         total_discard_ops total_exec_sec total_flush_ops total_operations \
                         total_read_bytes total_read_ops total_split_bytes total_split_ops \
-                        total_write_bytes total_write_ops";
+                        total_write_bytes total_write_ops unlisted_opens";
         let gauges = "delay disk_queue_length effective_goal_seconds engines flow_ratio in_disk \
                       in_disk_seconds queue_length read_bandwidth read_iops shares \
                       write_bandwidth write_iops";
@@ -345,7 +354,7 @@ mod tests {
         let mut class = ClassSnapshot { name: "a".into(), ..Default::default() };
         class.counters.queued = 1;
         let disk = DiskSnapshot { classes: vec![class], ..Default::default() };
-        let text = open_metrics(Snapshot { disks: vec![disk] });
+        let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
         assert!(text.contains(r#"le="+Inf""#));
         assert!(text.contains(r#"le="0.000016384""#));
     }

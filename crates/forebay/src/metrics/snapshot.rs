@@ -13,6 +13,8 @@ use crate::engine::{Backend, Retries};
 pub struct Snapshot {
     /// One per disk, in the order of the scheduler.
     pub disks: Vec<DiskSnapshot>,
+    /// Files that were looked up or opened and that no entry covers.
+    pub unlisted_opens: u64,
 }
 
 /// One disk: all its queues together.

@@ -52,6 +52,7 @@
 //! [`Quantity`]: forebay_config::Quantity
 
 mod beside;
+mod coverage;
 mod device;
 mod format;
 mod measured;
@@ -61,6 +62,7 @@ mod yaml;
 
 use std::path::{Path, PathBuf};
 
+use forebay_block::Machine;
 pub use forebay_config::ConfigError;
 use forebay_config::Source;
 use forebay_core::{
@@ -68,11 +70,13 @@ use forebay_core::{
     SATURATION_LENGTH_DEFAULT,
 };
 
-pub use device::{Device, PropertiesError};
+pub(crate) use coverage::Coverage;
+pub use device::PropertiesError;
+pub use forebay_block::DeviceNumber as Device;
 pub use measured::{CostAt, DiscardCost, Measured, MeasuredDirection, Steadiness};
 
 /// The most disks in one file.
-pub const DISKS_MAX: usize = 8;
+pub const DISKS_MAX: usize = 64;
 
 /// The content of an io-properties file, or of a `forebay.yaml`.
 #[derive(Clone, Debug, PartialEq)]
@@ -229,17 +233,19 @@ impl Properties {
         beside::load(path)
     }
 
-    /// The disk that holds `dir`: the one with a mountpoint on the same device.
+    /// The disk that holds `dir`: the one with a mountpoint on the same file system, else on the
+    /// nearest device below it. [`Scheduler::disk_of`](crate::Scheduler::disk_of) says what is
+    /// below what.
     ///
-    /// A device is known by its number, so a file system mounted below a mountpoint is not
-    /// covered by it. A mountpoint that is a block device stands for that device, and so does a
-    /// `dir` that is one.
+    /// A file system mounted below a mountpoint is not covered by it, unless it is on the same
+    /// disk. A mountpoint that is a block device stands for that device, and so does a `dir` that
+    /// is one.
     ///
     /// # Errors
-    /// `dir` or a mountpoint does not exist or cannot be looked up, no mountpoint is on the
-    /// device of `dir`, or the mountpoints of two disks are.
+    /// `dir` or a mountpoint does not exist or cannot be looked up, no mountpoint is on
+    /// what `dir` lies on, or mountpoints of two disks are on its file system.
     pub fn disk_for(&self, dir: &Path) -> Result<&DiskProperties, PropertiesError> {
-        device::disk_for(&self.disks, dir, Device::of)
+        device::disk_for(&self.disks, dir, &Machine::this())
     }
 
     /// The text of an io-properties file with this content, which [`Properties::parse`] and

@@ -4,10 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use forebay_core::{DiskModel, Order, Policy, SHARDS_MAX};
 
+use super::claims::Claims;
 use super::config::DiskConfig;
 use super::disks::check;
 use super::error::SchedulerError;
 use super::registry::{Registry, Rules};
+use super::unlisted::{Unlisted, UnlistedRule};
 use super::{IO_GROUPS_MAX, Scheduler, Shared};
 use crate::class::UNTAGGED;
 use crate::coordinator::IoThreadsConfig;
@@ -28,6 +30,7 @@ const REQUESTS_MAX: u32 = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct SchedulerBuilder {
     disks: Vec<DiskConfig>,
+    unlisted: Unlisted,
     layout: Layout,
     hook: Hook,
 }
@@ -46,7 +49,8 @@ impl SchedulerBuilder {
         let io_threads = IoThreadsConfig::default();
         let layout =
             Layout { io_groups: 1, shards_max: 64, requests_max: REQUESTS_MAX, io_threads };
-        Self { disks: Vec::new(), layout, hook: Hook::default() }
+        let unlisted = Unlisted::Default;
+        Self { disks: Vec::new(), unlisted, layout, hook: Hook::default() }
     }
 
     /// Adds a disk, with a budget of its own. The first one added is the one
@@ -61,6 +65,16 @@ impl SchedulerBuilder {
     #[must_use]
     pub fn properties(mut self, properties: &Properties) -> Self {
         self.disks.extend(properties.disks.iter().map(DiskConfig::from_properties));
+        self
+    }
+
+    /// Sets what becomes of files whose disk is in no entry;
+    /// [`Unlisted::Default`] unless set. The first of each device is told in
+    /// the log, and all are counted in
+    /// [`Snapshot::unlisted_opens`](crate::metrics::Snapshot::unlisted_opens).
+    #[must_use]
+    pub fn unlisted(mut self, unlisted: Unlisted) -> Self {
+        self.unlisted = unlisted;
         self
     }
 
@@ -165,19 +179,31 @@ impl SchedulerBuilder {
         }
         let mut registry =
             Registry::new((DISKS_MAX + 1) * io_groups * STREAMS_MAX, io_groups as u64, &self.hook);
-        registry.apply(check(&self.disks, io_groups as u64)?, layout)?;
+        let applied = registry.apply(check(&self.disks, io_groups as u64)?, layout)?;
         let unmeasured = DiskModel::unmeasured();
         let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };
         let default_disk = registry.add_disk(DEFAULT_DISK, &unmeasured, &rules, layout)?;
         let untagged = registry.add_class(UNTAGGED, None, UNTAGGED_SHARES)?;
         let first = registry.disks.first().unwrap_or(&default_disk);
-        Ok(Scheduler::new(Shared {
+        let unlisted = match &self.unlisted {
+            Unlisted::Default => Some(Arc::clone(&default_disk)),
+            Unlisted::Error => None,
+            Unlisted::Disk(name) => {
+                let unknown = || SchedulerError::UnlistedDisk { name: name.clone() };
+                Some(Arc::clone(registry.disk(name).ok_or_else(unknown)?))
+            }
+        };
+        let shared = Shared {
             first: Arc::clone(first),
             default_disk,
             untagged,
             layout,
+            unlisted: UnlistedRule::new(unlisted),
+            claims: Claims::new(),
             registry: Mutex::new(registry),
-        }))
+        };
+        shared.claim(&applied);
+        Ok(Scheduler::new(shared))
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use forebay_block::{Machine, Stack};
 use forebay_core::DiskModel;
 
 use super::builder::{DEFAULT_DISK, Layout};
@@ -16,26 +17,30 @@ use crate::properties::{DISKS_MAX, Device};
 /// A disk whose figures and paths were found to be good.
 pub(super) struct Checked<'a> {
     config: &'a DiskConfig,
-    devices: Vec<Device>,
+    /// What its mountpoints lie on.
+    stacks: Vec<Stack>,
     model: DiskModel,
 }
+
+/// A disk, and what its mountpoints lie on.
+pub(super) type Applied = (Arc<DiskRecord>, Vec<Stack>);
 
 impl Registry {
     /// Takes over the figures of `checked`: those that are there already, known
     /// by device or by name, get another model, the others are added. Returns
     /// the disks, whose queues are to be [woken](DiskRecord::wake_queues)
-    /// without the registry's lock.
+    /// without the registry's lock, and what each now lies on.
     ///
     /// Changes nothing if it fails.
     pub(super) fn apply(
         &mut self,
         checked: Vec<Checked<'_>>,
         layout: Layout,
-    ) -> Result<Vec<Arc<DiskRecord>>, SchedulerError> {
+    ) -> Result<Vec<Applied>, SchedulerError> {
         let known: Vec<_> = checked.iter().map(|disk| self.known(disk)).collect();
         self.check_together(&checked, &known)?;
         let mut applied = Vec::new();
-        for (Checked { config, devices, model }, known) in checked.into_iter().zip(known) {
+        for (Checked { config, stacks, model }, known) in checked.into_iter().zip(known) {
             let disk = if let Some(disk) = known {
                 for group in disk.groups() {
                     if let Some(base) = config.properties.measured.base_latency {
@@ -49,17 +54,15 @@ impl Registry {
             };
             disk.set_rates(config.properties.rates());
             disk.set_sector(config.properties.physical_block_size);
-            for device in devices {
-                self.unlisted.remove(&device);
-                self.devices.insert(device, Arc::clone(&disk));
-            }
-            applied.push(disk);
+            stacks.iter().for_each(|stack| self.coverage.add(stack, &disk));
+            applied.push((disk, stacks));
         }
         Ok(applied)
     }
 
     fn known(&self, disk: &Checked<'_>) -> Option<Arc<DiskRecord>> {
-        let by_device = disk.devices.iter().find_map(|device| self.devices.get(device));
+        let mut stacks = disk.stacks.iter();
+        let by_device = stacks.find_map(|stack| self.coverage.listed(stack.number));
         by_device.or_else(|| self.disk(&disk.config.name)).cloned()
     }
 
@@ -90,31 +93,32 @@ impl Registry {
     }
 }
 
-/// Checks each disk, and that no two of them have a name or a device in common.
-/// Looks up mountpoints, which may not answer: not for who holds a lock.
+/// Checks each disk, and that no two of them have a device in common. Looks up
+/// mountpoints: not for who holds a lock.
 pub(super) fn check(disks: &[DiskConfig], parts: u64) -> Result<Vec<Checked<'_>>, SchedulerError> {
     let mut owners: HashMap<Device, &str> = HashMap::new();
     let mut checked = Vec::new();
+    let machine = Machine::this();
     for config in disks {
         let name = &config.name;
         let model = config.model(parts);
         let model = model.map_err(|source| SchedulerError::Rates { disk: name.clone(), source })?;
-        let mut devices = Vec::new();
+        let mut stacks = Vec::new();
         for mountpoint in &config.properties.mountpoints {
-            let device = Device::of(mountpoint).map_err(|source| SchedulerError::Mountpoint {
-                disk: name.clone(),
-                mountpoint: mountpoint.clone(),
-                source,
+            let stack = Stack::of_path(&machine, mountpoint).map_err(|source| {
+                let mountpoint = mountpoint.clone();
+                SchedulerError::Mountpoint { disk: name.clone(), mountpoint, source }
             })?;
+            let device = stack.number;
             match owners.insert(device, name) {
                 Some(first) if first != name => {
                     let (first, second) = (first.to_owned(), name.clone());
                     return Err(SchedulerError::DeviceTwice { first, second, device });
                 }
-                _ => devices.push(device),
+                _ => stacks.push(stack),
             }
         }
-        checked.push(Checked { config, devices, model });
+        checked.push(Checked { config, stacks, model });
     }
     Ok(checked)
 }

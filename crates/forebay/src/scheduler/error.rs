@@ -72,6 +72,12 @@ pub enum SchedulerError {
         /// How many there would be.
         count: usize,
     },
+    /// Files that no entry covers are to belong to a disk that there is not.
+    #[error("files on unlisted disks are to belong to the disk `{name}`: there is none; name one")]
+    UnlistedDisk {
+        /// Its name.
+        name: String,
+    },
     /// A number of I/O groups out of range.
     #[error("{count} I/O groups per disk; give 1 to {IO_GROUPS_MAX}, one per NUMA node used")]
     IoGroups {

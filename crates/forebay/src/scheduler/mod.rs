@@ -1,26 +1,33 @@
 //! The scheduler: disks, each with its budget, and the classes that share them.
 
 mod builder;
+mod claims;
 mod config;
 mod disks;
 mod error;
 mod registry;
 mod snapshot;
+mod unlisted;
 
 use std::fmt;
 use std::io;
-use std::os::fd::AsFd;
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use self::builder::{DEFAULT_DISK, SchedulerBuilder};
 pub use self::config::DiskConfig;
 pub use self::error::SchedulerError;
+pub use self::unlisted::{Unlisted, UnlistedError};
+
+use forebay_block::{Machine, Stack};
 
 use self::builder::Layout;
-use self::disks::check;
+use self::claims::Claims;
+use self::disks::{Applied, check};
 use self::registry::Registry;
+use self::unlisted::UnlistedRule;
 use crate::class::{Class, ClassError, ClassGroup, ClassRecord, GroupRecord, innermost};
 use crate::disk::{Disk, DiskRecord};
 use crate::properties::{Device, Properties};
@@ -45,6 +52,8 @@ pub(crate) struct Shared {
     first: Arc<DiskRecord>,
     default_disk: Arc<DiskRecord>,
     untagged: Arc<ClassRecord>,
+    unlisted: UnlistedRule,
+    claims: Claims,
     layout: Layout,
     registry: Mutex<Registry>,
 }
@@ -87,7 +96,8 @@ impl Scheduler {
         let layout = self.shared.layout;
         let checked = check(&disks, layout.io_groups as u64)?;
         let applied = self.shared.registry().apply(checked, layout)?;
-        applied.iter().for_each(|disk| disk.wake_queues());
+        applied.iter().for_each(|(disk, _)| disk.wake_queues());
+        self.shared.claim(&applied);
         Ok(())
     }
 
@@ -184,22 +194,46 @@ impl Scheduler {
         self.shared.disk(&self.shared.default_disk)
     }
 
-    /// The disk that `path` is on, known by the number of its device: the one
-    /// with a mountpoint on the same device, else the
-    /// [default disk](Self::default_disk), which is logged once per device.
+    /// The disk that `path` is on: the one with a mountpoint on the same file
+    /// system, else on the nearest device below that.
+    ///
+    /// The way down leads from a partition to its whole disk, from a volume or
+    /// an array (LVM, dm, md, btrfs) to its members, and from a loop device to
+    /// the disk of its file. An overlay is on the disk of its upper directory,
+    /// where that can be seen from here. The datasets of a ZFS pool are on one
+    /// disk. So all partitions of a disk that is listed belong to it, whichever
+    /// of them is a mountpoint. What no entry covers goes by
+    /// [`SchedulerBuilder::unlisted`].
+    ///
+    /// A mount that another machine or a program answers for is asked nothing:
+    /// one that hangs does not hold up this, nor a reload, and what is in it
+    /// need not exist.
     ///
     /// # Errors
-    /// `path` cannot be looked up.
+    /// `path` cannot be looked up; an [`UnlistedError`], if files that no entry
+    /// covers are refused.
     pub fn disk_of(&self, path: &Path) -> io::Result<Disk> {
-        Ok(self.shared.disk_on(Device::of(path)?))
+        self.shared.disk_on(Stack::of_path(&Machine::this(), path)?, || path.to_owned())
     }
 
-    /// [`Scheduler::disk_of`] an open file.
+    /// [`Scheduler::disk_of`] an open file or directory, known by its mount
+    /// wherever it was opened.
     ///
     /// # Errors
-    /// The file cannot be looked up.
+    /// As for [`Scheduler::disk_of`].
     pub fn disk_of_file(&self, file: impl AsFd) -> io::Result<Disk> {
-        Ok(self.shared.disk_on(Device::of_file(file)?))
+        let number = Device::of_file(&file)?;
+        // Numbers of block devices need no look at the mounts.
+        if number.is_block()
+            && let Some(record) = self.shared.registry().coverage.listed(number)
+        {
+            return Ok(self.shared.disk(record));
+        }
+        let stack = Stack::of_file(&Machine::this(), &file)?;
+        self.shared.disk_on(stack, || {
+            let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+            std::fs::read_link(link).unwrap_or_default()
+        })
     }
 }
 
@@ -259,19 +293,17 @@ impl Shared {
         Disk { scheduler: Arc::clone(self), record: Arc::clone(record) }
     }
 
-    fn disk_on(self: &Arc<Self>, device: Device) -> Disk {
-        let mut registry = self.registry();
-        if let Some(record) = registry.devices.get(&device) {
-            return self.disk(record);
+    /// The disk of a file on `stack`.
+    fn disk_on(self: &Arc<Self>, stack: Stack, path: impl FnOnce() -> PathBuf) -> io::Result<Disk> {
+        let covering = self.registry().coverage.of(&stack).cloned();
+        let record = covering.map_or_else(|| self.unlisted.disk_of(path(), stack), Ok)?;
+        Ok(self.disk(&record))
+    }
+
+    /// Warns of disks that have another's device.
+    fn claim(&self, applied: &[Applied]) {
+        for (disk, stacks) in applied {
+            stacks.iter().for_each(|stack| self.claims.add(&disk.name, stack));
         }
-        let news = registry.unlisted.insert(device);
-        drop(registry);
-        if news {
-            log::warn!(
-                "device {device} is in no entry of the io-properties: its files belong to the \
-                 disk `{DEFAULT_DISK}`, which nothing limits; add an entry for it"
-            );
-        }
-        self.disk(&self.default_disk)
     }
 }

@@ -1,6 +1,5 @@
 //! The disks and classes of a scheduler, and that every class is on every disk.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use forebay_core::{DiskModel, GroupConfig, Limits, Op, Order, Policy};
@@ -12,7 +11,7 @@ use crate::disk::{DiskGroup, DiskRecord};
 use crate::events::Hook;
 use crate::io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 use crate::messages;
-use crate::properties::Device;
+use crate::properties::Coverage;
 use crate::streams::Streams;
 
 /// A request that is small to every disk, in bytes.
@@ -21,9 +20,8 @@ const SMALL_LEN: u64 = 4096;
 /// What changes at run time, behind the scheduler's lock.
 pub(crate) struct Registry {
     pub(super) disks: Vec<Arc<DiskRecord>>,
-    pub(super) devices: HashMap<Device, Arc<DiskRecord>>,
-    /// Devices that were looked up, belong to no disk and were reported.
-    pub(super) unlisted: HashSet<Device>,
+    /// What the disks lie on.
+    pub(super) coverage: Coverage<Arc<DiskRecord>>,
     pub(super) classes: Vec<Arc<ClassRecord>>,
     pub(super) groups: Vec<Arc<GroupRecord>>,
     /// Places for I/O groups in the records of classes.
@@ -45,8 +43,7 @@ impl Registry {
     pub(super) fn new(slots: usize, parts: u64, hook: &Hook) -> Self {
         Self {
             disks: Vec::new(),
-            devices: HashMap::new(),
-            unlisted: HashSet::new(),
+            coverage: Coverage::default(),
             classes: Vec::new(),
             groups: Vec::new(),
             slots,

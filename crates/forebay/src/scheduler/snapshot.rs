@@ -19,7 +19,8 @@ impl Scheduler {
         let registry = self.shared.registry();
         let (disks, classes) = (registry.disks.clone(), registry.classes.clone());
         drop(registry);
-        Snapshot { disks: disks.iter().map(|disk| of_disk(disk, &classes)).collect() }
+        let disks = disks.iter().map(|disk| of_disk(disk, &classes)).collect();
+        Snapshot { disks, unlisted_opens: self.shared.unlisted.opens() }
     }
 }
 

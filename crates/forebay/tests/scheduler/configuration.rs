@@ -98,8 +98,11 @@ fn names_figures_and_numbers_are_checked() {
     let rates = DiskRates { read_iops: 0, ..RATES };
     let message = refusal(Scheduler::builder().disk(forebay::DiskConfig::new("z", rates)).build());
     assert!(message.contains("the rates of the disk `z`"), "{message}");
-    let nine = (0..9).fold(Scheduler::builder(), |builder, n| builder.disk(disk(&n.to_string())));
-    assert!(matches!(nine.build(), Err(SchedulerError::DisksMax { count: 9 })));
+    let many = |count: usize| {
+        (0..count).fold(Scheduler::builder(), |builder, n| builder.disk(disk(&n.to_string())))
+    };
+    assert!(many(64).build().is_ok());
+    assert!(matches!(many(65).build(), Err(SchedulerError::DisksMax { count: 65 })));
     assert!(refusal(two_disks().io_groups(0).build()).contains("give 1 to 16"));
     assert!(refusal(two_disks().io_groups(17).build()).contains("give 1 to 16"));
     assert!(refusal(two_disks().shards_max(257).build()).contains("give 1 to 256"));

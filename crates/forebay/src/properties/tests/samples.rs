@@ -70,11 +70,11 @@ fn the_largest_file_is_accepted_and_one_disk_more_is_not() {
             })
             .collect(),
     };
-    assert_eq!(Properties::parse("f", &disks(8).to_yaml()), Ok(disks(8)));
-    let error = Properties::parse("f", &disks(9).to_yaml()).unwrap_err();
+    assert_eq!(Properties::parse("f", &disks(64).to_yaml()), Ok(disks(64)));
+    let error = Properties::parse("f", &disks(65).to_yaml()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "f:42:5: disks[8]: one disk too many; expected at most 8; remove some"
+        "f:322:5: disks[64]: one disk too many; expected at most 64; remove some"
     );
 }
 

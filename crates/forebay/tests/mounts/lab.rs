@@ -1,0 +1,97 @@
+//! File systems on loop devices, in a mount namespace of this process: what is mounted there goes
+//! with it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use forebay::{DiskConfig, DiskRates, FileOptions, Scheduler, SchedulerBuilder};
+use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+use tempfile::TempDir;
+
+const RATES: DiskRates = DiskRates {
+    read_iops: 100_000,
+    write_iops: 100_000,
+    read_bandwidth: 1_000_000_000,
+    write_bandwidth: 1_000_000_000,
+};
+
+/// Takes this process, which has one thread, out of the mount namespace of all others.
+pub(crate) fn own_namespace() -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(String::from("needs root"));
+    }
+    // SAFETY: no descriptors are unshared, and there is no other thread yet.
+    let own = unsafe { unshare_unsafe(UnshareFlags::NEWNS) };
+    let flags = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    own.and_then(|()| mount_change("/", flags))
+        .map_err(|error| format!("needs a mount namespace of its own: {error}"))
+}
+
+/// Runs a command of the system that has to succeed, and returns what it prints.
+pub(crate) fn system(command: &str, arguments: &[&str]) -> String {
+    let output = Command::new(command).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command} {arguments:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A directory with a disk in it: a loop device.
+pub(crate) struct Lab {
+    pub(crate) device: String,
+    dir: TempDir,
+}
+
+impl Lab {
+    /// A disk of so many bytes. Its partitions go with it.
+    pub(crate) fn new(size: u64) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let image = dir.path().join("image");
+        File::create(&image).unwrap().set_len(size).unwrap();
+        let image = image.to_str().unwrap();
+        let device = system("losetup", &["--find", "--show", "--partscan", image]);
+        Self { device, dir }
+    }
+
+    /// A new directory.
+    pub(crate) fn dir(&self, name: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// Where `device`, with a new file system of this kind, is mounted.
+    pub(crate) fn mounted(&self, kind: &str, device: &str, name: &str) -> PathBuf {
+        system(&format!("mkfs.{kind}"), &["-q", device]);
+        let point = self.dir(name);
+        mount(&["-t", kind, device], &point);
+        point
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        // the device goes when nothing of it is mounted any more
+        let _ = Command::new("losetup").args(["--detach", &self.device]).status();
+    }
+}
+
+/// `mount(8)`, at `point`.
+pub(crate) fn mount(arguments: &[&str], point: &Path) {
+    system("mount", &[arguments, &[point.to_str().unwrap()]].concat());
+}
+
+/// A scheduler with one disk, `disk`, at this mountpoint.
+pub(crate) fn listing(mountpoint: impl Into<PathBuf>) -> SchedulerBuilder {
+    Scheduler::builder().disk(DiskConfig::new("disk", RATES).mountpoint(mountpoint))
+}
+
+/// The name of the disk that a file is found to be on by its path and when it is opened.
+pub(crate) fn disk_of(scheduler: &Scheduler, path: &Path) -> String {
+    let options = FileOptions::new().read(true).write(true).create(true).direct(false);
+    let file = scheduler.open(path, &options).unwrap();
+    let by_path = scheduler.disk_of(path).unwrap();
+    assert_eq!(file.disk().name(), by_path.name(), "{}", path.display());
+    by_path.name().to_owned()
+}

@@ -1,0 +1,53 @@
+//! Which disk a file is on, for real: overlays, subvolumes, bind mounts, partitions, and a network
+//! mount that answers nothing. Where this system cannot mount these they are listed as ignored,
+//! with the reason; for root in CI they fail.
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+mod dead;
+mod lab;
+mod places;
+
+use std::process::{Command, ExitCode};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// Runs a test that needs these commands of the system.
+fn trial(name: &str, can_mount: &Result<(), String>, needs: &[&str], test: fn()) -> Trial {
+    let is_missing = |command: &&&str| Command::new(command).arg("-V").output().is_err();
+    let reason = match (can_mount, needs.iter().find(is_missing)) {
+        (Err(reason), _) => reason.clone(),
+        (Ok(()), Some(command)) => format!("needs {command}"),
+        (Ok(()), None) => {
+            return Trial::test(name, move || {
+                test();
+                Ok(())
+            });
+        }
+    };
+    let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    if in_ci && rustix::process::geteuid().is_root() {
+        return Trial::test(name, move || Err(Failed::from(reason)));
+    }
+    Trial::test(name, || Ok(())).with_kind(format!("skipped: {reason}")).with_ignored_flag(true)
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    // before there is any other thread
+    let can_mount = if arguments.list { Ok(()) } else { lab::own_namespace() };
+    macro_rules! named {
+        ($($test:path: $needs:expr),* $(,)?) => {
+            vec![$(trial(stringify!($test), &can_mount, &$needs, $test)),*]
+        };
+    }
+    let tests = named![
+        places::a_file_of_an_overlay_is_on_the_disk_of_the_upper_directory: ["mkfs.ext4"],
+        places::an_overlay_whose_upper_directory_is_hidden_is_unlisted: ["mkfs.ext4"],
+        places::a_listed_overlay_has_the_files_of_all_its_layers: ["mkfs.ext4"],
+        places::a_btrfs_subvolume_is_on_the_disk_of_its_device: ["mkfs.btrfs", "btrfs"],
+        places::a_bind_mount_is_on_the_disk_of_what_it_shows: ["mkfs.ext4"],
+        places::partitions_are_on_their_disk_and_share_its_budget: ["mkfs.ext4", "addpart"],
+        dead::a_network_mount_that_answers_nothing_stops_nobody: [],
+    ];
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
