@@ -12,7 +12,7 @@ use super::ending::{Ending, count};
 use super::outcome::{Finished, OperationId, ShardCounters};
 use super::pieces::Piece;
 use super::request::{PartId, Request};
-use super::stream::Stream;
+use super::stream::{Places, Stream};
 use crate::clock::Clock;
 use crate::engine::{Completed, Engine, EngineConfig, Retries};
 use crate::events::Event;
@@ -42,7 +42,7 @@ pub(crate) struct Operations {
     // The engine goes first: what it has is in the disk.
     engine: Engine,
     /// By their numbers; one, or two on a duplex disk.
-    pub(super) streams: Box<[Stream]>,
+    pub(super) streams: Places,
     groups: Streams,
     clock: Clock,
     depth_max: usize,
@@ -70,7 +70,7 @@ impl Operations {
             let group = groups.of(Op::Read);
             group.tell(Event::Fallback { disk: group.name.clone(), reason: reason.to_owned() });
         }
-        let streams = match Stream::join_all(&groups, &engine) {
+        let streams = match Places::join(&groups, &engine) {
             Ok(streams) => streams,
             Err(full) => return Ok(Err(full)),
         };

@@ -1,18 +1,30 @@
 //! A shard's I/O queue of one stream.
 
+use std::mem;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use forebay_core::{Blocked, GroupFull, IoQueue, Ticket, Time};
+use forebay_core::{Blocked, GroupFull, IoQueue, ShardId, Ticket, Time};
 
 use super::request::PartId;
+use crate::clock::Clock;
 use crate::disk::DiskGroup;
 use crate::engine::{Engine, Retries};
 use crate::streams::Streams;
+
+/// Among those whom others of the I/O group can wake.
+#[derive(Debug)]
+struct Registration {
+    group: Arc<DiskGroup>,
+    shard: ShardId,
+}
 
 /// A place in an I/O group: the queue there, and whose parts are in it or in
 /// the disk.
 #[derive(Debug)]
 pub(super) struct Stream {
+    /// Ends before the queue leaves.
+    registration: Registration,
     pub(super) queue: IoQueue,
     pub(super) group: Arc<DiskGroup>,
     model_version: u64,
@@ -21,18 +33,14 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// A place in each of `streams`, whose requests `engine` executes.
-    pub(super) fn join_all(streams: &Streams, engine: &Engine) -> Result<Box<[Self]>, GroupFull> {
-        streams.iter().map(|group| Self::join(Arc::clone(group), engine)).collect()
-    }
-
     fn join(group: Arc<DiskGroup>, engine: &Engine) -> Result<Self, GroupFull> {
         let mut model_version = 0;
         let queue = group.join(&mut model_version)?;
         let waker = engine.waker();
         group.metrics(queue.shard()).set_backend(Some(engine.backend()));
         group.wakers.register(queue.shard(), move || waker.wake());
-        Ok(Self { queue, group, model_version, parts: Vec::new() })
+        let registration = Registration { group: Arc::clone(&group), shard: queue.shard() };
+        Ok(Self { registration, queue, group, model_version, parts: Vec::new() })
     }
 
     /// Takes over a model that has changed.
@@ -47,6 +55,13 @@ impl Stream {
         while let Some(shard) = self.queue.poll_wake() {
             self.group.wakers.wake(shard);
         }
+    }
+
+    /// Ends, and makes the others poll that wait for what it held.
+    fn leave(self, now: Time) {
+        let Self { registration, queue, group, .. } = self;
+        drop(registration);
+        queue.leave(now).for_each(|shard| group.wakers.wake(shard));
     }
 
     pub(super) fn publish(&self, now: Time, retries: Retries, pausing: bool) {
@@ -81,9 +96,42 @@ impl Stream {
     }
 }
 
-impl Drop for Stream {
+/// A shard's places, by the numbers of the streams.
+#[derive(Debug)]
+pub(super) struct Places(Box<[Stream]>);
+
+impl Places {
+    /// A place in each of `streams`, whose requests `engine` executes.
+    pub(super) fn join(streams: &Streams, engine: &Engine) -> Result<Self, GroupFull> {
+        let join = |group: &Arc<DiskGroup>| Stream::join(Arc::clone(group), engine);
+        streams.iter().map(join).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Deref for Places {
+    type Target = [Stream];
+
+    fn deref(&self) -> &[Stream] {
+        &self.0
+    }
+}
+
+impl DerefMut for Places {
+    fn deref_mut(&mut self) -> &mut [Stream] {
+        &mut self.0
+    }
+}
+
+impl Drop for Places {
     fn drop(&mut self) {
-        self.group.wakers.remove(self.queue.shard());
-        self.group.metrics(self.queue.shard()).set_backend(None);
+        let now = Clock::of_process().now();
+        mem::take(&mut self.0).into_iter().for_each(|stream| stream.leave(now));
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.group.wakers.remove(self.shard);
+        self.group.metrics(self.shard).set_backend(None);
     }
 }
