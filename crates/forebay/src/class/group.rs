@@ -51,7 +51,7 @@ impl ClassGroup {
     /// Shares outside 1 to [`SHARES_MAX`](forebay_core::SHARES_MAX), or a group
     /// that was removed.
     pub fn set_shares(&self, shares: u32) -> Result<(), ClassError> {
-        self.scheduler.registry().set_shares(&self.record, shares)
+        self.scheduler.change(|registry| registry.set_shares(&self.record, shares))
     }
 
     /// The present upper limits.
@@ -65,7 +65,7 @@ impl ClassGroup {
     /// # Errors
     /// A limit of zero or above what any disk does, or a group that was removed.
     pub fn set_limits(&self, limits: &Limits) -> Result<(), ClassError> {
-        self.scheduler.registry().set_limits(&self.record, limits)
+        self.scheduler.change(|registry| registry.set_limits(&self.record, limits))
     }
 }
 

@@ -102,7 +102,7 @@ impl Class {
     /// Shares outside 1 to [`SHARES_MAX`](forebay_core::SHARES_MAX), or a class
     /// that was removed.
     pub fn set_shares(&self, shares: u32) -> Result<(), ClassError> {
-        self.scheduler.registry().set_shares(&self.record, shares)
+        self.scheduler.change(|registry| registry.set_shares(&self.record, shares))
     }
 
     /// The present upper limits.
@@ -119,7 +119,7 @@ impl Class {
     /// # Errors
     /// A limit of zero or above what any disk does, or a class that was removed.
     pub fn set_limits(&self, limits: &Limits) -> Result<(), ClassError> {
-        self.scheduler.registry().set_limits(&self.record, limits)
+        self.scheduler.change(|registry| registry.set_limits(&self.record, limits))
     }
 
     /// Its number in an I/O group of one of its scheduler's disks; `None` once

@@ -280,6 +280,22 @@ impl Shared {
         Ok(ClassGroup { scheduler: Arc::clone(self), record })
     }
 
+    /// Changes classes, and makes all queues look at what that means for those
+    /// who wait: without the lock, as wakers are others' code.
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&Registry) -> Result<(), ClassError>,
+    ) -> Result<(), ClassError> {
+        let registry = self.registry();
+        let changed = change(&registry);
+        let disks = registry.disks.clone();
+        drop(registry);
+        for group in disks.iter().flat_map(|disk| disk.groups()) {
+            group.wakers.wake_all();
+        }
+        changed
+    }
+
     fn class(self: &Arc<Self>, record: &Arc<ClassRecord>) -> Class {
         Class {
             scheduler: Arc::clone(self),

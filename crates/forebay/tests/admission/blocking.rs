@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use forebay::{AdmitError, DiskConfig, Op, Policy, Scheduler};
+use forebay::{AdmitError, DiskConfig, Limits, Op, Policy, Scheduler};
 
 use crate::executor::poll_once;
 use crate::{FAST, scheduler, takes_at_once};
@@ -104,6 +104,32 @@ fn a_refusal_becomes_an_io_error_of_its_kind() {
     let error = std::io::Error::from(refused);
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     assert!(error.get_ref().unwrap().is::<AdmitError>());
+}
+
+#[test]
+fn who_waits_at_a_limit_goes_when_it_is_lifted_or_raised() {
+    let bytes = |rate| Limits { bytes_per_second: rate, ..Limits::default() };
+    for (grouped, raised) in
+        [(false, None), (false, Some(1 << 30)), (true, None), (true, Some(1 << 30))]
+    {
+        let scheduler = scheduler(FAST, Policy::pace_window());
+        let group = scheduler.add_class_group("group", 100).unwrap();
+        let class = group.add_class("class", 100).unwrap();
+        let limit = |limits: &Limits| {
+            if grouped { group.set_limits(limits) } else { class.set_limits(limits) }
+        };
+        // one request every 1000 s
+        limit(&bytes(Some(4))).unwrap();
+        drop(class.admit(Op::Read, 4096).unwrap());
+        thread::scope(|scope| {
+            let (granted, wait) = mpsc::channel();
+            let class = &class;
+            scope.spawn(move || granted.send(class.admit(Op::Read, 4096).map(drop)));
+            assert!(wait.recv_timeout(Duration::from_millis(100)).is_err());
+            limit(&bytes(raised)).unwrap();
+            wait.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
+        });
+    }
 }
 
 #[test]
