@@ -15,12 +15,16 @@ pub enum Blocked {
     ClassLimit,
     /// Other shards are behind and go first.
     Ahead,
+    /// The disk's rate is used up, and at most an eighth of the window is in the
+    /// disk: if that is so most of the time, it may be faster than its model
+    /// says. A disk that takes long to answer is never so empty.
+    PaceDiskIdle,
 }
 
 impl Blocked {
     /// Every reason, in the order of [`QueueCounters::blocked_nanos`].
-    pub const ALL: [Self; 5] =
-        [Self::Empty, Self::Pace, Self::Window, Self::ClassLimit, Self::Ahead];
+    pub const ALL: [Self; 6] =
+        [Self::Empty, Self::Pace, Self::Window, Self::ClassLimit, Self::Ahead, Self::PaceDiskIdle];
 
     /// The name used in reports and metrics.
     pub const fn name(self) -> &'static str {
@@ -30,6 +34,7 @@ impl Blocked {
             Self::Window => "window",
             Self::ClassLimit => "class_limit",
             Self::Ahead => "ahead",
+            Self::PaceDiskIdle => "pace_disk_idle",
         }
     }
 
@@ -224,12 +229,13 @@ pub struct QueueCounters {
     pub completed: u64,
     /// Requests in the disk now.
     pub in_disk: u32,
-    /// The most that were in the disk at once.
+    /// The most that were in the disk at once. Of several queues together the
+    /// most that one of them had there: all at once may have had more.
     pub in_disk_max: u32,
     /// Disk time dispatched.
     pub consumption: DiskTime,
     /// Nanoseconds during which nothing was dispatched, by [`Blocked::index`].
-    pub blocked_nanos: [u64; 5],
+    pub blocked_nanos: [u64; Blocked::ALL.len()],
     /// Requests given up by the window.
     pub overdue: u64,
     /// Requests that went while the window was full, for a holder's sake.
@@ -237,19 +243,21 @@ pub struct QueueCounters {
     /// Disk time of those requests.
     pub past_window_consumption: DiskTime,
     /// Requests dispatched per request completed, averaged over some seconds,
-    /// in thousandths: 1000 is healthy, more means that the disk is slower
-    /// than it was told to be.
+    /// in thousandths: more than 1000 means that the disk is slower than it was
+    /// told to be. Where a window bounds what is in the disk, nothing goes that
+    /// does not come back, and it is 1000 whatever the disk does: there the
+    /// time blocked by [`Blocked::Window`] tells.
     pub flow_ratio_permille: u64,
 }
 
 impl QueueCounters {
-    /// Adds what another queue of the same group has counted; the higher flow
-    /// ratio stays.
+    /// Adds what another queue of the same group has counted; of the flow
+    /// ratios, and of the most in the disk, the higher one stays.
     pub fn merge(&mut self, other: &Self) {
         self.dispatched += other.dispatched;
         self.completed += other.completed;
         self.in_disk += other.in_disk;
-        self.in_disk_max += other.in_disk_max;
+        self.in_disk_max = self.in_disk_max.max(other.in_disk_max);
         self.consumption = self.consumption.plus(other.consumption);
         let blocked = self.blocked_nanos.iter_mut().zip(&other.blocked_nanos);
         blocked.for_each(|(to, from)| *to = to.wrapping_add(*from));

@@ -8,7 +8,8 @@ const PERIOD_GOALS: u64 = 100;
 const LATEST_PERCENT: u64 = 5;
 const SCALE: u64 = 1_000_000;
 
-/// Averages the ratio over periods; 1 while the disk keeps up.
+/// Averages the ratio over periods; 1 while the disk keeps up, and under a
+/// window, which lets in what has room, whether it does or not.
 #[derive(Debug)]
 pub(crate) struct FlowRatio {
     period_ends: Time,

@@ -250,6 +250,12 @@ impl IoGroup {
         self.shared.budget.set_base_latency(base);
     }
 
+    /// The latency of the idle disk that the goal allows for, stated or learnt;
+    /// zero if it is not known, or the policy has no use for it.
+    pub fn base_latency(&self) -> DiskTime {
+        self.shared.budget.base_latency()
+    }
+
     /// The most disk time that may be unfinished when another request goes.
     pub fn window(&self) -> DiskTime {
         self.shared.budget.window()

@@ -57,7 +57,10 @@ fn json_is_one_object_of_the_agreed_shape() {
         assert_has_keys(disk, &["consumption_mean", "consumption_max", "flow_ratio"]);
         assert!(disk["in_flight_max"].as_u64().unwrap() > 0);
         let blocked = &disk["dispatch_blocked"];
-        assert_has_keys(blocked, &["empty", "pace", "window", "class_limit", "ahead"]);
+        assert_has_keys(
+            blocked,
+            &["empty", "pace", "window", "class_limit", "ahead", "pace_disk_idle"],
+        );
         if backend == "threads" {
             assert_eq!(run["backend"], "threads");
         }

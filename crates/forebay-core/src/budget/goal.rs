@@ -98,6 +98,10 @@ impl Goal {
         self.is_fresh.store(0, Ordering::Relaxed);
     }
 
+    pub(super) fn base_latency(&self) -> DiskTime {
+        DiskTime::from_units(self.base_units.load(Ordering::Relaxed))
+    }
+
     /// The base latency is this, and not what is learnt; a policy without one
     /// has none.
     pub(super) fn set_base_latency(&self, base: Duration) {

@@ -40,6 +40,8 @@ const WINDOW_GOALS: u64 = 2;
 /// A disk counts as nearly idle while at most this part of the window is used
 /// that was asked for: one that followed what is learnt would let that run away.
 const NEARLY_IDLE_PART: u64 = 4;
+/// And as nearly empty while at most this part is.
+const NEARLY_EMPTY_PART: u64 = 8;
 
 /// What a request asks of the budget.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +127,17 @@ impl Budget {
     /// Disk time of everything in the disk.
     pub(crate) fn in_flight(&self) -> DiskTime {
         DiskTime::from_units(self.in_flight.0.used())
+    }
+
+    /// Whether the disk is empty, or nearly, and does not hang.
+    pub(crate) fn is_nearly_empty(&self, now: Time) -> bool {
+        let nearly = self.window().units() / NEARLY_EMPTY_PART;
+        self.in_flight.0.used() <= nearly && !self.overdue.hangs(now)
+    }
+
+    /// The latency of the idle disk, stated or learnt; zero if it is not known.
+    pub(crate) fn base_latency(&self) -> DiskTime {
+        self.goal.0.base_latency()
     }
 
     /// How much may wait in the disk and how much may burst; unbounded when open.

@@ -81,7 +81,9 @@ impl IoQueue {
     pub(super) fn stop_by_pace(&self, now: Time, class: u16, index: u32, open_at: Time) -> Stop {
         let unused = self.worth_waking_for(class, index, now);
         let resume_at = self.shared.budget.unused_at(now, unused).max(open_at);
-        Stop { reason: Blocked::Pace, resume_at: Some(resume_at) }
+        let empty = self.shared.budget.is_nearly_empty(now);
+        let reason = if empty { Blocked::PaceDiskIdle } else { Blocked::Pace };
+        Stop { reason, resume_at: Some(resume_at) }
     }
 
     /// Shards that are behind go first, unless the disk would idle for it.

@@ -5,6 +5,7 @@
 mod at_once;
 mod base_latency;
 mod changes;
+mod counters;
 mod faults;
 mod holders;
 mod limits;

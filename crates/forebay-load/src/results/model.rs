@@ -152,10 +152,11 @@ pub struct DiskResult {
     pub consumption_mean: f64,
     /// The same in its busiest second.
     pub consumption_max: f64,
-    /// Disk time dispatched for each unit completed; above 1 while requests pile up in the disk.
+    /// Requests dispatched for each one completed; above 1 while requests pile up in the disk, which
+    /// they cannot where a window bounds them.
     pub flow_ratio: f64,
-    /// The most requests that were in the disk at once; of a real disk, summed over the I/O queues,
-    /// which need not have had their most at the same time.
+    /// The most requests that were in the disk at once; of a real disk, that one of its I/O queues
+    /// had there.
     pub in_flight_max: u64,
     /// For how many seconds requests waited for which reason.
     pub dispatch_blocked: BTreeMap<String, f64>,

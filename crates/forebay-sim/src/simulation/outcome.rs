@@ -83,7 +83,7 @@ impl Outcome {
 pub(super) struct Watch {
     next: Time,
     /// What the queues had counted when the measured part began.
-    baseline: Option<(DiskTime, [u64; 5])>,
+    baseline: Option<(DiskTime, [u64; Blocked::ALL.len()])>,
     /// What was dispatched by when, in the last second.
     looks: VecDeque<(Time, DiskTime)>,
     /// The most disk time dispatched in any second, in seconds.
@@ -141,8 +141,8 @@ impl Watch {
     }
 }
 
-fn sum(shards: &[Shard]) -> (DiskTime, [u64; 5]) {
-    let mut sum = (DiskTime::ZERO, [0; 5]);
+fn sum(shards: &[Shard]) -> (DiskTime, [u64; Blocked::ALL.len()]) {
+    let mut sum = (DiskTime::ZERO, [0; Blocked::ALL.len()]);
     for (consumption, blocked_nanos) in shards.iter().map(Shard::counters) {
         sum.0 = sum.0.plus(consumption);
         for (sum, nanos) in sum.1.iter_mut().zip(blocked_nanos) {

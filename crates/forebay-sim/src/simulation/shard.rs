@@ -9,7 +9,7 @@ mod lane;
 
 use std::collections::VecDeque;
 
-use forebay_core::{DiskTime, IoQueue, QueueCounters, Time, saturating_nanos};
+use forebay_core::{Blocked, DiskTime, IoQueue, QueueCounters, Time, saturating_nanos};
 use forebay_load::Rng;
 use forebay_load::generator::{Action, Generator, Work};
 use forebay_load::recorder::{Completion, Recorder};
@@ -158,8 +158,8 @@ impl Shard {
     }
 
     /// What the queues have counted.
-    pub(super) fn counters(&self) -> (DiskTime, [u64; 5]) {
-        let mut sum = (DiskTime::ZERO, [0; 5]);
+    pub(super) fn counters(&self) -> (DiskTime, [u64; Blocked::ALL.len()]) {
+        let mut sum = (DiskTime::ZERO, [0; Blocked::ALL.len()]);
         for lane in &self.lanes {
             let QueueCounters { consumption, blocked_nanos, .. } = lane.queue.counters();
             sum.0 = sum.0.plus(consumption);

@@ -89,15 +89,23 @@ const CLASS_HISTOGRAMS: &[(&str, &str, Which)] = &[
 ];
 
 const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
-    ("flow_ratio", "Requests dispatched per request completed", |disk| {
-        Some(disk.totals.flow_ratio_permille as f64 / 1000.0)
-    }),
+    (
+        "flow_ratio",
+        "Requests dispatched per request completed; 1 by construction under a window",
+        |disk| Some(disk.totals.flow_ratio_permille as f64 / 1000.0),
+    ),
     ("in_disk", "Requests in the disk", |disk| Some(f64::from(disk.totals.in_disk))),
     ("in_disk_seconds", "Disk time of what is in the disk", |disk| {
         Some(seconds(disk.in_flight_nanos))
     }),
     ("effective_goal_seconds", "Disk time that may wait in the disk", |disk| {
         disk.effective_goal_nanos.map(seconds)
+    }),
+    ("window_seconds", "Disk time that may be unfinished in the disk", |disk| {
+        disk.window_nanos.map(seconds)
+    }),
+    ("base_latency_seconds", "Latency of the idle disk, stated or learnt", |disk| {
+        disk.base_latency_nanos.map(seconds)
     }),
     ("read_iops", "Configured rate", |disk| rate(disk, |rates| rates.read_iops)),
     ("write_iops", "Configured rate", |disk| rate(disk, |rates| rates.write_iops)),
@@ -309,6 +317,7 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }
         assert!(!text.contains("effective_goal_seconds{"));
+        assert!(!text.contains("window_seconds{") && !text.contains("base_latency_seconds{"));
     }
 
     #[test]
@@ -338,9 +347,9 @@ mod tests {
                         total_discard_ops total_exec_sec total_flush_ops total_operations \
                         total_read_bytes total_read_ops total_split_bytes total_split_ops \
                         total_write_bytes total_write_ops unlisted_opens";
-        let gauges = "delay disk_queue_length effective_goal_seconds engines flow_ratio in_disk \
-                      in_disk_seconds queue_length read_bandwidth read_iops shares \
-                      write_bandwidth write_iops";
+        let gauges = "base_latency_seconds delay disk_queue_length effective_goal_seconds \
+                      engines flow_ratio in_disk in_disk_seconds queue_length read_bandwidth \
+                      read_iops shares window_seconds write_bandwidth write_iops";
         let histograms = "disk_latency_seconds latency_seconds queue_latency_seconds";
         let named = [("counter", counters), ("gauge", gauges), ("histogram", histograms)];
         let expected = named.iter().flat_map(|(kind, names)| {

@@ -27,6 +27,12 @@ pub struct DiskSnapshot {
     /// How much disk time may wait in the disk, in nanoseconds; `None` if
     /// there is no bound.
     pub effective_goal_nanos: Option<u64>,
+    /// How much disk time may be unfinished in the disk, in nanoseconds; `None`
+    /// if there is no bound.
+    pub window_nanos: Option<u64>,
+    /// The latency of the idle disk that the effective goal allows for, stated
+    /// or learnt, in nanoseconds; `None` if it is not known.
+    pub base_latency_nanos: Option<u64>,
     /// Disk time of what is in the disk now, in nanoseconds.
     pub in_flight_nanos: u64,
     /// All classes together.

@@ -25,11 +25,14 @@ impl Scheduler {
 }
 
 fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
-    let goal = disk.here().of(Op::Read).io.effective_goal();
+    let io = &disk.here().of(Op::Read).io;
+    let known = |time: DiskTime, unknown| (time != unknown).then(|| time.as_nanos_ceil());
     let mut snapshot = DiskSnapshot {
         name: disk.name.clone(),
         rates: disk.rates(),
-        effective_goal_nanos: (goal != DiskTime::MAX).then(|| goal.as_nanos_ceil()),
+        effective_goal_nanos: known(io.effective_goal(), DiskTime::MAX),
+        window_nanos: known(io.window(), DiskTime::MAX),
+        base_latency_nanos: known(io.base_latency(), DiskTime::ZERO),
         classes: classes.iter().map(|class| named(class)).collect(),
         ..DiskSnapshot::default()
     };
