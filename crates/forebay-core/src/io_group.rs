@@ -77,7 +77,7 @@ pub(crate) struct Shared {
     pub(crate) holders: Holders,
     pub(crate) order: Order,
     pub(crate) requests_max: u32,
-    tick_nanos: u64,
+    pub(crate) tick_nanos: u64,
 }
 
 impl Shared {
@@ -274,6 +274,6 @@ impl IoGroup {
 
     /// Disk time that could be dispatched at `now`, at most one effective goal.
     pub fn unused(&self, now: Time) -> DiskTime {
-        self.shared.budget.unused(now)
+        self.shared.budget.unused(now, DiskTime::ZERO)
     }
 }

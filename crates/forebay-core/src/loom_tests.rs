@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::budget::{Ask, Budget, Pace, Refusal, Reservation};
-use crate::class_tree::{ClassTree, ROOT};
+use crate::class_tree::{ClassTree, Credit, ROOT};
 use crate::limit::{Limiter, Limits};
 use crate::peers::{Marks, ShardId, Wakes};
 use crate::{DiskModel, DiskTime, Op, Policy, Time};
@@ -50,7 +50,7 @@ fn the_window_overshoots_by_one_request_at_most_and_is_given_back_whole() {
                 let budget = Arc::clone(&budget);
                 thread::spawn(move || {
                     let now = Time::from_nanos(1_000_000_000 * (taker + 1));
-                    let got = granted(budget.try_reserve(now, &ASK, 1000));
+                    let got = granted(budget.try_reserve(now, &ASK, 1000, DiskTime::ZERO));
                     assert!(budget.in_flight() <= DiskTime::from_nanos(3_000_000));
                     if got {
                         budget.leave(&ASK);
@@ -69,8 +69,8 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
         let budget = Arc::new(budget());
         let marks = Arc::new(Marks::new());
         let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
-        assert!(granted(budget.try_reserve(at(1), &ASK, 1000)));
-        assert!(granted(budget.try_reserve(at(2), &ASK, 1000)));
+        assert!(granted(budget.try_reserve(at(1), &ASK, 1000, DiskTime::ZERO)));
+        assert!(granted(budget.try_reserve(at(2), &ASK, 1000, DiskTime::ZERO)));
         let completer = {
             let (budget, marks) = (Arc::clone(&budget), Arc::clone(&marks));
             thread::spawn(move || {
@@ -80,7 +80,7 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
                 wakes.pop().is_some()
             })
         };
-        let waits = match budget.try_reserve(at(3), &ASK, 1000) {
+        let waits = match budget.try_reserve(at(3), &ASK, 1000, DiskTime::ZERO) {
             Reservation::Refused(Refusal::Window) => {
                 marks.set(ShardId(5));
                 !budget.room_after_mark()
@@ -104,7 +104,7 @@ fn a_class_that_wakes_on_two_shards_catches_up_once() {
             .map(|_| {
                 let tree = Arc::clone(&tree);
                 thread::spawn(move || {
-                    tree.wake(id, 0).unwrap();
+                    tree.wake(id, Credit { alone: 0, beside_others: 0 }).unwrap();
                     let (start, _) = tree.node(class).charge(DiskTime::from_units(100), &mut 0);
                     tree.sleep(class);
                     start

@@ -14,6 +14,8 @@ pub const SHARDS_MAX: usize = 256;
 
 /// Nothing of a node is queued on a shard.
 const IDLE: u64 = u64::MAX;
+/// In the place of a promise: nobody waits for the shard before it polls.
+const NOT_WAITED_FOR: Time = Time::from_nanos(u64::MAX - 1);
 const MARK_WORDS: usize = SHARDS_MAX / 64;
 
 /// A shard of a group, below [`SHARDS_MAX`].
@@ -32,6 +34,11 @@ impl ShardId {
 struct Published {
     joined: AtomicU32,
     polls_by: AtomicU64,
+    /// When it last polled, and whether it was late then.
+    polled_at: AtomicU64,
+    late: AtomicU32,
+    /// Disk time of what it had in the disk then.
+    held: AtomicU64,
     /// Per group of classes, the child whose turn is next on this shard; per
     /// class, this shard's own start tag among the shards of the class.
     next: Vec<AtomicU64>,
@@ -50,6 +57,16 @@ pub(crate) struct Lead {
     pub(crate) units_of_all: u64,
     /// The shard furthest behind; the leading one itself if none is.
     pub(crate) over: ShardId,
+}
+
+/// Which shards a lead is measured against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Met {
+    /// Those that poll as they promised, or a patience later: see
+    /// [`Peers::promise`].
+    Live { now: Time, patience: u64 },
+    /// Those that polled lately.
+    PolledWithin { now: Time, nanos: u64 },
 }
 
 impl Lead {
@@ -72,6 +89,9 @@ impl Peers {
             Padded(Published {
                 joined: AtomicU32::new(0),
                 polls_by: AtomicU64::new(0),
+                polled_at: AtomicU64::new(0),
+                late: AtomicU32::new(0),
+                held: AtomicU64::new(0),
                 next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
                 served: AtomicU64::new(0),
                 at_window: AtomicU64::new(0),
@@ -107,7 +127,9 @@ impl Peers {
             shard.0.joined.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         })?;
         self.joined.fetch_add(1, Ordering::AcqRel);
-        Some(ShardId(free as u16))
+        let shard = ShardId(free as u16);
+        self.promise(shard, Time::MAX);
+        Some(shard)
     }
 
     pub(crate) fn leave(&self, shard: ShardId) {
@@ -115,6 +137,7 @@ impl Peers {
         for next in &place.next {
             next.store(IDLE, Ordering::Relaxed);
         }
+        place.held.store(0, Ordering::Relaxed);
         place.joined.store(0, Ordering::Release);
         self.joined.fetch_sub(1, Ordering::AcqRel);
     }
@@ -127,6 +150,11 @@ impl Peers {
     /// Whether there is nobody to compare with.
     pub(crate) fn alone(&self) -> bool {
         self.joined.load(Ordering::Relaxed) <= 1
+    }
+
+    /// Shards that have joined.
+    pub(crate) fn joined(&self) -> u64 {
+        u64::from(self.joined.load(Ordering::Relaxed))
     }
 
     /// Says when a shard will poll again at the latest.
@@ -159,6 +187,43 @@ impl Peers {
         })
     }
 
+    /// Says what a shard leaves in the disk when it has polled, and whether it
+    /// was late to.
+    pub(crate) fn publish_held(&self, shard: ShardId, now: Time, held: u64, late: bool) {
+        let place = &self.shards[shard.index()].0;
+        place.polled_at.store(now.as_nanos(), Ordering::Relaxed);
+        place.late.store(u32::from(late), Ordering::Relaxed);
+        if place.held.load(Ordering::Relaxed) != held {
+            place.held.store(held, Ordering::Relaxed);
+        }
+    }
+
+    /// What other shards hold in the disk without attending to it: they have not
+    /// polled for longer than `within` nanoseconds, or were late when they did.
+    /// And when the next one will not have polled for that long.
+    pub(crate) fn unattended(&self, shard: ShardId, now: Time, within: u64) -> (u64, Time) {
+        let (mut held_by_all, mut next) = (0u64, Time::MAX);
+        for (index, other) in self.shards.iter().enumerate() {
+            let held = other.0.held.load(Ordering::Relaxed);
+            if index == shard.index() || held == 0 {
+                continue;
+            }
+            let polled_at = Time::from_nanos(other.0.polled_at.load(Ordering::Relaxed));
+            if now.nanos_since(polled_at) > within || other.0.late.load(Ordering::Relaxed) != 0 {
+                held_by_all = held_by_all.saturating_add(held);
+            } else {
+                next = next.min(polled_at.plus_nanos(within.saturating_add(1)));
+            }
+        }
+        (held_by_all, next)
+    }
+
+    /// Nobody waits for a shard any more until it polls, which is late.
+    pub(crate) fn stop_waiting_for(&self, shard: ShardId) {
+        self.promise(shard, NOT_WAITED_FOR);
+        self.shards[shard.index()].0.late.store(1, Ordering::Relaxed);
+    }
+
     /// Whether the others expect nothing of a shard until it has work.
     pub(crate) fn rests(&self, shard: ShardId) -> bool {
         self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
@@ -183,20 +248,19 @@ impl Peers {
     /// live shards have queued: the disk time that the one furthest behind is
     /// owed, over all levels from the class to the root.
     ///
-    /// Only shards count that poll as they promised, or a patience later: see
-    /// [`Peers::promise`].
+    /// Only the shards count that are `met`.
     pub(crate) fn lead(
         &self,
         tree: &ClassTree,
         shard: ShardId,
         class: NodeId,
         shard_tag: u64,
-        live: (Time, u64),
+        met: Met,
     ) -> Lead {
         let mut lead = Lead::none(shard);
         for (index, other) in self.shards.iter().enumerate() {
             let other = &other.0;
-            if index == shard.index() || !other.is_live(live) {
+            if index == shard.index() || !other.is_met(met) {
                 continue;
             }
             let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
@@ -230,9 +294,21 @@ impl Published {
         }
     }
 
+    fn is_met(&self, met: Met) -> bool {
+        match met {
+            Met::Live { now, patience } => self.is_live((now, patience)),
+            Met::PolledWithin { now, nanos } => {
+                let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
+                self.joined.load(Ordering::Relaxed) == 1 && now.nanos_since(polled_at) <= nanos
+            }
+        }
+    }
+
     fn is_live(&self, (now, patience): (Time, u64)) -> bool {
         let polls_by = Time::from_nanos(self.polls_by.load(Ordering::Relaxed));
-        self.joined.load(Ordering::Relaxed) == 1 && now.nanos_since(polls_by) <= patience
+        self.joined.load(Ordering::Relaxed) == 1
+            && polls_by != NOT_WAITED_FOR
+            && now.nanos_since(polls_by) <= patience
     }
 
     /// The most disk time that what this shard would dispatch in the place of

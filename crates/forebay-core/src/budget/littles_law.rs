@@ -54,7 +54,7 @@ impl LittlesLaw {
     }
 
     pub(super) fn part_free(&self, goal: DiskTime) -> DiskTime {
-        let free = |room: &Padded<Room>| room.0.part_free(goal.units(), goal);
+        let free = |room: &Padded<Room>| room.0.part_free(goal.units(), 0, goal);
         free(&self.operations).min(free(&self.bytes))
     }
 

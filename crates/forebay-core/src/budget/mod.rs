@@ -37,6 +37,11 @@ use room::Room;
 
 /// The window holds this many effective goals.
 const WINDOW_GOALS: u64 = 2;
+/// Shards that are owed disk time exceed window and burst by one effective goal
+/// at most,
+const OVERDRAFT_GOALS: u64 = 1;
+/// and where they turn late, and several at once, by this many together.
+const OVERDRAFT_GOALS_LATE: u64 = 4;
 /// A disk counts as nearly idle while at most this part of the window is used
 /// that was asked for: one that followed what is learnt would let that run away.
 const NEARLY_IDLE_PART: u64 = 4;
@@ -155,13 +160,16 @@ impl Budget {
     }
 
     /// Disk time that lies unused: what could be dispatched now, at most one
-    /// effective goal.
-    pub(crate) fn unused(&self, now: Time) -> DiskTime {
+    /// effective goal. `unattended` is in the disk and does not count.
+    pub(crate) fn unused(&self, now: Time, unattended: DiskTime) -> DiskTime {
         let goal = self.effective_goal();
         let room = match &self.limit {
             Limit::None => goal,
-            Limit::Window => self.in_flight.0.part_free(self.window().units(), goal),
-            Limit::Requests { max, in_disk } => in_disk.0.part_free(*max, goal),
+            Limit::Window => {
+                let window = self.window().units();
+                self.in_flight.0.part_free(window, unattended.units().min(window), goal)
+            }
+            Limit::Requests { max, in_disk } => in_disk.0.part_free(*max, 0, goal),
             Limit::LittlesLaw(law) => law.part_free(goal),
         };
         self.rate.0.available(now, goal).min(room)
@@ -172,14 +180,32 @@ impl Budget {
         self.rate.0.available(now, self.effective_goal())
     }
 
+    /// Since when the rate has been open; `now` if it is not.
+    pub(crate) fn unused_since(&self, now: Time) -> Time {
+        self.rate.0.open_since(self.effective_goal()).min(now)
+    }
+
     /// When the rate alone leaves `wanted` unused (at most one effective goal).
     pub(crate) fn unused_at(&self, now: Time, wanted: DiskTime) -> Time {
         self.rate.0.available_at(now, self.effective_goal(), wanted).unwrap_or(now)
     }
 
+    /// A number that changes whenever something is dispatched, if the policy has
+    /// one.
+    pub(crate) fn taken(&self) -> Option<u64> {
+        self.rate.0.taken()
+    }
+
     /// Takes what `ask` needs out of the budget if it is open. `flow_permille`
-    /// is the asking queue's flow ratio.
-    pub(crate) fn try_reserve(&self, now: Time, ask: &Ask, flow_permille: u64) -> Reservation {
+    /// is the asking queue's flow ratio; `unattended` is in the disk and does
+    /// not count.
+    pub(crate) fn try_reserve(
+        &self,
+        now: Time,
+        ask: &Ask,
+        flow_permille: u64,
+        unattended: DiskTime,
+    ) -> Reservation {
         let goal = self.effective_goal();
         match self.rate.0.available_at(now, goal, DiskTime::from_units(1)) {
             Some(open_at) if open_at > now => {
@@ -189,7 +215,8 @@ impl Budget {
             Some(_) => {}
         }
         let window = self.window_units(goal);
-        let Some(before) = self.enter(ask, window) else {
+        let limit = window.saturating_add(unattended.units().min(window));
+        let Some(before) = self.enter(ask, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
         if self.rate.0.try_take(now, goal, self.priced(ask.cost, goal, flow_permille)) {
@@ -198,6 +225,25 @@ impl Budget {
         }
         self.leave(ask);
         Reservation::Undone
+    }
+
+    /// Takes what `ask` needs on credit, for a shard that is owed it, beyond the
+    /// rate's burst and beyond the window. Policies without both have no such
+    /// credit.
+    pub(crate) fn try_overdraw(&self, now: Time, ask: &Ask, late: bool) -> bool {
+        let (Limit::Window, Rate::Pace(pace)) = (&self.limit, &self.rate.0) else { return false };
+        let goal = self.effective_goal();
+        let overdraft = if late { OVERDRAFT_GOALS_LATE } else { OVERDRAFT_GOALS };
+        let window = self.window_units(goal).saturating_add(goal.units().saturating_mul(overdraft));
+        if self.in_flight.0.enter(window, ask.cost.units()).is_none() {
+            return false;
+        }
+        let burst = goal.units().saturating_mul(1 + overdraft);
+        let taken = pace.try_take(now, DiskTime::from_units(burst), ask.cost);
+        if !taken {
+            self.in_flight.0.leave(ask.cost.units());
+        }
+        taken
     }
 
     /// Takes what `ask` needs if the rate alone is open, however much is in the

@@ -56,6 +56,11 @@ impl Pace {
         self.paid_at.update(|paid_at| paid_at.min(most));
     }
 
+    /// Up to when, in units of disk time, all that was handed out is paid for.
+    pub(super) fn paid_at(&self) -> u64 {
+        self.paid_at.load(Ordering::Relaxed)
+    }
+
     /// Takes `amount` whatever is available.
     pub(crate) fn take(&self, now: Time, amount: DiskTime) {
         self.try_take(now, DiskTime::MAX, amount);

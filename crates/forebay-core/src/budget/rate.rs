@@ -48,11 +48,28 @@ impl Rate {
         }
     }
 
+    /// Since when, or from when on, anything is available.
+    pub(super) fn open_since(&self, burst: DiskTime) -> Time {
+        match self {
+            Self::Pace(pace) => pace.available_at(Time::ZERO, burst, DiskTime::from_units(1)),
+            Self::Unlimited | Self::TwoLevel(_) => Time::MAX,
+        }
+    }
+
     pub(super) fn try_take(&self, now: Time, burst: DiskTime, amount: DiskTime) -> bool {
         match self {
             Self::Unlimited => true,
             Self::Pace(pace) => pace.try_take(now, burst, amount),
             Self::TwoLevel(bucket) => bucket.try_take(now, amount),
+        }
+    }
+
+    /// A number that changes whenever something is taken; `None` where what is
+    /// taken is not counted.
+    pub(super) fn taken(&self) -> Option<u64> {
+        match self {
+            Self::Pace(pace) => Some(pace.paid_at()),
+            Self::Unlimited | Self::TwoLevel(_) => None,
         }
     }
 

@@ -51,9 +51,10 @@ impl Room {
         self.used.fetch_add(0, Ordering::AcqRel) < limit
     }
 
-    /// The part of `limit` that is free, scaled to `whole`.
-    pub(super) fn part_free(&self, limit: u64, whole: DiskTime) -> DiskTime {
-        let free = limit.saturating_sub(self.used());
+    /// The part of `limit` that is free, scaled to `whole`, where `uncounted` of
+    /// what is used does not count.
+    pub(super) fn part_free(&self, limit: u64, uncounted: u64, whole: DiskTime) -> DiskTime {
+        let free = limit.saturating_sub(self.used().saturating_sub(uncounted));
         let scaled = u128::from(whole.units()) * u128::from(free) / u128::from(limit.max(1));
         DiskTime::from_units(u64::try_from(scaled).unwrap_or(u64::MAX))
     }

@@ -9,6 +9,7 @@ use core::fmt;
 
 pub(crate) use node::Node;
 use node::check_shares;
+pub(crate) use tags::Credit;
 
 use crate::DiskTime;
 use crate::limit::Limits;

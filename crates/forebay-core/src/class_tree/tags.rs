@@ -4,21 +4,31 @@ use super::{ClassError, ClassId, ClassTree, NodeId};
 use crate::sync::Ordering;
 use crate::tag::{self, STEP_MAX, is_after};
 
+/// Disk time that a node keeps of what it is owed when work of it comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Credit {
+    /// If no shard had work of it.
+    pub(crate) alone: u64,
+    /// If others have.
+    pub(crate) beside_others: u64,
+}
+
 impl ClassTree {
     /// One more shard has work of this class, which cannot be removed until
     /// [`ClassTree::sleep`]; for its tag see [`ClassTree::wake_group`].
-    pub(crate) fn wake(&self, class: ClassId, lead_max: u64) -> Result<(), ClassError> {
+    pub(crate) fn wake(&self, class: ClassId, credit: Credit) -> Result<(), ClassError> {
         let shards_before = self.node(class.node).slot.enter(class.generation)?;
-        self.greet(class.node, shards_before, lead_max);
+        self.greet(class.node, shards_before, credit);
         Ok(())
     }
 
     /// One more shard has work of this group. The first one makes it catch up
-    /// with its siblings; any other leaves it `lead_max` of credit, or a node
-    /// that asks for little on several shards would earn more and more.
-    pub(crate) fn wake_group(&self, id: NodeId, lead_max: u64) {
+    /// with its siblings, but for its credit; any other leaves it what a shard
+    /// may lead, or a node that asks for little on several shards would earn
+    /// more and more.
+    pub(crate) fn wake_group(&self, id: NodeId, credit: Credit) {
         let shards_before = self.node(id).backlogged.fetch_add(1, Ordering::AcqRel);
-        self.greet(id, shards_before, lead_max);
+        self.greet(id, shards_before, credit);
     }
 
     /// One shard less has work of this node.
@@ -32,20 +42,24 @@ impl ClassTree {
 
     /// What waking does to the tag, for a shard whose work of this node goes
     /// at once and does not count as queued.
-    pub(crate) fn pass_by(&self, id: NodeId, lead_max: u64) {
+    pub(crate) fn pass_by(&self, id: NodeId, credit: Credit) {
         let node = self.node(id);
         let shards_before = if Self::is_class(id) {
             node.slot.users()
         } else {
             node.backlogged.load(Ordering::Acquire)
         };
-        self.greet(id, shards_before, lead_max);
+        self.greet(id, shards_before, credit);
     }
 
-    fn greet(&self, id: NodeId, shards_before: u64, lead_max: u64) {
-        let idle_credit = self.idle_credit.units();
-        let credit = if shards_before == 0 { idle_credit } else { idle_credit.max(lead_max) };
-        self.raise(id, credit, shards_before > 0);
+    fn greet(&self, id: NodeId, shards_before: u64, credit: Credit) {
+        let credit = if shards_before == 0 { credit.alone } else { credit.beside_others };
+        self.raise(id, self.idle_credit.units().max(credit), shards_before > 0);
+    }
+
+    /// Of what a node is owed, `credit` of disk time is kept.
+    pub(crate) fn keep_credit(&self, id: NodeId, credit: u64) {
+        self.raise(id, self.idle_credit.units().max(credit), true);
     }
 
     /// Moves the tag of a node that could not be served up to its parent's

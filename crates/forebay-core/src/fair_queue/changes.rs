@@ -10,7 +10,7 @@ impl FairQueue {
     pub(crate) fn throttle(&mut self, node: NodeId, until: Time) {
         self.locals[usize::from(node)].throttled = true;
         self.throttled.push((until, node));
-        self.relink(node);
+        self.relink(node, None);
     }
 
     /// Brings back whatever was throttled until `now` or earlier.
@@ -29,7 +29,7 @@ impl FairQueue {
     fn bring_back(&mut self, node: NodeId) {
         self.locals[usize::from(node)].throttled = false;
         self.tree.catch_up(node);
-        self.relink(node);
+        self.relink(node, None);
     }
 
     /// When the next throttled class or group returns.

@@ -9,9 +9,9 @@ mod out_of_order;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::class_tree::{ClassError, ClassId, ClassTree, LEVELS_MAX, NodeId, ROOT};
+use crate::class_tree::{ClassError, ClassId, ClassTree, Credit, LEVELS_MAX, NodeId, ROOT};
 use crate::decay::Decay;
-use crate::peers::{Lead, Peers, ShardId};
+use crate::peers::{Lead, Met, Peers, ShardId};
 use crate::requests::{Fifo, Request, Requests};
 use crate::tag::{self, STEP_MAX, is_after};
 use crate::tag_heap::{NOWHERE, TagHeap};
@@ -40,6 +40,9 @@ impl Order {
     }
 }
 
+/// Who asks for more at most so long after a request has come back was not idle.
+const AT_ONCE_NANOS: u64 = 100_000;
+
 /// What one shard keeps of a class or group of classes.
 #[derive(Debug)]
 struct Local {
@@ -54,6 +57,8 @@ struct Local {
     /// Holders' requests that wait in the class; or, for a group, in its
     /// children that are in the order.
     holders: u32,
+    /// When a request of it last came back to this shard.
+    completed_at: Time,
     /// Counted among the shards that have work of it.
     awake: bool,
     /// Out of the order until its limit is open again.
@@ -122,11 +127,12 @@ impl FairQueue {
             return Ok(());
         }
         self.meet(class);
-        self.tree.wake(class, self.lead_max)?;
+        let now = requests.at(index).enqueued_at;
+        self.tree.wake(class, self.credit(node, Some(now)))?;
         let local = &mut self.locals[usize::from(node)];
         local.awake = true;
         requests.push_back(&mut local.fifo, index);
-        self.relink(node);
+        self.relink(node, Some(now));
         Ok(())
     }
 
@@ -148,6 +154,28 @@ impl FairQueue {
         Ok(())
     }
 
+    /// A request of `class` has come back to this shard.
+    pub(crate) fn completed(&mut self, class: NodeId, now: Time) {
+        if self.peers.sole() {
+            return;
+        }
+        let mut child = class;
+        while child != ROOT {
+            self.locals[usize::from(child)].completed_at = now;
+            child = self.tree.node(child).parent();
+        }
+    }
+
+    /// The credit of a node that has work here again, since `now` if it is new.
+    /// Who asks for the next as soon as one comes back was not idle: it had no
+    /// chance to ask for what the others took meanwhile.
+    fn credit(&self, node: NodeId, now: Option<Time>) -> Credit {
+        let completed_at = self.locals[usize::from(node)].completed_at;
+        let at_once = now.is_some_and(|now| now.nanos_since(completed_at) <= AT_ONCE_NANOS);
+        let alone = if completed_at > Time::ZERO && at_once { self.credit_max() } else { 0 };
+        Credit { alone, beside_others: self.lead_max }
+    }
+
     /// Takes a request out of the middle of its class.
     pub(crate) fn remove(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
         if requests.at(index).holder {
@@ -156,7 +184,7 @@ impl FairQueue {
         let fifo = &mut self.locals[usize::from(class)].fifo;
         requests.unlink(fifo, index);
         if fifo.is_empty() {
-            self.relink(class);
+            self.relink(class, None);
         }
     }
 
@@ -225,12 +253,31 @@ impl FairQueue {
 
     /// How far the next request of `class` leads what other shards have
     /// queued; see [`Peers::lead`].
-    pub(crate) fn lead(&self, class: NodeId, live: (Time, u64)) -> Lead {
+    pub(crate) fn lead(&self, class: NodeId, met: Met) -> Lead {
         if self.decay.is_some() {
             return Lead::none(self.shard);
         }
         let shard_tag = self.locals[usize::from(class)].shard_tag;
-        self.peers.lead(&self.tree, self.shard, class, shard_tag, live)
+        self.peers.lead(&self.tree, self.shard, class, shard_tag, met)
+    }
+
+    /// Disk time that `class` on this shard is owed: how far it, or a group it
+    /// is in, is behind its siblings, or this shard behind the others of the
+    /// class. It is owed no more than the credit that a shard keeps.
+    pub(crate) fn owed(&self, class: NodeId) -> u64 {
+        if self.decay.is_some() {
+            return 0;
+        }
+        let shard_tag = self.locals[usize::from(class)].shard_tag;
+        let mut owed = tag::ahead(self.tree.node(class).virtual_time(), shard_tag);
+        let mut child = class;
+        while child != ROOT {
+            let node = self.tree.node(child);
+            let behind = tag::ahead(self.tree.node(node.parent()).virtual_time(), node.tag());
+            owed = owed.max(behind.saturating_mul(u64::from(node.shares())));
+            child = node.parent();
+        }
+        owed
     }
 
     /// The class, or a group it is in, whose limit is used up, and until when.
@@ -256,20 +303,28 @@ impl FairQueue {
         }
     }
 
-    /// After a pause in which the others did not wait for this shard: like a
-    /// class that was idle, it has no credit for it.
+    /// After a pause in which the others did not wait for this shard: of what
+    /// it is owed for that time, as much is kept as a shard may overdraw.
     pub(crate) fn catch_up(&mut self) {
+        let credit = self.credit_max();
         for (id, local) in self.locals.iter_mut().enumerate() {
             if self.positions[id] == NOWHERE {
                 continue;
             }
             let id = id as NodeId;
-            self.tree.catch_up(id);
+            self.tree.keep_credit(id, credit);
             if ClassTree::is_class(id) {
-                local.shard_tag = tag::later(local.shard_tag, self.tree.node(id).virtual_time());
+                let earliest = self.tree.node(id).virtual_time().wrapping_sub(credit);
+                local.shard_tag = tag::later(local.shard_tag, earliest);
                 self.peers.publish_class(self.shard, id, Some(local.shard_tag));
             }
         }
+    }
+
+    /// Of what it is owed for a time in which it could not ask, a shard keeps
+    /// what it may overdraw in two turns.
+    const fn credit_max(&self) -> u64 {
+        self.lead_max.saturating_mul(2)
     }
 
     /// Nothing of this queue counts as backlogged any more.
@@ -303,10 +358,11 @@ impl FairQueue {
     }
 
     /// Enters a node into the order or takes it out, after its work or its
-    /// limit has changed, and the groups above it with it.
-    fn relink(&mut self, node: NodeId) {
+    /// limit has changed, and the groups above it with it; `now` if that is new.
+    fn relink(&mut self, node: NodeId, now: Option<Time>) {
         let mut child = node;
         while child != ROOT {
+            let credit = self.credit(child, now);
             let local = &mut self.locals[usize::from(child)];
             let has_work = if ClassTree::is_class(child) {
                 !local.fifo.is_empty()
@@ -316,7 +372,7 @@ impl FairQueue {
             let shared = self.tree.node(child);
             if has_work != core::mem::replace(&mut local.awake, has_work) {
                 if has_work {
-                    self.tree.wake_group(child, self.lead_max);
+                    self.tree.wake_group(child, credit);
                 } else {
                     self.tree.sleep(child);
                 }
@@ -359,7 +415,7 @@ impl FairQueue {
         if local.owner == Some(class) {
             return;
         }
-        let shard_tag = self.tree.node(class.node()).virtual_time().wrapping_sub(self.lead_max);
+        let shard_tag = self.tree.node(class.node()).virtual_time();
         (local.owner, local.shard_tag, local.fraction) = (Some(class), shard_tag, 0);
     }
 
@@ -375,6 +431,7 @@ impl FairQueue {
             shard_tag: 0,
             fraction: 0,
             holders: 0,
+            completed_at: Time::ZERO,
             awake: false,
             throttled: false,
         });

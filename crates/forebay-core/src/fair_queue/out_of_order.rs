@@ -8,7 +8,7 @@ use crate::{DiskTime, Time};
 impl FairQueue {
     /// Nothing is queued here, and a request of `class` is about to go: its tags
     /// become what queueing it would have made them.
-    pub(crate) fn pass_by(&mut self, class: ClassId) {
+    pub(crate) fn pass_by(&mut self, class: ClassId, now: Time) {
         self.meet(class);
         let class = class.node();
         let local = &mut self.locals[usize::from(class)];
@@ -16,7 +16,7 @@ impl FairQueue {
         local.shard_tag = tag::later(local.shard_tag, earliest);
         let mut child = class;
         while child != ROOT {
-            self.tree.pass_by(child, self.lead_max);
+            self.tree.pass_by(child, self.credit(child, Some(now)));
             child = self.tree.node(child).parent();
         }
     }

@@ -59,9 +59,9 @@ impl IoQueue {
         if self.fair.limited(class.node(), now).is_some() {
             return None;
         }
-        self.fair.pass_by(class);
+        self.fair.pass_by(class, now);
         self.check_lead(class.node(), now).ok()?;
-        match self.shared.budget.try_reserve(now, ask, self.flow.permille()) {
+        match self.reserve(now, ask) {
             Reservation::Granted { nearly_idle } => Some(nearly_idle),
             Reservation::Refused(_) => None,
             Reservation::Undone => {
@@ -77,6 +77,9 @@ impl IoQueue {
         let idle = &mut self.totals.blocked_nanos[Blocked::Empty.index()];
         *idle = idle.wrapping_add(now.nanos_since(rested_since));
         self.stopped = Some((Stop { reason: Blocked::Empty, resume_at: None }, now));
+        if !self.shared.peers.alone() {
+            self.publish_held(now);
+        }
         self.update_flow(now);
     }
 }

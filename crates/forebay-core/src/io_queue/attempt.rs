@@ -1,8 +1,8 @@
 //! One try to dispatch: who is next, may it go, and if not, until when to wait.
 
 use super::{IoQueue, ask};
-use crate::budget::{Overdue, Refusal, Reservation};
-use crate::peers::Lead;
+use crate::budget::{Ask, Overdue, Refusal, Reservation};
+use crate::peers::{Lead, Met};
 use crate::requests::{State, Ticket};
 use crate::{Blocked, DiskTime, Time};
 
@@ -29,11 +29,35 @@ const BESIDE_OTHERS: (u64, u64) = (1, 2);
 /// owner has as much time to say so.
 const AWAY_NANOS: u64 = 10_000_000;
 
+/// A shard that was not late overdraws the budget if it is owed at least this
+/// part of an effective goal: less is made good by waiting for it;
+const OWED_PART_MIN: u64 = 4;
+/// and so many requests more, by which turns of prompt shards differ anyway.
+const OWED_REQUESTS_MIN: u64 = 2;
+
+/// So many shards together look once in a tick what others hold unattended.
+const SHARDS_PER_LOOK: u64 = 32;
+
 /// Why nothing goes, and when to look again without being told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
     pub(super) reason: Blocked,
     pub(super) resume_at: Option<Time>,
+}
+
+/// What other shards hold in the disk and do not attend to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unattended {
+    held: DiskTime,
+    /// When the next shard will not have attended for long.
+    grows_at: Time,
+    /// When to look again.
+    look_at: Time,
+}
+
+impl Unattended {
+    pub(super) const UNKNOWN: Self =
+        Self { held: DiskTime::ZERO, grows_at: Time::MAX, look_at: Time::ZERO };
 }
 
 impl IoQueue {
@@ -42,11 +66,17 @@ impl IoQueue {
         let (class, index) = self.first_within_limits(now)?;
         self.check_lead(class, now)?;
         let ask = ask(self.requests.at(index));
-        match self.shared.budget.try_reserve(now, &ask, self.flow.permille()) {
-            Reservation::Granted { nearly_idle } => {
-                self.fair.pop(&mut self.requests, class, index, now);
-                Ok(self.dispatch(now, index, nearly_idle))
-            }
+        let reservation = self.reserve(now, &ask);
+        let granted = match reservation {
+            Reservation::Granted { nearly_idle } => Some(nearly_idle),
+            Reservation::Refused(_) if self.overdraws(now, class, &ask) => Some(false),
+            _ => None,
+        };
+        if let Some(nearly_idle) = granted {
+            self.fair.pop(&mut self.requests, class, index, now);
+            return Ok(self.dispatch(now, index, nearly_idle));
+        }
+        match reservation {
             Reservation::Refused(Refusal::Pace(open_at)) => {
                 Err(self.stop_by_pace(now, class, index, open_at))
             }
@@ -54,13 +84,55 @@ impl IoQueue {
                 self.attempt_past_window(now, class, index, &ask)
             }
             Reservation::Refused(Refusal::Window) => {
-                Err(Stop { reason: Blocked::Window, resume_at: Some(self.latest_resume(now)) })
+                let resume_at = self.latest_resume(now).min(self.unattended.grows_at.max(now));
+                Err(Stop { reason: Blocked::Window, resume_at: Some(resume_at) })
             }
-            Reservation::Undone => {
+            Reservation::Undone | Reservation::Granted { .. } => {
                 self.shared.peers.take_marks(now, &mut self.wakes);
                 Err(Stop { reason: Blocked::Pace, resume_at: Some(now) })
             }
         }
+    }
+
+    /// Takes what `ask` needs out of the budget. A window that is full of what
+    /// other shards do not attend to is open to a shard that does: most of that
+    /// has long been done, and waits to be noticed.
+    pub(super) fn reserve(&mut self, now: Time, ask: &Ask) -> Reservation {
+        let flow = self.flow.permille();
+        let reservation = self.shared.budget.try_reserve(now, ask, flow, DiskTime::ZERO);
+        if reservation != Reservation::Refused(Refusal::Window) {
+            return reservation;
+        }
+        if self.unattended.held == DiskTime::ZERO || self.late_at == now {
+            return reservation;
+        }
+        self.shared.budget.try_reserve(now, ask, flow, self.unattended.held)
+    }
+
+    /// Whether a request goes although the budget is closed: others have used
+    /// what this shard is owed, because it turns late or could not ask for it
+    /// in time. It is owed one effective goal at most.
+    fn overdraws(&mut self, now: Time, class: u16, ask: &Ask) -> bool {
+        if self.shared.peers.alone() {
+            return false;
+        }
+        let goal = self.shared.budget.effective_goal();
+        let late = self.late_at == now;
+        let owed_min = if late || self.overdrawn > DiskTime::ZERO {
+            1
+        } else {
+            let differs = ask.cost.units().saturating_mul(OWED_REQUESTS_MIN);
+            (goal.units() / OWED_PART_MIN).saturating_add(differs)
+        };
+        let met = Met::PolledWithin { now, nanos: self.shared.tick_nanos };
+        let overdraws = self.overdrawn < goal
+            && self.fair.owed(class) >= owed_min
+            && self.fair.lead(class, met).units == 0
+            && self.shared.budget.try_overdraw(now, ask, late);
+        if overdraws {
+            self.overdrawn = self.overdrawn.plus(ask.cost);
+        }
+        overdraws
     }
 
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
@@ -91,27 +163,70 @@ impl IoQueue {
         if self.shared.peers.alone() {
             return Ok(());
         }
-        let (unused, wasted) = (self.shared.budget.unused(now), self.wasted());
+        self.notice_unattended(now);
+        let unused = self.shared.budget.unused(now, self.unattended.held);
+        let wasted = self.wasted();
         if unused == DiskTime::ZERO || unused.units() >= wasted {
+            self.waits_since = None;
             return Ok(());
         }
-        let lead = self.lead(class, now);
-        let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(wasted));
-        if unused >= needed {
-            return Ok(());
+        loop {
+            let lead = self.lead(class, now);
+            let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(wasted));
+            if unused >= needed {
+                self.waits_since = None;
+                return Ok(());
+            }
+            let waits_until = self.waits_until(now);
+            if waits_until <= now {
+                self.shared.peers.stop_waiting_for(lead.over);
+                // what it holds does not count any more
+                self.unattended.look_at = Time::ZERO;
+                self.notice_unattended(now);
+                continue;
+            }
+            let at = self.shared.budget.unused_at(now, needed);
+            if at > now {
+                let resume_at = Some(at.min(waits_until));
+                return Err(Stop { reason: Blocked::Ahead, resume_at });
+            }
+            if self.holder_waits(now) {
+                // those behind do not need room, only their turn
+                return Ok(());
+            }
+            // the rate is open and the window is not full: whoever is behind may
+            // not know of the room
+            self.wakes.push(lead.over);
+            let resume_at = Some(self.latest_resume(now).min(waits_until));
+            return Err(Stop { reason: Blocked::Ahead, resume_at });
         }
-        let at = self.shared.budget.unused_at(now, needed);
-        if at > now {
-            return Err(Stop { reason: Blocked::Ahead, resume_at: Some(at) });
+    }
+
+    /// Looks what other shards hold unattended, now and then: the more shards
+    /// there are, the more of them look.
+    fn notice_unattended(&mut self, now: Time) {
+        if now < self.unattended.look_at {
+            return;
         }
-        if self.holder_waits(now) {
-            // those behind do not need room, only their turn
-            return Ok(());
-        }
-        // the rate is open and the window is not full: whoever is behind may
-        // not know of the room
-        self.wakes.push(lead.over);
-        Err(Stop { reason: Blocked::Ahead, resume_at: Some(self.latest_resume(now)) })
+        let peers = &self.shared.peers;
+        let within = self.shared.budget.window().as_nanos_ceil().saturating_mul(SILENT_WINDOWS);
+        let (held, grows_at) = peers.unattended(self.shard, now, within);
+        let each = self.shared.tick_nanos.saturating_mul(peers.joined().div_ceil(SHARDS_PER_LOOK));
+        let look_at = grows_at.min(now.plus_nanos(each));
+        self.unattended = Unattended { held: DiskTime::from_units(held), grows_at, look_at };
+    }
+
+    /// Until when this shard waits for those behind: about a tick after the
+    /// last time that anybody took anything of the budget, which is open.
+    fn waits_until(&mut self, now: Time) -> Time {
+        let Some(taken) = self.shared.budget.taken() else { return Time::MAX };
+        let since = match self.waits_since {
+            Some((since, before)) if before == taken => since,
+            _ if self.blocked() == Some(Blocked::Pace) => self.shared.budget.unused_since(now),
+            _ => now,
+        };
+        self.waits_since = Some((since, taken));
+        since.plus_nanos(self.shared.tick_nanos)
     }
 
     /// How much of the budget must lie unused before it is worth while to wake
@@ -136,7 +251,7 @@ impl IoQueue {
         if self.shared.peers.alone() {
             return Lead::none(self.shard);
         }
-        self.fair.lead(class, (now, self.shared.patience()))
+        self.fair.lead(class, Met::Live { now, patience: self.shared.patience() })
     }
 
     /// With so much of the budget unused the disk is about to idle, and
@@ -149,7 +264,17 @@ impl IoQueue {
     pub(super) fn catch_up_if_late(&mut self, now: Time) {
         let peers = &self.shared.peers;
         if !peers.alone() && !peers.is_live(self.shard, now, self.shared.patience()) {
+            self.late_at = now;
             self.fair.catch_up();
+        }
+    }
+
+    /// Something is queued where nothing was: the others may count on this
+    /// shard to poll, from now on and not for ever.
+    pub(super) fn end_rest(&self, now: Time) {
+        let peers = &self.shared.peers;
+        if !peers.alone() && peers.rests(self.shard) {
+            peers.promise(self.shard, now);
         }
     }
 

@@ -71,6 +71,7 @@ impl IoQueue {
             self.shared.budget.observe_idle_service(disk_nanos.saturating_sub(transfer));
         }
         self.progress.served = self.progress.served.wrapping_add(request.cost.units());
+        self.fair.completed(request.class, now);
         self.totals.completed += 1;
         self.totals.in_disk -= 1;
         self.class_counters(&request).completed(now, request.op, request.len, disk_nanos, done);

@@ -10,7 +10,7 @@ mod set_aside;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use attempt::Stop;
+use attempt::{Stop, Unattended};
 pub use outcome::{Completion, EnqueueError, Outcome, StaleTicket};
 
 use crate::budget::{Ask, Progress};
@@ -45,6 +45,16 @@ pub struct IoQueue {
     in_disk: Fifo,
     /// Those that it counts no more, the longest given up first.
     given_up: Fifo,
+    /// Disk time of these.
+    held: DiskTime,
+    /// When this queue polled and was late.
+    late_at: Time,
+    /// By how much it has overdrawn the budget since it last stopped.
+    overdrawn: DiskTime,
+    /// Since when it has waited for others on an open budget, and what was
+    /// taken of that then.
+    waits_since: Option<(Time, u64)>,
+    unattended: Unattended,
     /// Asking to give up an overdue request is pointless before.
     give_up_after: Time,
     /// When it last looked for overdue requests.
@@ -71,6 +81,11 @@ impl IoQueue {
             fair,
             in_disk: Fifo::EMPTY,
             given_up: Fifo::EMPTY,
+            held: DiskTime::ZERO,
+            late_at: Time::MAX,
+            overdrawn: DiskTime::ZERO,
+            waits_since: None,
+            unattended: Unattended::UNKNOWN,
             give_up_after: Time::ZERO,
             looked_at: Time::ZERO,
             away_until: Time::ZERO,
@@ -135,6 +150,7 @@ impl IoQueue {
             self.requests.remove(ticket.slot());
             return Err(EnqueueError::Class(removed));
         }
+        self.end_rest(now);
         self.note_class(class);
         self.classes[class.index()].enqueued(now);
         self.resume_at_once(now);
@@ -291,6 +307,7 @@ impl IoQueue {
         request.nearly_idle = nearly_idle;
         let request = *request;
         self.requests.push_back(&mut self.in_disk, index);
+        self.held = self.held.plus(request.cost);
         let totals = &mut self.totals;
         totals.in_disk += 1;
         totals.in_disk_max = totals.in_disk_max.max(totals.in_disk);
@@ -305,6 +322,7 @@ impl IoQueue {
 
     fn leave_window(&mut self, index: u32) {
         self.requests.unlink(&mut self.in_disk, index);
+        self.held = self.held.minus(self.requests.at(index).cost);
         self.shared.budget.leave(&ask(self.requests.at(index)));
     }
 
@@ -352,8 +370,12 @@ impl IoQueue {
         }
         if !self.shared.peers.alone() {
             self.shared.peers.promise(self.shard, self.promised(now, stop));
+            if stop.is_some() {
+                self.publish_held(now);
+            }
         }
         if let Some(stop) = stop {
+            self.overdrawn = DiskTime::ZERO;
             self.update_flow(now);
             self.search_window(now);
             self.stopped = Some((stop, now));
@@ -367,6 +389,12 @@ impl IoQueue {
         if budget.search_is_due(now) {
             budget.search(now, peers.progress());
         }
+    }
+
+    /// Tells the others what this queue leaves in the disk.
+    fn publish_held(&self, now: Time) {
+        let late = self.late_at == now;
+        self.shared.peers.publish_held(self.shard, now, self.held.units(), late);
     }
 
     fn update_flow(&mut self, now: Time) {

@@ -91,7 +91,9 @@ fn a_full_window_wakes_a_shard_that_has_nothing_in_the_disk() {
     fill(&mut world.shards[0].queue, class, 15);
     let mut sent = dispatch(&mut world.shards[0].queue, 1, 20);
     assert_eq!(sent.len(), 15);
-    fill(&mut world.shards[1].queue, class, 1);
+    // not owed anything that the others took
+    let light = world.group.add_class(None, 1).unwrap();
+    fill(&mut world.shards[1].queue, light, 1);
     assert_eq!(dispatch(&mut world.shards[1].queue, 20, 21).len(), 0);
     let now = Time::from_nanos(21 * MILLI);
     let first = &mut world.shards[0].queue;
@@ -108,13 +110,15 @@ fn a_shard_whose_requests_hang_is_woken_for_the_room_that_others_free() {
     fill(&mut world.shards[0].queue, class, 2);
     assert_eq!(dispatch(&mut world.shards[0].queue, 1, 2).len(), 2);
     fill(&mut world.shards[1].queue, class, 100);
-    let mut sent = dispatch(&mut world.shards[1].queue, 2, 20);
+    let mut sent = dispatch(&mut world.shards[1].queue, 2, 5);
     assert_eq!(sent.len(), 13);
-    fill(&mut world.shards[0].queue, class, 1);
-    let asked = Time::from_nanos(20 * MILLI);
+    // not owed anything that the others took
+    let light = world.group.add_class(None, 1).unwrap();
+    fill(&mut world.shards[0].queue, light, 1);
+    let asked = Time::from_nanos(5 * MILLI);
     let [first, second] = world.shards.as_mut_slice() else { panic!() };
     assert!(first.queue.poll_dispatch(asked).is_none());
-    let now = Time::from_nanos(21 * MILLI);
+    let now = Time::from_nanos(6 * MILLI);
     second.queue.complete(now, sent.remove(0), Outcome::Done).unwrap();
     assert_eq!(second.queue.poll_wake().map(|shard| shard.index()), Some(0));
     assert!(first.queue.poll_dispatch(now).is_some());

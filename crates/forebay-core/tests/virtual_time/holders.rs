@@ -306,6 +306,8 @@ fn a_holder_that_gives_up_or_whose_queue_ends_closes_the_window() {
             assert_eq!(goes_in_10_ms(&mut [&mut plain]).0, 0);
         } else {
             assert!(asked.into_iter().all(|ticket| held.cancel(now, ticket)));
+            // what the plain shard is owed, at most one goal, and nothing more
+            assert!(goes_in_10_ms(&mut [&mut held, &mut plain]).0 <= 8);
             assert_eq!(goes_in_10_ms(&mut [&mut held, &mut plain]).0, 0);
         }
     }

@@ -8,6 +8,7 @@ mod changes;
 mod counters;
 mod faults;
 mod holders;
+mod late_shards;
 mod limits;
 mod policies;
 mod set_aside;
