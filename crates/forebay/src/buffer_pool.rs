@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::AlignedBuf;
+use crate::fork::Process;
 use crate::io_buf::Allocation;
 
 /// Sizes are powers of two, up to the size of the address space.
@@ -34,6 +35,7 @@ pub struct BufferPool {
 pub(crate) struct Shelves {
     alignment: usize,
     bytes_max: usize,
+    process: Process,
     stock: Mutex<Stock>,
 }
 
@@ -49,7 +51,14 @@ impl BufferPool {
     /// two, that keeps at most `bytes_max` bytes of memory that is not in use.
     pub fn new(alignment: usize, bytes_max: usize) -> Self {
         let stock = Stock { bytes: 0, taken_bytes: 0, by_size: [const { Vec::new() }; SIZES] };
-        Self { shelves: Arc::new(Shelves { alignment, bytes_max, stock: Mutex::new(stock) }) }
+        Self {
+            shelves: Arc::new(Shelves {
+                alignment,
+                bytes_max,
+                process: Process::current(),
+                stock: Mutex::new(stock),
+            }),
+        }
     }
 
     /// A buffer of `len` bytes. What it holds is arbitrary: zeros, or what an
@@ -59,6 +68,7 @@ impl BufferPool {
     ///
     /// As [`AlignedBuf::new`].
     pub fn take(&self, len: usize) -> io::Result<AlignedBuf> {
+        self.shelves.process.check()?;
         let size = len.checked_next_power_of_two().unwrap_or(len);
         let size = if len == 0 { 0 } else { size };
         let allocation = match self.shelves.take(size) {
@@ -97,6 +107,9 @@ impl Shelves {
     /// Keeps an allocation of a buffer that is gone, or frees it when there is
     /// enough.
     pub(crate) fn keep(&self, allocation: Allocation) {
+        if !self.process.is_here() {
+            return;
+        }
         let mut stock = self.stock();
         stock.taken_bytes -= allocation.len();
         let bytes = stock.bytes.saturating_add(allocation.len());

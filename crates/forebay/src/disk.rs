@@ -14,6 +14,7 @@ use crate::admission::Admission;
 use crate::coordinator::{IoThreads, IoThreadsConfig};
 use crate::engine::Retries;
 use crate::events::{Event, Hook};
+use crate::fork::{OfProcess, Process};
 use crate::metrics::QueueMetrics;
 use crate::numa;
 use crate::scheduler::Shared;
@@ -80,6 +81,7 @@ impl fmt::Debug for Disk {
 #[derive(Debug)]
 pub(crate) struct DiskRecord {
     pub(crate) name: String,
+    pub(crate) process: Process,
     /// One, or one per NUMA node, each with its part of the capacity.
     nodes: Box<[Node]>,
     /// What it was last configured with.
@@ -103,7 +105,8 @@ impl DiskRecord {
     ) -> Self {
         let node = |streams| Node { streams, io_threads: IoThreads::new(io_threads) };
         let nodes = nodes.into_iter().map(node).collect();
-        Self { name, nodes, rates: Mutex::default(), sector: AtomicUsize::new(1) }
+        let process = Process::current();
+        Self { name, process, nodes, rates: Mutex::default(), sector: AtomicUsize::new(1) }
     }
 
     /// All I/O groups.
@@ -178,7 +181,7 @@ pub(crate) struct DiskGroup {
     model: Mutex<DiskModel>,
     model_version: AtomicU64,
     /// Joins the group when the first permit is asked for.
-    admission: OnceLock<Admission>,
+    admission: OnceLock<OfProcess<Admission>>,
     joining: Mutex<()>,
     /// Until when, in nanoseconds, nothing more is said of overdue requests.
     silent_until: AtomicU64,
@@ -238,12 +241,13 @@ impl DiskGroup {
                 group.poll_admission();
             }
         });
-        Ok(self.admission.get_or_init(|| Admission::new(queue, model_version)))
+        let admission = || OfProcess::new(Admission::new(queue, model_version));
+        Ok(self.admission.get_or_init(admission))
     }
 
-    /// Where permits are asked for, if any ever were.
+    /// Where permits are asked for, if any ever were, in this process.
     pub(crate) fn admission_if_used(&self) -> Option<&Admission> {
-        self.admission.get()
+        self.admission.get().filter(|admission| admission.process().is_here()).map(|used| &**used)
     }
 
     /// Makes the queue of permits look for what may go, and give up what is
@@ -251,7 +255,7 @@ impl DiskGroup {
     /// a deadline: permits that were forgotten keep it closed, and if nobody
     /// waits for a permit, nobody else looks.
     pub(crate) fn poll_admission(&self) {
-        if let Some(admission) = self.admission.get() {
+        if let Some(admission) = self.admission_if_used() {
             admission.poll(self);
         }
     }
@@ -275,7 +279,7 @@ impl DiskGroup {
 
     /// Every queue that there ever was, with present figures.
     pub(crate) fn all_metrics(&self) -> impl Iterator<Item = &QueueMetrics> {
-        if let Some(admission) = self.admission.get() {
+        if let Some(admission) = self.admission_if_used() {
             admission.with_queue(|queue| {
                 self.metrics(queue.shard()).publish_now(queue, Retries::default());
             });

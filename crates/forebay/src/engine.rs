@@ -50,6 +50,8 @@ pub use self::operation::{Completed, Operation, PushError, Retries, SEGMENTS_MAX
 pub use self::waker::EngineWaker;
 pub use crate::io_buf::{ReadBuf, WriteBuf};
 
+use crate::fork::OfProcess;
+
 use self::null::Null;
 use self::threads::Threads;
 use self::uring::{NoRing, Uring};
@@ -121,7 +123,7 @@ impl Default for EngineConfig {
 /// [`EngineConfig::drop_wait_max`], for the rest. Operations pushed since the
 /// last submission may or may not have been executed then.
 pub struct Engine {
-    executor: Executor,
+    executor: OfProcess<Executor>,
     depth_max: usize,
     in_flight: usize,
     fallback_reason: Option<String>,
@@ -172,7 +174,7 @@ impl Engine {
             BackendChoice::Null => Executor::Null(Null::new(depth_max)?),
         };
         Ok(Self {
-            executor,
+            executor: OfProcess::new(executor),
             depth_max: depth_max as usize,
             in_flight: 0,
             fallback_reason,
@@ -181,8 +183,8 @@ impl Engine {
     }
 
     /// What executes the operations.
-    pub const fn backend(&self) -> Backend {
-        match self.executor {
+    pub fn backend(&self) -> Backend {
+        match *self.executor {
             Executor::Uring(_) => Backend::IoUring,
             Executor::Threads(_) => Backend::Threads,
             Executor::Null(_) => Backend::Null,
@@ -209,13 +211,16 @@ impl Engine {
     ///
     /// The operation comes back with the reason it was not accepted.
     pub fn push(&mut self, token: u64, operation: Operation) -> Result<(), (PushError, Operation)> {
+        if let Err(forked) = self.executor.process().check() {
+            return Err((forked.into(), operation));
+        }
         if let Err(error) = operation.check() {
             return Err((error, operation));
         }
         if self.in_flight == self.depth_max {
             return Err((PushError::Full, operation));
         }
-        match &mut self.executor {
+        match &mut *self.executor {
             Executor::Uring(uring) => {
                 uring.push(token, operation).map_err(|operation| (PushError::Full, operation))?;
             }
@@ -238,7 +243,8 @@ impl Engine {
     /// memory), or no thread can be started. What was pushed stays queued: the
     /// call can be repeated.
     pub fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        match &mut self.executor {
+        self.executor.process().check()?;
+        match &mut *self.executor {
             Executor::Uring(uring) => uring.submit_and_wait(timeout),
             Executor::Threads(threads) => threads.submit_and_wait(timeout),
             Executor::Null(null) => {
@@ -251,7 +257,8 @@ impl Engine {
     /// The next completion of those that the last [`Engine::submit_and_wait`]
     /// found: a loop that pops all and pushes for each ends.
     pub fn pop(&mut self) -> Option<Completed> {
-        let mut completed = match &mut self.executor {
+        self.executor.process().check().ok()?;
+        let mut completed = match &mut *self.executor {
             Executor::Uring(uring) => uring.pop(),
             Executor::Threads(threads) => threads.pop(),
             Executor::Null(null) => null.pop(),
@@ -268,7 +275,10 @@ impl Engine {
     /// `ECANCELED`, or as usual when it was too far ahead, which is the rule
     /// once a disk has it. False when nothing could be asked for.
     pub fn cancel(&mut self, token: u64) -> bool {
-        match &mut self.executor {
+        if !self.executor.process().is_here() {
+            return false;
+        }
+        match &mut *self.executor {
             Executor::Uring(uring) => uring.cancel(token),
             Executor::Threads(threads) => threads.cancel(token),
             Executor::Null(_) => false,
@@ -277,8 +287,8 @@ impl Engine {
 
     /// How often operations on buffered files were first tried without
     /// blocking. Always zero with io_uring, where the kernel does that itself.
-    pub const fn retries(&self) -> Retries {
-        match &self.executor {
+    pub fn retries(&self) -> Retries {
+        match &*self.executor {
             Executor::Threads(threads) => threads.retries(),
             Executor::Uring(_) | Executor::Null(_) => Retries { reads: 0, writes: 0 },
         }
@@ -289,7 +299,10 @@ impl Engine {
     /// until the next [`Engine::submit_and_wait`]. What was pushed has to be
     /// submitted before.
     pub fn watch(&mut self) {
-        match &mut self.executor {
+        if !self.executor.process().is_here() {
+            return;
+        }
+        match &mut *self.executor {
             Executor::Uring(uring) => uring.watch(),
             Executor::Threads(threads) => threads.watch(),
             Executor::Null(null) => null.watch(),
@@ -302,7 +315,7 @@ impl Engine {
     }
 
     fn bell(&self) -> &Arc<Bell> {
-        match &self.executor {
+        match &*self.executor {
             Executor::Uring(uring) => uring.bell(),
             Executor::Threads(threads) => threads.bell(),
             Executor::Null(null) => null.bell(),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use slab::Slab;
 
 use crate::coordinator::{Mailbox, Slot};
+use crate::fork::Process;
 use crate::shard::{OperationId, Unwanted};
 
 /// A purpose that requests serve, and that can end before they do: a query
@@ -39,9 +40,10 @@ use crate::shard::{OperationId, Unwanted};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Intent {
     state: Arc<Mutex<State>>,
+    process: Process,
 }
 
 #[derive(Default)]
@@ -74,7 +76,7 @@ pub(crate) struct Membership(Option<Place>);
 impl Intent {
     /// An intent that no request is under.
     pub fn new() -> Self {
-        Self::default()
+        Self { state: Arc::default(), process: Process::current() }
     }
 
     /// An intent that is a part of this one: cancelled with it, or before it
@@ -101,6 +103,9 @@ impl Intent {
     /// Takes constant time per request, and blocks nobody's I/O. I/O threads
     /// and shards that sleep are woken, and do the rest.
     pub fn cancel(&self) {
+        if !self.process.is_here() {
+            return;
+        }
         let mut cancelled = vec![self.clone()];
         while let Some(intent) = cancelled.pop() {
             let mut state = intent.lock();
@@ -113,9 +118,10 @@ impl Intent {
         }
     }
 
-    /// Whether it was cancelled.
+    /// Whether it was cancelled. True in a forked child, where nothing can be
+    /// done under it.
     pub fn is_cancelled(&self) -> bool {
-        self.lock().cancelled
+        !self.process.is_here() || self.lock().cancelled
     }
 
     /// Adds what is under way; what comes too late is cancelled.
@@ -139,13 +145,22 @@ impl Intent {
     }
 }
 
+impl Default for Intent {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Member {
     /// Asks for its end; an intent that is to be cancelled is returned.
     fn cancel(self) -> Option<Intent> {
         match self {
             Self::Sent(slot, mailbox) => mailbox.cancel(&slot),
             Self::Submitted(id, unwanted) => unwanted.add(id),
-            Self::Part(state) => return state.upgrade().map(|state| Intent { state }),
+            Self::Part(state) => {
+                let process = Process::current();
+                return state.upgrade().map(|state| Intent { state, process });
+            }
         }
         None
     }
@@ -154,6 +169,9 @@ impl Member {
 impl Place {
     /// Gives it up; returns the intent that it was in.
     fn leave(self) -> Intent {
+        if !self.intent.process.is_here() {
+            return self.intent;
+        }
         let member = self.intent.lock().members.try_remove(self.key);
         // What it holds may go with it: not under the lock.
         drop(member);

@@ -34,6 +34,10 @@
 //! - **Shards**: a thread-per-core program makes a queue per thread and drives
 //!   it from its own loop; see [`shard`].
 //!
+//! A child that is forked without exec has none of its parent's schedulers:
+//! requests there are refused with [`Forked`], and dropping anything leaves the
+//! parent's as it is. Ask it for nothing else, and make a new one there.
+//!
 //! All of them share one budget per disk, and one account per class. What was
 //! counted is in a [`Scheduler::snapshot`]; with the cargo feature `metrics`, a
 //! `metrics::Endpoint` serves it as OpenMetrics.
@@ -86,6 +90,7 @@ mod disk;
 pub mod engine;
 mod events;
 mod file;
+mod fork;
 mod intent;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -114,6 +119,7 @@ pub use direct_file::{DirectFile, FileOptions};
 pub use disk::Disk;
 pub use events::Event;
 pub use file::{BufResult, File, Request, RequestError, Timing};
+pub use fork::Forked;
 pub use intent::Intent;
 pub use io_buf::{IoBuf, IoBufMut, Slice, SliceError};
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};

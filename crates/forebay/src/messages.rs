@@ -15,6 +15,7 @@ use std::thread;
 
 use log::Level;
 
+use crate::fork::Process;
 use crate::panics::contain;
 
 /// Most messages that wait to be told.
@@ -33,7 +34,8 @@ enum Message {
 
 struct Queue {
     waiting: VecDeque<Message>,
-    has_thread: bool,
+    /// The process of the thread that delivers them.
+    thread: Option<Process>,
 }
 
 /// Something that an operator should do something about.
@@ -104,7 +106,7 @@ impl Message {
 
 impl Queue {
     const fn new() -> Self {
-        Self { waiting: VecDeque::new(), has_thread: false }
+        Self { waiting: VecDeque::new(), thread: None }
     }
 
     /// Returns whether a thread is to be started; or the message, for which
@@ -114,19 +116,22 @@ impl Queue {
             return Err(message);
         }
         self.waiting.push_back(message);
-        Ok(!mem::replace(&mut self.has_thread, true))
+        let here = Process::current();
+        Ok(self.thread.replace(here) != Some(here))
     }
 
     /// The next message; without one, the thread is to end.
     fn pop(&mut self) -> Option<Message> {
         let next = self.waiting.pop_front();
-        self.has_thread = next.is_some();
+        if next.is_none() {
+            self.thread = None;
+        }
         next
     }
 
     /// There is no thread to be had: the messages that are lost by that.
     fn give_up(&mut self) -> VecDeque<Message> {
-        self.has_thread = false;
+        self.thread = None;
         mem::take(&mut self.waiting)
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use forebay_core::{EnqueueError, GroupFull, Op};
 
 use super::NoGrant;
+use crate::fork::Forked;
 
 /// Why a permit was not granted. Becomes an [`io::Error`] with `?`, of which it
 /// is the source: of the kind `TimedOut` if the time has passed, `InvalidInput`
@@ -66,6 +67,9 @@ pub enum AdmitError {
         /// The disk.
         disk: String,
     },
+    /// This is a child of the process that made the scheduler.
+    #[error(transparent)]
+    Forked(#[from] Forked),
     /// The time given has passed.
     #[error("no permit within the time given; ask again, or give more time")]
     TimedOut,
@@ -99,7 +103,7 @@ impl From<AdmitError> for io::Error {
             AdmitError::TimedOut => io::ErrorKind::TimedOut,
             AdmitError::QueueFull { .. } => io::ErrorKind::QuotaExceeded,
             AdmitError::Timer(cause) | AdmitError::Lookup(cause) => cause.kind(),
-            AdmitError::NoShard { .. } => io::ErrorKind::Other,
+            AdmitError::NoShard { .. } | AdmitError::Forked(_) => io::ErrorKind::Other,
             AdmitError::Length { .. }
             | AdmitError::TooLong { .. }
             | AdmitError::OtherScheduler { .. }

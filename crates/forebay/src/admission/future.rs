@@ -40,6 +40,7 @@ impl Future for Admit {
     type Output = Result<Permit, AdmitError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.class.disk.process.check()?;
         let waker = context.waker().clone();
         if let Some(waiting) = &self.waiting {
             let granted = waiting

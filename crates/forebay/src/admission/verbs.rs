@@ -113,6 +113,7 @@ impl Class {
         if i64::try_from(len).is_err() {
             return Err(AdmitError::TooLong { op, len });
         }
+        self.disk.process.check()?;
         let class = self.id_on(group).ok_or_else(|| AdmitError::removed(self.name()))?;
         let admission =
             group.admission().map_err(|full| AdmitError::no_shard(full, &self.disk.name))?;

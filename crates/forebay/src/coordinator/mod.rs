@@ -24,6 +24,7 @@ use self::desk::Desk;
 use crate::disk::DiskGroup;
 use crate::engine::EngineConfig;
 use crate::events::Event;
+use crate::fork::OfProcess;
 use crate::messages;
 use crate::panics::contain;
 use crate::shard::{Operations, ShardError};
@@ -57,7 +58,7 @@ impl Default for IoThreadsConfig {
 #[derive(Debug)]
 pub(crate) struct IoThreads {
     engine: EngineConfig,
-    threads: Box<[OnceLock<IoThread>]>,
+    threads: Box<[OnceLock<OfProcess<IoThread>>]>,
     starting: Mutex<()>,
 }
 
@@ -99,7 +100,7 @@ impl IoThreads {
             return Ok(&thread.mailbox);
         }
         let thread = IoThread::start(streams, disk, number, &self.engine)?;
-        Ok(&place.get_or_init(|| thread).mailbox)
+        Ok(&place.get_or_init(|| OfProcess::new(thread)).mailbox)
     }
 }
 

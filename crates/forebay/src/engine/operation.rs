@@ -6,6 +6,7 @@ use std::ops::{AddAssign, Range};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
+use crate::fork::Forked;
 use crate::io_buf::{IoBuf, IoBufMut, ReadBuf, WriteBuf};
 use crate::{AlignedBuf, DirectFile};
 
@@ -249,6 +250,9 @@ pub enum PushError {
     /// As many operations are in flight as the engine allows.
     #[error("the engine is at its depth: pop completions first")]
     Full,
+    /// This is a child of the process that made the engine.
+    #[error(transparent)]
+    Forked(#[from] Forked),
     /// The range is not within the buffer.
     #[error("the range reaches beyond the buffer: shorten it")]
     RangeOutsideBuffer,

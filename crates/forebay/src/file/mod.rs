@@ -79,6 +79,7 @@ impl Disk {
     /// The mailbox for requests of the thread with this number, and the I/O
     /// groups that they go to from there.
     fn mailbox(&self, submitter: u64) -> io::Result<(&Arc<Mailbox>, &Streams)> {
+        self.record.process.check()?;
         let (streams, threads) = self.record.io_threads_here();
         let mailbox = threads.mailbox(streams, self.name(), submitter);
         Ok((mailbox.map_err(io::Error::other)?, streams))

@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::coordinator::{Answer, Kept, Mailbox, Order, Slot, Timing, is_io_thread, submitter};
 use crate::disk::DiskRecord;
 use crate::engine::Operation;
+use crate::fork::Forked;
 use crate::intent::{Intent, Member, Membership};
 use crate::shard::asked;
 use crate::streams::StreamClass;
@@ -129,6 +130,10 @@ fn send<T: Outcome>(
     operation: Operation,
 ) -> Request<T> {
     let (op, _) = asked(&operation);
+    if let Err(forked) = disk.record.process.check() {
+        let state = State::Refused(Answer::refusal(forked.into(), operation));
+        return Request { state, finish: T::of };
+    }
     if intent.is_some_and(Intent::is_cancelled) {
         let state = State::Refused(Answer::refusal(Errno::CANCELED.into(), operation));
         return Request { state, finish: T::of };
@@ -223,6 +228,14 @@ impl<T: Outcome> Request<T> {
 }
 
 impl<T> Request<T> {
+    /// In a forked child it is over: its parent has it, and goes on with it.
+    fn forget_in_child(&mut self) -> Option<Forked> {
+        let State::Sent(sent) = &self.state else { return None };
+        let forked = sent.disk.process.check().err()?;
+        mem::forget(mem::replace(&mut self.state, State::Over));
+        Some(forked)
+    }
+
     /// Lets the request go on to its end without this handle, even if the
     /// scheduler and the file are dropped; only an [`Intent`] cancels it from
     /// now on. Its buffers are freed at its end. What becomes of it is only
@@ -231,6 +244,7 @@ impl<T> Request<T> {
     /// # Errors
     /// Why the request was refused, or has failed already.
     pub fn detach(mut self) -> io::Result<()> {
+        self.forget_in_child().map_or(Ok(()), Err)?;
         let answer = match mem::replace(&mut self.state, State::Over) {
             State::Refused(answer) => Some(answer),
             State::Sent(Sent { slot, disk, membership, .. }) => {
@@ -309,6 +323,10 @@ impl<T> Future for Request<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        if let Some(forked) = self.forget_in_child() {
+            let answer = Answer::refusal(forked.into(), Operation::nothing());
+            return Poll::Ready((self.finish)(answer));
+        }
         match mem::replace(&mut self.state, State::Over) {
             State::Refused(answer) => Poll::Ready((self.finish)(answer)),
             State::Sent(sent) => match sent.slot.poll(context) {
@@ -331,7 +349,8 @@ impl<T> Future for Request<T> {
 
 impl<T> Drop for Request<T> {
     fn drop(&mut self) {
-        if let State::Sent(sent) = &self.state
+        if self.forget_in_child().is_none()
+            && let State::Sent(sent) = &self.state
             && sent.slot.abandon()
         {
             sent.mailbox.cancel(&sent.slot);

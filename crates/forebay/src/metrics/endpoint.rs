@@ -19,6 +19,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use connection::{Connection, Step};
 use page::Page;
 
+use crate::fork::OfProcess;
+
 /// Where and how the endpoint listens.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
@@ -49,6 +51,12 @@ impl Default for EndpointConfig {
 #[derive(Debug)]
 pub struct Endpoint {
     address: SocketAddr,
+    _server: OfProcess<ServerThread>,
+}
+
+/// Ends with what holds it.
+#[derive(Debug)]
+struct ServerThread {
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
@@ -100,7 +108,8 @@ impl Endpoint {
         };
         let builder = std::thread::Builder::new().name("forebay-metrics".into());
         let thread = builder.spawn(move || server.run(Page::new(text)))?;
-        Ok(Self { address, stop, thread: Some(thread) })
+        let server = OfProcess::new(ServerThread { stop, thread: Some(thread) });
+        Ok(Self { address, _server: server })
     }
 
     /// Where it listens.
@@ -109,7 +118,7 @@ impl Endpoint {
     }
 }
 
-impl Drop for Endpoint {
+impl Drop for ServerThread {
     /// Stops listening and closes all connections.
     fn drop(&mut self) {
         let _ = rustix::io::write(&*self.stop, &1u64.to_ne_bytes());

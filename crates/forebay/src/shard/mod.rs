@@ -71,6 +71,7 @@ use self::intents::Intents;
 use crate::admission::holds;
 use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
 use crate::file::check_operation;
+use crate::fork::OfProcess;
 use crate::streams::StreamClass;
 use crate::{Class, Disk};
 
@@ -126,7 +127,7 @@ use crate::{Class, Disk};
 /// ```
 #[derive(Debug)]
 pub struct Shard {
-    operations: Operations,
+    operations: OfProcess<Operations>,
     /// Once any operation was submitted under one.
     intents: Option<Intents>,
     disk: Disk,
@@ -160,9 +161,11 @@ impl Disk {
     /// # Errors
     /// The disk has as many queues as it may have, or there is no such engine.
     pub fn shard(&self, config: &EngineConfig) -> Result<Shard, ShardError> {
+        self.record.process.check().map_err(io::Error::from)?;
         let groups = self.record.here().clone();
         let full = |full| ShardError::NoShard { disk: self.name().to_owned(), full };
         let operations = Operations::new(groups, config)?.map_err(full)?;
+        let operations = OfProcess::new(operations);
         Ok(Shard { operations, intents: None, disk: self.clone() })
     }
 }
@@ -182,6 +185,9 @@ impl Shard {
         if !Arc::ptr_eq(&class.scheduler, &self.disk.scheduler) {
             let class = class.name().to_owned();
             return Err((SubmitError::OtherScheduler { class }, operation));
+        }
+        if let Err(forked) = self.operations.process().check() {
+            return Err((forked.into(), operation));
         }
         if let Err(error) = check_operation(&operation) {
             return Err((error.into(), operation));
@@ -207,6 +213,7 @@ impl Shard {
     /// The kernel takes no submissions, or no thread can be started. Nothing
     /// is lost: the call can be repeated.
     pub fn turn(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.operations.process().check()?;
         self.end_unwanted();
         self.operations.turn(timeout, &mut |_, _| ())?;
         self.end_unwanted();
@@ -218,6 +225,7 @@ impl Shard {
 
     /// An operation that has ended.
     pub fn pop(&mut self) -> Option<Finished> {
+        self.operations.process().check().ok()?;
         let finished = self.operations.pop();
         if let (Some(intents), Some(finished)) = (&mut self.intents, &finished) {
             intents.leave(finished.id);
@@ -236,7 +244,8 @@ impl Shard {
     /// disk has is cancelled if that is possible, and otherwise ends as usual.
     /// False if there is no such operation any more.
     pub fn cancel(&mut self, id: OperationId) -> bool {
-        self.operations.cancel(self.operations.now(), id)
+        let now = self.operations.now();
+        self.operations.process().is_here() && self.operations.cancel(now, id)
     }
 
     /// Operations submitted and not popped.

@@ -6,6 +6,7 @@ use forebay_core::EnqueueError;
 
 use crate::RequestError;
 use crate::engine::{Operation, PushError, Retries};
+use crate::fork::Forked;
 
 /// Names an operation of one shard, from its submission until it is popped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +52,9 @@ pub enum SubmitError {
     /// More requests wait than the queue holds.
     #[error("the I/O queue is full: wait until some of its requests have ended")]
     Full,
+    /// This is a child of the process that made the shard.
+    #[error(transparent)]
+    Forked(#[from] Forked),
     /// The class was removed.
     #[error("the class was removed: submit in another class")]
     ClassRemoved,

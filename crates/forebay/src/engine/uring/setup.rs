@@ -11,6 +11,7 @@ pub(super) fn ring(entries: u32) -> io::Result<IoUring> {
     for configure in CONFIGURATIONS {
         let mut builder = IoUring::builder();
         configure(&mut builder);
+        builder.dontfork();
         result = builder.build(entries);
         match &result {
             Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}

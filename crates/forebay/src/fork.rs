@@ -1,0 +1,96 @@
+//! Forked children, to which nothing of the scheduler belongs.
+//!
+//! A child has the memory of its parent, with every lock as it was, and none
+//! of its threads; it shares eventfds and sockets with it. So what was made
+//! before the fork refuses to work in the child, and is forgotten there
+//! instead of dropped. What the child makes anew is its own.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// This was made before the process was forked, by its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("made before the fork, by the parent process: make a scheduler in the child for its own")]
+pub struct Forked;
+
+impl From<Forked> for io::Error {
+    fn from(forked: Forked) -> Self {
+        Self::other(forked)
+    }
+}
+
+/// Forks that led to this process, since the first [`Process::current`].
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// The process in which something was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process(u32);
+
+impl Process {
+    pub(crate) fn current() -> Self {
+        static REGISTERED: Once = Once::new();
+        REGISTERED.call_once(|| {
+            // SAFETY: the handler is there for ever, and does what may be done
+            // in a child of a program with threads: it adds to a number.
+            // Short of memory, which is the only error, forks go unnoticed.
+            let _ = unsafe { libc::pthread_atfork(None, None, Some(begin_child)) };
+        });
+        Self(FORKS.load(Ordering::Relaxed))
+    }
+
+    /// Whether it still is that process, and no child of it.
+    pub(crate) fn is_here(self) -> bool {
+        FORKS.load(Ordering::Relaxed) == self.0
+    }
+
+    pub(crate) fn check(self) -> Result<(), Forked> {
+        if self.is_here() { Ok(()) } else { Err(Forked) }
+    }
+}
+
+extern "C" fn begin_child() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A value that only the process that made it drops. Its children forget it.
+#[derive(Debug)]
+pub(crate) struct OfProcess<T> {
+    process: Process,
+    value: ManuallyDrop<T>,
+}
+
+impl<T> OfProcess<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { process: Process::current(), value: ManuallyDrop::new(value) }
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        self.process
+    }
+}
+
+impl<T> Deref for OfProcess<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for OfProcess<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+impl<T> Drop for OfProcess<T> {
+    fn drop(&mut self) {
+        if self.process.is_here() {
+            // SAFETY: this is the only place that drops it, and runs once.
+            unsafe { ManuallyDrop::drop(&mut self.value) }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Children of a program that uses a scheduler, forked without exec.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
+#![cfg(feature = "metrics")]
+
+use std::cell::Cell;
+use std::future::Future;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use forebay::engine::{Backend, Engine, EngineConfig, Operation, PushError};
+use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
+use forebay::shard::SubmitError;
+use forebay::{
+    AdmitError, AlignedBuf, BufResult, BufferPool, DirectFile, DiskConfig, DiskRates, FileOptions,
+    Forked, Intent, Op, Scheduler,
+};
+
+const FAST: DiskRates = DiskRates {
+    read_iops: 10_000_000,
+    write_iops: 10_000_000,
+    read_bandwidth: 100_000_000_000,
+    write_bandwidth: 100_000_000_000,
+};
+
+/// Runs `work` in a child, which must return true within ten seconds.
+fn in_child(work: impl FnOnce() -> bool) {
+    // SAFETY: the child does what the tests are about, and ends at once.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let done = catch_unwind(AssertUnwindSafe(work));
+        // SAFETY: ends the child without what its parent does at its end.
+        unsafe { libc::_exit(i32::from(!done.unwrap_or(false))) }
+    }
+    let begin = Instant::now();
+    let mut status = 0;
+    // SAFETY: waits for a child of this process, into a number of its own.
+    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } != child {
+        if begin.elapsed() > Duration::from_secs(10) {
+            // SAFETY: ends that child.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            panic!("the child hangs");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(status, 0, "the child failed");
+}
+
+fn is_forked<T>(result: &std::io::Result<T>) -> bool {
+    let source = result.as_ref().err().and_then(|error| error.get_ref());
+    source.is_some_and(|source| source.downcast_ref() == Some(&Forked))
+}
+
+fn buffer() -> AlignedBuf {
+    AlignedBuf::new(4096, 4096).unwrap()
+}
+
+#[test]
+fn a_child_is_refused_permits_while_its_parent_gets_them() {
+    let builder = Scheduler::builder().disk(DiskConfig::new("disk", FAST));
+    let scheduler = builder.build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    drop(class.admit(Op::Read, 4096).unwrap());
+                }
+            });
+        }
+        for _ in 0..100 {
+            let held = class.admit(Op::Read, 4096).unwrap().detach();
+            in_child(|| {
+                let refused = matches!(class.admit(Op::Read, 4096), Err(AdmitError::Forked(_)));
+                let mut admit = pin!(class.admit_async(Op::Read, 4096));
+                let polled = admit.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                let polled = matches!(polled, Poll::Ready(Err(AdmitError::Forked(_))));
+                drop(held);
+                refused && polled
+            });
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_child_makes_a_scheduler_of_its_own() {
+    let parents = Scheduler::builder().build().unwrap();
+    in_child(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let scheduler = Scheduler::builder().build().unwrap();
+        let class = scheduler.add_class("class", 100).unwrap();
+        drop(class.admit(Op::Read, 4096).unwrap());
+        let options = FileOptions::new().read(true).write(true).create(true);
+        let file = scheduler.open(dir.path().join("data"), &options).unwrap();
+        let BufResult(written, _) = file.write_at(&class, buffer(), 0).wait();
+        drop(parents);
+        written.unwrap() == 4096
+    });
+}
+
+#[test]
+fn a_child_is_refused_files_and_its_drops_leave_the_parents() {
+    let dir = tempfile::tempdir().unwrap();
+    let scheduler = Scheduler::builder().build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let options = FileOptions::new().read(true).write(true).create(true);
+    let file = scheduler.open(dir.path().join("data"), &options).unwrap();
+    let write = || file.write_at(&class, buffer(), 0);
+    let BufResult(written, _) = write().wait();
+    assert_eq!(written.unwrap(), 4096);
+    let pool = BufferPool::new(4096, 1 << 20);
+    let (taken, intent) = (pool.take(4096).unwrap(), Intent::new());
+    for _ in 0..20 {
+        let on_its_way = file.under(&intent).write_at(&class, buffer(), 0);
+        let begin = Instant::now();
+        in_child(|| {
+            let BufResult(before, _) = on_its_way.wait();
+            let BufResult(after, _) = write().wait();
+            intent.cancel();
+            let refused = is_forked(&before) && is_forked(&after) && is_forked(&pool.take(1));
+            let opened = is_forked(&scheduler.open(dir.path().join("data"), &options));
+            // All that the child has.
+            // SAFETY: none of them is used after this: the child ends.
+            unsafe {
+                drop((std::ptr::read(&raw const file), std::ptr::read(&raw const taken)));
+                drop((std::ptr::read(&raw const class), std::ptr::read(&raw const scheduler)));
+            }
+            refused && opened && begin.elapsed() < Duration::from_secs(5)
+        });
+        let BufResult(written, _) = write().wait();
+        assert_eq!(written.unwrap(), 4096);
+        assert!(!intent.is_cancelled());
+    }
+}
+
+#[test]
+fn a_child_that_drops_a_shard_leaves_the_parents_requests() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let mut shard = scheduler.default_disk().shard(&EngineConfig::default()).unwrap();
+    if shard.backend() != Backend::IoUring {
+        return; // Threads share nothing with a child.
+    }
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let pipe = DirectFile::from_fd(OwnedFd::from(reader)).unwrap();
+    let read = || Operation::read(pipe.clone(), 0, buffer());
+    shard.submit(&class, read()).unwrap();
+    shard.turn(Some(Duration::from_millis(10))).unwrap();
+    let shard = Cell::new(Some(shard));
+    in_child(|| {
+        let mut shard = shard.take().unwrap();
+        let submitted = shard.submit(&class, read());
+        let submitted = matches!(submitted, Err((SubmitError::Forked(_), _)));
+        let turned = is_forked(&shard.turn(Some(Duration::ZERO)));
+        let popped = shard.pop().is_none();
+        drop(shard);
+        submitted && turned && popped
+    });
+    let mut shard = shard.take().unwrap();
+    assert!(shard.pop().is_none());
+    writer.write_all(&[7; 4096]).unwrap();
+    let begin = Instant::now();
+    let finished = loop {
+        shard.turn(Some(Duration::from_millis(10))).unwrap();
+        if let Some(finished) = shard.pop() {
+            break finished;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60));
+    };
+    assert_eq!(finished.result.unwrap(), 4096);
+}
+
+#[test]
+fn a_child_that_drops_an_engine_touches_no_ring() {
+    let mut engine = Engine::new(&EngineConfig::default()).unwrap();
+    let sync = || Operation::unlink("/nothing/there", 0).unwrap();
+    engine.push(1, sync()).unwrap();
+    let engine = Cell::new(Some(engine));
+    in_child(|| {
+        let mut engine = engine.take().unwrap();
+        let pushed = matches!(engine.push(2, sync()), Err((PushError::Forked(_), _)));
+        let waited = is_forked(&engine.submit_and_wait(None));
+        pushed && waited && !engine.cancel(1) && engine.pop().is_none()
+    });
+    let mut engine = engine.take().unwrap();
+    while engine.pop().is_none() {
+        engine.submit_and_wait(None).unwrap();
+    }
+}
+
+#[test]
+fn a_child_that_drops_an_endpoint_leaves_the_parents() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let config = EndpointConfig { address: ([127, 0, 0, 1], 0).into(), ..Default::default() };
+    let observed = scheduler.clone();
+    let endpoint = Endpoint::start(&config, move || open_metrics(observed.snapshot())).unwrap();
+    let address = endpoint.address();
+    let endpoint = Cell::new(Some(endpoint));
+    for _ in 0..3 {
+        in_child(|| {
+            drop(endpoint.take());
+            true
+        });
+        let mut client = std::net::TcpStream::connect(address).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        client.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        let mut head = [0; 15];
+        client.read_exact(&mut head).unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200 OK");
+    }
+}
