@@ -15,7 +15,7 @@ settings:
   policy: {pace-window: {latency_goal_micros: 750}}
   duplex: false
   wake_up_micros: 0
-  share_changes: [{at_millis: 10, class: reads, shares: 50}]
+  changes: [{at_millis: 10, what: {shares: {class: reads, shares: 50}}}]
 disk: |
   kind: ideal
   channels: 4

@@ -1,13 +1,16 @@
 //! Runs whose scheduler breaks its word: the watch expects another scheduler than there is.
 
+use core::num::NonZeroU64;
 use core::time::Duration;
 
 use forebay_config::Source;
-use forebay_core::{DiskModel, Time};
+use forebay_core::{DiskModel, Policy, Time};
 use forebay_load::job_file::JobFile;
 
 use super::{Invariants, Violation};
-use crate::simulation::{Outcome, Polling, Simulation, SimulationConfig, SimulationError, policy};
+use crate::simulation::{
+    LongTurns, Outcome, Polling, Simulation, SimulationConfig, SimulationError, policy,
+};
 use crate::spec::DiskSpec;
 
 const DISK: &str = "
@@ -71,6 +74,41 @@ fn a_class_that_is_passed_over_on_two_shards_starves() {
     let seen = violation(config(2, [1, 10_000]), &config(2, [100, 100]));
     assert!(seen.what.contains("it has waited while"), "{seen}");
     assert_eq!(seen.class.as_deref(), Some("a"));
+}
+
+#[test]
+fn a_class_that_is_passed_over_on_shards_that_turn_rarely_starves() {
+    let rare = |shares| {
+        let turn = Duration::from_millis(2);
+        let long = LongTurns { one_in: 1, shortest: turn, longest: turn, shards: vec![0, 1] };
+        SimulationConfig { long_turns: Some(long), ..config(2, shares) }
+    };
+    let seen = violation(rare([1, 10_000]), &rare([100, 100]));
+    assert!(seen.what.contains("it has waited while"), "{seen}");
+    assert_eq!(seen.class.as_deref(), Some("a"));
+}
+
+#[test]
+fn a_limit_that_should_be_gone_lets_a_class_lag() {
+    let mut limited = config(1, [100, 100]);
+    limited.jobs.classes[0].bandwidth_max = NonZeroU64::new(1);
+    let seen = violation(limited, &config(1, [100, 100]));
+    assert!(seen.what.contains("it lags by"), "{seen}");
+    assert_eq!(seen.class.as_deref(), Some("a"));
+}
+
+#[test]
+fn a_shard_that_holds_what_is_finished_while_it_computes_leaves_the_disk_empty() {
+    let computes = |policy| {
+        let turn = Duration::from_millis(50);
+        let long = LongTurns { one_in: 1, shortest: turn, longest: turn, shards: vec![0] };
+        let mut config = SimulationConfig { long_turns: Some(long), ..config(2, [100, 100]) };
+        config.scheduler.policy = policy;
+        config
+    };
+    let held = computes(Some(Policy::Concurrency { requests: 1 }));
+    let seen = violation(held, &computes(None));
+    assert!(seen.what.contains("beside a disk without any"), "{seen}");
 }
 
 #[test]

@@ -3,31 +3,56 @@
 //! While a whole effective goal of the budget lies unused, a shard that has work and is awake sends
 //! some of it within the bound: two windows, the tick and the wake-up latency, and as long as a
 //! request has ever been in the disk, since a shard may wait for one of its own.
+//!
+//! What a shard has not taken back yet is no work for the disk: while there is none, a shard that
+//! has work and is awake sends some within two windows, the tick and the wake-up latency, and some
+//! ticks in which others may be about to come.
 
 use forebay_core::{IoGroup, Time};
 
 use super::Wrong;
 
+/// Ticks in which shards that are due are waited for.
+const TICKS: u64 = 8;
+
 #[derive(Debug)]
 pub(super) struct Conservation {
     /// The tick and the wake-up latency.
     notice_nanos: u64,
+    /// How long shards that are due may be waited for; `None` where they may be for ever.
+    others_nanos: Option<u64>,
     longest_in_disk: u64,
     dispatched: bool,
     /// Whether work waited when the last step ended, and when that was.
     waits_since: Option<Time>,
     /// Since when work waits and a whole goal lies unused.
     unused_since: Option<Time>,
+    /// Since when work waits and the disk has none.
+    empty_since: Option<Time>,
+}
+
+/// What there is at the end of a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    /// Whether a shard that is awake has work that no limit holds back.
+    pub(super) someone_waits: bool,
+    /// When the oldest request in the disk of such a shard went.
+    pub(super) oldest: Option<Time>,
+    /// Whether the disk has nothing to do.
+    pub(super) disk_is_empty: bool,
 }
 
 impl Conservation {
-    pub(super) fn new(notice_nanos: u64) -> Self {
+    /// `tick_nanos` is that of the scheduler, if nobody is waited for longer than some of it.
+    pub(super) fn new(notice_nanos: u64, tick_nanos: Option<u64>) -> Self {
         Self {
             notice_nanos,
+            others_nanos: tick_nanos.map(|tick| tick.saturating_mul(TICKS)),
             longest_in_disk: 0,
             dispatched: false,
             waits_since: None,
             unused_since: None,
+            empty_since: None,
         }
     }
 
@@ -35,6 +60,7 @@ impl Conservation {
         self.dispatched = true;
     }
 
+    /// A command has come back that was in the disk for so long.
     pub(super) fn completed(&mut self, disk_nanos: u64) {
         self.longest_in_disk = self.longest_in_disk.max(disk_nanos);
     }
@@ -43,32 +69,49 @@ impl Conservation {
     pub(super) fn before_step(&mut self, now: Time, group: &IoGroup) -> Result<(), Wrong> {
         let bound = self.bound(group);
         let Some(since) = self.waits_since else { return Ok(()) };
-        let Some(then) = now.as_nanos().checked_sub(bound).map(Time::from_nanos) else {
-            return Ok(());
-        };
-        if then >= since && is_unused(group, then) {
+        if let Some(then) = now.as_nanos().checked_sub(bound).map(Time::from_nanos)
+            && then >= since
+            && is_unused(group, then)
+        {
             return Err(wasted(bound));
         }
-        Ok(())
+        self.check_empty(now, group)
     }
 
     pub(super) fn after_step(
         &mut self,
         now: Time,
         group: &IoGroup,
-        (someone_waits, oldest): (bool, Option<Time>),
+        state: State,
     ) -> Result<(), Wrong> {
-        let age = oldest.map_or(0, |at| now.nanos_since(at));
+        let age = state.oldest.map_or(0, |at| now.nanos_since(at));
         self.longest_in_disk = self.longest_in_disk.max(age);
         let dispatched = std::mem::take(&mut self.dispatched);
-        self.waits_since = someone_waits.then_some(now);
-        if !someone_waits || dispatched || !is_unused(group, now) {
+        self.waits_since = state.someone_waits.then_some(now);
+        if state.someone_waits && state.disk_is_empty {
+            self.empty_since.get_or_insert(now);
+        } else {
+            self.empty_since = None;
+        }
+        if !state.someone_waits || dispatched || !is_unused(group, now) {
             self.unused_since = None;
             return Ok(());
         }
         let since = *self.unused_since.get_or_insert(now);
         let bound = self.bound(group);
         if now.nanos_since(since) > bound { Err(wasted(bound)) } else { Ok(()) }
+    }
+
+    fn check_empty(&self, now: Time, group: &IoGroup) -> Result<(), Wrong> {
+        let (Some(since), Some(others)) = (self.empty_since, self.others_nanos) else {
+            return Ok(());
+        };
+        let windows = group.window().as_nanos_ceil().saturating_mul(2);
+        let bound = windows.saturating_add(self.notice_nanos).saturating_add(others);
+        if now.nanos_since(since) <= bound {
+            return Ok(());
+        }
+        Err((None, format!("work has waited beside a disk without any for more than {bound} ns")))
     }
 
     fn bound(&self, group: &IoGroup) -> u64 {

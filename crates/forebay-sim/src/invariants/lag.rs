@@ -1,7 +1,11 @@
 //! Of two classes that both have work waiting neither gets ahead: start-time fair queueing keeps
-//! their disk time per share within one largest request of each.
+//! their disk time per share within one largest request of each, over any span of time.
 //!
 //! Holds within one queue for siblings without caps.
+//!
+//! A class whose request was given up is charged with the disk time that this kept from others, and
+//! lags by that until it is served again: then it has paid, for it has the smallest tag of all that
+//! wait. Nobody else lags for it.
 
 use forebay_core::DiskTime;
 
@@ -10,7 +14,7 @@ use super::{Class, Wrong};
 #[derive(Debug)]
 pub(super) struct Lag {
     classes: Vec<Progress>,
-    /// For each pair of siblings, what each of them had got when both began to have work.
+    /// For each pair of classes, what each of them had got when both began to have work.
     pairs: Vec<Pair>,
     idle_credit: f64,
 }
@@ -21,6 +25,8 @@ struct Progress {
     dispatched: u64,
     /// The dearest request.
     largest: u64,
+    /// Disk time that it is charged with for what was given up, and has not paid.
+    owed: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,18 +36,15 @@ struct Pair {
 }
 
 impl Lag {
-    pub(super) fn new(classes: &[Class], idle_credit: DiskTime) -> Self {
-        let mut pairs = Vec::new();
-        for (one, a) in classes.iter().enumerate() {
-            for (other, b) in classes.iter().enumerate().skip(one + 1) {
-                if a.parent == b.parent && !a.is_capped && !b.is_capped {
-                    pairs.push(Pair { members: [one, other], since: None });
-                }
-            }
+    pub(super) fn new(classes: usize, idle_credit: DiskTime) -> Self {
+        let pair = |one, other| Pair { members: [one, other], since: None };
+        let pairs = (0..classes).flat_map(|one| (one + 1..classes).map(move |b| pair(one, b)));
+        let progress = Progress { dispatched: 0, largest: 0, owed: 0 };
+        Self {
+            classes: vec![progress; classes],
+            pairs: pairs.collect(),
+            idle_credit: idle_credit.units() as f64,
         }
-        let progress = |_: &Class| Progress { dispatched: 0, largest: 0 };
-        let idle_credit = idle_credit.units() as f64;
-        Self { classes: classes.iter().map(progress).collect(), pairs, idle_credit }
     }
 
     /// A request of `class` was dispatched, after which so many of the class still wait.
@@ -49,14 +52,22 @@ impl Lag {
         let progress = &mut self.classes[class];
         progress.dispatched += cost;
         progress.largest = progress.largest.max(cost);
-        if waiting == 0 {
-            let pairs = self.pairs.iter_mut().filter(|pair| pair.members.contains(&class));
-            pairs.for_each(|pair| pair.since = None);
+        let owed = core::mem::take(&mut progress.owed);
+        if waiting == 0 || owed > 0 {
+            self.begin_anew(Some(class));
         }
     }
 
-    pub(super) fn shares_changed(&mut self) {
-        self.pairs.iter_mut().for_each(|pair| pair.since = None);
+    /// A request of `class` was given up that had kept so much from others.
+    pub(super) fn charged(&mut self, class: usize, kept: u64) {
+        self.classes[class].owed += kept;
+        self.begin_anew(Some(class));
+    }
+
+    /// What is compared begins anew for a class, or for all.
+    pub(super) fn begin_anew(&mut self, only: Option<usize>) {
+        let of = |pair: &&mut Pair| only.is_none_or(|class| pair.members.contains(&class));
+        self.pairs.iter_mut().filter(of).for_each(|pair| pair.since = None);
     }
 
     pub(super) fn check(
@@ -64,9 +75,10 @@ impl Lag {
         classes: &[Class],
         queued: impl Fn(usize) -> u32,
     ) -> Result<(), Wrong> {
+        let takes_part = |class: usize| queued(class) > 0 && !classes[class].is_capped;
         for pair in &mut self.pairs {
             let [a, b] = pair.members;
-            if queued(a) == 0 || queued(b) == 0 {
+            if !takes_part(a) || !takes_part(b) || classes[a].parent != classes[b].parent {
                 pair.since = None;
                 continue;
             }
@@ -76,18 +88,21 @@ impl Lag {
                 let shares = f64::from(classes[pair.members[member]].shares.now);
                 (now[member] - since[member]) as f64 / shares
             };
-            let bound = pair.members.map(|class| {
+            let per_share =
+                |class: usize, units: f64| units / f64::from(classes[class].shares.least);
+            let request = pair.members.map(|class| {
                 let largest = self.classes[class].largest as f64;
                 // A tag is a whole number.
-                (largest + self.idle_credit) / f64::from(classes[class].shares.least) + 1.0
+                per_share(class, largest + self.idle_credit) + 1.0
             });
             let lag = part(0) - part(1);
-            if lag.abs() > bound[0] + bound[1] {
-                let behind = if lag > 0.0 { b } else { a };
+            let behind = if lag > 0.0 { b } else { a };
+            let owed = per_share(behind, self.classes[behind].owed as f64);
+            let bound = request[0] + request[1] + owed;
+            if lag.abs() > bound {
+                let lag = lag.abs();
                 let what = format!(
-                    "it lags by {:.0} units of disk time per share, more than {:.0}",
-                    lag.abs(),
-                    bound[0] + bound[1]
+                    "it lags by {lag:.0} units of disk time per share, more than {bound:.0}"
                 );
                 return Err((Some(behind), what));
             }

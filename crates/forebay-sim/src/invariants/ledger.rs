@@ -21,6 +21,17 @@ pub(super) struct Ledger {
     in_disk_cost: u64,
     dispatches: u64,
     overdue: u64,
+    given_up: Vec<GivenUp>,
+}
+
+/// A request that the queue no longer waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GivenUp {
+    pub(super) class: usize,
+    pub(super) cost: u64,
+    pub(super) dispatched_at: Time,
+    /// Whether the disk had finished it, and its owner had not said so yet.
+    pub(super) finished: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +40,7 @@ struct Entry {
     class: usize,
     cost: u64,
     state: State,
+    finished: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +62,13 @@ impl Ledger {
             in_disk_cost: 0,
             dispatches: 0,
             overdue: 0,
+            given_up: Vec::new(),
         }
+    }
+
+    /// What the queue has given up since this was last asked.
+    pub(super) fn take_given_up(&mut self) -> Vec<GivenUp> {
+        core::mem::take(&mut self.given_up)
     }
 
     /// Requests of a class that wait.
@@ -81,7 +99,8 @@ impl Ledger {
         if self.entries[index].is_some() {
             return wrong(class, format!("{ticket:?} is handed out and still in use"));
         }
-        self.entries[index] = Some(Entry { ticket, class, cost, state: State::Queued });
+        self.entries[index] =
+            Some(Entry { ticket, class, cost, state: State::Queued, finished: false });
         self.queued[class] += 1;
         self.waiting += 1;
         self.held += 1;
@@ -104,6 +123,27 @@ impl Ledger {
         self.queued[entry.class] -= 1;
         self.waiting -= 1;
         Ok((entry.class, entry.cost))
+    }
+
+    /// The disk has finished the request whose ticket has this index.
+    pub(super) fn finished(&mut self, index: usize) {
+        if let Some(entry) = self.entries.get_mut(index).and_then(Option::as_mut) {
+            entry.finished = true;
+        }
+    }
+
+    /// The request was taken back before it went; its class.
+    pub(super) fn cancelled(&mut self, ticket: Ticket) -> Result<usize, Wrong> {
+        let entry = self.entries.get_mut(ticket.index()).and_then(Option::take);
+        let Some(entry) =
+            entry.filter(|entry| (entry.ticket, entry.state) == (ticket, State::Queued))
+        else {
+            return Err((None, format!("{ticket:?} is taken back and does not wait")));
+        };
+        self.queued[entry.class] -= 1;
+        self.waiting -= 1;
+        self.held -= 1;
+        Ok(entry.class)
     }
 
     pub(super) fn completed(
@@ -131,20 +171,26 @@ impl Ledger {
         Ok(())
     }
 
-    /// Compares with the queue; the disk time that the budget should count.
-    pub(super) fn after_step(&mut self, queue: &IoQueue) -> Result<u64, Wrong> {
-        // The queue gives up the oldest first.
-        let overdue = queue.counters().overdue;
+    /// The queue has given up so many since the run began; the oldest first.
+    pub(super) fn gave_up(&mut self, overdue: u64) -> Result<(), Wrong> {
         for _ in self.overdue..overdue {
-            let Some((_, (index, _))) = self.in_disk.pop_first() else {
+            let Some((_, (index, dispatched_at))) = self.in_disk.pop_first() else {
                 return Err((None, "the queue gave up a request that is not in the disk".into()));
             };
             if let Some(entry) = &mut self.entries[index] {
                 entry.state = State::Overdue;
                 self.in_disk_cost -= entry.cost;
+                let Entry { class, cost, finished, .. } = *entry;
+                self.given_up.push(GivenUp { class, cost, dispatched_at, finished });
             }
         }
         self.overdue = overdue;
+        Ok(())
+    }
+
+    /// Compares with the queue; the disk time that the budget should count.
+    pub(super) fn after_step(&mut self, queue: &IoQueue) -> Result<u64, Wrong> {
+        self.gave_up(queue.counters().overdue)?;
         if queue.len() != self.held {
             let what = format!("the queue holds {} requests of {}", queue.len(), self.held);
             return Err((None, what));

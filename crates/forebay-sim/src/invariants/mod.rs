@@ -9,6 +9,7 @@
 //! The checks know what the shards were told and what came of it, and nothing of how the scheduler
 //! goes about it.
 
+mod classes;
 mod conservation;
 mod lag;
 mod ledger;
@@ -17,14 +18,15 @@ mod starvation;
 use core::fmt;
 
 use forebay_core::{
-    Blocked, Completion, DiskModel, DiskTime, Op, Order, Policy, Ticket, Time, saturating_nanos,
+    Completion, DiskModel, DiskTime, Op, Order, Policy, Ticket, Time, saturating_nanos,
 };
 use forebay_load::job_file::JobFile;
 
 use crate::simulation::{Polling, Scheduler, Shard, SimulationConfig};
-use conservation::Conservation;
+use classes::{Class, Shares, fractions};
+use conservation::{Conservation, State};
 use lag::Lag;
-use ledger::Ledger;
+use ledger::{GivenUp, Ledger};
 use starvation::Starvation;
 
 /// An invariant that does not hold.
@@ -53,6 +55,9 @@ impl fmt::Display for Violation {
     }
 }
 
+/// No request is given up sooner by a disk in good times.
+const PATIENCE_NANOS_MIN: u64 = 100_000_000;
+
 /// What is wrong, and with which class of the job file if it is about one.
 type Wrong = (Option<usize>, String);
 
@@ -65,38 +70,12 @@ pub(crate) struct Invariants {
     classes: Vec<Class>,
     /// The shares of the groups of classes.
     parents: Vec<Shares>,
+    /// The least part of the disk that each class is due while all of them have work.
+    fractions: Vec<f64>,
     /// The numbers of the shards by their positions.
     numbers: Vec<u32>,
     groups: Vec<GroupWatch>,
     violation: Option<Violation>,
-}
-
-/// A class of the job file.
-#[derive(Clone, Debug)]
-struct Class {
-    name: String,
-    shares: Shares,
-    parent: Option<usize>,
-    is_capped: bool,
-}
-
-/// The shares of a class or a group, and the bounds of what they have been: what somebody got at
-/// the price of earlier shares is paid for at that price.
-#[derive(Clone, Copy, Debug)]
-struct Shares {
-    now: u32,
-    least: u32,
-    most: u32,
-}
-
-impl Shares {
-    fn new(now: u32) -> Self {
-        Self { now, least: now, most: now }
-    }
-
-    fn change(&mut self, now: u32) {
-        *self = Self { now, least: self.least.min(now), most: self.most.max(now) };
-    }
 }
 
 /// What is known of an I/O group.
@@ -107,6 +86,8 @@ struct GroupWatch {
     starvation: Option<Starvation>,
     /// Disk time dispatched.
     dispatched: u64,
+    /// When a request last came back.
+    completed_at: Time,
 }
 
 impl Invariants {
@@ -117,14 +98,17 @@ impl Invariants {
         numbers: &[u32],
     ) -> Self {
         let jobs = &config.jobs;
+        let holds = jobs.jobs.iter().filter(|job| config.holders.contains(&job.name));
         let classes: Vec<Class> = jobs
             .classes
             .iter()
-            .map(|class| Class {
+            .enumerate()
+            .map(|(index, class)| Class {
                 name: class.name.clone(),
                 shares: Shares::new(class.shares),
                 parent: class.parent,
                 is_capped: class.bandwidth_max.is_some(),
+                holds: holds.clone().any(|job| job.class == index),
             })
             .collect();
         let is_fair = config.scheduler.order == Order::StartTime && policy != Policy::Open;
@@ -134,21 +118,26 @@ impl Invariants {
         let is_ours = matches!(policy, Policy::PaceWindow { .. });
         let tick = if let Polling::Tick(tick) = config.polling { tick } else { 0 };
         let wake_up = saturating_nanos(config.wake_up_latency);
-        let credit = config.scheduler.idle_credit;
+        let (credit, patience) = (config.scheduler.idle_credit, config.scheduler.tick_nanos);
+        let parents: Vec<Shares> =
+            jobs.groups.iter().map(|group| Shares::new(group.shares)).collect();
         let group = |_| GroupWatch {
             ledgers: numbers.iter().map(|_| Ledger::new(classes.len())).collect(),
-            conservation: (policy != Policy::Open && !is_lossy)
-                .then(|| Conservation::new(tick.saturating_add(wake_up))),
-            lag: (is_fair && numbers.len() == 1).then(|| Lag::new(&classes, credit)),
+            conservation: (policy != Policy::Open && !is_lossy).then(|| {
+                Conservation::new(tick.saturating_add(wake_up), is_ours.then_some(patience))
+            }),
+            lag: (is_fair && numbers.len() == 1).then(|| Lag::new(classes.len(), credit)),
             starvation: (is_fair && (is_ours || numbers.len() == 1))
                 .then(|| Starvation::new((numbers.len(), classes.len()), tick + wake_up, credit)),
             dispatched: 0,
+            completed_at: Time::ZERO,
         };
         Self {
             model: model.clone(),
             groups: (0..if config.scheduler.duplex { 2 } else { 1 }).map(group).collect(),
+            fractions: fractions(&classes, &parents),
             classes,
-            parents: jobs.groups.iter().map(|group| Shares::new(group.shares)).collect(),
+            parents,
             numbers: numbers.to_vec(),
             violation: None,
         }
@@ -181,7 +170,7 @@ impl Invariants {
                 lag.dispatched((class, cost), waiting);
             }
             if let Some(starvation) = &mut watch.starvation {
-                starvation.dispatched(seat, (class, waiting), watch.dispatched);
+                starvation.served(seat, (class, waiting), watch.dispatched);
             }
             if let Some(conservation) = &mut watch.conservation {
                 conservation.dispatched();
@@ -190,18 +179,47 @@ impl Invariants {
         self.note(now, Some(seat), result);
     }
 
-    /// The queue was told that the disk has done a request, and knew of it if it is `Some`.
+    /// The disk has finished the request whose ticket has this index.
+    pub(crate) fn finished(&mut self, (group, seat): LaneId, index: usize) {
+        self.groups[group].ledgers[seat].finished(index);
+    }
+
+    /// A request was taken back that waits.
+    pub(crate) fn cancelled(&mut self, now: Time, (group, seat): LaneId, ticket: Ticket) {
+        let watch = &mut self.groups[group];
+        let result = watch.ledgers[seat].cancelled(ticket).map(|class| {
+            let waiting = watch.ledgers[seat].queued(class);
+            if let Some(starvation) = &mut watch.starvation {
+                starvation.served(seat, (class, waiting), watch.dispatched);
+            }
+            watch.lag.iter_mut().for_each(|lag| lag.begin_anew(Some(class)));
+        });
+        self.note(now, Some(seat), result);
+    }
+
+    /// The queue was asked until it had nothing more to go, and has given up so many so far.
+    pub(crate) fn polled(&mut self, now: Time, (group, seat): LaneId, overdue: u64) {
+        let watch = &mut self.groups[group];
+        watch.starvation.iter_mut().for_each(|starvation| starvation.polled(seat));
+        let result = watch.ledgers[seat].gave_up(overdue);
+        self.note(now, Some(seat), result);
+    }
+
+    /// The queue was told that the disk has done a request, and knew of it if it is `Some`, with
+    /// how long it was in the disk.
     pub(crate) fn completed(
         &mut self,
         now: Time,
         (group, seat): LaneId,
         ticket: Ticket,
-        completion: Option<Completion>,
+        completion: Option<(Completion, u64)>,
     ) {
         let watch = &mut self.groups[group];
-        let result = watch.ledgers[seat].completed(ticket, completion).map(|()| {
-            if let (Some(conservation), Some(done)) = (&mut watch.conservation, completion) {
-                conservation.completed(done.disk_nanos);
+        let done = completion.map(|(done, _)| done);
+        watch.completed_at = now;
+        let result = watch.ledgers[seat].completed(ticket, done).map(|()| {
+            if let (Some(conservation), Some((_, nanos))) = (&mut watch.conservation, completion) {
+                conservation.completed(nanos);
             }
         });
         self.note(now, Some(seat), result);
@@ -225,11 +243,13 @@ impl Invariants {
         now: Time,
         scheduler: &Scheduler,
         shards: &[Shard],
+        disk_is_empty: bool,
     ) -> Result<(), Violation> {
         for group in 0..self.groups.len() {
             let result = self.check_ledgers(group, scheduler, shards);
             self.note(now, None, result);
-            self.check_waiting((now, group), scheduler, shards);
+            self.book_given_up(now, group, scheduler);
+            self.check_waiting((now, group), scheduler, (shards, disk_is_empty));
             let watch = &mut self.groups[group];
             if let Some(lag) = &mut watch.lag {
                 let ledger = &watch.ledgers[0];
@@ -246,10 +266,59 @@ impl Invariants {
         parents.filter(|(group, _)| group.name == name).for_each(|(_, of)| of.change(shares));
         let classes = self.classes.iter_mut().filter(|class| class.name == name);
         classes.for_each(|class| class.shares.change(shares));
+        self.begin_anew(None);
+    }
+
+    /// A class has an upper limit from now on, or none.
+    pub(crate) fn limit_changed(&mut self, class: usize, is_capped: bool) {
+        self.classes[class].is_capped = is_capped;
+        self.begin_anew(Some(class));
+    }
+
+    /// A class was removed, and one without limits is in its stead.
+    pub(crate) fn class_moved(&mut self, class: usize, parent: Option<usize>) {
+        (self.classes[class].parent, self.classes[class].is_capped) = (parent, false);
+        self.begin_anew(None);
+    }
+
+    /// All that is measured of a class begins anew, or of all.
+    fn begin_anew(&mut self, only: Option<usize>) {
+        self.fractions = fractions(&self.classes, &self.parents);
         for watch in &mut self.groups {
-            watch.lag.iter_mut().for_each(|lag| lag.shares_changed());
+            watch.lag.iter_mut().for_each(|lag| lag.begin_anew(only));
             let dispatched = watch.dispatched;
-            watch.starvation.iter_mut().for_each(|starvation| starvation.forgive(dispatched));
+            watch.starvation.iter_mut().for_each(|starvation| starvation.forgive(only, dispatched));
+        }
+    }
+
+    /// Classes pay for what their requests that were given up have kept from others: their part
+    /// of the window, for as long as they were in it, but no longer than the patience with a disk
+    /// in good times. They pay nothing for a disk that stood still for half of that, nor for
+    /// having been away when it finished.
+    fn book_given_up(&mut self, now: Time, group: usize, scheduler: &Scheduler) {
+        let watch = &mut self.groups[group];
+        let window = scheduler.groups[group].group.window();
+        let patience = window.as_nanos_ceil().saturating_mul(8).max(PATIENCE_NANOS_MIN);
+        let stood_still = now.nanos_since(watch.completed_at) >= patience / 2;
+        for given_up in watch.ledgers.iter_mut().flat_map(Ledger::take_given_up) {
+            let GivenUp { class, cost, dispatched_at, finished } = given_up;
+            let in_disk = now.nanos_since(dispatched_at).min(patience);
+            let in_disk = DiskTime::from_nanos(in_disk).units() as f64;
+            let part = (cost as f64 / window.units() as f64).min(1.0);
+            let kept = if stood_still || finished { 0.0 } else { in_disk * part };
+            if let Some(lag) = &mut watch.lag {
+                lag.charged(class, kept.ceil() as u64);
+            }
+            let Some(starvation) = &mut watch.starvation else { continue };
+            let parent = self.classes[class].parent;
+            for (other, of) in self.classes.iter().enumerate() {
+                // The group of classes pays too.
+                let siblings = parent.is_some() && of.parent == parent;
+                if other == class || siblings {
+                    let delay = kept / self.fractions[other];
+                    starvation.charged(other, delay, watch.dispatched);
+                }
+            }
         }
     }
 
@@ -279,30 +348,36 @@ impl Invariants {
         &mut self,
         (now, group): (Time, usize),
         scheduler: &Scheduler,
-        shards: &[Shard],
+        (shards, disk_is_empty): (&[Shard], bool),
     ) {
         let watch = &mut self.groups[group];
         let io_group = &scheduler.groups[group].group;
-        let fractions = fractions(&self.classes, &self.parents);
         let goal = io_group.effective_goal().units();
-        let mut someone_waits = false;
+        let is_capped = |class: usize| self.classes[class].is_capped;
+        let mut state = State { someone_waits: false, oldest: None, disk_is_empty };
         let mut starved = None;
         for (seat, shard) in shards.iter().enumerate() {
-            let queue = &shard.lanes[group].queue;
-            let could_go = shard.is_free(now) && queue.blocked() != Some(Blocked::ClassLimit);
-            someone_waits |= could_go && watch.ledgers[seat].waiting() > 0;
+            let ledger = &watch.ledgers[seat];
+            // What its owner holds until a limit opens may fill the window, and is nothing to do.
+            let limited = |of: &(usize, &Class)| of.1.holds && of.1.is_capped;
+            let mut limited = self.classes.iter().enumerate().filter(limited);
+            state.disk_is_empty &= limited.all(|(class, _)| ledger.queued(class) == 0);
+            if shard.is_free(now) {
+                let waits = |class: usize| ledger.queued(class) > 0 && !is_capped(class);
+                state.someone_waits |= ledger.waiting() > 0 && (0..self.classes.len()).any(waits);
+                state.oldest = state.oldest.into_iter().chain(ledger.oldest()).min();
+            }
             let Some(starvation) = &mut watch.starvation else { continue };
-            let is_capped = |class: usize| self.classes[class].is_capped;
             let done = (watch.dispatched, goal);
-            let result = starvation.check(seat, could_go, done, (&fractions, is_capped));
+            let result = starvation.check(seat, done, (&self.fractions, is_capped));
             if result.is_err() {
                 starved = Some((seat, result));
             }
         }
-        let oldest = watch.ledgers.iter().filter_map(Ledger::oldest).min();
-        let conserved = watch.conservation.as_mut().map_or(Ok(()), |conservation| {
-            conservation.after_step(now, io_group, (someone_waits, oldest))
-        });
+        let conserved = watch
+            .conservation
+            .as_mut()
+            .map_or(Ok(()), |conservation| conservation.after_step(now, io_group, state));
         self.note(now, None, conserved);
         if let Some((seat, result)) = starved {
             self.note(now, Some(seat), result);
@@ -316,24 +391,6 @@ impl Invariants {
             self.violation = Some(Violation { at, shard, class, what });
         }
     }
-}
-
-/// The least part of the disk that each class is due while all of them have work.
-fn fractions(classes: &[Class], parents: &[Shares]) -> Vec<f64> {
-    let loose = classes.iter().filter(|class| class.parent.is_none()).map(|class| class.shares);
-    let top: f64 = loose.chain(parents.iter().copied()).map(|shares| f64::from(shares.most)).sum();
-    let fraction = |class: &Class| {
-        let siblings = classes.iter().filter(|other| other.parent == class.parent);
-        let own = f64::from(class.shares.least);
-        match class.parent.and_then(|parent| parents.get(parent)) {
-            None => own / top,
-            Some(parent) => {
-                let inside: f64 = siblings.map(|sibling| f64::from(sibling.shares.most)).sum();
-                f64::from(parent.least) / top * own / inside
-            }
-        }
-    };
-    classes.iter().map(fraction).collect()
 }
 
 #[cfg(test)]

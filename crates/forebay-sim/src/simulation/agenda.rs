@@ -2,7 +2,7 @@
 
 use forebay_core::Time;
 
-use super::config::{Period, SimulationConfig};
+use super::config::{Change, Period, SimulationConfig, What};
 use super::error::SimulationError;
 
 /// What is to happen.
@@ -12,8 +12,8 @@ pub(super) enum Item {
     Start(usize),
     /// It sends nothing more.
     Stop(usize),
-    /// A class or a group of classes has so many shares from now on.
-    Shares { class: String, shares: u32 },
+    /// Something changes.
+    Change(What),
 }
 
 /// The rest of what is to happen, the last first.
@@ -32,14 +32,9 @@ impl Agenda {
             items.push((*from, Item::Start(index)));
             items.extend(to.map(|to| (to.max(*from), Item::Stop(index))));
         }
-        for change in &config.share_changes {
-            let (class, shares) = (change.class.clone(), change.shares);
-            let classes = config.jobs.classes.iter().map(|class| &class.name);
-            let mut names = classes.chain(config.jobs.groups.iter().map(|group| &group.name));
-            if !names.any(|name| *name == class) {
-                return Err(SimulationError::ShareChange { class });
-            }
-            items.push((change.at, Item::Shares { class, shares }));
+        for Change { at, what } in &config.changes {
+            check_names(config, what)?;
+            items.push((*at, Item::Change(what.clone())));
         }
         // What comes first in the configuration happens first.
         items.reverse();
@@ -66,4 +61,17 @@ impl Agenda {
         }
         Some(item)
     }
+}
+
+/// Whether there are the classes and groups of classes that a change is about.
+fn check_names(config: &SimulationConfig, what: &What) -> Result<(), SimulationError> {
+    let is_class = |name: &String| config.jobs.classes.iter().any(|class| class.name == *name);
+    let is_group = |name: &String| config.jobs.groups.iter().any(|group| group.name == *name);
+    let known = match what {
+        What::Shares { class, .. } => is_class(class) || is_group(class),
+        What::Limit { class, .. } => is_class(class),
+        What::Move { class, parent } => is_class(class) && parent.iter().all(is_group),
+        What::Pause(_) => true,
+    };
+    if known { Ok(()) } else { Err(SimulationError::Change(what.clone())) }
 }

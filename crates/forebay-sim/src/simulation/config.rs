@@ -30,18 +30,26 @@ pub struct SimulationConfig {
     pub seed: u64,
     /// When shards look whether requests may go.
     pub polling: Polling,
+    /// Whether shards begin their turns by sending requests to the disk, before they take what it has
+    /// finished.
+    pub takes_last: bool,
     /// How long it takes from an event until the shard concerned takes notice.
     pub wake_up_latency: Duration,
     /// Threads that run the I/O queues of several shards; a queue per shard if not given.
     pub coordinators: Option<Coordinators>,
     /// Shards that stand still now and then; none if not given.
     pub stalls: Option<Stalls>,
+    /// Shards that are busy with something else after their turns; none if not given.
+    pub long_turns: Option<LongTurns>,
+    /// Names of jobs whose owners hold what each of their requests was granted until another like
+    /// it is done.
+    pub holders: Vec<String>,
     /// Bytes of the disk; as many as the files need if not given.
     pub capacity: Option<u64>,
     /// Jobs that run for a part of the time only, each at most once; the others run throughout.
     pub schedule: Vec<Period>,
-    /// Changes of shares while the load runs, in any order.
-    pub share_changes: Vec<ShareChange>,
+    /// What changes while the load runs, in any order.
+    pub changes: Vec<Change>,
     /// Whether the invariants are checked after every step. Costs most of the speed.
     pub check_invariants: bool,
     /// In how many time slices to trace the run, if at all.
@@ -60,12 +68,15 @@ impl SimulationConfig {
             duration: Duration::from_secs(10),
             seed: 1,
             polling: Polling::Events,
+            takes_last: false,
             wake_up_latency: Duration::ZERO,
             coordinators: None,
             stalls: None,
+            long_turns: None,
+            holders: Vec::new(),
             capacity: None,
             schedule: Vec::new(),
-            share_changes: Vec::new(),
+            changes: Vec::new(),
             check_invariants: false,
             trace_buckets: None,
         }
@@ -133,6 +144,19 @@ pub struct Stalls {
     pub shards: Vec<u32>,
 }
 
+/// Shards that are busy with something else after their turns, whatever happens meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LongTurns {
+    /// After one turn in so many; at least 1.
+    pub one_in: u64,
+    /// For how long at least,
+    pub shortest: Duration,
+    /// and at most; any length between them is as likely.
+    pub longest: Duration,
+    /// The numbers of the shards.
+    pub shards: Vec<u32>,
+}
+
 /// When a job runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Period {
@@ -145,13 +169,39 @@ pub struct Period {
     pub to: Option<Time>,
 }
 
-/// A change of shares.
+/// A change while the load runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShareChange {
+pub struct Change {
     /// When, from the start of the run, warm-up included.
     pub at: Time,
-    /// The name of the class or of the group of classes.
-    pub class: String,
-    /// Its new shares.
-    pub shares: u32,
+    /// What changes.
+    pub what: What,
+}
+
+/// What changes while the load runs. Classes and groups of classes are given by their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A class or a group of classes has other shares.
+    Shares {
+        /// The name.
+        class: String,
+        /// Its new shares.
+        shares: u32,
+    },
+    /// A class has another upper limit.
+    Limit {
+        /// The name.
+        class: String,
+        /// What it may transfer over all shards together; as much as it can if not given.
+        bytes_per_second: Option<u64>,
+    },
+    /// A class is removed, its waiting requests with it, and one of its name is added.
+    Move {
+        /// The name.
+        class: String,
+        /// The name of the group that the new class is in, if it is in one.
+        parent: Option<String>,
+    },
+    /// No shard has a turn for so long; the disk goes on.
+    Pause(Duration),
 }

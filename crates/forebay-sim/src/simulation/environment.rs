@@ -15,6 +15,8 @@ pub(super) struct Environment {
     /// When each shard has its next turn.
     pub(super) alarms: Alarms,
     pub(super) polling: Polling,
+    /// Whether turns begin by sending requests to the disk, and not by taking what it has finished.
+    pub(super) takes_last: bool,
     /// From an event to the turn of the shard concerned, in nanoseconds.
     pub(super) wake_up_nanos: u64,
     pub(super) measured: Measured,
@@ -30,6 +32,8 @@ pub(super) struct Environment {
     pub(super) requests: u64,
     pub(super) in_disk: u64,
     pub(super) in_disk_max: u64,
+    /// Commands that the disk has not finished.
+    pub(super) inside_disk: u64,
     pub(super) tracer: Option<Tracer>,
     pub(super) invariants: Option<Invariants>,
 }
@@ -37,6 +41,7 @@ pub(super) struct Environment {
 impl Environment {
     pub(super) fn submit(&mut self, now: Time, id: u64, command: Command) {
         self.in_disk += 1;
+        self.inside_disk += 1;
         self.in_disk_max = self.in_disk_max.max(self.in_disk);
         self.disk.submit(now, id, command);
     }

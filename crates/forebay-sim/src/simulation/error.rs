@@ -4,6 +4,7 @@ use core::fmt;
 
 use forebay_core::{ClassError, GroupFull, ModelError, Time};
 
+use super::config::What;
 use crate::invariants::Violation;
 
 /// Why there is no outcome.
@@ -22,10 +23,12 @@ pub enum SimulationError {
         /// The name of the job.
         job: String,
     },
-    /// A change of shares is for a class that the job file does not have.
-    ShareChange {
-        /// The name of the class.
-        class: String,
+    /// A change is about a class, or a group of classes, that the job file does not have.
+    Change(What),
+    /// A job that is said to hold what it is granted is not in the job file.
+    Holder {
+        /// The name of the job.
+        job: String,
     },
     /// The files do not fit the disk.
     Capacity {
@@ -63,9 +66,10 @@ impl fmt::Display for SimulationError {
             Self::Period { job } => {
                 write!(f, "job `{job}` has two periods or is not in the job file; check its name")
             }
-            Self::ShareChange { class } => {
-                write!(f, "no class is called `{class}`; its shares cannot change")
+            Self::Change(what) => {
+                write!(f, "{what:?}: there is no such class or group of classes; check the name")
             }
+            Self::Holder { job } => write!(f, "no job is called `{job}`; it cannot hold anything"),
             Self::Capacity { job, needed, capacity } => write!(
                 f,
                 "the files of job `{job}` end at byte {needed}, but the disk has {capacity}; \

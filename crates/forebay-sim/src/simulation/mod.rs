@@ -11,6 +11,7 @@
 
 mod agenda;
 mod alarms;
+mod changes;
 mod config;
 mod environment;
 mod error;
@@ -22,8 +23,8 @@ mod shard;
 mod trace;
 
 pub use config::{
-    Coordinators, Period, Polling, SchedulerConfig, ShareChange, SimulationConfig, Stalls,
-    TRACE_BUCKETS_DEFAULT,
+    Change, Coordinators, LongTurns, Period, Polling, SchedulerConfig, SimulationConfig, Stalls,
+    TRACE_BUCKETS_DEFAULT, What,
 };
 pub use error::SimulationError;
 pub use outcome::Outcome;

@@ -17,7 +17,7 @@ use super::error::SimulationError;
 use super::layout::{Extent, lay_out};
 use super::outcome::{Outcome, Watch};
 use super::scheduler::Scheduler;
-use super::shard::{Shard, ShardJob, ShardStalls, Token};
+use super::shard::{Shard, ShardJob, ShardLongTurns, ShardStalls, Token};
 use super::trace::Tracer;
 use crate::invariants::Invariants;
 
@@ -25,6 +25,8 @@ use crate::invariants::Invariants;
 const STEPS_AT_ONCE_MAX: u32 = 1 << 22;
 /// Sets the random numbers of stalls apart from those of the load.
 const STALLS_PATH: u64 = u64::MAX;
+/// Sets the random numbers of long turns apart from both.
+const LONG_TURNS_PATH: u64 = u64::MAX - 1;
 
 /// A run that has not begun.
 pub struct Simulation {
@@ -48,7 +50,7 @@ impl Simulation {
     /// # Errors
     /// The configuration is contradictory, or does not fit the disk.
     pub fn new(config: SimulationConfig) -> Result<Self, SimulationError> {
-        check_figures(&config)?;
+        check_config(&config)?;
         let rates = config.disk.rates();
         let true_model = DiskModel::from_rates(&rates).map_err(SimulationError::Model)?;
         let model = config.scheduler.model.clone().unwrap_or_else(|| true_model.clone());
@@ -83,6 +85,7 @@ impl Simulation {
             disk: config.disk,
             alarms,
             polling: config.polling,
+            takes_last: config.takes_last,
             wake_up_nanos: saturating_nanos(config.wake_up_latency),
             measured,
             classes: scheduler.groups.iter().map(|group| group.classes.clone()).collect(),
@@ -92,6 +95,7 @@ impl Simulation {
             requests: 0,
             in_disk: 0,
             in_disk_max: 0,
+            inside_disk: 0,
             tracer,
             invariants,
         };
@@ -179,7 +183,8 @@ impl Simulation {
             }
         }
         if let Some(invariants) = &mut self.around.invariants {
-            let checked = invariants.after_step(now, &self.scheduler, &self.shards);
+            let empty = self.around.inside_disk == 0;
+            let checked = invariants.after_step(now, &self.scheduler, &self.shards, empty);
             checked.map_err(SimulationError::Invariant)?;
         }
         Ok(())
@@ -193,7 +198,11 @@ impl Simulation {
             else {
                 return Err(SimulationError::Disk { at: now, id: finished.id });
             };
-            shard.finished(token, finished.answer);
+            shard.finished(now, token, finished.answer);
+            if let Some(invariants) = &mut self.around.invariants {
+                invariants.finished((token.lane, token.seat), token.index);
+            }
+            self.around.inside_disk -= 1;
             self.around.wake(now, token.seat);
         }
         Ok(())
@@ -220,12 +229,7 @@ impl Simulation {
                     job.generator.iter_mut().for_each(Generator::stop);
                 }
             }
-            Item::Shares { class, shares } => {
-                self.scheduler.set_shares(&self.jobs, class, *shares)?;
-                if let Some(invariants) = &mut self.around.invariants {
-                    invariants.shares_changed(&self.jobs, class, *shares);
-                }
-            }
+            Item::Change(what) => self.change(now, what)?,
         }
         Ok(())
     }
@@ -262,6 +266,13 @@ impl ShardBuilder<'_> {
             nanos: saturating_nanos(stalls.length),
             rng: Rng::new(config.seed, &[STALLS_PATH, u64::from(number)]),
         });
+        let long_turns = config.long_turns.as_ref();
+        let long_turns = long_turns.filter(|turns| crew.iter().any(|s| turns.shards.contains(s)));
+        let long_turns = long_turns.map(|turns| ShardLongTurns {
+            one_in: turns.one_in,
+            nanos: (saturating_nanos(turns.shortest), saturating_nanos(turns.longest)),
+            rng: Rng::new(config.seed, &[LONG_TURNS_PATH, u64::from(number)]),
+        });
         let first_tick = match config.polling {
             Polling::Events => Time::MAX,
             Polling::Tick(tick) => {
@@ -274,7 +285,7 @@ impl ShardBuilder<'_> {
         }
         let work = config.coordinators.map_or(0, |threads| saturating_nanos(threads.work));
         let queues = scheduler.join()?;
-        Ok(Shard::new(seat, queues, jobs, stalls, (work, first_tick)))
+        Ok(Shard::new(seat, queues, jobs, (stalls, long_turns), (work, first_tick)))
     }
 
     fn add_jobs(&self, number: u32, jobs: &mut Vec<ShardJob>) -> Result<(), SimulationError> {
@@ -292,13 +303,18 @@ impl ShardBuilder<'_> {
                 recorder: Recorder::new(self.measured).map_err(|error| no_memory(&error))?,
                 extent: self.extents[index][position],
                 is_stopped: false,
+                holds: self.config.holders.contains(&job.name),
             });
         }
         Ok(())
     }
 }
 
-fn check_figures(config: &SimulationConfig) -> Result<(), SimulationError> {
+fn check_config(config: &SimulationConfig) -> Result<(), SimulationError> {
+    let is_job = |name: &&String| config.jobs.jobs.iter().any(|job| job.name == **name);
+    if let Some(job) = config.holders.iter().find(|name| !is_job(name)) {
+        return Err(SimulationError::Holder { job: job.clone() });
+    }
     let zero = |field| Err(SimulationError::Zero(field));
     if config.duration.is_zero() {
         return zero("the duration");
@@ -311,6 +327,9 @@ fn check_figures(config: &SimulationConfig) -> Result<(), SimulationError> {
     }
     if config.stalls.as_ref().is_some_and(|stalls| stalls.one_in == 0) {
         return zero("the number of polls of which one stalls");
+    }
+    if config.long_turns.as_ref().is_some_and(|turns| turns.one_in == 0) {
+        return zero("the number of turns of which one is long");
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! The scheduler of a run: its I/O groups, and the classes of the job file in them.
 
 use forebay_core::{
-    ClassError, ClassGroupId, ClassId, DiskModel, GroupConfig, IoGroup, IoQueue, Policy,
+    ClassError, ClassGroupId, ClassId, DiskModel, GroupConfig, IoGroup, IoQueue, Limits, Policy,
 };
 use forebay_load::job_file::{ClassSpec, GroupSpec, JobFile};
 
-use super::config::SchedulerConfig;
+use super::config::{SchedulerConfig, What};
 use super::error::SimulationError;
 
 /// More requests than any job file makes.
@@ -66,11 +66,35 @@ impl Scheduler {
             let changed = match (class, parent) {
                 (Some(class), _) => group.group.set_shares(group.classes[class], shares),
                 (_, Some(parent)) => group.group.set_group_shares(group.parents[parent], shares),
-                _ => return Err(SimulationError::ShareChange { class: name.to_owned() }),
+                _ => {
+                    let class = name.to_owned();
+                    return Err(SimulationError::Change(What::Shares { class, shares }));
+                }
             };
             changed.map_err(SimulationError::Classes)?;
         }
         Ok(())
+    }
+
+    /// Changes the limits of a class.
+    pub(crate) fn set_limits(&self, class: usize, limits: &Limits) -> Result<(), SimulationError> {
+        let set = |group: &Group| group.group.set_limits(group.classes[class], limits);
+        self.groups.iter().try_for_each(set).map_err(SimulationError::Classes)
+    }
+
+    /// Removes a class, and adds one of its shares without limits in its stead.
+    pub(crate) fn replace_class(
+        &mut self,
+        class: usize,
+        parent: Option<usize>,
+    ) -> Result<(), SimulationError> {
+        let replace = |Group { group, classes, parents }: &mut Group| {
+            let shares = group.shares(classes[class])?;
+            group.remove_class(classes[class])?;
+            classes[class] = group.add_class(parent.map(|parent| parents[parent]), shares)?;
+            Ok(())
+        };
+        self.groups.iter_mut().try_for_each(replace).map_err(SimulationError::Classes)
     }
 }
 

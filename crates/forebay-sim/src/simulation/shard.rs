@@ -5,6 +5,7 @@
 //! are no turns. A coordinator is a shard that has the load of others as well.
 
 mod commands;
+mod holding;
 mod lane;
 
 use std::collections::VecDeque;
@@ -37,6 +38,8 @@ pub(super) struct ShardJob {
     pub(super) extent: Extent,
     /// Whether the job was stopped on schedule.
     pub(super) is_stopped: bool,
+    /// Whether each of its requests is held until another like it is done.
+    pub(super) holds: bool,
 }
 
 /// How a shard stalls.
@@ -44,6 +47,15 @@ pub(super) struct ShardJob {
 pub(super) struct ShardStalls {
     pub(super) one_in: u64,
     pub(super) nanos: u64,
+    pub(super) rng: Rng,
+}
+
+/// How a shard is busy with something else after its turns.
+#[derive(Clone, Debug)]
+pub(super) struct ShardLongTurns {
+    pub(super) one_in: u64,
+    /// From and to.
+    pub(super) nanos: (u64, u64),
     pub(super) rng: Rng,
 }
 
@@ -55,11 +67,12 @@ pub(crate) struct Shard {
     pub(crate) lanes: Vec<Lane>,
     pub(super) jobs: Vec<ShardJob>,
     pub(super) stalls: Option<ShardStalls>,
+    long_turns: Option<ShardLongTurns>,
     /// For how long each request that goes to the disk keeps the shard busy, in nanoseconds.
     work_nanos: u64,
     requests: Slab<Request>,
-    /// Completions that came while there was no turn.
-    finished: Vec<(Token, Answer)>,
+    /// Completions that came while there was no turn, and when.
+    finished: Vec<(Time, Token, Answer)>,
     /// Processor work that is due: the positions of its jobs, and what is to be done.
     processor: VecDeque<(usize, Action, Time)>,
     busy: Busy,
@@ -75,6 +88,8 @@ enum Busy {
     Stalled,
     /// It handles a request for another shard.
     Coordinating,
+    /// Its turn is a long one.
+    Elsewhere,
     /// It runs a job's processor work: the position of the job, and when the work was handed over
     /// and begun.
     Processor {
@@ -90,7 +105,7 @@ impl Shard {
         seat: usize,
         queues: Vec<IoQueue>,
         jobs: Vec<ShardJob>,
-        stalls: Option<ShardStalls>,
+        (stalls, long_turns): (Option<ShardStalls>, Option<ShardLongTurns>),
         (work_nanos, first_tick): (u64, Time),
     ) -> Self {
         Self {
@@ -98,6 +113,7 @@ impl Shard {
             lanes: queues.into_iter().map(Lane::new).collect(),
             jobs,
             stalls,
+            long_turns,
             work_nanos,
             requests: Slab::new(),
             finished: Vec::new(),
@@ -109,8 +125,16 @@ impl Shard {
     }
 
     /// A command has finished; the shard's next turn takes it.
-    pub(super) fn finished(&mut self, token: Token, answer: Answer) {
-        self.finished.push((token, answer));
+    pub(super) fn finished(&mut self, now: Time, token: Token, answer: Answer) {
+        self.finished.push((now, token, answer));
+    }
+
+    /// There are no turns until then.
+    pub(super) fn pause(&mut self, until: Time) {
+        if matches!(self.busy, Busy::No | Busy::Coordinating | Busy::Elsewhere) {
+            self.busy = Busy::Stalled;
+        }
+        self.busy_until = self.busy_until.max(until);
     }
 
     /// Gives the shard its turn, and sets its alarm for the next.
@@ -128,6 +152,9 @@ impl Shard {
             around.alarms.set(self.seat, self.busy_until);
             return;
         }
+        if polls && around.takes_last {
+            self.dispatch(now, around);
+        }
         self.take_finished(now, around);
         self.generate(now, around);
         if polls {
@@ -135,6 +162,7 @@ impl Shard {
             self.next_tick = self.tick_after(now, around.polling);
         }
         self.work_processor(now);
+        self.go_elsewhere(now);
         let next = self.next_turn(now, around);
         around.alarms.set(self.seat, next);
     }
@@ -200,8 +228,8 @@ impl Shard {
     /// Takes the completions that have come.
     pub(super) fn take_finished(&mut self, now: Time, around: &mut Environment) {
         let mut finished = std::mem::take(&mut self.finished);
-        for (token, answer) in finished.drain(..) {
-            self.command_done(now, token, answer, around);
+        for (finished, token, answer) in finished.drain(..) {
+            self.command_done(now, (token, answer, finished), around);
         }
         self.finished = finished;
     }
@@ -209,7 +237,7 @@ impl Shard {
     /// Ends what kept the shard busy; whether that was a stall.
     fn end_busy(&mut self, now: Time) -> bool {
         match std::mem::replace(&mut self.busy, Busy::No) {
-            Busy::No | Busy::Coordinating => false,
+            Busy::No | Busy::Coordinating | Busy::Elsewhere => false,
             Busy::Stalled => true,
             Busy::Processor { position, action, enqueued, dispatched } => {
                 let completed = self.busy_until;
@@ -223,6 +251,20 @@ impl Shard {
                 }
                 false
             }
+        }
+    }
+
+    /// What comes after a turn, now and then, in a thread that does more than disk requests.
+    fn go_elsewhere(&mut self, now: Time) {
+        if !self.is_free(now) {
+            return;
+        }
+        let Some(turns) = &mut self.long_turns else { return };
+        if turns.rng.below(turns.one_in) == 0 {
+            let (shortest, longest) = turns.nanos;
+            let nanos = shortest + turns.rng.below(longest.saturating_sub(shortest) + 1);
+            self.busy = Busy::Elsewhere;
+            self.busy_until = now.plus_nanos(nanos);
         }
     }
 

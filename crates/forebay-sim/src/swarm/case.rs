@@ -8,8 +8,8 @@ use forebay_load::job_file::JobFile;
 use serde::{Deserialize, Serialize};
 
 use crate::simulation::{
-    Outcome, Polling, SchedulerConfig, ShareChange, Simulation, SimulationConfig, SimulationError,
-    Stalls,
+    Change, LongTurns, Outcome, Polling, SchedulerConfig, Simulation, SimulationConfig,
+    SimulationError, Stalls, What,
 };
 use crate::spec::DiskSpec;
 
@@ -49,11 +49,20 @@ pub struct Settings {
     pub tick_micros: Option<u64>,
     /// How long a shard takes to notice an event.
     pub wake_up_micros: u64,
+    /// Whether turns begin by sending requests to the disk.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub takes_last: bool,
     /// Shards that stand still now and then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalls: Option<Stalling>,
-    /// Changes of shares on the way.
-    pub share_changes: Vec<ChangeOfShares>,
+    /// Shards that are busy with something else after their turns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub long_turns: Option<Turning>,
+    /// Names of jobs that hold what their requests were granted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<String>,
+    /// What changes on the way.
+    pub changes: Vec<Event>,
 }
 
 /// A [`Policy`] in words and numbers.
@@ -94,14 +103,49 @@ pub struct Stalling {
     pub shards: Vec<u32>,
 }
 
-/// A change of shares: [`ShareChange`] in words and numbers.
+/// Shards that are busy with something else after their turns: [`LongTurns`] in words and numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "as in `ShareChange`")]
-pub struct ChangeOfShares {
+#[expect(missing_docs, reason = "as in `LongTurns`")]
+pub struct Turning {
+    pub one_in: u64,
+    pub from_micros: u64,
+    pub to_micros: u64,
+    pub shards: Vec<u32>,
+}
+
+/// A [`Change`] in words and numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// When, from the start of the run.
     pub at_millis: u64,
-    pub class: String,
-    pub shares: u32,
+    /// What changes.
+    pub what: Kind,
+}
+
+/// What changes: [`What`] in words and numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "as in `What`")]
+pub enum Kind {
+    Shares {
+        class: String,
+        shares: u32,
+    },
+    Limit {
+        class: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        bytes_per_second: Option<u64>,
+    },
+    Move {
+        class: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        parent: Option<String>,
+    },
+    Pause {
+        millis: u64,
+    },
 }
 
 impl Case {
@@ -149,9 +193,12 @@ impl Case {
             duration: Duration::from_millis(settings.millis),
             seed: self.seed,
             polling: settings.polling(),
+            takes_last: settings.takes_last,
             wake_up_latency: Duration::from_micros(settings.wake_up_micros),
             stalls: settings.stalls.as_ref().map(Stalling::stalls),
-            share_changes: settings.share_changes.iter().map(ChangeOfShares::change).collect(),
+            long_turns: settings.long_turns.as_ref().map(Turning::long_turns),
+            holders: settings.holders.clone(),
+            changes: settings.changes.iter().map(Event::change).collect(),
             check_invariants: true,
             ..SimulationConfig::new(jobs, disk)
         })
@@ -213,9 +260,42 @@ impl Stalling {
     }
 }
 
-impl ChangeOfShares {
-    fn change(&self) -> ShareChange {
+impl Turning {
+    fn long_turns(&self) -> LongTurns {
+        let Self { one_in, from_micros, to_micros, ref shards } = *self;
+        LongTurns {
+            one_in,
+            shortest: Duration::from_micros(from_micros),
+            longest: Duration::from_micros(to_micros),
+            shards: shards.clone(),
+        }
+    }
+}
+
+impl Event {
+    fn change(&self) -> Change {
         let at = Time::from_nanos(self.at_millis.saturating_mul(1_000_000));
-        ShareChange { at, class: self.class.clone(), shares: self.shares }
+        Change { at, what: self.what.clone().what() }
+    }
+}
+
+impl Kind {
+    fn what(self) -> What {
+        match self {
+            Self::Shares { class, shares } => What::Shares { class, shares },
+            Self::Limit { class, bytes_per_second } => What::Limit { class, bytes_per_second },
+            Self::Move { class, parent } => What::Move { class, parent },
+            Self::Pause { millis } => What::Pause(Duration::from_millis(millis)),
+        }
+    }
+
+    /// The name of the class that it is about, if it is about one.
+    pub(super) fn class(&self) -> Option<&str> {
+        match self {
+            Self::Shares { class, .. } | Self::Limit { class, .. } | Self::Move { class, .. } => {
+                Some(class)
+            }
+            Self::Pause { .. } => None,
+        }
     }
 }

@@ -10,7 +10,7 @@ mod shrink;
 
 use core::fmt;
 
-pub use case::{Case, ChangeOfShares, Rule, Settings, Stalling};
+pub use case::{Case, Event, Kind, Rule, Settings, Stalling, Turning};
 
 use crate::simulation::SimulationError;
 use scenario::Scenario;

@@ -2,7 +2,7 @@
 
 use forebay_load::Rng;
 
-use super::case::{Case, ChangeOfShares, Rule, Settings, Stalling};
+use super::case::{Case, Event, Kind, Rule, Settings, Stalling, Turning};
 
 /// Sets the random numbers of scenarios apart from those of their loads.
 const SCENARIO_PATH: u64 = 0x5ca1e;
@@ -50,31 +50,39 @@ impl Scenario {
         };
         let jobs: Vec<SwarmJob> =
             (0..=rng.below(5)).map(|index| SwarmJob::random(rng, index, shards, &groups)).collect();
-        let millis = 50 + rng.below(150);
-        let share_changes = (0..rng.below(3))
-            .map(|_| ChangeOfShares {
-                at_millis: rng.below(millis),
-                class: jobs[rng.below(jobs.len() as u64) as usize].class(),
-                shares: shares(rng) as u32,
-            })
-            .collect();
+        let used: Vec<usize> = jobs.iter().filter_map(|job| job.group).collect();
+        let long_turns = (rng.below(4) == 0).then(|| long_turns(rng, shards));
+        // Who turns rarely has few turns in a short time.
+        let millis = (50 + rng.below(150)) * if long_turns.is_some() { 3 } else { 1 };
+        let mut changes: Vec<Event> =
+            (0..rng.below(4)).map(|_| change(rng, millis, &jobs, &used)).collect();
+        let pause = (rng.below(6) == 0).then(|| pick(rng, &[1, 20, 200, 1000, 10_000]));
+        changes.extend(pause.map(|length| Event {
+            at_millis: rng.below(millis),
+            what: Kind::Pause { millis: length },
+        }));
+        let holders = jobs.iter().filter(|_| rng.below(12) == 0).map(|job| job.name.clone());
+        let holders = holders.collect();
         Self {
             seed,
             shards,
-            jobs,
             groups,
             disk: disk(rng),
             faults: (0..rng.below(5).saturating_sub(2)).map(|_| fault(rng, millis)).collect(),
             settings: Settings {
-                millis,
-                model_percent: pick(rng, &[50, 80, 95, 100, 100, 120]),
+                millis: millis + pause.unwrap_or(0),
+                model_percent: pick(rng, &[10, 30, 50, 80, 95, 100, 100, 100, 120, 300, 1000]),
                 policy: policy(rng),
                 duplex: rng.below(4) == 0,
                 tick_micros: (rng.below(4) == 0).then_some(500),
                 wake_up_micros: pick(rng, &[0, 0, 5, 50]),
+                takes_last: rng.below(8) == 0,
                 stalls: (rng.below(3) == 0).then(|| stalls(rng, shards)),
-                share_changes,
+                long_turns,
+                holders,
+                changes,
             },
+            jobs,
         }
     }
 
@@ -161,6 +169,25 @@ impl SwarmJob {
     }
 }
 
+/// Of the groups, those in `used` have classes when the run begins.
+fn change(rng: &mut Rng, millis: u64, jobs: &[SwarmJob], used: &[usize]) -> Event {
+    let at_millis = rng.below(millis);
+    let class = jobs[rng.below(jobs.len() as u64) as usize].class();
+    let what = match rng.below(4) {
+        0 | 1 => Kind::Shares { class, shares: shares(rng) as u32 },
+        2 => {
+            let limits = [None, None, Some(1), Some(1_000_000), Some(10_000_000), Some(1 << 30)];
+            Kind::Limit { class, bytes_per_second: pick(rng, &limits) }
+        }
+        _ => {
+            let group = rng.below(used.len() as u64 + 1) as usize;
+            let parent = used.get(group).map(|group| format!("group{group}"));
+            Kind::Move { class, parent }
+        }
+    };
+    Event { at_millis, what }
+}
+
 fn disk(rng: &mut Rng) -> String {
     let channels = pick(rng, &[1, 4, 32]);
     let read = pick(rng, &[20, 80, 500, 5000]);
@@ -176,7 +203,10 @@ fn fault(rng: &mut Rng, millis: u64) -> String {
     let from = rng.below(millis);
     let to = from + 1 + rng.below(millis);
     match rng.below(5) {
-        0 => format!("{{kind: slow, from: {from}ms, to: {to}ms, percent: 30}}"),
+        0 => {
+            let percent = pick(rng, &[3, 10, 30, 80]);
+            format!("{{kind: slow, from: {from}ms, to: {to}ms, percent: {percent}}}")
+        }
         1 => format!("{{kind: hang, from: {from}ms, to: {to}ms}}"),
         2 => format!("{{kind: hang, from: {from}ms, offset: 0, length: 16MB}}"),
         3 => String::from("{kind: error, offset: 16MB, length: 128MB}"),
@@ -207,6 +237,21 @@ fn stalls(rng: &mut Rng, shards: u32) -> Stalling {
         micros: pick(rng, &[500, 3000, 10_000]),
         shards: (0..shards).filter(|_| rng.below(2) == 0).collect(),
     }
+}
+
+/// Shards whose turns are all slow and irregular, or who compute for a while now and then.
+fn long_turns(rng: &mut Rng, shards: u32) -> Turning {
+    let (one_in, from_micros, to_micros) = match rng.below(4) {
+        0 => (10, 5000, 50_000),
+        1 => (1, 100, 1000),
+        2 => (1, 100, 20_000),
+        _ => {
+            let every = pick(rng, &[500, 1500, 2400, 5000, 20_000]);
+            (1, every, every)
+        }
+    };
+    let shards = (0..shards).filter(|_| rng.below(2) == 0).collect();
+    Turning { one_in, from_micros, to_micros, shards }
 }
 
 fn shares(rng: &mut Rng) -> u64 {

@@ -20,7 +20,7 @@ pub(super) fn shrink(
                 return (scenario, error);
             }
             if let Some(still) = fails(&candidate)
-                && !matches!(still, SimulationError::Scenario(_))
+                && !is_impossible(&still)
             {
                 (scenario, error) = (candidate, still);
                 continue 'smaller;
@@ -28,6 +28,11 @@ pub(super) fn shrink(
         }
         return (scenario, error);
     }
+}
+
+/// Whether what is wrong is the scenario: some of it is about what was left out.
+fn is_impossible(error: &SimulationError) -> bool {
+    matches!(error, SimulationError::Scenario(_) | SimulationError::Change(_))
 }
 
 /// Scenarios that are a little smaller, those that are much smaller first.
@@ -51,8 +56,16 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         add(&|scenario| drop(scenario.faults.remove(fault)));
     }
     add(&|scenario| scenario.settings.stalls = None);
-    add(&|scenario| scenario.settings.share_changes.clear());
+    add(&|scenario| scenario.settings.changes.clear());
+    for change in 0..scenario.settings.changes.len() {
+        add(&|scenario| drop(scenario.settings.changes.remove(change)));
+    }
+    add(&|scenario| scenario.settings.long_turns = None);
+    for holder in 0..scenario.settings.holders.len() {
+        add(&|scenario| drop(scenario.settings.holders.remove(holder)));
+    }
     add(&|scenario| scenario.settings.wake_up_micros = 0);
+    add(&|scenario| scenario.settings.takes_last = false);
     add(&|scenario| scenario.settings.tick_micros = None);
     add(&|scenario| scenario.settings.duplex = false);
     add(&|scenario| scenario.settings.model_percent = 100);
@@ -62,7 +75,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
             scenario.jobs[job].parallelism = scenario.jobs[job].parallelism.div_ceil(2);
         });
         add(&|scenario| {
-            if scenario.jobs[job].group.is_some() && scenario.settings.share_changes.is_empty() {
+            if scenario.jobs[job].group.is_some() && scenario.settings.changes.is_empty() {
                 scenario.jobs[job].group = None;
             }
         });
@@ -72,8 +85,10 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
 }
 
 fn remove_job(scenario: &mut Scenario, job: usize) {
-    let class = scenario.jobs.remove(job).class();
-    scenario.settings.share_changes.retain(|change| change.class != class);
+    let job = scenario.jobs.remove(job);
+    let class = job.class();
+    scenario.settings.changes.retain(|change| change.what.class() != Some(&class));
+    scenario.settings.holders.retain(|holder| *holder != job.name);
 }
 
 /// Moves all jobs to the first so many shards.
@@ -86,4 +101,5 @@ fn keep_shards(scenario: &mut Scenario, shards: u32) {
     };
     scenario.jobs.iter_mut().for_each(|job| on(&mut job.shards));
     scenario.settings.stalls.iter_mut().for_each(|stalls| on(&mut stalls.shards));
+    scenario.settings.long_turns.iter_mut().for_each(|turns| on(&mut turns.shards));
 }

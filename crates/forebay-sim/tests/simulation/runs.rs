@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forebay_core::{Policy, Time};
-use forebay_sim::simulation::{Period, Polling, ShareChange, Simulation, SimulationError, Stalls};
+use forebay_sim::simulation::{Change, Period, Polling, Simulation, SimulationError, Stalls, What};
 
 use crate::bed::{MILLI, TestDisk, config, jobs, reads, run};
 
@@ -99,7 +99,8 @@ fn jobs_come_and_go_and_shares_change() {
     config.trace_buckets = Some(10);
     let at = |millis: u64| Time::from_nanos(millis * MILLI);
     config.schedule = vec![Period { job: "b".into(), from: at(200), to: Some(at(800)) }];
-    config.share_changes = vec![ShareChange { at: at(500), class: "a".into(), shares: 300 }];
+    let what = What::Shares { class: "a".into(), shares: 300 };
+    config.changes = vec![Change { at: at(500), what }];
     let outcome = run(config);
     let trace = outcome.trace.unwrap();
     assert_eq!(trace.slice_nanos, 100 * MILLI);

@@ -15,7 +15,7 @@ pub(super) struct Request {
     /// The position of the job among those of the shard.
     pub(super) job: usize,
     fiber: u32,
-    op: Op,
+    pub(super) op: Op,
     /// Where it begins, from the beginning of the job's data; for an unlink the number of the file.
     place: u64,
     len: u64,
@@ -31,11 +31,15 @@ pub(super) struct Request {
 pub(super) struct Part {
     pub(super) ticket: Ticket,
     /// The key of its request.
-    request: usize,
+    pub(super) request: usize,
     /// Where in the request it begins.
-    at: u64,
-    len: u64,
-    dispatched: Time,
+    pub(super) at: u64,
+    pub(super) len: u64,
+    pub(super) dispatched: Time,
+    /// When the disk finished it, if its owner holds it since.
+    pub(super) finished: Option<Time>,
+    /// The place of the part that its owner holds until this one is done.
+    pub(super) held: Option<usize>,
 }
 
 /// Names a part to the disk: its shard, its lane, and its place there.
@@ -44,6 +48,13 @@ pub(crate) struct Token {
     pub(crate) seat: usize,
     pub(crate) lane: usize,
     pub(crate) index: usize,
+}
+
+impl Part {
+    /// A part that waits.
+    pub(super) fn new(now: Time, ticket: Ticket, request: usize, (at, len): (u64, u64)) -> Self {
+        Self { ticket, request, at, len, dispatched: now, finished: None, held: None }
+    }
 }
 
 impl Token {
@@ -95,7 +106,7 @@ impl Shard {
         });
         for (at, part_len) in parts {
             let charged = if op == Op::Flush { 0 } else { part_len };
-            let part = |ticket| Part { ticket, request, at, len: part_len, dispatched: now };
+            let part = |ticket| Part::new(now, ticket, request, (at, part_len));
             match self.lanes[lane_number].enqueue(now, (class, op, charged), part) {
                 Some(ticket) => {
                     if let Some(invariants) = &mut around.invariants {
@@ -126,6 +137,41 @@ impl Shard {
             while let Some(other) = self.lanes[lane].queue.poll_wake() {
                 around.wake(now, other.index());
             }
+            if let Some(invariants) = &mut around.invariants {
+                let overdue = self.lanes[lane].queue.counters().overdue;
+                invariants.polled(now, (lane, self.seat), overdue);
+            }
+        }
+    }
+
+    /// Takes back what waits of a class; its requests fail.
+    pub(in crate::simulation) fn cancel_class(
+        &mut self,
+        now: Time,
+        class: usize,
+        around: &mut Environment,
+    ) {
+        for lane in 0..self.lanes.len() {
+            for index in 0..self.lanes[lane].parts.len() {
+                let Some(part) = self.lanes[lane].parts[index] else { continue };
+                let of_class = self.requests.get(part.request).map(|of| self.jobs[of.job].class);
+                if of_class != Some(class) || !self.lanes[lane].queue.cancel(now, part.ticket) {
+                    continue;
+                }
+                self.lanes[lane].take(index);
+                if let Some(invariants) = &mut around.invariants {
+                    invariants.cancelled(now, (lane, self.seat), part.ticket);
+                }
+                self.part_gone(now, (lane, part), around);
+            }
+        }
+    }
+
+    /// A part was taken back.
+    fn part_gone(&mut self, now: Time, (lane, part): (usize, Part), around: &mut Environment) {
+        match part.held {
+            Some(held) => self.let_go(now, Token { seat: self.seat, lane, index: held }, around),
+            None => self.part_done(now, part.request, (part.at, part.len), Err(()), around),
         }
     }
 
@@ -147,21 +193,41 @@ impl Shard {
         around.submit(now, Token { seat: self.seat, lane, index }.to_id(), command);
     }
 
-    /// A command is done: tells the scheduler.
+    /// A command was finished some time ago: tells the scheduler, unless its owner holds it.
     pub(super) fn command_done(
         &mut self,
         now: Time,
-        token: Token,
-        answer: Answer,
+        (token, answer, finished): (Token, Answer, Time),
         around: &mut Environment,
     ) {
-        let Some(part) = self.lanes[token.lane].take(token.index) else { return };
-        let Some(request) = self.requests.get(part.request) else { return };
+        if answer == Answer::Done && self.hold(now, token, finished, around) {
+            return;
+        }
+        let Some(part) = self.complete(now, (token, answer, finished), around) else { return };
+        match part.held {
+            Some(held) => self.let_go(now, Token { index: held, ..token }, around),
+            None => {
+                let result = if answer == Answer::Done { Ok(part.len) } else { Err(()) };
+                self.part_done(now, part.request, (part.at, part.len), result, around);
+            }
+        }
+    }
+
+    /// Tells the scheduler that a part is done.
+    pub(super) fn complete(
+        &mut self,
+        now: Time,
+        (token, answer, finished): (Token, Answer, Time),
+        around: &mut Environment,
+    ) -> Option<Part> {
+        let part = self.lanes[token.lane].take(token.index)?;
+        let request = self.requests.get(part.request)?;
         let ok = answer == Answer::Done;
         let outcome = if ok { Outcome::Done } else { Outcome::Failed };
         let completion = self.lanes[token.lane].queue.complete(now, part.ticket, outcome);
         if let Some(invariants) = &mut around.invariants {
-            invariants.completed(now, (token.lane, self.seat), part.ticket, completion.ok());
+            let done = completion.map(|done| (done, finished.nanos_since(part.dispatched)));
+            invariants.completed(now, (token.lane, self.seat), part.ticket, done.ok());
         }
         let len = if request.op == Op::Flush { 0 } else { part.len };
         if let Some(tracer) = &mut around.tracer {
@@ -169,12 +235,11 @@ impl Shard {
             tracer.completed(now, class, now.nanos_since(part.dispatched), ok.then_some(len));
         }
         around.came_back(now, request.op, len, ok);
-        let result = if ok { Ok(part.len) } else { Err(()) };
-        self.part_done(now, part.request, (part.at, part.len), result, around);
+        Some(part)
     }
 
     /// Adds the outcome of a part to its request, and ends that with its last part.
-    fn part_done(
+    pub(super) fn part_done(
         &mut self,
         now: Time,
         key: usize,

@@ -9,7 +9,7 @@ use super::commands::Part;
 pub(crate) struct Lane {
     pub(crate) queue: IoQueue,
     /// By the index of their tickets.
-    parts: Vec<Option<Part>>,
+    pub(super) parts: Vec<Option<Part>>,
 }
 
 impl Lane {
@@ -30,12 +30,27 @@ impl Lane {
         part: impl FnOnce(Ticket) -> Part,
     ) -> Option<Ticket> {
         let ticket = self.queue.enqueue(now, class, op, len).ok()?;
+        Some(self.keep(ticket, part))
+    }
+
+    /// [`Lane::enqueue`] for an owner who holds another part.
+    pub(super) fn enqueue_for_holder(
+        &mut self,
+        now: Time,
+        (class, op, len): (ClassId, Op, u64),
+        part: impl FnOnce(Ticket) -> Part,
+    ) -> Option<Ticket> {
+        let ticket = self.queue.enqueue_for_holder(now, class, op, len).ok()?;
+        Some(self.keep(ticket, part))
+    }
+
+    fn keep(&mut self, ticket: Ticket, part: impl FnOnce(Ticket) -> Part) -> Ticket {
         let index = ticket.index();
         if self.parts.len() <= index {
             self.parts.resize(index + 1, None);
         }
         self.parts[index] = Some(part(ticket));
-        Some(ticket)
+        ticket
     }
 
     /// The part with a ticket of this index.
