@@ -13,9 +13,9 @@
 //!   credit. A class that is charged for what it kept from others by a hang is due later, by as much
 //!   as the charge takes to be worked off at its part of the disk: `charge / f`.
 //! - *Served.* A shard that finds a class due in a turn has been away, or others went before; the
-//!   credit it may bring along is bounded, so another `B` may pass, and `N = classes (largest / goal
-//!   + 1) + 4` turns: a shard that is behind sends at least a goal in each, and every class on
-//!   it may have a request and a goal of credit before this one.
+//!   credit it may bring along is bounded, so another `B` may pass, and
+//!   `N = classes (1 + largest / goal) + 4` turns: a shard that is behind sends at least a goal in
+//!   each, and every class on it may have a request and a goal of credit before this one.
 //!
 //! Thus `X` in time is what it takes the disk to do `2 B` at its speed, as it never idles meanwhile
 //! (`conservation`), or `N + 1` turns of the shard, whichever is longer; and a disk that hangs adds
@@ -74,7 +74,7 @@ impl Starvation {
 
     /// A request of `class` was queued, when the group had `dispatched` so much.
     pub(super) fn enqueued(&mut self, seat: usize, (class, cost): (usize, u64), dispatched: u64) {
-        self.waits[seat][class].get_or_insert(Wait::from(dispatched));
+        self.waits[seat][class].get_or_insert_with(|| Wait::from(dispatched));
         self.largest = self.largest.max(cost);
     }
 
