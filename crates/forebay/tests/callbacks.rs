@@ -54,14 +54,30 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
-/// From now on and as long as the guard lives, the log does this.
-fn log_does(act: impl Fn(&Record<'_>) + Send + Sync + 'static) -> MutexGuard<'static, ()> {
-    let guard = LOGGER.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
-    let _ = log::set_logger(&LOGGER);
-    log::set_max_level(LevelFilter::Info);
-    LOGGER.warnings.store(0, Ordering::SeqCst);
-    *LOGGER.act.lock().unwrap() = Some(Arc::new(act));
-    guard
+/// The log of one test at a time.
+struct TheLog {
+    _one_at_a_time: MutexGuard<'static, ()>,
+}
+
+impl TheLog {
+    fn take() -> Self {
+        let guard = LOGGER.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = log::set_logger(&LOGGER);
+        log::set_max_level(LevelFilter::Info);
+        Self { _one_at_a_time: guard }
+    }
+
+    /// From now on the log does this.
+    fn does(&self, act: impl Fn(&Record<'_>) + Send + Sync + 'static) {
+        LOGGER.warnings.store(0, Ordering::SeqCst);
+        *LOGGER.act.lock().unwrap() = Some(Arc::new(act));
+    }
+}
+
+impl Drop for TheLog {
+    fn drop(&mut self) {
+        *LOGGER.act.lock().unwrap() = None;
+    }
 }
 
 /// Fails if it takes a minute.
@@ -133,17 +149,19 @@ fn uses_a_disk_that_hangs(what: &str, bed: &Bed) {
 
 #[test]
 fn a_logger_that_panics_ends_no_io_thread() {
+    let log = TheLog::take();
     let bed = Bed::new();
-    let _log = log_does(|_| panic!("failed printing to stdout: Broken pipe"));
+    log.does(|_| panic!("failed printing to stdout: Broken pipe"));
     uses_a_disk_that_hangs("a write beside a logger that panics", &bed);
 }
 
 #[test]
 fn a_logger_that_writes_to_the_disk_waits_for_nobody_but_the_disk() {
+    let log = TheLog::take();
     let bed = Bed::new();
     let (file, class) = (bed.file(), bed.class.clone());
     let (done, logged) = channel();
-    let _log = log_does(move |_| {
+    log.does(move |_| {
         write(&file, &class);
         let _ = done.send(());
     });
@@ -192,11 +210,12 @@ fn waiting(bed: &Bed, count: &Arc<AtomicUsize>) -> Pin<Box<Admit>> {
 
 #[test]
 fn callbacks_are_called_without_a_lock_held() {
+    let log = TheLog::take();
     let bed = Bed::new();
     let (scheduler, class) = (bed.scheduler.clone(), bed.class.clone());
     let logged = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&logged);
-    let _log = log_does(move |_| {
+    log.does(move |_| {
         looks(&scheduler, &class);
         count.fetch_add(1, Ordering::SeqCst);
     });
@@ -253,9 +272,10 @@ fn callbacks_are_called_without_a_lock_held() {
 
 #[test]
 fn messages_that_a_blocked_log_cannot_take_keep_nobody() {
+    let log = TheLog::take();
     let (go_on, blocked) = channel::<()>();
     let blocked = Mutex::new(blocked);
-    let _log = log_does(move |_| {
+    log.does(move |_| {
         let _ = blocked.lock().unwrap().recv();
     });
     let rates = DiskRates {
