@@ -11,7 +11,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay::engine::Operation;
 use forebay::properties::Properties;
@@ -252,8 +252,13 @@ fn callbacks_are_called_without_a_lock_held() {
         bed.reload(1_000_000);
         until_woken(4);
         drop(third);
-        for n in 0..500 {
+        for n in 0..2000 {
             let waits = waiting(&bed, &woken);
+            // Somewhere around the moment when its turn comes.
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_micros(n % 600) {
+                std::hint::spin_loop();
+            }
             bed.reload(2000 + n % 50);
             drop(waits);
         }
