@@ -13,6 +13,7 @@ use crate::peers::{Marks, ShardId, Wakes};
 use crate::{DiskModel, DiskTime, Op, Policy, Time};
 
 const COST: DiskTime = DiskTime::from_nanos(1_000_000);
+const NO_CREDIT: Credit = Credit { alone: 0, beside_others: 0 };
 const ASK: Ask = Ask { cost: COST, op: Op::Read, len: 4096 };
 
 fn budget() -> Budget {
@@ -104,7 +105,7 @@ fn a_class_that_wakes_on_two_shards_catches_up_once() {
             .map(|_| {
                 let tree = Arc::clone(&tree);
                 thread::spawn(move || {
-                    tree.wake(id, Credit { alone: 0, beside_others: 0 }).unwrap();
+                    tree.wake(id, NO_CREDIT).unwrap();
                     let (start, _) = tree.node(class).charge(DiskTime::from_units(100), &mut 0);
                     tree.sleep(class);
                     start
@@ -146,7 +147,7 @@ fn a_class_is_removed_or_takes_work_and_never_both() {
                     tree.add_class(None, 20).ok()
                 })
             };
-            let queued = tree.wake(class, 0).is_ok();
+            let queued = tree.wake(class, NO_CREDIT).is_ok();
             if queued {
                 // nobody else has the place while there is work
                 assert_eq!(tree.class(class).map(|node| node.shares()), Ok(10));
@@ -179,7 +180,7 @@ fn a_tag_is_restated_once_and_whoever_saw_the_old_one_looks_again() {
     loom::model(|| {
         let tree = Arc::new(ClassTree::small(1, false));
         let class = tree.add_class(None, 1).unwrap();
-        tree.wake(class, 0).unwrap();
+        tree.wake(class, NO_CREDIT).unwrap();
         let node = tree.node(class.node());
         node.charge(DiskTime::from_units(50_000), &mut 0);
         tree.set_shares(node, 10).unwrap();
