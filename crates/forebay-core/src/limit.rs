@@ -83,11 +83,14 @@ impl Meter {
         }
     }
 
+    #[inline]
     fn closed_until(&self, now: Time) -> Option<Time> {
         let per_item = self.per_item.load(Ordering::Acquire);
-        if per_item == 0 {
-            return None;
-        }
+        if per_item == 0 { None } else { self.open_from(now, per_item) }
+    }
+
+    #[inline(never)]
+    fn open_from(&self, now: Time, per_item: u64) -> Option<Time> {
         self.restate(now, per_item);
         let open = self.pace.available_at(now, BURST, DiskTime::from_units(1));
         (open > now).then_some(open)
@@ -104,11 +107,16 @@ impl Meter {
         }
     }
 
+    #[inline]
     fn charge(&self, now: Time, items: u64) {
         let per_item = self.per_item.load(Ordering::Acquire);
-        if per_item == 0 || items == 0 {
-            return;
+        if per_item != 0 && items != 0 {
+            self.charge_by(per_item, now, items);
         }
+    }
+
+    #[inline(never)]
+    fn charge_by(&self, per_item: u64, now: Time, items: u64) {
         let units = (u128::from(per_item) * u128::from(items)) >> SCALE_BITS;
         let units = u64::try_from(units).unwrap_or(u64::MAX);
         self.pace.take(now, DiskTime::from_units(units));

@@ -121,6 +121,8 @@ impl core::error::Error for ClassError {}
 pub(crate) struct ClassTree {
     nodes: Vec<Padded<Node>>,
     idle_credit: DiskTime,
+    /// A single shard uses it.
+    sole: bool,
     /// How often something changed that no shard may take for as it was.
     changes: Padded<AtomicU64>,
 }
@@ -138,10 +140,9 @@ impl ClassTree {
     }
 
     fn with_nodes(nodes: usize, idle_credit: DiskTime, sole: bool) -> Self {
-        let node = |id| Padded(Node::new(sole, id >= FIRST_CLASS));
-        let nodes: Vec<_> = (0..nodes).map(node).collect();
+        let nodes: Vec<_> = (0..nodes).map(|_| Padded(Node::new(sole))).collect();
         let _root = nodes[usize::from(ROOT)].0.slot.take();
-        Self { nodes, idle_credit, changes: Padded(AtomicU64::new(0)) }
+        Self { nodes, idle_credit, sole, changes: Padded(AtomicU64::new(0)) }
     }
 
     /// Nodes that hold others: the root and the groups of classes.
@@ -225,7 +226,7 @@ impl ClassTree {
         // read before the place may be given to another
         let parent = node.parent();
         node.slot.free(generation)?;
-        self.node(parent).slot.leave();
+        self.node(parent).slot.leave(false);
         Ok(())
     }
 
@@ -256,7 +257,7 @@ impl ClassTree {
             self.place_in(range, parent, shares)
         };
         if added.is_err() {
-            self.node(parent).slot.leave();
+            self.node(parent).slot.leave(false);
         }
         added
     }

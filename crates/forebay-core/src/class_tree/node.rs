@@ -26,7 +26,7 @@ pub(crate) struct Node {
     pub(super) stated_for: AtomicU32,
     /// Of a group, the shards that have work of it queued; those of a class are
     /// the users of its slot.
-    pub(super) backlogged: Tally,
+    pub(super) backlogged: AtomicU32,
     pub(super) slot: Slot,
     pub(super) parent: AtomicU32,
     pub(crate) limiter: Limiter,
@@ -34,15 +34,15 @@ pub(crate) struct Node {
 
 impl Node {
     /// `sole` if a single shard uses it.
-    pub(super) fn new(sole: bool, is_class: bool) -> Self {
+    pub(super) fn new(sole: bool) -> Self {
         Self {
             tag: Tally::new(sole),
             virtual_time: AtomicU64::new(0),
             weight: AtomicU64::new(1 << WEIGHT_BITS),
             shares: AtomicU32::new(1),
             stated_for: AtomicU32::new(0),
-            backlogged: Tally::new(sole),
-            slot: Slot::new(sole && is_class),
+            backlogged: AtomicU32::new(0),
+            slot: Slot::new(),
             parent: AtomicU32::new(0),
             limiter: Limiter::new(),
         }

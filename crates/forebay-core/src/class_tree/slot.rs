@@ -13,13 +13,12 @@ const USERS: u64 = CHANGE - 1;
 #[derive(Debug)]
 pub(super) struct Slot {
     word: AtomicU64,
-    sole: bool,
 }
 
 impl Slot {
-    /// A free place; `sole` if a single thread at a time is its user.
-    pub(super) fn new(sole: bool) -> Self {
-        Self { word: AtomicU64::new(0), sole }
+    /// A free place.
+    pub(super) fn new() -> Self {
+        Self { word: AtomicU64::new(0) }
     }
 
     /// Whether it is in use by who was given it with this generation.
@@ -43,9 +42,10 @@ impl Slot {
         Err(ClassError::Unknown)
     }
 
-    /// One user less. While there is a sole user nobody else changes the word.
-    pub(super) fn leave(&self) {
-        if self.sole {
+    /// One user less; `sole` if there can be one only, as nobody else changes
+    /// the word while it is there.
+    pub(super) fn leave(&self, sole: bool) {
+        if sole {
             self.word.store(self.word.load(Ordering::Relaxed) - 1, Ordering::Release);
         } else {
             self.word.fetch_sub(1, Ordering::AcqRel);

@@ -27,14 +27,22 @@ impl ClassTree {
     /// may lead, or a node that asks for little on several shards would earn
     /// more and more.
     pub(crate) fn wake_group(&self, id: NodeId, credit: Credit) {
-        let shards_before = self.node(id).backlogged.fetch_add(1, Ordering::AcqRel);
-        self.greet(id, shards_before, credit);
+        let backlogged = &self.node(id).backlogged;
+        let shards_before = if self.sole {
+            backlogged.store(1, Ordering::Relaxed);
+            0
+        } else {
+            backlogged.fetch_add(1, Ordering::AcqRel)
+        };
+        self.greet(id, shards_before.into(), credit);
     }
 
     /// One shard less has work of this node.
     pub(crate) fn sleep(&self, id: NodeId) {
         if Self::is_class(id) {
-            self.node(id).slot.leave();
+            self.node(id).slot.leave(self.sole);
+        } else if self.sole {
+            self.node(id).backlogged.store(0, Ordering::Relaxed);
         } else {
             self.node(id).backlogged.fetch_sub(1, Ordering::AcqRel);
         }
@@ -47,7 +55,7 @@ impl ClassTree {
         let shards_before = if Self::is_class(id) {
             node.slot.users()
         } else {
-            node.backlogged.load(Ordering::Acquire)
+            node.backlogged.load(Ordering::Acquire).into()
         };
         self.greet(id, shards_before, credit);
     }
@@ -86,13 +94,20 @@ impl ClassTree {
     /// there if it was another class's. It is left to the shards because a sole
     /// one changes tags without atomic updates; if it is `shared`, others that
     /// have it in their order enter it anew.
+    #[inline]
     pub(crate) fn restate(&self, id: NodeId, shared: bool) {
         let node = self.node(id);
         let (old, new) = (node.stated_for.load(Ordering::Acquire), node.shares());
-        let stated = |old| {
-            node.stated_for.compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-        };
-        if old == new || !stated(old) {
+        if old != new {
+            self.restate_for(id, (old, new), shared);
+        }
+    }
+
+    #[cold]
+    fn restate_for(&self, id: NodeId, (old, new): (u32, u32), shared: bool) {
+        let node = self.node(id);
+        let (done, seen) = (Ordering::AcqRel, Ordering::Relaxed);
+        if node.stated_for.compare_exchange(old, new, done, seen).is_err() {
             return;
         }
         let from = self.node(node.parent()).virtual_time();

@@ -44,12 +44,19 @@ impl FairQueue {
 
     /// Looks anew at limits and tags if classes have changed: limits may have
     /// opened, and tags moved back. Returns whether anything had changed.
+    #[inline]
     pub(crate) fn follow_changes(&mut self) -> bool {
         let changes = self.tree.changes();
         if changes == self.followed {
             return false;
         }
         self.followed = changes;
+        self.look_again();
+        true
+    }
+
+    #[cold]
+    fn look_again(&mut self) {
         while let Some((_, node)) = self.throttled.pop() {
             self.bring_back(node);
         }
@@ -59,6 +66,5 @@ impl FairQueue {
             heap.renew(&mut self.positions, |node| self.tree.node(node).tag());
             self.publish_next(parent as NodeId);
         }
-        true
     }
 }

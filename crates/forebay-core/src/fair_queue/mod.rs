@@ -409,12 +409,18 @@ impl FairQueue {
     }
 
     /// What this shard keeps of `class`: nothing of one that had its place.
+    #[inline]
     fn meet(&mut self, class: ClassId) {
+        let known = self.locals.get(usize::from(class.node()));
+        if known.is_none_or(|local| local.owner != Some(class)) {
+            self.meet_anew(class);
+        }
+    }
+
+    #[cold]
+    fn meet_anew(&mut self, class: ClassId) {
         self.make_room_for(class.node());
         let local = &mut self.locals[usize::from(class.node())];
-        if local.owner == Some(class) {
-            return;
-        }
         let shard_tag = self.tree.node(class.node()).virtual_time();
         (local.owner, local.shard_tag, local.fraction) = (Some(class), shard_tag, 0);
     }
