@@ -35,6 +35,8 @@ impl Simulation {
                 self.shards.iter_mut().for_each(|shard| shard.pause(until));
             }
         }
+        // A change takes effect with the next dispatch.
+        self.shards.iter().for_each(|shard| self.around.wake(now, shard.seat));
         Ok(())
     }
 
@@ -52,7 +54,6 @@ impl Simulation {
     ) -> Result<(), SimulationError> {
         for shard in &mut self.shards {
             shard.cancel_class(now, class, &mut self.around);
-            self.around.wake(now, shard.seat);
         }
         self.scheduler.replace_class(class, parent)?;
         for (group, classes) in self.scheduler.groups.iter().zip(&mut self.around.classes) {
