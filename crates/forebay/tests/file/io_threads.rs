@@ -86,8 +86,8 @@ fn an_io_thread_that_would_wait_for_itself_is_told_so(backend: BackendChoice) {
     for bed_of_file in [&bed, &stuck] {
         let (file, class, done) = (bed_of_file.file(), bed_of_file.class.clone(), done.clone());
         let write = move || file.write_at(&class, filled(BLOCK, 1), 0);
-        // So that the next ones wait.
-        let _first = write().wait_timeout(LONG);
+        // A burst lets 32 through at once; the next ones wait.
+        let _before: Vec<_> = (0..64).map(|_| write()).collect();
         on_io_thread(&bed, move || {
             let waited = write().wait();
             let waited_for_a_time = write().wait_timeout(LONG).unwrap();
