@@ -1,0 +1,205 @@
+//! Files opened past the page cache, and the alignment they ask for.
+
+mod options;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rustix::fs::{AtFlags, FileType, OFlags, StatxFlags};
+
+pub use options::FileOptions;
+
+/// An open file whose requests bypass the page cache where that is possible.
+///
+/// Clones share one descriptor, which stays open until the last of them, and
+/// the last operation on it, is gone.
+#[derive(Clone, Debug)]
+pub struct DirectFile {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    fd: OwnedFd,
+    /// `None` for a buffered file.
+    direct: Option<Alignment>,
+    /// Bytes of the disk's sectors, where it misreports them; otherwise 1.
+    sector: AtomicUsize,
+    /// Whether its file system knows no requests that do not block.
+    always_blocks: AtomicBool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Alignment {
+    memory: usize,
+    offset: usize,
+}
+
+impl DirectFile {
+    /// [`FileOptions::new`].
+    pub const fn options() -> FileOptions {
+        FileOptions::new()
+    }
+
+    /// Takes an open descriptor as it is: the file is direct when the
+    /// descriptor has `O_DIRECT`.
+    ///
+    /// # Errors
+    ///
+    /// Those of `fcntl(2)` and `statx(2)`; `InvalidInput` for a descriptor with
+    /// `O_APPEND`, with which Linux writes at the end of the file whatever the
+    /// offset: the parts of a large write would go anywhere.
+    pub fn from_fd(fd: impl Into<OwnedFd>) -> io::Result<Self> {
+        let fd = fd.into();
+        let flags = rustix::fs::fcntl_getfl(&fd)?;
+        if flags.contains(OFlags::APPEND) {
+            return Err(invalid(IGNORES_OFFSETS));
+        }
+        let direct = if flags.contains(OFlags::DIRECT) { alignment(&fd)? } else { None };
+        let (sector, always_blocks) = (AtomicUsize::new(1), AtomicBool::new(false));
+        Ok(Self { shared: Arc::new(Shared { fd, direct, sector, always_blocks }) })
+    }
+
+    /// Whether requests bypass the page cache, as far as the kernel says: tmpfs
+    /// accepts `O_DIRECT` and stays in memory.
+    ///
+    /// A buffered file answers reads from memory when it can and completes
+    /// writes before they reach the disk, so its disk time cannot be known.
+    pub fn is_direct(&self) -> bool {
+        self.shared.direct.is_some()
+    }
+
+    /// What the address of a buffer must be a multiple of, in bytes; 1 for a
+    /// buffered file.
+    pub fn memory_alignment(&self) -> usize {
+        self.shared.direct.map_or(1, |alignment| alignment.memory)
+    }
+
+    /// Whether a request may find its data in memory and end at once, as far as
+    /// is known.
+    pub(crate) fn may_not_block(&self) -> bool {
+        !self.is_direct() && !self.shared.always_blocks.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the file system knows no requests that do not block.
+    pub(crate) fn always_blocks(&self) {
+        self.shared.always_blocks.store(true, Ordering::Relaxed);
+    }
+
+    /// What the offset and the length of a request must be multiples of, in
+    /// bytes; 1 for a buffered file. See also
+    /// [`write_alignment`](Self::write_alignment).
+    pub fn offset_alignment(&self) -> usize {
+        self.shared.direct.map_or(1, |alignment| alignment.offset)
+    }
+
+    /// What the offset and the length of a write must be multiples of, in
+    /// bytes: more than for a read where the file was opened through a
+    /// scheduler that knows its disk's real sectors
+    /// ([`DiskProperties::physical_block_size`]). The disk would otherwise read,
+    /// change and write back a part of one.
+    ///
+    /// [`DiskProperties::physical_block_size`]:
+    ///     crate::properties::DiskProperties::physical_block_size
+    pub fn write_alignment(&self) -> usize {
+        let sector = self.shared.sector.load(Ordering::Relaxed);
+        self.shared.direct.map_or(1, |alignment| alignment.offset.max(sector))
+    }
+
+    /// The file is on a disk whose sectors have so many bytes, a power of two.
+    pub(crate) fn set_sector(&self, bytes: usize) {
+        self.shared.sector.store(bytes, Ordering::Relaxed);
+    }
+}
+
+impl AsFd for DirectFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.fd.as_fd()
+    }
+}
+
+/// Why no file has `O_APPEND`.
+const IGNORES_OFFSETS: &str = "a file that is open with O_APPEND ignores offsets: open it without";
+
+fn invalid(message: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+/// What direct I/O on `fd` asks for; `None` when the kernel says that the file
+/// takes the flag but no direct I/O.
+fn alignment(fd: &OwnedFd) -> io::Result<Option<Alignment>> {
+    let mask = StatxFlags::BASIC_STATS | StatxFlags::DIOALIGN;
+    let stat = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, mask)?;
+    if StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN) {
+        let (memory, offset) = (stat.stx_dio_mem_align, stat.stx_dio_offset_align);
+        return Ok((memory > 0 && offset > 0)
+            .then(|| Alignment { memory: power_of_two(memory), offset: power_of_two(offset) }));
+    }
+    if FileType::from_raw_mode(stat.stx_mode.into()) == FileType::BlockDevice {
+        return Ok(Some(uniform(rustix::fs::ioctl_blksszget(fd)?)));
+    }
+    // The preferred size of network and striped file systems can be megabytes;
+    // no more than a page is ever required.
+    Ok(Some(uniform(stat.stx_blksize.clamp(512, page_size()))))
+}
+
+fn uniform(bytes: u32) -> Alignment {
+    let bytes = power_of_two(bytes);
+    Alignment { memory: bytes, offset: bytes }
+}
+
+/// The next from `bytes` on; 1, which asks for nothing, where there is none.
+fn power_of_two(bytes: u32) -> usize {
+    bytes.checked_next_power_of_two().unwrap_or(1) as usize
+}
+
+fn page_size() -> u32 {
+    u32::try_from(rustix::param::page_size()).unwrap_or(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::ErrorKind;
+
+    use super::*;
+
+    fn writable() -> FileOptions {
+        DirectFile::options().read(true).write(true)
+    }
+
+    #[test]
+    fn alignment_is_a_power_of_two_and_one_when_buffered() {
+        let dir = tempfile::tempdir().unwrap();
+        let direct = writable().create(true).open(dir.path().join("a")).unwrap();
+        assert!(direct.memory_alignment().is_power_of_two());
+        assert!(direct.offset_alignment().is_power_of_two());
+        let buffered = writable().direct(false).open(dir.path().join("a")).unwrap();
+        assert!(!buffered.is_direct());
+        assert_eq!((buffered.memory_alignment(), buffered.offset_alignment()), (1, 1));
+    }
+
+    #[test]
+    fn a_descriptor_is_taken_as_it_is() {
+        let file = DirectFile::from_fd(File::open("/proc/self/exe").unwrap()).unwrap();
+        assert!(!file.is_direct());
+        let flags = rustix::fs::fcntl_getfl(&file).unwrap();
+        assert!(!flags.contains(OFlags::DIRECT));
+    }
+
+    #[test]
+    fn a_descriptor_that_ignores_offsets_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = File::options().create(true).append(true).open(dir.path().join("a"));
+        let error = DirectFile::from_fd(log.unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_uniform_alignment_is_a_power_of_two() {
+        assert_eq!(uniform(512), Alignment { memory: 512, offset: 512 });
+        assert_eq!(uniform(3000), Alignment { memory: 4096, offset: 4096 });
+    }
+}
