@@ -79,6 +79,7 @@ mod sync;
 mod tag;
 mod tag_heap;
 mod time;
+mod wakes;
 
 pub use budget::{LATENCY_GOAL_DEFAULT, Policy};
 pub use class_tree::{

@@ -9,7 +9,8 @@ use loom::thread;
 use crate::budget::{Ask, Budget, Pace, Refusal, Reservation};
 use crate::class_tree::{ClassTree, Credit, ROOT};
 use crate::limit::{Limiter, Limits};
-use crate::peers::{Marks, ShardId, Wakes};
+use crate::peers::ShardId;
+use crate::wakes::{Marks, Wakes};
 use crate::{DiskModel, DiskTime, Op, Policy, Time};
 
 const COST: DiskTime = DiskTime::from_nanos(1_000_000);

@@ -1,5 +1,5 @@
-//! What the shards of a group tell each other: how far each has come, and who
-//! waits to be woken.
+//! What the shards of a group tell each other: how far each has come, and when
+//! it polls again.
 
 use alloc::vec::Vec;
 
@@ -8,6 +8,7 @@ use crate::budget::Progress;
 use crate::class_tree::{ClassTree, NodeId, ROOT};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
 use crate::tag::ahead;
+use crate::wakes::{Marks, Wakes};
 
 /// Most shards of one group.
 pub const SHARDS_MAX: usize = 256;
@@ -16,7 +17,6 @@ pub const SHARDS_MAX: usize = 256;
 const IDLE: u64 = u64::MAX;
 /// In the place of a promise: nobody waits for the shard before it polls.
 const NOT_WAITED_FOR: Time = Time::from_nanos(u64::MAX - 1);
-const MARK_WORDS: usize = SHARDS_MAX / 64;
 
 /// A shard of a group, below [`SHARDS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -331,63 +331,9 @@ impl Published {
     }
 }
 
-/// One bit per shard that sleeps until room is freed in the window.
-#[derive(Debug)]
-pub(crate) struct Marks([AtomicU64; MARK_WORDS]);
-
-impl Marks {
-    pub(crate) fn new() -> Self {
-        Self(core::array::from_fn(|_| AtomicU64::new(0)))
-    }
-
-    pub(crate) fn set(&self, shard: ShardId) {
-        let (word, bit) = (shard.index() / 64, shard.index() % 64);
-        self.0[word].fetch_or(1 << bit, Ordering::AcqRel);
-    }
-
-    /// Moves all marks into `wakes`.
-    pub(crate) fn take_into(&self, wakes: &mut Wakes) {
-        for (word, marks) in self.0.iter().enumerate() {
-            if marks.load(Ordering::Acquire) != 0 {
-                wakes.0[word] |= marks.swap(0, Ordering::AcqRel);
-            }
-        }
-    }
-}
-
-/// Shards that a queue has to tell its caller to wake.
-#[derive(Debug, Default)]
-pub(crate) struct Wakes([u64; MARK_WORDS]);
-
-impl Wakes {
-    pub(crate) fn push(&mut self, shard: ShardId) {
-        self.0[shard.index() / 64] |= 1 << (shard.index() % 64);
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<ShardId> {
-        let (word, bits) = self.0.iter_mut().enumerate().find(|(_, bits)| **bits != 0)?;
-        let bit = bits.trailing_zeros();
-        *bits &= *bits - 1;
-        Some(ShardId((word * 64) as u16 + bit as u16))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_mark_comes_back_once() {
-        let marks = Marks::new();
-        for shard in [0, 63, 64, 255] {
-            marks.set(ShardId(shard));
-        }
-        let mut wakes = Wakes::default();
-        marks.take_into(&mut wakes);
-        marks.take_into(&mut wakes);
-        let woken: Vec<_> = core::iter::from_fn(|| wakes.pop()).map(ShardId::index).collect();
-        assert_eq!(woken, [0, 63, 64, 255]);
-    }
 
     #[test]
     fn places_are_given_back() {

@@ -260,38 +260,6 @@ impl IoQueue {
         self.shared.budget.effective_goal().units() / WASTED.1 * WASTED.0
     }
 
-    /// A shard that did not poll when it was its turn has no credit for that.
-    pub(super) fn catch_up_if_late(&mut self, now: Time) {
-        let peers = &self.shared.peers;
-        if !peers.alone() && !peers.is_live(self.shard, now, self.shared.patience()) {
-            self.late_at = now;
-            self.fair.catch_up();
-        }
-    }
-
-    /// Something is queued where nothing was: the others may count on this
-    /// shard to poll, from now on and not for ever.
-    pub(super) fn end_rest(&self, now: Time) {
-        let peers = &self.shared.peers;
-        if !peers.alone() && peers.rests(self.shard) {
-            peers.promise(self.shard, now);
-        }
-    }
-
-    /// When the others may count on this shard to poll again.
-    pub(super) fn promised(&self, now: Time, stop: Option<Stop>) -> Time {
-        match stop {
-            None => now,
-            Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
-            // it sleeps until it is woken, and whoever does that expects it
-            Some(Stop { resume_at: Some(at), .. }) if self.silent_from() <= now => at,
-            Some(Stop { resume_at, .. }) => {
-                let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
-                resume_at.map_or(drained, |at| at.min(drained))
-            }
-        }
-    }
-
     /// From when on this queue cannot rely on completions of its own to look
     /// again.
     pub(super) fn silent_from(&self) -> Time {

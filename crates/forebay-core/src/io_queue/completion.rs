@@ -19,7 +19,7 @@ impl IoQueue {
         ticket: Ticket,
         outcome: Outcome,
     ) -> Result<Completion, StaleTicket> {
-        self.end(now, ticket, outcome, Time::ZERO)
+        self.complete_reaped(now, ticket, outcome, Time::ZERO)
     }
 
     /// As [`complete`](Self::complete), by an owner that knows when the disk
@@ -31,16 +31,6 @@ impl IoQueue {
     /// # Errors
     /// As for [`complete`](Self::complete).
     pub fn complete_reaped(
-        &mut self,
-        now: Time,
-        ticket: Ticket,
-        outcome: Outcome,
-        looked_at: Time,
-    ) -> Result<Completion, StaleTicket> {
-        self.end(now, ticket, outcome, looked_at)
-    }
-
-    fn end(
         &mut self,
         now: Time,
         ticket: Ticket,

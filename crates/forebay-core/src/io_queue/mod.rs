@@ -5,6 +5,7 @@ mod attempt;
 mod completion;
 mod outcome;
 mod past_window;
+mod peers;
 mod set_aside;
 
 use alloc::sync::Arc;
@@ -17,8 +18,9 @@ use crate::budget::{Ask, Progress};
 use crate::fair_queue::FairQueue;
 use crate::flow::FlowRatio;
 use crate::io_group::Shared;
-use crate::peers::{ShardId, Wakes};
+use crate::peers::ShardId;
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
+use crate::wakes::Wakes;
 use crate::{Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time};
 
 /// A single request is at most this part of what a queue holds, in however
@@ -280,17 +282,6 @@ impl IoQueue {
         QueueCounters { flow_ratio_permille: self.flow.permille(), ..self.totals.clone() }
     }
 
-    /// Leaves the group, as when dropped: the shards to wake, which wait for
-    /// what this queue held of the budget.
-    pub fn leave(mut self, now: Time) -> impl Iterator<Item = ShardId> + Send + use<> {
-        let mut wakes = core::mem::take(&mut self.wakes);
-        let shared = Arc::clone(&self.shared);
-        // who is woken must find that it has left
-        drop(self);
-        shared.peers.take_marks(now, &mut wakes);
-        core::iter::from_fn(move || wakes.pop())
-    }
-
     fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
         let request = self.enter_disk(now, index, nearly_idle);
         let waited = now.nanos_since(request.enqueued_at);
@@ -324,21 +315,6 @@ impl IoQueue {
         self.requests.unlink(&mut self.in_disk, index);
         self.held = self.held.minus(self.requests.at(index).cost);
         self.shared.budget.leave(&ask(self.requests.at(index)));
-    }
-
-    /// Room was freed: those who wait for it are to be woken.
-    fn collect_wakes(&mut self, now: Time) {
-        if !self.shared.peers.alone() {
-            self.shared.peers.take_marks(now, &mut self.wakes);
-        }
-    }
-
-    /// After changes of classes others look again too, as does whoever waited
-    /// for a queue that has gone.
-    fn follow_changes(&mut self, now: Time) {
-        if self.fair.follow_changes() {
-            self.collect_wakes(now);
-        }
     }
 
     /// Makes room for the counters of a class.
@@ -380,21 +356,6 @@ impl IoQueue {
             self.search_window(now);
             self.stopped = Some((stop, now));
         }
-    }
-
-    /// Takes part in the search for the window that the disk needs.
-    fn search_window(&mut self, now: Time) {
-        let Shared { peers, budget, .. } = &*self.shared;
-        peers.publish_progress(self.shard, self.progress);
-        if budget.search_is_due(now) {
-            budget.search(now, peers.progress());
-        }
-    }
-
-    /// Tells the others what this queue leaves in the disk.
-    fn publish_held(&self, now: Time) {
-        let late = self.late_at == now;
-        self.shared.peers.publish_held(self.shard, now, self.held.units(), late);
     }
 
     fn update_flow(&mut self, now: Time) {

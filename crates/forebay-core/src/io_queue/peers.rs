@@ -1,0 +1,85 @@
+//! What a queue and the other shards of its group tell each other.
+
+use alloc::sync::Arc;
+
+use super::IoQueue;
+use super::attempt::Stop;
+use crate::io_group::Shared;
+use crate::peers::ShardId;
+use crate::{Blocked, Time};
+
+impl IoQueue {
+    /// Leaves the group, as when dropped: the shards to wake, which wait for
+    /// what this queue held of the budget.
+    pub fn leave(mut self, now: Time) -> impl Iterator<Item = ShardId> + Send + use<> {
+        let mut wakes = core::mem::take(&mut self.wakes);
+        let shared = Arc::clone(&self.shared);
+        // who is woken must find that it has left
+        drop(self);
+        shared.peers.take_marks(now, &mut wakes);
+        core::iter::from_fn(move || wakes.pop())
+    }
+
+    /// A shard that did not poll when it was its turn keeps a bounded part of
+    /// what it is owed for that.
+    pub(super) fn catch_up_if_late(&mut self, now: Time) {
+        let peers = &self.shared.peers;
+        if !peers.alone() && !peers.is_live(self.shard, now, self.shared.patience()) {
+            self.late_at = now;
+            self.fair.catch_up();
+        }
+    }
+
+    /// Something is queued where nothing was: the others may count on this
+    /// shard to poll, from now on and not for ever.
+    pub(super) fn end_rest(&self, now: Time) {
+        let peers = &self.shared.peers;
+        if !peers.alone() && peers.rests(self.shard) {
+            peers.promise(self.shard, now);
+        }
+    }
+
+    /// When the others may count on this shard to poll again.
+    pub(super) fn promised(&self, now: Time, stop: Option<Stop>) -> Time {
+        match stop {
+            None => now,
+            Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
+            // it sleeps until it is woken, and whoever does that expects it
+            Some(Stop { resume_at: Some(at), .. }) if self.silent_from() <= now => at,
+            Some(Stop { resume_at, .. }) => {
+                let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
+                resume_at.map_or(drained, |at| at.min(drained))
+            }
+        }
+    }
+
+    /// Room was freed: those who wait for it are to be woken.
+    pub(super) fn collect_wakes(&mut self, now: Time) {
+        if !self.shared.peers.alone() {
+            self.shared.peers.take_marks(now, &mut self.wakes);
+        }
+    }
+
+    /// After changes of classes others look again too, as does whoever waited
+    /// for a queue that has gone.
+    pub(super) fn follow_changes(&mut self, now: Time) {
+        if self.fair.follow_changes() {
+            self.collect_wakes(now);
+        }
+    }
+
+    /// Takes part in the search for the window that the disk needs.
+    pub(super) fn search_window(&mut self, now: Time) {
+        let Shared { peers, budget, .. } = &*self.shared;
+        peers.publish_progress(self.shard, self.progress);
+        if budget.search_is_due(now) {
+            budget.search(now, peers.progress());
+        }
+    }
+
+    /// Tells the others what this queue leaves in the disk.
+    pub(super) fn publish_held(&self, now: Time) {
+        let late = self.late_at == now;
+        self.shared.peers.publish_held(self.shard, now, self.held.units(), late);
+    }
+}
