@@ -18,7 +18,8 @@
 //!   others get.
 //! - Work that names no class is in the class [`untagged`](UNTAGGED), and a
 //!   file on a disk that is not listed belongs to a disk named
-//!   [`default`](DEFAULT_DISK): nothing escapes being counted.
+//!   [`default`](DEFAULT_DISK), unless the program wants it
+//!   [otherwise](Unlisted): nothing escapes being counted.
 //!
 //! # The ways in
 //!
