@@ -182,11 +182,13 @@ impl CostCurve {
 
     /// What a request of `bytes` costs: at least one unit, at most 208 days.
     pub fn cost(&self, bytes: u64) -> DiskTime {
-        let mut index = self.used - 1;
-        while index > 0 && bytes < self.segments[index].bytes {
-            index -= 1;
+        let mut segment = &self.segments[0];
+        for next in &self.segments[1..self.used] {
+            if bytes < next.bytes {
+                break;
+            }
+            segment = next;
         }
-        let segment = self.segments[index];
         let units = segment.units.saturating_add(slope_units(segment.slope, bytes - segment.bytes));
         DiskTime::from_units(units.clamp(1, COST_MAX))
     }

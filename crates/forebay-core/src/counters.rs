@@ -143,11 +143,17 @@ impl ClassCounters {
 
     /// Starts again from zero if they were another class's, whose requests
     /// may still be in the disk.
+    #[inline]
     pub(crate) fn belong_to(&mut self, owner: u32) {
         if self.owner != owner {
-            let Self { queued, in_disk, .. } = *self;
-            *self = Self { queued, in_disk, owner, ..Self::default() };
+            self.begin_again(owner);
         }
+    }
+
+    #[cold]
+    fn begin_again(&mut self, owner: u32) {
+        let Self { queued, in_disk, .. } = *self;
+        *self = Self { queued, in_disk, owner, ..Self::default() };
     }
 
     pub(crate) fn enqueued(&mut self, now: Time) {

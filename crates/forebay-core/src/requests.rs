@@ -100,6 +100,11 @@ impl Requests {
         Self { slots: Vec::new(), free: NONE, len: 0, max: max.min(NONE - 1) }
     }
 
+    /// Whether one more may be present.
+    pub(crate) fn has_room(&self) -> bool {
+        self.len < self.max
+    }
+
     /// Requests present.
     pub(crate) fn len(&self) -> u32 {
         self.len
@@ -119,14 +124,14 @@ impl Requests {
         len: u64,
         cost: DiskTime,
     ) -> Option<Ticket> {
-        let mut request = Request {
+        let request = |generation| Request {
             cost,
             len,
             enqueued_at: now,
             dispatched_at: now,
             next: NONE,
             previous: NONE,
-            generation: 0,
+            generation,
             class,
             op,
             state: State::Queued,
@@ -135,21 +140,25 @@ impl Requests {
             prepaid: false,
         };
         let index = self.free;
-        let ticket = if let Some(slot) = self.slots.get_mut(index as usize) {
-            self.free = slot.next;
-            request.generation = slot.generation;
-            *slot = request;
-            Ticket { index, generation: request.generation }
-        } else {
-            let index = self.slots.len() as u32;
-            if index >= self.max {
-                return None;
-            }
-            self.slots.push(request);
-            Ticket { index, generation: 0 }
+        let Some(slot) = self.slots.get_mut(index as usize) else {
+            return self.insert_in_new_slot(request(0));
         };
+        self.free = slot.next;
+        let generation = slot.generation;
+        *slot = request(generation);
         self.len += 1;
-        Some(ticket)
+        Some(Ticket { index, generation })
+    }
+
+    #[cold]
+    fn insert_in_new_slot(&mut self, request: Request) -> Option<Ticket> {
+        let index = self.slots.len() as u32;
+        if index >= self.max {
+            return None;
+        }
+        self.slots.push(request);
+        self.len += 1;
+        Some(Ticket { index, generation: request.generation })
     }
 
     /// Forgets a request that is in no list; its ticket is void from now on.

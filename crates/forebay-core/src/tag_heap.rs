@@ -41,8 +41,7 @@ impl TagHeap {
             return;
         }
         self.entries.swap_remove(at);
-        if at < self.entries.len() {
-            let at = self.rise(positions, at);
+        if at < self.entries.len() && (at == 0 || self.rise(positions, at) == at) {
             self.sink(positions, at);
         }
     }

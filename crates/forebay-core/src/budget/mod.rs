@@ -199,6 +199,8 @@ impl Budget {
     /// Takes what `ask` needs out of the budget if it is open. `flow_permille`
     /// is the asking queue's flow ratio; `unattended` is in the disk and does
     /// not count.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
     pub(crate) fn try_reserve(
         &self,
         now: Time,
@@ -207,12 +209,8 @@ impl Budget {
         unattended: DiskTime,
     ) -> Reservation {
         let goal = self.effective_goal();
-        match self.rate.0.available_at(now, goal, DiskTime::from_units(1)) {
-            Some(open_at) if open_at > now => {
-                return Reservation::Refused(Refusal::Pace(open_at));
-            }
-            None => return Reservation::Refused(Refusal::Window),
-            Some(_) => {}
+        if !self.rate.0.is_open(now, goal) {
+            return Reservation::Refused(self.refusal_of_rate(now, goal));
         }
         let window = self.window_units(goal);
         let limit = window.saturating_add(unattended.units().min(window));
@@ -225,6 +223,12 @@ impl Budget {
         }
         self.leave(ask);
         Reservation::Undone
+    }
+
+    #[cold]
+    fn refusal_of_rate(&self, now: Time, goal: DiskTime) -> Refusal {
+        let open_at = self.rate.0.available_at(now, goal, DiskTime::from_units(1));
+        open_at.map_or(Refusal::Window, Refusal::Pace)
     }
 
     /// Takes what `ask` needs on credit, for a shard that is owed it, beyond the
@@ -352,17 +356,24 @@ impl Budget {
     }
 
     /// Takes room for `ask`; returns the disk time that was in the disk before.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
     fn enter(&self, ask: &Ask, window: u64) -> Option<u64> {
-        let cost = ask.cost.units();
+        if matches!(self.limit, Limit::Window) {
+            return self.in_flight.0.enter(window, ask.cost.units());
+        }
+        self.enter_by_count(ask)
+    }
+
+    fn enter_by_count(&self, ask: &Ask) -> Option<u64> {
         match &self.limit {
-            Limit::Window => return self.in_flight.0.enter(window, cost),
-            Limit::None => {}
+            Limit::None | Limit::Window => {}
             Limit::Requests { max, in_disk } => {
                 in_disk.0.enter(*max, 1)?;
             }
             Limit::LittlesLaw(law) => law.enter(self.effective_goal(), ask)?,
         }
-        Some(self.in_flight.0.enter_anyway(cost))
+        Some(self.in_flight.0.enter_anyway(ask.cost.units()))
     }
 
     /// Takes room however much is used.

@@ -27,6 +27,13 @@ impl Pace {
         DiskTime::from_units(now.saturating_add(burst.units()).saturating_sub(paid_at.max(now)))
     }
 
+    /// Whether anything may be handed out now.
+    #[inline]
+    pub(super) fn is_open(&self, now: Time, burst: DiskTime) -> bool {
+        let limit = clock_units(now).saturating_add(burst.units());
+        self.paid_at.load(Ordering::Relaxed) < limit
+    }
+
     /// When at least `wanted` will be available; now, if it is. A `wanted`
     /// above `burst` is never reached and counts as `burst`.
     pub(crate) fn available_at(&self, now: Time, burst: DiskTime, wanted: DiskTime) -> Time {

@@ -34,6 +34,16 @@ impl Rate {
         }
     }
 
+    /// Whether anything is available.
+    #[inline]
+    pub(super) fn is_open(&self, now: Time, burst: DiskTime) -> bool {
+        match self {
+            Self::Unlimited => true,
+            Self::Pace(pace) => pace.is_open(now, burst),
+            Self::TwoLevel(bucket) => bucket.available(now) > DiskTime::ZERO,
+        }
+    }
+
     /// When `wanted` is available, if time alone brings it about.
     pub(super) fn available_at(
         &self,

@@ -13,7 +13,7 @@ pub(crate) use tags::Credit;
 
 use crate::DiskTime;
 use crate::limit::Limits;
-use crate::sync::{AtomicU64, Ordering, Padded};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, Padded};
 
 /// Most classes of one I/O group, and so of a scheduler.
 pub const CLASSES_MAX: usize = 1024;
@@ -123,6 +123,8 @@ pub(crate) struct ClassTree {
     idle_credit: DiskTime,
     /// A single shard uses it.
     sole: bool,
+    /// Whether any node ever had limits.
+    limited: AtomicBool,
     /// How often something changed that no shard may take for as it was.
     changes: Padded<AtomicU64>,
 }
@@ -142,7 +144,8 @@ impl ClassTree {
     fn with_nodes(nodes: usize, idle_credit: DiskTime, sole: bool) -> Self {
         let nodes: Vec<_> = (0..nodes).map(|_| Padded(Node::new(sole))).collect();
         let _root = nodes[usize::from(ROOT)].0.slot.take();
-        Self { nodes, idle_credit, sole, changes: Padded(AtomicU64::new(0)) }
+        let (limited, changes) = (AtomicBool::new(false), Padded(AtomicU64::new(0)));
+        Self { nodes, idle_credit, sole, limited, changes }
     }
 
     /// Nodes that hold others: the root and the groups of classes.
@@ -158,6 +161,11 @@ impl ClassTree {
 
     pub(crate) fn note_change(&self) {
         self.changes.0.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether limits may be found, by who follows [`ClassTree::changes`].
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limited.load(Ordering::Acquire)
     }
 
     pub(crate) fn node(&self, id: NodeId) -> &Node {
@@ -206,6 +214,9 @@ impl ClassTree {
     pub(crate) fn set_limits(&self, node: &Node, limits: &Limits) -> Result<(), ClassError> {
         if !limits.is_valid() {
             return Err(ClassError::Limits(*limits));
+        }
+        if *limits != Limits::default() {
+            self.limited.store(true, Ordering::Release);
         }
         node.limiter.set(limits);
         self.note_change();

@@ -2,7 +2,7 @@
 
 use super::{ClassError, ClassId, ClassTree, NodeId};
 use crate::sync::Ordering;
-use crate::tag::{self, STEP_MAX, is_after};
+use crate::tag::{self, STEP_MAX};
 
 /// Disk time that a node keeps of what it is owed when work of it comes.
 #[derive(Clone, Copy, Debug)]
@@ -82,10 +82,12 @@ impl ClassTree {
         self.restate(id, shared);
         let node = self.node(id);
         let behind = self.node(node.parent()).virtual_time();
-        if !is_after(behind, node.tag()) {
+        let (owed, shares) = (tag::ahead(behind, node.tag()), u64::from(node.shares()));
+        let credit = credit.min(STEP_MAX);
+        if owed.saturating_mul(shares) <= credit {
             return;
         }
-        let credit = credit.min(STEP_MAX) / u64::from(node.shares());
+        let credit = credit / shares;
         node.tag.update(|tag| tag::later(tag, behind.wrapping_sub(credit)));
     }
 

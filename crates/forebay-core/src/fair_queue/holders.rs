@@ -28,9 +28,17 @@ impl FairQueue {
     }
 
     /// The same for the groups above `node`, as far up as it is in the order.
+    #[inline]
     pub(super) fn change_holders_above(&mut self, node: NodeId, change: i32) {
+        if change != 0 {
+            self.add_to_holders_above(node, change);
+        }
+    }
+
+    #[cold]
+    fn add_to_holders_above(&mut self, node: NodeId, change: i32) {
         let mut child = node;
-        while change != 0 && child != ROOT && self.positions[usize::from(child)] != NOWHERE {
+        while child != ROOT && self.positions[usize::from(child)] != NOWHERE {
             child = self.tree.node(child).parent();
             let local = &mut self.locals[usize::from(child)];
             local.holders = local.holders.saturating_add_signed(change);

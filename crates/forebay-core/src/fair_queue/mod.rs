@@ -119,9 +119,10 @@ impl FairQueue {
         index: u32,
     ) -> Result<(), ClassError> {
         let node = class.node();
-        let awake = self.locals.get(usize::from(node)).is_some_and(|local| local.awake);
-        if awake {
-            requests.push_back(&mut self.locals[usize::from(node)].fifo, index);
+        if let Some(local) = self.locals.get_mut(usize::from(node))
+            && local.awake
+        {
+            requests.push_back(&mut local.fifo, index);
             return Ok(());
         }
         self.meet(class);
@@ -182,6 +183,8 @@ impl FairQueue {
 
     /// Takes the first request of the class that [`FairQueue::first`] named,
     /// and charges it to the class and the groups above.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
     pub(crate) fn pop(&mut self, requests: &mut Requests, class: NodeId, index: u32, now: Time) {
         let Request { cost, len, holder, prepaid, .. } = *requests.at(index);
         let cost = if prepaid { DiskTime::ZERO } else { cost };
@@ -217,7 +220,8 @@ impl FairQueue {
                 decay.charge(child, now, len, node.shares());
             }
             leaves = heap.is_empty();
-            self.publish_next(parent);
+            let next_child = heap.first().map(|(_, child)| child);
+            self.peers.publish_next(self.shard, parent, next_child);
             child = parent;
         }
     }
@@ -238,7 +242,13 @@ impl FairQueue {
     }
 
     /// The class, or a group it is in, whose limit is used up, and until when.
+    #[inline]
     pub(crate) fn limited(&self, class: NodeId, now: Time) -> Option<(NodeId, Time)> {
+        if self.tree.is_limited() { self.limited_until(class, now) } else { None }
+    }
+
+    #[inline(never)]
+    fn limited_until(&self, class: NodeId, now: Time) -> Option<(NodeId, Time)> {
         let mut child = class;
         while child != ROOT {
             let node = self.tree.node(child);
@@ -251,7 +261,15 @@ impl FairQueue {
     }
 
     /// Charges the limits of a class and of the groups it is in.
+    #[inline]
     pub(crate) fn charge_limits(&self, class: NodeId, now: Time, bytes: u64) {
+        if self.tree.is_limited() {
+            self.charge_limits_upwards(class, now, bytes);
+        }
+    }
+
+    #[inline(never)]
+    fn charge_limits_upwards(&self, class: NodeId, now: Time, bytes: u64) {
         let mut child = class;
         while child != ROOT {
             let node = self.tree.node(child);
@@ -295,27 +313,26 @@ impl FairQueue {
     fn relink(&mut self, node: NodeId, now: Option<Time>) {
         let mut child = node;
         while child != ROOT {
-            let credit = self.credit(child, now);
             let local = &mut self.locals[usize::from(child)];
             let has_work = if ClassTree::is_class(child) {
                 !local.fifo.is_empty()
             } else {
                 !self.heaps[usize::from(child)].is_empty()
             };
-            let shared = self.tree.node(child);
+            let (wanted, holders) = (has_work && !local.throttled, local.holders as i32);
             if has_work != core::mem::replace(&mut local.awake, has_work) {
                 if has_work {
-                    self.tree.wake_group(child, credit);
+                    self.tree.wake_group(child, self.credit(child, now));
                 } else {
                     self.tree.sleep(child);
                 }
             }
-            let wanted = has_work && !local.throttled;
             if wanted == (self.positions[usize::from(child)] != NOWHERE) {
                 return;
             }
+            let shared = self.tree.node(child);
             let (parent, tag_now) = (shared.parent(), shared.tag());
-            let holders = local.holders as i32;
+            let earliest = shared.virtual_time().wrapping_sub(self.lead_max);
             if wanted {
                 self.heaps[usize::from(parent)].insert(&mut self.positions, child, tag_now);
                 self.change_holders_above(child, holders);
@@ -324,9 +341,7 @@ impl FairQueue {
                 self.heaps[usize::from(parent)].remove(&mut self.positions, child);
             }
             if ClassTree::is_class(child) {
-                let shared = self.tree.node(child);
                 let local = &mut self.locals[usize::from(child)];
-                let earliest = shared.virtual_time().wrapping_sub(self.lead_max);
                 local.shard_tag = tag::later(local.shard_tag, earliest);
                 let tag = wanted.then_some(local.shard_tag);
                 self.peers.publish_class(self.shard, child, tag);

@@ -13,6 +13,7 @@ impl IoQueue {
     ///
     /// # Errors
     /// [`StaleTicket`] if the request was not dispatched or has completed.
+    #[inline]
     pub fn complete(
         &mut self,
         now: Time,
@@ -55,8 +56,8 @@ impl IoQueue {
         }
         self.requests.remove(ticket.slot());
         let done = outcome == Outcome::Done;
-        let is_known = now.nanos_since(looked_at) <= disk_nanos / REAPED_PART;
-        if request.nearly_idle && done && !overdue && is_known {
+        let is_known = || now.nanos_since(looked_at) <= disk_nanos / REAPED_PART;
+        if request.nearly_idle && done && !overdue && is_known() {
             let transfer = request.cost.as_nanos_ceil();
             self.shared.budget.observe_idle_service(disk_nanos.saturating_sub(transfer));
         }

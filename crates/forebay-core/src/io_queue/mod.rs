@@ -153,8 +153,7 @@ impl IoQueue {
             return Err(EnqueueError::Class(removed));
         }
         self.end_rest(now);
-        self.note_class(class);
-        self.classes[class.index()].enqueued(now);
+        self.note_class(class).enqueued(now);
         self.resume_at_once(now);
         Ok(ticket)
     }
@@ -242,8 +241,7 @@ impl IoQueue {
             return Parts::new(len, part_max);
         }
         if self.shared.tree.class(class).is_ok() {
-            self.note_class(class);
-            let counters = &mut self.classes[class.index()];
+            let counters = self.note_class(class);
             counters.splits += 1;
             counters.split_bytes = counters.split_bytes.wrapping_add(len);
         }
@@ -282,47 +280,56 @@ impl IoQueue {
         QueueCounters { flow_ratio_permille: self.flow.permille(), ..self.totals.clone() }
     }
 
+    // on the way of each request; other callers are rare
+    #[inline(always)]
     fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
-        let request = self.enter_disk(now, index, nearly_idle);
-        let waited = now.nanos_since(request.enqueued_at);
-        let charged = if request.prepaid { DiskTime::ZERO } else { request.cost };
-        self.class_counters(&request).dispatched(now, waited, charged);
+        self.enter_disk(now, index, nearly_idle);
+        let Request { enqueued_at, prepaid, cost, class, .. } = *self.requests.at(index);
+        let charged = if prepaid { DiskTime::ZERO } else { cost };
+        let counters = &mut self.classes[ClassId::index_of(class)];
+        counters.dispatched(now, now.nanos_since(enqueued_at), charged);
         self.requests.ticket(index)
     }
 
     /// A request that the budget has let through, in the disk from now on.
-    fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) -> Request {
+    // on the way of each request; other callers are rare
+    #[inline(always)]
+    fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) {
         let request = self.requests.at_mut(index);
         request.state = State::InDisk;
         request.dispatched_at = now;
         request.nearly_idle = nearly_idle;
-        let request = *request;
+        let Request { cost, class, op, len, prepaid, .. } = *request;
         self.requests.push_back(&mut self.in_disk, index);
-        self.held = self.held.plus(request.cost);
+        self.held = self.held.plus(cost);
         let totals = &mut self.totals;
         totals.in_disk += 1;
         totals.in_disk_max = totals.in_disk_max.max(totals.in_disk);
-        if !request.prepaid {
+        if !prepaid {
             totals.dispatched += 1;
-            totals.consumption = totals.consumption.plus(request.cost);
-            let bytes = if request.op == Op::Discard { 0 } else { request.len };
-            self.fair.charge_limits(request.class, now, bytes);
+            totals.consumption = totals.consumption.plus(cost);
+            let bytes = if op == Op::Discard { 0 } else { len };
+            self.fair.charge_limits(class, now, bytes);
         }
-        request
     }
 
+    // on the way of each request; other callers are rare
+    #[inline(always)]
     fn leave_window(&mut self, index: u32) {
+        let ask = ask(self.requests.at(index));
         self.requests.unlink(&mut self.in_disk, index);
-        self.held = self.held.minus(self.requests.at(index).cost);
-        self.shared.budget.leave(&ask(self.requests.at(index)));
+        self.held = self.held.minus(ask.cost);
+        self.shared.budget.leave(&ask);
     }
 
-    /// Makes room for the counters of a class.
-    fn note_class(&mut self, class: ClassId) {
+    /// The counters of a class, for which there is room from now on.
+    fn note_class(&mut self, class: ClassId) -> &mut ClassCounters {
         if self.classes.len() <= class.index() {
             self.classes.resize_with(class.index() + 1, ClassCounters::default);
         }
-        self.classes[class.index()].belong_to(class.to_bits());
+        let counters = &mut self.classes[class.index()];
+        counters.belong_to(class.to_bits());
+        counters
     }
 
     fn class_counters(&mut self, request: &Request) -> &mut ClassCounters {

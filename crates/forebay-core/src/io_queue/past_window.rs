@@ -48,6 +48,7 @@ impl IoQueue {
     }
 
     /// [`attempt`](Self::attempt) where the window is full and binds nobody.
+    #[cold]
     pub(super) fn attempt_past_window(
         &mut self,
         now: Time,

@@ -75,13 +75,13 @@ impl IoQueue {
         (op, len): (Op, u64),
     ) -> Result<Ticket, EnqueueError> {
         let (node, cost) = (class.node(), self.cost(op, len));
-        if let Some(ticket) = self.requests.insert(now, node, op, len, cost) {
-            return Ok(ticket);
+        if !self.requests.has_room() {
+            self.forget_given_up(now);
         }
-        self.forget_given_up(now);
         self.requests.insert(now, node, op, len, cost).ok_or(EnqueueError::Full)
     }
 
+    #[cold]
     fn forget_given_up(&mut self, now: Time) {
         let Some(oldest) = self.given_up.head() else { return };
         let request = *self.requests.at(oldest);
