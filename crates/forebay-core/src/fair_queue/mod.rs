@@ -44,7 +44,10 @@ impl Order {
 /// What one shard keeps of a class or group of classes.
 #[derive(Debug)]
 struct Local {
+    /// Requests whose owners hold nothing.
     fifo: Fifo,
+    /// Further requests of holders.
+    further: Fifo,
     /// Of a class, which one had the place when this shard last had to do with
     /// it.
     owner: Option<ClassId>,
@@ -52,14 +55,14 @@ struct Local {
     shard_tag: u64,
     /// What dividing by the shares left over so far.
     fraction: u32,
-    /// Holders' requests that wait in the class; or, for a group, in its
-    /// children that are in the order.
+    /// Holders' requests that wait in the class, or in those of the group.
     holders: u32,
     /// When a request of it last came back to this shard.
     completed_at: Time,
     /// Counted among the shards that have work of it.
     awake: bool,
-    /// Out of the order until its limit is open again.
+    /// Its limit is used up: until it is open again only holders' requests go,
+    /// and without any it is out of the order.
     throttled: bool,
 }
 
@@ -119,19 +122,23 @@ impl FairQueue {
         index: u32,
     ) -> Result<(), ClassError> {
         let node = class.node();
+        let holder = requests.at(index).holder;
         if let Some(local) = self.locals.get_mut(usize::from(node))
             && local.awake
         {
-            requests.push_back(&mut local.fifo, index);
-            return Ok(());
+            requests.push_back(local.of_kind(holder), index);
+        } else {
+            self.meet(class);
+            let now = requests.at(index).enqueued_at;
+            self.tree.wake(class, self.credit(node, Some(now)))?;
+            let local = &mut self.locals[usize::from(node)];
+            local.awake = true;
+            requests.push_back(local.of_kind(holder), index);
+            self.relink(node, Some(now));
         }
-        self.meet(class);
-        let now = requests.at(index).enqueued_at;
-        self.tree.wake(class, self.credit(node, Some(now)))?;
-        let local = &mut self.locals[usize::from(node)];
-        local.awake = true;
-        requests.push_back(&mut local.fifo, index);
-        self.relink(node, Some(now));
+        if holder {
+            self.add_holder(node);
+        }
         Ok(())
     }
 
@@ -144,41 +151,45 @@ impl FairQueue {
         index: u32,
     ) -> Result<(), ClassError> {
         self.push(requests, class, index)?;
-        let fifo = &mut self.locals[usize::from(class.node())].fifo;
+        let holder = requests.at(index).holder;
+        let fifo = self.locals[usize::from(class.node())].of_kind(holder);
         requests.unlink(fifo, index);
         requests.push_front(fifo, index);
-        if requests.at(index).holder {
-            self.add_holder(class.node());
-        }
         Ok(())
     }
 
     /// Takes a request out of the middle of its class.
     pub(crate) fn remove(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
-        if requests.at(index).holder {
+        let holder = requests.at(index).holder;
+        let local = &mut self.locals[usize::from(class)];
+        requests.unlink(local.of_kind(holder), index);
+        let is_last = local.is_empty();
+        if holder {
             self.remove_holder(class);
         }
-        let fifo = &mut self.locals[usize::from(class)].fifo;
-        requests.unlink(fifo, index);
-        if fifo.is_empty() {
+        if is_last {
             self.relink(class, None);
         }
     }
 
-    /// The class whose turn it is, and its first request.
-    pub(crate) fn first(&mut self, now: Time) -> Option<(NodeId, u32)> {
-        let mut node = ROOT;
+    /// The class whose turn it is, and its first request that may go: a
+    /// holder's if the limit of the class, or of a group it is in, is used up.
+    pub(crate) fn first(&mut self, requests: &Requests, now: Time) -> Option<(NodeId, u32)> {
+        let (mut node, mut throttled) = (ROOT, false);
         for _ in 0..LEVELS_MAX {
             node = match &self.decay {
+                _ if throttled => self.first_with_holders(node, now)?,
                 None => self.refreshed_first(node)?,
                 Some(decay) => decay.least(self.heaps.get(usize::from(node))?.nodes(), now)?,
             };
+            let local = &self.locals[usize::from(node)];
+            throttled |= local.throttled;
             if ClassTree::is_class(node) {
-                break;
+                let head = if throttled { local.further.head() } else { local.first(requests) };
+                return Some((node, head?));
             }
         }
-        let head = self.locals.get(usize::from(node))?.fifo.head()?;
-        Some((node, head))
+        None
     }
 
     /// Takes the first request of the class that [`FairQueue::first`] named,
@@ -189,11 +200,11 @@ impl FairQueue {
         let Request { cost, len, holder, prepaid, .. } = *requests.at(index);
         let cost = if prepaid { DiskTime::ZERO } else { cost };
         if holder {
-            self.remove_holder(class);
+            return self.pop_holder(requests, class, (index, cost, len), now);
         }
         let local = &mut self.locals[usize::from(class)];
         requests.unlink(&mut local.fifo, index);
-        let mut leaves = local.fifo.is_empty();
+        let mut leaves = local.is_empty();
         if !self.peers.sole() {
             let started = local.shard_tag;
             local.shard_tag = started.wrapping_add(cost.units().min(STEP_MAX));
@@ -315,11 +326,11 @@ impl FairQueue {
         while child != ROOT {
             let local = &mut self.locals[usize::from(child)];
             let has_work = if ClassTree::is_class(child) {
-                !local.fifo.is_empty()
+                !local.is_empty()
             } else {
                 !self.heaps[usize::from(child)].is_empty()
             };
-            let (wanted, holders) = (has_work && !local.throttled, local.holders as i32);
+            let wanted = has_work && (!local.throttled || local.holders > 0);
             if has_work != core::mem::replace(&mut local.awake, has_work) {
                 if has_work {
                     self.tree.wake_group(child, self.credit(child, now));
@@ -335,9 +346,7 @@ impl FairQueue {
             let earliest = shared.virtual_time().wrapping_sub(self.lead_max);
             if wanted {
                 self.heaps[usize::from(parent)].insert(&mut self.positions, child, tag_now);
-                self.change_holders_above(child, holders);
             } else {
-                self.change_holders_above(child, -holders);
                 self.heaps[usize::from(parent)].remove(&mut self.positions, child);
             }
             if ClassTree::is_class(child) {
@@ -381,6 +390,7 @@ impl FairQueue {
         self.positions.resize(nodes, NOWHERE);
         self.locals.resize_with(nodes, || Local {
             fifo: Fifo::EMPTY,
+            further: Fifo::EMPTY,
             owner: None,
             shard_tag: 0,
             fraction: 0,

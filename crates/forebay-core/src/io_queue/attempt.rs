@@ -135,13 +135,18 @@ impl IoQueue {
         overdraws
     }
 
+    /// Whose turn it is. A limit binds first requests only: see
+    /// [`IoQueue::enqueue_for_holder`].
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
         loop {
-            let Some((class, index)) = self.fair.first(now) else {
+            let Some((class, index)) = self.fair.first(&self.requests, now) else {
                 let resume_at = self.fair.throttled_until();
                 let reason = if resume_at.is_some() { Blocked::ClassLimit } else { Blocked::Empty };
                 return Err(Stop { reason, resume_at });
             };
+            if self.requests.at(index).holder {
+                return Ok((class, index));
+            }
             match self.fair.limited(class, now) {
                 Some((node, until)) => self.fair.throttle(node, until),
                 None => return Ok((class, index)),

@@ -146,8 +146,19 @@ impl IoQueue {
         op: Op,
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
+        self.queue(now, class, (op, len), false)
+    }
+
+    fn queue(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        asked: (Op, u64),
+        holder: bool,
+    ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
-        let ticket = self.insert(now, class, (op, len))?;
+        let ticket = self.insert(now, class, asked)?;
+        self.requests.at_mut(ticket.slot()).holder = holder;
         if let Err(removed) = self.fair.push(&mut self.requests, class, ticket.slot()) {
             self.requests.remove(ticket.slot());
             return Err(EnqueueError::Class(removed));

@@ -1,5 +1,6 @@
 //! Requests whose owners hold others in the disk: they wait for their turn and
-//! the pace, but not for room, which they may keep themselves.
+//! the pace, but not for room, which they may keep themselves, nor for limits,
+//! while they keep it.
 
 use super::attempt::{LEAD_PER_UNUSED, Stop};
 use super::{EnqueueError, IoQueue};
@@ -15,12 +16,16 @@ impl IoQueue {
     /// and will not complete it before this one is done: two such owners would
     /// wait for each other where their requests fill the window.
     ///
-    /// The request stands in the order like any other, and the limits of its
-    /// class bind it. But while it waits, and no limit holds it back, the
+    /// The request stands in the order like any other. But while it waits, the
     /// window binds nobody in the group: what is before it goes at the pace,
     /// and then it goes. So at most what the pace hands out while it waits is
     /// in the disk beyond the window; [`QueueCounters::past_window`] counts
     /// it. A policy without a rate lets all that is before it go at once.
+    ///
+    /// [`Limits`](crate::Limits) do not bind it, or what its owner holds would
+    /// keep others out of the disk for as long as a limit is used up: it is
+    /// charged to them and goes before requests of its class that wait for
+    /// them, which pay for it.
     ///
     /// [`QueueCounters::past_window`]: crate::QueueCounters::past_window
     ///
@@ -33,10 +38,7 @@ impl IoQueue {
         op: Op,
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
-        let ticket = self.enqueue(now, class, op, len)?;
-        self.requests.at_mut(ticket.slot()).holder = true;
-        self.fair.add_holder(class.node());
-        Ok(ticket)
+        self.queue(now, class, (op, len), true)
     }
 
     /// Whether a holder waits: here, or on another shard that polls as it

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use forebay_core::{
-    ClassId, DiskTime, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op, Outcome, Policy, Ticket,
-    Time,
+    ClassId, DiskTime, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op, Order,
+    Outcome, Policy, Ticket, Time,
 };
 
 use crate::world::{MILLI, SECOND, World, model};
@@ -157,6 +157,11 @@ impl Bed {
         self.queues.iter().map(of).sum::<u64>() as f64
     }
 
+    fn operations(&self, class: ClassId) -> u64 {
+        let of = |queue: &IoQueue| queue.class(class).map_or(0, |c| c.operations.iter().sum());
+        self.queues.iter().map(of).sum()
+    }
+
     fn past_window(&self) -> u64 {
         self.queues.iter().map(|queue| queue.counters().past_window).sum()
     }
@@ -204,8 +209,10 @@ fn holders_get_the_share_of_their_class() {
     }
 }
 
+/// Owners of a class with a limit, beside a backlog, on a disk half as fast as
+/// told.
 #[test]
-fn a_holder_that_a_limit_holds_back_opens_the_window_to_nobody() {
+fn a_holder_of_a_limited_class_opens_the_window_until_its_turn_only() {
     for groups in [false, true] {
         // stated, so that no larger window is tried
         let base_latency = Some(Duration::from_micros(50));
@@ -230,6 +237,99 @@ fn a_holder_that_a_limit_holds_back_opens_the_window_to_nobody() {
         assert!(bed.past_window() < 150, "{} for 100 holders", bed.past_window());
         let beyond = bed.in_flight_max.as_nanos_ceil() - bed.group.window().as_nanos_ceil();
         assert!(beyond < MILLI, "{beyond} ns beyond the window");
+        let done = bed.operations(limited);
+        // what all owners began before anything was owed, and the rate
+        assert!((95..=130).contains(&done), "{done} at 10 a second");
+    }
+}
+
+#[test]
+fn a_holder_gets_on_though_its_class_owes_a_limit_and_the_others_have_the_disk() {
+    for (len, groups) in
+        [4096, 131_072, 1 << 20].into_iter().flat_map(|len| [(len, false), (len, true)])
+    {
+        for (shards, mib_per_second) in [(1, 1), (1, 10), (2, 1), (2, 10), (3, 100)] {
+            let base_latency = Some(Duration::from_micros(200));
+            let policy = Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency };
+            let mut bed = Bed::new(policy, shards);
+            let parent = groups.then(|| bed.group.add_class_group(None, 100).unwrap());
+            let limited = bed.group.add_class(parent, 100).unwrap();
+            let other = bed.class(100);
+            let rate = mib_per_second << 20;
+            let limits = Limits { bytes_per_second: Some(rate), operations_per_second: None };
+            match parent {
+                Some(parent) => bed.group.set_group_limits(parent, &limits).unwrap(),
+                None => bed.group.set_limits(limited, &limits).unwrap(),
+            }
+            bed.owners(3, (0, limited), len, 2);
+            bed.owners(64, (shards - 1, other), 4096, 0);
+            bed.run(10 * SECOND);
+            let case = format!("{len} bytes, groups: {groups}, {shards}, {mib_per_second} MiB/s");
+            let [held, others] = [limited, other].map(|class| bed.consumption(class));
+            let used = (held + others) / (10 * DiskTime::UNITS_PER_SECOND) as f64;
+            assert!(used > 0.98, "{case}: {used} of the disk is used");
+            let bytes = bed.operations(limited) * len;
+            // a burst, and what each owner takes once it has begun
+            let most = rate * 10 + rate / 100 + 9 * len;
+            assert!(bytes <= most, "{case}: {bytes} of {most}");
+        }
+    }
+}
+
+#[test]
+fn of_a_class_that_owes_a_limit_only_holders_go_and_the_first_asked_goes_first_otherwise() {
+    for order in [Order::StartTime, Order::ExponentialDecay { tau_nanos: 100_000_000 }] {
+        let mut config = GroupConfig::new(model(10_000, 1_000_000_000), Policy::pace_window());
+        config.order = order;
+        let group = IoGroup::new(config);
+        let mut queue = group.join().unwrap();
+        let parent = group.add_class_group(None, 100).unwrap();
+        let [held, plain] =
+            [100, 1000].map(|shares| group.add_class(Some(parent), shares).unwrap());
+        let limits = Limits { operations_per_second: Some(1), bytes_per_second: None };
+        let mut now = Time::from_nanos(SECOND);
+        let ask = |queue: &mut IoQueue, now, class, holder| {
+            if holder {
+                queue.enqueue_for_holder(now, class, Op::Read, 4096).unwrap()
+            } else {
+                queue.enqueue(now, class, Op::Read, 4096).unwrap()
+            }
+        };
+        let drain = |queue: &mut IoQueue, now: &mut Time| {
+            let mut went = Vec::new();
+            for _ in 0..1_000 {
+                *now = now.plus_nanos(STEP);
+                while let Some(ticket) = queue.poll_dispatch(*now) {
+                    queue.complete(*now, ticket, Outcome::Done).unwrap();
+                    went.push(ticket);
+                }
+            }
+            went
+        };
+        let in_turn: Vec<_> = (0..20)
+            .map(|n| {
+                now = now.plus_nanos(1);
+                ask(&mut queue, now, held, n % 3 == 1)
+            })
+            .collect();
+        assert_eq!(drain(&mut queue, &mut now), in_turn, "{order:?}: no limit, first in first out");
+        group.set_group_limits(parent, &limits).unwrap();
+        let first = ask(&mut queue, now, held, false);
+        assert_eq!(drain(&mut queue, &mut now), [first]);
+        let waiting: Vec<_> =
+            [held, plain, held, plain].map(|class| ask(&mut queue, now, class, false)).into();
+        assert_eq!(drain(&mut queue, &mut now), [], "{order:?}: the limit is used up");
+        for _ in 0..3 {
+            let further = [held, held].map(|class| ask(&mut queue, now, class, true));
+            assert_eq!(drain(&mut queue, &mut now), further, "{order:?}");
+        }
+        let late = ask(&mut queue, now, held, true);
+        assert!(queue.cancel(now, late), "and one that gives up leaves nothing behind");
+        assert_eq!(drain(&mut queue, &mut now), [], "{order:?}: the limit is still used up");
+        // one went by the limit, and six past it
+        now = Time::from_nanos(8 * SECOND + SECOND / 2);
+        assert_eq!(drain(&mut queue, &mut now).len(), 1, "{order:?}: all was paid");
+        assert_eq!(queue.len(), waiting.len() - 1);
     }
 }
 

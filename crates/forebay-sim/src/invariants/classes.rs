@@ -7,8 +7,6 @@ pub(super) struct Class {
     pub(super) shares: Shares,
     pub(super) parent: Option<usize>,
     pub(super) is_capped: bool,
-    /// Whether owners of its requests hold what they were granted until they have more.
-    pub(super) holds: bool,
 }
 
 /// The shares of a class or a group, and the bounds of what they have been: what somebody got at

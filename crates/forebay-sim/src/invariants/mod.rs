@@ -98,17 +98,14 @@ impl Invariants {
         numbers: &[u32],
     ) -> Self {
         let jobs = &config.jobs;
-        let holds = jobs.jobs.iter().filter(|job| config.holders.contains(&job.name));
         let classes: Vec<Class> = jobs
             .classes
             .iter()
-            .enumerate()
-            .map(|(index, class)| Class {
+            .map(|class| Class {
                 name: class.name.clone(),
                 shares: Shares::new(class.shares),
                 parent: class.parent,
                 is_capped: class.bandwidth_max.is_some(),
-                holds: holds.clone().any(|job| job.class == index),
             })
             .collect();
         let is_fair = config.scheduler.order == Order::StartTime && policy != Policy::Open;
@@ -358,10 +355,6 @@ impl Invariants {
         let mut starved = None;
         for (seat, shard) in shards.iter().enumerate() {
             let ledger = &watch.ledgers[seat];
-            // What its owner holds until a limit opens may fill the window, and is nothing to do.
-            let limited = |of: &(usize, &Class)| of.1.holds && of.1.is_capped;
-            let mut limited = self.classes.iter().enumerate().filter(limited);
-            state.disk_is_empty &= limited.all(|(class, _)| ledger.queued(class) == 0);
             if shard.is_free(now) {
                 let waits = |class: usize| ledger.queued(class) > 0 && !is_capped(class);
                 state.someone_waits |= ledger.waiting() > 0 && (0..self.classes.len()).any(waits);

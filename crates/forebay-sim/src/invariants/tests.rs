@@ -32,13 +32,7 @@ fn ticket(queue: &mut IoQueue, class: ClassId) -> Ticket {
 }
 
 fn class(name: &str, shares: u32) -> Class {
-    Class {
-        name: name.into(),
-        shares: Shares::new(shares),
-        parent: None,
-        is_capped: false,
-        holds: false,
-    }
+    Class { name: name.into(), shares: Shares::new(shares), parent: None, is_capped: false }
 }
 
 #[test]
