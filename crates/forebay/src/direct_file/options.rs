@@ -30,6 +30,7 @@ pub struct FileOptions {
     direct: bool,
     custom_flags: i32,
     mode: u32,
+    growing: Option<u64>,
 }
 
 impl Default for FileOptions {
@@ -50,6 +51,7 @@ impl FileOptions {
             direct: true,
             custom_flags: 0,
             mode: 0o666,
+            growing: None,
         }
     }
 
@@ -110,6 +112,28 @@ impl FileOptions {
     pub const fn mode(mut self, mode: u32) -> Self {
         self.mode = mode;
         self
+    }
+
+    /// Makes a file that grows longer ahead of its writes, so that few of them
+    /// have to do that, each of which the file system would do alone and not
+    /// beside others: to `hint` bytes at first, if that is more than the write
+    /// needs, and to twice its length each time after. It is then longer than
+    /// what was written, with zeros, and stays so when it is dropped:
+    /// [`File::trim`](crate::File::trim) ends that.
+    ///
+    /// Only for a [`File`](crate::File) opened through a scheduler or a disk,
+    /// and only for one that nobody else makes longer: what others write behind
+    /// its end by another descriptor can be cut off. A `ftruncate(2)` that is
+    /// needed is made by the call that makes the write, and by the thread that
+    /// calls; where it fails, the write ends with its error.
+    #[must_use]
+    pub const fn growing(mut self, hint: u64) -> Self {
+        self.growing = Some(hint);
+        self
+    }
+
+    pub(crate) const fn growth_hint(&self) -> Option<u64> {
+        self.growing
     }
 
     /// Opens the file at `path`.

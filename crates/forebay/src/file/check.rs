@@ -58,6 +58,9 @@ pub enum RequestError {
     /// A range of no bytes, or buffers without any.
     #[error("a request for 0 bytes: give at least 1")]
     Empty,
+    /// It is not made longer ahead of its writes.
+    #[error("only a file opened with FileOptions::growing is trimmed: truncate it to a length")]
+    NotGrowing,
     /// The class is of another scheduler than the file.
     #[error("the class `{class}` belongs to another scheduler than the file: use one of its own")]
     OtherScheduler {

@@ -1,6 +1,7 @@
 //! Files whose requests go through the scheduler.
 
 mod check;
+mod growth;
 mod request;
 
 use std::fmt;
@@ -14,7 +15,8 @@ pub use self::request::{BufResult, Request};
 pub use crate::coordinator::Timing;
 
 pub(crate) use self::check::check_operation;
-use self::request::start;
+use self::growth::Growth;
+use self::request::{refused, start};
 use crate::coordinator::{Mailbox, submitter};
 use crate::engine::Operation;
 use crate::streams::Streams;
@@ -73,6 +75,8 @@ struct Shared {
     file: DirectFile,
     /// Keeps the I/O threads, which end with the last handle of the disk.
     disk: Disk,
+    /// If it is made longer ahead of its writes.
+    growth: Option<Growth>,
 }
 
 impl Disk {
@@ -91,7 +95,7 @@ impl Disk {
     /// # Errors
     /// Those of [`FileOptions::open`]; also when the I/O threads cannot start.
     pub fn open(&self, path: impl AsRef<Path>, options: &FileOptions) -> io::Result<File> {
-        File::on(options.open(path)?, self.clone())
+        File::on(options.open(path)?, self.clone(), options.growth_hint())
     }
 
     /// Takes an open descriptor as it is, as one of this disk.
@@ -100,7 +104,7 @@ impl Disk {
     /// # Errors
     /// Those of [`DirectFile::from_fd`]; also when the I/O threads cannot start.
     pub fn file_from_fd(&self, fd: impl Into<OwnedFd>) -> io::Result<File> {
-        File::on(DirectFile::from_fd(fd)?, self.clone())
+        File::on(DirectFile::from_fd(fd)?, self.clone(), None)
     }
 }
 
@@ -114,7 +118,7 @@ impl Scheduler {
     pub fn open(&self, path: impl AsRef<Path>, options: &FileOptions) -> io::Result<File> {
         let file = options.open(path)?;
         let disk = self.disk_of_file(&file)?;
-        File::on(file, disk)
+        File::on(file, disk, options.growth_hint())
     }
 
     /// Takes an open descriptor as it is, for a program that opens its files
@@ -144,15 +148,16 @@ impl Scheduler {
     pub fn file_from_fd(&self, fd: impl Into<OwnedFd>) -> io::Result<File> {
         let file = DirectFile::from_fd(fd)?;
         let disk = self.disk_of_file(&file)?;
-        File::on(file, disk)
+        File::on(file, disk, None)
     }
 }
 
 impl File {
-    fn on(file: DirectFile, disk: Disk) -> io::Result<Self> {
+    fn on(file: DirectFile, disk: Disk, growth_hint: Option<u64>) -> io::Result<Self> {
         disk.mailbox(submitter())?;
         file.set_sector(disk.record.sector());
-        Ok(Self { shared: Arc::new(Shared { file, disk }), intent: None })
+        let growth = growth_hint.map(|hint| Growth::of(&file, hint)).transpose()?;
+        Ok(Self { shared: Arc::new(Shared { file, disk, growth }), intent: None })
     }
 
     /// The same file, whose requests can be cancelled together through
@@ -276,6 +281,22 @@ impl File {
     pub fn truncate(&self, class: &Class, len: u64) -> Request<io::Result<()>> {
         let operation = Operation::Truncate { file: self.direct_file().clone(), len };
         start(self, class, operation)
+    }
+
+    /// Makes a [growing](FileOptions::growing) file as short as it was when it
+    /// was opened, or as what was written since, if that is more: to be asked
+    /// for when the writes have ended, also those that failed. Goes as a small
+    /// write. The file can grow again.
+    ///
+    /// Errors are those of `ftruncate(2)`, and [`RequestError::NotGrowing`].
+    ///
+    /// Cancel safety: as for [`File::allocate`].
+    pub fn trim(&self, class: &Class) -> Request<io::Result<()>> {
+        let file = self.direct_file().clone();
+        match &self.shared.growth {
+            Some(growth) => start(self, class, Operation::Truncate { file, len: growth.used() }),
+            None => refused(RequestError::NotGrowing.into(), Operation::SyncAll { file }),
+        }
     }
 
     /// The descriptor, and the alignment that it asks for.

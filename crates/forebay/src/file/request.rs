@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::File;
 use super::check::{RequestError, check_operation};
+use super::growth::Growth;
 use crate::admission::holds;
 use crate::clock::Clock;
 use crate::coordinator::{Answer, Kept, Mailbox, Order, Slot, Timing, is_io_thread, submitter};
@@ -121,25 +122,33 @@ impl Outcome for io::Result<()> {
 
 /// Sends an operation, unless no disk could execute it.
 pub(super) fn start<T: Outcome>(file: &File, class: &Class, operation: Operation) -> Request<T> {
-    send((file.disk(), file.intent.as_ref()), class, operation)
+    send((file.disk(), file.intent.as_ref(), file.shared.growth.as_ref()), class, operation)
+}
+
+/// The answer to an operation that is not sent.
+pub(super) fn refused<T: Outcome>(error: io::Error, operation: Operation) -> Request<T> {
+    Request { state: State::Refused(Answer::refusal(error, operation)), finish: T::of }
 }
 
 fn send<T: Outcome>(
-    (disk, intent): (&Disk, Option<&Intent>),
+    (disk, intent, growth): (&Disk, Option<&Intent>, Option<&Growth>),
     class: &Class,
     operation: Operation,
 ) -> Request<T> {
     let (op, _) = asked(&operation);
     if let Err(forked) = disk.record.process.check() {
-        let state = State::Refused(Answer::refusal(forked.into(), operation));
-        return Request { state, finish: T::of };
+        return refused(forked.into(), operation);
     }
     if intent.is_some_and(Intent::is_cancelled) {
-        let state = State::Refused(Answer::refusal(Errno::CANCELED.into(), operation));
-        return Request { state, finish: T::of };
+        return refused(Errno::CANCELED.into(), operation);
     }
     let checked = check_operation(&operation).map_err(io::Error::from);
-    let state = match checked.and_then(|()| address(disk, class, op)) {
+    let ready = checked.and_then(|()| {
+        let address = address(disk, class, op)?;
+        growth.map_or(Ok(()), |growth| growth.make_room_for(&operation))?;
+        Ok(address)
+    });
+    let state = match ready {
         Ok((class, mailbox)) => {
             let since = Clock::of_process().now();
             let class = StreamClass { holder: class.holder || holds(since), ..class };
@@ -187,7 +196,7 @@ impl Disk {
         class: &Class,
         operation: Operation,
     ) -> Request<(io::Result<usize>, Operation)> {
-        send((self, None), class, operation)
+        send((self, None, None), class, operation)
     }
 }
 

@@ -16,6 +16,7 @@ mod cancellation;
 mod data;
 mod descriptors;
 mod fairness;
+mod growing;
 mod holders;
 mod io_threads;
 mod operations;

@@ -1,0 +1,106 @@
+//! Files that are made longer ahead of the writes behind their end.
+
+use std::fs;
+
+use forebay::engine::BackendChoice;
+use forebay::{BufResult, File, FileOptions};
+
+use crate::bed::{BLOCK, Bed, filled};
+
+tests_of! { IoUring io_uring, Threads threads;
+    it_is_doubled_ahead_of_its_writes_and_trimmed_to_them,
+    writes_from_many_threads_lose_nothing_to_its_growth,
+    why_it_cannot_grow_is_told_to_the_write_that_needed_it,
+    its_length_stays_when_it_is_dropped_and_follows_what_the_program_does,
+}
+
+const HINT: u64 = 4 * BLOCK as u64;
+
+fn growing(bed: &Bed, hint: u64) -> File {
+    let options = FileOptions::new().read(true).write(true).create(true).growing(hint);
+    bed.scheduler.open(bed.path("data"), &options).unwrap()
+}
+
+fn len(bed: &Bed) -> u64 {
+    fs::metadata(bed.path("data")).unwrap().len()
+}
+
+fn write(bed: &Bed, file: &File, block: u64) {
+    let at = block * BLOCK as u64;
+    let written = file.write_at(&bed.class, filled(BLOCK, block as u8), at).wait();
+    assert_eq!(written.into_result().unwrap().0, BLOCK);
+}
+
+fn it_is_doubled_ahead_of_its_writes_and_trimmed_to_them(backend: BackendChoice) {
+    let bed = Bed::new(backend);
+    let file = growing(&bed, HINT);
+    assert_eq!(len(&bed), 0, "nothing before the first write");
+    let mut lengths = Vec::new();
+    for block in 0..33 {
+        write(&bed, &file, block);
+        lengths.push(len(&bed) / BLOCK as u64);
+    }
+    lengths.dedup();
+    assert_eq!(lengths, [4, 8, 16, 32, 64]);
+    let buffers = vec![filled(BLOCK, 0), filled(BLOCK, 0)];
+    let at = 63 * BLOCK as u64;
+    file.write_vectored_at(&bed.class, buffers, at).wait().into_result().unwrap();
+    assert_eq!(len(&bed) / BLOCK as u64, 128);
+    file.trim(&bed.class).wait().unwrap();
+    assert_eq!(len(&bed) / BLOCK as u64, 65);
+    write(&bed, &file, 65);
+    assert_eq!(len(&bed) / BLOCK as u64, 130, "it grows again");
+}
+
+fn writes_from_many_threads_lose_nothing_to_its_growth(backend: BackendChoice) {
+    let bed = Bed::new(backend);
+    let file = growing(&bed, 1);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (bed, file) = (&bed, &file);
+            scope.spawn(move || (0..50).for_each(|n| write(bed, &file.clone(), n * 4 + thread)));
+        }
+    });
+    file.trim(&bed.class).wait().unwrap();
+    assert_eq!(len(&bed), 200 * BLOCK as u64);
+    let data = fs::read(bed.path("data")).unwrap();
+    assert!(data.chunks(BLOCK).zip(0..).all(|(block, n)| block.iter().all(|&byte| byte == n)));
+}
+
+fn why_it_cannot_grow_is_told_to_the_write_that_needed_it(backend: BackendChoice) {
+    let bed = Bed::new(backend);
+    write(&bed, &bed.file(), 0);
+    let file = growing(&bed, u64::MAX);
+    write(&bed, &file, 0);
+    let BufResult(written, buffer) =
+        file.write_at(&bed.class, filled(BLOCK, 9), BLOCK as u64).wait();
+    let error = written.unwrap_err().to_string();
+    assert!(error.contains("cannot make the file"), "{error}");
+    assert_eq!((buffer.len(), buffer[0]), (BLOCK, 9), "the buffer comes back");
+    file.trim(&bed.class).wait().unwrap();
+    assert_eq!(len(&bed), BLOCK as u64);
+    let error = bed.file().trim(&bed.class).wait().unwrap_err().to_string();
+    assert!(error.contains("growing"), "{error}");
+}
+
+fn its_length_stays_when_it_is_dropped_and_follows_what_the_program_does(backend: BackendChoice) {
+    let bed = Bed::new(backend);
+    let file = growing(&bed, HINT);
+    write(&bed, &file, 0);
+    drop(file);
+    assert_eq!(len(&bed), HINT);
+    let file = growing(&bed, HINT);
+    file.trim(&bed.class).wait().unwrap();
+    assert_eq!(len(&bed), HINT, "nobody knows what was written before");
+    file.truncate(&bed.class, 2 * BLOCK as u64).wait().unwrap();
+    write(&bed, &file, 2);
+    assert_eq!(len(&bed), HINT);
+    file.allocate(&bed.class, 0, 4 * HINT).wait().unwrap();
+    write(&bed, &file, 5);
+    assert_eq!(len(&bed), 4 * HINT, "it is long enough");
+    // Refused, it makes nothing longer.
+    file.write_at(&bed.class, filled(BLOCK, 0), 1 + (1 << 30)).wait().into_result().unwrap_err();
+    assert_eq!(len(&bed), 4 * HINT);
+    file.trim(&bed.class).wait().unwrap();
+    assert_eq!(len(&bed), 6 * BLOCK as u64);
+}
