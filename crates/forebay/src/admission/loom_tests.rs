@@ -169,6 +169,19 @@ impl Wake for Slow {
     }
 }
 
+/// Waits for a permit on the thread that wakes it.
+struct Asks {
+    bed: Bed,
+    done: AtomicBool,
+}
+
+impl Wake for Asks {
+    fn wake(self: Arc<Self>) {
+        self.bed.complete(self.bed.admit(None).ok().unwrap());
+        self.done.store(true, Ordering::SeqCst);
+    }
+}
+
 fn join<T>(threads: impl IntoIterator<Item = JoinHandle<T>>) -> Vec<T> {
     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
@@ -295,6 +308,25 @@ fn a_waker_that_parks_a_thread_does_not_keep_it_from_becoming_timekeeper() {
         bed.complete(first);
         bed.admission().abandon(&bed.group, task);
         bed.assert_ended(3);
+    });
+}
+
+#[test]
+fn a_waker_that_waits_for_a_permit_does_not_keep_the_timekeeper_asleep() {
+    model(|| {
+        let bed = Bed::one_per_6_ms();
+        let first = bed.take();
+        let asks = Arc::new(Asks { bed: bed.clone(), done: AtomicBool::new(false) });
+        let (task, granted) = bed.start_task(Waker::from(Arc::clone(&asks)));
+        assert!(!granted);
+        let waiting = bed.spawn_thread();
+        join([waiting]);
+        while !asks.done.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+        bed.complete(first);
+        bed.admission().abandon(&bed.group, task);
+        bed.assert_ended(4);
     });
 }
 

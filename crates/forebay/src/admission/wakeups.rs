@@ -41,9 +41,16 @@ impl Wakeups {
         if self.0.is_empty() {
             return;
         }
+        // A waker may wait for a permit itself, and then for the thread that is
+        // to keep time.
+        for wakeup in &self.0 {
+            if let Wakeup::Thread(parking) = wakeup {
+                parking.unpark();
+            }
+        }
         for wakeup in self.0.drain(..) {
             match wakeup {
-                Wakeup::Thread(parking) => parking.unpark(),
+                Wakeup::Thread(_) => {}
                 Wakeup::Task(waker) => wake(waker),
                 Wakeup::Shard(shard) => shards.wake(shard),
             }
