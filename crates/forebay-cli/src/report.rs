@@ -60,6 +60,6 @@ fn disk_lines(run: &RunResult) -> String {
     let waits = disk.dispatch_blocked.iter().filter(|(reason, _)| *reason != "empty");
     let waits: Vec<String> =
         waits.map(|(reason, seconds)| format!("{reason} {seconds:.1}s")).collect();
-    let _ = writeln!(text, "Requests waited, summed over shards, for: {}.", waits.join(", "));
+    let _ = writeln!(text, "Requests waited, summed over shards, for\n{}.", waits.join(", "));
     text
 }

@@ -124,9 +124,10 @@ fn metrics_are_served_while_the_load_runs() {
         let address = said.split("http://").nth(1).unwrap().split('/').next().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(300));
         let text = scrape(address);
-        for words in ["class=\"reads\"", "class=\"bulk\"", "class=\"untagged\"", "# EOF"] {
+        for words in ["class=\"reads\"", "class=\"bulk\"", "# EOF"] {
             assert!(text.contains(words), "`{words}` is not in: {text}");
         }
+        assert!(!text.contains("class=\"untagged\""), "it asks for nothing: {text}");
     });
     ended.results();
 }

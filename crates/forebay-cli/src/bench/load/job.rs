@@ -70,7 +70,8 @@ impl ThreadJob {
         shard: u32,
     ) -> Self {
         let segment = (job.iov_count > 1).then(|| u64::from(job.reqsize / job.iov_count));
-        let growth = job.options.sloppy_size_hint.map(|hint| Growth { hint, size: job.file_size });
+        let hint = job.options.sloppy_size_hint.filter(|_| data.can_grow());
+        let growth = hint.map(|hint| Growth { hint, size: job.file_size });
         Self {
             index,
             class: job.class,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use forebay::engine::BackendChoice;
 use forebay::{AlignedBuf, DirectFile};
 use forebay_load::job_file::{Job, JobFile, JobKind};
+use rustix::fs::FileType;
 
 use super::interrupt::Interrupt;
 use crate::failure::Failure;
@@ -33,6 +34,15 @@ pub(super) enum Data {
     Files(Arc<[CString]>),
     /// Nowhere.
     Nothing,
+}
+
+impl Data {
+    /// Whether it has a length that can be changed: devices have not.
+    pub(super) fn can_grow(&self) -> bool {
+        let Self::Extent(Extent { file, .. }) = self else { return false };
+        rustix::fs::fstat(file)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+    }
 }
 
 /// A file, or a part of a device.
