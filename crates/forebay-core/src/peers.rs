@@ -7,8 +7,8 @@ use crate::Time;
 use crate::budget::Progress;
 use crate::class_tree::{ClassTree, NodeId, ROOT};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
-use crate::tag::ahead;
-use crate::wakes::{Marks, Wakes};
+use crate::tag::{ahead, is_after};
+use crate::wakes::{LOOKS_MAX, Marks, Wakes};
 
 /// Most shards of one group.
 pub const SHARDS_MAX: usize = 256;
@@ -80,6 +80,8 @@ impl Lead {
 pub(crate) struct Peers {
     shards: Vec<Padded<Published>>,
     joined: AtomicU32,
+    /// Places that were ever taken are below this.
+    places: AtomicU32,
     marks: Marks,
 }
 
@@ -101,13 +103,64 @@ impl Peers {
         Self {
             shards: (0..shards_max.min(SHARDS_MAX)).map(published).collect(),
             joined: AtomicU32::new(0),
+            places: AtomicU32::new(0),
             marks: Marks::new(),
         }
+    }
+
+    /// The places that are or were taken.
+    fn places(&self) -> &[Padded<Published>] {
+        let places = self.places.load(Ordering::Relaxed) as usize;
+        self.shards.get(..places).unwrap_or(&self.shards)
     }
 
     /// A shard asks to be woken when room is freed.
     pub(crate) fn mark(&self, shard: ShardId) {
         self.marks.set(shard);
+    }
+
+    /// Moves at most `count` of the shards that asked to be woken into `wakes`,
+    /// those first that are furthest behind: so many as room was freed for, and
+    /// not all for each request. From now on they are expected to poll.
+    pub(crate) fn take_some_marks(
+        &self,
+        tree: &ClassTree,
+        (now, count): (Time, usize),
+        wakes: &mut Wakes,
+    ) {
+        for _ in 0..count {
+            let marked = self.marks.some(now.as_nanos() as usize).map(|shard| {
+                let next =
+                    self.shards[shard.index()].0.next[usize::from(ROOT)].load(Ordering::Relaxed);
+                (if next == IDLE { None } else { Some(tree.node(next as NodeId).tag()) }, shard)
+            });
+            // an idle shard has nothing to go, and one that is behind goes first
+            let first = marked.reduce(|first, other| match (first.0, other.0) {
+                (None, _) => other,
+                (Some(tag), Some(earlier)) if is_after(tag, earlier) => other,
+                _ => first,
+            });
+            let Some((_, shard)) = first else { return };
+            if self.marks.take(shard) {
+                self.promise(shard, now);
+                wakes.push(shard);
+            }
+        }
+    }
+
+    /// Whether anybody asked to be woken.
+    pub(crate) fn any_marks(&self) -> bool {
+        self.marks.any()
+    }
+
+    /// A shard that is behind is to be woken, unless it will look `soon` anyhow.
+    pub(crate) fn expect(&self, shard: ShardId, now: Time, soon: Time) -> bool {
+        let polls_by = self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed);
+        let sleeps = polls_by > soon.as_nanos();
+        if sleeps {
+            self.promise(shard, now);
+        }
+        sleeps
     }
 
     /// Moves the shards that asked to be woken into `wakes`. From now on they
@@ -127,6 +180,7 @@ impl Peers {
             shard.0.joined.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         })?;
         self.joined.fetch_add(1, Ordering::AcqRel);
+        self.places.fetch_max(free as u32 + 1, Ordering::AcqRel);
         let shard = ShardId(free as u16);
         self.promise(shard, Time::MAX);
         Some(shard)
@@ -177,7 +231,7 @@ impl Peers {
 
     /// What all shards have counted together.
     pub(crate) fn progress(&self) -> Progress {
-        self.shards.iter().fold(Progress::default(), |sum, shard| {
+        self.places().iter().fold(Progress::default(), |sum, shard| {
             let Progress { served, at_window, busy } = shard.0.progress();
             Progress {
                 served: sum.served.wrapping_add(served),
@@ -198,24 +252,27 @@ impl Peers {
         }
     }
 
-    /// What other shards hold in the disk without attending to it: they have not
-    /// polled for longer than `within` nanoseconds, or were late when they did.
+    /// What other shards hold in the disk without attending to it: those that
+    /// were late when they polled last, and those that have not polled for
+    /// longer than `within` nanoseconds, which may wait for a disk that hangs.
     /// And when the next one will not have polled for that long.
-    pub(crate) fn unattended(&self, shard: ShardId, now: Time, within: u64) -> (u64, Time) {
-        let (mut held_by_all, mut next) = (0u64, Time::MAX);
-        for (index, other) in self.shards.iter().enumerate() {
+    pub(crate) fn unattended(&self, shard: ShardId, now: Time, within: u64) -> (u64, u64, Time) {
+        let (mut held_by_late, mut held_by_silent, mut next) = (0u64, 0u64, Time::MAX);
+        for (index, other) in self.places().iter().enumerate() {
             let held = other.0.held.load(Ordering::Relaxed);
             if index == shard.index() || held == 0 {
                 continue;
             }
             let polled_at = Time::from_nanos(other.0.polled_at.load(Ordering::Relaxed));
-            if now.nanos_since(polled_at) > within || other.0.late.load(Ordering::Relaxed) != 0 {
-                held_by_all = held_by_all.saturating_add(held);
+            if other.0.late.load(Ordering::Relaxed) != 0 {
+                held_by_late = held_by_late.saturating_add(held);
+            } else if now.nanos_since(polled_at) > within {
+                held_by_silent = held_by_silent.saturating_add(held);
             } else {
                 next = next.min(polled_at.plus_nanos(within.saturating_add(1)));
             }
         }
-        (held_by_all, next)
+        (held_by_late, held_by_silent, next)
     }
 
     /// Nobody waits for a shard any more until it polls, which is late.
@@ -248,18 +305,24 @@ impl Peers {
     /// live shards have queued: the disk time that the one furthest behind is
     /// owed, over all levels from the class to the root.
     ///
-    /// Only the shards count that are `met`.
+    /// Only the shards count that are `met`; of many, as many as are looked at
+    /// in one go, which begins at another place after each `turn`. So all are
+    /// seen in time, and a request costs the same beside 8 shards and 255.
     pub(crate) fn lead(
         &self,
         tree: &ClassTree,
         shard: ShardId,
         class: NodeId,
-        shard_tag: u64,
+        (shard_tag, turn): (u64, u64),
         met: Met,
     ) -> Lead {
         let mut lead = Lead::none(shard);
-        for (index, other) in self.shards.iter().enumerate() {
-            let other = &other.0;
+        let places = self.places();
+        let looks = places.len().min(LOOKS_MAX);
+        let first = (turn as usize).wrapping_mul(looks) % places.len().max(1);
+        for look in 0..looks {
+            let index = (first + look) % places.len();
+            let other = &places[index].0;
             if index == shard.index() || !other.is_met(met) {
                 continue;
             }
@@ -270,6 +333,10 @@ impl Peers {
             if units > lead.units {
                 (lead.units, lead.over) = (units, ShardId(index as u16));
             }
+        }
+        if looks < places.len() {
+            let all = u128::from(lead.units_of_all) * places.len() as u128 / looks as u128;
+            lead.units_of_all = u64::try_from(all).unwrap_or(u64::MAX);
         }
         lead
     }

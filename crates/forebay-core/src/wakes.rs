@@ -4,6 +4,8 @@ use crate::peers::{SHARDS_MAX, ShardId};
 use crate::sync::{AtomicU64, Ordering};
 
 const WORDS: usize = SHARDS_MAX / 64;
+/// Of more shards than this, so many are looked at in one go.
+pub(crate) const LOOKS_MAX: usize = 9;
 
 /// One bit per shard that sleeps until room is freed in the window.
 #[derive(Debug)]
@@ -12,6 +14,33 @@ pub(crate) struct Marks([AtomicU64; WORDS]);
 impl Marks {
     pub(crate) fn new() -> Self {
         Self(core::array::from_fn(|_| AtomicU64::new(0)))
+    }
+
+    /// Whether any is set.
+    pub(crate) fn any(&self) -> bool {
+        self.0.iter().any(|marks| marks.load(Ordering::Acquire) != 0)
+    }
+
+    /// Some of those that are set, at most [`LOOKS_MAX`], beginning at a place
+    /// that `turn` chooses.
+    pub(crate) fn some(&self, turn: usize) -> impl Iterator<Item = ShardId> {
+        let first = turn % 64;
+        let words = (0..WORDS).map(move |word| (word + first) % WORDS);
+        let set = words.flat_map(move |word| {
+            let mut rest = self.0[word].load(Ordering::Acquire).rotate_right(first as u32);
+            core::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some(ShardId((word * 64 + (bit + first) % 64) as u16))
+            })
+        });
+        set.take(LOOKS_MAX)
+    }
+
+    /// Clears a mark; whether it was set.
+    pub(crate) fn take(&self, shard: ShardId) -> bool {
+        let (word, bit) = (shard.index() / 64, shard.index() % 64);
+        self.0[word].fetch_and(!(1 << bit), Ordering::AcqRel) & (1 << bit) != 0
     }
 
     pub(crate) fn set(&self, shard: ShardId) {

@@ -167,7 +167,7 @@ impl Budget {
             Limit::None => goal,
             Limit::Window => {
                 let window = self.window().units();
-                self.in_flight.0.part_free(window, unattended.units().min(window), goal)
+                self.in_flight.0.part_free(window, unattended.units(), goal)
             }
             Limit::Requests { max, in_disk } => in_disk.0.part_free(*max, 0, goal),
             Limit::LittlesLaw(law) => law.part_free(goal),
@@ -213,7 +213,7 @@ impl Budget {
             return Reservation::Refused(self.refusal_of_rate(now, goal));
         }
         let window = self.window_units(goal);
-        let limit = window.saturating_add(unattended.units().min(window));
+        let limit = window.saturating_add(unattended.units());
         let Some(before) = self.enter(ask, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
@@ -353,6 +353,36 @@ impl Budget {
         if let Some(extra) = self.probe.step(now, progress, sizes) {
             self.goal.0.set_extra(extra);
         }
+    }
+
+    /// How much of what others hold unattended does not count: of `silent`
+    /// shards, which may wait for a disk that hangs, one window; with that of
+    /// `late` ones, which compute, no more than those may have sent.
+    pub(crate) fn uncounted(&self, late: u64, silent: u64) -> DiskTime {
+        let window = self.window().units();
+        let goal = self.effective_goal().units();
+        let most = window.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS_LATE));
+        DiskTime::from_units(late.saturating_add(silent.min(window)).min(most))
+    }
+
+    /// How many of those who wait for room to wake when some was freed: one for
+    /// each request, and more where more is free. Where a budget is not counted
+    /// in disk time, all.
+    pub(crate) fn wakes_for_room(&self) -> usize {
+        if !matches!(self.limit, Limit::Window) {
+            return usize::MAX;
+        }
+        let (used, window) = (self.in_flight.0.used(), self.window().units());
+        match used {
+            _ if used < window / 8 => usize::MAX,
+            _ if used < window / 2 => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether the window, if that is what bounds the disk, is open.
+    pub(crate) fn has_room(&self) -> bool {
+        matches!(self.limit, Limit::Window) && self.in_flight.0.used() < self.window().units()
     }
 
     /// Takes room for `ask`; returns the disk time that was in the disk before.

@@ -244,12 +244,12 @@ impl FairQueue {
 
     /// How far the next request of `class` leads what other shards have
     /// queued; see [`Peers::lead`].
-    pub(crate) fn lead(&self, class: NodeId, met: Met) -> Lead {
+    pub(crate) fn lead(&self, class: NodeId, turn: u64, met: Met) -> Lead {
         if self.decay.is_some() {
             return Lead::none(self.shard);
         }
         let shard_tag = self.locals[usize::from(class)].shard_tag;
-        self.peers.lead(&self.tree, self.shard, class, shard_tag, met)
+        self.peers.lead(&self.tree, self.shard, class, (shard_tag, turn), met)
     }
 
     /// The class, or a group it is in, whose limit is used up, and until when.

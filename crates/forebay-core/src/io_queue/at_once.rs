@@ -65,7 +65,7 @@ impl IoQueue {
             Reservation::Granted { nearly_idle } => Some(nearly_idle),
             Reservation::Refused(_) => None,
             Reservation::Undone => {
-                self.shared.peers.take_marks(now, &mut self.wakes);
+                self.collect_wakes(now);
                 None
             }
         }

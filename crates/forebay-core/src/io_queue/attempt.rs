@@ -88,7 +88,7 @@ impl IoQueue {
                 Err(Stop { reason: Blocked::Window, resume_at: Some(resume_at) })
             }
             Reservation::Undone | Reservation::Granted { .. } => {
-                self.shared.peers.take_marks(now, &mut self.wakes);
+                self.collect_wakes(now);
                 Err(Stop { reason: Blocked::Pace, resume_at: Some(now) })
             }
         }
@@ -127,7 +127,7 @@ impl IoQueue {
         let met = Met::PolledWithin { now, nanos: self.shared.tick_nanos };
         let overdraws = self.overdrawn < goal
             && self.fair.owed(class) >= owed_min
-            && self.fair.lead(class, met).units == 0
+            && self.fair.lead(class, self.totals.dispatched, met).units == 0
             && self.shared.budget.try_overdraw(now, ask, late);
         if overdraws {
             self.overdrawn = self.overdrawn.plus(ask.cost);
@@ -201,7 +201,9 @@ impl IoQueue {
             }
             // the rate is open and the window is not full: whoever is behind may
             // not know of the room
-            self.wakes.push(lead.over);
+            if self.shared.peers.expect(lead.over, now, waits_until) {
+                self.wakes.push(lead.over);
+            }
             let resume_at = Some(self.latest_resume(now).min(waits_until));
             return Err(Stop { reason: Blocked::Ahead, resume_at });
         }
@@ -215,10 +217,11 @@ impl IoQueue {
         }
         let peers = &self.shared.peers;
         let within = self.shared.budget.window().as_nanos_ceil().saturating_mul(SILENT_WINDOWS);
-        let (held, grows_at) = peers.unattended(self.shard, now, within);
+        let (late, silent, grows_at) = peers.unattended(self.shard, now, within);
+        let held = self.shared.budget.uncounted(late, silent);
         let each = self.shared.tick_nanos.saturating_mul(peers.joined().div_ceil(SHARDS_PER_LOOK));
         let look_at = grows_at.min(now.plus_nanos(each));
-        self.unattended = Unattended { held: DiskTime::from_units(held), grows_at, look_at };
+        self.unattended = Unattended { held, grows_at, look_at };
     }
 
     /// Until when this shard waits for those behind: about a tick after the
@@ -256,7 +259,8 @@ impl IoQueue {
         if self.shared.peers.alone() {
             return Lead::none(self.shard);
         }
-        self.fair.lead(class, Met::Live { now, patience: self.shared.patience() })
+        let met = Met::Live { now, patience: self.shared.patience() };
+        self.fair.lead(class, self.totals.dispatched, met)
     }
 
     /// With so much of the budget unused the disk is about to idle, and

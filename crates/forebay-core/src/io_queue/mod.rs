@@ -180,7 +180,8 @@ impl IoQueue {
         self.give_up_overdue(now);
         self.fair.unthrottle(now);
         let mut attempt = self.attempt(now);
-        if let Err(Stop { reason: Blocked::Window | Blocked::Ahead, .. }) = attempt
+        if let Err(stop) = attempt
+            && self.waits_for_room(&stop)
             && self.silent_from() <= now
             && !self.holder_waits(now)
         {
@@ -364,7 +365,8 @@ impl IoQueue {
         }
         if !self.shared.peers.alone() {
             self.shared.peers.promise(self.shard, self.promised(now, stop));
-            if stop.is_some() {
+            if let Some(stop) = stop {
+                self.pass_on_room(now, stop.reason);
                 self.publish_held(now);
             }
         }

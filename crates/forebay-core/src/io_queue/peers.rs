@@ -55,8 +55,27 @@ impl IoQueue {
 
     /// Room was freed: those who wait for it are to be woken.
     pub(super) fn collect_wakes(&mut self, now: Time) {
-        if !self.shared.peers.alone() {
-            self.shared.peers.take_marks(now, &mut self.wakes);
+        let Shared { peers, budget, tree, .. } = &*self.shared;
+        if !peers.alone() {
+            peers.take_some_marks(tree, (now, budget.wakes_for_room()), &mut self.wakes);
+        }
+    }
+
+    /// A queue that was woken and does not use the room wakes another.
+    pub(super) fn pass_on_room(&mut self, now: Time, reason: Blocked) {
+        let wants_none = matches!(reason, Blocked::Empty | Blocked::ClassLimit | Blocked::Ahead);
+        if wants_none && self.shared.peers.any_marks() && self.shared.budget.has_room() {
+            self.collect_wakes(now);
+        }
+    }
+
+    /// Whether only others can tell when to look again: who is ahead of others
+    /// looks by itself, after about a tick, where it knows what they take.
+    pub(super) fn waits_for_room(&self, stop: &Stop) -> bool {
+        match stop.reason {
+            Blocked::Window => true,
+            Blocked::Ahead => self.shared.budget.taken().is_none(),
+            _ => false,
         }
     }
 
@@ -64,7 +83,7 @@ impl IoQueue {
     /// for a queue that has gone.
     pub(super) fn follow_changes(&mut self, now: Time) {
         if self.fair.follow_changes() {
-            self.collect_wakes(now);
+            self.shared.peers.take_marks(now, &mut self.wakes);
         }
     }
 

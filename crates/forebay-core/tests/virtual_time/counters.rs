@@ -28,7 +28,9 @@ fn nearly_empty(world: &mut World, slowness: u64, latency: u64, len: u64) -> f64
 fn a_model_that_is_too_slow_shows_as_a_used_up_rate_beside_an_empty_disk() {
     for shards in [1, 2, 4] {
         for (iops, latency) in [(100_000, 50_000), (10_000, MILLI / 10), (200, MILLI / 10)] {
-            for (slowness, wanted) in [(10, 0.3..1.01), (120, 0.0..0.02), (200, 0.0..0.02)] {
+            // of several shards one is ahead of the others for a part of the time
+            let least = if shards == 1 { 0.3 } else { 0.15 };
+            for (slowness, wanted) in [(10, least..1.01), (120, 0.0..0.02), (200, 0.0..0.02)] {
                 for len in [4096, 131_072] {
                     let policy = Policy::pace_window();
                     let mut world = World::new(model(iops, 500_000_000), policy, shards);

@@ -5,15 +5,16 @@
 //! request has ever been in the disk, since a shard may wait for one of its own.
 //!
 //! What a shard has not taken back yet is no work for the disk: while there is none, a shard that
-//! has work and is awake sends some within two windows, the tick and the wake-up latency, and some
-//! ticks in which others may be about to come.
+//! has work and is awake sends some within two windows, the tick and the wake-up latency, and the
+//! 100 ms for which a shard sleeps on others at the longest.
 
 use forebay_core::{IoGroup, Time};
 
 use super::Wrong;
 
-/// Ticks in which shards that are due are waited for.
-const TICKS: u64 = 8;
+/// Ticks in which shards that are due are waited for: 100 ms of them, after which whoever waits for
+/// others looks again by itself.
+const TICKS: u64 = 200;
 
 #[derive(Debug)]
 pub(super) struct Conservation {

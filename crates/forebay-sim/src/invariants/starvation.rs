@@ -17,6 +17,9 @@
 //!   `N = classes (1 + largest / goal) + 4` turns: a shard that is behind sends at least a goal in
 //!   each, and every class on it may have a request and a goal of credit before this one.
 //!
+//! A class that is served on another shard does not starve: how its shards share what it gets is not
+//! promised where one turns rarely and another class is owed more there.
+//!
 //! Thus `X` in time is what it takes the disk to do `2 B` at its speed, as it never idles meanwhile
 //! (`conservation`), or `N + 1` turns of the shard, whichever is longer; and a disk that hangs adds
 //! the time until what hangs is given up. A class with an upper limit waits for that instead.
@@ -81,6 +84,9 @@ impl Starvation {
     /// A request of `class` went, or was taken back, and so many still wait.
     pub(super) fn served(&mut self, seat: usize, (class, left): (usize, u32), dispatched: u64) {
         self.waits[seat][class] = (left > 0).then_some(Wait::from(dispatched));
+        for wait in self.waits.iter_mut().filter_map(|waits| waits[class].as_mut()) {
+            *wait = Wait::from(dispatched);
+        }
     }
 
     /// A shard has asked what may go.
