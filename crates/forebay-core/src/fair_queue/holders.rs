@@ -59,6 +59,7 @@ impl FairQueue {
 
     /// Of the children of `parent` in which a holder waits, the one whose turn
     /// it is. Looks at all that have work here.
+    #[cold]
     pub(super) fn first_with_holders(&self, parent: NodeId, now: Time) -> Option<NodeId> {
         let nodes = self.heaps.get(usize::from(parent))?.nodes();
         let mut nodes = nodes.filter(|&node| self.locals[usize::from(node)].holders > 0);
@@ -79,6 +80,7 @@ impl FairQueue {
 
     /// [`pop`](Self::pop) of a holder's request, which others of its class, and
     /// classes of its group, may be before: they wait for a limit.
+    #[cold]
     pub(super) fn pop_holder(
         &mut self,
         requests: &mut Requests,
@@ -94,15 +96,18 @@ impl FairQueue {
 }
 
 impl Local {
+    #[inline]
     pub(super) fn of_kind(&mut self, holder: bool) -> &mut Fifo {
         if holder { &mut self.further } else { &mut self.fifo }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.fifo.is_empty() && self.further.is_empty()
     }
 
     /// The request of a class that has waited for longest.
+    #[inline]
     pub(super) fn first(&self, requests: &Requests) -> Option<u32> {
         let Some(further) = self.further.head() else { return self.fifo.head() };
         let Some(first) = self.fifo.head() else { return Some(further) };

@@ -144,12 +144,11 @@ impl IoQueue {
                 let reason = if resume_at.is_some() { Blocked::ClassLimit } else { Blocked::Empty };
                 return Err(Stop { reason, resume_at });
             };
-            if self.requests.at(index).holder {
-                return Ok((class, index));
-            }
             match self.fair.limited(class, now) {
-                Some((node, until)) => self.fair.throttle(node, until),
-                None => return Ok((class, index)),
+                Some((node, until)) if !self.requests.at(index).holder => {
+                    self.fair.throttle(node, until);
+                }
+                _ => return Ok((class, index)),
             }
         }
     }

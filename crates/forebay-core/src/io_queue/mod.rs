@@ -149,6 +149,7 @@ impl IoQueue {
         self.queue(now, class, (op, len), false)
     }
 
+    #[inline(always)]
     fn queue(
         &mut self,
         now: Time,
@@ -158,7 +159,9 @@ impl IoQueue {
     ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
         let ticket = self.insert(now, class, asked)?;
-        self.requests.at_mut(ticket.slot()).holder = holder;
+        if holder {
+            self.requests.at_mut(ticket.slot()).holder = true;
+        }
         if let Err(removed) = self.fair.push(&mut self.requests, class, ticket.slot()) {
             self.requests.remove(ticket.slot());
             return Err(EnqueueError::Class(removed));
