@@ -28,6 +28,10 @@ const PROBE_NANOS: u64 = 10_000_000;
 /// Nothing completes at all if nothing has for this part of the patience.
 const SILENT_PART: u64 = 2;
 
+/// That something completed is noted once in this time: what all shards write
+/// for each request costs each of them a cache miss.
+const NOTED_NANOS: u64 = 100_000;
+
 /// Decides which unfinished requests may leave the window uncompleted, so that
 /// forgotten permits and a disk that hangs do not stop everybody for ever.
 #[derive(Debug)]
@@ -85,7 +89,9 @@ impl Overdue {
     /// learn from that, with [`Overdue::learn`].
     pub(crate) fn completed(&self, now: Time, in_disk_nanos: u64) -> Option<Time> {
         let before = Time::from_nanos(self.completed_at.load(Ordering::Relaxed));
-        self.completed_at.store(now.as_nanos(), Ordering::Relaxed);
+        if now.nanos_since(before) >= NOTED_NANOS {
+            self.completed_at.store(now.as_nanos(), Ordering::Relaxed);
+        }
         let is_usual = in_disk_nanos < OVERDUE_NANOS_MIN / RAISED_BY
             && now.nanos_since(before) < OVERDUE_NANOS_MIN / SILENT_PART
             && self.raised_nanos.load(Ordering::Relaxed) == 0;

@@ -78,6 +78,7 @@ impl ClassTree {
 
     /// Moves the tag of a node up to `credit` of disk time behind its parent's
     /// virtual time.
+    #[inline]
     fn raise(&self, id: NodeId, credit: u64, shared: bool) {
         self.restate(id, shared);
         let node = self.node(id);

@@ -338,6 +338,7 @@ impl IoQueue {
     }
 
     /// The counters of a class, for which there is room from now on.
+    #[inline(always)]
     fn note_class(&mut self, class: ClassId) -> &mut ClassCounters {
         if self.classes.len() <= class.index() {
             self.classes.resize_with(class.index() + 1, ClassCounters::default);

@@ -68,6 +68,7 @@ impl IoQueue {
     /// A new request of `class` in no list yet. Where the table is full it
     /// gets the place of the one that was given up first, which is forgotten:
     /// its ticket is void.
+    #[inline(always)]
     pub(super) fn insert(
         &mut self,
         now: Time,
