@@ -4,6 +4,7 @@
 #![allow(missing_docs, unreachable_pub, unused_qualifications, clippy::unwrap_used)]
 
 mod path;
+mod turns;
 
 use std::hint::black_box;
 
@@ -12,6 +13,7 @@ use forebay_core::internals::FairQueueAlone;
 use gungraun::{library_benchmark, library_benchmark_group, main};
 
 use crate::path::{Path, classes, group};
+use crate::turns::Turns;
 
 fn warm_queue() -> FairQueueAlone {
     let mut queue = FairQueueAlone::new().unwrap();
@@ -42,6 +44,21 @@ fn whole_path(mut path: Path) -> Path {
     path
 }
 
+fn warm_turns(shards: usize) -> Turns {
+    let mut turns = Turns::new(shards, 8).unwrap();
+    turns.run(1_000);
+    turns
+}
+
+#[library_benchmark]
+#[bench::shards_2(warm_turns(2))]
+#[bench::shards_8(warm_turns(8))]
+#[bench::shards_256(warm_turns(256))]
+fn shards_in_turns(mut turns: Turns) -> Turns {
+    black_box(turns.run(1_000));
+    turns
+}
+
 #[library_benchmark]
 #[bench::classes_8((warm_path(8), Recorder::default()))]
 fn whole_path_recorded((mut path, recorder): (Path, Recorder)) -> (Path, Recorder) {
@@ -51,6 +68,6 @@ fn whole_path_recorded((mut path, recorder): (Path, Recorder)) -> (Path, Recorde
 
 library_benchmark_group!(
     name = scheduler,
-    benchmarks = [fair_queue_alone, whole_path, whole_path_recorded]
+    benchmarks = [fair_queue_alone, whole_path, shards_in_turns, whole_path_recorded]
 );
 main!(library_benchmark_groups = scheduler);

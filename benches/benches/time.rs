@@ -2,14 +2,16 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod path;
+mod turns;
 
 use std::time::Instant;
 
 use divan::{Bencher, counter::ItemsCount};
+use forebay_core::Time;
 use forebay_core::internals::FairQueueAlone;
-use forebay_core::{Op, Outcome, Time};
 
 use crate::path::{Path, classes, group};
+use crate::turns::Turns;
 
 const REQUESTS: usize = 1_000;
 
@@ -30,25 +32,26 @@ fn whole_path(bencher: Bencher<'_, '_>, count: usize) {
     bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| path.run(REQUESTS));
 }
 
-impl Path {
-    /// `count` requests on the clock that started at `start`, polling again
-    /// where other shards go first. Returns how many times that was.
-    fn run_beside_others(&mut self, start: Instant, count: usize) -> usize {
-        let (mut done, mut waits) = (0, 0);
-        while done < count {
-            let now = Time::from_nanos(1_000_000 + start.elapsed().as_nanos() as u64);
-            if let Some(ticket) = self.queue.poll_dispatch(now) {
-                done += usize::from(self.queue.complete(now, ticket, Outcome::Done).is_ok());
-                let class = self.classes[self.next];
-                self.next = (self.next + 1) % self.classes.len();
-                let _ = self.queue.enqueue(now, class, Op::Read, 4096);
-            } else {
-                waits += 1;
-            }
-            while self.queue.poll_wake().is_some() {}
+/// On one thread: what the scheduler itself does for several shards.
+#[divan::bench(args = [1, 2, 8, 64, 256])]
+fn shards_in_turns(bencher: Bencher<'_, '_>, shards: usize) {
+    let mut turns = Turns::new(shards, 8).unwrap();
+    bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| turns.run(REQUESTS));
+}
+
+/// `count` requests on the clock that started at `start`, polling again where
+/// other shards go first. Returns how many times that was.
+fn run_beside_others(path: &mut Path, start: Instant, count: usize) -> usize {
+    let (mut done, mut waits) = (0, 0);
+    while done < count {
+        let now = Time::from_nanos(1_000_000 + start.elapsed().as_nanos() as u64);
+        if path.turn(now) {
+            done += 1;
+        } else {
+            waits += 1;
         }
-        waits
     }
+    waits
 }
 
 /// All shards run at once, on a real clock; the rate is each shard's own.
@@ -63,7 +66,7 @@ fn shards_of_one_group(bencher: Bencher<'_, '_>, shards: usize) {
     bencher.counter(ItemsCount::new(requests)).bench_local(|| {
         std::thread::scope(|scope| {
             for path in &mut paths {
-                scope.spawn(move || path.run_beside_others(start, requests));
+                scope.spawn(move || run_beside_others(path, start, requests));
             }
         });
     });
