@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use forebay::{DiskConfig, DiskRates, Limits, Op, Policy, Scheduler};
+use forebay::{DiskConfig, DiskRates, Op, Policy, Scheduler};
 
 use crate::executor::{Bell, block_on, poll_once};
 use crate::{FAST, SLOW, scheduler, takes_at_once};
@@ -159,15 +159,14 @@ fn holders_get_the_share_of_their_class() {
 
 #[test]
 fn a_grant_wakes_one_of_the_many_who_wait_for_more() {
-    let scheduler = takes_at_once(1);
-    let [class, limited] = ["class", "limited"].map(|name| scheduler.add_class(name, 100).unwrap());
-    let limits = Limits { operations_per_second: Some(200), bytes_per_second: None };
-    limited.set_limits(&limits).unwrap();
+    let rates = DiskRates { read_iops: 200, write_iops: 200, ..FAST };
+    let scheduler = scheduler(rates, Policy::pace_window());
+    let class = scheduler.add_class("class", 100).unwrap();
     let one = block_on(class.admit_async(Op::Read, 4096)).unwrap();
     let bell = Bell::new();
     let waker = Waker::from(Arc::clone(&bell));
     let mut many: Vec<_> =
-        (0..500).map(|_| Box::pin(one.admit_more(&limited, Op::Read, 4096))).collect();
+        (0..500).map(|_| Box::pin(one.admit_more(&class, Op::Read, 4096))).collect();
     for more in &mut many {
         _ = more.as_mut().poll(&mut Context::from_waker(&waker));
     }
