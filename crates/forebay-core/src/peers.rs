@@ -153,10 +153,11 @@ impl Peers {
         self.marks.any()
     }
 
-    /// A shard that is behind is to be woken, unless it will look `soon` anyhow.
-    pub(crate) fn expect(&self, shard: ShardId, now: Time, soon: Time) -> bool {
+    /// Whether a shard that is behind is to be woken: it is not expected yet, and
+    /// is from now on.
+    pub(crate) fn expect(&self, shard: ShardId, now: Time) -> bool {
         let polls_by = self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed);
-        let sleeps = polls_by > soon.as_nanos();
+        let sleeps = polls_by > now.as_nanos();
         if sleeps {
             self.promise(shard, now);
         }

@@ -5,7 +5,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 const WORDS: usize = SHARDS_MAX / 64;
 /// Of more shards than this, so many are looked at in one go.
-pub(crate) const LOOKS_MAX: usize = 9;
+pub(crate) const LOOKS_MAX: usize = 33;
 
 /// One bit per shard that sleeps until room is freed in the window.
 #[derive(Debug)]

@@ -40,7 +40,7 @@ const WINDOW_GOALS: u64 = 2;
 /// Shards that are owed disk time exceed window and burst by one effective goal
 /// at most,
 const OVERDRAFT_GOALS: u64 = 1;
-/// and where they turn late, and several at once, by this many together.
+/// and where they turn late, and several at once, by so many together.
 const OVERDRAFT_GOALS_LATE: u64 = 4;
 /// A disk counts as nearly idle while at most this part of the window is used
 /// that was asked for: one that followed what is learnt would let that run away.
@@ -237,12 +237,13 @@ impl Budget {
     pub(crate) fn try_overdraw(&self, now: Time, ask: &Ask, late: bool) -> bool {
         let (Limit::Window, Rate::Pace(pace)) = (&self.limit, &self.rate.0) else { return false };
         let goal = self.effective_goal();
-        let overdraft = if late { OVERDRAFT_GOALS_LATE } else { OVERDRAFT_GOALS };
-        let window = self.window_units(goal).saturating_add(goal.units().saturating_mul(overdraft));
+        let goals = if late { OVERDRAFT_GOALS_LATE } else { OVERDRAFT_GOALS };
+        let overdraft = goal.units().saturating_mul(goals);
+        let window = self.window_units(goal).saturating_add(overdraft);
         if self.in_flight.0.enter(window, ask.cost.units()).is_none() {
             return false;
         }
-        let burst = goal.units().saturating_mul(1 + overdraft);
+        let burst = goal.units().saturating_add(overdraft);
         let taken = pace.try_take(now, DiskTime::from_units(burst), ask.cost);
         if !taken {
             self.in_flight.0.leave(ask.cost.units());

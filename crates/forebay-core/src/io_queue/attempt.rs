@@ -35,6 +35,9 @@ const OWED_PART_MIN: u64 = 4;
 /// and so many requests more, by which turns of prompt shards differ anyway.
 const OWED_REQUESTS_MIN: u64 = 2;
 
+/// What a shard holds that has not polled for so many windows is unattended: a
+/// disk that is three times slower than told has done it by then.
+const UNATTENDED_WINDOWS: u64 = 4;
 /// So many shards together look once in a tick what others hold unattended.
 const SHARDS_PER_LOOK: u64 = 32;
 
@@ -200,7 +203,7 @@ impl IoQueue {
             }
             // the rate is open and the window is not full: whoever is behind may
             // not know of the room
-            if self.shared.peers.expect(lead.over, now, waits_until) {
+            if self.shared.peers.expect(lead.over, now) {
                 self.wakes.push(lead.over);
             }
             let resume_at = Some(self.latest_resume(now).min(waits_until));
@@ -215,7 +218,8 @@ impl IoQueue {
             return;
         }
         let peers = &self.shared.peers;
-        let within = self.shared.budget.window().as_nanos_ceil().saturating_mul(SILENT_WINDOWS);
+        let window = self.shared.budget.window().as_nanos_ceil();
+        let within = window.saturating_mul(UNATTENDED_WINDOWS);
         let (late, silent, grows_at) = peers.unattended(self.shard, now, within);
         let held = self.shared.budget.uncounted(late, silent);
         let each = self.shared.tick_nanos.saturating_mul(peers.joined().div_ceil(SHARDS_PER_LOOK));

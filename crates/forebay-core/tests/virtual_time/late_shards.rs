@@ -294,6 +294,6 @@ fn several_shards_that_turn_rarely_have_their_shares() {
 #[test]
 fn shards_that_turn_irregularly_have_their_shares() {
     sweep(runs(&[100, 1000], &IRREGULAR), 18, 84);
-    sweep(runs(&[100, 100], &IRREGULAR), 10, 90);
+    sweep(runs(&[100, 100], &IRREGULAR), 14, 90);
     sweep(runs(&[1000, 100], &IRREGULAR), 10, 90);
 }

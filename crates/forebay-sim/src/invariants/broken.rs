@@ -100,7 +100,7 @@ fn a_limit_that_should_be_gone_lets_a_class_lag() {
 #[test]
 fn a_shard_that_holds_what_is_finished_while_it_computes_leaves_the_disk_empty() {
     let computes = |policy| {
-        let turn = Duration::from_millis(50);
+        let turn = Duration::from_millis(200);
         let long = LongTurns { one_in: 1, shortest: turn, longest: turn, shards: vec![0] };
         let mut config = SimulationConfig { long_turns: Some(long), ..config(2, [100, 100]) };
         config.scheduler.policy = policy;

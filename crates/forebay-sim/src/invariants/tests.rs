@@ -153,8 +153,8 @@ fn an_empty_disk_beside_work_is_seen() {
     assert_eq!(conservation.after_step(at(10), &group, waits(false)), Ok(()));
     assert_eq!(conservation.before_step(at(20), &group), Ok(()));
     assert_eq!(conservation.after_step(at(20), &group, waits(true)), Ok(()));
-    assert_eq!(conservation.before_step(at(22), &group), Ok(()));
-    assert!(conservation.before_step(at(30), &group).is_err());
+    assert_eq!(conservation.before_step(at(120), &group), Ok(()));
+    assert!(conservation.before_step(at(130), &group).is_err());
 }
 
 #[test]
