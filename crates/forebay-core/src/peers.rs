@@ -129,15 +129,16 @@ impl Peers {
         wakes: &mut Wakes,
     ) {
         for _ in 0..count {
-            let marked = self.marks.some(now.as_nanos() as usize).map(|shard| {
-                let next =
-                    self.shards[shard.index()].0.next[usize::from(ROOT)].load(Ordering::Relaxed);
-                (if next == IDLE { None } else { Some(tree.node(next as NodeId).tag()) }, shard)
-            });
+            let marked = self.marks.some(now.as_nanos() as usize);
+            let marked = marked.map(|shard| (self.shards[shard.index()].0.turn(tree), shard));
             // an idle shard has nothing to go, and one that is behind goes first
             let first = marked.reduce(|first, other| match (first.0, other.0) {
                 (None, _) => other,
-                (Some(tag), Some(earlier)) if is_after(tag, earlier) => other,
+                (Some((tag, own)), Some((earlier, before)))
+                    if is_after(tag, earlier) || tag == earlier && is_after(own, before) =>
+                {
+                    other
+                }
                 _ => first,
             });
             let Some((_, shard)) = first else { return };
@@ -360,6 +361,19 @@ impl Published {
             at_window: self.at_window.load(Ordering::Relaxed),
             busy: self.busy.load(Ordering::Relaxed),
         }
+    }
+
+    /// The tag of what is next on this shard, and how far the shard has come within
+    /// the class if that is one.
+    fn turn(&self, tree: &ClassTree) -> Option<(u64, u64)> {
+        let next = self.next[usize::from(ROOT)].load(Ordering::Relaxed);
+        let node = (next != IDLE).then_some(next as NodeId)?;
+        let own = if ClassTree::is_class(node) {
+            self.next[usize::from(node)].load(Ordering::Relaxed)
+        } else {
+            0
+        };
+        Some((tree.node(node).tag(), own))
     }
 
     fn is_met(&self, met: Met) -> bool {

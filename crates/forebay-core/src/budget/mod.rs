@@ -37,11 +37,9 @@ use room::Room;
 
 /// The window holds this many effective goals.
 const WINDOW_GOALS: u64 = 2;
-/// Shards that are owed disk time exceed window and burst by one effective goal
-/// at most,
-const OVERDRAFT_GOALS: u64 = 1;
-/// and where they turn late, and several at once, by so many together.
-const OVERDRAFT_GOALS_LATE: u64 = 4;
+/// Shards that turn late and are owed disk time exceed window and burst by so
+/// many effective goals at most, all together.
+const OVERDRAFT_GOALS: u64 = 4;
 /// A disk counts as nearly idle while at most this part of the window is used
 /// that was asked for: one that followed what is learnt would let that run away.
 const NEARLY_IDLE_PART: u64 = 4;
@@ -234,11 +232,10 @@ impl Budget {
     /// Takes what `ask` needs on credit, for a shard that is owed it, beyond the
     /// rate's burst and beyond the window. Policies without both have no such
     /// credit.
-    pub(crate) fn try_overdraw(&self, now: Time, ask: &Ask, late: bool) -> bool {
+    pub(crate) fn try_overdraw(&self, now: Time, ask: &Ask) -> bool {
         let (Limit::Window, Rate::Pace(pace)) = (&self.limit, &self.rate.0) else { return false };
         let goal = self.effective_goal();
-        let goals = if late { OVERDRAFT_GOALS_LATE } else { OVERDRAFT_GOALS };
-        let overdraft = goal.units().saturating_mul(goals);
+        let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
         let window = self.window_units(goal).saturating_add(overdraft);
         if self.in_flight.0.enter(window, ask.cost.units()).is_none() {
             return false;
@@ -362,7 +359,7 @@ impl Budget {
     pub(crate) fn uncounted(&self, late: u64, silent: u64) -> DiskTime {
         let window = self.window().units();
         let goal = self.effective_goal().units();
-        let most = window.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS_LATE));
+        let most = window.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS));
         DiskTime::from_units(late.saturating_add(silent.min(window)).min(most))
     }
 

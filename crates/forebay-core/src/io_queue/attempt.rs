@@ -29,15 +29,12 @@ const BESIDE_OTHERS: (u64, u64) = (1, 2);
 /// owner has as much time to say so.
 const AWAY_NANOS: u64 = 10_000_000;
 
-/// A shard that was not late overdraws the budget if it is owed at least this
-/// part of an effective goal: less is made good by waiting for it;
-const OWED_PART_MIN: u64 = 4;
-/// and so many requests more, by which turns of prompt shards differ anyway.
-const OWED_REQUESTS_MIN: u64 = 2;
-
+/// Shards that are behind are waited for these parts of a tick on an open
+/// budget: longer than that idles the disk beside a shard that turns each 2 ms.
+const WAITED_PART: (u64, u64) = (4, 5);
 /// What a shard holds that has not polled for so many windows is unattended: a
 /// disk that is three times slower than told has done it by then.
-const UNATTENDED_WINDOWS: u64 = 4;
+const UNATTENDED_WINDOWS: u64 = 2;
 /// So many shards together look once in a tick what others hold unattended.
 const SHARDS_PER_LOOK: u64 = 32;
 
@@ -112,34 +109,24 @@ impl IoQueue {
         self.shared.budget.try_reserve(now, ask, flow, self.unattended.held)
     }
 
-    /// Whether a request goes although the budget is closed: others have used
-    /// what this shard is owed, because it turns late or could not ask for it
-    /// in time. It is owed one effective goal at most.
+    /// Whether a request goes although the budget is closed: the shard turns
+    /// late, and others have used meanwhile what it is owed. In a turn it goes
+    /// at most one effective goal beyond.
     fn overdraws(&mut self, now: Time, class: u16, ask: &Ask) -> bool {
-        if self.shared.peers.alone() {
+        if self.late_at != now || self.shared.peers.alone() {
             return false;
         }
-        let goal = self.shared.budget.effective_goal();
-        let late = self.late_at == now;
-        let owed_min = if late || self.overdrawn > DiskTime::ZERO {
-            1
-        } else {
-            let differs = ask.cost.units().saturating_mul(OWED_REQUESTS_MIN);
-            (goal.units() / OWED_PART_MIN).saturating_add(differs)
-        };
         let met = Met::PolledWithin { now, nanos: self.shared.tick_nanos };
-        let overdraws = self.overdrawn < goal
-            && self.fair.owed(class) >= owed_min
+        let overdraws = self.overdrawn < self.shared.budget.effective_goal()
+            && self.fair.owed(class) > 0
             && self.fair.lead(class, self.totals.dispatched, met).units == 0
-            && self.shared.budget.try_overdraw(now, ask, late);
+            && self.shared.budget.try_overdraw(now, ask);
         if overdraws {
             self.overdrawn = self.overdrawn.plus(ask.cost);
         }
         overdraws
     }
 
-    /// Whose turn it is. A limit binds first requests only: see
-    /// [`IoQueue::enqueue_for_holder`].
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
         loop {
             let Some((class, index)) = self.fair.first(&self.requests, now) else {
@@ -203,7 +190,7 @@ impl IoQueue {
             }
             // the rate is open and the window is not full: whoever is behind may
             // not know of the room
-            if self.shared.peers.expect(lead.over, now) {
+            if self.shared.budget.taken().is_none() || self.shared.peers.expect(lead.over, now) {
                 self.wakes.push(lead.over);
             }
             let resume_at = Some(self.latest_resume(now).min(waits_until));
@@ -227,7 +214,7 @@ impl IoQueue {
         self.unattended = Unattended { held, grows_at, look_at };
     }
 
-    /// Until when this shard waits for those behind: about a tick after the
+    /// Until when this shard waits for those behind: a part of a tick after the
     /// last time that anybody took anything of the budget, which is open.
     fn waits_until(&mut self, now: Time) -> Time {
         let Some(taken) = self.shared.budget.taken() else { return Time::MAX };
@@ -237,7 +224,7 @@ impl IoQueue {
             _ => now,
         };
         self.waits_since = Some((since, taken));
-        since.plus_nanos(self.shared.tick_nanos)
+        since.plus_nanos(self.shared.tick_nanos / WAITED_PART.1 * WAITED_PART.0)
     }
 
     /// How much of the budget must lie unused before it is worth while to wake

@@ -53,6 +53,8 @@ pub struct IoQueue {
     late_at: Time,
     /// By how much it has overdrawn the budget since it last stopped.
     overdrawn: DiskTime,
+    /// Whether it had anything in the disk then.
+    left_in_disk: bool,
     /// Since when it has waited for others on an open budget, and what was
     /// taken of that then.
     waits_since: Option<(Time, u64)>,
@@ -86,6 +88,7 @@ impl IoQueue {
             held: DiskTime::ZERO,
             late_at: Time::MAX,
             overdrawn: DiskTime::ZERO,
+            left_in_disk: false,
             waits_since: None,
             unattended: Unattended::UNKNOWN,
             give_up_after: Time::ZERO,
@@ -376,6 +379,7 @@ impl IoQueue {
         }
         if let Some(stop) = stop {
             self.overdrawn = DiskTime::ZERO;
+            self.left_in_disk = self.held > DiskTime::ZERO;
             self.update_flow(now);
             self.search_window(now);
             self.stopped = Some((stop, now));

@@ -8,6 +8,9 @@ use crate::io_group::Shared;
 use crate::peers::ShardId;
 use crate::{Blocked, Time};
 
+/// A shard takes back late what it left in the disk for so many windows.
+const LATE_WINDOWS: u64 = 2;
+
 impl IoQueue {
     /// Leaves the group, as when dropped: the shards to wake, which wait for
     /// what this queue held of the budget.
@@ -23,11 +26,22 @@ impl IoQueue {
     /// A shard that did not poll when it was its turn keeps a bounded part of
     /// what it is owed for that.
     pub(super) fn catch_up_if_late(&mut self, now: Time) {
-        let peers = &self.shared.peers;
-        if !peers.alone() && !peers.is_live(self.shard, now, self.shared.patience()) {
+        let (peers, patience) = (&self.shared.peers, self.shared.patience());
+        if peers.alone() {
+            return;
+        }
+        if !peers.is_live(self.shard, now, patience) || self.took_back_late(now, patience) {
             self.late_at = now;
             self.fair.catch_up();
         }
+    }
+
+    /// Whether it left requests in the disk when it last stopped, and has come
+    /// back much later than a disk that keeps up has done them.
+    fn took_back_late(&self, now: Time, patience: u64) -> bool {
+        let Some((_, since)) = self.stopped else { return false };
+        let windows = self.shared.budget.window().as_nanos_ceil().saturating_mul(LATE_WINDOWS);
+        self.left_in_disk && now.nanos_since(since) > windows.max(patience)
     }
 
     /// Something is queued where nothing was: the others may count on this

@@ -268,12 +268,12 @@ const IRREGULAR: [(u64, u64); 4] = [(100, 1000), (100, 5000), (100, 20_000), (10
 
 #[test]
 fn a_heavy_class_on_a_shard_that_turns_rarely_has_its_share() {
-    sweep(runs(&[100, 1000], &REGULAR), 20, 68);
+    sweep(runs(&[100, 1000], &REGULAR), 52, 40);
 }
 
 #[test]
 fn an_equal_class_on_a_shard_that_turns_rarely_has_its_share() {
-    sweep(runs(&[100, 100], &REGULAR), 2, 94);
+    sweep(runs(&[100, 100], &REGULAR), 26, 74);
 }
 
 #[test]
@@ -283,17 +283,17 @@ fn a_light_class_on_a_shard_that_turns_rarely_has_its_share() {
 
 #[test]
 fn one_class_on_a_prompt_shard_and_on_one_that_turns_rarely_is_shared_evenly() {
-    sweep(runs(&[0, 0], &REGULAR), 2, 94);
+    sweep(runs(&[0, 0], &REGULAR), 28, 74);
 }
 
 #[test]
 fn several_shards_that_turn_rarely_have_their_shares() {
-    sweep(runs(&[100, 100, 100, 100], &REGULAR), 28, 60);
+    sweep(runs(&[100, 100, 100, 100], &REGULAR), 28, 50);
 }
 
 #[test]
 fn shards_that_turn_irregularly_have_their_shares() {
-    sweep(runs(&[100, 1000], &IRREGULAR), 18, 84);
-    sweep(runs(&[100, 100], &IRREGULAR), 14, 90);
-    sweep(runs(&[1000, 100], &IRREGULAR), 10, 90);
+    sweep(runs(&[100, 1000], &IRREGULAR), 30, 54);
+    sweep(runs(&[100, 100], &IRREGULAR), 14, 85);
+    sweep(runs(&[1000, 100], &IRREGULAR), 10, 85);
 }
