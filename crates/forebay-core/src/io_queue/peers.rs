@@ -30,7 +30,7 @@ impl IoQueue {
         if peers.alone() {
             return;
         }
-        if !peers.is_live(self.shard, now, patience) || self.took_back_late(now, patience) {
+        if !peers.is_live(self.shard, now, patience) || self.took_back_late(now) {
             self.late_at = now;
             self.fair.catch_up();
         }
@@ -38,10 +38,10 @@ impl IoQueue {
 
     /// Whether it left requests in the disk when it last stopped, and has come
     /// back much later than a disk that keeps up has done them.
-    fn took_back_late(&self, now: Time, patience: u64) -> bool {
+    pub(super) fn took_back_late(&self, now: Time) -> bool {
         let Some((_, since)) = self.stopped else { return false };
         let windows = self.shared.budget.window().as_nanos_ceil().saturating_mul(LATE_WINDOWS);
-        self.left_in_disk && now.nanos_since(since) > windows.max(patience)
+        self.left_in_disk && now.nanos_since(since) > windows.max(self.shared.patience())
     }
 
     /// Something is queued where nothing was: the others may count on this
