@@ -283,6 +283,11 @@ impl Peers {
         self.shards[shard.index()].0.late.store(1, Ordering::Relaxed);
     }
 
+    /// When a shard has promised to look.
+    pub(crate) fn alarm(&self, shard: ShardId) -> Time {
+        Time::from_nanos(self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed))
+    }
+
     /// Whether the others expect nothing of a shard until it has work.
     pub(crate) fn rests(&self, shard: ShardId) -> bool {
         self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()

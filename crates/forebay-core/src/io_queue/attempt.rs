@@ -171,7 +171,10 @@ impl IoQueue {
                 self.waits_since = None;
                 return Ok(());
             }
-            let waits_until = self.waits_until(now);
+            // who is to look soon by its own alarm is not late before that
+            let alarm = self.shared.peers.alarm(lead.over);
+            let soon = alarm > now && alarm.nanos_since(now) <= self.shared.tick_nanos;
+            let waits_until = self.waits_until(now).max(if soon { alarm } else { now });
             if waits_until <= now {
                 self.shared.peers.stop_waiting_for(lead.over);
                 // what it holds does not count any more

@@ -288,7 +288,7 @@ fn one_class_on_a_prompt_shard_and_on_one_that_turns_rarely_is_shared_evenly() {
 
 #[test]
 fn several_shards_that_turn_rarely_have_their_shares() {
-    sweep(runs(&[100, 100, 100, 100], &REGULAR), 28, 50);
+    sweep(runs(&[100, 100, 100, 100], &REGULAR), 32, 50);
 }
 
 #[test]
