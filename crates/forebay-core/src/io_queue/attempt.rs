@@ -11,8 +11,9 @@ const BLOCKED_NANOS_MAX: u64 = 100_000_000;
 /// A queue with at most so many requests in the disk asks others to wake it,
 const MARK_BELOW: u32 = 1;
 /// and so does one whose latest request went this many windows ago: a disk that
-/// keeps up has done it by then.
-const SILENT_WINDOWS: u64 = 2;
+/// keeps up has done it by then. What a shard holds that has not polled for so
+/// long is unattended, and who comes back later than that to take it is late.
+pub(super) const SILENT_WINDOWS: u64 = 2;
 /// A shard may lead the others by this many times the disk time that lies
 /// unused,
 pub(super) const LEAD_PER_UNUSED: u64 = 2;
@@ -32,9 +33,6 @@ const AWAY_NANOS: u64 = 10_000_000;
 /// Shards that are behind are waited for these parts of a tick on an open
 /// budget: longer than that idles the disk beside a shard that turns each 2 ms.
 const WAITED_PART: (u64, u64) = (4, 5);
-/// What a shard holds that has not polled for so many windows is unattended: a
-/// disk that is three times slower than told has done it by then.
-const UNATTENDED_WINDOWS: u64 = 2;
 /// So many shards together look once in a tick what others hold unattended.
 const SHARDS_PER_LOOK: u64 = 32;
 
@@ -209,7 +207,7 @@ impl IoQueue {
         }
         let peers = &self.shared.peers;
         let window = self.shared.budget.window().as_nanos_ceil();
-        let within = window.saturating_mul(UNATTENDED_WINDOWS);
+        let within = window.saturating_mul(SILENT_WINDOWS);
         let (late, silent, grows_at) = peers.unattended(self.shard, now, within);
         let held = self.shared.budget.uncounted(late, silent);
         let each = self.shared.tick_nanos.saturating_mul(peers.joined().div_ceil(SHARDS_PER_LOOK));

@@ -3,13 +3,10 @@
 use alloc::sync::Arc;
 
 use super::IoQueue;
-use super::attempt::Stop;
+use super::attempt::{SILENT_WINDOWS, Stop};
 use crate::io_group::Shared;
 use crate::peers::ShardId;
 use crate::{Blocked, Time};
-
-/// A shard takes back late what it left in the disk for so many windows.
-const LATE_WINDOWS: u64 = 2;
 
 impl IoQueue {
     /// Leaves the group, as when dropped: the shards to wake, which wait for
@@ -40,7 +37,7 @@ impl IoQueue {
     /// back much later than a disk that keeps up has done them.
     pub(super) fn took_back_late(&self, now: Time) -> bool {
         let Some((_, since)) = self.stopped else { return false };
-        let windows = self.shared.budget.window().as_nanos_ceil().saturating_mul(LATE_WINDOWS);
+        let windows = self.shared.budget.window().as_nanos_ceil().saturating_mul(SILENT_WINDOWS);
         self.left_in_disk && now.nanos_since(since) > windows.max(self.shared.patience())
     }
 
