@@ -50,6 +50,23 @@ fn admit_and_drop_pace_window(bencher: Bencher<'_, '_>) {
     uncontended(bencher, || drop(class.admit(Op::Read, 4096).unwrap()));
 }
 
+/// As a lookup of many keys asks for them: per request, a batch and single permits.
+const BATCH: [(Op, u64); 32] = [(Op::Read, 16_384); 32];
+
+#[divan::bench]
+fn batch_of_32(bencher: Bencher<'_, '_>) {
+    let class = class(Policy::pace_window(), 64);
+    let counted = bencher.counter(ItemsCount::new(BATCH.len()));
+    counted.bench_local(|| drop(class.admit_many(&BATCH).wait().unwrap()));
+}
+
+#[divan::bench]
+fn singles_32(bencher: Bencher<'_, '_>) {
+    let class = class(Policy::pace_window(), 64);
+    let counted = bencher.counter(ItemsCount::new(BATCH.len()));
+    counted.bench_local(|| BATCH.map(|(op, len)| class.admit(op, len).unwrap()).map(drop));
+}
+
 /// With room for no other queue in the I/O group.
 #[divan::bench]
 fn admit_and_drop_sole_queue(bencher: Bencher<'_, '_>) {

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use forebay_core::{
-    DiskModel, DiskRates, GroupConfig, GroupFull, IoGroup, IoQueue, Op, QueueCounters, SHARDS_MAX,
-    ShardId, Time,
+    DiskModel, DiskRates, GroupConfig, GroupFull, IoGroup, IoQueue, Op, Policy, QueueCounters,
+    SHARDS_MAX, ShardId, Time,
 };
 
-use crate::admission::Admission;
+use crate::admission::{Admission, BATCH_MAX};
 use crate::coordinator::{IoThreads, IoThreadsConfig};
 use crate::engine::Retries;
 use crate::events::{Event, Hook};
@@ -172,6 +172,8 @@ pub(crate) struct DiskGroup {
     pub(crate) name: String,
     /// Whom to tell what happens to it.
     hook: Hook,
+    /// Most requests that are granted together.
+    pub(crate) batch_max: usize,
     /// Its place in the tables of class numbers.
     pub(crate) slot: usize,
     /// Whoever is in `io` with a queue is registered here.
@@ -189,9 +191,15 @@ pub(crate) struct DiskGroup {
 
 impl DiskGroup {
     pub(crate) fn new(name: &str, config: GroupConfig, slot: usize, hook: Hook) -> Self {
+        let batch_max = match config.policy {
+            Policy::PaceWindow { .. } | Policy::Open => BATCH_MAX,
+            // What these have in the disk is not counted in disk time.
+            _ => 1,
+        };
         Self {
             name: name.to_owned(),
             hook,
+            batch_max,
             silent_until: AtomicU64::new(0),
             wakers: Wakers::new(config.shards_max),
             metrics: (0..SHARDS_MAX).map(|_| OnceLock::new()).collect(),

@@ -109,7 +109,9 @@ mod streams;
 mod sync;
 mod wakers;
 
-pub use admission::{Admit, AdmitError, AdmitFor, Admitting, OnDisk, Permit, ThreadPermit};
+pub use admission::{
+    Admit, AdmitError, AdmitFor, AdmitMany, Admitting, OnDisk, Permit, ThreadPermit,
+};
 pub use aligned_buf::AlignedBuf;
 pub use backlog::{BacklogController, BacklogError};
 pub use buffer_pool::BufferPool;

@@ -5,12 +5,14 @@
 //! after releasing it. One of the blocked threads sleeps only until the queue
 //! must be polled next, for all; if all who wait are tasks, a timer thread does.
 
+mod batch;
 mod counters;
 mod error;
 mod future;
 mod holding;
 #[cfg(test)]
 mod loom_tests;
+mod many;
 mod parking;
 mod permit;
 mod state;
@@ -26,9 +28,11 @@ use std::task::Waker;
 
 use forebay_core::{ClassId, Completion, EnqueueError, IoQueue, Op, Outcome, Ticket, Time};
 
+pub(crate) use self::batch::BATCH_MAX;
 pub use self::error::AdmitError;
 pub use self::future::Admit;
 pub(crate) use self::holding::holds;
+pub use self::many::AdmitMany;
 pub use self::permit::{Permit, ThreadPermit};
 pub use self::target::{AdmitFor, Admitting, OnDisk};
 

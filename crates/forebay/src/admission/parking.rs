@@ -1,6 +1,7 @@
 //! Where a blocked thread sleeps.
 
 use std::sync::Arc;
+use std::task::Wake;
 use std::time::Duration;
 
 use forebay_core::Time;
@@ -72,6 +73,13 @@ impl Parking {
 
     pub(super) fn is_granted(&self) -> bool {
         self.granted.load(Ordering::Acquire)
+    }
+}
+
+/// For a thread that waits as tasks do.
+impl Wake for Parking {
+    fn wake(self: Arc<Self>) {
+        self.unpark();
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
+use std::slice;
 use std::sync::Arc;
 
 use forebay_core::{Outcome, Ticket, Time};
@@ -13,7 +14,13 @@ use crate::disk::DiskGroup;
 /// What was granted.
 pub(super) struct Grant<'a> {
     group: GroupRef<'a>,
-    ticket: Ticket,
+    tickets: Tickets,
+}
+
+enum Tickets {
+    One(Ticket),
+    /// In the order of the requests; those that have ended are void.
+    Many(Box<[Ticket]>),
 }
 
 /// Borrowed where it can be: counting owners costs as much as the lock does.
@@ -24,7 +31,7 @@ enum GroupRef<'a> {
 
 impl<'a> Grant<'a> {
     pub(super) const fn new(group: &'a Arc<DiskGroup>, ticket: Ticket) -> Self {
-        Self { group: GroupRef::Borrowed(group), ticket }
+        Self { group: GroupRef::Borrowed(group), tickets: Tickets::One(ticket) }
     }
 
     fn group(&self) -> &Arc<DiskGroup> {
@@ -39,14 +46,39 @@ impl<'a> Grant<'a> {
             GroupRef::Borrowed(group) => Arc::clone(group),
             GroupRef::Owned(group) => group,
         };
-        Grant { group: GroupRef::Owned(group), ticket: self.ticket }
+        Grant { group: GroupRef::Owned(group), tickets: self.tickets }
     }
 
     fn end(&self, outcome: Outcome) {
         let group = self.group();
         if let Some(admission) = group.admission_if_used() {
-            admission.complete(group, self.ticket, outcome);
+            match &self.tickets {
+                Tickets::One(ticket) => _ = admission.complete(group, *ticket, outcome),
+                Tickets::Many(tickets) => admission.complete_batch(group, tickets, outcome),
+            }
         }
+    }
+
+    fn requests(&self) -> &[Ticket] {
+        match &self.tickets {
+            Tickets::One(ticket) => slice::from_ref(ticket),
+            Tickets::Many(tickets) => tickets,
+        }
+    }
+
+    fn end_one(&self, index: usize, outcome: Outcome) {
+        let group = self.group();
+        if let Some(admission) = group.admission_if_used()
+            && let Some(ticket) = self.requests().get(index)
+        {
+            admission.complete(group, *ticket, outcome);
+        }
+    }
+}
+
+impl Grant<'static> {
+    pub(super) const fn of_batch(group: Arc<DiskGroup>, tickets: Box<[Ticket]>) -> Self {
+        Self { group: GroupRef::Owned(group), tickets: Tickets::Many(tickets) }
     }
 }
 
@@ -55,8 +87,9 @@ const fn outcome<T>(result: &io::Result<T>) -> Outcome {
     if result.is_ok() { Outcome::Done } else { Outcome::Failed }
 }
 
-/// The permission to do one I/O now. Dropping it says that the I/O is done;
-/// hold it for exactly as long as the I/O takes.
+/// The permission to do one I/O now, or [several](crate::Class::admit_many).
+/// Dropping it says that the I/O is done; hold it for exactly as long as the I/O
+/// takes.
 ///
 /// Can be sent to any thread and held across `.await`. It counts as held by no
 /// thread: who has one and wants another, or uses a file, for the same piece of
@@ -75,7 +108,26 @@ pub struct Permit {
 
 impl Permit {
     pub(super) const fn new(group: Arc<DiskGroup>, ticket: Ticket) -> Self {
-        Self { grant: Some(Grant { group: GroupRef::Owned(group), ticket }) }
+        Self::of(Grant { group: GroupRef::Owned(group), tickets: Tickets::One(ticket) })
+    }
+
+    pub(super) const fn of(grant: Grant<'static>) -> Self {
+        Self { grant: Some(grant) }
+    }
+
+    /// How many requests it is for: one, or the first of
+    /// [a batch](crate::Class::admit_many).
+    pub fn requests(&self) -> usize {
+        self.grant.as_ref().map_or(0, |grant| grant.requests().len())
+    }
+
+    /// Ends the I/O of one request of several, by its place among them, with its
+    /// result, and gives its room back; dropping the permit ends the others.
+    /// Does nothing if there is no such request, or it has ended.
+    pub fn complete_one<T>(&mut self, index: usize, result: &io::Result<T>) {
+        if let Some(grant) = &self.grant {
+            grant.end_one(index, outcome(result));
+        }
     }
 
     /// Ends the I/O with its result: an error is counted as one, and its
@@ -148,6 +200,18 @@ impl<'a> ThreadPermit<'a> {
     /// Ends the I/O as failed.
     pub fn fail(mut self) {
         self.end(Outcome::Failed);
+    }
+
+    /// How many requests it is for; see [`Permit::requests`].
+    pub fn requests(&self) -> usize {
+        self.grant.as_ref().map_or(0, |grant| grant.requests().len())
+    }
+
+    /// Ends the I/O of one request of several; see [`Permit::complete_one`].
+    pub fn complete_one<T>(&mut self, index: usize, result: &io::Result<T>) {
+        if let Some(grant) = &self.grant {
+            grant.end_one(index, outcome(result));
+        }
     }
 
     /// Makes it a permit that can be kept and sent anywhere, and that is held

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use forebay_core::{IoQueue, Ticket, Time};
+use slab::Slab;
 
+use super::batch::Batch;
 use super::parking::Parking;
-use super::waiters::Waiters;
+use super::waiters::{Behind, Waiters};
 use super::wakeups::{Wakeup, Wakeups};
 
 /// Who sleeps until the next deadline, so that the others need not.
@@ -22,6 +24,7 @@ pub(super) struct State {
     pub(super) queue: IoQueue,
     pub(super) model_version: u64,
     pub(super) waiters: Waiters,
+    pub(super) batches: Slab<Batch>,
     /// Whether there is a timer thread.
     pub(super) has_timer: bool,
     /// Its parking place, once it runs.
@@ -39,6 +42,7 @@ impl State {
             queue,
             model_version,
             waiters: Waiters::new(),
+            batches: Slab::new(),
             has_timer: false,
             timer: None,
             keeper: Keeper::Nobody,
@@ -64,7 +68,11 @@ impl State {
                 break;
             };
             granted |= mine == Some(ticket);
-            let wakeup = self.waiters.grant(now, ticket);
+            let wakeup = match self.waiters.grant(now, ticket) {
+                Behind::Nobody => None,
+                Behind::One(wakeup) => Some(wakeup),
+                Behind::Batch(batch) => self.grant_member(now, ticket, batch),
+            };
             if self.keeper == Keeper::Thread(ticket.index() as u32) {
                 self.keeper = Keeper::Nobody;
             }

@@ -107,12 +107,7 @@ impl Class {
         op: Op,
         len: u64,
     ) -> Result<(&'a Admission, Asked), AdmitError> {
-        if len == 0 && op != Op::Flush {
-            return Err(AdmitError::Length { op });
-        }
-        if i64::try_from(len).is_err() {
-            return Err(AdmitError::TooLong { op, len });
-        }
+        check(op, len)?;
         self.disk.process.check()?;
         let class = self.id_on(group).ok_or_else(|| AdmitError::removed(self.name()))?;
         let admission =
@@ -123,6 +118,17 @@ impl Class {
     pub(super) fn explain(&self, error: NoGrant) -> AdmitError {
         AdmitError::new(error, self.name(), &self.disk.name)
     }
+}
+
+/// Whether there are such requests.
+pub(super) fn check(op: Op, len: u64) -> Result<(), AdmitError> {
+    if len == 0 && op != Op::Flush {
+        return Err(AdmitError::Length { op });
+    }
+    if i64::try_from(len).is_err() {
+        return Err(AdmitError::TooLong { op, len });
+    }
+    Ok(())
 }
 
 /// The same verbs in the [current class](Scheduler::current_class).

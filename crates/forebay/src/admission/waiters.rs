@@ -20,8 +20,19 @@ enum Waiter {
     Task(Waker),
     /// A task whose ticket was granted then, and that has not noticed yet.
     Granted(Time),
-    /// One that has not noticed for so long that its ticket was set aside.
+    /// One that has not noticed for so long that its ticket was set aside; or a
+    /// batch that waits for the rest.
     SetAside,
+    /// A batch that is incomplete without this ticket.
+    Batch(usize),
+}
+
+/// Whom a grant concerns.
+pub(super) enum Behind {
+    Nobody,
+    One(Wakeup),
+    /// The batch with this number.
+    Batch(usize),
 }
 
 /// What a task finds that looks for its grant.
@@ -82,19 +93,31 @@ impl Waiters {
         self.waiting += 1;
     }
 
+    /// A batch waits for `ticket`.
+    pub(super) fn add_member(&mut self, ticket: Ticket, batch: usize) {
+        self.add(ticket, Waiter::Batch(batch));
+        self.waiting += 1;
+    }
+
+    /// `ticket` was granted, and its task does not know yet.
+    pub(super) fn add_unnoticed(&mut self, now: Time, ticket: Ticket) {
+        self.add(ticket, Waiter::Granted(now));
+    }
+
     /// Notes that `ticket` was granted, and returns whom to wake for it:
     /// nobody, if nobody waits in the table.
-    pub(super) fn grant(&mut self, now: Time, ticket: Ticket) -> Option<Wakeup> {
+    pub(super) fn grant(&mut self, now: Time, ticket: Ticket) -> Behind {
         match self.remove(ticket) {
             Waiter::Thread(parking) => {
                 parking.grant();
-                Some(Wakeup::Thread(parking))
+                Behind::One(Wakeup::Thread(parking))
             }
             Waiter::Task(waker) => {
-                self.add(ticket, Waiter::Granted(now));
-                Some(Wakeup::Task(waker))
+                self.add_unnoticed(now, ticket);
+                Behind::One(Wakeup::Task(waker))
             }
-            Waiter::Vacant | Waiter::Granted(_) | Waiter::SetAside => None,
+            Waiter::Batch(batch) => Behind::Batch(batch),
+            Waiter::Vacant | Waiter::Granted(_) | Waiter::SetAside => Behind::Nobody,
         }
     }
 
@@ -131,6 +154,11 @@ impl Waiters {
         self.add(ticket, Waiter::SetAside);
     }
 
+    pub(super) fn is_set_aside(&self, ticket: Ticket) -> bool {
+        let slot = self.slots.get(ticket.index()).filter(|slot| slot.ticket == Some(ticket));
+        slot.is_some_and(|slot| matches!(slot.waiter, Waiter::SetAside))
+    }
+
     /// Whoever waits for `ticket` waits no more. The waker of a task is
     /// returned, to be dropped outside the lock: that can end the task.
     pub(super) fn forget(&mut self, ticket: Ticket) -> Option<Waker> {
@@ -163,7 +191,7 @@ impl Waiters {
         match waiter {
             Waiter::Thread(_) => Some(&mut self.threads),
             Waiter::Granted(_) => Some(&mut self.unnoticed),
-            Waiter::Vacant | Waiter::Task(_) | Waiter::SetAside => None,
+            Waiter::Vacant | Waiter::Task(_) | Waiter::SetAside | Waiter::Batch(_) => None,
         }
     }
 
@@ -211,7 +239,8 @@ impl Waiters {
                 self.at(older).newer = newer;
             }
         }
-        self.waiting -= usize::from(matches!(waiter, Waiter::Thread(_) | Waiter::Task(_)));
+        let waits = matches!(waiter, Waiter::Thread(_) | Waiter::Task(_) | Waiter::Batch(_));
+        self.waiting -= usize::from(waits);
         waiter
     }
 }

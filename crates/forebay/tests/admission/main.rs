@@ -1,6 +1,7 @@
 //! Permits: for threads and for tasks, under load, and when things go wrong.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod batches;
 mod blocking;
 mod executor;
 mod holders;
