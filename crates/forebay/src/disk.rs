@@ -55,9 +55,12 @@ impl Disk {
 
     /// What all queues of this disk have counted, all classes together: the
     /// totals of a [snapshot](crate::Scheduler::snapshot), for a small part of
-    /// its cost.
+    /// its cost. All zero in a forked child.
     pub fn counters(&self) -> QueueCounters {
         let (mut totals, mut retries) = (QueueCounters::default(), Retries::default());
+        if !self.record.process.is_here() {
+            return totals;
+        }
         for group in self.record.groups() {
             group.all_metrics().for_each(|queue| queue.add_totals_to(&mut totals, &mut retries));
         }

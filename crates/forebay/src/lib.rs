@@ -36,8 +36,9 @@
 //!   it from its own loop; see [`shard`].
 //!
 //! A child that is forked without exec has none of its parent's schedulers:
-//! requests there are refused with [`Forked`], and dropping anything leaves the
-//! parent's as it is. Ask it for nothing else, and make a new one there.
+//! requests and changes there are refused with [`Forked`], what is asked for is
+//! not there, and dropping anything leaves the parent's as it is. It can make a
+//! new one.
 //!
 //! All of them share one budget per disk, and one account per class. What was
 //! counted is in a [`Scheduler::snapshot`]; with the cargo feature `metrics`, a

@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 
 use forebay::engine::{Backend, Engine, EngineConfig, Operation, PushError};
 use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
+use forebay::properties::Properties;
 use forebay::shard::SubmitError;
 use forebay::{
-    AdmitError, AlignedBuf, BufResult, BufferPool, DirectFile, DiskConfig, DiskRates, FileOptions,
-    Forked, Intent, Op, Scheduler,
+    AdmitError, AlignedBuf, BacklogController, BufResult, BufferPool, ClassError, DirectFile,
+    DiskConfig, DiskRates, FileOptions, Forked, Intent, Limits, Op, Scheduler, SchedulerError,
 };
 
 const FAST: DiskRates = DiskRates {
@@ -215,4 +216,73 @@ fn a_child_that_drops_an_endpoint_leaves_the_parents() {
         client.read_exact(&mut head).unwrap();
         assert_eq!(&head, b"HTTP/1.1 200 OK");
     }
+}
+
+#[test]
+fn a_child_is_refused_changes_and_finds_nothing_whatever_its_parents_threads_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = DiskConfig::new("disk", FAST).mountpoint(dir.path());
+    let scheduler = Scheduler::builder().disk(disk).build().unwrap();
+    let group = scheduler.add_class_group("group", 100).unwrap();
+    let class = group.add_class("class", 100).unwrap();
+    let text = "disks:\n  - mountpoint: /\n    read_iops: 1000\n    write_iops: 1000\n    \
+                read_bandwidth: 100000000\n    write_bandwidth: 100000000\n";
+    let properties = Properties::parse("test", text).unwrap();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for change in 0..3 {
+            let (scheduler, class, group, stop) = (&scheduler, &class, &group, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    match change {
+                        0 => class.set_shares(100).unwrap(),
+                        1 => group.set_limits(&Limits::default()).unwrap(),
+                        _ => drop((scheduler.snapshot(), scheduler.disks()[0].counters())),
+                    }
+                    // Of all schedulers: what their disks lie on.
+                    drop(Scheduler::builder().build().unwrap());
+                }
+            });
+        }
+        for _ in 0..100 {
+            in_child(|| {
+                let forked = ClassError::from(Forked);
+                let refused = [
+                    scheduler.add_class("new", 1).map(drop),
+                    scheduler.add_class_group("new", 1).map(drop),
+                    group.add_class("new", 1).map(drop),
+                    group.add_class_group("new", 1).map(drop),
+                    scheduler.remove_class(&class),
+                    scheduler.remove_class_group(&group),
+                    class.set_shares(7),
+                    group.set_shares(7),
+                    class.set_limits(&Limits::default()),
+                    group.set_limits(&Limits::default()),
+                    BacklogController::new(&[(0.0, 1), (1.0, 9)]).unwrap().apply(&class, 0.5),
+                ];
+                assert!(refused.iter().all(|result| *result == Err(forked.clone())));
+                let reloaded = scheduler.reload(&properties);
+                assert!(matches!(reloaded, Err(SchedulerError::Forked(_))));
+                assert!(is_forked(&scheduler.disk_of(dir.path())));
+                let dir = std::fs::File::open(dir.path()).unwrap();
+                assert!(is_forked(&scheduler.disk_of_file(&dir)));
+                assert!(scheduler.disks().is_empty() && scheduler.disk("disk").is_none());
+                assert!(scheduler.classes().is_empty() && scheduler.class("class").is_none());
+                assert!(scheduler.snapshot().disks.is_empty());
+                assert_eq!((class.shares(), class.limits()), (0, Limits::default()));
+                assert_eq!((group.shares(), group.limits()), (0, Limits::default()));
+                assert_eq!(scheduler.default_disk().counters().dispatched, 0);
+                assert_eq!(class.permit_counters().operations, [0; 4]);
+                let batch = class.admit_many(&[(Op::Read, 4096); 2]).wait();
+                assert!(matches!(batch, Err(AdmitError::Forked(_))));
+                let _ = format!("{scheduler:?} {class:?} {group:?}");
+                let own = Scheduler::builder().build().unwrap();
+                own.disk_of(std::path::Path::new("/proc")).unwrap();
+                own.add_class("own", 1).unwrap().set_shares(2).unwrap();
+                own.snapshot().disks.len() == 1
+            });
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(class.shares(), 100);
 }

@@ -40,9 +40,9 @@ impl ClassGroup {
         self.scheduler.add_class_group(name, Some(&self.record), shares)
     }
 
-    /// The present shares.
+    /// The present shares; 0 in a forked child.
     pub fn shares(&self) -> u32 {
-        self.record.settings().shares
+        self.scheduler.settings_of(&self.record).shares
     }
 
     /// Changes the shares, on all disks.
@@ -54,9 +54,9 @@ impl ClassGroup {
         self.scheduler.change(|registry| registry.set_shares(&self.record, shares))
     }
 
-    /// The present upper limits.
+    /// The present upper limits; none in a forked child.
     pub fn limits(&self) -> Limits {
-        self.record.settings().limits
+        self.scheduler.settings_of(&self.record).limits
     }
 
     /// Changes the upper limits of its classes together, on each disk: see

@@ -12,10 +12,11 @@ use forebay_core::{ClassGroupId, ClassId, Limits};
 pub use self::current::Entered;
 pub(crate) use self::current::innermost;
 pub use self::group::ClassGroup;
-pub(crate) use self::record::{Node, Record, part_of};
+pub(crate) use self::record::{Node, Record, Settings, part_of};
 
 use crate::Disk;
 use crate::disk::{DiskGroup, DiskRecord};
+use crate::fork::Forked;
 use crate::scheduler::Shared;
 
 pub(crate) type ClassRecord = Record<ClassId>;
@@ -48,6 +49,9 @@ pub enum ClassError {
         /// Its name.
         name: String,
     },
+    /// This is a child of the process that made the scheduler.
+    #[error(transparent)]
+    Forked(#[from] Forked),
 }
 
 /// Name of the class of work that has no other.
@@ -91,9 +95,9 @@ impl Class {
         Disk { scheduler: Arc::clone(&self.scheduler), record: Arc::clone(&self.disk) }
     }
 
-    /// The present shares.
+    /// The present shares; 0 in a forked child.
     pub fn shares(&self) -> u32 {
-        self.record.settings().shares
+        self.scheduler.settings_of(&self.record).shares
     }
 
     /// Changes the shares, on all disks, from the next dispatch on.
@@ -105,9 +109,9 @@ impl Class {
         self.scheduler.change(|registry| registry.set_shares(&self.record, shares))
     }
 
-    /// The present upper limits.
+    /// The present upper limits; none in a forked child.
     pub fn limits(&self) -> Limits {
-        self.record.settings().limits
+        self.scheduler.settings_of(&self.record).limits
     }
 
     /// Changes the upper limits: what the class may use at most of each disk,
@@ -129,7 +133,7 @@ impl Class {
     pub(crate) fn id_on(&self, group: &DiskGroup) -> Option<ClassId> {
         self.record.id(group.slot).or_else(|| {
             // A removal that is being refused has it back before it unlocks.
-            let _registry = self.scheduler.registry();
+            let _registry = self.scheduler.registry().ok()?;
             self.record.id(group.slot)
         })
     }

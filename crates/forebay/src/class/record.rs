@@ -59,7 +59,7 @@ impl Node for ClassGroupId {
 }
 
 /// What new disks are told of a class.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) shares: u32,
     pub(crate) limits: Limits,

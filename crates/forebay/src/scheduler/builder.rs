@@ -15,6 +15,7 @@ use crate::class::UNTAGGED;
 use crate::coordinator::IoThreadsConfig;
 use crate::engine::EngineConfig;
 use crate::events::{Event, Hook};
+use crate::fork::OfProcess;
 use crate::numa;
 use crate::properties::{DISKS_MAX, Properties};
 use crate::streams::STREAMS_MAX;
@@ -200,7 +201,7 @@ impl SchedulerBuilder {
             layout,
             unlisted: UnlistedRule::new(unlisted),
             claims: Claims::new(),
-            registry: Mutex::new(registry),
+            registry: OfProcess::new(Mutex::new(registry)),
         };
         shared.claim(&applied);
         Ok(Scheduler::new(shared))

@@ -7,6 +7,7 @@ use forebay_core::{ModelError, SHARDS_MAX};
 
 use super::IO_GROUPS_MAX;
 use crate::class::ClassError;
+use crate::fork::Forked;
 use crate::properties::{ConfigError, DISKS_MAX, Device};
 
 /// Why a scheduler was not made or reloaded.
@@ -104,4 +105,7 @@ pub enum SchedulerError {
     /// A class cannot be on a disk.
     #[error(transparent)]
     Class(#[from] ClassError),
+    /// This is a child of the process that made the scheduler.
+    #[error(transparent)]
+    Forked(#[from] Forked),
 }

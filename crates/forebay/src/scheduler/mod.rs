@@ -28,8 +28,11 @@ use self::claims::Claims;
 use self::disks::{Applied, check};
 use self::registry::Registry;
 use self::unlisted::UnlistedRule;
-use crate::class::{Class, ClassError, ClassGroup, ClassRecord, GroupRecord, innermost};
+use crate::class::{
+    Class, ClassError, ClassGroup, ClassRecord, GroupRecord, Node, Record, Settings, innermost,
+};
 use crate::disk::{Disk, DiskRecord};
+use crate::fork::{Forked, OfProcess};
 use crate::properties::{Device, Properties};
 
 /// Most I/O groups per disk.
@@ -55,7 +58,7 @@ pub(crate) struct Shared {
     unlisted: UnlistedRule,
     claims: Claims,
     layout: Layout,
-    registry: Mutex<Registry>,
+    registry: OfProcess<Mutex<Registry>>,
 }
 
 impl Scheduler {
@@ -92,10 +95,11 @@ impl Scheduler {
     /// # Errors
     /// As for [`SchedulerBuilder::build`]; nothing has changed then.
     pub fn reload(&self, properties: &Properties) -> Result<(), SchedulerError> {
+        self.shared.registry.process().check()?;
         let disks: Vec<_> = properties.disks.iter().map(DiskConfig::from_properties).collect();
         let layout = self.shared.layout;
         let checked = check(&disks, layout.io_groups as u64)?;
-        let applied = self.shared.registry().apply(checked, layout)?;
+        let applied = self.shared.registry()?.apply(checked, layout)?;
         applied.iter().for_each(|(disk, _)| disk.wake_queues());
         self.shared.claim(&applied);
         Ok(())
@@ -137,7 +141,7 @@ impl Scheduler {
         if Arc::ptr_eq(&class.record, &self.shared.untagged) {
             return Err(ClassError::Untagged);
         }
-        self.shared.registry().remove_class(&class.record)
+        self.shared.registry()?.remove_class(&class.record)
     }
 
     /// Removes a group of classes from all disks.
@@ -148,19 +152,20 @@ impl Scheduler {
         if !Arc::ptr_eq(&group.scheduler, &self.shared) {
             return Err(ClassError::OtherScheduler { name: group.name().to_owned() });
         }
-        self.shared.registry().remove_group(&group.record)
+        self.shared.registry()?.remove_group(&group.record)
     }
 
-    /// The class of that name.
+    /// The class of that name; none in a forked child.
     pub fn class(&self, name: &str) -> Option<Class> {
-        let registry = self.shared.registry();
+        let registry = self.shared.registry().ok()?;
         let record = registry.classes.iter().find(|class| class.name == name)?;
         Some(self.shared.class(record))
     }
 
-    /// All classes, in the order in which they were added.
+    /// All classes, in the order in which they were added; none in a forked
+    /// child.
     pub fn classes(&self) -> Vec<Class> {
-        let registry = self.shared.registry();
+        let Ok(registry) = self.shared.registry() else { return Vec::new() };
         registry.classes.iter().map(|record| self.shared.class(record)).collect()
     }
 
@@ -176,15 +181,15 @@ impl Scheduler {
         innermost(&self.shared).unwrap_or_else(|| self.untagged())
     }
 
-    /// All disks, the default one among them.
+    /// All disks, the default one among them; none in a forked child.
     pub fn disks(&self) -> Vec<Disk> {
-        let registry = self.shared.registry();
+        let Ok(registry) = self.shared.registry() else { return Vec::new() };
         registry.disks.iter().map(|record| self.shared.disk(record)).collect()
     }
 
-    /// The disk of that name.
+    /// The disk of that name; none in a forked child.
     pub fn disk(&self, name: &str) -> Option<Disk> {
-        let registry = self.shared.registry();
+        let registry = self.shared.registry().ok()?;
         registry.disk(name).map(|record| self.shared.disk(record))
     }
 
@@ -211,7 +216,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// `path` cannot be looked up; an [`UnlistedError`], if files that no entry
-    /// covers are refused.
+    /// covers are refused; [`Forked`](crate::Forked) in a child.
     pub fn disk_of(&self, path: &Path) -> io::Result<Disk> {
         self.shared.disk_on(Stack::of_path(&Machine::this(), path)?, || path.to_owned())
     }
@@ -225,7 +230,7 @@ impl Scheduler {
         let number = Device::of_file(&file)?;
         // Numbers of block devices need no look at the mounts.
         if number.is_block()
-            && let Some(record) = self.shared.registry().coverage.listed(number)
+            && let Some(record) = self.shared.registry()?.coverage.listed(number)
         {
             return Ok(self.shared.disk(record));
         }
@@ -248,7 +253,9 @@ impl FromStr for Scheduler {
 
 impl fmt::Debug for Scheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let registry = self.shared.registry();
+        let Ok(registry) = self.shared.registry() else {
+            return f.debug_struct("Scheduler").finish_non_exhaustive();
+        };
         let disks: Vec<_> = registry.disks.iter().map(|disk| &disk.name).collect();
         let classes: Vec<_> = registry.classes.iter().map(|class| &class.name).collect();
         f.debug_struct("Scheduler").field("disks", &disks).field("classes", &classes).finish()
@@ -256,8 +263,15 @@ impl fmt::Debug for Scheduler {
 }
 
 impl Shared {
-    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Not in a child, which may have found it locked for ever.
+    pub(crate) fn registry(&self) -> Result<MutexGuard<'_, Registry>, Forked> {
+        self.registry.process().check()?;
+        Ok(self.registry.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The present settings of a class or a group of classes; nothing in a child.
+    pub(crate) fn settings_of<Id: Node>(&self, record: &Record<Id>) -> Settings {
+        if self.registry.process().is_here() { *record.settings() } else { Settings::default() }
     }
 
     pub(crate) fn add_class(
@@ -266,7 +280,7 @@ impl Shared {
         parent: Option<&Arc<GroupRecord>>,
         shares: u32,
     ) -> Result<Class, ClassError> {
-        let record = self.registry().add_class(name, parent, shares)?;
+        let record = self.registry()?.add_class(name, parent, shares)?;
         Ok(self.class(&record))
     }
 
@@ -276,7 +290,7 @@ impl Shared {
         parent: Option<&Arc<GroupRecord>>,
         shares: u32,
     ) -> Result<ClassGroup, ClassError> {
-        let record = self.registry().add_class_group(name, parent, shares)?;
+        let record = self.registry()?.add_class_group(name, parent, shares)?;
         Ok(ClassGroup { scheduler: Arc::clone(self), record })
     }
 
@@ -286,7 +300,7 @@ impl Shared {
         &self,
         change: impl FnOnce(&Registry) -> Result<(), ClassError>,
     ) -> Result<(), ClassError> {
-        let registry = self.registry();
+        let registry = self.registry()?;
         let changed = change(&registry);
         let disks = registry.disks.clone();
         drop(registry);
@@ -311,7 +325,7 @@ impl Shared {
 
     /// The disk of a file on `stack`.
     fn disk_on(self: &Arc<Self>, stack: Stack, path: impl FnOnce() -> PathBuf) -> io::Result<Disk> {
-        let covering = self.registry().coverage.of(&stack).cloned();
+        let covering = self.registry()?.coverage.of(&stack).cloned();
         let record = covering.map_or_else(|| self.unlisted.disk_of(path(), stack), Ok)?;
         Ok(self.disk(&record))
     }

@@ -14,9 +14,9 @@ impl Scheduler {
     ///
     /// Takes the locks of classes and permits for a moment each; not for the
     /// hot path. What an I/O queue of its own thread does is seen within a
-    /// millisecond, or when the thread pauses.
+    /// millisecond, or when the thread pauses. Empty in a forked child.
     pub fn snapshot(&self) -> Snapshot {
-        let registry = self.shared.registry();
+        let Ok(registry) = self.shared.registry() else { return Snapshot::default() };
         let (disks, classes) = (registry.disks.clone(), registry.classes.clone());
         drop(registry);
         let disks = disks.iter().map(|disk| of_disk(disk, &classes)).collect();
