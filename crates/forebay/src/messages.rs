@@ -10,12 +10,12 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
 use log::Level;
 
-use crate::fork::Process;
+use crate::fork::{Process, lock_of_all};
 use crate::panics::contain;
 
 /// Most messages that wait to be told.
@@ -23,8 +23,10 @@ const WAITING_MAX: usize = 64;
 
 static QUEUE: Mutex<Queue> = Mutex::new(Queue::new());
 
-/// Messages that found no room, or no thread, and that the log was not told of.
+/// Messages that found no room, or no thread.
 static LOST: AtomicU64 = AtomicU64::new(0);
+/// So many of them the log was told of.
+static LOST_TOLD: AtomicU64 = AtomicU64::new(0);
 
 /// What is to be told, and to whom.
 enum Message {
@@ -61,35 +63,45 @@ fn tell(level: Level, text: String) {
 
 fn send(message: Message) {
     // What is lost is dropped without the lock: some of it is the program's.
-    let (starts, mut lost) = match queue().push(message) {
+    let pushed = match queue() {
+        Some(mut queue) => queue.push(message),
+        None => Err(message),
+    };
+    let (starts, mut lost) = match pushed {
         Ok(starts) => (starts, VecDeque::new()),
         Err(message) => (false, VecDeque::from([message])),
     };
     let thread = || thread::Builder::new().name(String::from("forebay-log")).spawn(run);
     if starts && thread().is_err() {
-        lost = queue().give_up();
+        lost = queue().map(|mut queue| queue.give_up()).unwrap_or_default();
     }
     LOST.fetch_add(lost.len() as u64, Ordering::Relaxed);
     contain(|| drop(lost));
 }
 
-fn queue() -> MutexGuard<'static, Queue> {
-    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+/// How many messages this process has lost so far.
+pub(crate) fn lost() -> u64 {
+    LOST.load(Ordering::Relaxed)
+}
+
+fn queue() -> Option<MutexGuard<'static, Queue>> {
+    lock_of_all(&QUEUE)
 }
 
 /// The thread's life: until there is nothing more to log.
 fn run() {
     loop {
-        let next = queue().pop();
+        let next = queue().and_then(|mut queue| queue.pop());
         let Some(message) = next else { return };
         contain(|| message.deliver());
-        let lost = LOST.swap(0, Ordering::Relaxed);
-        if lost > 0 {
+        let lost = lost();
+        let untold = lost.wrapping_sub(LOST_TOLD.load(Ordering::Relaxed));
+        if untold > 0 {
             let told = contain(|| {
-                log::warn!(target: "forebay", "{lost} messages were lost: the log is too slow");
+                log::warn!(target: "forebay", "{untold} messages were lost: the log is too slow");
             });
-            if told.is_none() {
-                LOST.fetch_add(lost, Ordering::Relaxed);
+            if told.is_some() {
+                LOST_TOLD.store(lost, Ordering::Relaxed);
             }
         }
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -92,6 +92,10 @@ struct Bed {
     scheduler: Scheduler,
     class: Class,
     dir: TempDir,
+    /// Events that the program was told of.
+    told: Arc<AtomicUsize>,
+    /// What the hook asks.
+    _handles: Arc<(Scheduler, Class)>,
 }
 
 fn properties(dir: &Path, iops: u64) -> Properties {
@@ -108,9 +112,19 @@ impl Bed {
         let dir = tempfile::tempdir().unwrap();
         let scheduler =
             Scheduler::builder().properties(&properties(dir.path(), 1000)).io_queues(64);
+        let (told, known) = (Arc::new(AtomicUsize::new(0)), Arc::new(OnceLock::new()));
+        let (count, of_hook) = (Arc::clone(&told), Arc::clone(&known));
+        let scheduler = scheduler.on_event(move |_| {
+            if let Some((scheduler, class)) = of_hook.get().and_then(Weak::upgrade).as_deref() {
+                looks(scheduler, class);
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+        });
         let scheduler = scheduler.build().unwrap();
         let class = scheduler.add_class("class", 100).unwrap();
-        Self { scheduler, class, dir }
+        let handles = Arc::new((scheduler.clone(), class.clone()));
+        known.set(Arc::downgrade(&handles)).unwrap();
+        Self { scheduler, class, dir, told, _handles: handles }
     }
 
     fn file(&self) -> File {
@@ -223,10 +237,13 @@ fn callbacks_are_called_without_a_lock_held() {
     ends("what calls others", move || {
         // of an unlisted device, and of a disk that hangs
         bed.scheduler.disk_of(Path::new("/proc")).unwrap();
+        while told.load(Ordering::SeqCst) == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
         let unlisted = told.load(Ordering::SeqCst);
         let file = bed.file();
         let _hung = hang(file.disk(), &bed.class);
-        while told.load(Ordering::SeqCst) <= unlisted {
+        while told.load(Ordering::SeqCst) <= unlisted || bed.told.load(Ordering::SeqCst) == 0 {
             thread::sleep(Duration::from_millis(1));
         }
         let woken = Arc::new(AtomicUsize::new(0));
@@ -291,11 +308,38 @@ fn messages_that_a_blocked_log_cannot_take_keep_nobody() {
     };
     // Each tells that it has fewer I/O threads than it was to have.
     let begin = move || {
+        let lost = || Scheduler::builder().build().unwrap().snapshot().messages_lost;
+        let before = lost();
         for _ in 0..1000 {
             let disk = DiskConfig::new("disk", rates);
             Scheduler::builder().disk(disk).io_queues(64).build().unwrap();
         }
+        lost() - before
     };
-    ends("a scheduler beside a log that blocks", begin);
+    let lost = ends("a scheduler beside a log that blocks", begin);
+    assert!((900..=1000).contains(&lost), "all but those that wait are lost, and counted: {lost}");
     drop(go_on);
+}
+
+#[test]
+fn warnings_of_disks_that_others_have_too_are_told_by_the_threads_of_the_log() {
+    let log = TheLog::take();
+    let (tell, told) = channel();
+    log.does(move |record| {
+        let thread = thread::current().name().map(str::to_owned);
+        let _ = tell.send((thread, record.args().to_string()));
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let build = || Scheduler::builder().properties(&properties(dir.path(), 1000)).build().unwrap();
+    let both = [build(), build()];
+    both[0].disk_of(Path::new("/proc")).unwrap();
+    for words in ["of another scheduler", "in no entry"] {
+        loop {
+            let (thread, line) = told.recv_timeout(Duration::from_secs(60)).unwrap();
+            assert_eq!(thread.as_deref(), Some("forebay-log"), "{line}");
+            if line.contains(words) {
+                break;
+            }
+        }
+    }
 }

@@ -148,6 +148,7 @@ impl Collector for Scrape {
         self.disks(&mut encoder)?;
         self.engines(&mut encoder)?;
         self.unlisted(&mut encoder)?;
+        self.messages(&mut encoder)?;
         self.reasons(&mut encoder)?;
         self.retries(&mut encoder)
     }
@@ -209,6 +210,12 @@ impl Scrape {
         let metric =
             encoder.encode_descriptor("unlisted_opens", help, None, MetricType::Counter)?;
         ConstCounter::new(self.0.unlisted_opens).encode(metric)
+    }
+
+    fn messages(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Messages and events of the process that were lost: the log is too slow";
+        let metric = encoder.encode_descriptor("messages_lost", help, None, MetricType::Counter)?;
+        ConstCounter::new(self.0.messages_lost).encode(metric)
     }
 
     /// How long queues let nothing through, by reason.
@@ -300,7 +307,8 @@ mod tests {
             classes: vec![class],
             ..Default::default()
         };
-        let text = open_metrics(Snapshot { disks: vec![disk], unlisted_opens: 9 });
+        let text =
+            open_metrics(Snapshot { disks: vec![disk], unlisted_opens: 9, messages_lost: 3 });
         let labels = r#"{mountpoint="/data",class="bulk \"load\""}"#;
         for line in [
             format!("forebay_io_queue_total_operations_total{labels} 7"),
@@ -312,6 +320,7 @@ mod tests {
             r#"forebay_io_queue_engines{mountpoint="/data",backend="threads"} 2"#.into(),
             r#"forebay_io_queue_write_iops{mountpoint="/data"} 6000.0"#.into(),
             "forebay_io_queue_unlisted_opens_total 9".into(),
+            "forebay_io_queue_messages_lost_total 3".into(),
             "# EOF".into(),
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
@@ -342,7 +351,7 @@ mod tests {
         };
         let mut found: Vec<String> = text.lines().filter_map(described).collect();
         found.sort();
-        let counters = "activations blocked_seconds cancelled consumption errors overdue \
+        let counters = "activations blocked_seconds cancelled consumption errors messages_lost overdue \
                         past_window retries starvation_time_sec total_bytes total_delay_sec total_discard_bytes \
                         total_discard_ops total_exec_sec total_flush_ops total_operations \
                         total_read_bytes total_read_ops total_split_bytes total_split_ops \

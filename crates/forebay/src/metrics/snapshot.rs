@@ -15,6 +15,10 @@ pub struct Snapshot {
     pub disks: Vec<DiskSnapshot>,
     /// Files that were looked up or opened and that no entry covers.
     pub unlisted_opens: u64,
+    /// Messages to the log, and [events](crate::SchedulerBuilder::on_event), of
+    /// all schedulers of the process, that were not told: too many waited for a
+    /// logger or a hook that is slow, or there was no thread to be had.
+    pub messages_lost: u64,
 }
 
 /// One disk: all its queues together.

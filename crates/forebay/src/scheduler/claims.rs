@@ -1,9 +1,12 @@
 //! Budgets of one disk: whoever makes two of them is told.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use forebay_block::{Layer, Stack};
+
+use crate::fork::{Process, lock_of_all};
+use crate::messages;
 
 /// What the disks of all schedulers of this process lie on.
 static ALL: Mutex<Vec<Claim>> = Mutex::new(Vec::new());
@@ -20,23 +23,25 @@ struct Claim {
 #[derive(Debug)]
 pub(super) struct Claims {
     scheduler: u64,
+    process: Process,
 }
 
 impl Claims {
     pub(super) fn new() -> Self {
-        Self { scheduler: SCHEDULERS.fetch_add(1, Ordering::Relaxed) }
+        let scheduler = SCHEDULERS.fetch_add(1, Ordering::Relaxed);
+        Self { scheduler, process: Process::current() }
     }
 
     /// Notes that `disk` lies on `stack`, and warns if it is the first to say so and another disk
-    /// lies on a part of that. To be called without a lock held.
+    /// lies on a part of that.
     pub(super) fn add(&self, disk: &str, stack: &Stack) {
         if let Some(warning) = self.note(disk, stack) {
-            log::warn!("{warning}");
+            messages::warn(warning);
         }
     }
 
     fn note(&self, disk: &str, stack: &Stack) -> Option<String> {
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock_of_all(&ALL)?;
         let mut warning = None;
         for layer in &stack.layers {
             let is_mine = |claim: &&Claim| claim.scheduler == self.scheduler && claim.disk == disk;
@@ -70,8 +75,11 @@ impl Claims {
 
 impl Drop for Claims {
     fn drop(&mut self) {
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|claim| claim.scheduler != self.scheduler);
+        if self.process.is_here()
+            && let Some(mut all) = lock_of_all(&ALL)
+        {
+            all.retain(|claim| claim.scheduler != self.scheduler);
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use forebay_core::{DiskTime, Op};
 use super::Scheduler;
 use crate::class::ClassRecord;
 use crate::disk::DiskRecord;
+use crate::messages;
 use crate::metrics::{ClassSnapshot, DiskSnapshot, QueueMetrics, Snapshot};
 
 impl Scheduler {
@@ -20,7 +21,11 @@ impl Scheduler {
         let (disks, classes) = (registry.disks.clone(), registry.classes.clone());
         drop(registry);
         let disks = disks.iter().map(|disk| of_disk(disk, &classes)).collect();
-        Snapshot { disks, unlisted_opens: self.shared.unlisted.opens() }
+        Snapshot {
+            disks,
+            unlisted_opens: self.shared.unlisted.opens(),
+            messages_lost: messages::lost(),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forebay_block::{DeviceNumber, Stack};
 
 use crate::disk::DiskRecord;
+use crate::messages;
 
 /// Devices beyond these are not told of: numbers of file systems are used up without end where
 /// containers come and go.
@@ -71,7 +72,7 @@ impl UnlistedRule {
     }
 
     /// The disk of the file `path` on `stack`, which no entry covers. The first of each device is
-    /// told in the log; to be called without a lock held.
+    /// told in the log.
     pub(super) fn disk_of(&self, path: PathBuf, stack: Stack) -> io::Result<Arc<DiskRecord>> {
         self.opens.fetch_add(1, Ordering::Relaxed);
         let device = stack.number;
@@ -83,7 +84,10 @@ impl UnlistedRule {
         drop(told);
         if is_first {
             let limited = if disk.rates().is_none() { ", which nothing limits" } else { "" };
-            log::warn!("{error}. Until then its files belong to the disk `{}`{limited}", disk.name);
+            let name = &disk.name;
+            messages::warn(format!(
+                "{error}. Until then its files belong to the disk `{name}`{limited}"
+            ));
         }
         Ok(Arc::clone(disk))
     }
