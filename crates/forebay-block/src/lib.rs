@@ -28,4 +28,4 @@ pub use keeper::Keeper;
 pub use machine::Machine;
 pub use mount::Mount;
 pub use number::DeviceNumber;
-pub use stack::{Layer, Stack};
+pub use stack::{Layer, Seen, Stack};

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::{Machine, Stack, stack};
+use crate::{Machine, Seen, Stack};
 
 /// The number of a device, as the kernel counts them: of a block device, or of a file system that
 /// lies on none or on several.
@@ -34,7 +34,7 @@ impl DeviceNumber {
     /// # Errors
     /// The file cannot be looked up.
     pub fn of_file(file: impl AsFd) -> io::Result<Self> {
-        stack::look_at(file.as_fd()).map(|seen| seen.number)
+        Seen::of_file(file).map(|seen| seen.number)
     }
 
     /// Whether it is of a block device.

@@ -86,7 +86,7 @@ impl Stack {
     /// # Errors
     /// The file cannot be looked up.
     pub fn of_file(machine: &Machine, file: impl AsFd) -> io::Result<Self> {
-        let seen = look_at(file.as_fd())?;
+        let seen = Seen::of_file(&file)?;
         let table = machine.mount_table();
         if seen.is_device {
             return Ok(Self::on(machine, &table, seen.number, None));
@@ -123,25 +123,35 @@ impl Machine {
 }
 
 /// What the kernel says of an open file.
-pub(crate) struct Seen {
-    pub(crate) number: DeviceNumber,
-    is_device: bool,
-    /// The number of its mount, where the kernel knows the question: Linux 5.8.
-    mount: Option<u64>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What [`DeviceNumber::of_file`] returns.
+    pub number: DeviceNumber,
+    /// Whether it is a block device.
+    pub is_device: bool,
+    /// The number of its mount, where the kernel knows the question: Linux 5.8. Files that have it
+    /// and `number` in common lie on the same.
+    pub mount: Option<u64>,
 }
 
-/// Asks the kernel, and not whoever answers for the file.
-pub(crate) fn look_at(file: BorrowedFd<'_>) -> io::Result<Seen> {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let seen = rustix::fs::statx(file, "", flags, StatxFlags::TYPE | StatxFlags::MNT_ID)?;
-    let is_device = FileType::from_raw_mode(seen.stx_mode.into()) == FileType::BlockDevice;
-    let (major, minor) = match is_device {
-        true => (seen.stx_rdev_major, seen.stx_rdev_minor),
-        false => (seen.stx_dev_major, seen.stx_dev_minor),
-    };
-    let knows_mount = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::MNT_ID);
-    let mount = knows_mount.then_some(seen.stx_mnt_id);
-    Ok(Seen { number: DeviceNumber { major, minor }, is_device, mount })
+impl Seen {
+    /// Asks the kernel, and not whoever answers for the file.
+    ///
+    /// # Errors
+    /// The file cannot be looked up.
+    pub fn of_file(file: impl AsFd) -> io::Result<Self> {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let wanted = StatxFlags::TYPE | StatxFlags::MNT_ID;
+        let seen = rustix::fs::statx(file.as_fd(), "", flags, wanted)?;
+        let is_device = FileType::from_raw_mode(seen.stx_mode.into()) == FileType::BlockDevice;
+        let (major, minor) = match is_device {
+            true => (seen.stx_rdev_major, seen.stx_rdev_minor),
+            false => (seen.stx_dev_major, seen.stx_dev_minor),
+        };
+        let knows_mount = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::MNT_ID);
+        let mount = knows_mount.then_some(seen.stx_mnt_id);
+        Ok(Self { number: DeviceNumber { major, minor }, is_device, mount })
+    }
 }
 
 /// The number of a file's mount as `/proc` has it.

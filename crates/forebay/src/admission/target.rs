@@ -17,8 +17,8 @@ use crate::{Class, DirectFile, Disk, File, Scheduler};
 /// What a permit can be asked for: a [`File`], a [`Disk`], or a descriptor.
 ///
 /// A [`File`] knows its disk. A descriptor is looked up each time, with a
-/// system call or two: to do a lot with it, keep its disk, which
-/// [`Scheduler::disk_of_file`] tells.
+/// system call, and its mount once a second: to do a lot with it, keep its disk,
+/// which [`Scheduler::disk_of_file`] tells.
 pub trait OnDisk: Sealed {}
 
 mod sealed {

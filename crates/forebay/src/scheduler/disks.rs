@@ -39,6 +39,7 @@ impl Registry {
     ) -> Result<Vec<Applied>, SchedulerError> {
         let known: Vec<_> = checked.iter().map(|disk| self.known(disk)).collect();
         self.check_together(&checked, &known)?;
+        self.lookups.forget();
         let mut applied = Vec::new();
         for (Checked { config, stacks, model }, known) in checked.into_iter().zip(known) {
             let disk = if let Some(disk) = known {

@@ -5,6 +5,7 @@ mod claims;
 mod config;
 mod disks;
 mod error;
+mod lookups;
 mod registry;
 mod snapshot;
 mod unlisted;
@@ -21,19 +22,21 @@ pub use self::config::DiskConfig;
 pub use self::error::SchedulerError;
 pub use self::unlisted::{Unlisted, UnlistedError};
 
-use forebay_block::{Machine, Stack};
+use forebay_block::{Machine, Seen, Stack};
+use forebay_core::Time;
 
 use self::builder::Layout;
 use self::claims::Claims;
 use self::disks::{Applied, check};
 use self::registry::Registry;
 use self::unlisted::UnlistedRule;
+use crate::Clock;
 use crate::class::{
     Class, ClassError, ClassGroup, ClassRecord, GroupRecord, Node, Record, Settings, innermost,
 };
 use crate::disk::{Disk, DiskRecord};
 use crate::fork::{Forked, OfProcess};
-use crate::properties::{Device, Properties};
+use crate::properties::Properties;
 
 /// Most I/O groups per disk.
 pub const IO_GROUPS_MAX: usize = 16;
@@ -218,24 +221,23 @@ impl Scheduler {
     /// `path` cannot be looked up; an [`UnlistedError`], if files that no entry
     /// covers are refused; [`Forked`](crate::Forked) in a child.
     pub fn disk_of(&self, path: &Path) -> io::Result<Disk> {
-        self.shared.disk_on(Stack::of_path(&Machine::this(), path)?, || path.to_owned())
+        self.shared.disk_on(Stack::of_path(&Machine::this(), path)?, None, || path.to_owned())
     }
 
     /// [`Scheduler::disk_of`] an open file or directory, known by its mount
-    /// wherever it was opened.
+    /// wherever it was opened. What the mount lies on is looked up once a
+    /// second at most, and after each [reload](Self::reload); it is remembered
+    /// of 1024 mounts.
     ///
     /// # Errors
     /// As for [`Scheduler::disk_of`].
     pub fn disk_of_file(&self, file: impl AsFd) -> io::Result<Disk> {
-        let number = Device::of_file(&file)?;
-        // Numbers of block devices need no look at the mounts.
-        if number.is_block()
-            && let Some(record) = self.shared.registry()?.coverage.listed(number)
-        {
-            return Ok(self.shared.disk(record));
+        let (now, seen) = (Clock::of_process().now(), Seen::of_file(&file)?);
+        if let Some(record) = self.shared.disk_known(&seen, now)? {
+            return Ok(self.shared.disk(&record));
         }
         let stack = Stack::of_file(&Machine::this(), &file)?;
-        self.shared.disk_on(stack, || {
+        self.shared.disk_on(stack, Some((seen, now)), || {
             let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
             std::fs::read_link(link).unwrap_or_default()
         })
@@ -323,9 +325,31 @@ impl Shared {
         Disk { scheduler: Arc::clone(self), record: Arc::clone(record) }
     }
 
-    /// The disk of a file on `stack`.
-    fn disk_on(self: &Arc<Self>, stack: Stack, path: impl FnOnce() -> PathBuf) -> io::Result<Disk> {
-        let covering = self.registry()?.coverage.of(&stack).cloned();
+    /// The disk of a file, if it can be told without a look at the mounts.
+    fn disk_known(&self, seen: &Seen, now: Time) -> Result<Option<Arc<DiskRecord>>, Forked> {
+        let registry = self.registry()?;
+        if seen.number.is_block()
+            && let Some(record) = registry.coverage.listed(seen.number)
+        {
+            return Ok(Some(Arc::clone(record)));
+        }
+        let found = registry.lookups.get(seen, now);
+        Ok(found.and_then(|found| found.or_else(|| self.unlisted.disk_again()).cloned()))
+    }
+
+    /// The disk of a file on `stack`; of one that was seen then, it is noted.
+    fn disk_on(
+        self: &Arc<Self>,
+        stack: Stack,
+        seen: Option<(Seen, Time)>,
+        path: impl FnOnce() -> PathBuf,
+    ) -> io::Result<Disk> {
+        let mut registry = self.registry()?;
+        let covering = registry.coverage.of(&stack).cloned();
+        if let Some((seen, then)) = seen {
+            registry.lookups.add(&seen, then, covering.as_ref());
+        }
+        drop(registry);
         let record = covering.map_or_else(|| self.unlisted.disk_of(path(), stack), Ok)?;
         Ok(self.disk(&record))
     }

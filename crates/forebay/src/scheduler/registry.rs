@@ -5,6 +5,7 @@ use std::sync::Arc;
 use forebay_core::{DiskModel, GroupConfig, Limits, Op, Order, Policy};
 
 use super::builder::Layout;
+use super::lookups::Lookups;
 use crate::class::{ClassError, ClassRecord, GroupRecord, Node, Record, part_of};
 use crate::coordinator::IoThreadsConfig;
 use crate::disk::{DiskGroup, DiskRecord};
@@ -22,6 +23,7 @@ pub(crate) struct Registry {
     pub(super) disks: Vec<Arc<DiskRecord>>,
     /// What the disks lie on.
     pub(super) coverage: Coverage<Arc<DiskRecord>>,
+    pub(super) lookups: Lookups,
     pub(super) classes: Vec<Arc<ClassRecord>>,
     pub(super) groups: Vec<Arc<GroupRecord>>,
     /// Places for I/O groups in the records of classes.
@@ -44,6 +46,7 @@ impl Registry {
         Self {
             disks: Vec::new(),
             coverage: Coverage::default(),
+            lookups: Lookups::default(),
             classes: Vec::new(),
             groups: Vec::new(),
             slots,

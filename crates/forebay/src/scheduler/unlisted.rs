@@ -71,6 +71,14 @@ impl UnlistedRule {
         self.opens.load(Ordering::Relaxed)
     }
 
+    /// The disk of another file of a mount that no entry covers, which was told;
+    /// `None` where files are refused.
+    pub(super) fn disk_again(&self) -> Option<&Arc<DiskRecord>> {
+        let disk = self.disk.as_ref()?;
+        self.opens.fetch_add(1, Ordering::Relaxed);
+        Some(disk)
+    }
+
     /// The disk of the file `path` on `stack`, which no entry covers. The first of each device is
     /// told in the log.
     pub(super) fn disk_of(&self, path: PathBuf, stack: Stack) -> io::Result<Arc<DiskRecord>> {

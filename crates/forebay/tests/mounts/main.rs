@@ -42,6 +42,7 @@ fn main() -> ExitCode {
     }
     let tests = named![
         places::a_file_of_an_overlay_is_on_the_disk_of_the_upper_directory: ["mkfs.ext4"],
+        places::a_reload_has_the_files_of_an_overlay_that_were_looked_up_before: ["mkfs.ext4"],
         places::an_overlay_whose_upper_directory_is_hidden_is_unlisted: ["mkfs.ext4"],
         places::a_listed_overlay_has_the_files_of_all_its_layers: ["mkfs.ext4"],
         places::a_btrfs_subvolume_is_on_the_disk_of_its_device: ["mkfs.btrfs", "btrfs"],

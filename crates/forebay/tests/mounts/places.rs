@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use forebay::properties::Properties;
 use forebay::{DEFAULT_DISK, Unlisted, UnlistedError};
 
 use crate::lab::{Lab, disk_of, listing, mount, system};
@@ -36,6 +37,30 @@ pub(crate) fn a_file_of_an_overlay_is_on_the_disk_of_the_upper_directory() {
     assert_eq!(scheduler.disk_of_file(&low).unwrap().name(), "disk");
     assert_eq!(scheduler.disk_of(&merged.join("low")).unwrap().name(), "disk");
     assert_eq!(scheduler.snapshot().unlisted_opens, 0);
+}
+
+pub(crate) fn a_reload_has_the_files_of_an_overlay_that_were_looked_up_before() {
+    let lab = Lab::new(32 * MIB);
+    let (merged, on) = overlay(&lab);
+    // nothing of this is a disk's
+    let elsewhere = lab.dir("elsewhere");
+    mount(&["-t", "tmpfs", "none"], &elsewhere);
+    let scheduler = listing(elsewhere).build().unwrap();
+    let low = fs::File::open(merged.join("low")).unwrap();
+    for opens in 1..=3 {
+        assert_eq!(scheduler.disk_of_file(&low).unwrap().name(), DEFAULT_DISK);
+        assert_eq!(scheduler.snapshot().unlisted_opens, opens);
+    }
+    let text = format!(
+        "disks:\n  - mountpoint: {}\n    read_iops: 1000\n    write_iops: 1000\n    \
+         read_bandwidth: 100000000\n    write_bandwidth: 100000000\n",
+        on.display()
+    );
+    scheduler.reload(&Properties::parse("test", &text).unwrap()).unwrap();
+    for _ in 0..3 {
+        assert_eq!(scheduler.disk_of_file(&low).unwrap().name(), on.to_str().unwrap());
+    }
+    assert_eq!(scheduler.snapshot().unlisted_opens, 3);
 }
 
 pub(crate) fn an_overlay_whose_upper_directory_is_hidden_is_unlisted() {
