@@ -80,7 +80,7 @@ impl State {
     }
 
     fn put_aside(&mut self, now: Time, ticket: Ticket) {
-        self.waiters.set_aside(ticket);
+        self.waiters.add_paid(ticket);
         // Stale only if it was given up: then it has no room to give back.
         let _ = self.queue.set_aside(now, ticket);
     }

@@ -16,6 +16,11 @@ use crate::disk::DiskGroup;
 ///
 /// Cancel safety: dropping it takes the request back, in constant time; if it
 /// had been granted meanwhile, the grant ends.
+///
+/// One that is neither dropped nor polled once it is granted gives its place
+/// among [`requests_max`](crate::SchedulerBuilder::requests_max) away a second
+/// later if there is no other; the permit that it still resolves to is counted
+/// nowhere.
 #[must_use = "it asks for the permit when it is polled"]
 pub struct Admit {
     class: Class,

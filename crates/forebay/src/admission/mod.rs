@@ -301,10 +301,13 @@ fn enqueue(
         state.collect_shards(wakeups);
         return Ok((ticket, true));
     }
-    let ticket = if holder {
-        state.queue.enqueue_for_holder(now, class, op, len)
-    } else {
-        state.queue.enqueue(now, class, op, len)
+    let queue = |state: &mut State| match holder {
+        true => state.queue.enqueue_for_holder(now, class, op, len),
+        false => state.queue.enqueue(now, class, op, len),
+    };
+    let ticket = match queue(state) {
+        Err(EnqueueError::Full) if state.forget_set_aside(now) => queue(state),
+        queued => queued,
     };
     let ticket = ticket.map_err(NoGrant::Refused)?;
     let granted = state.settle(now, Some(ticket), wakeups);

@@ -11,6 +11,10 @@ use super::parking::Parking;
 use super::waiters::{Behind, Waiters};
 use super::wakeups::{Wakeup, Wakeups};
 
+/// A grant that was set aside is forgotten when its place is needed, if it was so
+/// long ago.
+const FORGOTTEN_NANOS: u64 = 1_000_000_000;
+
 /// Who sleeps until the next deadline, so that the others need not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeper {
@@ -92,12 +96,25 @@ impl State {
         while let Some((ticket, _)) = self.waiters.oldest_unnoticed()
             && self.unnoticed_until().is_some_and(|until| until <= now)
         {
-            self.waiters.set_aside(ticket);
+            self.waiters.set_aside(now, ticket);
             // Stale only if it was given up: then it has no room to give back.
             if self.queue.set_aside(now, ticket).is_err() {
                 return;
             }
         }
+    }
+
+    /// Makes place in the table of requests, which is full, by forgetting the
+    /// grant that was set aside first: nobody came for it, so its future may
+    /// have been forgotten. Whether there was one.
+    pub(super) fn forget_set_aside(&mut self, now: Time) -> bool {
+        let Some((ticket, since)) = self.waiters.oldest_set_aside() else { return false };
+        if now.nanos_since(since) < FORGOTTEN_NANOS {
+            return false;
+        }
+        self.waiters.forget(ticket);
+        self.queue.cancel(now, ticket);
+        true
     }
 
     /// Until when the oldest unnoticed grant is waited for.

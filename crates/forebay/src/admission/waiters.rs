@@ -20,9 +20,10 @@ enum Waiter {
     Task(Waker),
     /// A task whose ticket was granted then, and that has not noticed yet.
     Granted(Time),
-    /// One that has not noticed for so long that its ticket was set aside; or a
-    /// batch that waits for the rest.
-    SetAside,
+    /// One that has not noticed for so long that its ticket was set aside then.
+    SetAside(Time),
+    /// A batch whose ticket was set aside until the rest has been granted.
+    Paid,
     /// A batch that is incomplete without this ticket.
     Batch(usize),
 }
@@ -67,13 +68,14 @@ pub(super) struct Waiters {
     slots: Vec<Slot>,
     threads: List,
     unnoticed: List,
+    set_aside: List,
     waiting: usize,
 }
 
 impl Waiters {
     pub(super) const fn new() -> Self {
         let empty = List { oldest: NONE, newest: NONE };
-        Self { slots: Vec::new(), threads: empty, unnoticed: empty, waiting: 0 }
+        Self { slots: Vec::new(), threads: empty, unnoticed: empty, set_aside: empty, waiting: 0 }
     }
 
     /// Whether anybody waits for a grant, or has not noticed his.
@@ -117,7 +119,9 @@ impl Waiters {
                 Behind::One(Wakeup::Task(waker))
             }
             Waiter::Batch(batch) => Behind::Batch(batch),
-            Waiter::Vacant | Waiter::Granted(_) | Waiter::SetAside => Behind::Nobody,
+            Waiter::Vacant | Waiter::Granted(_) | Waiter::SetAside(_) | Waiter::Paid => {
+                Behind::Nobody
+            }
         }
     }
 
@@ -131,7 +135,7 @@ impl Waiters {
             return Found::Waits(mem::replace(before, waker));
         }
         match self.remove(ticket) {
-            Waiter::SetAside => {
+            Waiter::SetAside(_) => {
                 self.add_task(ticket, waker);
                 Found::SetAside
             }
@@ -149,14 +153,28 @@ impl Waiters {
     }
 
     /// The task behind `ticket` does not notice its grant, which is set aside.
-    pub(super) fn set_aside(&mut self, ticket: Ticket) {
-        self.remove(ticket);
-        self.add(ticket, Waiter::SetAside);
+    pub(super) fn set_aside(&mut self, now: Time, ticket: Ticket) {
+        self.add(ticket, Waiter::SetAside(now));
+    }
+
+    /// The batch behind `ticket` is incomplete, and its grant is set aside.
+    pub(super) fn add_paid(&mut self, ticket: Ticket) {
+        self.add(ticket, Waiter::Paid);
+    }
+
+    /// The grant that was set aside first of those that are for want of notice,
+    /// and when.
+    pub(super) fn oldest_set_aside(&self) -> Option<(Ticket, Time)> {
+        let slot = self.slots.get(self.set_aside.oldest as usize)?;
+        match slot.waiter {
+            Waiter::SetAside(since) => Some((slot.ticket?, since)),
+            _ => None,
+        }
     }
 
     pub(super) fn is_set_aside(&self, ticket: Ticket) -> bool {
         let slot = self.slots.get(ticket.index()).filter(|slot| slot.ticket == Some(ticket));
-        slot.is_some_and(|slot| matches!(slot.waiter, Waiter::SetAside))
+        slot.is_some_and(|slot| matches!(slot.waiter, Waiter::SetAside(_) | Waiter::Paid))
     }
 
     /// Whoever waits for `ticket` waits no more. The waker of a task is
@@ -191,7 +209,8 @@ impl Waiters {
         match waiter {
             Waiter::Thread(_) => Some(&mut self.threads),
             Waiter::Granted(_) => Some(&mut self.unnoticed),
-            Waiter::Vacant | Waiter::Task(_) | Waiter::SetAside | Waiter::Batch(_) => None,
+            Waiter::SetAside(_) => Some(&mut self.set_aside),
+            Waiter::Vacant | Waiter::Task(_) | Waiter::Paid | Waiter::Batch(_) => None,
         }
     }
 

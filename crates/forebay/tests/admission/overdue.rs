@@ -1,10 +1,11 @@
 //! Permits that do not come back.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
-use forebay::{Op, Policy, Scheduler};
+use forebay::{DiskConfig, Op, Policy, Scheduler, ThreadPermit};
 
-use crate::executor::block_on;
+use crate::executor::{block_on, poll_once};
 use crate::{FAST, scheduler, takes_at_once};
 
 /// A scheduler whose disk takes `requests` at a time, and each for 100 ms at most.
@@ -81,4 +82,36 @@ fn other_disks_do_not_notice() {
         waiting.join().unwrap();
     });
     assert_eq!(fine.permit_counters().overdue, 0);
+}
+
+#[test]
+fn futures_that_were_forgotten_once_granted_do_not_keep_their_places() {
+    let disk = DiskConfig::new("disk", FAST).policy(Policy::Concurrency { requests: 1 });
+    let scheduler = Scheduler::builder().disk(disk).requests_max(4).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let begin = Instant::now();
+    let mut leaked = 0;
+    while leaked < 10 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{leaked} keep their places");
+        let Ok(held) = class.admit(Op::Read, 4096).map(ThreadPermit::detach) else {
+            thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        let mut admit = Box::pin(class.admit_async(Op::Read, 4096));
+        let mut batch = Box::pin(class.admit_many(&[(Op::Read, 4096)]));
+        let waits = match leaked % 2 {
+            0 => poll_once(admit.as_mut()).is_pending(),
+            _ => poll_once(batch.as_mut()).is_pending(),
+        };
+        if waits {
+            leaked += 1;
+            std::mem::forget((admit, batch));
+        } else {
+            thread::sleep(Duration::from_millis(10));
+        }
+        drop(held);
+    }
+    // What is there again, and what the rest holds.
+    let counters = class.permit_counters();
+    assert!(counters.queued + counters.in_disk <= 4, "{counters:?}");
 }
