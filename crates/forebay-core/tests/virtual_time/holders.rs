@@ -185,6 +185,50 @@ fn holders_who_wait_for_each_other_behind_a_blocked_head_get_on() {
     }
 }
 
+/// Holders have the whole window, and nothing of it comes back: before any of it
+/// is given up as overdue, after 100 ms, what is before them in the order and
+/// then what they wait for has gone at the pace.
+#[test]
+fn holders_who_have_the_whole_window_go_on_behind_a_blocked_head() {
+    let cases = [(1, 2, 1), (1, 2, 64), (1, 15, 64), (2, 2, 1), (2, 2, 64), (2, 15, 64)];
+    for (shards, holders, before) in cases {
+        let case = format!("{shards} shards, {holders} holders, {before} before them");
+        let mut world = World::new(model(10_000, 1_000_000_000), Policy::pace_window(), shards);
+        let [light, heavy] = [1, 1000].map(|shares| world.group.add_class(None, shares).unwrap());
+        let mut now = SECOND;
+        let queue = &mut world.shards[0].queue;
+        while world.group.in_flight() < world.group.window() {
+            queue.enqueue(Time::from_nanos(now), light, Op::Read, 4096).unwrap();
+            while queue.poll_dispatch(Time::from_nanos(now)).is_none() {
+                now += STEP;
+            }
+        }
+        let (asked, since) = (Time::from_nanos(now), now);
+        for shard in &mut world.shards {
+            for _ in 0..before {
+                shard.queue.enqueue(asked, heavy, Op::Read, 4096).unwrap();
+            }
+        }
+        let queue = &mut world.shards[0].queue;
+        let ask = |_| queue.enqueue_for_holder(asked, light, Op::Read, 4096).unwrap();
+        let mut waiting: Vec<_> = (0..holders).map(ask).collect();
+        while !waiting.is_empty() && now < since + 50 * MILLI {
+            now += STEP;
+            for shard in &mut world.shards {
+                while let Some(ticket) = shard.queue.poll_dispatch(Time::from_nanos(now)) {
+                    waiting.retain(|other| *other != ticket);
+                }
+            }
+        }
+        assert!(waiting.is_empty(), "{case}: {} wait for each other", waiting.len());
+        // 100 us each
+        let pace = (before * shards + holders) as u64 * MILLI / 10;
+        let waited = now - since;
+        assert!(waited <= pace + 2 * MILLI, "{case}: {waited} ns at a pace of {pace}");
+        assert!(waited + MILLI >= pace, "{case}: {waited} ns, faster than the pace");
+    }
+}
+
 #[test]
 fn holders_get_the_share_of_their_class() {
     for (shards, shares) in [1, 2, 3].into_iter().flat_map(|shards| {

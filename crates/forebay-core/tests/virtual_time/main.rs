@@ -16,4 +16,5 @@ mod shares;
 mod slow_disks;
 mod streams;
 mod verbs;
+mod wakes;
 mod world;

@@ -136,3 +136,39 @@ fn a_class_pays_nothing_for_a_disk_that_stood_still_as_a_whole() {
     let share = queue.class(other).unwrap().operations[0];
     assert!((25..=45).contains(&share), "{share} of some 67");
 }
+
+#[test]
+fn a_class_that_had_the_disk_when_it_stood_still_does_not_pay_beside_one_that_waited() {
+    for silent_ms in [120, 160, 300, 1_000] {
+        let (group, mut queue, mut sent) = busy_queue();
+        let had = sent[0];
+        let other = group.add_class(None, 100).unwrap();
+        for _ in 0..1_000 {
+            queue.enqueue(millis(4), other, Op::Read, 4096).unwrap();
+        }
+        for ms in 4..silent_ms {
+            sent.extend(std::iter::from_fn(|| queue.poll_dispatch(millis(ms))));
+        }
+        assert!(queue.counters().overdue > 0 && group.hangs(millis(silent_ms)));
+        let mut class = None;
+        for ticket in sent {
+            let completion = queue.complete(millis(silent_ms), ticket, Outcome::Done).unwrap();
+            if ticket == had {
+                class = Some(completion.class);
+            }
+        }
+        let class = class.unwrap();
+        for _ in 0..1_000 {
+            queue.enqueue(millis(silent_ms), class, Op::Read, 4096).unwrap();
+        }
+        let before = queue.class(class).unwrap().operations[0];
+        for step in 0..60 {
+            let now = Time::from_nanos(silent_ms * MILLI + step * 100_000);
+            while let Some(ticket) = queue.poll_dispatch(now) {
+                queue.complete(now, ticket, Outcome::Done).unwrap();
+            }
+        }
+        let share = queue.class(class).unwrap().operations[0] - before;
+        assert!((20..=45).contains(&share), "{silent_ms} ms: {share} of some 67");
+    }
+}
