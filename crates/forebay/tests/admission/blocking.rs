@@ -216,3 +216,17 @@ fn the_class_entered_last_is_current() {
     assert_eq!((done(&inner), done(&scheduler.untagged())), (1, 1));
     assert_eq!(done(&outer), 0);
 }
+
+#[test]
+fn how_long_a_permit_is_held_is_not_taken_for_the_disks_latency() {
+    let scheduler = scheduler(FAST, Policy::pace_window());
+    let class = scheduler.add_class("class", 100).unwrap();
+    let disk = scheduler.disk("disk").unwrap();
+    let goal = disk.effective_goal();
+    for _ in 0..40 {
+        let permit = class.admit(Op::Read, 4096).unwrap();
+        thread::sleep(Duration::from_millis(10));
+        drop(permit);
+    }
+    assert_eq!(disk.effective_goal(), goal);
+}

@@ -231,3 +231,30 @@ fn a_task_that_is_polled_now_and_then_gets_a_permit_each_time_beside_a_backlog()
         assert!(best >= polls * 9 / 10, "{best} in {polls} polls every {every} ms");
     }
 }
+
+/// Whether a thread gets a permit, in less time than it takes to give up what
+/// is overdue, while grants that nobody polls would fill the window.
+fn is_served_beside_unpolled_grants(tasks: usize) -> bool {
+    let rates = DiskRates { read_iops: 4_000, write_iops: 4_000, ..FAST };
+    let scheduler = scheduler(rates, Policy::pace_window());
+    let [urgent, unpolled] =
+        [1000, 100].map(|shares| scheduler.add_class(&format!("of {shares}"), shares).unwrap());
+    let mut waiting = Vec::new();
+    for _ in 0..tasks {
+        let mut task = Box::pin(unpolled.admit_async(Op::Read, 4096));
+        if poll_once(task.as_mut()).is_pending() {
+            waiting.push(task);
+        }
+    }
+    // all are granted, as far as the window lets them
+    thread::sleep(Duration::from_millis(20));
+    urgent.admit_timeout(Op::Read, 4096, Duration::from_millis(40)).is_ok()
+}
+
+#[test]
+fn grants_that_nobody_polls_keep_no_thread_waiting() {
+    for tasks in [12, 50, 200] {
+        // the machine may be too slow for it now and then
+        assert!((0..5).any(|_| is_served_beside_unpolled_grants(tasks)), "{tasks} tasks");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use forebay::engine::BackendChoice;
@@ -75,4 +75,17 @@ fn a_file_without_a_name_is_opened_with_custom_flags() {
     file.write_at(&bed.class, filled(BLOCK, 1), 0).wait().into_result().unwrap();
     assert_eq!(file.disk().name(), "disk");
     assert_eq!(bed.dir().read_dir().unwrap().count(), 0);
+}
+
+/// Its path leads nowhere any more when its disk is looked up.
+#[test]
+fn the_disk_of_a_file_is_that_of_its_descriptor_whatever_its_path_is_now() {
+    let bed = Bed::new(BackendChoice::Auto);
+    let kept = File::create(bed.path("data")).unwrap();
+    std::fs::remove_file(bed.path("data")).unwrap();
+    let path = format!("/proc/self/fd/{}", kept.as_raw_fd());
+    let file = bed.scheduler.open(path, &FileOptions::new().read(true).write(true)).unwrap();
+    assert_eq!(file.disk().name(), "disk");
+    let BufResult(written, _) = file.write_at(&bed.class, filled(BLOCK, 7), 0).wait();
+    assert_eq!(written.unwrap(), BLOCK);
 }
