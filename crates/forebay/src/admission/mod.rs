@@ -295,23 +295,37 @@ fn enqueue(
     asked: Asked,
     wakeups: &mut Wakeups,
 ) -> Result<(Ticket, bool), NoGrant> {
-    let Asked { class, op, len, holder } = asked;
+    let Asked { class, op, len, .. } = asked;
     let at_once = state.queue.dispatch_at_once(now, class, op, len).map_err(NoGrant::Refused)?;
     if let Some(ticket) = at_once {
         state.collect_shards(wakeups);
         return Ok((ticket, true));
     }
-    let queue = |state: &mut State| match holder {
-        true => state.queue.enqueue_for_holder(now, class, op, len),
-        false => state.queue.enqueue(now, class, op, len),
-    };
-    let ticket = match queue(state) {
-        Err(EnqueueError::Full) if state.forget_set_aside(now) => queue(state),
+    let ticket = match queue(state, now, asked) {
+        Err(EnqueueError::Full) => queue_instead(state, now, asked),
         queued => queued,
     };
     let ticket = ticket.map_err(NoGrant::Refused)?;
     let granted = state.settle(now, Some(ticket), wakeups);
     Ok((ticket, granted))
+}
+
+fn queue(state: &mut State, now: Time, asked: Asked) -> Result<Ticket, EnqueueError> {
+    let Asked { class, op, len, holder } = asked;
+    if holder {
+        state.queue.enqueue_for_holder(now, class, op, len)
+    } else {
+        state.queue.enqueue(now, class, op, len)
+    }
+}
+
+/// Queues a request in the place of one that was forgotten, if there is one.
+#[cold]
+fn queue_instead(state: &mut State, now: Time, asked: Asked) -> Result<Ticket, EnqueueError> {
+    if !state.forget_set_aside(now) {
+        return Err(EnqueueError::Full);
+    }
+    queue(state, now, asked)
 }
 
 impl fmt::Debug for Admission {

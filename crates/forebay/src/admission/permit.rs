@@ -71,7 +71,7 @@ impl<'a> Grant<'a> {
         if let Some(admission) = group.admission_if_used()
             && let Some(ticket) = self.requests().get(index)
         {
-            admission.complete(group, *ticket, outcome);
+            admission.complete_batch(group, slice::from_ref(ticket), outcome);
         }
     }
 }
