@@ -283,6 +283,11 @@ impl Peers {
         self.shards[shard.index()].0.late.store(1, Ordering::Relaxed);
     }
 
+    /// Whether a shard was late when it polled last, or nobody waits for it.
+    pub(crate) fn is_late(&self, shard: ShardId) -> bool {
+        self.shards[shard.index()].0.late.load(Ordering::Relaxed) != 0
+    }
+
     /// When a shard has promised to look.
     pub(crate) fn alarm(&self, shard: ShardId) -> Time {
         Time::from_nanos(self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed))

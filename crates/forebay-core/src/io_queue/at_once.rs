@@ -49,7 +49,7 @@ impl IoQueue {
             && self.requests.len() == self.totals.in_disk
             && self.fair.nothing_throttled()
             && !self.may_give_up(now)
-            && (peers.alone() || (peers.rests(self.shard) && !self.took_back_late(now)));
+            && (peers.alone() || (peers.rests(self.shard) && !self.would_be_late(now)));
         at_rest.then_some(since)
     }
 
@@ -77,7 +77,7 @@ impl IoQueue {
         let idle = &mut self.totals.blocked_nanos[Blocked::Empty.index()];
         *idle = idle.wrapping_add(now.nanos_since(rested_since));
         self.stopped = Some((Stop { reason: Blocked::Empty, resume_at: None }, now));
-        self.left_in_disk = self.held > DiskTime::ZERO;
+        self.lateness.end_turn(self.held > DiskTime::ZERO);
         if !self.shared.peers.alone() {
             self.publish_held(now);
         }

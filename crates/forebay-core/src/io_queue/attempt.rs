@@ -2,7 +2,7 @@
 
 use super::{IoQueue, ask};
 use crate::budget::{Ask, Overdue, Refusal, Reservation};
-use crate::peers::{Lead, Met};
+use crate::peers::{Lead, Met, ShardId};
 use crate::requests::{State, Ticket};
 use crate::{Blocked, DiskTime, Time};
 
@@ -30,32 +30,11 @@ const BESIDE_OTHERS: (u64, u64) = (1, 2);
 /// owner has as much time to say so.
 const AWAY_NANOS: u64 = 10_000_000;
 
-/// Shards that are behind are waited for these parts of a tick on an open
-/// budget: longer than that idles the disk beside a shard that turns each 2 ms.
-const WAITED_PART: (u64, u64) = (4, 5);
-/// So many shards together look once in a tick what others hold unattended.
-const SHARDS_PER_LOOK: u64 = 32;
-
 /// Why nothing goes, and when to look again without being told.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stop {
     pub(super) reason: Blocked,
     pub(super) resume_at: Option<Time>,
-}
-
-/// What other shards hold in the disk and do not attend to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unattended {
-    held: DiskTime,
-    /// When the next shard will not have attended for long.
-    grows_at: Time,
-    /// When to look again.
-    look_at: Time,
-}
-
-impl Unattended {
-    pub(super) const UNKNOWN: Self =
-        Self { held: DiskTime::ZERO, grows_at: Time::MAX, look_at: Time::ZERO };
 }
 
 impl IoQueue {
@@ -101,28 +80,11 @@ impl IoQueue {
         if reservation != Reservation::Refused(Refusal::Window) {
             return reservation;
         }
-        if self.unattended.held == DiskTime::ZERO || self.late_at == now {
+        let uncounted = self.uncounted(now);
+        if uncounted == DiskTime::ZERO || self.lateness.is_late() {
             return reservation;
         }
-        self.shared.budget.try_reserve(now, ask, flow, self.unattended.held)
-    }
-
-    /// Whether a request goes although the budget is closed: the shard turns
-    /// late, and others have used meanwhile what it is owed. In a turn it goes
-    /// at most one effective goal beyond.
-    fn overdraws(&mut self, now: Time, class: u16, ask: &Ask) -> bool {
-        if self.late_at != now || self.shared.peers.alone() {
-            return false;
-        }
-        let met = Met::PolledWithin { now, nanos: self.shared.tick_nanos };
-        let overdraws = self.overdrawn < self.shared.budget.effective_goal()
-            && self.fair.owed(class) > 0
-            && self.fair.lead(class, self.totals.dispatched, met).units == 0
-            && self.shared.budget.try_overdraw(now, ask);
-        if overdraws {
-            self.overdrawn = self.overdrawn.plus(ask.cost);
-        }
-        overdraws
+        self.shared.budget.try_reserve(now, ask, flow, uncounted)
     }
 
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
@@ -156,7 +118,7 @@ impl IoQueue {
             return Ok(());
         }
         self.notice_unattended(now);
-        let unused = self.shared.budget.unused(now, self.unattended.held);
+        let unused = self.shared.budget.unused(now, self.uncounted(now));
         let wasted = self.wasted();
         if unused == DiskTime::ZERO || unused.units() >= wasted {
             self.waits_since = None;
@@ -165,19 +127,15 @@ impl IoQueue {
         loop {
             let lead = self.lead(class, now);
             let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(wasted));
-            if unused >= needed {
+            if unused >= needed || self.goes_ahead(&lead) {
                 self.waits_since = None;
                 return Ok(());
             }
-            // who is to look soon by its own alarm is not late before that
-            let alarm = self.shared.peers.alarm(lead.over);
-            let soon = alarm > now && alarm.nanos_since(now) <= self.shared.tick_nanos;
-            let waits_until = self.waits_until(now).max(if soon { alarm } else { now });
+            let waits_until = self.waits_until(lead.over, now);
             if waits_until <= now {
                 self.shared.peers.stop_waiting_for(lead.over);
                 // what it holds does not count any more
-                self.unattended.look_at = Time::ZERO;
-                self.notice_unattended(now);
+                self.notice_unattended_at_once(now);
                 continue;
             }
             let at = self.shared.budget.unused_at(now, needed);
@@ -199,33 +157,31 @@ impl IoQueue {
         }
     }
 
-    /// Looks what other shards hold unattended, now and then: the more shards
-    /// there are, the more of them look.
-    fn notice_unattended(&mut self, now: Time) {
-        if now < self.unattended.look_at {
-            return;
-        }
-        let peers = &self.shared.peers;
-        let window = self.shared.budget.window().as_nanos_ceil();
-        let within = window.saturating_mul(SILENT_WINDOWS);
-        let (late, silent, grows_at) = peers.unattended(self.shard, now, within);
-        let held = self.shared.budget.uncounted(late, silent);
-        let each = self.shared.tick_nanos.saturating_mul(peers.joined().div_ceil(SHARDS_PER_LOOK));
-        let look_at = grows_at.min(now.plus_nanos(each));
-        self.unattended = Unattended { held, grows_at, look_at };
+    /// Who turns late has nothing of waiting, and those behind have all the time
+    /// until its next turn.
+    fn goes_ahead(&self, lead: &Lead) -> bool {
+        self.lateness.is_late() && lead.units <= self.shared.budget.effective_goal().units()
     }
 
-    /// Until when this shard waits for those behind: a part of a tick after the
-    /// last time that anybody took anything of the budget, which is open.
-    fn waits_until(&mut self, now: Time) -> Time {
+    /// Until when this shard waits for `other`, which is behind: a tick after the
+    /// last time that anybody took anything of the budget, which is open, and
+    /// after `other` is to look. One that looks only later is woken now, and one
+    /// that turned late is not to be relied on.
+    fn waits_until(&mut self, other: ShardId, now: Time) -> Time {
         let Some(taken) = self.shared.budget.taken() else { return Time::MAX };
         let since = match self.waits_since {
             Some((since, before)) if before == taken => since,
-            _ if self.blocked() == Some(Blocked::Pace) => self.shared.budget.unused_since(now),
+            _ if self.waited_for_rate() => self.shared.budget.unused_since(now),
             _ => now,
         };
         self.waits_since = Some((since, taken));
-        since.plus_nanos(self.shared.tick_nanos / WAITED_PART.1 * WAITED_PART.0)
+        let peers = &self.shared.peers;
+        let looks_at = if peers.is_late(other) { since } else { peers.alarm(other).min(now) };
+        since.max(looks_at).plus_nanos(self.shared.tick_nanos)
+    }
+
+    fn waited_for_rate(&self) -> bool {
+        matches!(self.blocked(), Some(Blocked::Pace | Blocked::PaceDiskIdle))
     }
 
     /// How much of the budget must lie unused before it is worth while to wake

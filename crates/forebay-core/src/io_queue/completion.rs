@@ -55,6 +55,8 @@ impl IoQueue {
             self.collect_wakes(now);
         }
         self.requests.remove(ticket.slot());
+        self.lateness.take_back(request.cost);
+        self.latest_disk_nanos = disk_nanos;
         let done = outcome == Outcome::Done;
         let is_known = || now.nanos_since(looked_at) <= disk_nanos / REAPED_PART;
         if request.nearly_idle && done && !overdue && is_known() {

@@ -3,16 +3,20 @@
 mod at_once;
 mod attempt;
 mod completion;
+mod lateness;
 mod outcome;
 mod past_window;
 mod peers;
 mod set_aside;
+mod unattended;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use attempt::{Stop, Unattended};
+use attempt::Stop;
+use lateness::Lateness;
 pub use outcome::{Completion, EnqueueError, Outcome, StaleTicket};
+use unattended::Unattended;
 
 use crate::budget::{Ask, Progress};
 use crate::fair_queue::FairQueue;
@@ -49,12 +53,9 @@ pub struct IoQueue {
     given_up: Fifo,
     /// Disk time of these.
     held: DiskTime,
-    /// When this queue polled and was late.
-    late_at: Time,
-    /// By how much it has overdrawn the budget since it last stopped.
-    overdrawn: DiskTime,
-    /// Whether it had anything in the disk then.
-    left_in_disk: bool,
+    /// How long the disk kept the latest that came back, in nanoseconds.
+    latest_disk_nanos: u64,
+    lateness: Lateness,
     /// Since when it has waited for others on an open budget, and what was
     /// taken of that then.
     waits_since: Option<(Time, u64)>,
@@ -86,9 +87,8 @@ impl IoQueue {
             in_disk: Fifo::EMPTY,
             given_up: Fifo::EMPTY,
             held: DiskTime::ZERO,
-            late_at: Time::MAX,
-            overdrawn: DiskTime::ZERO,
-            left_in_disk: false,
+            latest_disk_nanos: 0,
+            lateness: Lateness::default(),
             waits_since: None,
             unattended: Unattended::UNKNOWN,
             give_up_after: Time::ZERO,
@@ -182,7 +182,7 @@ impl IoQueue {
     /// room, which its owner tells through [`poll_wake`](Self::poll_wake).
     pub fn poll_dispatch(&mut self, now: Time) -> Option<Ticket> {
         self.follow_changes(now);
-        self.catch_up_if_late(now);
+        self.begin_turn(now);
         self.give_up_overdue(now);
         self.fair.unthrottle(now);
         let mut attempt = self.attempt(now);
@@ -378,8 +378,7 @@ impl IoQueue {
             }
         }
         if let Some(stop) = stop {
-            self.overdrawn = DiskTime::ZERO;
-            self.left_in_disk = self.held > DiskTime::ZERO;
+            self.lateness.end_turn(self.held > DiskTime::ZERO);
             self.update_flow(now);
             self.search_window(now);
             self.stopped = Some((stop, now));

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use super::IoQueue;
-use super::attempt::{SILENT_WINDOWS, Stop};
+use super::attempt::Stop;
 use crate::io_group::Shared;
 use crate::peers::ShardId;
 use crate::{Blocked, Time};
@@ -18,27 +18,6 @@ impl IoQueue {
         drop(self);
         shared.peers.take_marks(now, &mut wakes);
         core::iter::from_fn(move || wakes.pop())
-    }
-
-    /// A shard that did not poll when it was its turn keeps a bounded part of
-    /// what it is owed for that.
-    pub(super) fn catch_up_if_late(&mut self, now: Time) {
-        let (peers, patience) = (&self.shared.peers, self.shared.patience());
-        if peers.alone() {
-            return;
-        }
-        if !peers.is_live(self.shard, now, patience) || self.took_back_late(now) {
-            self.late_at = now;
-            self.fair.catch_up();
-        }
-    }
-
-    /// Whether it left requests in the disk when it last stopped, and has come
-    /// back much later than a disk that keeps up has done them.
-    pub(super) fn took_back_late(&self, now: Time) -> bool {
-        let Some((_, since)) = self.stopped else { return false };
-        let windows = self.shared.budget.window().as_nanos_ceil().saturating_mul(SILENT_WINDOWS);
-        self.left_in_disk && now.nanos_since(since) > windows.max(self.shared.patience())
     }
 
     /// Something is queued where nothing was: the others may count on this
@@ -109,7 +88,7 @@ impl IoQueue {
 
     /// Tells the others what this queue leaves in the disk.
     pub(super) fn publish_held(&self, now: Time) {
-        let late = self.late_at == now;
+        let late = self.lateness.is_late();
         self.shared.peers.publish_held(self.shard, now, self.held.units(), late);
     }
 }

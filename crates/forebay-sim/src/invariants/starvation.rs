@@ -31,7 +31,7 @@ use super::Wrong;
 /// Goals by which another shard may be ahead.
 const LEAD_GOALS: f64 = 2.0;
 /// What is allowed above the sum of all that may go before.
-const MARGIN: f64 = 6.0;
+const MARGIN: f64 = 2.0;
 /// Turns that may find the budget used by others who are due.
 const TURNS_MIN: f64 = 4.0;
 
