@@ -230,13 +230,14 @@ impl Budget {
     }
 
     /// Takes what `ask` needs on credit, for a shard that is owed it, beyond the
-    /// rate's burst and beyond the window. Policies without both have no such
-    /// credit.
-    pub(crate) fn try_overdraw(&self, now: Time, ask: &Ask) -> bool {
+    /// rate's burst and beyond the window, which may bind nobody. Policies without
+    /// both have no such credit.
+    pub(crate) fn try_overdraw(&self, now: Time, ask: &Ask, window_binds: bool) -> bool {
         let (Limit::Window, Rate::Pace(pace)) = (&self.limit, &self.rate.0) else { return false };
         let goal = self.effective_goal();
         let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
-        let window = self.window_units(goal).saturating_add(overdraft);
+        let window = if window_binds { self.window_units(goal) } else { u64::MAX };
+        let window = window.saturating_add(overdraft);
         if self.in_flight.0.enter(window, ask.cost.units()).is_none() {
             return false;
         }

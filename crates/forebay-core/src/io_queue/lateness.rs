@@ -103,11 +103,13 @@ impl IoQueue {
         if !self.lateness.late || self.shared.peers.alone() {
             return false;
         }
+        // one goes from each however full the disk is, or it may never have a turn
+        let window_binds = self.totals.in_disk > 0 && !self.holder_waits(now);
         let met = Met::PolledWithin { now, nanos: self.shared.tick_nanos };
         let overdraws = self.lateness.overdrawn < self.shared.budget.effective_goal()
             && self.fair.owed(class) > 0
             && self.fair.lead(class, self.totals.dispatched, met).units == 0
-            && self.shared.budget.try_overdraw(now, ask);
+            && self.shared.budget.try_overdraw(now, ask, window_binds);
         if overdraws {
             self.lateness.overdrawn = self.lateness.overdrawn.plus(ask.cost);
         }

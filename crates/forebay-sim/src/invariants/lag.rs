@@ -13,7 +13,7 @@ use super::{Class, Wrong};
 
 /// Owners who hold other requests have been seen to bring a class an eighth further
 /// ahead than the largest requests allow.
-const MARGIN: f64 = 1.0;
+const MARGIN: f64 = 1.25;
 
 #[derive(Debug)]
 pub(super) struct Lag {

@@ -7,7 +7,7 @@
 //! - *Due.* Before its first request goes, every other class on every shard may send what its shares
 //!   allow while the class earns one largest request, and one request of its own; each other shard
 //!   may lead by two goals, counted in the disk time that the class itself is owed. So it is due
-//!   after `B = 6 (shards (1 / f + classes) largest + ((shards - 1) 2 goals + notice) / f) + goal`
+//!   after `B = 2 (shards (1 / f + classes) largest + ((shards - 1) 2 goals + notice) / f) + goal`
 //!   of disk time, where `f` is the part of the disk that its shares are worth while all have work,
 //!   `largest` the dearest request so far, and `notice` the tick, the wake-up latency and the idle
 //!   credit. A class that is charged for what it kept from others by a hang is due later, by as much
