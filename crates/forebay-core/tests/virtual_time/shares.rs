@@ -40,6 +40,28 @@ fn classes_on_different_shards_share_as_if_on_one() {
     }
 }
 
+/// A heavy shard sleeps until several requests may go together, which on such disks is longer than
+/// others wait for one that is late: they must not take it for that.
+#[test]
+fn prompt_shards_have_their_shares_on_disks_whose_requests_take_longer_than_a_tick() {
+    for iops in [100, 200, 500, 1000, 5000] {
+        for (heavy, light) in [(5, 1), (10, 1), (500, 100), (3, 2), (1, 1)] {
+            for depth in [32, 128] {
+                let mut world = World::new(model(iops, 150_000_000), Policy::pace_window(), 2);
+                let classes = [heavy, light].map(|it| world.group.add_class(None, it).unwrap());
+                world.clients(depth, reads(0, classes[0], 4096));
+                world.clients(depth, reads(1, classes[1], 4096));
+                world.run_until(20 * SECOND);
+                let used = classes.map(|class| world.consumption(class));
+                let error = share_error(&used, &[heavy, light]);
+                let text = format!("{iops} IOPS, {heavy}:{light}, {depth} at a time: {error}");
+                assert!(error < 0.01, "{text}");
+                assert!(world.utilisation() > 0.98, "{text}, {}", world.utilisation());
+            }
+        }
+    }
+}
+
 #[test]
 fn a_heavy_class_on_one_shard_of_eight_gets_its_share() {
     let mut world = World::new(model(100_000, 1_000_000_000), Policy::pace_window(), 8);
