@@ -1,4 +1,5 @@
-//! On which shards a holder waits: until it has gone, the window binds nobody.
+//! On which shards a holder waits: until it has gone, the window binds nobody, or
+//! is larger if a limit holds it back.
 
 use crate::peers::{SHARDS_MAX, ShardId};
 use crate::sync::{AtomicU64, Ordering};

@@ -42,7 +42,7 @@ impl FairQueueAlone {
             }
         }
         let mut drained = 0;
-        while let Some((class, index)) = self.fair.first(&self.requests, Time::ZERO) {
+        while let Some((class, index)) = self.fair.first(Time::ZERO) {
             self.fair.pop(&mut self.requests, class, index, Time::ZERO);
             self.requests.remove(index);
             drained += 1;

@@ -74,7 +74,10 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     pub(crate) tree: Arc<ClassTree>,
     pub(crate) peers: Arc<Peers>,
+    /// Where one waits for its turn,
     pub(crate) holders: Holders,
+    /// and where a limit holds one back.
+    pub(crate) holders_held_back: Holders,
     pub(crate) order: Order,
     pub(crate) requests_max: u32,
     pub(crate) tick_nanos: u64,
@@ -112,6 +115,7 @@ impl IoGroup {
             tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
             holders: Holders::new(),
+            holders_held_back: Holders::new(),
             order: config.order,
             requests_max: config.requests_max,
             tick_nanos: config.tick_nanos,

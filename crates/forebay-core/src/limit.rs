@@ -13,9 +13,7 @@ const SCALE_BITS: u32 = 24;
 ///
 /// They are paid afterwards: a request goes while nothing is owed, so that the
 /// rate is exact over time and may be exceeded by 10 ms worth plus one request
-/// per shard at any moment, and by what holders ask for: what the owner of a
-/// request in the disk asks for before that is done goes at once, and is paid by
-/// those who ask first. A changed limit holds from then on: of what was owed
+/// per shard at any moment. A changed limit holds from then on: of what was owed
 /// under the old one, 10 ms remain at most. Discards move no bytes: they count as
 /// operations only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -45,6 +45,9 @@ const OVERDRAFT_GOALS: u64 = 4;
 const NEARLY_IDLE_PART: u64 = 4;
 /// And as nearly empty while at most this part is.
 const NEARLY_EMPTY_PART: u64 = 8;
+/// While a limit holds holders back, so many windows more may be unfinished:
+/// what the pace hands out until what they hold may be given up.
+const HELD_WINDOWS: u64 = overdue::WINDOWS;
 
 /// What a request asks of the budget.
 #[derive(Clone, Copy, Debug)]
@@ -258,6 +261,13 @@ impl Budget {
         }
         self.enter_anyway(ask);
         Ok(())
+    }
+
+    /// Whether what is unfinished beyond the window may be what holders keep
+    /// while a limit holds them back.
+    pub(crate) fn has_room_beside_held(&self) -> bool {
+        let most = self.window().units().saturating_mul(1 + HELD_WINDOWS);
+        self.in_flight.0.used() < most
     }
 
     /// Lets a request enter again whose cost the rate has handed out before: if

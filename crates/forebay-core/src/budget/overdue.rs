@@ -6,7 +6,7 @@ use crate::{DiskTime, Time};
 
 /// A request is overdue after this many windows; in as much time at most one
 /// window's worth of requests is given up.
-const WINDOWS: u64 = 8;
+pub(super) const WINDOWS: u64 = 8;
 /// A request is never overdue earlier than this,
 const OVERDUE_NANOS_MIN: u64 = 100_000_000;
 /// or than this while a part of the disk hangs: whoever works there fills each

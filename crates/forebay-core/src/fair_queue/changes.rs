@@ -5,9 +5,8 @@ use crate::Time;
 use crate::class_tree::NodeId;
 
 impl FairQueue {
-    /// Until `until` only what holders ask for in a class or group goes, and
-    /// without any it is out of the order. When it returns it has no credit for
-    /// the time, as after idleness.
+    /// Takes a class or group out of the order until `until`. When it returns
+    /// it has no credit for the time, as after idleness.
     pub(crate) fn throttle(&mut self, node: NodeId, until: Time) {
         self.locals[usize::from(node)].throttled = true;
         self.throttled.push((until, node));
@@ -29,7 +28,8 @@ impl FairQueue {
 
     fn bring_back(&mut self, node: NodeId) {
         self.locals[usize::from(node)].throttled = false;
-        self.reorder_throttled(node);
+        self.tree.catch_up(node);
+        self.relink(node, None);
     }
 
     /// When the next throttled class or group returns.
@@ -37,7 +37,7 @@ impl FairQueue {
         self.throttled.iter().map(|&(until, _)| until).min()
     }
 
-    /// Whether no limit is used up.
+    /// Whether everything that has work is in the order.
     pub(crate) fn nothing_throttled(&self) -> bool {
         self.throttled.is_empty()
     }

@@ -44,10 +44,8 @@ impl Order {
 /// What one shard keeps of a class or group of classes.
 #[derive(Debug)]
 struct Local {
-    /// Requests whose owners hold nothing.
+    /// Of a class, its requests.
     fifo: Fifo,
-    /// Further requests of holders.
-    further: Fifo,
     /// Of a class, which one had the place when this shard last had to do with
     /// it.
     owner: Option<ClassId>,
@@ -61,8 +59,7 @@ struct Local {
     completed_at: Time,
     /// Counted among the shards that have work of it.
     awake: bool,
-    /// Its limit is used up: until it is open again only holders' requests go,
-    /// and without any it is out of the order.
+    /// Its limit is used up: until it is open again it is out of the order.
     throttled: bool,
 }
 
@@ -126,14 +123,14 @@ impl FairQueue {
         if let Some(local) = self.locals.get_mut(usize::from(node))
             && local.awake
         {
-            requests.push_back(local.of_kind(holder), index);
+            requests.push_back(&mut local.fifo, index);
         } else {
             self.meet(class);
             let now = requests.at(index).enqueued_at;
             self.tree.wake(class, self.credit(node, Some(now)))?;
             let local = &mut self.locals[usize::from(node)];
             local.awake = true;
-            requests.push_back(local.of_kind(holder), index);
+            requests.push_back(&mut local.fifo, index);
             self.relink(node, Some(now));
         }
         if holder {
@@ -151,8 +148,7 @@ impl FairQueue {
         index: u32,
     ) -> Result<(), ClassError> {
         self.push(requests, class, index)?;
-        let holder = requests.at(index).holder;
-        let fifo = self.locals[usize::from(class.node())].of_kind(holder);
+        let fifo = &mut self.locals[usize::from(class.node())].fifo;
         requests.unlink(fifo, index);
         requests.push_front(fifo, index);
         Ok(())
@@ -162,8 +158,8 @@ impl FairQueue {
     pub(crate) fn remove(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
         let holder = requests.at(index).holder;
         let local = &mut self.locals[usize::from(class)];
-        requests.unlink(local.of_kind(holder), index);
-        let is_last = local.is_empty();
+        requests.unlink(&mut local.fifo, index);
+        let is_last = local.fifo.is_empty();
         if holder {
             self.remove_holder(class);
         }
@@ -172,21 +168,16 @@ impl FairQueue {
         }
     }
 
-    /// The class whose turn it is, and its first request that may go: a
-    /// holder's if the limit of the class, or of a group it is in, is used up.
-    pub(crate) fn first(&mut self, requests: &Requests, now: Time) -> Option<(NodeId, u32)> {
-        let (mut node, mut throttled) = (ROOT, false);
+    /// The class whose turn it is, and its first request.
+    pub(crate) fn first(&mut self, now: Time) -> Option<(NodeId, u32)> {
+        let mut node = ROOT;
         for _ in 0..LEVELS_MAX {
             node = match &self.decay {
-                _ if throttled => self.first_with_holders(node, now)?,
                 None => self.refreshed_first(node)?,
                 Some(decay) => decay.least(self.heaps.get(usize::from(node))?.nodes(), now)?,
             };
-            let local = &self.locals[usize::from(node)];
-            throttled |= local.throttled;
             if ClassTree::is_class(node) {
-                let head = if throttled { local.further.head() } else { local.first(requests) };
-                return Some((node, head?));
+                return Some((node, self.locals[usize::from(node)].fifo.head()?));
             }
         }
         None
@@ -200,11 +191,11 @@ impl FairQueue {
         let Request { cost, len, holder, prepaid, .. } = *requests.at(index);
         let cost = if prepaid { DiskTime::ZERO } else { cost };
         if holder {
-            return self.pop_holder(requests, class, (index, cost, len), now);
+            self.remove_holder(class);
         }
         let local = &mut self.locals[usize::from(class)];
         requests.unlink(&mut local.fifo, index);
-        let mut leaves = local.is_empty();
+        let mut leaves = local.fifo.is_empty();
         if !self.peers.sole() {
             let started = local.shard_tag;
             local.shard_tag = started.wrapping_add(cost.units().min(STEP_MAX));
@@ -326,11 +317,11 @@ impl FairQueue {
         while child != ROOT {
             let local = &mut self.locals[usize::from(child)];
             let has_work = if ClassTree::is_class(child) {
-                !local.is_empty()
+                !local.fifo.is_empty()
             } else {
                 !self.heaps[usize::from(child)].is_empty()
             };
-            let wanted = has_work && (!local.throttled || local.holders > 0);
+            let wanted = has_work && !local.throttled;
             if has_work != core::mem::replace(&mut local.awake, has_work) {
                 if has_work {
                     self.tree.wake_group(child, self.credit(child, now));
@@ -390,7 +381,6 @@ impl FairQueue {
         self.positions.resize(nodes, NOWHERE);
         self.locals.resize_with(nodes, || Local {
             fifo: Fifo::EMPTY,
-            further: Fifo::EMPTY,
             owner: None,
             shard_tag: 0,
             fraction: 0,

@@ -57,7 +57,7 @@ impl IoQueue {
             Reservation::Refused(Refusal::Pace(open_at)) => {
                 Err(self.stop_by_pace(now, class, index, open_at))
             }
-            Reservation::Refused(Refusal::Window) if self.holder_waits(now) => {
+            Reservation::Refused(Refusal::Window) if self.goes_past_window(now) => {
                 self.attempt_past_window(now, class, index, &ask)
             }
             Reservation::Refused(Refusal::Window) => {
@@ -89,16 +89,14 @@ impl IoQueue {
 
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
         loop {
-            let Some((class, index)) = self.fair.first(&self.requests, now) else {
+            let Some((class, index)) = self.fair.first(now) else {
                 let resume_at = self.fair.throttled_until();
                 let reason = if resume_at.is_some() { Blocked::ClassLimit } else { Blocked::Empty };
                 return Err(Stop { reason, resume_at });
             };
             match self.fair.limited(class, now) {
-                Some((node, until)) if !self.requests.at(index).holder => {
-                    self.fair.throttle(node, until);
-                }
-                _ => return Ok((class, index)),
+                Some((node, until)) => self.fair.throttle(node, until),
+                None => return Ok((class, index)),
             }
         }
     }
@@ -277,8 +275,8 @@ impl IoQueue {
         self.leave_window(index);
         self.requests.push_back(&mut self.given_up, index);
         let request = *self.requests.at(index);
-        // while a holder waits the window binds nobody
-        if kept > DiskTime::ZERO && !self.holder_waits(now) {
+        // where the window binds nobody it was kept from nobody
+        if kept > DiskTime::ZERO && !self.goes_past_window(now) {
             self.fair.charge(request.class, kept, request.len, now);
         }
         self.collect_wakes(now);

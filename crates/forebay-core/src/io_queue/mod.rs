@@ -72,8 +72,9 @@ pub struct IoQueue {
     flow: FlowRatio,
     stopped: Option<(Stop, Time)>,
     wakes: Wakes,
-    /// Whether the others know that a holder waits here.
-    holder_told: bool,
+    /// Whether the others know that a holder waits here, for its turn or for a
+    /// limit.
+    holder_told: (bool, bool),
 }
 
 impl IoQueue {
@@ -100,7 +101,7 @@ impl IoQueue {
             flow: FlowRatio::new(),
             stopped: None,
             wakes: Wakes::default(),
-            holder_told: false,
+            holder_told: (false, false),
             model: shared.model.clone(),
             shared,
             shard,
@@ -401,6 +402,7 @@ impl Drop for IoQueue {
         }
         self.fair.abandon();
         self.shared.holders.set(self.shard, false);
+        self.shared.holders_held_back.set(self.shard, false);
         self.shared.peers.leave(self.shard);
         self.shared.tree.note_change();
     }

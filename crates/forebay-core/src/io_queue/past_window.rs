@@ -1,10 +1,10 @@
 //! Requests whose owners hold others in the disk: they wait for their turn and
-//! the pace, but not for room, which they may keep themselves, nor for limits,
-//! while they keep it.
+//! the pace, but not for room, which they may keep themselves.
 
 use super::attempt::{LEAD_PER_UNUSED, Stop};
 use super::{EnqueueError, IoQueue};
 use crate::budget::Ask;
+use crate::holders::Holders;
 use crate::requests::Ticket;
 use crate::{Blocked, ClassId, DiskTime, Op, Time};
 
@@ -22,10 +22,10 @@ impl IoQueue {
     /// in the disk beyond the window; [`QueueCounters::past_window`] counts
     /// it. A policy without a rate lets all that is before it go at once.
     ///
-    /// [`Limits`](crate::Limits) do not bind it, or what its owner holds would
-    /// keep others out of the disk for as long as a limit is used up: it is
-    /// charged to them and goes before requests of its class that wait for
-    /// them, which pay for it.
+    /// [`Limits`](crate::Limits) bind it like any other. While one holds it
+    /// back, what its owner holds would keep others out of the disk: so they go
+    /// past the window then, at the pace, as long as at most eight windows more
+    /// are in the disk.
     ///
     /// [`QueueCounters::past_window`]: crate::QueueCounters::past_window
     ///
@@ -41,12 +41,24 @@ impl IoQueue {
         self.queue(now, class, (op, len), true)
     }
 
-    /// Whether a holder waits: here, or on another shard that polls as it
-    /// promised.
+    /// Whether a holder waits that no limit holds back: here, or on another
+    /// shard that polls as it promised.
     pub(super) fn holder_waits(&self, now: Time) -> bool {
+        self.fair.holder_waits() || self.is_told(&self.shared.holders, now)
+    }
+
+    /// Whether what waits goes at the pace alone where the window is full.
+    pub(super) fn goes_past_window(&self, now: Time) -> bool {
+        self.holder_waits(now)
+            || (self.shared.tree.is_limited()
+                && (self.fair.holder_is_held_back()
+                    || self.is_told(&self.shared.holders_held_back, now))
+                && self.shared.budget.has_room_beside_held())
+    }
+
+    fn is_told(&self, holders: &Holders, now: Time) -> bool {
         let (peers, patience) = (&self.shared.peers, self.shared.patience());
-        self.fair.holder_waits()
-            || self.shared.holders.any(|shard| peers.is_live(shard, now, patience))
+        holders.any(|shard| peers.is_live(shard, now, patience))
     }
 
     /// [`attempt`](Self::attempt) where the window is full and binds nobody.
@@ -94,12 +106,15 @@ impl IoQueue {
     /// Nothing goes from here now: the others learn whether a holder waits
     /// here, and those that sleep until there is room are woken.
     pub(super) fn tell_of_holders(&mut self, now: Time) {
-        let waits = self.fair.holder_waits();
-        if waits != self.holder_told {
-            self.holder_told = waits;
+        let (waits, held_back) = (self.fair.holder_waits(), self.fair.holder_is_held_back());
+        let changed = (waits, held_back) != self.holder_told;
+        if changed {
+            self.holder_told = (waits, held_back);
             self.shared.holders.set(self.shard, waits);
+            self.shared.holders_held_back.set(self.shard, held_back);
         }
-        if waits {
+        // two with holders of limited classes must not wake each other for ever
+        if waits || (changed && held_back) {
             self.collect_wakes(now);
         }
     }

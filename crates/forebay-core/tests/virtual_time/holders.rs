@@ -1,13 +1,11 @@
 //! Owners who hold a request in the disk while they ask for the next, and
 //! disks whose rates change.
 
-use std::collections::VecDeque;
-use std::time::Duration;
+mod limits;
 
-use forebay_core::{
-    ClassId, DiskTime, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op, Order,
-    Outcome, Policy, Ticket, Time,
-};
+use std::collections::VecDeque;
+
+use forebay_core::{ClassId, DiskTime, IoGroup, IoQueue, Op, Outcome, Policy, Ticket, Time};
 
 use crate::world::{MILLI, SECOND, World, model};
 
@@ -18,10 +16,11 @@ fn world(policy: Policy) -> World {
 
 const STEP: u64 = 10_000;
 
-/// A thread that takes one request, and while it holds that, `inner` others
-/// one after the other.
+/// A thread that takes one request of the class `held`, and while it holds that,
+/// `inner` others one after the other.
 struct Owner {
     shard: usize,
+    held: ClassId,
     class: ClassId,
     len: u64,
     inner: u32,
@@ -68,9 +67,19 @@ impl Bed {
     }
 
     fn owners(&mut self, count: usize, (shard, class): (usize, ClassId), len: u64, inner: u32) {
+        self.owners_of_two(count, (shard, class, class), len, inner);
+    }
+
+    fn owners_of_two(
+        &mut self,
+        count: usize,
+        (shard, held, class): (usize, ClassId, ClassId),
+        len: u64,
+        inner: u32,
+    ) {
         for _ in 0..count {
             let (outer, inner_left, rounds) = (None, inner, 0);
-            self.owners.push(Owner { shard, class, len, inner, outer, inner_left, rounds });
+            self.owners.push(Owner { shard, held, class, len, inner, outer, inner_left, rounds });
             self.ask(self.owners.len() - 1);
         }
     }
@@ -81,12 +90,12 @@ impl Bed {
 
     fn ask(&mut self, owner: usize) {
         let now = self.time();
-        let Owner { shard, class, len, ref outer, .. } = self.owners[owner];
+        let Owner { shard, held, class, len, inner, ref outer, .. } = self.owners[owner];
         let queue = &mut self.queues[shard];
         let ticket = if outer.is_some() {
             queue.enqueue_for_holder(now, class, Op::Read, len)
         } else {
-            queue.enqueue(now, class, Op::Read, len)
+            queue.enqueue(now, if inner > 0 { held } else { class }, Op::Read, len)
         };
         self.waiting.push((shard, ticket.unwrap(), owner));
         self.due[shard] = true;
@@ -106,7 +115,12 @@ impl Bed {
                 let now = Time::from_nanos(self.now);
                 *due |= queue.poll_timeout(now).is_some_and(|at| at <= now);
             }
-            while let Some(shard) = self.due.iter().position(|due| *due) {
+            // whichever thread happens to be first
+            let shards = self.due.len();
+            let first = (self.now / STEP).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+            let first = first as usize % shards;
+            let in_turn = |n| (first + n) % shards;
+            while let Some(shard) = (0..shards).map(in_turn).find(|&shard| self.due[shard]) {
                 self.due[shard] = false;
                 self.dispatch(shard);
                 while let Some(other) = self.queues[shard].poll_wake() {
@@ -250,130 +264,6 @@ fn holders_get_the_share_of_their_class() {
             let case = format!("{shards} shards, {shares:?} shares, {inner} of {len}");
             assert!(off < due * 0.01 + 8.0 * request, "{case}: off by {}", off / due);
         }
-    }
-}
-
-/// Owners of a class with a limit, beside a backlog, on a disk half as fast as
-/// told.
-#[test]
-fn a_holder_of_a_limited_class_opens_the_window_until_its_turn_only() {
-    for groups in [false, true] {
-        // stated, so that no larger window is tried
-        let base_latency = Some(Duration::from_micros(50));
-        let policy = Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency };
-        let mut bed = Bed::new(policy, 2);
-        bed.slowness = 200;
-        let parent = groups.then(|| bed.group.add_class_group(None, 100).unwrap());
-        let limited = bed.group.add_class(parent, 100).unwrap();
-        let other = bed.class(100);
-        let limits = Limits { operations_per_second: Some(10), bytes_per_second: None };
-        match parent {
-            Some(parent) => bed.group.set_group_limits(parent, &limits).unwrap(),
-            None => bed.group.set_limits(limited, &limits).unwrap(),
-        }
-        bed.owners(4, (0, limited), 4096, 5);
-        for shard in [0, 1] {
-            bed.owners(64, (shard, other), 4096, 0);
-        }
-        bed.run(10 * SECOND);
-        let served = bed.consumption(other) / DiskTime::UNITS_PER_SECOND as f64;
-        assert!((4.9..5.2).contains(&served), "half as fast as told: {served}");
-        assert!(bed.past_window() < 150, "{} for 100 holders", bed.past_window());
-        let beyond = bed.in_flight_max.as_nanos_ceil() - bed.group.window().as_nanos_ceil();
-        assert!(beyond < MILLI, "{beyond} ns beyond the window");
-        let done = bed.operations(limited);
-        // what all owners began before anything was owed, and the rate
-        assert!((95..=130).contains(&done), "{done} at 10 a second");
-    }
-}
-
-#[test]
-fn a_holder_gets_on_though_its_class_owes_a_limit_and_the_others_have_the_disk() {
-    for (len, groups) in
-        [4096, 131_072, 1 << 20].into_iter().flat_map(|len| [(len, false), (len, true)])
-    {
-        for (shards, mib_per_second) in [(1, 1), (1, 10), (2, 1), (2, 10), (3, 100)] {
-            let base_latency = Some(Duration::from_micros(200));
-            let policy = Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency };
-            let mut bed = Bed::new(policy, shards);
-            let parent = groups.then(|| bed.group.add_class_group(None, 100).unwrap());
-            let limited = bed.group.add_class(parent, 100).unwrap();
-            let other = bed.class(100);
-            let rate = mib_per_second << 20;
-            let limits = Limits { bytes_per_second: Some(rate), operations_per_second: None };
-            match parent {
-                Some(parent) => bed.group.set_group_limits(parent, &limits).unwrap(),
-                None => bed.group.set_limits(limited, &limits).unwrap(),
-            }
-            bed.owners(3, (0, limited), len, 2);
-            bed.owners(64, (shards - 1, other), 4096, 0);
-            bed.run(10 * SECOND);
-            let case = format!("{len} bytes, groups: {groups}, {shards}, {mib_per_second} MiB/s");
-            let [held, others] = [limited, other].map(|class| bed.consumption(class));
-            let used = (held + others) / (10 * DiskTime::UNITS_PER_SECOND) as f64;
-            assert!(used > 0.98, "{case}: {used} of the disk is used");
-            let bytes = bed.operations(limited) * len;
-            // a burst, and what each owner takes once it has begun
-            let most = rate * 10 + rate / 100 + 9 * len;
-            assert!(bytes <= most, "{case}: {bytes} of {most}");
-        }
-    }
-}
-
-#[test]
-fn of_a_class_that_owes_a_limit_only_holders_go_and_the_first_asked_goes_first_otherwise() {
-    for order in [Order::StartTime, Order::ExponentialDecay { tau_nanos: 100_000_000 }] {
-        let mut config = GroupConfig::new(model(10_000, 1_000_000_000), Policy::pace_window());
-        config.order = order;
-        let group = IoGroup::new(config);
-        let mut queue = group.join().unwrap();
-        let parent = group.add_class_group(None, 100).unwrap();
-        let [held, plain] =
-            [100, 1000].map(|shares| group.add_class(Some(parent), shares).unwrap());
-        let limits = Limits { operations_per_second: Some(1), bytes_per_second: None };
-        let mut now = Time::from_nanos(SECOND);
-        let ask = |queue: &mut IoQueue, now, class, holder| {
-            if holder {
-                queue.enqueue_for_holder(now, class, Op::Read, 4096).unwrap()
-            } else {
-                queue.enqueue(now, class, Op::Read, 4096).unwrap()
-            }
-        };
-        let drain = |queue: &mut IoQueue, now: &mut Time| {
-            let mut went = Vec::new();
-            for _ in 0..1_000 {
-                *now = now.plus_nanos(STEP);
-                while let Some(ticket) = queue.poll_dispatch(*now) {
-                    queue.complete(*now, ticket, Outcome::Done).unwrap();
-                    went.push(ticket);
-                }
-            }
-            went
-        };
-        let in_turn: Vec<_> = (0..20)
-            .map(|n| {
-                now = now.plus_nanos(1);
-                ask(&mut queue, now, held, n % 3 == 1)
-            })
-            .collect();
-        assert_eq!(drain(&mut queue, &mut now), in_turn, "{order:?}: no limit, first in first out");
-        group.set_group_limits(parent, &limits).unwrap();
-        let first = ask(&mut queue, now, held, false);
-        assert_eq!(drain(&mut queue, &mut now), [first]);
-        let waiting: Vec<_> =
-            [held, plain, held, plain].map(|class| ask(&mut queue, now, class, false)).into();
-        assert_eq!(drain(&mut queue, &mut now), [], "{order:?}: the limit is used up");
-        for _ in 0..3 {
-            let further = [held, held].map(|class| ask(&mut queue, now, class, true));
-            assert_eq!(drain(&mut queue, &mut now), further, "{order:?}");
-        }
-        let late = ask(&mut queue, now, held, true);
-        assert!(queue.cancel(now, late), "and one that gives up leaves nothing behind");
-        assert_eq!(drain(&mut queue, &mut now), [], "{order:?}: the limit is still used up");
-        // one went by the limit, and six past it
-        now = Time::from_nanos(8 * SECOND + SECOND / 2);
-        assert_eq!(drain(&mut queue, &mut now).len(), 1, "{order:?}: all was paid");
-        assert_eq!(queue.len(), waiting.len() - 1);
     }
 }
 

@@ -115,9 +115,8 @@ impl Class {
     }
 
     /// Changes the upper limits: what the class may use at most of each disk,
-    /// however idle it is. What is asked for [beside](Self::beside) a permit goes
-    /// at once, or the permit would keep others out meanwhile, and is paid by
-    /// those who ask first. On a disk that is
+    /// however idle it is. What is asked for [beside](Self::beside) a permit waits
+    /// for them too; others go past the window meanwhile. On a disk that is
     /// [divided](crate::SchedulerBuilder::io_groups) each part has an equal part
     /// of them; on a [duplex](crate::DiskConfig::duplex) disk reads have them,
     /// and all other requests have them too.

@@ -1,12 +1,13 @@
 //! Whoever holds a permit and asks for another.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use forebay::{DiskConfig, DiskRates, Op, Policy, Scheduler};
+use forebay::{DiskConfig, DiskRates, Limits, Op, Policy, Scheduler};
 
 use crate::executor::{Bell, block_on, poll_once};
 use crate::{FAST, SLOW, scheduler, takes_at_once};
@@ -174,4 +175,90 @@ fn a_grant_wakes_one_of_the_many_who_wait_for_more() {
     let rung = bell.rung();
     let granted = scheduler.disks()[0].permit_counters().dispatched;
     assert!(rung > 10 && rung as u64 <= granted, "{rung} wake-ups for {granted}");
+}
+
+/// Tasks that hold a permit of a class without a limit while they ask for one of
+/// a class with one, as often as they get it.
+fn beside_a_limit(scheduler: &Scheduler, limits: &Limits, by_beside: bool) -> (u64, Duration) {
+    let held = scheduler.add_class("held", 100).unwrap();
+    let limited = scheduler.add_class("limited", 100).unwrap();
+    limited.set_limits(limits).unwrap();
+    let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let clock = forebay::Clock::of_process();
+    let start = clock.now();
+    thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let one = block_on(held.admit_async(Op::Read, 4096)).unwrap();
+                    let two = if by_beside {
+                        block_on(limited.beside(&one).admit_async(Op::Read, 4096))
+                    } else {
+                        block_on(one.admit_more(&limited, Op::Read, 4096))
+                    };
+                    drop((two.unwrap(), one));
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        thread::sleep(Duration::from_secs(2));
+        stop.store(true, Ordering::Relaxed);
+        // all of them end with what they have
+        let result = (done.load(Ordering::Relaxed), clock.now().since(start));
+        limited.set_limits(&Limits::default()).unwrap();
+        result
+    })
+}
+
+#[test]
+fn a_limit_holds_for_a_class_that_only_holders_use() {
+    let operations = |rate| Limits { operations_per_second: Some(rate), ..Limits::default() };
+    let bytes = |rate| Limits { bytes_per_second: Some(rate), ..Limits::default() };
+    let limits = [(20, operations(20)), (500, operations(500)), (500, bytes(500 * 4096))];
+    for (rate, limits) in limits {
+        for by_beside in [false, true] {
+            let scheduler = scheduler(FAST, Policy::pace_window());
+            let (done, time) = beside_a_limit(&scheduler, &limits, by_beside);
+            let due = rate as f64 * time.as_secs_f64();
+            // 10 ms worth at once, and a request
+            let most = due * 1.02 + rate as f64 / 100.0 + 1.0;
+            let case = format!("{limits:?}, {by_beside}: {done} of {due}");
+            assert!(done as f64 <= most, "{case}");
+            // a machine under load wakes threads late
+            assert!(done as f64 >= due * 0.8 - 1.0, "{case}");
+        }
+    }
+}
+
+#[test]
+fn others_have_the_disk_while_a_limit_holds_holders_back() {
+    let rates = DiskRates { read_iops: 10_000, write_iops: 10_000, ..FAST };
+    let scheduler = scheduler(rates, Policy::pace_window());
+    let [held, limited, other] =
+        ["held", "limited", "other"].map(|name| scheduler.add_class(name, 100).unwrap());
+    let limits = Limits { operations_per_second: Some(1), ..Limits::default() };
+    limited.set_limits(&limits).unwrap();
+    // more than may be unfinished
+    let held: Vec<_> = (0..20).map(|_| held.admit(Op::Read, 4096).unwrap().detach()).collect();
+    let mut more: Vec<_> =
+        held.iter().map(|one| Box::pin(one.admit_more(&limited, Op::Read, 4096))).collect();
+    for more in &mut more {
+        _ = poll_once(more.as_mut());
+    }
+    let clock = forebay::Clock::of_process();
+    let start = clock.now();
+    let mut served = 0;
+    while clock.now().since(start) < Duration::from_millis(80) {
+        let asked: Vec<_> = (0..32).map(|_| Box::pin(other.admit_async(Op::Read, 4096))).collect();
+        for admit in asked {
+            drop(block_on(admit).unwrap());
+            served += 1;
+        }
+    }
+    // before any of what is held is given up. A machine under load wakes threads
+    // late
+    let due = clock.now().since(start).as_secs_f64() * 10_000.0;
+    assert!(f64::from(served) >= due * 0.5, "{served} of {due}");
+    let counters = scheduler.disks()[0].permit_counters();
+    assert!(counters.past_window > 0, "{counters:?}");
 }
