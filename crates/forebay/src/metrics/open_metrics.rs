@@ -368,6 +368,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_of_a_disks_goal_window_and_base_latency_has_its_value() {
+        let disk = DiskSnapshot {
+            name: "/data".into(),
+            effective_goal_nanos: Some(750_000),
+            window_nanos: Some(1_500_000),
+            base_latency_nanos: Some(250_000),
+            ..Default::default()
+        };
+        let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
+        for (name, value) in
+            [("effective_goal", "0.00075"), ("window", "0.0015"), ("base_latency", "0.00025")]
+        {
+            let line = format!("forebay_io_queue_{name}_seconds{{mountpoint=\"/data\"}} {value}\n");
+            assert!(text.contains(&line), "{line} in {text}");
+        }
+    }
+
+    #[test]
     fn the_last_bucket_of_a_histogram_is_open() {
         let mut class = ClassSnapshot { name: "a".into(), ..Default::default() };
         class.counters.queued = 1;
