@@ -83,6 +83,8 @@ pub(crate) struct Peers {
     /// Places that were ever taken are below this.
     places: AtomicU32,
     marks: Marks,
+    /// When a shard was last woken for room.
+    woken_at: AtomicU64,
 }
 
 impl Peers {
@@ -105,6 +107,7 @@ impl Peers {
             joined: AtomicU32::new(0),
             places: AtomicU32::new(0),
             marks: Marks::new(),
+            woken_at: AtomicU64::new(0),
         }
     }
 
@@ -144,9 +147,17 @@ impl Peers {
             let Some((_, shard)) = first else { return };
             if self.marks.take(shard) {
                 self.promise(shard, now);
+                self.woken_at.store(now.as_nanos(), Ordering::Relaxed);
                 wakes.push(shard);
             }
         }
+    }
+
+    /// Whether a shard waits for room, or has been woken for it at most `nanos`
+    /// ago and may not have polled yet.
+    pub(crate) fn anyone_waits(&self, now: Time, nanos: u64) -> bool {
+        let woken_at = Time::from_nanos(self.woken_at.load(Ordering::Relaxed));
+        woken_at > Time::ZERO && now.nanos_since(woken_at) <= nanos || self.any_marks()
     }
 
     /// Whether anybody asked to be woken.
@@ -161,6 +172,7 @@ impl Peers {
         let sleeps = polls_by > now.as_nanos();
         if sleeps {
             self.promise(shard, now);
+            self.woken_at.store(now.as_nanos(), Ordering::Relaxed);
         }
         sleeps
     }

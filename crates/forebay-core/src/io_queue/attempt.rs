@@ -19,6 +19,9 @@ pub(super) const SILENT_WINDOWS: u64 = 2;
 pub(super) const LEAD_PER_UNUSED: u64 = 2;
 /// and by anything once these parts of an effective goal lie unused: (3, 4).
 const WASTED: (u64, u64) = (3, 4);
+/// Who is owed more than so many goals has been passed over: two goals are what
+/// shards may lead by where the budget is scarce.
+const PASSED_OVER_GOALS: u64 = 2;
 /// Backlogged requests go together when these parts of an effective goal lie
 /// unused: on a lone shard,
 const ALONE: (u64, u64) = (3, 4);
@@ -118,14 +121,16 @@ impl IoQueue {
         self.notice_unattended(now);
         let unused = self.shared.budget.unused(now, self.uncounted(now));
         let wasted = self.wasted();
-        if unused == DiskTime::ZERO || unused.units() >= wasted {
+        let anyone_waits = || self.shared.peers.anyone_waits(now, self.shared.tick_nanos);
+        if unused == DiskTime::ZERO || unused.units() >= wasted && !anyone_waits() {
             self.waits_since = None;
             return Ok(());
         }
         loop {
             let lead = self.lead(class, now);
             let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(wasted));
-            if unused >= needed || self.goes_ahead(&lead) {
+            let passed_over = self.passes_over(&lead);
+            if unused >= needed && !passed_over || self.goes_ahead(&lead) {
                 self.waits_since = None;
                 return Ok(());
             }
@@ -137,22 +142,37 @@ impl IoQueue {
                 continue;
             }
             let at = self.shared.budget.unused_at(now, needed);
-            if at > now {
+            if at > now && !passed_over {
                 let resume_at = Some(at.min(waits_until));
                 return Err(Stop { reason: Blocked::Ahead, resume_at });
             }
-            if self.holder_waits(now) {
+            if self.holder_waits(now) && !passed_over {
                 // those behind do not need room, only their turn
                 return Ok(());
             }
-            // the rate is open and the window is not full: whoever is behind may
-            // not know of the room
-            if self.shared.budget.taken().is_none() || self.shared.peers.expect(lead.over, now) {
-                self.wakes.push(lead.over);
-            }
-            let resume_at = Some(self.latest_resume(now).min(waits_until));
-            return Err(Stop { reason: Blocked::Ahead, resume_at });
+            return Err(self.stop_for(&lead, waits_until, now));
         }
+    }
+
+    /// The rate is open and the window is not full: whoever is behind may not
+    /// know of the room.
+    pub(super) fn stop_for(&mut self, lead: &Lead, waits_until: Time, now: Time) -> Stop {
+        if self.shared.budget.taken().is_none() || self.shared.peers.expect(lead.over, now) {
+            self.wakes.push(lead.over);
+        }
+        let resume_at = Some(self.latest_resume(now).min(waits_until));
+        Stop { reason: Blocked::Ahead, resume_at }
+    }
+
+    /// Whether a shard that turns in time is so far behind that it goes first
+    /// even where the disk has nothing to do: one that completes a request of
+    /// several goals, and finds all of the budget unused, would else take it
+    /// again each time before the others are awake.
+    pub(super) fn passes_over(&self, lead: &Lead) -> bool {
+        let goals = self.shared.budget.effective_goal().units().saturating_mul(PASSED_OVER_GOALS);
+        lead.units > goals
+            && !self.shared.peers.is_late(lead.over)
+            && self.shared.budget.taken().is_some()
     }
 
     /// Who turns late has nothing of waiting, and those behind have all the time
@@ -165,7 +185,7 @@ impl IoQueue {
     /// last time that anybody took anything of the budget, which is open, and
     /// after `other` is to look. One that looks only later is woken now, and one
     /// that turned late is not to be relied on.
-    fn waits_until(&mut self, other: ShardId, now: Time) -> Time {
+    pub(super) fn waits_until(&mut self, other: ShardId, now: Time) -> Time {
         let Some(taken) = self.shared.budget.taken() else { return Time::MAX };
         let since = match self.waits_since {
             Some((since, before)) if before == taken => since,

@@ -89,13 +89,21 @@ impl IoQueue {
 
     /// Shards that are behind go first, until the pace has left so much unused
     /// that they had their turn.
-    fn check_lead_of_pace(&self, class: u16, now: Time) -> Result<(), Stop> {
+    fn check_lead_of_pace(&mut self, class: u16, now: Time) -> Result<(), Stop> {
         if self.shared.peers.alone() {
             return Ok(());
         }
+        let lead = self.lead(class, now);
+        if self.passes_over(&lead) {
+            // where the disk is slower than its model the pace is always open
+            let waits_until = self.waits_until(lead.over, now);
+            if waits_until > now {
+                return Err(self.stop_for(&lead, waits_until, now));
+            }
+            self.shared.peers.stop_waiting_for(lead.over);
+        }
         let (unused, wasted) = (self.shared.budget.unused_of_rate(now), self.wasted());
-        let lead = self.lead(class, now).units / LEAD_PER_UNUSED;
-        let needed = DiskTime::from_units(lead.min(wasted));
+        let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(wasted));
         if unused == DiskTime::ZERO || unused >= needed {
             return Ok(());
         }

@@ -62,6 +62,36 @@ fn prompt_shards_have_their_shares_on_disks_whose_requests_take_longer_than_a_ti
     }
 }
 
+/// Whoever completes a request of several goals finds all of the budget unused, before those who
+/// wait for it are awake, and would take it again each time.
+#[test]
+fn requests_larger_than_the_window_do_not_keep_other_shards_out() {
+    for kib in [128, 256, 384, 512, 2048] {
+        for slow_percent in [100, 103, 110, 150] {
+            for shards in [2, 4, 8] {
+                for small in [4096, kib << 10] {
+                    let model = model(3_000, 131_072_000);
+                    let mut world = World::new(model, Policy::pace_window(), shards);
+                    world.disk.slowness = slow_percent;
+                    let [reads_class, bulk] =
+                        [1000, 100].map(|it| world.group.add_class(None, it).unwrap());
+                    for shard in 0..shards - 1 {
+                        world.clients(64, reads(shard, reads_class, small));
+                    }
+                    world.clients(8, reads(shards - 1, bulk, kib << 10));
+                    world.run_until(20 * SECOND);
+                    let used = [reads_class, bulk].map(|it| world.consumption(it));
+                    let error = share_error(&used, &[10, 1]);
+                    let text = format!("{kib} KiB, {small}, {slow_percent} %, {shards}: {error}");
+                    assert!(error < 0.03, "{text}");
+                    let used = world.utilisation() * slow_percent as f64 / 100.0;
+                    assert!(used > 0.97, "{text}, {used}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_heavy_class_on_one_shard_of_eight_gets_its_share() {
     let mut world = World::new(model(100_000, 1_000_000_000), Policy::pace_window(), 8);
