@@ -171,6 +171,7 @@ impl Peers {
         let polls_by = self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed);
         let sleeps = polls_by > now.as_nanos();
         if sleeps {
+            self.marks.take(shard);
             self.promise(shard, now);
             self.woken_at.store(now.as_nanos(), Ordering::Relaxed);
         }

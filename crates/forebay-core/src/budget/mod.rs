@@ -389,6 +389,12 @@ impl Budget {
         }
     }
 
+    /// Whether room is counted in disk time.
+    #[inline]
+    pub(crate) fn counts_disk_time(&self) -> bool {
+        matches!(self.limit, Limit::Window)
+    }
+
     /// Whether the window, if that is what bounds the disk, is open.
     pub(crate) fn has_room(&self) -> bool {
         matches!(self.limit, Limit::Window) && self.in_flight.0.used() < self.window().units()

@@ -79,6 +79,7 @@ impl IoQueue {
         self.stopped = Some((Stop { reason: Blocked::Empty, resume_at: None }, now));
         self.lateness.end_turn(self.held > DiskTime::ZERO);
         if !self.shared.peers.alone() {
+            self.pass_on_room(now, Blocked::Empty);
             self.publish_held(now);
         }
         self.update_flow(now);

@@ -143,24 +143,28 @@ impl IoQueue {
             }
             let at = self.shared.budget.unused_at(now, needed);
             if at > now && !passed_over {
-                let resume_at = Some(at.min(waits_until));
+                // those behind have their turn meanwhile, all of them
+                let turn = DiskTime::from_units(lead.units_of_all.min(wasted)).max(needed);
+                let resume_at = self.shared.budget.unused_at(now, turn).max(at).min(waits_until);
+                let resume_at = Some(resume_at);
                 return Err(Stop { reason: Blocked::Ahead, resume_at });
             }
             if self.holder_waits(now) && !passed_over {
                 // those behind do not need room, only their turn
                 return Ok(());
             }
-            return Err(self.stop_for(&lead, waits_until, now));
+            let looks_at = waits_until.plus_nanos(self.many_shards_nanos());
+            return Err(self.stop_for(&lead, looks_at, now));
         }
     }
 
     /// The rate is open and the window is not full: whoever is behind may not
     /// know of the room.
-    pub(super) fn stop_for(&mut self, lead: &Lead, waits_until: Time, now: Time) -> Stop {
+    pub(super) fn stop_for(&mut self, lead: &Lead, looks_at: Time, now: Time) -> Stop {
         if self.shared.budget.taken().is_none() || self.shared.peers.expect(lead.over, now) {
             self.wakes.push(lead.over);
         }
-        let resume_at = Some(self.latest_resume(now).min(waits_until));
+        let resume_at = Some(self.latest_resume(now).min(looks_at));
         Stop { reason: Blocked::Ahead, resume_at }
     }
 

@@ -52,7 +52,7 @@ impl IoQueue {
             self.requests.unlink(&mut self.given_up, ticket.slot());
         } else {
             self.leave_window(ticket.slot());
-            self.collect_wakes(now);
+            self.free_room(now);
         }
         self.requests.remove(ticket.slot());
         self.lateness.take_back(request.cost);

@@ -72,6 +72,10 @@ pub struct IoQueue {
     flow: FlowRatio,
     stopped: Option<(Stop, Time)>,
     wakes: Wakes,
+    /// When it last freed room that nobody was told of.
+    room_freed_at: Option<Time>,
+    /// Requests in the disk when it last passed on room.
+    in_disk_before: u32,
     /// Whether the others know that a holder waits here, for its turn or for a
     /// limit.
     holder_told: (bool, bool),
@@ -101,6 +105,8 @@ impl IoQueue {
             flow: FlowRatio::new(),
             stopped: None,
             wakes: Wakes::default(),
+            room_freed_at: None,
+            in_disk_before: 0,
             holder_told: (false, false),
             model: shared.model.clone(),
             shared,
@@ -227,6 +233,7 @@ impl IoQueue {
     /// has freed. To be asked until it returns `None` after each
     /// [`complete`](Self::complete) and [`poll_dispatch`](Self::poll_dispatch).
     pub fn poll_wake(&mut self) -> Option<ShardId> {
+        self.collect_freed();
         self.wakes.pop()
     }
 

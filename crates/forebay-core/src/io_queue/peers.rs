@@ -43,20 +43,62 @@ impl IoQueue {
         }
     }
 
-    /// Room was freed: those who wait for it are to be woken.
-    pub(super) fn collect_wakes(&mut self, now: Time) {
-        let Shared { peers, budget, tree, .. } = &*self.shared;
-        if !peers.alone() {
-            peers.take_some_marks(tree, (now, budget.wakes_for_room()), &mut self.wakes);
+    /// A request has left the window. Where others of this queue wait, whether
+    /// anybody is to be woken for it shows when this queue has had its turn,
+    /// which may use the room itself.
+    #[inline]
+    pub(super) fn free_room(&mut self, now: Time) {
+        if self.shared.peers.alone() {
+            return;
+        }
+        let waits = self.requests.len() > self.totals.in_disk;
+        if waits && self.shared.budget.counts_disk_time() {
+            self.room_freed_at = Some(now);
+        } else {
+            self.collect_wakes(now);
         }
     }
 
-    /// A queue that was woken and does not use the room wakes another.
-    pub(super) fn pass_on_room(&mut self, now: Time, reason: Blocked) {
-        let wants_none = matches!(reason, Blocked::Empty | Blocked::ClassLimit | Blocked::Ahead);
-        if wants_none && self.shared.peers.any_marks() && self.shared.budget.has_room() {
-            self.collect_wakes(now);
+    /// Those who wait for room look again, as many as there is room for.
+    pub(super) fn collect_wakes(&mut self, now: Time) {
+        if !self.shared.peers.alone() {
+            self.collect_some_wakes(now, self.shared.budget.wakes_for_room());
         }
+    }
+
+    fn collect_some_wakes(&mut self, now: Time, count: usize) {
+        self.shared.peers.take_some_marks(&self.shared.tree, (now, count), &mut self.wakes);
+    }
+
+    /// Room that this queue leaves when nothing more goes is for those who wait
+    /// for it, whoever has freed it.
+    pub(super) fn pass_on_room(&mut self, now: Time, reason: Blocked) {
+        let freed = self.take_freed();
+        let Shared { peers, budget, .. } = &*self.shared;
+        if reason == Blocked::Window || !peers.any_marks() || !budget.has_room() {
+            return;
+        }
+        let count = budget.wakes_for_room().max(freed);
+        // whoever is behind is on its way
+        let behind = usize::from(reason == Blocked::Ahead);
+        self.collect_some_wakes(now, count.saturating_sub(behind));
+    }
+
+    /// Room was freed and nothing was to be dispatched since.
+    pub(super) fn collect_freed(&mut self) {
+        if let Some(freed_at) = self.room_freed_at {
+            let freed = self.take_freed();
+            let count = self.shared.budget.wakes_for_room().max(freed);
+            self.collect_some_wakes(freed_at, count);
+        }
+    }
+
+    /// By how many requests there are less in the disk than when this queue
+    /// passed on room before.
+    fn take_freed(&mut self) -> usize {
+        self.room_freed_at = None;
+        let before = core::mem::replace(&mut self.in_disk_before, self.totals.in_disk);
+        before.saturating_sub(self.totals.in_disk) as usize
     }
 
     /// Whether only others can tell when to look again: who is ahead of others

@@ -23,6 +23,13 @@ impl Unattended {
 }
 
 impl IoQueue {
+    /// By how much later each of many shards looks what others do, so that in
+    /// a tick as many look as if they were few.
+    pub(super) fn many_shards_nanos(&self) -> u64 {
+        let many = self.shared.peers.joined().saturating_sub(1) / SHARDS_PER_LOOK;
+        self.shared.tick_nanos.saturating_mul(many)
+    }
+
     /// Looks what other shards hold unattended, now and then: the more shards
     /// there are, the more of them look.
     pub(super) fn notice_unattended(&mut self, now: Time) {
@@ -32,8 +39,9 @@ impl IoQueue {
         let peers = &self.shared.peers;
         let (late, silent, grows_at) = peers.unattended(self.shard, now, self.silent_nanos());
         let held = self.shared.budget.uncounted(late, silent);
-        let each = self.shared.tick_nanos.saturating_mul(peers.joined().div_ceil(SHARDS_PER_LOOK));
-        let look_at = grows_at.min(now.plus_nanos(each));
+        let turns_at = now.plus_nanos(self.many_shards_nanos());
+        let grows_at = grows_at.max(turns_at);
+        let look_at = grows_at.min(turns_at.plus_nanos(self.shared.tick_nanos));
         self.unattended = Unattended { held, grows_at, look_at };
     }
 

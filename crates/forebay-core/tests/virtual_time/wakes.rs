@@ -2,9 +2,13 @@
 
 use forebay_core::{ClassId, Op, Outcome, Policy, Ticket, Time};
 
-use crate::world::{MILLI, World, model};
+use crate::world::{Client, MILLI, World, model};
 
 const STEP: u64 = 10_000;
+const WARM: u64 = 60 * MILLI;
+const SPAN: u64 = 60 * MILLI;
+/// Of a request of 4 KiB, in nanoseconds.
+const COST: u64 = 10_000;
 
 /// Shards that wait for room, one request each, and one that has the whole
 /// window.
@@ -93,4 +97,101 @@ fn a_completion_wakes_one_of_those_who_wait_for_room_the_one_furthest_behind() {
             assert!(queue.poll_dispatch(at(crowd.now)).is_some(), "of {waiting}: in vain");
         }
     }
+}
+
+#[test]
+fn several_completions_wake_as_many_as_room_was_freed_for_in_one_turn() {
+    for waiting in [8, 31, 64, 255] {
+        for done in [1, 2, 5] {
+            let mut crowd = Crowd::new(waiting);
+            let now = at(crowd.now);
+            let queue = &mut crowd.world.shards.last_mut().unwrap().queue;
+            assert_eq!(queue.poll_dispatch(now), None);
+            while queue.poll_wake().is_some() {}
+            for ticket in crowd.in_disk.drain(..done) {
+                queue.complete(now, ticket, Outcome::Done).unwrap();
+            }
+            let woken = std::iter::from_fn(|| queue.poll_wake()).count();
+            assert_eq!(woken, done, "of {waiting}");
+        }
+    }
+}
+
+/// A backlog of requests on each shard, so many each, on a disk that takes so many percent of the
+/// time that its model states, with timers and wake-ups so many nanoseconds late.
+#[derive(Clone, Copy, Debug)]
+struct Herd {
+    shards: usize,
+    depth: usize,
+    shares: &'static [u32],
+    slowness: u64,
+    late: u64,
+}
+
+/// Per dispatch, in hundredths: wake-ups of other shards, and turns. And the use of the disk, in
+/// percent.
+fn per_dispatch(herd: Herd) -> (u64, u64, u64) {
+    let Herd { shards, depth, shares, slowness, late } = herd;
+    let mut world = World::new(model(100_000, 1_000_000_000), Policy::pace_window(), shards);
+    (world.disk.slowness, world.late) = (slowness, late);
+    let classes: Vec<_> =
+        shares.iter().map(|&shares| world.group.add_class(None, shares).unwrap()).collect();
+    for shard in 0..shards {
+        let class = classes[shard % classes.len()];
+        world.clients(depth, Client { shard, class, op: Op::Read, len: 4096, pause: 0 });
+    }
+    let counted = |world: &World| {
+        world.shards.iter().fold((0, 0), |(dispatched, done), shard| {
+            let counters = shard.queue.counters();
+            (dispatched + counters.dispatched, done + counters.completed)
+        })
+    };
+    world.run_until(WARM);
+    let before = counted(&world);
+    (world.wakes, world.turns) = (0, 0);
+    world.run_until(WARM + SPAN);
+    let after = counted(&world);
+    let dispatched = (after.0 - before.0).max(1);
+    let busy = (after.1 - before.1) * COST * slowness / 100;
+    (world.wakes * 100 / dispatched, world.turns * 100 / dispatched, busy * 100 / SPAN)
+}
+
+fn herds(slowness: &[u64]) -> Vec<Herd> {
+    let mut herds = Vec::new();
+    for &slowness in slowness {
+        for shards in [2, 8, 31, 64, 128, 256] {
+            for depth in [1, 2, 8, 32] {
+                for shares in [&[100][..], &[100, 1000, 10]] {
+                    for late in [0, 20_000] {
+                        herds.push(Herd { shards, depth, shares, slowness, late });
+                    }
+                }
+            }
+        }
+    }
+    herds
+}
+
+/// No more wake-ups and turns per dispatch than these, in hundredths; and a disk that all backlogs
+/// together can fill is used.
+fn cost_at_most(herds: Vec<Herd>, (wakes_max, turns_max): (u64, u64)) {
+    for herd in herds {
+        let (wakes, turns, used) = per_dispatch(herd);
+        let text =
+            format!("{herd:?}: {wakes} % wake-ups, {turns} % turns per dispatch, use {used}");
+        println!("{text}");
+        assert!(wakes <= wakes_max && turns <= turns_max, "{text}");
+        let fills = herd.shards * herd.depth >= 256 && herd.slowness >= 100;
+        assert!(used >= 98 || !fills, "{text}");
+    }
+}
+
+#[test]
+fn where_the_window_binds_a_request_costs_few_wake_ups_at_any_number_of_shards() {
+    cost_at_most(herds(&[105, 120, 200, 400]), (200, 800));
+}
+
+#[test]
+fn where_the_rate_binds_a_request_costs_few_turns_at_any_number_of_shards() {
+    cost_at_most(herds(&[80, 100]), (150, 2000));
 }

@@ -75,6 +75,10 @@ pub(crate) struct World {
     pub(crate) stall: Option<(u64, usize, u64)>,
     /// In-queue latencies of the requests of one client, if asked for.
     pub(crate) watched: Option<(usize, Vec<u64>)>,
+    /// Wake-ups of other shards, turns, and how late timers and wake-ups come.
+    pub(crate) wakes: u64,
+    pub(crate) turns: u64,
+    pub(crate) late: u64,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     sequence: u64,
     disk_free_at: u64,
@@ -106,6 +110,9 @@ impl World {
             tick: None,
             stall: None,
             watched: None,
+            wakes: 0,
+            turns: 0,
+            late: 0,
             events: BinaryHeap::new(),
             sequence: 0,
             disk_free_at: 0,
@@ -237,22 +244,24 @@ impl World {
             self.at(until, Event::Poll(shard));
             return;
         }
+        self.turns += 1;
         let now = self.time();
         while let Some(ticket) = self.shards[shard].queue.poll_dispatch(now) {
             self.start(shard, ticket);
         }
         let mut woken = Vec::new();
         while let Some(other) = self.shards[shard].queue.poll_wake() {
+            self.wakes += 1;
             woken.push(other.index());
         }
         if self.tick.is_some() {
             return;
         }
         for other in woken {
-            self.set_timer(other, self.now);
+            self.set_timer(other, self.now + self.late);
         }
         if let Some(at) = self.shards[shard].queue.poll_timeout(now) {
-            self.set_timer(shard, at.as_nanos());
+            self.set_timer(shard, at.as_nanos() + self.late);
         }
     }
 
