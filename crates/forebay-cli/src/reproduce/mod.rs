@@ -3,12 +3,13 @@
 mod draw;
 mod page;
 
-use std::io::Write as _;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use forebay_sim::experiments::{self, Experiment, Scale};
 
+use crate::console::{note, print};
 use crate::failure::Failure;
 use page::Done;
 
@@ -32,10 +33,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let chosen = chosen(&options.names)?;
     if options.list {
-        for experiment in &chosen {
-            println!("{:<8} {}", experiment.name, experiment.title);
-        }
-        return Ok(());
+        return print(&list(&chosen)?);
     }
     std::fs::create_dir_all(&options.out).map_err(|error| {
         let dir = options.out.display();
@@ -43,7 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     })?;
     let scale = if options.full { Scale::Full } else { Scale::Short };
     if scale == Scale::Short {
-        eprintln!("durations are shortened; --full runs them as published");
+        note("durations are shortened; --full runs them as published");
     }
     let mut done = Vec::new();
     for experiment in chosen {
@@ -53,8 +51,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let html = page::html(&done, command).map_err(|error| Failure::Run(error.to_string()))?;
     let index = options.out.join("index.html");
     write(&index, &html)?;
-    println!("{}", index.display());
-    Ok(())
+    print(&format!("{}\n", index.display()))
+}
+
+fn list(experiments: &[Experiment]) -> Result<String, Failure> {
+    let mut text = String::new();
+    for experiment in experiments {
+        writeln!(text, "{:<8} {}", experiment.name, experiment.title)
+            .map_err(|error| Failure::Run(error.to_string()))?;
+    }
+    Ok(text)
 }
 
 fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
@@ -75,9 +81,8 @@ fn repeat(experiment: Experiment, scale: Scale, options: &Options) -> Result<Don
     let start = Instant::now();
     let report = (experiment.run)(scale)
         .map_err(|error| Failure::Run(format!("{}: {error}", experiment.name)))?;
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{}: {}\n{report}", experiment.name, experiment.title);
-    eprintln!("{} took {:.1} s", experiment.name, start.elapsed().as_secs_f64());
+    print(&format!("{}: {}\n{report}\n", experiment.name, experiment.title))?;
+    note(format_args!("{} took {:.1} s", experiment.name, start.elapsed().as_secs_f64()));
     let mut charts = Vec::new();
     for (index, chart) in report.charts.iter().enumerate() {
         let svg = draw::svg(chart).map_err(|error| Failure::Run(error.to_string()))?;

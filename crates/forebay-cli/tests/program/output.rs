@@ -1,6 +1,10 @@
 //! What the program prints.
 
+use std::fs::File;
+use std::process::{Command, Output, Stdio};
+
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::lab::{Lab, MIXED, REMOVALS};
 use crate::process::{Ended, run};
@@ -274,5 +278,40 @@ fn removals_count_and_happen_in_both_runs() {
     let comparison = json(&lab, REMOVALS, &["--shards", "1", "--compare", "none"]);
     for run in comparison["runs"].as_array().unwrap() {
         assert_is_run(run, &["removals"]);
+    }
+}
+
+/// `reproduce`, with its results going to `stdout`.
+fn reproduce(arguments: &[&str], stdout: Stdio) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.arg("reproduce").args(arguments).stdout(stdout).stderr(Stdio::piped());
+    command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+#[test]
+fn a_reader_of_experiments_that_has_had_enough_is_no_failure() {
+    let out = TempDir::new().unwrap();
+    let dir = out.path().to_str().unwrap();
+    for arguments in [&["--list"][..], &["--out", dir, "S1-9"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = reproduce(arguments, writer.into());
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{arguments:?}: {said}");
+        assert!(!said.contains("panicked") && !said.contains("error"), "{said}");
+    }
+    assert!(out.path().join("index.html").exists());
+}
+
+#[test]
+fn experiments_that_cannot_be_printed_are_a_failure_with_its_cause() {
+    let out = TempDir::new().unwrap();
+    let dir = out.path().to_str().unwrap();
+    for arguments in [&["--list"][..], &["--out", dir, "S1-9"]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let ended = reproduce(arguments, full.into());
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.contains("error: cannot write the results") && !said.contains("panicked"));
     }
 }
