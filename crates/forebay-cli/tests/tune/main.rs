@@ -182,3 +182,21 @@ fn one_at_a_time_and_an_interruption_leaves_nothing() {
     assert!(names(dir.path()).is_empty());
     assert!(!names(out.path()).contains(&String::from("io-properties.yaml")));
 }
+
+#[test]
+fn a_file_of_runs_that_does_not_end_is_refused() {
+    let out = TempDir::new().unwrap();
+    for arguments in [
+        &["--fit-from", "/dev/zero"][..],
+        &["--resume", "/dev/zero"],
+        &["--diff", "/dev/zero", "/dev/zero"],
+    ] {
+        // Who reads on ends there, and not where the machine has no memory left.
+        let limited = "ulimit -v 2000000; exec \"$0\" tune \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", limited, env!("CARGO_BIN_EXE_forebay"), "--out"]).arg(out.path());
+        let ended = command.args(arguments).output().unwrap();
+        complains(&ended, "`/dev/zero`: it has more than 16 MiB; name a tune.json");
+        assert_eq!(ended.status.code(), Some(2), "{arguments:?}");
+    }
+}
