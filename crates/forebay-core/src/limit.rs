@@ -8,14 +8,19 @@ use crate::{DiskTime, Time};
 /// A limit lets through, at once, what it allows in this time.
 const BURST: DiskTime = DiskTime::from_nanos(10_000_000);
 const SCALE_BITS: u32 = 24;
+/// After a change that forgave some time, so many times as long none does.
+const FORGIVEN_EVERY: u64 = 10;
 
 /// Upper limits of a class, or of a group of classes together, over all shards.
 ///
 /// They are paid afterwards: a request goes while nothing is owed, so that the
 /// rate is exact over time and may be exceeded by 10 ms worth plus one request
 /// per shard at any moment. A changed limit holds from then on: of what was owed
-/// under the old one, 10 ms remain at most. Discards move no bytes: they count as
-/// operations only.
+/// under the old one, 10 ms remain at most. So that who changes limits often gets
+/// no more than a tenth by it, that is done again only once ten times as long has
+/// passed as was forgiven: until then what is owed is waited for, whatever the
+/// limit is changed to. A limit that is taken away leaves nothing owed.
+/// Discards move no bytes: they count as operations only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes per second, reads and writes together; `None` is unlimited.
@@ -66,13 +71,15 @@ struct Meter {
     per_item: AtomicU64,
     /// The time per item that what is owed was charged by.
     charged_by: AtomicU64,
+    /// From when on a change forgives again, in nanoseconds.
+    forgives_from: AtomicU64,
     pace: Pace,
 }
 
 impl Meter {
     fn new() -> Self {
-        let [per_item, charged_by] = [0, 0].map(AtomicU64::new);
-        Self { per_item, charged_by, pace: Pace::new(false) }
+        let [per_item, charged_by, forgives_from] = [0, 0, 0].map(AtomicU64::new);
+        Self { per_item, charged_by, forgives_from, pace: Pace::new(false) }
     }
 
     fn set(&self, rate: Option<u64>) {
@@ -96,14 +103,22 @@ impl Meter {
         (open > now).then_some(open)
     }
 
-    /// Of what is owed since another limit was in force one burst remains: who
-    /// changes limits often shall get no more by it. Nothing is owed since
-    /// there was none.
+    /// Of what is owed since another limit was in force one burst remains, and
+    /// nothing where there was none.
     fn restate(&self, now: Time, per_item: u64) {
         let by = self.charged_by.load(Ordering::Acquire);
         let (done, seen) = (Ordering::AcqRel, Ordering::Relaxed);
-        if by != per_item && self.charged_by.compare_exchange(by, per_item, done, seen).is_ok() {
-            self.pace.forgive(now, if by == 0 { DiskTime::ZERO } else { BURST.plus(BURST) });
+        if by == per_item || self.charged_by.compare_exchange(by, per_item, done, seen).is_err() {
+            return;
+        }
+        if by == 0 {
+            self.pace.forgive(now, DiskTime::ZERO);
+            self.forgives_from.store(0, Ordering::Relaxed);
+        } else if now.as_nanos() >= self.forgives_from.load(Ordering::Relaxed) {
+            // Else limits that are changed all the time would let much more through.
+            let forgiven = self.pace.forgive(now, BURST.plus(BURST));
+            let pause = forgiven.as_nanos_ceil().saturating_mul(FORGIVEN_EVERY);
+            self.forgives_from.store(now.plus_nanos(pause).as_nanos(), Ordering::Relaxed);
         }
     }
 
@@ -129,6 +144,8 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+
     use super::*;
 
     fn served(limits: &Limits, bytes: u64, seconds: u64) -> u64 {
@@ -156,6 +173,67 @@ mod tests {
         assert_eq!(served(&operations, 131_072, 10), 10_010);
         let both = Limits { operations_per_second: Some(500), ..bytes };
         assert_eq!(served(&both, 131_072, 10), 5_005);
+    }
+
+    /// Requests served in `seconds` where every `period` milliseconds the other limit is set.
+    fn served_by_turns(limits: &[Limits; 2], period: u64, bytes: u64, seconds: u64) -> u64 {
+        let limiter = Limiter::new();
+        let mut count = 0;
+        for turn in 0..seconds * 1_000 / period {
+            let next = Time::from_nanos((turn + 1) * period * 1_000_000);
+            let mut now = Time::from_nanos(turn * period * 1_000_000);
+            limiter.set(&limits[turn as usize % 2]);
+            loop {
+                now = limiter.closed_until(now).unwrap_or(now);
+                if now >= next {
+                    break;
+                }
+                limiter.charge(now, bytes);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn who_changes_a_limit_often_gets_at_most_a_tenth_more() {
+        const SECONDS: u64 = 20;
+        let bytes = |rate| Limits { bytes_per_second: Some(rate), ..Limits::default() };
+        let operations = |rate| Limits { operations_per_second: Some(rate), ..Limits::default() };
+        for period in [1, 10, 50, 100] {
+            for size in (12..=20).map(|bits| 1 << bits) {
+                for rate in [1, 3, 10, 100].map(|rate| rate * 1_000_000) {
+                    let limits = [bytes(rate), bytes(rate + rate / 1_000)];
+                    let served = size * served_by_turns(&limits, period, size, SECONDS);
+                    let case = format!("{rate} B/s, {size} bytes, every {period} ms: {served}");
+                    assert!(served <= rate * SECONDS * 11 / 10 + rate / 50 + 3 * size, "{case}");
+                    assert!(served + size >= rate * SECONDS, "{case}");
+                }
+            }
+            for rate in [10, 30, 100, 1_000] {
+                let limits = [operations(rate), operations(rate + 1)];
+                let served = served_by_turns(&limits, period, 4096, SECONDS);
+                let case = format!("{rate} per second, every {period} ms: {served}");
+                assert!(served <= (rate + 1) * SECONDS * 11 / 10 + rate / 50 + 3, "{case}");
+                assert!(served + 1 >= rate * SECONDS, "{case}");
+            }
+        }
+    }
+
+    #[test]
+    fn limits_far_apart_by_turns_let_no_more_through_than_the_higher_one() {
+        let bytes = |rate| Limits { bytes_per_second: Some(rate), ..Limits::default() };
+        for period in [1, 10, 50, 100] {
+            for size in [4096, 131_072, 1 << 20, 16 << 20] {
+                for times in [2, 10, 100] {
+                    let (low, high) = (1_000_000, 1_000_000 * times);
+                    let limits = [bytes(low), bytes(high)];
+                    let served = size * served_by_turns(&limits, period, size, 20);
+                    let most = high * 20 * 11 / 10 + high / 50 + 3 * size;
+                    assert!(served <= most, "{low} and {high} B/s, {size}, {period} ms: {served}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -48,12 +48,13 @@ impl Tally {
         }
     }
 
-    /// Stores what `change` makes of the value.
-    pub(crate) fn update(&self, change: impl Fn(u64) -> u64) {
+    /// Stores what `change` makes of the value, and returns what it was.
+    pub(crate) fn update(&self, change: impl Fn(u64) -> u64) -> u64 {
         let mut value = self.value.load(Ordering::Relaxed);
         while let Err(seen) = self.compare_exchange_weak(value, change(value), Ordering::AcqRel) {
             value = seen;
         }
+        value
     }
 
     /// Stores `new` if the value is `current`; otherwise, or by chance, says

@@ -58,9 +58,11 @@ impl Pace {
     }
 
     /// Of what was handed out and is not paid for, at most `left` remains.
-    pub(crate) fn forgive(&self, now: Time, left: DiskTime) {
+    /// Returns how much was forgiven.
+    pub(crate) fn forgive(&self, now: Time, left: DiskTime) -> DiskTime {
         let most = clock_units(now).saturating_add(left.units());
-        self.paid_at.update(|paid_at| paid_at.min(most));
+        let before = self.paid_at.update(|paid_at| paid_at.min(most));
+        DiskTime::from_units(before.saturating_sub(most))
     }
 
     /// Up to when, in units of disk time, all that was handed out is paid for.
