@@ -94,7 +94,9 @@ pub use counters::{Blocked, ClassCounters, QueueCounters};
 pub use disk_model::{DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN};
 pub use fair_queue::Order;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
-pub use io_queue::{Completion, EnqueueError, IoQueue, Outcome, StaleTicket};
+pub use io_queue::{
+    COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,
+};
 pub use limit::Limits;
 pub use op::Op;
 pub use peers::{SHARDS_MAX, ShardId};

@@ -15,7 +15,9 @@ use alloc::vec::Vec;
 
 use attempt::Stop;
 use lateness::Lateness;
-pub use outcome::{Completion, EnqueueError, Outcome, StaleTicket};
+pub use outcome::{
+    COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
+};
 use unattended::Unattended;
 
 use crate::budget::{Ask, Progress};
@@ -148,7 +150,8 @@ impl IoQueue {
     /// The request stays one piece whatever it costs; see [`IoQueue::split`].
     ///
     /// # Errors
-    /// The queue is full, or the class was removed.
+    /// The queue is full, the class was removed, or the request costs more
+    /// than [`REQUEST_COST_MAX`](crate::REQUEST_COST_MAX).
     pub fn enqueue(
         &mut self,
         now: Time,

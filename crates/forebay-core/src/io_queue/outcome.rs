@@ -2,7 +2,15 @@
 
 use core::fmt;
 
-use crate::{ClassError, ClassId};
+use crate::{ClassError, ClassId, DiskTime, Op};
+
+/// The most disk time that a request of more than [`COST_UNCHECKED_LEN`] may
+/// cost: 60 s. A dearer one would keep all others from the disk for longer, and
+/// nothing that was dispatched is taken back.
+pub const REQUEST_COST_MAX: DiskTime = DiskTime::from_nanos(60_000_000_000);
+/// Requests up to this length, in bytes, are taken however slow the disk is
+/// said to be: to split them would not help.
+pub const COST_UNCHECKED_LEN: u64 = 1 << 20;
 
 /// Why a request was not queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +19,14 @@ pub enum EnqueueError {
     Full,
     /// The class was removed.
     Class(ClassError),
+    /// It is longer than [`COST_UNCHECKED_LEN`] and costs more than
+    /// [`REQUEST_COST_MAX`].
+    TooCostly {
+        /// The operation.
+        op: Op,
+        /// Its length, in bytes.
+        len: u64,
+    },
 }
 
 impl fmt::Display for EnqueueError {
@@ -18,6 +34,11 @@ impl fmt::Display for EnqueueError {
         match self {
             Self::Full => write!(f, "the I/O queue is full: wait for completions"),
             Self::Class(error) => write!(f, "{error}"),
+            Self::TooCostly { op, len } => write!(
+                f,
+                "a {op:?} of {len} bytes takes the disk more than {} s: split it",
+                REQUEST_COST_MAX.as_nanos_ceil() / 1_000_000_000
+            ),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Grants that their owners do not notice, and requests that nobody completes.
 
-use super::outcome::StaleTicket;
+use super::outcome::{COST_UNCHECKED_LEN, REQUEST_COST_MAX, StaleTicket};
 use super::{EnqueueError, IoQueue, ask};
 use crate::requests::{State, Ticket};
 use crate::{ClassId, DiskTime, Op, Time};
@@ -76,6 +76,9 @@ impl IoQueue {
         (op, len): (Op, u64),
     ) -> Result<Ticket, EnqueueError> {
         let (node, cost) = (class.node(), self.cost(op, len));
+        if len > COST_UNCHECKED_LEN && cost > REQUEST_COST_MAX {
+            return Err(EnqueueError::TooCostly { op, len });
+        }
         if !self.requests.has_room() {
             self.forget_given_up(now);
         }

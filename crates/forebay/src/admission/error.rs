@@ -2,7 +2,7 @@
 
 use std::io;
 
-use forebay_core::{EnqueueError, GroupFull, Op};
+use forebay_core::{EnqueueError, GroupFull, Op, REQUEST_COST_MAX};
 
 use super::NoGrant;
 use crate::fork::Forked;
@@ -26,6 +26,21 @@ pub enum AdmitError {
         op: Op,
         /// The length asked for, in bytes.
         len: u64,
+    },
+    /// So long that the disk would be closed to everybody else for more than
+    /// 60 s, by what it is known to do.
+    #[error(
+        "a {op:?} of {len} bytes takes the disk `{disk}` more than {} s: split it, into 128 KiB or \
+         a few times that",
+        REQUEST_COST_MAX.as_nanos_ceil() / 1_000_000_000
+    )]
+    TooCostly {
+        /// The operation.
+        op: Op,
+        /// The length asked for, in bytes.
+        len: u64,
+        /// The disk.
+        disk: String,
     },
     /// The class was removed.
     #[error("the class `{class}` was removed; ask in another class")]
@@ -85,6 +100,9 @@ impl AdmitError {
             NoGrant::Timer(error) => Self::Timer(error),
             NoGrant::Refused(EnqueueError::Full) => Self::QueueFull { disk: disk.to_owned() },
             NoGrant::Refused(EnqueueError::Class(_)) => Self::removed(class),
+            NoGrant::Refused(EnqueueError::TooCostly { op, len }) => {
+                Self::TooCostly { op, len, disk: disk.to_owned() }
+            }
         }
     }
 
@@ -106,6 +124,7 @@ impl From<AdmitError> for io::Error {
             AdmitError::NoShard { .. } | AdmitError::Forked(_) => io::ErrorKind::Other,
             AdmitError::Length { .. }
             | AdmitError::TooLong { .. }
+            | AdmitError::TooCostly { .. }
             | AdmitError::OtherScheduler { .. }
             | AdmitError::ClassRemoved { .. } => io::ErrorKind::InvalidInput,
         };

@@ -21,10 +21,12 @@ impl Class {
     ///
     /// Ask for each I/O by itself, of 128 KiB or a few times that: a permit is
     /// not split, so one of many MiB delays all other classes by what it takes.
+    /// Of more than 1 MiB that would take the disk more than 60 s it is refused.
     ///
     /// # Errors
-    /// A length of 0 for another operation or above 2^63 - 1, or a class that
-    /// was removed; [`AdmitError`] has the rarer ones.
+    /// A length of 0 for another operation, one above 2^63 - 1 or that takes
+    /// the disk more than 60 s, or a class that was removed; [`AdmitError`] has
+    /// the rarer ones.
     pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit<'_>, AdmitError> {
         let now = Clock::of_process().now();
         self.admit_until(now, op, len, None)

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use forebay_core::EnqueueError;
+use forebay_core::{EnqueueError, Op, REQUEST_COST_MAX};
 
 use crate::RequestError;
 use crate::engine::{Operation, PushError, Retries};
@@ -55,6 +55,18 @@ pub enum SubmitError {
     /// This is a child of the process that made the shard.
     #[error(transparent)]
     Forked(#[from] Forked),
+    /// It is not cut into parts, or not into enough, and takes the disk more
+    /// than 60 s.
+    #[error(
+        "a {op:?} of {len} bytes in one piece takes the disk more than {} s: split it",
+        REQUEST_COST_MAX.as_nanos_ceil() / 1_000_000_000
+    )]
+    TooCostly {
+        /// What is asked of the disk.
+        op: Op,
+        /// The length of the piece, in bytes.
+        len: u64,
+    },
     /// The class was removed.
     #[error("the class was removed: submit in another class")]
     ClassRemoved,
@@ -90,6 +102,7 @@ impl From<EnqueueError> for SubmitError {
         match error {
             EnqueueError::Full => Self::Full,
             EnqueueError::Class(_) => Self::ClassRemoved,
+            EnqueueError::TooCostly { op, len } => Self::TooCostly { op, len },
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use forebay::{AdmitError, DiskConfig, Limits, Op, Policy, Scheduler};
+use forebay::{AdmitError, DiskConfig, DiskRates, Limits, Op, Policy, Scheduler};
 
-use crate::executor::poll_once;
+use crate::executor::{block_on, poll_once};
 use crate::{FAST, scheduler, takes_at_once};
 
 #[test]
@@ -90,7 +90,51 @@ fn lengths_that_no_file_has_are_refused() {
         let refused = class.admit(Op::Read, len).unwrap_err();
         assert!(refused.to_string().contains(&format!("{len} bytes")), "{refused}");
     }
-    assert!(class.admit(Op::Read, i64::MAX as u64).is_ok());
+    assert!(class.admit(Op::Discard, i64::MAX as u64).is_ok());
+}
+
+#[test]
+fn a_wrong_length_closes_the_disk_for_nobody() {
+    for bandwidth in [13_000, 100_000_000, 100_000_000_000] {
+        let rates = DiskRates { read_bandwidth: bandwidth, write_bandwidth: bandwidth, ..FAST };
+        for policy in [Policy::pace_window(), Policy::Open] {
+            let scheduler = scheduler(rates, policy);
+            let class = scheduler.add_class("class", 100).unwrap();
+            let of_a_minute = (bandwidth * 60).max(1 << 20);
+            for len in [of_a_minute + of_a_minute / 100, 1 << 50, i64::MAX as u64] {
+                for op in [Op::Read, Op::Write] {
+                    let case = format!("{bandwidth} B/s, {op:?} of {len}");
+                    let error = class.admit(op, len).unwrap_err();
+                    assert!(matches!(error, AdmitError::TooCostly { .. }), "{case}: {error}");
+                    let said = error.to_string();
+                    assert!(said.contains(&len.to_string()) && said.contains("split"), "{said}");
+                    assert_eq!(std::io::Error::from(error).kind(), ErrorKind::InvalidInput);
+                    for refused in [
+                        class.try_admit(op, len).map(drop),
+                        class.admit_many(&[(op, len)]).wait().map(drop),
+                        block_on(class.admit_async(op, len)).map(drop),
+                        scheduler.admit_for(&class.disk(), op, len).wait().map(drop),
+                    ] {
+                        let too_costly = matches!(refused, Err(AdmitError::TooCostly { .. }));
+                        assert!(too_costly, "{case}: {refused:?}");
+                    }
+                }
+            }
+            let other = scheduler.add_class("other", 100).unwrap();
+            let permit = other.admit_timeout(Op::Read, 4096, Duration::from_secs(20));
+            assert!(permit.is_ok(), "{bandwidth} B/s: {permit:?}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_goes_up_to_the_length_that_is_refused() {
+    let scheduler = scheduler(FAST, Policy::Open);
+    let class = scheduler.add_class("class", 100).unwrap();
+    let requests = [(Op::Read, 4096), (Op::Read, 1 << 62), (Op::Read, 4096)];
+    assert_eq!(class.admit_many(&requests).wait().unwrap().requests(), 1);
+    let refused = class.admit_many(&requests[1..]).wait();
+    assert!(matches!(refused, Err(AdmitError::TooCostly { .. })), "{refused:?}");
 }
 
 #[test]
@@ -163,7 +207,7 @@ fn results_are_counted() {
 #[test]
 fn the_clock_alone_lets_a_lone_thread_go_on() {
     // 1,000 operations per second: pace stops the second permit
-    let rates = forebay::DiskRates { read_iops: 1_000, write_iops: 1_000, ..FAST };
+    let rates = DiskRates { read_iops: 1_000, write_iops: 1_000, ..FAST };
     let scheduler = scheduler(rates, Policy::pace_window());
     let class = scheduler.add_class("class", 100).unwrap();
     for _ in 0..20 {
