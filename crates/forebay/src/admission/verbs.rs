@@ -17,7 +17,13 @@ impl Class {
     /// the permit.
     ///
     /// `len` is in bytes. A flush moves none: its length may be 0 and does not
-    /// count. To delete a file is a discard of its length.
+    /// count. To delete a file is a discard of its length, which is to be split
+    /// as well where discards cost by their length: on a disk with
+    /// `discard_gib_us: 5000` one of 1 TiB keeps all others waiting for 5 s. A
+    /// part that costs no more than the [effective
+    /// goal](crate::Disk::effective_goal) delays nobody for longer than any
+    /// other I/O: there, with a goal of 750 us, 128 MiB. Truncate the file from
+    /// its end by as much with each permit, and unlink it with the last.
     ///
     /// Ask for each I/O by itself, of 128 KiB or a few times that: a permit is
     /// not split, so one of many MiB delays all other classes by what it takes.
