@@ -161,9 +161,15 @@ impl IoQueue {
     /// The rate is open and the window is not full: whoever is behind may not
     /// know of the room.
     pub(super) fn stop_for(&mut self, lead: &Lead, looks_at: Time, now: Time) -> Stop {
-        if self.shared.budget.taken().is_none() || self.shared.peers.expect(lead.over, now) {
+        let taken = self.shared.budget.taken();
+        // once for what has been taken, or two that wait for each other would
+        // wake each other until the time is over
+        let woken = taken.map(|taken| (taken, lead.over));
+        let again = woken.is_some() && self.woken_for == woken;
+        if !again && (taken.is_none() || self.shared.peers.expect(lead.over, now)) {
             self.wakes.push(lead.over);
         }
+        self.woken_for = woken;
         let resume_at = Some(self.latest_resume(now).min(looks_at));
         Stop { reason: Blocked::Ahead, resume_at }
     }

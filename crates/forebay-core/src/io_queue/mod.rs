@@ -61,6 +61,8 @@ pub struct IoQueue {
     /// Since when it has waited for others on an open budget, and what was
     /// taken of that then.
     waits_since: Option<(Time, u64)>,
+    /// Whom it woke last since they are behind, and what was taken then.
+    woken_for: Option<(u64, ShardId)>,
     unattended: Unattended,
     /// Asking to give up an overdue request is pointless before.
     give_up_after: Time,
@@ -97,6 +99,7 @@ impl IoQueue {
             latest_disk_nanos: 0,
             lateness: Lateness::default(),
             waits_since: None,
+            woken_for: None,
             unattended: Unattended::UNKNOWN,
             give_up_after: Time::ZERO,
             looked_at: Time::ZERO,

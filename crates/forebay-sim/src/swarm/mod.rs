@@ -88,6 +88,15 @@ mod tests {
         assert_eq!(summary.scenarios, 200);
     }
 
+    /// Two shards that each said that the other was behind woke each other for ever; a class on a
+    /// late shard starved beside another on it, and beside holders who had filled the disk.
+    #[test]
+    fn scenarios_that_once_failed_hold() {
+        for seed in [8118, 1998, 3513, 13_207] {
+            run(1, seed, |_| {}).unwrap_or_else(|failure| panic!("{failure:#?}"));
+        }
+    }
+
     #[test]
     fn a_seed_is_a_scenario() {
         for seed in 0..50 {
