@@ -378,7 +378,7 @@ impl Budget {
     /// each request, and more where more is free. Where a budget is not counted
     /// in disk time, all.
     pub(crate) fn wakes_for_room(&self) -> usize {
-        if !matches!(self.limit, Limit::Window) {
+        if !self.counts_disk_time() {
             return usize::MAX;
         }
         let (used, window) = (self.in_flight.0.used(), self.window().units());
@@ -397,7 +397,7 @@ impl Budget {
 
     /// Whether the window, if that is what bounds the disk, is open.
     pub(crate) fn has_room(&self) -> bool {
-        matches!(self.limit, Limit::Window) && self.in_flight.0.used() < self.window().units()
+        self.counts_disk_time() && self.in_flight.0.used() < self.window().units()
     }
 
     /// Takes room for `ask`; returns the disk time that was in the disk before.

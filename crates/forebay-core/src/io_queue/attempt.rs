@@ -8,12 +8,9 @@ use crate::{Blocked, DiskTime, Time};
 
 /// A queue that is blocked by others looks again after this time at the latest.
 const BLOCKED_NANOS_MAX: u64 = 100_000_000;
-/// A queue with at most so many requests in the disk asks others to wake it,
+/// A queue with at most so many requests in the disk asks others to wake it, and
+/// so does one whose latest request went long ago: see `IoQueue::silent_nanos`.
 const MARK_BELOW: u32 = 1;
-/// and so does one whose latest request went this many windows ago: a disk that
-/// keeps up has done it by then. What a shard holds that has not polled for so
-/// long is unattended, and who comes back later than that to take it is late.
-pub(super) const SILENT_WINDOWS: u64 = 2;
 /// A shard may lead the others by this many times the disk time that lies
 /// unused,
 pub(super) const LEAD_PER_UNUSED: u64 = 2;
@@ -249,9 +246,7 @@ impl IoQueue {
     pub(super) fn silent_from(&self) -> Time {
         match self.in_disk.tail() {
             Some(latest) if self.totals.in_disk > MARK_BELOW => {
-                let window = self.shared.budget.window().as_nanos_ceil();
-                let patience = window.saturating_mul(SILENT_WINDOWS);
-                self.requests.at(latest).dispatched_at.plus_nanos(patience)
+                self.requests.at(latest).dispatched_at.plus_nanos(self.silent_nanos())
             }
             _ => Time::ZERO,
         }

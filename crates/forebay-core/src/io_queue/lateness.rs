@@ -2,7 +2,6 @@
 //! may go beyond the budget for what they have used meanwhile.
 
 use super::IoQueue;
-use super::attempt::SILENT_WINDOWS;
 use crate::budget::Ask;
 use crate::peers::Met;
 use crate::{DiskTime, Time};
@@ -13,6 +12,11 @@ const TAKEN_BACK_PART: u64 = 3;
 /// Who was late a short while ago is late again after this part of a tick, also
 /// where its turn shows nothing.
 const SLOW_TURN_PART: u64 = 2;
+
+/// A disk that keeps up has done what it got after so many windows. What a shard
+/// holds that has not polled for so long is unattended, and who comes back later
+/// than that to take it is late.
+const SILENT_WINDOWS: u64 = 2;
 
 /// What a queue remembers of its turns. A turn ends when nothing more goes.
 #[derive(Debug, Default)]
