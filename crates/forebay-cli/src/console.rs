@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 
+use serde::Serialize;
+
 use crate::failure::Failure;
 
 /// Says something to the user, on stderr. Nobody listening is no failure.
@@ -19,4 +21,11 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Results for programs.
+pub(crate) fn json(results: &impl Serialize) -> Result<String, Failure> {
+    let json = serde_json::to_string_pretty(results);
+    json.map(|json| json + "\n")
+        .map_err(|error| Failure::Run(format!("cannot write the results down: {error}")))
 }

@@ -10,7 +10,10 @@ use forebay::properties::Properties;
 use forebay_config::Source;
 use forebay_core::{Order, Policy, SHARDS_MAX};
 use forebay_load::job_file::JobFile;
+use forebay_load::results::model::Report;
+use forebay_load::results::text;
 
+use crate::console::json;
 use crate::failure::Failure;
 use crate::span;
 
@@ -112,6 +115,18 @@ pub(crate) enum Format {
     Json,
     /// YAML
     Yaml,
+}
+
+impl Format {
+    /// Results as they are printed.
+    pub(crate) fn render(self, report: &Report) -> Result<String, Failure> {
+        match self {
+            Self::Text => Ok(text(report)),
+            Self::Json => json(report),
+            Self::Yaml => serde_saphyr::to_string(report)
+                .map_err(|error| Failure::Run(format!("cannot write the results down: {error}"))),
+        }
+    }
 }
 
 impl LoadOptions {

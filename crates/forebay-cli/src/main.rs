@@ -7,12 +7,10 @@ mod disk;
 mod failure;
 mod info;
 mod load_options;
-mod report;
 mod reproduce;
 mod serve;
 mod simulate;
 mod span;
-mod svg;
 mod tune;
 
 use std::process::ExitCode;

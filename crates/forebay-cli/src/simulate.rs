@@ -19,7 +19,6 @@ use crate::console::{note, print};
 use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::load_options::LoadOptions;
-use crate::report::render;
 use crate::span;
 
 /// Shards, unless given: the same on every machine, so that results are too.
@@ -114,7 +113,7 @@ fn run_jobs(options: &Options, jobs: &Path, disk: &str) -> Result<(), Failure> {
         "{requests} requests simulated in {seconds:.1} s, {:.2} million per second",
         requests as f64 / seconds / 1e6
     ));
-    print(&render(&report, load.format)?)
+    print(&load.format.render(&report)?)
 }
 
 /// Whether the disk would take the requests of the jobs; why not, if not.

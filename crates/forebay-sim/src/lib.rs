@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod disk;
-pub mod experiments;
 pub mod invariants;
 pub mod simulation;
 pub mod spec;

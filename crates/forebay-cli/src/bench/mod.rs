@@ -29,7 +29,6 @@ use crate::console::{note, print};
 use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::load_options::LoadOptions;
-use crate::report::render;
 use interrupt::Interrupt;
 use metrics::Metrics;
 use probe::Probe;
@@ -127,7 +126,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         load.compares(!matches!(place, Place::Null)),
     )?;
     drop(storage);
-    print(&render(&report, load.format)?)?;
+    print(&load.format.render(&report)?)?;
     failed.map_or(Ok(()), |(count, first)| {
         Err(Failure::Run(format!("{count} requests failed, first this one: {first}")))
     })

@@ -20,7 +20,7 @@ use clap::{Args, ValueEnum, value_parser};
 use forebay::properties::Properties;
 use forebay_core::SHARDS_MAX;
 
-use crate::console::print;
+use crate::console::{json, print};
 use crate::failure::Failure;
 use crate::span;
 use disk::Known;
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let report = Report::new(&known, options.threads(), options.latency_goal);
     print(&match options.format {
-        Format::Json => report.json()?,
+        Format::Json => json(&report)?,
         Format::Text | Format::Properties => report.text(),
     })
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use forebay_core::Op;
+use forebay_report::paragraph;
 use serde::Serialize;
 
 use super::budget::{Budget, GoalReason};
@@ -11,12 +12,9 @@ use super::costs::{Price, Row, rows};
 use super::disk::{Figures, Known};
 use super::queues::{Queues, Threads, recommended};
 use super::unreached::{bytes_per_second, explained, size};
-use crate::failure::Failure;
 
 /// Version of the JSON.
 const VERSION: u32 = 1;
-/// Columns of a line for people.
-const COLUMNS: usize = 96;
 
 /// The disks.
 #[derive(Debug, Serialize)]
@@ -63,13 +61,6 @@ impl Report {
     pub(super) fn new(disks: &[Known], threads: Threads, latency_goal: Duration) -> Self {
         let describe = |disk: &Known| Described::new(disk, threads, latency_goal);
         Self { version: VERSION, threads, disks: disks.iter().map(describe).collect() }
-    }
-
-    /// For programs.
-    pub(super) fn json(&self) -> Result<String, Failure> {
-        let json = serde_json::to_string_pretty(self);
-        json.map(|json| json + "\n")
-            .map_err(|error| Failure::Run(format!("cannot write it down: {error}")))
     }
 
     /// For people.
@@ -242,19 +233,4 @@ fn time(us: f64) -> String {
 
 fn item(text: &mut String, name: &str, said: &str) {
     paragraph(text, &format!("  {name:<17}"), said);
-}
-
-/// Writes `words` into the columns right of `head`.
-fn paragraph(text: &mut String, head: &str, words: &str) {
-    let indent = " ".repeat(head.len());
-    let mut line = String::from(head);
-    for word in words.split(' ') {
-        if line.len() + word.len() > COLUMNS {
-            let _ = writeln!(text, "{}", line.trim_end());
-            line.clone_from(&indent);
-        }
-        line.push_str(word);
-        line.push(' ');
-    }
-    let _ = writeln!(text, "{}", line.trim_end());
 }

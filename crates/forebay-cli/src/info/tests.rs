@@ -92,7 +92,7 @@ fn the_directions_of_a_duplex_disk_are_said_to_have_a_budget_each() {
 #[test]
 fn a_disk_is_json_for_programs() {
     let report = Report::new(&[preset("i4i.2xlarge")], THREADS, LATENCY_GOAL_DEFAULT);
-    let json = report.json().unwrap();
+    let json = crate::console::json(&report).unwrap();
     recorded("i4i.2xlarge.json", &json);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["disks"][0]["queues"]["count"], 8);

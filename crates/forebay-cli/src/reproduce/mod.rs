@@ -1,13 +1,13 @@
 //! `forebay reproduce`: the published experiments, repeated.
 
-mod draw;
 mod page;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use forebay_sim::experiments::{self, Experiment, Scale};
+use forebay_experiments::{self as experiments, Experiment, Scale};
+use forebay_report::svg;
 
 use crate::console::{note, print};
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use page::Done;
 /// Repeat the published experiments on simulated disks, beside their figures.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Options {
-    /// Which ones, such as S0-12 or S1-9; all of them unless given
+    /// Which ones, such as 2016-shares or its number S0-12; all of them unless given
     names: Vec<String>,
     /// Where to write the charts and index.html
     #[arg(long, value_name = "DIR", default_value = "forebay-reproduce")]
@@ -48,16 +48,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         done.push(repeat(experiment, scale, options)?);
     }
     let command = if options.full { "forebay reproduce --full" } else { "forebay reproduce" };
-    let html = page::html(&done, command).map_err(|error| Failure::Run(error.to_string()))?;
     let index = options.out.join("index.html");
-    write(&index, &html)?;
+    write(&index, &page::html(&done, command))?;
     print(&format!("{}\n", index.display()))
 }
 
 fn list(experiments: &[Experiment]) -> Result<String, Failure> {
     let mut text = String::new();
     for experiment in experiments {
-        writeln!(text, "{:<8} {}", experiment.name, experiment.title)
+        let Experiment { name, alias, title, .. } = experiment;
+        writeln!(text, "{name:<22} {alias:<9} {title}")
             .map_err(|error| Failure::Run(error.to_string()))?;
     }
     Ok(text)
@@ -67,7 +67,9 @@ fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
     if names.is_empty() {
         return Ok(experiments::all());
     }
-    let known: Vec<&str> = experiments::all().iter().map(|experiment| experiment.name).collect();
+    let all = experiments::all();
+    let known: Vec<&str> =
+        all.iter().flat_map(|experiment| [experiment.name, experiment.alias]).collect();
     let find = |name: &String| {
         experiments::find(name).ok_or_else(|| {
             let advice = forebay_config::known(name, known.iter().copied());
@@ -81,11 +83,12 @@ fn repeat(experiment: Experiment, scale: Scale, options: &Options) -> Result<Don
     let start = Instant::now();
     let report = (experiment.run)(scale)
         .map_err(|error| Failure::Run(format!("{}: {error}", experiment.name)))?;
-    print(&format!("{}: {}\n{report}\n", experiment.name, experiment.title))?;
+    let Experiment { name, alias, title, .. } = experiment;
+    print(&format!("{name} ({alias}): {title}\n{report}\n"))?;
     note(format_args!("{} took {:.1} s", experiment.name, start.elapsed().as_secs_f64()));
     let mut charts = Vec::new();
     for (index, chart) in report.charts.iter().enumerate() {
-        let svg = draw::svg(chart).map_err(|error| Failure::Run(error.to_string()))?;
+        let svg = svg(chart).map_err(|error| Failure::Run(error.to_string()))?;
         write(&options.out.join(format!("{}-{}.svg", experiment.name, index + 1)), &svg)?;
         charts.push(svg);
     }

@@ -10,7 +10,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::console::{note, print};
 use crate::failure::Failure;
 use crate::load_options::Format;
-use crate::report::render;
 
 /// Lines of progress where there is no terminal to draw a bar on.
 const LINES: u64 = 10;
@@ -58,7 +57,7 @@ pub(super) fn replay(path: &Path, format: Format) -> Result<(), Failure> {
     let case = Case::parse(&Source::new(&name, &text))?;
     let outcome = case.run().map_err(|error| Failure::Run(format!("{name}: {error}")))?;
     note(format_args!("{} requests: every invariant held", outcome.requests));
-    print(&render(&Report::Run(Box::new(outcome.result)), format)?)
+    print(&format.render(&Report::Run(Box::new(outcome.result)))?)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! `forebay tune`: measures disks and writes the files that describe them.
 
-mod charts;
 mod output;
 mod page;
 mod progress;
 mod text;
+mod tuned;
 
 use std::fmt;
 use std::fs::{self, File};
@@ -19,14 +19,13 @@ use forebay_config::ByteSize;
 use forebay_sim::spec::DiskSpec;
 use forebay_tune::diff::diff;
 use forebay_tune::verdicts::beforehand;
-use forebay_tune::{
-    Budget, DirectoryTarget, Error, Fit, Place, Run, SimTarget, Target, fit, measure,
-};
+use forebay_tune::{Budget, DirectoryTarget, Error, Place, Run, SimTarget, Target, fit, measure};
 
-use crate::console::{note, print};
+use crate::console::{json, note, print};
 use crate::failure::Failure;
 use output::Output;
 use progress::Line;
+use tuned::Tuned;
 
 /// The longest file of runs that is read, in bytes. A disk takes some 100 KiB of it.
 const RUNS_BYTES_MAX: u64 = 16 << 20;
@@ -89,12 +88,6 @@ enum Format {
     Json,
 }
 
-/// A disk that was measured.
-struct Tuned {
-    run: Run,
-    fit: Fit,
-}
-
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if let Some([old, new]) = options.diff.as_deref() {
@@ -109,8 +102,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let tuned = tuned.collect::<Result<Vec<_>, Error>>().map_err(Failure::from)?;
     output.write(&tuned)?;
     match options.format {
-        Format::Text => print(&text::summary(&tuned, &output)),
-        Format::Json => print(&text::json(&tuned)?),
+        Format::Text => print(&(text::summary(&tuned) + &output.listed())),
+        Format::Json => print(&json(&text::results(&tuned))?),
     }
 }
 
@@ -267,7 +260,7 @@ fn compare(old: &Path, new: &Path, format: Format) -> Result<(), Failure> {
     }
     match format {
         Format::Text => print(&text::differences(&disks)),
-        Format::Json => print(&text::to_json(&disks)?),
+        Format::Json => print(&json(&disks)?),
     }
 }
 

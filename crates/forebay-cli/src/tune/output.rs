@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use forebay_tune::{Error, Fit, Run, files};
 use tempfile::NamedTempFile;
 
-use super::{Tuned, page};
+use super::page;
+use super::tuned::Tuned;
 use crate::console::note;
 use crate::failure::Failure;
 
@@ -42,7 +43,7 @@ impl Output {
     /// Writes all files.
     pub(super) fn write(&self, tuned: &[Tuned]) -> Result<(), Failure> {
         let disks: Vec<(&Run, &Fit)> = tuned.iter().map(|one| (&one.run, &one.fit)).collect();
-        let report = page::html(tuned)?;
+        let report = page::html(tuned).map_err(|error| Failure::Run(error.to_string()))?;
         let properties = files::properties(&disks);
         self.put(PROPERTIES, &properties.to_yaml())?;
         self.put(FOREBAY, &files::forebay_yaml(&properties, PROPERTIES))?;
@@ -79,14 +80,16 @@ impl Output {
         }
     }
 
-    /// The paths of the files for people to read, and what they are.
-    pub(super) fn listed(&self) -> [(PathBuf, &'static str); 4] {
-        [
-            (self.dir.join(PROPERTIES), "the disk, for Seastar and for forebay"),
-            (self.dir.join(FOREBAY), "what only forebay knows about it"),
-            (self.dir.join(REPORT), "curves and verdicts"),
-            (self.dir.join(RUN), "all that was measured, for --fit-from and --diff"),
-        ]
+    /// The paths of the files for people to read, and what they are, a line each.
+    pub(super) fn listed(&self) -> String {
+        let files = [
+            (PROPERTIES, "the disk, for Seastar and for forebay"),
+            (FOREBAY, "what only forebay knows about it"),
+            (REPORT, "curves and verdicts"),
+            (RUN, "all that was measured, for --fit-from and --diff"),
+        ];
+        let line = |(name, what)| format!("{}: {what}\n", self.dir.join(name).display());
+        files.map(line).concat()
     }
 
     fn put(&self, name: &str, text: &str) -> Result<(), Failure> {

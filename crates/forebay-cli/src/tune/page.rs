@@ -1,184 +1,119 @@
 //! One self-contained page: verdicts, figures, curves.
 
-use std::fmt::{self, Write as _};
-
+use forebay_report::{Chart, DrawError, Mark, Page, Table, size, svg};
 use forebay_tune::verdicts::verdicts;
 use forebay_tune::{CostPoint, Fit, Knee, LatencyAt, Observation};
 
-use super::Tuned;
-use super::charts::{Chart, svg};
-use super::text::{figures, size, volume};
-use crate::failure::Failure;
-use crate::svg::{PAGE_BEGIN, escaped};
-
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;\
-padding:0 1rem;color:#1b1b1b}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}\
-table{border-collapse:collapse;font-size:.95rem}th,td{padding:.2rem .8rem;border-bottom:1px solid \
-#ddd;text-align:right}th:first-child,td:first-child{text-align:left}li{margin:.3rem 0}\
-li.warns{font-weight:600}.charts{display:grid;grid-template-columns:repeat(auto-fit,\
-minmax(min(26rem,100%),1fr));gap:1rem}svg{max-width:100%;height:auto}.about{color:#555;font-size:.9rem}";
+use super::text::{figures, volume};
+use super::tuned::Tuned;
 
 /// The page as HTML.
-pub(super) fn html(tuned: &[Tuned]) -> Result<String, Failure> {
-    let mut page = String::from(PAGE_BEGIN);
-    let failed = |error: &dyn fmt::Display| Failure::Run(format!("cannot draw: {error}"));
-    let names = |one: &Tuned| escaped(&one.run.facts.places.join(", "));
-    let title = tuned.iter().map(names).collect::<Vec<_>>().join("; ");
-    page += &format!("<title>forebay tune: {title}</title><style>{STYLE}</style></head><body>\n");
+pub(super) fn html(tuned: &[Tuned]) -> Result<String, DrawError> {
+    let names = tuned.iter().map(Tuned::name).collect::<Vec<_>>();
+    let mut page = Page::new(&format!("forebay tune: {}", names.join("; ")));
     for one in tuned {
-        let charts = charts(&one.fit).iter().map(svg).collect::<Result<Vec<_>, _>>();
-        let charts = charts.map_err(|error| failed(&error))?;
-        disk(&mut page, one, &charts).map_err(|error| failed(&error))?;
+        disk(&mut page, one)?;
     }
-    page += "</body></html>\n";
-    Ok(page)
+    Ok(page.finish())
 }
 
-fn disk(page: &mut String, Tuned { run, fit }: &Tuned, charts: &[String]) -> fmt::Result {
+fn disk(page: &mut Page, tuned: &Tuned) -> Result<(), DrawError> {
+    let Tuned { run, fit } = tuned;
     let facts = &run.facts;
-    writeln!(page, "<h1>{}</h1>", escaped(&facts.places.join(", ")))?;
+    page.title(&tuned.name());
     let disks = facts.disks.join(", ");
     let mut place: Vec<&str> = vec![&facts.filesystem, &disks, &facts.device];
     place.retain(|word| !word.is_empty());
     let place = if place.is_empty() { String::new() } else { place.join(" ") + "; " };
-    writeln!(
-        page,
-        "<p class=\"about\">{}{}{}; budget {}, {} written.</p>",
-        escaped(&place),
-        escaped(&facts.backend),
-        match facts.threads {
-            1 => String::new(),
-            threads => format!(", {threads} threads"),
-        },
-        escaped(&run.budget),
-        volume(run.written())
-    )?;
-    writeln!(page, "<h2>Verdicts</h2><ul>")?;
-    for verdict in verdicts(run, fit) {
-        let class = if verdict.warns { " class=\"warns\"" } else { "" };
-        writeln!(page, "<li{class}>{}</li>", escaped(&verdict.text))?;
-    }
-    writeln!(page, "</ul><h2>Figures</h2>")?;
-    table(page, fit)?;
-    writeln!(page, "<h2>Curves</h2><div class=\"charts\">")?;
-    for chart in charts {
-        writeln!(page, "<figure>{chart}</figure>")?;
-    }
-    writeln!(page, "</div>")
+    let threads = match facts.threads {
+        1 => String::new(),
+        threads => format!(", {threads} threads"),
+    };
+    let (backend, budget, written) = (&facts.backend, &run.budget, volume(run.written()));
+    page.about(&format!("{place}{backend}{threads}; budget {budget}, {written} written."));
+    page.heading("verdicts", "Verdicts");
+    let verdicts = verdicts(run, fit);
+    page.list(verdicts.iter().map(|verdict| (&*verdict.text, verdict.warns)));
+    page.heading("figures", "Figures");
+    page.table(&rates(fit));
+    page.table(&latencies(fit));
+    page.heading("curves", "Curves");
+    page.charts(&charts(fit).iter().map(svg).collect::<Result<Vec<_>, _>>()?);
+    Ok(())
 }
 
-fn table(page: &mut String, fit: &Fit) -> fmt::Result {
-    writeln!(
-        page,
-        "<table><tr><th></th><th>lasting</th><th>95 % within</th><th>at first</th>\
-         <th>requests of</th></tr>"
-    )?;
+fn rates(fit: &Fit) -> Table {
+    let mut table = Table::new("", &["", "lasting", "95 % within", "at first", "requests of"]);
     for (name, figure, unit, scale) in figures(fit) {
-        writeln!(
-            page,
-            "<tr><td>{name}</td><td>{:.0} {unit}</td><td>{:.1} %</td><td>{:.0} {unit}</td>\
-             <td>{}</td></tr>",
-            figure.value / scale,
-            figure.margin / figure.value.max(1.0) * 100.0,
-            figure.first / scale,
-            size(figure.request_bytes.into())
-        )?;
+        table.row([
+            name.to_owned(),
+            format!("{:.0} {unit}", figure.value / scale),
+            format!("{:.1} %", figure.margin / figure.value.max(1.0) * 100.0),
+            format!("{:.0} {unit}", figure.first / scale),
+            size(figure.request_bytes.into()),
+        ]);
     }
-    writeln!(page, "</table><table><tr><th></th><th>p50</th><th>p99</th></tr>")?;
-    let row = |page: &mut String, name: &str, p50: f64, p99: f64| {
-        writeln!(page, "<tr><td>{name}</td><td>{p50:.0} us</td><td>{p99:.0} us</td></tr>")
+    table
+}
+
+fn latencies(fit: &Fit) -> Table {
+    let mut table = Table::new("", &["", "p50", "p99"]);
+    let mut row = |name: String, p50: f64, p99: f64| {
+        table.row([name, format!("{p50:.0} us"), format!("{p99:.0} us")]);
     };
     if let Some(alone) = fit.read_knee.steps.first() {
-        row(page, "one read at a time", alone.p50_us, alone.p99_us)?;
+        row("one read at a time".into(), alone.p50_us, alone.p99_us);
     }
     for step in &fit.below_knee {
-        let name = format!("{} % of the knee", step.percent);
-        row(page, &name, step.p50_us, step.p99_us)?;
+        row(format!("{} % of the knee", step.percent), step.p50_us, step.p99_us);
     }
     if let Some(flush) = fit.flush.filter(|flush| flush.count > 0) {
-        row(page, "flush after a small write", flush.p50, flush.p99)?;
+        row("flush after a small write".into(), flush.p50, flush.p99);
     }
-    writeln!(page, "</table>")
+    table
 }
 
 fn charts(fit: &Fit) -> [Chart; 5] {
     let in_flight = "requests in flight";
+    let (reads, writes) = (&fit.read_knee, &fit.write_knee);
     let step = |knee: &Knee, of: fn(&LatencyAt) -> f64| {
-        knee.steps.iter().map(|step| (f64::from(step.depth), of(step))).collect::<Vec<_>>()
+        knee.steps.iter().map(|step| (f64::from(step.depth), of(step))).collect()
     };
-    let knees = || {
-        let named = |name: &str, knee: &Knee| (format!("{name} knee"), knee.requests);
-        vec![named("read", &fit.read_knee), named("write", &fit.write_knee)]
+    let knees = |chart: Chart| {
+        chart.marked("read knee", reads.requests).marked("write knee", writes.requests)
     };
     let points = |points: &[CostPoint], of: fn(&CostPoint) -> f64| {
-        points.iter().map(|point| (f64::from(point.bytes), of(point))).collect::<Vec<_>>()
+        points.iter().map(|point| (f64::from(point.bytes), of(point))).collect()
     };
-    let trace = |trace: &[Observation]| {
-        trace.iter().map(|seen| (seen.at / 60.0, seen.rate)).collect::<Vec<_>>()
+    let trace =
+        |trace: &[Observation]| trace.iter().map(|seen| (seen.at / 60.0, seen.rate)).collect();
+    let throughput =
+        Chart::new("Throughput by requests in flight", in_flight, "4 KiB requests per second")
+            .doubling()
+            .with("reads", Mark::Line, step(reads, |step| step.rate))
+            .with("writes", Mark::Line, step(writes, |step| step.rate));
+    let latency = Chart::new("Latency by requests in flight", in_flight, "microseconds")
+        .doubling()
+        .with("reads p50", Mark::Line, step(reads, |step| step.p50_us))
+        .with("reads p99", Mark::Line, step(reads, |step| step.p99_us))
+        .with("writes p50", Mark::Line, step(writes, |step| step.p50_us))
+        .with("writes p99", Mark::Line, step(writes, |step| step.p99_us));
+    let random = Chart::new("Random requests by size", "bytes per request", "requests per second")
+        .doubling()
+        .with("reads", Mark::Line, points(&fit.read.random, |point| point.rate))
+        .with("writes", Mark::Line, points(&fit.write.random, |point| point.rate));
+    let random = match fit.sector.measured() {
+        0 => random,
+        sector => random.marked(&format!("sector {}", size(sector.into())), sector.into()),
     };
-    let sector = fit.sector.measured();
-    [
-        Chart {
-            title: "Throughput by requests in flight",
-            x: in_flight,
-            y: "4 KiB requests per second",
-            doubles: true,
-            curves: vec![
-                ("reads", step(&fit.read_knee, |step| step.rate)),
-                ("writes", step(&fit.write_knee, |step| step.rate)),
-            ],
-            marks: knees(),
-        },
-        Chart {
-            title: "Latency by requests in flight",
-            x: in_flight,
-            y: "microseconds",
-            doubles: true,
-            curves: vec![
-                ("reads p50", step(&fit.read_knee, |step| step.p50_us)),
-                ("reads p99", step(&fit.read_knee, |step| step.p99_us)),
-                ("writes p50", step(&fit.write_knee, |step| step.p50_us)),
-                ("writes p99", step(&fit.write_knee, |step| step.p99_us)),
-            ],
-            marks: knees(),
-        },
-        Chart {
-            title: "Random requests by size",
-            x: "bytes per request",
-            y: "requests per second",
-            doubles: true,
-            curves: vec![
-                ("reads", points(&fit.read.random, |point| point.rate)),
-                ("writes", points(&fit.write.random, |point| point.rate)),
-            ],
-            marks: Vec::from_iter(
-                (sector > 0).then(|| (format!("sector {}", size(sector.into())), sector.into())),
-            ),
-        },
-        Chart {
-            title: "Streams by size",
-            x: "bytes per request",
-            y: "bytes per second",
-            doubles: true,
-            curves: vec![
-                ("reads", points(&fit.read.stream, CostPoint::bandwidth)),
-                ("writes", points(&fit.write.stream, CostPoint::bandwidth)),
-            ],
-            marks: vec![
-                (String::from("reads saturate"), fit.read.saturation.bytes as f64),
-                (String::from("writes saturate"), fit.write.saturation.bytes as f64),
-            ],
-        },
-        Chart {
-            title: "The same load over time",
-            x: "minutes",
-            y: "small requests per second",
-            doubles: false,
-            curves: vec![
-                ("reads", trace(&fit.read_steadiness.trace)),
-                ("writes", trace(&fit.write_steadiness.trace)),
-            ],
-            marks: Vec::new(),
-        },
-    ]
+    let streams = Chart::new("Streams by size", "bytes per request", "bytes per second")
+        .doubling()
+        .with("reads", Mark::Line, points(&fit.read.stream, CostPoint::bandwidth))
+        .with("writes", Mark::Line, points(&fit.write.stream, CostPoint::bandwidth))
+        .marked("reads saturate", fit.read.saturation.bytes as f64)
+        .marked("writes saturate", fit.write.saturation.bytes as f64);
+    let steadiness = Chart::new("The same load over time", "minutes", "small requests per second")
+        .with("reads", Mark::Line, trace(&fit.read_steadiness.trace))
+        .with("writes", Mark::Line, trace(&fit.write_steadiness.trace));
+    [knees(throughput), knees(latency), random, streams, steadiness]
 }

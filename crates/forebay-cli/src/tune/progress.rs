@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use forebay_report::size;
 use forebay_tune::{Budget, Phase, Progress, Work};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -49,9 +50,5 @@ fn described(phase: &Phase) -> String {
         Work::Flush => "flushes",
         Work::Discard => "discards",
     };
-    format!(
-        "{work} of {}, {} in flight",
-        super::text::size(phase.request_bytes.into()),
-        phase.depth
-    )
+    format!("{work} of {}, {} in flight", size(phase.request_bytes.into()), phase.depth)
 }

@@ -2,27 +2,13 @@
 
 use std::fmt::Write;
 
+use forebay_report::size;
 use forebay_tune::diff::Change;
 use forebay_tune::verdicts::verdicts;
 use forebay_tune::{Budget, Figure, Fit, Run};
 use serde::Serialize;
 
-use super::Tuned;
-use super::output::Output;
-use crate::failure::Failure;
-
-/// Bytes as a power of 1024 where that is whole.
-pub(super) fn size(bytes: u64) -> String {
-    match bytes {
-        bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => {
-            format!("{} MiB", bytes >> 20)
-        }
-        bytes if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => {
-            format!("{} KiB", bytes >> 10)
-        }
-        bytes => format!("{bytes} B"),
-    }
-}
+use super::tuned::Tuned;
 
 /// What will be done.
 pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
@@ -47,14 +33,11 @@ pub(super) fn volume(bytes: u64) -> String {
 }
 
 /// What was found.
-pub(super) fn summary(tuned: &[Tuned], output: &Output) -> String {
+pub(super) fn summary(tuned: &[Tuned]) -> String {
     let mut text = String::new();
     for Tuned { run, fit } in tuned {
         // Writing to a String cannot fail.
         let _ = disk(&mut text, run, fit);
-    }
-    for (path, what) in output.listed() {
-        let _ = writeln!(text, "{}: {what}", path.display());
     }
     text
 }
@@ -119,7 +102,7 @@ pub(super) fn figures(fit: &Fit) -> [(&'static str, Figure, &'static str, f64); 
 }
 
 #[derive(Serialize)]
-struct DiskResult<'a> {
+pub(super) struct DiskResult<'a> {
     facts: &'a forebay_tune::Facts,
     budget: &'a str,
     bytes_written: u64,
@@ -128,7 +111,7 @@ struct DiskResult<'a> {
 }
 
 /// What was found, for programs: one entry for each disk.
-pub(super) fn json(tuned: &[Tuned]) -> Result<String, Failure> {
+pub(super) fn results(tuned: &[Tuned]) -> Vec<DiskResult<'_>> {
     let disks = tuned.iter().map(|Tuned { run, fit }| DiskResult {
         facts: &run.facts,
         budget: &run.budget,
@@ -136,7 +119,7 @@ pub(super) fn json(tuned: &[Tuned]) -> Result<String, Failure> {
         fit,
         verdicts: verdicts(run, fit),
     });
-    to_json(&disks.collect::<Vec<_>>())
+    disks.collect()
 }
 
 /// What changed, disk by disk.
@@ -163,11 +146,4 @@ pub(super) fn differences(disks: &[(String, Vec<Change>)]) -> String {
         };
     }
     text
-}
-
-/// Anything as JSON.
-pub(super) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value)
-        .map(|text| text + "\n")
-        .map_err(|error| Failure::Run(format!("cannot write the results down: {error}")))
 }

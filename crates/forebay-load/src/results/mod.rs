@@ -1,8 +1,11 @@
-//! The results of a run: [`model`] is what is written as JSON or YAML, [`table`] what people
+//! The results of a run: [`model`] is what is written as JSON or YAML, [`text()`] what people
 //! read, and [`verdict`] what a comparison comes to, in words.
 
 mod figures;
 pub mod model;
 pub mod summary;
 pub mod table;
+mod text;
 pub mod verdict;
+
+pub use text::text;

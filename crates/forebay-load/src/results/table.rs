@@ -1,9 +1,9 @@
 //! Results as tables for people, at most 110 columns wide unless the names of jobs are long.
 
+use forebay_report::aligned;
+
 use super::figures::{change, duration, megabytes, percent, rate};
 use super::model::{ClassResult, Comparison, RunResult};
-
-const SEPARATOR: &str = "  ";
 
 const FIGURES: [&str; 9] =
     ["IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "max", "queue p99", "disk p99"];
@@ -21,7 +21,7 @@ pub fn run_table(run: &RunResult) -> String {
     }
     let labels = [String::from("total"), String::new(), percent(bandwidth, bandwidth)];
     rows.push(row(labels, &total_figures(run)));
-    aligned(&rows, 1) + &notes("", run)
+    lines(&rows, 1) + &notes("", run)
 }
 
 /// Three lines for each job and for all together: without the scheduler, with it, the change.
@@ -33,7 +33,7 @@ pub fn comparison_table(comparison: &Comparison) -> String {
         rows.extend(compared(name, &figures(then), &figures(now)));
     }
     rows.extend(compared(String::from("total"), &total_figures(before), &total_figures(after)));
-    aligned(&rows, 2) + &notes("unscheduled ", before) + &notes("scheduled ", after)
+    lines(&rows, 2) + &notes("unscheduled ", before) + &notes("scheduled ", after)
 }
 
 /// The bytes per second of all jobs.
@@ -96,20 +96,6 @@ fn notes(run_name: &str, run: &RunResult) -> String {
 }
 
 /// Rows as lines; the first `left` columns are aligned to the left, the others to the right.
-fn aligned(rows: &[Vec<String>], left: usize) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        let line = cells.collect::<Vec<_>>().join(SEPARATOR);
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
+fn lines(rows: &[Vec<String>], left: usize) -> String {
+    aligned(rows, left).iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }

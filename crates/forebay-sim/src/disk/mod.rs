@@ -19,6 +19,7 @@ pub use faults::{Fault, Range};
 pub use flash::Flash;
 pub use hdd::Hdd;
 pub use ideal::Ideal;
+pub use raid0::Raid0;
 pub use surface::Surface;
 
 pub(crate) use cloud::CloudDisk;
@@ -26,7 +27,6 @@ pub(crate) use faults::Faulty;
 pub(crate) use flash::FlashDisk;
 pub(crate) use hdd::HddDisk;
 pub(crate) use ideal::IdealDisk;
-pub(crate) use raid0::Raid0;
 pub(crate) use servers::Timed;
 
 /// What is asked of a simulated disk.

@@ -12,7 +12,7 @@ use super::{Answer, Command, Finished, SimDisk};
 /// A command is split at the borders of chunks, and done when its last part
 /// is; it fails if a part fails. A flush goes to all members, and a discard
 /// once to each member that it touches.
-pub(crate) struct Raid0 {
+pub struct Raid0 {
     chunk: u64,
     members: Vec<Member>,
     /// Commands that have unfinished parts.
@@ -32,7 +32,8 @@ struct Whole {
 }
 
 impl Raid0 {
-    pub(crate) fn new(chunk: u64, disks: Vec<Box<dyn SimDisk>>) -> Self {
+    /// Members that hold chunks of so many bytes in turn.
+    pub fn new(chunk: u64, disks: Vec<Box<dyn SimDisk>>) -> Self {
         let member = |disk| Member { disk, parts: HashMap::new(), next_part: 0 };
         let members = disks.into_iter().map(member).collect();
         Self { chunk: chunk.max(1), members, whole: HashMap::new() }

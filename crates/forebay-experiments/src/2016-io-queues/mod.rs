@@ -1,0 +1,163 @@
+//! How many I/O queues the shards of a server share.
+
+use core::time::Duration;
+
+use forebay_load::results::model::ClassResult;
+use forebay_report::{Chart, Mark, Table};
+use forebay_sim::simulation::{Coordinators, Outcome};
+
+use crate::articles::y2016;
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+use crate::scenario::{config, disk, grouped_jobs, job, percent, run as simulate, thousands};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2016-io-queues",
+    alias: "S0-7",
+    title: "One I/O queue for six shards, or one each",
+    source: y2016::SOURCE,
+    run,
+};
+
+const DISK: &str = include_str!("disk.yaml");
+const SHARDS: u32 = 6;
+/// What each shard has under way.
+const FIBERS: u32 = 30;
+/// One I/O queue handled 302,088 KB/s in requests of 4 KB, 75,522 a second.
+const WORK: Duration = Duration::from_nanos(13_241);
+const ONE_CLASS: &str = "[{name: all, shares: 100}]";
+
+/// KB/s of each shard with one I/O queue and with six.
+const PUBLISHED: [(usize, [u32; SHARDS as usize]); 2] = [
+    (1, [50_348, 50_348, 50_348, 50_348, 50_348, 50_348]),
+    (6, [61_578, 62_310, 62_335, 62_269, 62_301, 62_342]),
+];
+const QUEUES: [usize; 4] = [1, 2, 3, 6];
+
+/// A run with so many I/O queues, requests of so many KiB and the same load on every shard.
+fn outcome(queues: usize, kib: u32, millis: u64) -> Result<Outcome, String> {
+    let shard = |shard| {
+        format!(
+            "- {{name: shard-{shard}, type: randread, shards: [{shard}],
+   shard_info: {{parallelism: {FIBERS}, class: all, reqsize: {kib}kB}}}}\n"
+        )
+    };
+    let text: String = (0..SHARDS).map(shard).collect();
+    let jobs = grouped_jobs(&text, Some(ONE_CLASS), SHARDS)?;
+    let mut config = config(jobs, disk(DISK)?, millis);
+    // A queue of its own costs a shard nothing that the article tells.
+    config.coordinators = (queues < SHARDS as usize).then_some(Coordinators { queues, work: WORK });
+    simulate(config)
+}
+
+/// KB/s (of 1024 bytes) of each shard.
+fn by_shard(outcome: &Outcome) -> Result<Vec<f64>, String> {
+    let rate = |result: &ClassResult| result.bandwidth_bytes_per_second as f64 / 1024.0;
+    (0..SHARDS).map(|shard| job(outcome, &format!("shard-{shard}")).map(rate)).collect()
+}
+
+/// How far the shard with the least is behind the one with the most.
+fn spread(rates: &[f64]) -> f64 {
+    let (least, most) = rates
+        .iter()
+        .fold((f64::MAX, 0.0_f64), |(least, most), &rate| (least.min(rate), most.max(rate)));
+    1.0 - least / most
+}
+
+fn run(scale: Scale) -> Result<Report, String> {
+    let (millis, large_millis) = (scale.seconds(1_000, 60_000), scale.seconds(5_000, 60_000));
+    let mut report = Report {
+        shows: "One I/O queue for all shards is a sixth to a fifth slower for small requests, \
+                since one thread handles them all; two are enough here, and for large requests \
+                one is. The shards of a class get the same either way."
+            .into(),
+        differs:
+            "Both totals are taken from the article: the disk does what six queues got, and a \
+                  request keeps a shared queue's thread busy for what one queue got. What follows \
+                  is the rest: that two threads are enough, that 128 KiB requests lose nothing, \
+                  and how equal the shards are. Six queues of 2016 did not know of each other; \
+                  their shards were 1.2 % apart, forebay's share one budget."
+                .into(),
+        ..Report::default()
+    };
+    report.parameter(
+        "disk",
+        "a Samsung 850 PRO as measured there: 30 requests at a time, 321 us each; 550 MB/s",
+    );
+    report.parameter("load", "random reads of one class, 30 at a time from each of 6 shards");
+    report
+        .parameter("coordinator", "a request keeps the thread of a shared queue busy for 13.2 us");
+    report.parameter(
+        "measured",
+        format!("{millis} ms after 100 ms, 128 KiB {large_millis} ms (published: 60 s)"),
+    );
+    report.parameter("forebay", "pace + window, latency goal 0.75 ms");
+
+    let (small, chart) = small_requests(millis)?;
+    let large = large_requests(large_millis)?;
+    report.tables = vec![small, large];
+    report.charts.push(chart);
+    Ok(report)
+}
+
+fn small_requests(millis: u64) -> Result<(Table, Chart), String> {
+    let mut table = Table::new(
+        "4 KiB: KB/s by shard",
+        &["I/O queues", "", "0", "1", "2", "3", "4", "5", "sum", "apart"],
+    );
+    let mut row = |queues: usize, who: &str, rates: &[f64]| {
+        let [a, b, c, d, e, f] = core::array::from_fn(|shard| thousands(rates[shard]));
+        let sum = thousands(rates.iter().sum());
+        let apart = percent(spread(rates));
+        table.row([queues.to_string(), who.to_owned(), a, b, c, d, e, f, sum, apart]);
+    };
+    let mut points = Vec::new();
+    for queues in QUEUES {
+        if let Some((_, rates)) = PUBLISHED.iter().find(|published| published.0 == queues) {
+            row(queues, "published", &rates.map(f64::from));
+        }
+        let ours = by_shard(&outcome(queues, 4, millis)?)?;
+        row(queues, "forebay", &ours);
+        points.push((queues as f64, ours.iter().sum::<f64>() / 1000.0));
+    }
+    let published = PUBLISHED
+        .map(|(queues, rates)| (queues as f64, f64::from(rates.iter().sum::<u32>()) / 1e3));
+    let chart = Chart::new("4 KiB reads of six shards", "I/O queues", "MB/s in all")
+        .with("published", Mark::Dots, published.to_vec())
+        .with("forebay", Mark::Line, points);
+    Ok((table, chart))
+}
+
+fn large_requests(millis: u64) -> Result<Table, String> {
+    let mut table = Table::new("128 KiB: KB/s in all", &["I/O queues", "forebay", "apart"]);
+    for queues in QUEUES {
+        let rates = by_shard(&outcome(queues, 128, millis)?)?;
+        let sum = thousands(rates.iter().sum());
+        table.row([queues.to_string(), sum, percent(spread(&rates))]);
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rates(queues: usize, kib: u32) -> Vec<f64> {
+        by_shard(&outcome(queues, kib, 2_000).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn one_queue_is_equal_and_slower_and_one_per_shard_is_faster() {
+        let (one, six) = (rates(1, 4), rates(6, 4));
+        let slower = 1.0 - one.iter().sum::<f64>() / six.iter().sum::<f64>();
+        assert!((0.17..0.21).contains(&slower), "{slower}");
+        assert!(spread(&one) < 0.001, "{one:?}");
+        assert!(spread(&six) < 0.01, "{six:?}");
+    }
+
+    #[test]
+    fn one_queue_is_enough_for_large_requests() {
+        let (one, six) = (rates(1, 128), rates(6, 128));
+        assert!(one.iter().sum::<f64>() > 0.99 * six.iter().sum::<f64>(), "{one:?} {six:?}");
+    }
+}

@@ -1,0 +1,185 @@
+//! Figures 3 to 5: a node saturated with queries is hit by a write load.
+
+use forebay_core::Policy;
+use forebay_report::{Chart, Mark, Table};
+use forebay_sim::simulation::{Sample, SchedulerConfig, Trace};
+
+use crate::articles::y2016;
+use crate::articles::y2016::node::{self, Phases};
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2016-write-load",
+    alias: "S0-18",
+    title: "A node saturated with queries is hit by a write load",
+    source: y2016::SOURCE,
+    run,
+};
+
+/// Time in which a phase settles, and which is not counted.
+const SETTLING_SECONDS: u64 = 3;
+
+/// What one scheduler did.
+struct Figures {
+    trace: Trace,
+    utilisation: f64,
+    alone: Phase,
+    beside: Phase,
+    commitlog: Phase,
+    commitlog_p50_millis: f64,
+    /// From the dispatch to the completion, on the average.
+    commitlog_in_disk_millis: f64,
+}
+
+/// A class in one phase of the run.
+#[derive(Clone, Copy, Debug)]
+struct Phase {
+    megabytes_per_second: f64,
+    /// From the hand-over to the scheduler to the dispatch, on the average.
+    delay_millis: f64,
+    /// Requests in the queues, on the average (Little's law).
+    pending: f64,
+}
+
+impl Phase {
+    fn of(samples: &[Sample], slice_nanos: u64) -> Self {
+        let seconds = samples.len() as f64 * slice_nanos as f64 / 1e9;
+        let bytes: u64 = samples.iter().map(|sample| sample.bytes).sum();
+        let requests: u64 = samples.iter().map(|sample| sample.operations).sum();
+        let waited = |sample: &Sample| sample.queue.mean * sample.operations as f64;
+        let waited: f64 = samples.iter().map(waited).sum();
+        Self {
+            megabytes_per_second: bytes as f64 / 1e6 / seconds,
+            delay_millis: waited / 1e6 / requests.max(1) as f64,
+            pending: waited / 1e9 / seconds,
+        }
+    }
+}
+
+fn measure(phases: Phases, scheduler: SchedulerConfig) -> Result<Figures, String> {
+    let slice_millis = phases.beside_seconds * 1_000 / 60;
+    let outcome = node::run(phases, slice_millis, scheduler)?;
+    let trace = outcome.trace.ok_or("the run was not traced")?;
+    let slices = |seconds: u64| (seconds * 1_000).div_ceil(slice_millis) as usize;
+    let (change, settling) = (slices(phases.alone_seconds), slices(SETTLING_SECONDS));
+    let (query, commitlog) = (node::class(&trace, "query")?, node::class(&trace, "commitlog")?);
+    let alone = query.samples.get(settling..change).unwrap_or_default();
+    let beside = |samples: &[Sample]| {
+        let settled = samples.get(change + settling..).unwrap_or_default();
+        Phase::of(settled, trace.slice_nanos)
+    };
+    Ok(Figures {
+        utilisation: outcome.utilisation,
+        alone: Phase::of(alone, trace.slice_nanos),
+        beside: beside(&query.samples),
+        commitlog: beside(&commitlog.samples),
+        commitlog_p50_millis: commitlog.queue.quantile_ns(0.5) as f64 / 1e6,
+        commitlog_in_disk_millis: commitlog.disk.mean_ns() / 1e6,
+        trace,
+    })
+}
+
+/// With the scheduler and without any.
+fn measure_both(phases: Phases) -> Result<[Figures; 2], String> {
+    Ok([
+        measure(phases, SchedulerConfig::default())?,
+        measure(phases, SchedulerConfig { policy: Some(Policy::Open), ..Default::default() })?,
+    ])
+}
+
+fn run(scale: Scale) -> Result<Report, String> {
+    let phases = Phases::of(scale);
+    report(phases, &measure_both(phases)?)
+}
+
+fn report(phases: Phases, figures: &[Figures; 2]) -> Result<Report, String> {
+    let mut report = Report {
+        shows: String::from(
+            "A node that is saturated with queries takes up a write load at once: the queries \
+             wait longer, since there are as many of them for half of the disk, and the commit \
+             log does not wait with them.",
+        ),
+        differs: String::from(
+            "The commit log asks for 117 MB/s here, so that it is below its share while nothing \
+             bursts, and the queries keep the rest, which is more than the published half. The \
+             article does not say how large its reads are; 2.5 k of them waiting 500 ms at \
+             300 MB/s are 60 KiB each. It shows the greatest delay of 32 queues, here it is the \
+             mean over all. While memtables or compaction burst, the commit log wants more than \
+             its share too, and its mean delay is above its median.",
+        ),
+        tables: vec![table(figures)],
+        charts: charts(phases, figures)?,
+        ..Report::default()
+    };
+    node::describe(&mut report, phases);
+    Ok(report)
+}
+
+fn table(figures: &[Figures; 2]) -> Table {
+    let columns = ["", "published", "no scheduler", "forebay"];
+    let mut table = Table::new("Before and beside the write load", &columns);
+    let mut add = |name: &str, published: &str, digits: usize, of: fn(&Figures) -> f64| {
+        let [ours, open] = figures.each_ref().map(|figures| format!("{:.digits$}", of(figures)));
+        table.row([name.to_owned(), published.to_owned(), open, ours]);
+    };
+    add("queries alone: MB/s", "about 300", 0, |f| f.alone.megabytes_per_second);
+    add("queries alone: pending", "bit less than 2,500", 0, |f| f.alone.pending);
+    add("queries alone: delay (ms)", "about 500", 0, |f| f.alone.delay_millis);
+    add("queries beside writes: MB/s", "about 150", 0, |f| f.beside.megabytes_per_second);
+    add("queries beside writes: delay (ms)", "750 to 1,000", 0, |f| f.beside.delay_millis);
+    add("commitlog: MB/s", "-", 0, |f| f.commitlog.megabytes_per_second);
+    add("commitlog: median delay (ms)", "a couple", 2, |f| f.commitlog_p50_millis);
+    add("commitlog: mean delay (ms)", "a couple", 2, |f| f.commitlog.delay_millis);
+    add("commitlog: mean time in the disk (ms)", "-", 2, |f| f.commitlog_in_disk_millis);
+    add("disk used (%)", "-", 1, |f| f.utilisation * 100.0);
+    table
+}
+
+fn charts(phases: Phases, [ours, open]: &[Figures; 2]) -> Result<Vec<Chart>, String> {
+    let line = |figures: &Figures, name: &str, of: fn(&Sample, f64) -> f64| {
+        let seconds = figures.trace.slice_nanos as f64 / 1e9;
+        let samples = node::class(&figures.trace, name)?.samples.iter().enumerate();
+        let points = samples.map(|(at, sample)| (at as f64 * seconds, of(sample, seconds)));
+        Ok::<_, String>(points.collect::<Vec<_>>())
+    };
+    let delay = |sample: &Sample, _| sample.queue.mean / 1e6;
+    let in_disk = |sample: &Sample, _| sample.disk.mean / 1e6;
+    let rate = |sample: &Sample, seconds| sample.bytes as f64 / 1e6 / seconds;
+    let (from, to) = (phases.alone_seconds as f64, phases.seconds() as f64);
+    let across =
+        |before: f64, after: f64| vec![(0.0, before), (from, before), (from, after), (to, after)];
+    let delays = Chart::new("Delay of new requests", "time (s)", "ms")
+        .with("query, in the queue", Mark::Line, line(ours, "query", delay)?)
+        .with("commitlog, in the queue", Mark::Line, line(ours, "commitlog", delay)?)
+        .with("no scheduler: commitlog, in the disk", Mark::Line, line(open, "commitlog", in_disk)?)
+        .with("query, published: then 750 to 1,000", Mark::Dashed, across(500.0, 875.0));
+    let bandwidths = Chart::new("Bandwidth", "time (s)", "MB/s")
+        .with("query", Mark::Line, line(ours, "query", rate)?)
+        .with("commitlog", Mark::Line, line(ours, "commitlog", rate)?)
+        .with("no scheduler: query", Mark::Line, line(open, "query", rate)?)
+        .with("no scheduler: commitlog", Mark::Line, line(open, "commitlog", rate)?)
+        .with("query, published", Mark::Dashed, across(300.0, 150.0));
+    Ok(vec![delays, bandwidths])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commit_log_does_not_wait_with_the_queries() {
+        let phases = Phases::of(Scale::Short);
+        let figures = measure_both(phases).unwrap();
+        let Figures { alone, beside, commitlog, commitlog_p50_millis, utilisation, .. } =
+            &figures[0];
+        assert!((295.0..=305.0).contains(&alone.megabytes_per_second), "{alone:?}");
+        assert!((2_300.0..=2_500.0).contains(&alone.pending), "{alone:?}");
+        assert!((450.0..=550.0).contains(&alone.delay_millis), "{alone:?}");
+        assert!((140.0..=170.0).contains(&beside.megabytes_per_second), "{beside:?}");
+        assert!((750.0..=1_000.0).contains(&beside.delay_millis), "{beside:?}");
+        assert!(commitlog.delay_millis <= 3.2, "{commitlog:?}");
+        assert!(*commitlog_p50_millis <= 1.0, "{commitlog_p50_millis}");
+        assert!(*utilisation >= 0.99, "{utilisation}");
+    }
+}

@@ -1,0 +1,197 @@
+//! Table 1: a reader with one request at a time beside many large writes.
+
+use core::time::Duration;
+
+use forebay_load::results::model::ClassResult;
+use forebay_report::{Chart, Mark, Table};
+use forebay_sim::simulation::{Polling, SchedulerConfig};
+
+use crate::articles::y2016::{DECAY, of_2016};
+use crate::articles::y2018;
+use crate::articles::y2018::{DEPTH_OF_2016, LITTLES_LAW};
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+use crate::scenario;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2018-deep-writes",
+    alias: "S1-9",
+    title: "Small reads beside deep writes",
+    source: y2018::SOURCE,
+    run,
+};
+
+const DISK: &str = include_str!("disk.yaml");
+const JOBS: &str = include_str!("load.yaml");
+/// The task quota.
+const TICK: Polling = Polling::Tick(500_000);
+
+/// What one scheduler gave.
+struct Figures {
+    reads: ClassResult,
+    writes: ClassResult,
+}
+
+/// All of them.
+struct Compared {
+    old: Figures,
+    littles_law: Figures,
+    littles_law_on_ticks: Figures,
+    ours: Figures,
+    ours_on_ticks: Figures,
+}
+
+impl Figures {
+    fn measure(
+        scheduler: &SchedulerConfig,
+        polling: Polling,
+        seconds: u64,
+    ) -> Result<Self, String> {
+        let (jobs, disk) = (scenario::jobs(JOBS, 1)?, scenario::disk(DISK)?);
+        let mut config = scenario::config(jobs, disk, seconds * 1_000);
+        config.scheduler = scheduler.clone();
+        config.warmup = Duration::from_secs(1);
+        config.polling = polling;
+        let outcome = scenario::run(config)?;
+        let job = |name| scenario::job(&outcome, name).cloned();
+        Ok(Self { reads: job("reads")?, writes: job("writes")? })
+    }
+}
+
+impl Compared {
+    fn measure(seconds: u64) -> Result<Self, String> {
+        let policy = |policy| SchedulerConfig { policy: Some(policy), ..Default::default() };
+        let of_2018 = SchedulerConfig { order: DECAY, ..policy(LITTLES_LAW) };
+        let forebay = SchedulerConfig::default();
+        Ok(Self {
+            old: Figures::measure(&of_2016(DEPTH_OF_2016), Polling::Events, seconds)?,
+            littles_law: Figures::measure(&of_2018, Polling::Events, seconds)?,
+            littles_law_on_ticks: Figures::measure(&of_2018, TICK, seconds)?,
+            ours: Figures::measure(&forebay, Polling::Events, seconds)?,
+            ours_on_ticks: Figures::measure(&forebay, TICK, seconds)?,
+        })
+    }
+}
+
+/// Repeats the table.
+fn run(scale: Scale) -> Result<Report, String> {
+    let seconds = scale.seconds(20, 120);
+    let compared = Compared::measure(seconds)?;
+    let mut report = Report {
+        shows: String::from(
+            "A small read beside deep writes waits for what is in the disk: 32 writes under the \
+             scheduler of 2016, what the disk does in 0.75 ms under Little's law, and less under \
+             pace and window; the writes lose nothing.",
+        ),
+        differs: String::from(
+            "The published percentiles spread more, as a real drive's writes do not all take the \
+             same time; the simulated drive's do, and its 95th percentile is near its mean. The \
+             article does not say how many writes were sent at a time nor how much load the \
+             processor had.",
+        ),
+        tables: vec![table(&compared)],
+        charts: vec![chart(&compared)],
+        ..Report::default()
+    };
+    report.parameter("disk", "95,000 reads/s; 512 MB/s read, 518 MB/s written, from the article");
+    report.parameter("writes", "99 of 128 KiB at a time, which take the published 24 ms");
+    report.parameter("reads", "of 4 KiB, each 10 ms after the last");
+    report.parameter("processor", "tasks of 0.2 ms, 1,500 per second at random times");
+    report.parameter("shares", "100 each, on one shard");
+    report.parameter("measured", format!("{seconds} s after 1 s"));
+    report.parameter("2016", format!("{DEPTH_OF_2016} requests in the disk"));
+    report.parameter("2018", "Little's law, goal 1.5 x 0.5 ms");
+    report.parameter("forebay", "pace + window, latency goal 0.75 ms");
+    Ok(report)
+}
+
+fn table(compared: &Compared) -> Table {
+    let title = "Before and after; in the columns with ticks, dispatch each 0.5 ms alone";
+    let columns = [
+        "",
+        "before, published",
+        "2016",
+        "after, published",
+        "2018",
+        "2018, ticks",
+        "forebay",
+        "forebay, ticks",
+    ];
+    let mut table = Table::new(title, &columns);
+    let mut add = |name: &str, published: [&str; 2], digits: usize, of: fn(&Figures) -> f64| {
+        let cell = |figures| format!("{:.digits$}", of(figures));
+        table.row([
+            name.to_owned(),
+            published[0].to_owned(),
+            cell(&compared.old),
+            published[1].to_owned(),
+            cell(&compared.littles_law),
+            cell(&compared.littles_law_on_ticks),
+            cell(&compared.ours),
+            cell(&compared.ours_on_ticks),
+        ]);
+    };
+    add("writes: MB/s", ["518", "514"], 1, |f| {
+        f.writes.bandwidth_bytes_per_second as f64 / f64::from(1 << 20)
+    });
+    add("reads: KB/s", ["219", "347"], 0, |f| f.reads.bandwidth_bytes_per_second as f64 / 1024.0);
+    add("reads: mean (ms)", ["8", "1"], 2, |f| f.reads.latency_us.mean / 1e3);
+    add("reads: p95 (ms)", ["9", "2"], 2, |f| f.reads.latency_us.p95 / 1e3);
+    add("reads: p99 (ms)", ["12", "6"], 2, |f| f.reads.latency_us.p99 / 1e3);
+    add("reads: p99.9 (ms)", ["15", "7"], 2, |f| f.reads.latency_us.p999 / 1e3);
+    add("writes: mean (ms)", ["24", "24"], 1, |f| f.writes.latency_us.mean / 1e3);
+    add("writes: p95 (ms)", ["24", "24"], 1, |f| f.writes.latency_us.p95 / 1e3);
+    add("writes: p99 (ms)", ["36", "35"], 1, |f| f.writes.latency_us.p99 / 1e3);
+    add("writes: p99.9 (ms)", ["43", "36"], 1, |f| f.writes.latency_us.p999 / 1e3);
+    table
+}
+
+fn chart(compared: &Compared) -> Chart {
+    let points = |figures: &Figures| {
+        let reads = &figures.reads.latency_us;
+        let of = [(reads.p50, 50.0), (reads.p95, 95.0), (reads.p99, 99.0), (reads.p999, 99.9)];
+        of.map(|(micros, percent)| (micros / 1e3, percent)).to_vec()
+    };
+    let published = |[p95, p99, p999]: [f64; 3]| vec![(p95, 95.0), (p99, 99.0), (p999, 99.9)];
+    Chart::new("4 KiB reads beside deep 128 KiB writes", "ms", "% of the reads took at most that")
+        .with("2016, published", Mark::Dashed, published([9.0, 12.0, 15.0]))
+        .with("2016", Mark::Line, points(&compared.old))
+        .with("2018, published", Mark::Dashed, published([2.0, 6.0, 7.0]))
+        .with("2018: Little's law", Mark::Line, points(&compared.littles_law))
+        .with("forebay", Mark::Line, points(&compared.ours))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean_millis(figures: &Figures) -> f64 {
+        figures.reads.latency_us.mean / 1e3
+    }
+
+    fn bandwidth(figures: &Figures) -> f64 {
+        figures.writes.bandwidth_bytes_per_second as f64
+    }
+
+    #[test]
+    fn reads_wait_eight_milliseconds_then_one_then_less() {
+        let compared = Compared::measure(10).unwrap();
+        let Compared { old, littles_law, littles_law_on_ticks, ours, ours_on_ticks } = &compared;
+        // About 8 and about 1: the published figures are whole milliseconds.
+        assert!((7.5..8.5).contains(&mean_millis(old)), "{}", mean_millis(old));
+        let after = mean_millis(littles_law);
+        assert!((0.5..1.5).contains(&after), "{after}");
+        assert!(mean_millis(ours) < after, "{}", mean_millis(ours));
+        assert!(mean_millis(ours_on_ticks) < mean_millis(littles_law_on_ticks));
+        for figures in [littles_law, littles_law_on_ticks, ours, ours_on_ticks] {
+            let part = bandwidth(figures) / bandwidth(old);
+            assert!(part >= 0.99, "{part}");
+        }
+        for figures in [old, littles_law, ours] {
+            let mean = figures.writes.latency_us.mean / 1e3;
+            assert!((23.5..24.5).contains(&mean), "{mean}");
+        }
+        let of_disk = bandwidth(ours) / f64::from(518 << 20);
+        assert!(of_disk >= 0.99, "{of_disk}");
+    }
+}

@@ -1,0 +1,76 @@
+//! Figure 2: the same for small and for large requests.
+
+use forebay_report::{Chart, Mark, Table};
+
+use crate::articles::y2018::SOURCE;
+use crate::articles::y2018::response::{CONCURRENCY_MAX, Curve, LARGE, SATURATED, SMALL, describe};
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2018-knee-by-size",
+    alias: "S1-5",
+    title: "Throughput by concurrency for small and for large requests",
+    source: SOURCE,
+    run,
+};
+
+fn run(_: Scale) -> Result<Report, String> {
+    Ok(report(&Curve::measure(SMALL)?, &Curve::measure(LARGE)?))
+}
+
+fn report(small: &Curve, large: &Curve) -> Report {
+    let mut report = Report {
+        shows: String::from(
+            "One disk has a knee for each size of requests, so no number of requests suits all: \
+             what is too few of 4 KiB is far too many of 128 KiB.",
+        ),
+        differs: String::from(
+            "The article names neither the drive nor the figures of its curves; only where they \
+             saturate can be compared.",
+        ),
+        ..Report::default()
+    };
+    describe(&mut report);
+    let columns = ["requests of", "published", "knee, simulated", "at 20", "at 140"];
+    let mut table =
+        Table::new("Concurrency that saturates the disk, and what others give", &columns);
+    let mut add = |name: &str, published: &str, curve: &Curve| {
+        let part = |concurrency| {
+            let part = curve.at(concurrency).map(|point| curve.part_of_peak(point));
+            part.map_or_else(String::new, |part| format!("{:.1} %", part * 100.0))
+        };
+        let beyond = || format!("beyond {CONCURRENCY_MAX}");
+        let knee = curve.knee().map_or_else(beyond, |knee| knee.concurrency.to_string());
+        table.row([name.to_owned(), published.to_owned(), knee, part(20), part(CONCURRENCY_MAX)]);
+    };
+    add("4 KiB", "not yet at 140", small);
+    add("128 KiB", "below 20", large);
+    report.tables.push(table);
+    let part = |curve: &Curve| curve.line(|point| curve.part_of_peak(point) * 100.0);
+    let title = "Throughput by concurrency, as a part of the most";
+    let across = vec![(0.0, SATURATED * 100.0), (f64::from(CONCURRENCY_MAX), SATURATED * 100.0)];
+    let chart = Chart::new(title, "requests in the disk", "%")
+        .with("4 KiB", Mark::Line, part(small))
+        .with("128 KiB", Mark::Line, part(large))
+        .with("saturated", Mark::Dashed, across);
+    report.charts.push(chart);
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_size_has_its_knee() {
+        let (small, large) = (Curve::measure(SMALL).unwrap(), Curve::measure(LARGE).unwrap());
+        assert!(small.knee().is_none(), "{:?}", small.knee());
+        let knee = large.knee().unwrap();
+        assert!(knee.concurrency < 20, "{knee:?}");
+        // beyond the knee twice as many wait twice as long
+        let beyond = large.at(knee.concurrency * 2).unwrap();
+        assert!(beyond.requests_per_second <= knee.requests_per_second / SATURATED);
+        assert!(beyond.mean_micros >= knee.mean_micros * 1.8, "{knee:?} {beyond:?}");
+    }
+}

@@ -1,0 +1,186 @@
+//! Reads and writes while the disk collects garbage: what each generation of the budget lets in.
+
+use forebay_core::{LATENCY_GOAL_DEFAULT, Policy};
+use forebay_report::{Chart, Mark, Table};
+use forebay_sim::simulation::{ClassTrace, Outcome, Sample, SchedulerConfig};
+
+use crate::articles::y2022;
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+use crate::scenario::{
+    config, disk, grouped_jobs, millis, pace_window, run as simulate, thousands,
+};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2022-gc-stall",
+    alias: "S2-8",
+    title: "The second-level bucket while the disk collects garbage",
+    source: y2022::SOURCE,
+    run,
+};
+
+const DISK: &str = include_str!("disk.yaml");
+const COLLECTION_S: (f64, f64) = (0.4, 0.6);
+const CLASSES: &str = include_str!("classes.yaml");
+const JOBS: &str = include_str!("load.yaml");
+const SHARDS: u32 = 4;
+const SLICES: usize = 240;
+const GOAL_MS: f64 = LATENCY_GOAL_DEFAULT.as_micros() as f64 / 1000.0;
+
+/// The budgets by year, and what is published of each.
+const BUDGETS: [(&str, &str); 4] = [
+    ("rate alone (2022, first level)", "does not notice"),
+    ("two-level bucket (2022)", "never beyond the disk; off since 2023"),
+    ("flow ratio (2023)", "acts in 0.3 to 2 s"),
+    ("pace+window (forebay)", "-"),
+];
+
+fn outcome(budget: usize, millis: u64) -> Result<Outcome, String> {
+    let disk = disk(DISK)?;
+    let latency_goal = LATENCY_GOAL_DEFAULT;
+    let policy = match budget {
+        0 => Policy::TokenBucket { latency_goal },
+        1 => Policy::TwoLevelBucket { latency_goal },
+        2 => Policy::FlowRatio { latency_goal },
+        _ => pace_window(&*disk),
+    };
+    let mut config = config(grouped_jobs(JOBS, Some(CLASSES), SHARDS)?, disk, millis);
+    config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
+    config.trace_buckets = Some(SLICES);
+    simulate(config)
+}
+
+/// The slices of a class between two times, in seconds.
+fn between(
+    (class, slice_seconds): (&ClassTrace, f64),
+    (from, to): (f64, f64),
+) -> impl Iterator<Item = &Sample> {
+    let at = move |time: f64| (time / slice_seconds).round() as usize;
+    class.samples.iter().take(at(to)).skip(at(from))
+}
+
+/// What came of one budget.
+struct Figures {
+    /// The longest that a read was in the disk while it collected, in microseconds.
+    read_longest_us: f64,
+    /// From the end of the collection until reads are in the disk no longer than before; until
+    /// the end of the run if they never are.
+    recovery_ms: Option<f64>,
+    /// Bytes written per second before, while and after the disk collected, in MB/s.
+    writes: [f64; 3],
+}
+
+fn figures(outcome: &Outcome) -> Result<Figures, String> {
+    let trace = outcome.trace.as_ref().ok_or("the run was not traced")?;
+    let slice = trace.slice_nanos as f64 / 1e9;
+    let [reads, writes] = trace.classes.as_slice() else {
+        return Err("there are not two classes".to_owned());
+    };
+    let (from, to) = COLLECTION_S;
+    let end = outcome.ended.as_nanos() as f64 / 1e9;
+    let longest = between((reads, slice), (from, end)).map(|sample| sample.disk.max).max();
+    let before =
+        between((reads, slice), (0.15, from)).map(|sample| sample.disk.mean).fold(0.0, f64::max);
+    let mut after = between((reads, slice), (to, end));
+    let recovered = after.position(|sample| sample.disk.mean <= 1.2 * before);
+    let rate = |(from, to): (f64, f64)| {
+        let bytes: u64 = between((writes, slice), (from, to)).map(|sample| sample.bytes).sum();
+        bytes as f64 / 1e6 / (to - from)
+    };
+    Ok(Figures {
+        read_longest_us: longest.unwrap_or(0) as f64 / 1e3,
+        recovery_ms: recovered.map(|slices| slices as f64 * slice * 1e3),
+        writes: [(0.15, from), (from, to), (to, end)].map(rate),
+    })
+}
+
+fn run(scale: Scale) -> Result<Report, String> {
+    let measured = scale.seconds(2900, 9900);
+    let mut report = Report {
+        shows: "While the disk collects garbage a rate alone overfills it and does not empty it \
+                again; the second level and the window stop at what the disk completes."
+            .into(),
+        differs: "Published are the mechanisms, not figures. The flow ratio looks at the flow, which \
+                  is even again once the disk is: what piled up by then stays. The window lets more into the disk \
+                  than the second level, two goals instead of one; in return it keeps a disk busy \
+                  whose completions are taken late (see D4-window)."
+            .into(),
+        ..Report::default()
+    };
+    report.parameter("disk", "preset nvme-2022, at 30 % of its speed from 0.4 to 0.6 s");
+    report.parameter(
+        "load",
+        "4 shards; Poisson reads of 4 KiB, 10,000/s; 128 KiB writes, 500 deep per shard",
+    );
+    report.parameter("shares", "reads 1000, writes 100");
+    report.parameter("measured", format!("{measured} ms after 100 ms"));
+    let mut table = Table::new(
+        "Reads in the disk, and MB/s of writes",
+        &[
+            "budget",
+            "published",
+            "longest read",
+            "as before again",
+            "writes before",
+            "during",
+            "after",
+        ],
+    );
+    let mut latency = Chart::new("Reads: mean latency in the disk (cut at 10 ms)", "s", "ms");
+    let mut bandwidth = Chart::new("Writes", "s", "MB/s");
+    for (budget, (name, published)) in BUDGETS.into_iter().enumerate() {
+        let outcome = outcome(budget, measured)?;
+        let Figures { read_longest_us, recovery_ms, writes } = figures(&outcome)?;
+        let [before, during, after] = writes.map(thousands);
+        let recovery = recovery_ms.map_or_else(|| "never".to_owned(), |ms| format!("{ms:.0} ms"));
+        let row = [name.to_owned(), published.to_owned(), millis(read_longest_us), recovery];
+        let [name_cell, published, longest, recovery] = row;
+        table.row([name_cell, published, longest, recovery, before, during, after]);
+        let (of_reads, of_writes) = over_time(&outcome)?;
+        latency = latency.with(name, Mark::Line, of_reads);
+        bandwidth = bandwidth.with(name, Mark::Line, of_writes);
+    }
+    let end = 0.1 + measured as f64 / 1e3;
+    report.tables.push(table);
+    report.charts.push(latency.with(
+        "latency goal",
+        Mark::Dashed,
+        vec![(0.0, GOAL_MS), (end, GOAL_MS)],
+    ));
+    report.charts.push(bandwidth);
+    Ok(report)
+}
+
+type Points = Vec<(f64, f64)>;
+
+/// The mean latency of reads in the disk in ms, and MB/s of writes.
+fn over_time(outcome: &Outcome) -> Result<(Points, Points), String> {
+    const SHOWN_MAX_MS: f64 = 10.0;
+    let trace = outcome.trace.as_ref().ok_or("the run was not traced")?;
+    let slice = trace.slice_nanos as f64 / 1e9;
+    let points = |class: usize, figure: &dyn Fn(&Sample) -> f64| {
+        let samples = trace.classes.get(class).map_or(&[][..], |class| &class.samples);
+        let samples = samples.iter().enumerate();
+        samples.map(|(at, sample)| (at as f64 * slice, figure(sample))).collect::<Points>()
+    };
+    let latency = |sample: &Sample| (sample.disk.mean / 1e6).min(SHOWN_MAX_MS);
+    Ok((points(0, &latency), points(1, &|sample| sample.bytes as f64 / 1e6 / slice)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_bounds_reads_in_a_slow_disk_and_the_rate_does_not() {
+        let [rate, two_level, flow, window] =
+            [0, 1, 2, 3].map(|budget| figures(&outcome(budget, 1100).unwrap()).unwrap());
+        assert!(rate.recovery_ms.is_none());
+        // what comes out equals what goes in: the flow is even, whatever waits
+        assert!(flow.recovery_ms.is_none());
+        assert!(rate.read_longest_us > 10.0 * window.read_longest_us);
+        // 10 goals, the base latency at 30 % of the speed included
+        assert!(window.read_longest_us < 10.0 * GOAL_MS * 1e3, "{}", window.read_longest_us);
+        assert!(window.recovery_ms.is_some() && two_level.recovery_ms.is_some());
+    }
+}

@@ -1,0 +1,234 @@
+//! Latency in the queue and in the disk.
+
+use forebay_load::recorder::Latencies;
+use forebay_report::{Chart, Mark, Table};
+use forebay_sim::simulation::Outcome;
+
+use crate::articles::y2022;
+use crate::articles::y2022::phases::{
+    self, Disk, INGESTED, WAYS, Way, class, over_time, report, seconds,
+};
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+use crate::scenario::{millis, percent, thousands};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2022-latency",
+    alias: "S2-13",
+    title: "Latency in the queue and in the disk",
+    source: y2022::SOURCE,
+    run,
+};
+
+/// Published by scheduler: the mean in the disk of ingestion, and of queries.
+const PUBLISHED: [[&str; 5]; 2] = [
+    ["1.45 ms (4.6)", "0.44 ms (5.0)", "-", "-", "-"],
+    ["100 % (4.6)", "about 50 % (5.0)", "-", "-", "-"],
+];
+/// Of the ways to schedule those that are drawn.
+const DRAWN: [usize; 3] = [0, 2, 4];
+
+/// One of the two loads of the article.
+#[derive(Clone, Copy)]
+enum Load {
+    Ingestion,
+    Queries,
+}
+
+impl Load {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ingestion => "ingestion, all",
+            Self::Queries => "queries",
+        }
+    }
+
+    /// The classes whose latencies are told, and the one that is drawn.
+    fn classes(self) -> (&'static [&'static str], &'static str) {
+        match self {
+            Self::Ingestion => (&INGESTED, "memtable"),
+            Self::Queries => (&["query"], "query"),
+        }
+    }
+
+    fn run(self, disk: &Disk, way: &Way, scale: Scale) -> Result<Outcome, String> {
+        let (run_seconds, phase_seconds) = seconds(scale);
+        match self {
+            Self::Ingestion => phases::ingestion(disk, way, run_seconds),
+            Self::Queries => phases::queries(disk, way, phase_seconds),
+        }
+    }
+}
+
+/// Latencies of some classes together.
+struct Figures {
+    disk: Latencies,
+    queue: Latencies,
+}
+
+fn figures(outcome: &Outcome, classes: &[&str]) -> Result<Figures, String> {
+    let latencies = || Latencies::new().map_err(|error| error.to_string());
+    let mut all = Figures { disk: latencies()?, queue: latencies()? };
+    for name in classes {
+        let class = class(outcome, name)?;
+        all.disk.merge(&class.disk);
+        all.queue.merge(&class.queue);
+    }
+    Ok(all)
+}
+
+fn run(scale: Scale) -> Result<Report, String> {
+    let mut report = report(
+        scale,
+        "On a disk that follows the line, pace and window a little below its rate leave a quarter of \
+         the latency of 2018 in the disk. On the measured surface they do not: at the throughput \
+         that the article gave up they leave four fifths, and told the true rates they leave more \
+         than the policy of 2018.",
+        "The published fall is to 30 % (1.45 to 0.44 ms) for 11 % less throughput. On the surface \
+         0.44 ms takes rates more than 30 % lower and over a fifth of the throughput; the last \
+         table has every step that was tried. The line through the four rates promises more than \
+         this disk carries of the mix, so the window of two goals fills, where Little's law lets in \
+         one; a region would price the mix, the line cannot. Paced at exactly the rate of a disk \
+         that follows the line, a burst that entered it stays; the cost of 2022, 3 % dearer here, \
+         lets it drain.",
+    );
+    let mut table = Table::new(
+        "Mean latency",
+        &["load", "disk", "scheduler", "published in disk", "in disk", "p99", "in queue", "p99"],
+    );
+    let disks = Disk::both()?;
+    for (load, published) in [Load::Ingestion, Load::Queries].into_iter().zip(PUBLISHED) {
+        for disk in &disks {
+            let title = format!("Latency of {}, disk {}", load.name(), disk.name);
+            let mut chart = Chart::new(&title, "s", "ms");
+            let (classes, drawn) = load.classes();
+            for (at, (way, published)) in WAYS.iter().zip(published).enumerate() {
+                let outcome = load.run(disk, way, scale)?;
+                let names = [load.name(), disk.name, way.name, published];
+                table.row(row(names, &figures(&outcome, classes)?));
+                if DRAWN.contains(&at) {
+                    chart = with_both(chart, way.name, &outcome, drawn)?;
+                }
+            }
+            report.charts.push(chart);
+        }
+    }
+    report.tables.push(table);
+    let (table, chart) = sweep(&disks[1], scale)?;
+    report.tables.push(table);
+    report.charts.push(chart);
+    Ok(report)
+}
+
+/// How many percent lower the rates are that pace and window are told.
+const LOWER: [i64; 6] = [0, 10, 20, 30, 40, 50];
+/// Published: MB/s and the mean in the disk, before and after.
+const PUBLISHED_TRADE: [(f64, f64); 2] = [(800.0, 1.45), (710.0, 0.44)];
+
+/// MB/s of all ingestion, and its mean in the disk in milliseconds.
+fn trade(disk: &Disk, way: &Way, scale: Scale) -> Result<(f64, f64), String> {
+    let outcome = Load::Ingestion.run(disk, way, scale)?;
+    let classes = outcome.result.classes.iter();
+    let bytes: u64 = classes.map(|class| class.bandwidth_bytes_per_second).sum();
+    let mean_ns = figures(&outcome, &INGESTED)?.disk.mean_ns();
+    Ok((bytes as f64 / 1e6, mean_ns / 1e6))
+}
+
+/// What latency in the disk costs in throughput, all steps that were tried.
+fn sweep(disk: &Disk, scale: Scale) -> Result<(Table, Chart), String> {
+    let title = format!("Ingestion, disk {}: throughput against latency", disk.name);
+    let mut table =
+        Table::new(&title, &["scheduler", "MB/s", "less than 2018", "in disk", "of 2018"]);
+    let old = trade(disk, &WAYS[0], scale)?;
+    let mut row = |name: String, (old, new): ((f64, f64), (f64, f64))| {
+        let (lost, left) = (percent(1.0 - new.0 / old.0), percent(new.1 / old.1));
+        table.row([name, thousands(new.0), lost, millis(new.1 * 1e3), left]);
+    };
+    row("published: 4.6 to 5.0".to_owned(), (PUBLISHED_TRADE[0], PUBLISHED_TRADE[1]));
+    row(WAYS[0].name.to_owned(), (old, old));
+    let mut points = Vec::new();
+    for percent in LOWER {
+        let new = trade(disk, &phases::lower(percent), scale)?;
+        row(format!("pace+window, rates -{percent} %"), (old, new));
+        points.push(new);
+    }
+    let chart = Chart::new(&title, "MB/s", "mean in the disk, ms")
+        .with("published", Mark::Dots, PUBLISHED_TRADE.to_vec())
+        .with(WAYS[0].name, Mark::Dots, vec![old])
+        .with("pace+window, rates 0 to 50 % lower", Mark::Line, points);
+    Ok((table, chart))
+}
+
+/// The chart with the mean latencies of a class in the disk and in the queue.
+fn with_both(chart: Chart, name: &str, outcome: &Outcome, class: &str) -> Result<Chart, String> {
+    let disk = over_time(outcome, class, |sample, _| sample.disk.mean / 1e6)?;
+    let queue = over_time(outcome, class, |sample, _| sample.queue.mean / 1e6)?;
+    let chart = chart.with(&format!("{name}: disk"), Mark::Line, disk);
+    Ok(chart.with(&format!("{name}: queue"), Mark::Dashed, queue))
+}
+
+fn row(names: [&str; 4], figures: &Figures) -> [String; 8] {
+    let Figures { disk, queue } = figures;
+    let mean = |latencies: &Latencies| millis(latencies.mean_ns() / 1e3);
+    let p99 = |latencies: &Latencies| millis(latencies.quantile_ns(0.99) as f64 / 1e3);
+    let [load, on, way, published] = names.map(str::to_owned);
+    [load, on, way, published, mean(disk), p99(disk), mean(queue), p99(queue)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOAL_MS: f64 = 0.75;
+
+    /// The mean in the disk by scheduler, in milliseconds.
+    fn in_disk(load: Load, disk: &Disk) -> [f64; 5] {
+        [0, 1, 2, 3, 4].map(|way| {
+            let outcome = load.run(disk, &WAYS[way], Scale::Short).unwrap();
+            figures(&outcome, load.classes().0).unwrap().disk.mean_ns() / 1e6
+        })
+    }
+
+    #[test]
+    fn on_the_line_only_what_is_paced_below_the_disk_waits_as_published() {
+        let [little, bucket, paced, summed, lower] =
+            in_disk(Load::Ingestion, &Disk::line().unwrap());
+        assert!((GOAL_MS..1.45).contains(&little), "{little}");
+        assert!(bucket < 0.44, "{bucket}");
+        assert!(summed < 0.44 && lower < 0.44, "{summed} {lower}");
+        // the target is 0.44 ms: paced at exactly the disk's rate, a standing queue stays
+        assert!(paced < 0.9, "{paced}");
+    }
+
+    #[test]
+    fn on_the_measured_surface_latency_falls_less_than_published() {
+        let disk = Disk::surface().unwrap();
+        let [little, _, paced, _, lower] = in_disk(Load::Ingestion, &disk);
+        assert!((GOAL_MS..1.45).contains(&little), "{little}");
+        // the target is 0.44 ms at 11 % less throughput: at that loss the window still fills at
+        // times, since the line misprices this mix
+        assert!(lower < 0.8, "{lower}");
+        // the target is 0.44 ms, or at least less than in 2018: the window holds two goals, and
+        // the line allows more than this disk carries
+        assert!(paced < 1.8, "{paced}");
+    }
+
+    #[test]
+    fn the_published_latency_costs_more_throughput_than_published() {
+        let disk = Disk::surface().unwrap();
+        let old = trade(&disk, &WAYS[0], Scale::Short).unwrap();
+        let [fifth, two_fifths] =
+            [20, 40].map(|percent| trade(&disk, &phases::lower(percent), Scale::Short).unwrap());
+        assert!((0.08..0.13).contains(&(1.0 - fifth.0 / old.0)), "{old:?} {fifth:?}");
+        assert!(two_fifths.1 < 0.44, "{two_fifths:?}");
+        // the target is a loss of 11 %
+        assert!(two_fifths.0 > 0.65 * old.0, "{old:?} {two_fifths:?}");
+    }
+
+    #[test]
+    fn queries_wait_half_as_long_in_the_disk() {
+        let [little, _, paced, summed, lower] = in_disk(Load::Queries, &Disk::line().unwrap());
+        assert!(paced < 0.6 * little, "{paced} {little}");
+        assert!(summed < 0.5 * little && lower < 0.5 * little, "{summed} {lower} {little}");
+    }
+}

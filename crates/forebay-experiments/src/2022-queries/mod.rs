@@ -1,0 +1,96 @@
+//! Queries in three phases: whether they get their rate, and how compaction yields.
+
+use forebay_report::Table;
+use forebay_sim::simulation::{Outcome, Sample};
+
+use crate::articles::y2022;
+use crate::articles::y2022::phases::{
+    self, Disk, QUERIES, WAYS, phase, report, seconds, throughput, trace,
+};
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+use crate::scenario::{percent, thousands};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2022-queries",
+    alias: "S2-12",
+    title: "Throughput of queries",
+    source: y2022::SOURCE,
+    run,
+};
+
+fn run(scale: Scale) -> Result<Report, String> {
+    let mut report = report(
+        scale,
+        "Queries get the rate they ask for, in three level plateaus.",
+        "With the article's old scheduler queries missed their rate and wavered; here they do \
+         not with any policy, because the fair queue before the policies is the same for all. \
+         Arrivals are random, which moves a fifth of a phase by some percent.",
+    );
+    let mut table = Table::new(
+        "Queries per second, and how far any fifth of a phase is from its mean",
+        &["disk", "scheduler", "first", "second", "third", "farthest"],
+    );
+    let published = ["published", "wanted, and 5.0", "10,000", "5,000", "7,500", "stable"];
+    table.row(published.map(str::to_owned));
+    table.row(["published", "4.6", "missed", "missed", "missed", "wavers"].map(str::to_owned));
+    let (_, phase_seconds) = seconds(scale);
+    for disk in &Disk::both()? {
+        for way in &WAYS {
+            let outcome = phases::queries(disk, way, phase_seconds)?;
+            let phase = |index| plateau(&outcome, index, phase_seconds);
+            let (first, second, third) = (phase(0)?, phase(1)?, phase(2)?);
+            let farthest = first.1.max(second.1).max(third.1);
+            table.row([
+                disk.name.to_owned(),
+                way.name.to_owned(),
+                thousands(first.0),
+                thousands(second.0),
+                thousands(third.0),
+                percent(farthest),
+            ]);
+            let title = format!("Queries, disk {}, {}", disk.name, way.name);
+            report.charts.push(throughput(&title, &outcome, &QUERIES[..1])?);
+        }
+    }
+    report.tables.push(table);
+    Ok(report)
+}
+
+/// Queries per second in a phase, and how far any fifth of it is from that.
+fn plateau(outcome: &Outcome, index: usize, phase_seconds: u64) -> Result<(f64, f64), String> {
+    let slice_seconds = trace(outcome)?.slice_nanos as f64 / 1e9;
+    let samples = phase(outcome, ("query", index), phase_seconds)?;
+    let rate = |samples: &[&Sample]| {
+        let operations: u64 = samples.iter().map(|sample| sample.operations).sum();
+        operations as f64 / (samples.len() as f64 * slice_seconds)
+    };
+    let mean = rate(&samples);
+    let fifths = samples.chunks(samples.len().div_ceil(5).max(1));
+    let deviations = fifths.map(|fifth| (rate(fifth) / mean - 1.0).abs());
+    Ok((mean, deviations.fold(0.0, f64::max)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::articles::y2022::phases::QUERY_RATES;
+    use crate::articles::y2022::phases::Way;
+
+    fn disks_and_ways(disks: &[Disk]) -> impl Iterator<Item = (&Disk, &'static Way)> {
+        disks.iter().flat_map(|disk| WAYS.iter().map(move |way| (disk, way)))
+    }
+
+    #[test]
+    fn queries_get_their_rate_in_level_plateaus() {
+        for (disk, way) in disks_and_ways(&Disk::both().unwrap()) {
+            let outcome = phases::queries(disk, way, 1).unwrap();
+            for (index, rate) in QUERY_RATES.into_iter().enumerate() {
+                let (got, deviation) = plateau(&outcome, index, 1).unwrap();
+                assert!((got / rate as f64 - 1.0).abs() < 0.03, "{}: {got}", way.name);
+                // arrivals at random alone move a fifth of a second by some percent
+                assert!(deviation < 0.08, "{}: {deviation}", way.name);
+            }
+        }
+    }
+}

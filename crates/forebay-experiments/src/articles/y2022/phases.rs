@@ -1,0 +1,247 @@
+//! The two loads of the 2022 article: ingestion with compaction, then queries beside compaction.
+
+use forebay_config::Source;
+use forebay_core::{DiskModel, LATENCY_GOAL_DEFAULT, Policy, Time};
+use forebay_report::{Chart, Mark};
+use forebay_sim::simulation::{ClassTrace, Outcome, Period, Sample, SchedulerConfig, Trace};
+use forebay_sim::spec::DiskSpec;
+
+use super::{MEASURED, preset};
+use crate::experiment::Scale;
+use crate::report::Report;
+use crate::scenario::{SEED, config, grouped_jobs, model, off_by, pace_window, run};
+
+const LINE: &str = include_str!("disk-by-rates.yaml");
+/// A disk that the loads run on.
+pub(crate) struct Disk {
+    pub(crate) name: &'static str,
+    spec: DiskSpec,
+}
+
+impl Disk {
+    /// One that does mixed loads as its four rates say.
+    pub(crate) fn line() -> Result<Self, String> {
+        let spec =
+            DiskSpec::parse(&Source::new("disk", LINE)).map_err(|error| error.to_string())?;
+        Ok(Self { name: "by its rates", spec })
+    }
+
+    /// One that does them as was measured.
+    pub(crate) fn surface() -> Result<Self, String> {
+        Ok(Self { name: "by its surface", spec: preset(MEASURED)? })
+    }
+
+    pub(crate) fn both() -> Result<[Self; 2], String> {
+        Ok([Self::line()?, Self::surface()?])
+    }
+
+    /// MB/s of writes alone and of reads alone: the edge of the model is the line between.
+    pub(crate) fn edge_mb(&self) -> (f64, f64) {
+        let rates = self.spec.build(SEED).rates();
+        (rates.write_bandwidth as f64 / 1e6, rates.read_bandwidth as f64 / 1e6)
+    }
+}
+
+const SHARDS: u32 = 4;
+/// Queries of a shard that may be under way at once.
+const FIBERS: u64 = 25;
+pub(crate) const SLICES: usize = 200;
+/// Queries per second in the three phases.
+pub(crate) const QUERY_RATES: [u64; 3] = [10_000, 5_000, 7_500];
+/// Of a query; the article does not tell it.
+const QUERY_BYTES: u64 = 32_768;
+
+const CLASSES: &str = include_str!("classes.yaml");
+const COMPACTION_JOBS: &str = include_str!("compaction-jobs.yaml");
+const CLIENT_JOBS: &str = include_str!("client-jobs.yaml");
+
+/// The classes of ingestion, and those of compaction: reads first.
+pub(crate) const INGESTED: [&str; 4] =
+    ["commitlog", "memtable", "compaction-read", "compaction-write"];
+pub(crate) const COMPACTION: [&str; 2] = ["compaction-read", "compaction-write"];
+/// The classes of queries beside compaction.
+pub(crate) const QUERIES: [&str; 3] = ["query", COMPACTION[0], COMPACTION[1]];
+
+/// A way to schedule.
+pub(crate) struct Way {
+    pub(crate) name: &'static str,
+    policy: Kind,
+    costs: Costs,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    LittlesLaw,
+    TwoLevelBucket,
+    PaceWindow,
+}
+
+#[derive(Clone, Copy)]
+enum Costs {
+    /// As the rates of the disk say.
+    Exact,
+    /// A request costs its operation and its bytes, as in 2022.
+    Summed,
+    /// All rates are given so many percent lower.
+    Lower(i64),
+}
+
+pub(crate) const WAYS: [Way; 5] = [
+    Way { name: "2018: Little's law", policy: Kind::LittlesLaw, costs: Costs::Exact },
+    Way { name: "2022: two-level bucket", policy: Kind::TwoLevelBucket, costs: Costs::Summed },
+    Way { name: "pace+window", policy: Kind::PaceWindow, costs: Costs::Exact },
+    Way { name: "pace+window, cost of 2022", policy: Kind::PaceWindow, costs: Costs::Summed },
+    // so much lower that ingestion loses about the 11 % of throughput that the article lost
+    Way { name: "pace+window, rates -20 %", policy: Kind::PaceWindow, costs: Costs::Lower(20) },
+];
+
+/// Pace and window told rates that are so many percent too low.
+pub(crate) const fn lower(percent: i64) -> Way {
+    Way { name: "pace+window", policy: Kind::PaceWindow, costs: Costs::Lower(percent) }
+}
+
+/// The load of clients that ingest, while compaction takes what is left.
+pub(crate) fn ingestion(disk: &Disk, way: &Way, seconds: u64) -> Result<Outcome, String> {
+    simulate((disk, way), &format!("{CLIENT_JOBS}{COMPACTION_JOBS}"), seconds, Vec::new())
+}
+
+/// Three phases of queries, while compaction takes what is left.
+pub(crate) fn queries(disk: &Disk, way: &Way, phase_seconds: u64) -> Result<Outcome, String> {
+    let mut jobs = COMPACTION_JOBS.to_owned();
+    let mut schedule = Vec::new();
+    for (index, rate) in QUERY_RATES.into_iter().enumerate() {
+        let job = format!("query-{}k", rate as f64 / 1000.0).replace('.', "-");
+        let rps = rate / u64::from(SHARDS) / FIBERS;
+        jobs.push_str(&format!(
+            "- {{name: {job}, type: randread, shards: all, options: {{pause_distribution: poisson}},
+   shard_info: {{parallelism: {FIBERS}, rps: {rps}, reqsize: {QUERY_BYTES}, class: query}}}}\n"
+        ));
+        let from = phase_start(index, phase_seconds);
+        schedule.push(Period {
+            job,
+            from,
+            to: Some(from.plus_nanos(phase_seconds * 1_000_000_000)),
+        });
+    }
+    // a quiet phase before, between and after
+    simulate((disk, way), &jobs, 7 * phase_seconds, schedule)
+}
+
+/// When a phase of queries begins; each is followed by as long a pause.
+pub(crate) fn phase_start(index: usize, phase_seconds: u64) -> Time {
+    Time::from_nanos((2 * index as u64 + 1) * phase_seconds * 1_000_000_000)
+}
+
+fn simulate(
+    (disk, way): (&Disk, &Way),
+    jobs: &str,
+    seconds: u64,
+    schedule: Vec<Period>,
+) -> Result<Outcome, String> {
+    let disk = disk.spec.build(SEED);
+    let rates = disk.rates();
+    let model = match way.costs {
+        Costs::Exact => model(&rates)?,
+        Costs::Summed => DiskModel::from_rates_summed(&rates).map_err(|error| error.to_string())?,
+        Costs::Lower(percent) => model(&off_by(&rates, -percent))?,
+    };
+    let latency_goal = LATENCY_GOAL_DEFAULT;
+    let policy = match way.policy {
+        Kind::LittlesLaw => Policy::LittlesLaw { latency_goal },
+        Kind::TwoLevelBucket => Policy::TwoLevelBucket { latency_goal },
+        Kind::PaceWindow => pace_window(&*disk),
+    };
+    let jobs = grouped_jobs(jobs, Some(CLASSES), SHARDS)?;
+    let mut config = config(jobs, disk, seconds * 1000);
+    config.scheduler =
+        SchedulerConfig { policy: Some(policy), model: Some(model), ..Default::default() };
+    config.schedule = schedule;
+    config.trace_buckets = Some(SLICES);
+    run(config)
+}
+
+/// How long the phases are.
+pub(crate) fn seconds(scale: Scale) -> (u64, u64) {
+    (scale.seconds(3, 120), scale.seconds(1, 60))
+}
+
+pub(crate) fn trace(outcome: &Outcome) -> Result<&Trace, String> {
+    outcome.trace.as_ref().ok_or_else(|| "the run was not traced".to_owned())
+}
+
+pub(crate) fn class<'a>(outcome: &'a Outcome, name: &str) -> Result<&'a ClassTrace, String> {
+    let found = trace(outcome)?.classes.iter().find(|class| class.name == name);
+    found.ok_or_else(|| format!("there is no class called {name}"))
+}
+
+/// What `figure` says of each slice of a class, over time in seconds.
+pub(crate) fn over_time(
+    outcome: &Outcome,
+    name: &str,
+    figure: impl Fn(&Sample, f64) -> f64,
+) -> Result<Vec<(f64, f64)>, String> {
+    let slice_seconds = trace(outcome)?.slice_nanos as f64 / 1e9;
+    let samples = class(outcome, name)?.samples.iter().enumerate();
+    Ok(samples
+        .map(|(at, sample)| (at as f64 * slice_seconds, figure(sample, slice_seconds)))
+        .collect())
+}
+
+/// What all reports on these loads say.
+pub(crate) fn report(scale: Scale, shows: &str, differs: &str) -> Report {
+    let (ingestion, phase) = seconds(scale);
+    let mut report =
+        Report { shows: shows.to_owned(), differs: differs.to_owned(), ..Report::default() };
+    report.parameter(
+        "disk by its rates",
+        "an i3.2xlarge in ScyllaDB's table: 411,200 reads/s, 181,500 writes/s, 2,015 MB/s of \
+         reads, 809 MB/s of writes; mixes on a straight line",
+    );
+    report.parameter(
+        "disk by its surface",
+        format!("preset {MEASURED}: fitted to the latencies that diskplorer published"),
+    );
+    report.parameter(
+        "load",
+        format!(
+            "4 shards; ingestion: commitlog and memtable 131 MB/s each; queries of {} KiB; \
+             compaction reads and writes 128 KiB whenever it may",
+            QUERY_BYTES >> 10
+        ),
+    );
+    report.parameter("shares", "query, commitlog, memtable 1000 each; compaction 100");
+    report
+        .parameter("measured", format!("ingestion {ingestion} s, each phase of queries {phase} s"));
+    report
+}
+
+pub(crate) fn mb_per_second(sample: &Sample, seconds: f64) -> f64 {
+    sample.bytes as f64 / 1e6 / seconds
+}
+
+/// A chart of the bandwidth of these classes.
+pub(crate) fn throughput(
+    title: &str,
+    outcome: &Outcome,
+    classes: &[&str],
+) -> Result<Chart, String> {
+    let mut chart = Chart::new(title, "s", "MB/s");
+    for name in classes {
+        chart = chart.with(name, Mark::Line, over_time(outcome, name, mb_per_second)?);
+    }
+    Ok(chart)
+}
+
+/// The samples of a class in one phase of queries, without its first and last slice.
+pub(crate) fn phase<'a>(
+    outcome: &'a Outcome,
+    (name, index): (&str, usize),
+    phase_seconds: u64,
+) -> Result<Vec<&'a Sample>, String> {
+    let slice = trace(outcome)?.slice_nanos;
+    let from = phase_start(index, phase_seconds).as_nanos();
+    let to = from + phase_seconds * 1_000_000_000;
+    let within = |at: u64| at * slice >= from + slice && (at + 2) * slice <= to;
+    let samples = (0_u64..).zip(&class(outcome, name)?.samples);
+    Ok(samples.filter(|&(at, _)| within(at)).map(|(_, sample)| sample).collect())
+}

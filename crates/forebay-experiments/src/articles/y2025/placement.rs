@@ -1,0 +1,83 @@
+//! Files of shards that write at the same pace, and where on an array they begin.
+
+use std::sync::PoisonError;
+
+use forebay_core::Policy;
+use forebay_load::Rng;
+use forebay_sim::simulation::SchedulerConfig;
+
+use super::watched::{CHUNK, MEMBERS, Watched};
+use crate::experiment::Scale;
+use crate::report::Report;
+use crate::scenario::{SEED, config, disk, job, jobs, pace_window, run as simulate};
+
+pub(crate) const MEMBER: &str = include_str!("disk.yaml");
+pub(crate) const LOAD: &str = include_str!("load.yaml");
+const SLICE_NANOS: u64 = 100_000;
+
+/// Where files begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// All on the first member: the article's theory.
+    Same,
+    /// At random multiples of 1 MiB, as a filesystem puts them.
+    Random,
+    /// On the members in turn.
+    InTurn,
+}
+
+impl Placement {
+    /// The first byte of the file of each shard.
+    pub(crate) fn starts(self, shards: u32) -> Vec<u64> {
+        let mut random = Rng::new(SEED, &[]);
+        let chunk = |shard: u32| match self {
+            Self::Same => 0,
+            Self::Random => random.below(MEMBERS as u64),
+            Self::InTurn => u64::from(shard) % MEMBERS as u64,
+        };
+        (0..shards).map(chunk).map(|chunk| chunk * CHUNK).collect()
+    }
+}
+
+/// What one run gave.
+pub(crate) struct Figures {
+    pub(crate) gb_per_second: f64,
+    /// The busiest member's part of what is under way, over time in seconds.
+    pub(crate) busiest: Vec<(f64, f64)>,
+}
+
+impl Figures {
+    /// The mean of the busiest member's part from one time to another, in seconds.
+    pub(crate) fn busiest_mean(&self, from: f64, to: f64) -> f64 {
+        let within = self.busiest.iter().filter(|(at, _)| (from..to).contains(at));
+        let (sum, count) =
+            within.fold((0.0, 0.0), |(sum, count), (_, part)| (sum + part, count + 1.0));
+        if count > 0.0 { sum / count } else { 0.0 }
+    }
+}
+
+pub(crate) fn figures(
+    placement: Placement,
+    (shards, open): (u32, bool),
+    millis: u64,
+) -> Result<Figures, String> {
+    let members = (0..MEMBERS).map(|_| disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
+    let (array, seen) = Watched::new(members, placement.starts(shards), SLICE_NANOS)?;
+    let policy = if open { Policy::Open } else { pace_window(&array) };
+    let mut config = config(jobs(LOAD, shards)?, Box::new(array), millis);
+    config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
+    let outcome = simulate(config)?;
+    let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let gb_per_second = job(&outcome, "load")?.bandwidth_bytes_per_second as f64 / 1e9;
+    Ok(Figures { gb_per_second, busiest: seen.busiest_over_time() })
+}
+
+pub(crate) fn report(scale: Scale, shows: &str, differs: &str) -> (Report, u64) {
+    let measured = scale.seconds(200, 2000);
+    let mut report =
+        Report { shows: shows.to_owned(), differs: differs.to_owned(), ..Report::default() };
+    report.parameter("disk", "RAID0 of 4, chunk 1 MB, 3.22 GB/s each (published for one disk)");
+    report.parameter("load", "128 KiB appends, 8 fibers per shard");
+    report.parameter("measured", format!("{measured} ms after 100 ms; members from the start"));
+    (report, measured)
+}

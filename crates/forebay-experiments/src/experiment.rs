@@ -1,0 +1,41 @@
+//! What an experiment is: a function from a scale to a report.
+
+use crate::report::Report;
+
+/// How long experiments run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Shortened, so that all of them take a minute or two.
+    Short,
+    /// As long as published.
+    Full,
+}
+
+impl Scale {
+    /// `full` seconds, or `short` of them.
+    pub const fn seconds(self, short: u64, full: u64) -> u64 {
+        match self {
+            Self::Short => short,
+            Self::Full => full,
+        }
+    }
+}
+
+/// An experiment that can be repeated.
+#[derive(Clone, Copy, Debug)]
+pub struct Experiment {
+    /// Its name on the command line, and of its folder: what it shows, after the year of the
+    /// article that it repeats.
+    pub name: &'static str,
+    /// Another name: the number of the published item.
+    pub alias: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Repeats it.
+    ///
+    /// # Errors
+    /// A sentence, if a simulation could not be set up.
+    pub run: fn(Scale) -> Result<Report, String>,
+}

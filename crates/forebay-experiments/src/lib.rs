@@ -1,0 +1,101 @@
+//! The published experiments, repeated under virtual time.
+//!
+//! Each has a folder, named for what it shows after the year of its article: its load and disk as
+//! files, its analysis, and a snapshot of its report. A new one is a folder, and its place in
+//! [`all`]. `forebay reproduce` draws the charts.
+#![forbid(unsafe_code)]
+
+mod articles;
+mod experiment;
+mod report;
+mod scenario;
+
+pub use experiment::{Experiment, Scale};
+pub use report::Report;
+
+#[path = "2016-bursts/mod.rs"]
+mod bursts_2016;
+#[path = "2025-capacity/mod.rs"]
+mod capacity_2025;
+#[path = "2025-chunk-border/mod.rs"]
+mod chunk_border_2025;
+#[path = "2022-compaction/mod.rs"]
+mod compaction_2022;
+#[path = "2018-deep-writes/mod.rs"]
+mod deep_writes_2018;
+#[path = "design-cost/mod.rs"]
+mod design_cost;
+#[path = "design-shards/mod.rs"]
+mod design_shards;
+#[path = "design-window/mod.rs"]
+mod design_window;
+#[path = "2022-gc-stall/mod.rs"]
+mod gc_stall_2022;
+#[path = "2022-half-duplex/mod.rs"]
+mod half_duplex_2022;
+#[path = "2022-hard-disk/mod.rs"]
+mod hard_disk_2022;
+#[path = "2022-ingestion/mod.rs"]
+mod ingestion_2022;
+#[path = "2016-io-queues/mod.rs"]
+mod io_queues_2016;
+#[path = "2018-knee/mod.rs"]
+mod knee_2018;
+#[path = "2018-knee-by-size/mod.rs"]
+mod knee_by_size_2018;
+#[path = "2022-latency/mod.rs"]
+mod latency_2022;
+#[path = "2018-littles-law/mod.rs"]
+mod littles_law_2018;
+#[path = "2025-parallelism/mod.rs"]
+mod parallelism_2025;
+#[path = "2022-queries/mod.rs"]
+mod queries_2022;
+#[path = "2025-raid0-collisions/mod.rs"]
+mod raid0_collisions_2025;
+#[path = "2025-raid0-placement/mod.rs"]
+mod raid0_placement_2025;
+#[path = "2016-shares/mod.rs"]
+mod shares_2016;
+#[path = "2016-write-load/mod.rs"]
+mod write_load_2016;
+
+/// All of them, in the order of publication.
+pub fn all() -> Vec<Experiment> {
+    vec![
+        io_queues_2016::EXPERIMENT,
+        shares_2016::EXPERIMENT,
+        write_load_2016::EXPERIMENT,
+        bursts_2016::EXPERIMENT,
+        littles_law_2018::EXPERIMENT,
+        knee_2018::EXPERIMENT,
+        knee_by_size_2018::EXPERIMENT,
+        deep_writes_2018::EXPERIMENT,
+        half_duplex_2022::EXPERIMENT,
+        hard_disk_2022::EXPERIMENT,
+        gc_stall_2022::EXPERIMENT,
+        ingestion_2022::EXPERIMENT,
+        queries_2022::EXPERIMENT,
+        latency_2022::EXPERIMENT,
+        compaction_2022::EXPERIMENT,
+        capacity_2025::EXPERIMENT,
+        parallelism_2025::EXPERIMENT,
+        raid0_collisions_2025::EXPERIMENT,
+        raid0_placement_2025::EXPERIMENT,
+        chunk_border_2025::EXPERIMENT,
+        design_cost::EXPERIMENT,
+        design_window::EXPERIMENT,
+        design_shards::EXPERIMENT,
+    ]
+}
+
+/// The experiment that has this name, or did once.
+pub fn find(name: &str) -> Option<Experiment> {
+    let is_called = |experiment: &Experiment| {
+        [experiment.name, experiment.alias].iter().any(|known| known.eq_ignore_ascii_case(name))
+    };
+    all().into_iter().find(is_called)
+}
+
+#[cfg(test)]
+mod tests;

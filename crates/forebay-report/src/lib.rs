@@ -1,0 +1,18 @@
+//! What is shown to people: text tables, SVG charts, self-contained HTML pages.
+#![forbid(unsafe_code)]
+
+mod chart;
+mod format;
+mod page;
+#[cfg(feature = "svg")]
+mod svg;
+mod table;
+mod text;
+
+pub use chart::{Chart, Mark, Scale, Series};
+pub use format::{scaled, size};
+pub use page::{Page, escaped};
+#[cfg(feature = "svg")]
+pub use svg::{DrawError, svg};
+pub use table::{Table, aligned};
+pub use text::paragraph;

@@ -1,0 +1,118 @@
+//! Pages of HTML that need nothing beside them.
+
+use core::fmt::Display;
+
+use crate::table::Table;
+
+/// How every page begins; phones show it as wide as they are.
+const BEGIN: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+<meta name=\"viewport\" content=\"width=device-width\">";
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;\
+padding:0 1rem;color:#1b1b1b}h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.5rem}\
+p,ul{max-width:54rem}table{border-collapse:collapse;margin:1rem 0;font-size:.9rem}\
+caption{text-align:left;font-weight:600;padding-bottom:.3rem}th,td{padding:.2rem .7rem;\
+border-bottom:1px solid #ddd;text-align:right}th:first-child,td:first-child{text-align:left}\
+li{margin:.3rem 0}li.warns{font-weight:600}.about{color:#555;font-size:.9rem}\
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(30rem,100%),1fr));gap:1rem}\
+figure{margin:0}svg{max-width:100%;height:auto}nav a{margin-right:.8rem}";
+
+/// A page that is being written; texts are escaped.
+#[derive(Clone, Debug)]
+pub struct Page {
+    html: String,
+}
+
+impl Page {
+    /// A page without content.
+    pub fn new(title: &str) -> Self {
+        let title = escaped(title);
+        Self { html: format!("{BEGIN}<title>{title}</title><style>{STYLE}</style></head><body>\n") }
+    }
+
+    fn push(&mut self, html: impl Display) {
+        self.html += &format!("{html}\n");
+    }
+
+    /// Adds a heading of the page.
+    pub fn title(&mut self, text: &str) {
+        self.push(format_args!("<h1>{}</h1>", escaped(text)));
+    }
+
+    /// Adds a heading of a section, to which links lead by `id`.
+    pub fn heading(&mut self, id: &str, text: &str) {
+        self.push(format_args!("<h2 id=\"{}\">{}</h2>", escaped(id), escaped(text)));
+    }
+
+    /// Adds a paragraph.
+    pub fn paragraph(&mut self, text: &str) {
+        self.push(format_args!("<p>{}</p>", escaped(text)));
+    }
+
+    /// Adds a paragraph about how something was made.
+    pub fn about(&mut self, text: &str) {
+        self.push(format_args!("<p class=\"about\">{}</p>", escaped(text)));
+    }
+
+    /// Adds links to sections by their ids.
+    pub fn links<'a>(&mut self, ids: impl Iterator<Item = &'a str>) {
+        let link = |id: &str| format!("<a href=\"#{0}\">{0}</a>\n", escaped(id));
+        let links: String = ids.map(link).collect();
+        self.push(format_args!("<nav>{links}</nav>"));
+    }
+
+    /// Adds a list; entries that warn stand out.
+    pub fn list<'a>(&mut self, entries: impl Iterator<Item = (&'a str, bool)>) {
+        let entry = |(text, warns): (&str, bool)| {
+            let class = if warns { " class=\"warns\"" } else { "" };
+            format!("<li{class}>{}</li>\n", escaped(text))
+        };
+        let entries: String = entries.map(entry).collect();
+        self.push(format_args!("<ul>{entries}</ul>"));
+    }
+
+    /// Adds a table.
+    pub fn table(&mut self, table: &Table) {
+        let row = |cells: &[String], tag: &str| {
+            let cell = |cell: &String| format!("<{tag}>{}</{tag}>", escaped(cell));
+            format!("<tr>{}</tr>\n", cells.iter().map(cell).collect::<String>())
+        };
+        let rows: String = table.rows.iter().map(|cells| row(cells, "td")).collect();
+        let (title, head) = (escaped(&table.title), row(&table.columns, "th"));
+        self.push(format_args!("<table><caption>{title}</caption>{head}{rows}</table>"));
+    }
+
+    /// Adds charts, drawn as SVG, side by side where there is room.
+    pub fn charts(&mut self, drawn: &[String]) {
+        let figures: String = drawn.iter().map(|svg| format!("<figure>{svg}</figure>\n")).collect();
+        self.push(format_args!("<div class=\"charts\">{figures}</div>"));
+    }
+
+    /// The page as HTML.
+    pub fn finish(self) -> String {
+        self.html + "</body></html>\n"
+    }
+}
+
+/// Text as it stands on a page.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_whole_and_its_texts_are_escaped() {
+        let mut page = Page::new("a < b");
+        page.heading("x", "x & y");
+        let mut table = Table::new("t", &["", "<"]);
+        table.row(["1".into(), "\"".into()]);
+        page.table(&table);
+        let html = page.finish();
+        assert!(html.starts_with("<!doctype html>") && html.ends_with("</body></html>\n"));
+        for part in ["<title>a &lt; b", "x &amp; y", "<th>&lt;</th>", "<td>&quot;</td>"] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+    }
+}
