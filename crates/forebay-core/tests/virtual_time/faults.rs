@@ -74,6 +74,38 @@ fn requests_that_hang_make_way_for_others_that_do_not() {
     assert_eq!(queue.class(class).unwrap().errors, 15);
 }
 
+/// The first `bad` places of the table hang, all else is done in a millisecond.
+fn serve_all_but(bad: usize, queue: &mut IoQueue, from_ms: u64, to_ms: u64) {
+    let mut sent = Vec::new();
+    for ms in from_ms..to_ms {
+        for ticket in std::mem::take(&mut sent) {
+            queue.complete(Time::from_nanos(ms * MILLI), ticket, Outcome::Done).unwrap();
+        }
+        sent = dispatch(queue, ms, ms + 1);
+        sent.retain(|ticket| ticket.index() >= bad);
+    }
+}
+
+#[test]
+fn a_class_that_fills_each_window_with_what_hangs_leaves_others_their_share() {
+    for (bad, shares, others) in [(150, 100, 100), (1000, 100, 100), (1000, 1000, 100)] {
+        let mut world = World::new(model(10_000, 1_000_000_000), Policy::pace_window(), 1);
+        let [class, other] = [shares, others].map(|s| world.group.add_class(None, s).unwrap());
+        let queue = &mut world.shards[0].queue;
+        fill(queue, class, bad);
+        fill(queue, other, 20_000);
+        let served = |queue: &IoQueue| queue.class(other).unwrap().operations[0];
+        serve_all_but(bad, queue, 1, 200);
+        let before = served(queue);
+        serve_all_but(bad, queue, 200, 1_200);
+        // a poll per millisecond uses 8 of the 10 that the disk could do
+        let share = 8_000 * u64::from(others) / u64::from(shares + others);
+        let case = format!("{bad} bad, {shares} shares beside {others}");
+        let got = served(queue) - before;
+        assert!(got * 10 >= share * 9, "{case}: {got} of {share}");
+    }
+}
+
 #[test]
 fn a_queue_that_is_dropped_gives_its_part_of_the_window_back() {
     let (mut world, class) = queues(2);
