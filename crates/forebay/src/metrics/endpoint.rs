@@ -253,3 +253,32 @@ impl Server {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_there_are_have_their_turn_however_many_come() {
+        const COME: usize = 100;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut server = Server {
+            listener,
+            stop: Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap()),
+            connections: Vec::new(),
+            connections_max: 2 * COME,
+            timeout: TIMEOUT_MAX,
+            listen_again_at: None,
+        };
+        let come: Vec<_> = (0..COME).map(|_| TcpStream::connect(address).unwrap()).collect();
+        for turn in 1..=4 {
+            let before = server.connections.len();
+            server.accept(Instant::now(), &mut || Arc::from([]));
+            let taken = server.connections.len() - before;
+            assert!(taken <= 32, "{taken} in turn {turn}");
+        }
+        assert_eq!(server.connections.len(), come.len());
+    }
+}
