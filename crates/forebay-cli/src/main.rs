@@ -9,7 +9,7 @@ mod info;
 mod load_options;
 mod reproduce;
 mod serve;
-mod simulate;
+mod sim;
 mod span;
 mod tune;
 
@@ -37,7 +37,8 @@ enum Command {
     Check(check::Options),
     Info(info::Options),
     Tune(tune::Options),
-    Simulate(simulate::Options),
+    #[command(subcommand)]
+    Sim(sim::Command),
     Reproduce(reproduce::Options),
     #[command(subcommand)]
     Disk(serve::Command),
@@ -58,14 +59,15 @@ fn negative_numbers_are_values(command: clap::Command) -> clap::Command {
 }
 
 fn main() -> ExitCode {
-    let matches = negative_numbers_are_values(Cli::command()).get_matches();
+    let matches = negative_numbers_are_values(Cli::command());
+    let matches = matches.get_matches_from(sim::today(std::env::args_os()));
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match &cli.command {
         Command::Bench(options) => bench::run(options),
         Command::Check(options) => return check::run(options),
         Command::Info(options) => info::run(options),
         Command::Tune(options) => tune::run(options),
-        Command::Simulate(options) => simulate::run(options),
+        Command::Sim(command) => sim::run(command),
         Command::Reproduce(options) => reproduce::run(options),
         Command::Disk(command) => serve::run(command),
     };

@@ -50,15 +50,15 @@ fn path(path: &Path) -> &str {
 }
 
 #[test]
-fn blocks_of_1_kib_are_found_with_the_line_that_mends_them() {
+fn blocks_of_1_kib_are_found_with_the_line_that_fixes_them() {
     let Some(mounted) = Mounted::new(1024) else { return };
     let (findings, code) = findings(&mut check(&mounted.point));
     assert_eq!(code, 1, "{findings:?}");
     let said = of(&findings, "block-size")[0];
     assert_eq!(said["level"], "warning");
     assert!(said["what"].as_str().unwrap().contains("xfs has blocks of 1024 bytes"));
-    let mend = said["mend"].as_str().unwrap();
-    assert!(mend.contains(&format!("mkfs.xfs -f -b size=4096 {}", mounted.device)), "{mend}");
+    let fix = said["fix"].as_str().unwrap();
+    assert!(fix.contains(&format!("mkfs.xfs -f -b size=4096 {}", mounted.device)), "{fix}");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn an_ordinary_user_sees_what_there_is_and_is_told_what_not() {
     assert!(code <= 1, "{findings:?}");
     for probe in ["direct-io", "nowait"] {
         let said = of(&findings, probe)[0];
-        assert_eq!(said["level"], "unseen");
+        assert_eq!(said["level"], "unknown");
         assert!(said["what"].as_str().unwrap().contains("this user may not write there"));
     }
     assert!(!of(&findings, "io-uring").is_empty());

@@ -47,7 +47,7 @@ fn no_urgent_request_waits_longer_than_it_says() {
         let wait = said["disks"][0]["budget"]["longest_wait_us"].as_f64().unwrap();
         let load = ["--shards", "4", "--duration", "5s", "--compare", "off"];
         let name = jobs.to_str().unwrap();
-        let run = json(&[&["simulate", name, "--disk", disk][..], &load].concat());
+        let run = json(&[&["sim", "run", name, "--disk", disk][..], &load].concat());
         let classes = run["classes"].as_array().unwrap();
         let urgent = classes.iter().find(|class| class["name"] == "urgent").unwrap();
         assert!(urgent["requests"].as_u64().unwrap() > 50);

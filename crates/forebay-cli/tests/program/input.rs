@@ -84,7 +84,7 @@ fn a_negative_number_is_refused_as_one() {
         let refused = run(lab.bare_bench(MIXED).args([option, value]));
         refused.complains(2, &[option, &format!("invalid value '{value}'")]);
     }
-    run(forebay().args(["simulate", "--swarm", "-3"])).complains(2, &["invalid value '-3'"]);
+    run(forebay().args(["sim", "swarm", "-3"])).complains(2, &["invalid value '-3'"]);
     let memory = ["disk", "serve", "--disk", "nvme-2022", "--memory", "-1", "."];
     run(forebay().args(memory)).complains(2, &["invalid value '-1' for '--memory"]);
 }

@@ -8,7 +8,7 @@ mod leftovers;
 mod output;
 mod process;
 mod serve;
-mod simulate;
+mod sim_run;
 mod swarm;
 #[path = "../shared/system.rs"]
 mod system;

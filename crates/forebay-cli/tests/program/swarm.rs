@@ -1,11 +1,11 @@
-//! `forebay simulate --swarm` and `--replay`.
+//! `forebay sim swarm` and `forebay sim replay`.
 
 use std::process::Command;
 
 use crate::lab::Lab;
 use crate::process::run;
 
-/// What `--swarm` prints of a scenario that fails, in short.
+/// What `swarm` prints of a scenario that fails, in short.
 const CASE: &str = "
 seed: 3
 shards: 1
@@ -26,15 +26,18 @@ jobs: |
   - {name: reads, type: randread, shards: all, shard_info: {parallelism: 8}}
 ";
 
-fn simulate(arguments: &[&str]) -> Command {
+fn sim(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-    command.arg("simulate").args(arguments);
+    command.arg("sim").args(arguments);
     command
 }
 
 #[test]
 fn a_swarm_counts_what_it_did_and_repeats() {
-    let [one, other] = [(); 2].map(|()| run(&mut simulate(&["--swarm", "20", "--seed", "5"])));
+    let one = run(&mut sim(&["swarm", "20", "--seed", "5"]));
+    // as it was once spelled
+    let mut once = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    let other = run(once.args(["simulate", "--swarm", "20", "--seed", "5"]));
     assert_eq!(one.code, Some(0), "{}", one.stderr);
     assert!(one.stdout.starts_with("20 scenarios, "), "{}", one.stdout);
     assert!(one.stderr.contains("20 of 20 scenarios"), "{}", one.stderr);
@@ -46,7 +49,7 @@ fn a_case_runs_again() {
     let lab = Lab::new();
     let replay = |text: &str| {
         let file = lab.file("case.yaml", text);
-        run(&mut simulate(&["--replay", file.to_str().unwrap(), "--format", "json"]))
+        run(&mut sim(&["replay", file.to_str().unwrap(), "--format", "json"]))
     };
     let ended = replay(CASE);
     assert!(ended.stderr.contains("every invariant held"), "{}", ended.stderr);

@@ -1,0 +1,56 @@
+//! `forebay check`: looks at what is between a directory and its disk, without load.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use forebay_block::Machine;
+use forebay_check::{Level, Report, check};
+
+use crate::console::{json, note, print};
+
+/// Look for settings of kernel, filesystem and disk that cost throughput or latency.
+///
+/// Takes well under a second, needs no root, and changes nothing: in each directory it makes one
+/// small file without a name, writes one block of it, and lets it go. The exit code is 0 when all
+/// is fine, 1 after warnings, and 2 after errors.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The directories that data is or will be in
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Show also what is as it should be
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// JSON
+    Json,
+}
+
+/// The command.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    let dirs = options.dirs.iter().map(|dir| check(&Machine::this(), dir)).collect();
+    let report = Report::new(dirs);
+    let text = match options.format {
+        Format::Text => Ok(report.text(options.verbose)),
+        Format::Json => json(&report),
+    };
+    if let Err(failure) = text.and_then(|text| print(&text)) {
+        note(format_args!("error: {failure}"));
+        return failure.exit_code();
+    }
+    match report.level {
+        Level::Fine | Level::Unknown | Level::Note => ExitCode::SUCCESS,
+        Level::Warning => ExitCode::from(1),
+        Level::Error => ExitCode::from(2),
+    }
+}

@@ -1,0 +1,124 @@
+//! `forebay sim swarm` and `forebay sim replay`: random scenarios under the scheduler's invariants.
+
+use std::path::PathBuf;
+
+use clap::{Args, value_parser};
+use forebay_config::Source;
+use forebay_load::results::model::Report;
+use forebay_sim::swarm::{self, Case};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::console::{note, print};
+use crate::failure::Failure;
+use crate::load_options::{self, Format};
+
+/// Lines of progress where there is no terminal to draw a bar on.
+const LINES: u64 = 10;
+
+/// Run random scenarios, and check what the scheduler promises at every step.
+///
+/// The first scenario to fail is made small and printed as a file for `forebay sim replay`.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// How many scenarios
+    #[arg(value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    count: u64,
+    /// The number of the first; those after it follow
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = load_options::seed)]
+    seed: u64,
+}
+
+/// Run a scenario again that `forebay sim swarm` has printed.
+#[derive(Args)]
+pub(crate) struct ReplayOptions {
+    /// The scenario
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// The command `swarm`.
+pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let &Options { count, seed } = options;
+    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} scenarios, {eta} left");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(count).with_style(style);
+    let on_progress = |done: u64| {
+        bar.set_position(done);
+        if bar.is_hidden() && done.is_multiple_of(count.div_ceil(LINES)) {
+            note(format_args!("{done} of {count} scenarios"));
+        }
+    };
+    let outcome = swarm::run(count, seed, on_progress);
+    bar.finish_and_clear();
+    match outcome {
+        Ok(done) => print(&format!(
+            "{} scenarios, {} requests: every invariant held\n",
+            done.scenarios, done.requests
+        )),
+        Err(failure) => {
+            print(&described(&failure)?)?;
+            Err(Failure::Run(format!("{failure}")))
+        }
+    }
+}
+
+/// The small scenario of a failure as a file.
+fn described(failure: &swarm::Failure) -> Result<String, Failure> {
+    let case = failure.case.to_yaml();
+    let case = case.map_err(|error| Failure::Run(format!("cannot write it down: {error}")))?;
+    let seed = failure.seed;
+    Ok(format!(
+        "# {failure}\n# This is made small; the whole of it: forebay sim swarm 1 --seed {seed}\n\
+         # Save this file, and run it again: forebay sim replay FILE\n{case}"
+    ))
+}
+
+/// The command `replay`.
+pub(super) fn replay(options: &ReplayOptions) -> Result<(), Failure> {
+    let text = forebay_config::read(&options.file)?;
+    let name = options.file.display().to_string();
+    let case = Case::parse(&Source::new(&name, &text))?;
+    let outcome = case.run().map_err(|error| Failure::Run(format!("{name}: {error}")))?;
+    note(format_args!("{} requests: every invariant held", outcome.requests));
+    print(&options.format.render(&Report::Run(Box::new(outcome.result)))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_sim::simulation::SimulationError;
+    use forebay_sim::swarm::{Rule, Settings};
+
+    use super::*;
+
+    #[test]
+    fn what_is_printed_of_a_failure_is_a_file_to_run_again() {
+        let case = Case {
+            seed: 7,
+            shards: 2,
+            settings: Settings {
+                millis: 10,
+                model_percent: 95,
+                policy: Rule::Concurrency { requests: 4 },
+                duplex: true,
+                tick_micros: Some(500),
+                wake_up_micros: 5,
+                takes_last: false,
+                stalls: None,
+                long_turns: None,
+                holders: Vec::new(),
+                changes: Vec::new(),
+            },
+            disk: String::from("kind: ideal\nchannels: 4\n"),
+            jobs: String::from("- {name: \"a: b\", type: randread}\n"),
+            sched_groups: None,
+        };
+        let error = SimulationError::Zero("the duration");
+        let text = described(&swarm::Failure { seed: 7, error, case: case.clone() }).unwrap();
+        assert!(text.contains("seed 7: the duration is 0"), "{text}");
+        assert!(text.contains("sim swarm 1 --seed 7"), "{text}");
+        assert_eq!(Case::parse(&Source::new("case.yaml", &text)), Ok(case));
+    }
+}
