@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use forebay_core::{
-    ClassGroupId, ClassId, CostCurve, DiskModel, DiskTime, GroupConfig, IoGroup, IoQueue, Limits,
-    Op, Outcome, Policy, Ticket, Time,
+    ClassGroupId, ClassId, CostCurve, DiskModel, DiskTime, GroupConfig, IoGroup, IoQueue,
+    LATENCY_GOAL_DEFAULT, Limits, Op, Outcome, Policy, Ticket, Time,
 };
 
 use crate::world::{Client, MILLI, SECOND, World, model, share_error};
@@ -253,8 +253,8 @@ fn the_first_request_of_a_class_that_is_split_counts() {
 }
 
 /// Three shards; the first holds the whole window, and the second waits.
-fn a_full_window() -> (World, IoQueue) {
-    let mut world = World::new(model(10_000, 1_000_000_000), Policy::pace_window(), 3);
+fn a_full_window(policy: Policy) -> (World, IoQueue) {
+    let mut world = World::new(model(10_000, 1_000_000_000), policy, 3);
     let class = world.group.add_class(None, 100).unwrap();
     let mut holder = world.shards.remove(0).queue;
     for _ in 0..100 {
@@ -263,25 +263,42 @@ fn a_full_window() -> (World, IoQueue) {
     for ms in 1..20 {
         while holder.poll_dispatch(at(ms * MILLI)).is_some() {}
     }
+    // both have looked at what has changed
+    for shard in &mut world.shards {
+        assert_eq!(shard.queue.poll_dispatch(at(20 * MILLI)), None);
+    }
     let waiting = &mut world.shards[0].queue;
     waiting.enqueue(at(20 * MILLI), class, Op::Read, 4096).unwrap();
     assert_eq!(waiting.poll_dispatch(at(20 * MILLI)), None);
     (world, holder)
 }
 
+/// Policies with a window, in disk time and otherwise.
+const WINDOWS: [Policy; 3] = [
+    Policy::pace_window(),
+    Policy::Concurrency { requests: 15 },
+    Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT },
+];
+
 #[test]
 fn a_queue_that_leaves_names_who_waits_for_what_it_held() {
-    let (mut world, holder) = a_full_window();
-    let waiting = &mut world.shards[0].queue;
-    let woken: Vec<_> = holder.leave(at(21 * MILLI)).collect();
-    assert_eq!(woken, [waiting.shard()]);
-    assert!(waiting.poll_dispatch(at(21 * MILLI)).is_some());
+    for policy in WINDOWS {
+        let (mut world, holder) = a_full_window(policy);
+        let waiting = &mut world.shards[0].queue;
+        let woken: Vec<_> = holder.leave(at(21 * MILLI)).collect();
+        assert_eq!(woken, [waiting.shard()], "{policy:?}");
+        assert!(waiting.poll_dispatch(at(21 * MILLI)).is_some(), "{policy:?}");
+    }
 }
 
 #[test]
 fn who_polls_after_a_queue_was_dropped_wakes_those_who_wait_for_it() {
-    let (mut world, holder) = a_full_window();
-    drop(holder);
-    assert_eq!(world.shards[1].queue.poll_dispatch(at(21 * MILLI)), None);
-    assert_eq!(world.shards[1].queue.poll_wake(), Some(world.shards[0].queue.shard()));
+    for policy in WINDOWS {
+        let (mut world, holder) = a_full_window(policy);
+        drop(holder);
+        let [waiting, polls] = world.shards.as_mut_slice() else { panic!() };
+        assert_eq!(polls.queue.poll_dispatch(at(21 * MILLI)), None);
+        assert_eq!(polls.queue.poll_wake(), Some(waiting.queue.shard()), "{policy:?}");
+        assert!(waiting.queue.poll_dispatch(at(21 * MILLI)).is_some(), "{policy:?}");
+    }
 }
