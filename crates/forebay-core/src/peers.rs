@@ -451,4 +451,25 @@ mod tests {
         peers.leave(first);
         assert_eq!(peers.join(), Some(first));
     }
+
+    #[test]
+    fn of_many_shards_a_request_looks_at_33_and_at_all_in_turn() {
+        let tree = ClassTree::new(crate::DiskTime::ZERO, false);
+        let class = tree.add_class(None, 1).unwrap().node();
+        let peers = Peers::new(SHARDS_MAX, ClassTree::NODES);
+        let shards: Vec<_> = core::iter::from_fn(|| peers.join()).collect();
+        let met = Met::Live { now: Time::ZERO, patience: 0 };
+        let mut seen = [0; 8];
+        for &behind in &shards[1..] {
+            peers.publish_class(behind, class, Some(1));
+            let leads = |turn: &usize| {
+                peers.lead(&tree, shards[0], class, (10, *turn as u64), met).over == behind
+            };
+            let turns: Vec<_> = (0..8).filter(leads).collect();
+            assert!(!turns.is_empty(), "{behind:?} is never seen");
+            turns.into_iter().for_each(|turn| seen[turn] += 1);
+            peers.publish_class(behind, class, None);
+        }
+        assert!(seen.iter().all(|&shards| shards <= 33), "{seen:?}");
+    }
 }

@@ -93,4 +93,17 @@ mod tests {
         let woken: Vec<_> = core::iter::from_fn(|| wakes.pop()).map(ShardId::index).collect();
         assert_eq!(woken, [0, 63, 64, 255]);
     }
+
+    #[test]
+    fn of_many_that_wait_33_are_looked_at_and_all_in_turn() {
+        let marks = Marks::new();
+        (0..SHARDS_MAX).for_each(|shard| marks.set(ShardId(shard as u16)));
+        let mut seen = [false; SHARDS_MAX];
+        for turn in 0..64 {
+            let looks: Vec<_> = marks.some(turn).collect();
+            assert!(looks.len() <= 33, "{} in turn {turn}", looks.len());
+            looks.into_iter().for_each(|shard| seen[shard.index()] = true);
+        }
+        assert!(seen.into_iter().all(|seen| seen), "{seen:?}");
+    }
 }
