@@ -7,6 +7,9 @@ use crate::{DeviceNumber, Machine};
 /// More floors than any stack of md, LVM and encryption has.
 const DEPTH_MAX: u32 = 8;
 
+/// Of its third generation, which all disks have.
+const SATA_BYTES_PER_SECOND: u64 = 600_000_000;
+
 /// A block device as `/sys` shows it.
 #[derive(Clone, Debug)]
 pub struct BlockDevice {
@@ -115,6 +118,20 @@ impl BlockDevice {
         (!parts.is_empty()).then(|| parts.join(" "))
     }
 
+    /// The link to the disk; `None` where its speed is not known.
+    pub fn link(&self, machine: &Machine) -> Option<Link> {
+        if self.dir.iter().any(|part| part.as_encoded_bytes().starts_with(b"ata")) {
+            return Some(Link { kind: "SATA", bytes_per_second: SATA_BYTES_PER_SECOND });
+        }
+        let device = self.dir.join("device/device");
+        let speed = machine.text(device.join("current_link_speed"))?;
+        let transfers: f64 = speed.split(' ').next()?.parse().ok()?;
+        let lanes = machine.number(device.join("current_link_width"))? as f64;
+        // ten bits for a byte at first, 130 for 16 bytes since the third generation
+        let bits = if transfers < 8.0 { 10.0 } else { 130.0 / 16.0 };
+        Some(Link { kind: "PCIe", bytes_per_second: (transfers * 1e9 * lanes / bits) as u64 })
+    }
+
     /// The file behind a loop device.
     pub fn loop_file(&self) -> Option<&str> {
         match &self.kind {
@@ -166,6 +183,15 @@ impl BlockDevice {
             Kind::Loop { file } => format!("{}, the file {file}", self.path()),
         }
     }
+}
+
+/// What connects a disk to the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// `SATA` or `PCIe`.
+    pub kind: &'static str,
+    /// How much it carries.
+    pub bytes_per_second: u64,
 }
 
 /// How an array spreads what is written.

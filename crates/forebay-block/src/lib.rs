@@ -13,19 +13,23 @@
 //! Everything is read below the root of a [`Machine`], so that recorded trees can be looked at too.
 #![forbid(unsafe_code)]
 
+mod backing;
 mod block_device;
 mod descent;
-mod keeper;
+mod layer;
 mod machine;
 mod mount;
 mod mount_table;
 mod number;
 mod path_walk;
+mod seen;
 mod stack;
 
-pub use block_device::{BlockDevice, Stripe};
-pub use keeper::Keeper;
+pub use backing::Backing;
+pub use block_device::{BlockDevice, Link, Stripe};
+pub use layer::Layer;
 pub use machine::Machine;
 pub use mount::Mount;
 pub use number::DeviceNumber;
-pub use stack::{Layer, Seen, Stack};
+pub use seen::Seen;
+pub use stack::Stack;

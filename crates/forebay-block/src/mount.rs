@@ -1,9 +1,9 @@
 //! Which filesystem holds a directory, and how it is mounted.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::mount_table::MountTable;
-use crate::{DeviceNumber, Keeper};
+use crate::backing::Backing;
+use crate::number::DeviceNumber;
 
 /// A line of `/proc/self/mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,12 +27,6 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// The mount that holds `dir`, a full path without links, by the text of
-    /// `/proc/self/mountinfo`.
-    pub fn holding(mountinfo: &str, dir: &Path) -> Option<Self> {
-        MountTable::new(mountinfo).holding(dir).cloned()
-    }
-
     /// All mounts of the text of `/proc/self/mountinfo`.
     pub fn all(mountinfo: &str) -> impl Iterator<Item = Self> {
         mountinfo.lines().filter_map(Self::parse)
@@ -63,7 +57,7 @@ impl Mount {
 
     /// Whether a question about its files may never be answered.
     pub fn may_not_answer(&self) -> bool {
-        Keeper::of(&self.kind).may_not_answer()
+        Backing::of(&self.kind).may_not_answer()
     }
 
     /// Whether it is mounted with an option without value.
@@ -109,6 +103,8 @@ fn unescaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

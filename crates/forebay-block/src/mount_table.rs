@@ -2,11 +2,19 @@
 
 use std::path::Path;
 
-use crate::Mount;
+use crate::mount::Mount;
 
 /// The lines of a `/proc/self/mountinfo`.
 #[derive(Debug)]
 pub(crate) struct MountTable(Vec<Mount>);
+
+impl Mount {
+    /// The mount that holds `dir`, a full path without links, by the text of
+    /// `/proc/self/mountinfo`.
+    pub fn holding(mountinfo: &str, dir: &Path) -> Option<Self> {
+        MountTable::new(mountinfo).holding(dir).cloned()
+    }
+}
 
 impl MountTable {
     pub(crate) fn new(mountinfo: &str) -> Self {

@@ -1,12 +1,7 @@
 //! Numbers of devices.
 
 use std::fmt;
-use std::io;
-use std::os::fd::AsFd;
-use std::path::Path;
 use std::str::FromStr;
-
-use crate::{Machine, Seen, Stack};
 
 /// The number of a device, as the kernel counts them: of a block device, or of a file system that
 /// lies on none or on several.
@@ -19,24 +14,6 @@ pub struct DeviceNumber {
 }
 
 impl DeviceNumber {
-    /// The device that `path` lies on or, when it is a block device, the one that it is.
-    ///
-    /// # Errors
-    /// `path` does not exist or cannot be looked up.
-    pub fn of(path: &Path) -> io::Result<Self> {
-        Stack::of_path(&Machine::this(), path).map(|stack| stack.number)
-    }
-
-    /// The device that an open file says it lies on or, when it is a block device, the one that it
-    /// is. Files of an overlay and of a btrfs subvolume give other numbers than their mount: see
-    /// [`Stack::of_file`].
-    ///
-    /// # Errors
-    /// The file cannot be looked up.
-    pub fn of_file(file: impl AsFd) -> io::Result<Self> {
-        Seen::of_file(file).map(|seen| seen.number)
-    }
-
     /// Whether it is of a block device.
     pub const fn is_block(self) -> bool {
         self.major != 0

@@ -1,35 +1,19 @@
 //! What is below a file, from its file system down to the disks.
 
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{self, Path};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
+use rustix::fs::{Mode, OFlags};
 
 use crate::descent::Descent;
+use crate::layer::Layer;
+use crate::machine::Machine;
+use crate::mount::Mount;
 use crate::mount_table::MountTable;
+use crate::number::DeviceNumber;
 use crate::path_walk::{Followed, follow};
-use crate::{DeviceNumber, Machine, Mount};
-
-/// One floor below a file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Layer {
-    /// A block device, or a file system that has a number of its own.
-    Device(DeviceNumber),
-    /// A ZFS pool.
-    Pool(String),
-}
-
-/// `device 8:1`, or the name of the pool.
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Device(number) => write!(f, "device {number}"),
-            Self::Pool(name) => write!(f, "the ZFS pool {name}"),
-        }
-    }
-}
+use crate::seen::Seen;
 
 /// What a file lies on.
 #[derive(Clone, Debug)]
@@ -122,35 +106,13 @@ impl Machine {
     }
 }
 
-/// What the kernel says of an open file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// What [`DeviceNumber::of_file`] returns.
-    pub number: DeviceNumber,
-    /// Whether it is a block device.
-    pub is_device: bool,
-    /// The number of its mount, where the kernel knows the question: Linux 5.8. Files that have it
-    /// and `number` in common lie on the same.
-    pub mount: Option<u64>,
-}
-
-impl Seen {
-    /// Asks the kernel, and not whoever answers for the file.
+impl DeviceNumber {
+    /// The device that `path` lies on or, when it is a block device, the one that it is.
     ///
     /// # Errors
-    /// The file cannot be looked up.
-    pub fn of_file(file: impl AsFd) -> io::Result<Self> {
-        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-        let wanted = StatxFlags::TYPE | StatxFlags::MNT_ID;
-        let seen = rustix::fs::statx(file.as_fd(), "", flags, wanted)?;
-        let is_device = FileType::from_raw_mode(seen.stx_mode.into()) == FileType::BlockDevice;
-        let (major, minor) = match is_device {
-            true => (seen.stx_rdev_major, seen.stx_rdev_minor),
-            false => (seen.stx_dev_major, seen.stx_dev_minor),
-        };
-        let knows_mount = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::MNT_ID);
-        let mount = knows_mount.then_some(seen.stx_mnt_id);
-        Ok(Self { number: DeviceNumber { major, minor }, is_device, mount })
+    /// `path` does not exist or cannot be looked up.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        Stack::of_path(&Machine::this(), path).map(|stack| stack.number)
     }
 }
 

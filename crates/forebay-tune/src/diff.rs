@@ -105,7 +105,7 @@ mod tests {
         assert!(of(0.05, 1.0) && !of(0.12, 1.0));
         assert!(!of(0.05, MANY));
         let figure = Figure { value: 100.0, margin: 1.0, first: 60.0, request_bytes: 4096 };
-        let run = crate::run::Run::new(&crate::Budget::QUICK, crate::Facts::default());
+        let run = crate::run::Run::new(&crate::Budget::QUICK, crate::TargetInfo::default());
         let mut seen = crate::steadiness(&run, crate::Work::Read);
         assert!((drift((figure, &seen)) - 0.4).abs() < 1e-9);
         assert!(drift((Figure { first: 0.0, ..figure }, &seen)) < 1e-9);

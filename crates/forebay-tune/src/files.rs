@@ -38,7 +38,7 @@ fn disk_properties(run: &Run, fit: &Fit) -> DiskProperties {
         read_bandwidth: rate(fit.read_bandwidth.value, BANDWIDTH_MAX),
         write_bandwidth: rate(fit.write_bandwidth.value, BANDWIDTH_MAX),
     };
-    let places = run.facts.places.iter().map(PathBuf::from).collect();
+    let places = run.target.paths.iter().map(PathBuf::from).collect();
     DiskProperties {
         read_saturation_length: length(&fit.read),
         write_saturation_length: length(&fit.write),

@@ -27,7 +27,7 @@ mod target;
 pub mod verdicts;
 
 pub use budget::Budget;
-pub use directory::{DirectoryTarget, Place};
+pub use directory::{DirectoryTarget, MeasuredDisk};
 pub use error::Error;
 pub use fit::{
     CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Saturation, Sector, Sizes,
@@ -39,4 +39,4 @@ pub use run::{Measured, RUN_VERSION, Run};
 pub use samples::{LatencyFigures, Rate, Samples};
 pub use simulated::SimTarget;
 pub use steady::{Burst, Observation, Steadiness, steadiness};
-pub use target::{Facts, Target};
+pub use target::{Target, TargetInfo};

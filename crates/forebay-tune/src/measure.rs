@@ -183,7 +183,7 @@ impl Measuring<'_> {
             self.run.written_before += first.samples.bytes_written;
             self.ledger.spend(first.samples.bytes_written, 0.0);
         }
-        let room = self.target.facts().room;
+        let room = self.target.info().room;
         let bytes_max = self.budget.layout_bytes.min(room).min(self.ledger.left() / 2);
         if bytes_max < LAYOUT_MIN {
             return Err(Error::Incomplete(format!(
@@ -272,7 +272,7 @@ impl Measuring<'_> {
 
     /// Powers of two from `least`, or from what the file system takes.
     fn ladder(&self, least: u32) -> impl Iterator<Item = u32> + use<> {
-        let first = least.max(self.target.facts().alignment.next_power_of_two());
+        let first = least.max(self.target.info().alignment.next_power_of_two());
         std::iter::successors(Some(first), |bytes| bytes.checked_mul(2))
             .take_while(|&bytes| bytes <= SIZE_MAX)
     }
@@ -280,7 +280,7 @@ impl Measuring<'_> {
     /// Writes that begin between sectors of several sizes.
     fn misaligned(&mut self) -> Result<(), Error> {
         let depth = self.depth(Work::Write);
-        let alignment = self.target.facts().alignment;
+        let alignment = self.target.info().alignment;
         for misalignment in [512, 1024, 2048, 4096, 8192] {
             if misalignment >= alignment {
                 let seconds = self.budget.side;
@@ -297,7 +297,7 @@ impl Measuring<'_> {
         let side = self.budget.side;
         let cached = self.phase(Work::Read, Pattern::Cached, self.least(), 1, side);
         self.run(Purpose::Cache, cached)?;
-        if self.target.facts().files {
+        if self.target.info().files {
             use FileState::{Allocated, Fresh, Truncated, Written};
             for file in [Written, Fresh, Truncated, Allocated] {
                 let mut phase = self.phase(Work::Write, Pattern::Sequential, 128 * KIB, 8, side);
@@ -318,7 +318,7 @@ impl Measuring<'_> {
         let reads = self.phase(Work::Read, Pattern::Random, self.least(), depth, side);
         self.run(Purpose::Taken, reads)?;
         let flush = self.phase(Work::Flush, Pattern::Random, self.least(), 1, side);
-        let discards = if self.target.facts().discards { DISCARDS.as_slice() } else { &[] };
+        let discards = if self.target.info().discards { DISCARDS.as_slice() } else { &[] };
         let discards = discards.iter().map(|&bytes| self.discards(bytes)).collect::<Vec<_>>();
         for beside in std::iter::once(flush).chain(discards) {
             self.run_beside(Purpose::Taken, reads, beside)?;
@@ -331,7 +331,7 @@ impl Measuring<'_> {
     /// that was reserved and never written.
     fn discards(&self, bytes: u32) -> Phase {
         let phase = self.phase(Work::Discard, Pattern::Sequential, bytes, 1, self.budget.side);
-        let bytes_max = (self.ledger.left() / DISCARDED_PART).min(self.target.facts().room / 4);
+        let bytes_max = (self.ledger.left() / DISCARDED_PART).min(self.target.info().room / 4);
         let bound = Bound { requests_min: 1, bytes_max, ..phase.bound };
         Phase { file: FileState::Filled, bound, ..phase }
     }
@@ -356,7 +356,7 @@ impl Measuring<'_> {
 
     /// The size of small requests: 4 KiB, or what the file system takes.
     fn least(&self) -> u32 {
-        SMALL.max(self.target.facts().alignment)
+        SMALL.max(self.target.info().alignment)
     }
 
     /// The size of small requests for the figures: 4 KiB, or a sector where writes need that.

@@ -8,7 +8,7 @@ use crate::budget::Budget;
 use crate::error::Error;
 use crate::phase::{Phase, Purpose, Work};
 use crate::samples::Samples;
-use crate::target::Facts;
+use crate::target::TargetInfo;
 
 /// The version of the format.
 pub const RUN_VERSION: u32 = 2;
@@ -36,7 +36,8 @@ pub struct Run {
     /// When it began, in seconds since 1970, by the clock of the system.
     pub began_unix: u64,
     /// What was known of the disk.
-    pub facts: Facts,
+    #[serde(rename = "facts")]
+    pub target: TargetInfo,
     /// The phases so far.
     pub phases: Vec<Measured>,
     /// Whether these are all.
@@ -54,14 +55,14 @@ struct Versioned {
 
 impl Run {
     /// A run in which nothing was measured yet.
-    pub fn new(budget: &Budget, facts: Facts) -> Self {
+    pub fn new(budget: &Budget, target: TargetInfo) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             version: RUN_VERSION,
             budget: budget.name.to_owned(),
             written_max: budget.written_max,
             began_unix: now.map_or(0, |now| now.as_secs()),
-            facts,
+            target,
             phases: Vec::new(),
             complete: false,
             written_before: 0,
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_run_is_read_back_as_it_was() {
-        let run = Run::new(&Budget::QUICK, Facts::default());
+        let run = Run::new(&Budget::QUICK, TargetInfo::default());
         let text = Run::to_json(std::slice::from_ref(&run)).unwrap();
         assert_eq!(Run::parse("run.json", &text).unwrap(), [run]);
     }

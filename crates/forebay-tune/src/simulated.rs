@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::load::{Area, Load, Request, Shared};
 use crate::phase::{FileState, Phase};
 use crate::samples::Samples;
-use crate::target::{Facts, Target};
+use crate::target::{Target, TargetInfo};
 
 /// Between two phases the disk comes to rest.
 const REST_NANOS: u64 = 50_000_000;
@@ -17,7 +17,7 @@ const REST_NANOS: u64 = 50_000_000;
 /// Measures a simulated disk on a virtual clock: minutes of disk time pass in seconds.
 pub struct SimTarget {
     disk: Box<dyn SimDisk>,
-    facts: Facts,
+    info: TargetInfo,
     now: Time,
     next_id: u64,
     /// Bytes of the data laid out.
@@ -28,8 +28,8 @@ impl SimTarget {
     /// The disk `disk`, called `name`, of `capacity` bytes, with requests in multiples of
     /// `sector` bytes.
     pub fn new(disk: Box<dyn SimDisk>, name: &str, capacity: u64, sector: u32) -> Self {
-        let facts = Facts {
-            places: vec![name.to_owned()],
+        let info = TargetInfo {
+            paths: vec![name.to_owned()],
             threads: 1,
             backend: String::from("simulated"),
             alignment: sector,
@@ -37,14 +37,14 @@ impl SimTarget {
             physical_sector: Some(sector),
             discards: true,
             room: capacity,
-            ..Facts::default()
+            ..TargetInfo::default()
         };
-        Self { disk, facts, now: Time::ZERO, next_id: 0, laid_out: capacity }
+        Self { disk, info, now: Time::ZERO, next_id: 0, laid_out: capacity }
     }
 
     fn area(&self, phase: &Phase) -> Area {
         let segment_len = match phase.file {
-            FileState::Blank => self.facts.room.min(phase.bound.bytes_max),
+            FileState::Blank => self.info.room.min(phase.bound.bytes_max),
             _ => self.laid_out,
         };
         Area { segments: 1, segment_len }
@@ -138,8 +138,8 @@ struct Sent {
 }
 
 impl Target for SimTarget {
-    fn facts(&self) -> &Facts {
-        &self.facts
+    fn info(&self) -> &TargetInfo {
+        &self.info
     }
 
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error> {

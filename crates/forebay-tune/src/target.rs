@@ -9,7 +9,7 @@ use crate::samples::Samples;
 /// Something that a load can be run on.
 pub trait Target {
     /// What is known about it in advance.
-    fn facts(&self) -> &Facts;
+    fn info(&self) -> &TargetInfo;
 
     /// Runs one phase.
     ///
@@ -27,9 +27,10 @@ pub trait Target {
 
 /// What is known about a disk before it is measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct TargetInfo {
     /// The directories or the block device measured, full paths.
-    pub places: Vec<String>,
+    #[serde(rename = "places")]
+    pub paths: Vec<String>,
     /// The device they lie on, as `MAJOR:MINOR`; empty for a simulated disk.
     pub device: String,
     /// The disks below it, such as the members of a RAID.

@@ -1,12 +1,12 @@
 //! What a run says, in plain words.
 
-use forebay_block::Keeper;
+use forebay_block::Backing;
 use serde::Serialize;
 
 use crate::fit::Fit;
 use crate::run::Run;
 use crate::steady::Steadiness;
-use crate::target::Facts;
+use crate::target::TargetInfo;
 
 /// A cache answers in less than this part of the disk's time.
 const CACHED: f64 = 0.6;
@@ -33,7 +33,7 @@ pub struct Verdict {
 
 /// All that there is to say.
 pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
-    let mut all: Vec<Verdict> = beforehand(&run.facts).into_iter().collect();
+    let mut all: Vec<Verdict> = beforehand(&run.target).into_iter().collect();
     let mut say = |warns: bool, text: String| all.push(Verdict { warns, text });
     sector(fit, &mut say);
     steady("reads", &fit.read_steadiness, &mut say);
@@ -46,15 +46,15 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
 }
 
 /// What there is to say before anything is measured.
-pub fn beforehand(facts: &Facts) -> Option<Verdict> {
-    let kind = facts.filesystem.as_str();
-    let text = match Keeper::of(kind) {
-        Keeper::Program => format!(
+pub fn beforehand(target: &TargetInfo) -> Option<Verdict> {
+    let kind = target.filesystem.as_str();
+    let text = match Backing::of(kind) {
+        Backing::Program => format!(
             "A program answers for this file system ({kind}), not the kernel: direct I/O may end \
              in its cache, so that memory is measured instead of a disk. Measure the directory \
              beneath it, on the disk itself."
         ),
-        Keeper::Disk if kind == "overlay" => String::from(
+        Backing::Disk if kind == "overlay" => String::from(
             "An overlay keeps what is written in its upper directory, on any disk or in memory: \
              which cannot be told from here. Measure that directory, or one of a volume.",
         ),
@@ -145,7 +145,7 @@ fn caches(run: &Run, fit: &Fit, say: &mut Say<'_>) {
         );
     }
     let iops = fit.read_iops.value;
-    if run.facts.rotational == Some(true) && iops > HARD_DISK_IOPS_MAX {
+    if run.target.rotational == Some(true) && iops > HARD_DISK_IOPS_MAX {
         say(
             true,
             format!(
@@ -155,7 +155,7 @@ fn caches(run: &Run, fit: &Fit, say: &mut Say<'_>) {
             ),
         );
     }
-    if let Some((link, kind)) = &run.facts.link
+    if let Some((link, kind)) = &run.target.link
         && fit.read_bandwidth.value > *link as f64
     {
         say(
@@ -177,7 +177,7 @@ fn bounds(run: &Run, fit: &Fit, say: &mut Say<'_>) {
             format!(
                 "The {} threads were {:.0} % busy: the processors bound the small requests, and \
                  the disk may do more.",
-                run.facts.threads,
+                run.target.threads,
                 fit.processor * 100.0
             ),
         );

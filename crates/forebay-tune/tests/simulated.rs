@@ -16,7 +16,7 @@ fn tune(yaml: &str, budget: &Budget, seed: u64) -> (Run, Fit, DiskRates, std::ti
     let disk = spec.build(seed);
     let (rates, base) = (disk.rates(), disk.base_latency());
     let mut target = SimTarget::new(disk, "disk", spec.capacity(), spec.sector() as u32);
-    let mut run = Run::new(budget, target.facts().clone());
+    let mut run = Run::new(budget, target.info().clone());
     measure(&mut target, budget, &mut run, &mut |_, _| Ok(())).unwrap();
     let fit = fit(&run).unwrap();
     (run, fit, rates, base)
@@ -64,7 +64,7 @@ fn a_rate_that_was_not_seen_is_an_error_and_not_a_rate_of_zero() {
     for limit in [64 << 20, 256 << 20] {
         let budget = Budget::QUICK.with_write_limit(limit);
         let mut target = SimTarget::new(spec.build(1), "disk", spec.capacity(), 512);
-        let mut run = Run::new(&budget, target.facts().clone());
+        let mut run = Run::new(&budget, target.info().clone());
         measure(&mut target, &budget, &mut run, &mut |_, _| Ok(())).unwrap();
         let error = fit(&run).unwrap_err().to_string();
         assert!(error.contains(&format!("{limit} bytes that may be written")), "{error}");
@@ -124,7 +124,7 @@ fn figures_and_knee_of_disks_of_many_kinds() {
         let disk = spec.build(7);
         let (truth, base) = (disk.rates(), disk.base_latency());
         let mut target = SimTarget::new(disk, preset, spec.capacity(), spec.sector() as u32);
-        let mut run = Run::new(&Budget::QUICK, target.facts().clone());
+        let mut run = Run::new(&Budget::QUICK, target.info().clone());
         measure(&mut target, &Budget::QUICK, &mut run, &mut |_, _| Ok(())).unwrap();
         let fit = fit(&run).unwrap();
         eprintln!(
@@ -277,7 +277,7 @@ fn the_verdicts_say_what_was_found() {
 fn a_program_that_answers_for_the_disk_is_the_first_verdict() {
     let (mut run, fit, ..) = tune(FOUR, &Budget::QUICK, 1);
     let mut first = |kind: &str| {
-        run.facts.filesystem = kind.into();
+        run.target.filesystem = kind.into();
         verdicts(&run, &fit).remove(0)
     };
     let said = first("fuse.bindfs");

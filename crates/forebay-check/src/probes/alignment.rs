@@ -1,6 +1,6 @@
 //! Whether requests can bypass the page cache, and how they must be aligned.
 
-use forebay_block::{BlockDevice, Keeper};
+use forebay_block::{Backing, BlockDevice};
 
 use crate::calls::Direct;
 use crate::finding::Finding;
@@ -11,7 +11,7 @@ pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
         Ok(io) => io,
         Err(why) => return vec![Finding::unknown(format!("direct I/O: {why}"))],
     };
-    if Keeper::of(subject.kind()) == Keeper::Program && io.direct != Direct::Refused {
+    if Backing::of(subject.kind()) == Backing::Program && io.direct != Direct::Refused {
         return vec![Finding::unknown(
             "direct I/O: whether it reaches a disk, the program decides",
         )];

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use forebay_block::{Keeper, Mount};
+use forebay_block::{Backing, Mount};
 
 use crate::finding::Finding;
 use crate::subject::{Subject, quoted};
@@ -12,12 +12,12 @@ pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
         let what = "how it is mounted: /proc/self/mountinfo does not say";
         return subject.unknown("proc/self/mountinfo", what);
     };
-    let mut findings = vec![match Keeper::of(&mount.kind) {
-        Keeper::Memory => in_memory(mount),
-        Keeper::Network => elsewhere(mount),
-        Keeper::Program => answered_by_program(mount),
-        Keeper::Disk if mount.kind == "overlay" => overlay(),
-        Keeper::Disk => on_disk(subject, mount),
+    let mut findings = vec![match Backing::of(&mount.kind) {
+        Backing::Memory => in_memory(mount),
+        Backing::Network => elsewhere(mount),
+        Backing::Program => answered_by_program(mount),
+        Backing::Disk if mount.kind == "overlay" => overlay(),
+        Backing::Disk => on_disk(subject, mount),
     }];
     findings.extend(below_loop(subject));
     findings

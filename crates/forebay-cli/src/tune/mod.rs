@@ -19,7 +19,9 @@ use forebay_config::ByteSize;
 use forebay_sim::spec::DiskSpec;
 use forebay_tune::diff::diff;
 use forebay_tune::verdicts::beforehand;
-use forebay_tune::{Budget, DirectoryTarget, Error, Place, Run, SimTarget, Target, fit, measure};
+use forebay_tune::{
+    Budget, DirectoryTarget, Error, MeasuredDisk, Run, SimTarget, Target, fit, measure,
+};
 
 use crate::console::{json, note, print};
 use crate::failure::Failure;
@@ -121,7 +123,7 @@ fn measure_all(options: &Options, output: &Output) -> Result<Vec<Run>, Failure> 
         return one(options, output, &interrupt, runs, 0, Box::new(target));
     }
     let dirs = match &options.resume {
-        Some(_) => runs.iter().flat_map(|run| &run.facts.places).map(PathBuf::from).collect(),
+        Some(_) => runs.iter().flat_map(|run| &run.target.paths).map(PathBuf::from).collect(),
         None => options.dirs.clone(),
     };
     if dirs.is_empty() {
@@ -129,13 +131,13 @@ fn measure_all(options: &Options, output: &Output) -> Result<Vec<Run>, Failure> 
             "no directory is named; name one on each disk to measure",
         )));
     }
-    let places = Place::find(&dirs, options.destroy_device_data)?;
-    let locks = places.iter().map(Place::lock).collect::<Result<Vec<_>, _>>()?;
-    for (index, place) in places.iter().enumerate() {
+    let disks = MeasuredDisk::find(&dirs, options.destroy_device_data)?;
+    let locks = disks.iter().map(MeasuredDisk::lock).collect::<Result<Vec<_>, _>>()?;
+    for (index, disk) in disks.iter().enumerate() {
         if runs.get(index).is_some_and(|run| run.complete) {
             continue;
         }
-        let target = DirectoryTarget::open(place, Arc::clone(&interrupt))?;
+        let target = DirectoryTarget::open(disk, Arc::clone(&interrupt))?;
         runs = one(options, output, &interrupt, runs, index, Box::new(target))?;
     }
     drop(locks);
@@ -144,8 +146,8 @@ fn measure_all(options: &Options, output: &Output) -> Result<Vec<Run>, Failure> 
 
 /// The simulated disk that an interrupted run measured.
 fn simulated(runs: &[Run]) -> Option<String> {
-    let facts = &runs.first()?.facts;
-    facts.places.first().filter(|_| facts.device.is_empty()).cloned()
+    let target = &runs.first()?.target;
+    target.paths.first().filter(|_| target.device.is_empty()).cloned()
 }
 
 /// Measures one disk, the one at `index` of `runs`.
@@ -166,12 +168,12 @@ fn one(
         }
         None => {
             let budget = options.budget();
-            (Run::new(&budget, target.facts().clone()), budget)
+            (Run::new(&budget, target.info().clone()), budget)
         }
     };
     runs.truncate(index);
     note(text::announcement(&run, &budget));
-    if let Some(verdict) = beforehand(&run.facts) {
+    if let Some(verdict) = beforehand(&run.target) {
         note(format_args!("warning: {}", verdict.text));
     }
     let mut line = Line::new(&budget);
@@ -267,14 +269,14 @@ fn compare(old: &Path, new: &Path, format: Format) -> Result<(), Failure> {
 /// The disks of two measurements, side by side: of the same places, or where these are others, in
 /// the order in which they were named.
 fn paired<'a>(old: &'a [Run], new: &'a [Run]) -> Vec<(&'a Run, &'a Run)> {
-    let same = |new: &Run| old.iter().find(|old| old.facts.places == new.facts.places);
+    let same = |new: &Run| old.iter().find(|old| old.target.paths == new.target.paths);
     let by_place: Option<Vec<&Run>> = new.iter().map(same).collect();
     by_place.unwrap_or_else(|| old.iter().collect()).into_iter().zip(new).collect()
 }
 
 fn name_of_both(old: &Run, new: &Run) -> String {
-    let name = |run: &Run| run.facts.places.join(", ");
-    if old.facts.places == new.facts.places {
+    let name = |run: &Run| run.target.paths.join(", ");
+    if old.target.paths == new.target.paths {
         return name(new);
     }
     format!("{} before, {} now", name(old), name(new))

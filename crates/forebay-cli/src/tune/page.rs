@@ -19,17 +19,17 @@ pub(super) fn html(tuned: &[Tuned]) -> Result<String, DrawError> {
 
 fn disk(page: &mut Page, tuned: &Tuned) -> Result<(), DrawError> {
     let Tuned { run, fit } = tuned;
-    let facts = &run.facts;
+    let target = &run.target;
     page.title(&tuned.name());
-    let disks = facts.disks.join(", ");
-    let mut place: Vec<&str> = vec![&facts.filesystem, &disks, &facts.device];
+    let disks = target.disks.join(", ");
+    let mut place: Vec<&str> = vec![&target.filesystem, &disks, &target.device];
     place.retain(|word| !word.is_empty());
     let place = if place.is_empty() { String::new() } else { place.join(" ") + "; " };
-    let threads = match facts.threads {
+    let threads = match target.threads {
         1 => String::new(),
         threads => format!(", {threads} threads"),
     };
-    let (backend, budget, written) = (&facts.backend, &run.budget, volume(run.written()));
+    let (backend, budget, written) = (&target.backend, &run.budget, volume(run.written()));
     page.about(&format!("{place}{backend}{threads}; budget {budget}, {written} written."));
     page.heading("verdicts", "Verdicts");
     let verdicts = verdicts(run, fit);

@@ -12,17 +12,17 @@ use super::tuned::Tuned;
 
 /// What will be done.
 pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
-    let facts = &run.facts;
-    let disks = match facts.disks.as_slice() {
+    let target = &run.target;
+    let disks = match target.disks.as_slice() {
         [] => String::new(),
         disks => format!(" on {}", disks.join(", ")),
     };
     format!(
         "measuring {}{disks}: about {:.0} s, at most {} written, {} of it data at a time",
-        facts.places.join(", "),
+        target.paths.join(", "),
         budget.seconds(),
         volume(budget.written_max),
-        volume(budget.layout_bytes.min(facts.room))
+        volume(budget.layout_bytes.min(target.room))
     )
 }
 
@@ -43,7 +43,7 @@ pub(super) fn summary(tuned: &[Tuned]) -> String {
 }
 
 fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
-    writeln!(text, "{}", run.facts.places.join(", "))?;
+    writeln!(text, "{}", run.target.paths.join(", "))?;
     for (name, figure, unit, scale) in figures(fit) {
         // nothing was counted where there was next to nothing to write
         let first = match figure.first {
@@ -103,7 +103,8 @@ pub(super) fn figures(fit: &Fit) -> [(&'static str, Figure, &'static str, f64); 
 
 #[derive(Serialize)]
 pub(super) struct DiskResult<'a> {
-    facts: &'a forebay_tune::Facts,
+    #[serde(rename = "facts")]
+    target: &'a forebay_tune::TargetInfo,
     budget: &'a str,
     bytes_written: u64,
     fit: &'a Fit,
@@ -113,7 +114,7 @@ pub(super) struct DiskResult<'a> {
 /// What was found, for programs: one entry for each disk.
 pub(super) fn results(tuned: &[Tuned]) -> Vec<DiskResult<'_>> {
     let disks = tuned.iter().map(|Tuned { run, fit }| DiskResult {
-        facts: &run.facts,
+        target: &run.target,
         budget: &run.budget,
         bytes_written: run.written(),
         fit,

@@ -11,6 +11,6 @@ pub(super) struct Tuned {
 impl Tuned {
     /// The directories that were named on it.
     pub(super) fn name(&self) -> String {
-        self.run.facts.places.join(", ")
+        self.run.target.paths.join(", ")
     }
 }

@@ -1,8 +1,8 @@
 //! A real disk as a target: threads, engines, and files in free space.
 
+mod clocks;
+mod disk;
 mod files;
-mod place;
-mod sysfs;
 mod worker;
 
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use std::thread;
 use std::time::Duration;
 
 use forebay::Clock;
-use forebay_block::Mount;
+use forebay_block::{Machine, Mount};
 use forebay_core::Time;
-use rustix::time::{ClockId, clock_gettime};
 
-pub use place::Place;
+pub use disk::MeasuredDisk;
 
 use crate::error::Error;
 use crate::load::{Load, Shared};
 use crate::phase::{FileState, Phase, Work};
 use crate::samples::{Recorder, Samples};
-use crate::target::{Facts, Target};
+use crate::target::{Target, TargetInfo};
+use clocks::{check_sleep, processor_time, slept};
 use files::{Files, SEGMENT_UNIT};
 use worker::Worker;
 
@@ -34,14 +34,12 @@ const FREE_PART: u64 = 4;
 const ROOM_MIN: u64 = 64 << 20;
 /// Between two phases the disk comes to rest.
 const REST: Duration = Duration::from_millis(20);
-/// How far the clocks with and without sleep may part in a phase.
-const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// Measures the disk below a directory, or a block device.
 pub struct DirectoryTarget {
     dir: PathBuf,
     is_device: bool,
-    facts: Facts,
+    info: TargetInfo,
     files: Files,
     epoch: Time,
     interrupt: Arc<AtomicBool>,
@@ -50,14 +48,14 @@ pub struct DirectoryTarget {
 }
 
 impl DirectoryTarget {
-    /// The disk of `place`, which ends what it does once `interrupt` is set.
+    /// A measurement of `disk`, which ends what it does once `interrupt` is set.
     ///
     /// # Errors
-    /// The place cannot be written, has too little room, or does no direct I/O.
-    pub fn open(place: &Place, interrupt: Arc<AtomicBool>) -> Result<Self, Error> {
+    /// The disk cannot be written, has too little room, or does no direct I/O.
+    pub fn open(disk: &MeasuredDisk, interrupt: Arc<AtomicBool>) -> Result<Self, Error> {
         let nowhere = || Error::Refused(String::from("no directory is named; name one"));
-        let dir = place.paths.first().ok_or_else(nowhere)?.clone();
-        let (files, room) = if place.is_device {
+        let dir = disk.paths.first().ok_or_else(nowhere)?.clone();
+        let (files, room) = if disk.is_device {
             let (file, size) = files::open_device(&dir)?;
             let room = size / SEGMENT_UNIT * SEGMENT_UNIT;
             (Files { files: vec![file], segment_len: room }, room)
@@ -65,28 +63,31 @@ impl DirectoryTarget {
             (Files { files: vec![files::create(&dir)?], segment_len: 0 }, room_in(&dir)?)
         };
         if room < ROOM_MIN {
-            return Err(too_small(&dir, room, place.is_device));
+            return Err(too_small(&dir, room, disk.is_device));
         }
         let alignment = files.files.first().map_or(512, |file| file.offset_alignment() as u32);
-        let facts = Facts {
-            places: place.paths.iter().map(|path| path.display().to_string()).collect(),
-            device: place.device.clone(),
-            disks: place.block.disks.clone(),
-            filesystem: place.mount.as_ref().map_or_else(String::new, |mount| mount.kind.clone()),
+        let machine = Machine::this();
+        let queue = |name| disk.block.as_ref()?.queue_number(&machine, name);
+        let sector = |name| queue(name).and_then(|bytes| u32::try_from(bytes).ok());
+        let info = TargetInfo {
+            paths: disk.paths.iter().map(|path| path.display().to_string()).collect(),
+            device: disk.number.to_string(),
+            disks: disk.names(),
+            filesystem: disk.mount.as_ref().map_or_else(String::new, |mount| mount.kind.clone()),
             threads: thread::available_parallelism().map_or(1, |count| count.get() as u32),
             backend: Worker::new(&Phase::probe(), 1, 0)?.backend().to_owned(),
             alignment: alignment.max(512),
-            logical_sector: place.block.logical_sector,
-            physical_sector: place.block.physical_sector,
-            rotational: place.block.rotational,
-            link: place.block.link.clone(),
-            discards: place.mount.as_ref().is_some_and(Mount::discards),
-            files: !place.is_device,
+            logical_sector: sector("logical_block_size"),
+            physical_sector: sector("physical_block_size"),
+            rotational: disk.block.as_ref().and_then(|block| block.is_rotational(&machine)),
+            link: disk.links(&machine),
+            discards: disk.mount.as_ref().is_some_and(Mount::discards),
+            files: !disk.is_device,
             room,
         };
         let epoch = Clock::of_process().now();
-        let is_device = place.is_device;
-        Ok(Self { dir, is_device, facts, files, epoch, interrupt, slept })
+        let is_device = disk.is_device;
+        Ok(Self { dir, is_device, info, files, epoch, interrupt, slept })
     }
 
     /// The files of `phase`; `None` where there can be none such.
@@ -95,12 +96,12 @@ impl DirectoryTarget {
         match phase.file {
             FileState::Written => {}
             FileState::Blank if self.is_device => {
-                self.files.segment_len = bytes.min(self.facts.room) / SEGMENT_UNIT * SEGMENT_UNIT;
+                self.files.segment_len = bytes.min(self.info.room) / SEGMENT_UNIT * SEGMENT_UNIT;
             }
             FileState::Blank => {
                 // A hard disk would go to and fro between the streams of several files.
-                let one = self.facts.rotational == Some(true);
-                let count = if one { 1 } else { self.facts.threads.clamp(1, 16) };
+                let one = self.info.rotational == Some(true);
+                let count = if one { 1 } else { self.info.threads.clamp(1, 16) };
                 self.files = Files::make(&self.dir, count, bytes)?;
             }
             state => return Files::single(&self.dir, state, bytes, &self.interrupt),
@@ -111,7 +112,7 @@ impl DirectoryTarget {
     /// Runs loads side by side. When a thread of theirs ends, so does the first.
     fn run_on(&self, parts: &[Part<'_>]) -> Result<Vec<Samples>, Error> {
         let threads =
-            |part: &Part<'_>| self.facts.threads.clamp(1, THREADS_MAX).min(part.phase.depth.max(1));
+            |part: &Part<'_>| self.info.threads.clamp(1, THREADS_MAX).min(part.phase.depth.max(1));
         let all: u32 = parts.iter().map(threads).sum();
         let start = Start { barrier: Barrier::new(all as usize), began: OnceLock::new() };
         let (slept, busy) = ((self.slept)(), processor_time());
@@ -173,8 +174,8 @@ fn merged(ended: Vec<(Recorder, Time)>) -> Option<(Recorder, Time)> {
 }
 
 impl Target for DirectoryTarget {
-    fn facts(&self) -> &Facts {
-        &self.facts
+    fn info(&self) -> &TargetInfo {
+        &self.info
     }
 
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error> {
@@ -274,30 +275,6 @@ fn too_small(path: &Path, room: u64, is_device: bool) -> Error {
     })
 }
 
-/// Processor time of all threads of this process.
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
-}
-
-/// How long the machine has slept since it was started.
-fn slept() -> Duration {
-    let clock = |id| {
-        let time = clock_gettime(id);
-        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
-    };
-    clock(ClockId::Boottime).saturating_sub(clock(ClockId::Monotonic))
-}
-
-fn check_sleep(slept: Duration) -> Result<(), Error> {
-    if slept <= SLEEP_MAX {
-        return Ok(());
-    }
-    Err(Error::Incomplete(String::from(
-        "the machine slept while the disk was measured; go on with the run: --resume",
-    )))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicU64;
@@ -314,8 +291,8 @@ mod tests {
     #[test]
     fn a_directory_is_written_and_read_and_nothing_is_left() {
         let dir = tempfile::tempdir_in(".").unwrap();
-        let places = Place::find(&[dir.path().to_owned()], false).unwrap();
-        let mut target = DirectoryTarget::open(&places[0], Arc::default()).unwrap();
+        let disks = MeasuredDisk::find(&[dir.path().to_owned()], false).unwrap();
+        let mut target = DirectoryTarget::open(&disks[0], Arc::default()).unwrap();
         let blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
         let samples = target.run(&Phase { request_bytes: 1 << 20, ..blank }).unwrap();
         assert!((1..=8 << 20).contains(&samples.bytes_written), "{samples:?}");
@@ -345,8 +322,8 @@ mod tests {
     fn a_machine_that_sleeps_during_a_phase_is_noticed() {
         static SECONDS: AtomicU64 = AtomicU64::new(0);
         let dir = tempfile::tempdir_in(".").unwrap();
-        let places = Place::find(&[dir.path().to_owned()], false).unwrap();
-        let mut target = DirectoryTarget::open(&places[0], Arc::default()).unwrap();
+        let disks = MeasuredDisk::find(&[dir.path().to_owned()], false).unwrap();
+        let mut target = DirectoryTarget::open(&disks[0], Arc::default()).unwrap();
         target.slept = || Duration::from_secs(SECONDS.fetch_add(60, Relaxed));
         let blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
         let error = target.run(&blank).unwrap_err();
@@ -357,8 +334,8 @@ mod tests {
     #[test]
     fn a_file_is_filled_with_no_more_than_may_be_written() {
         let dir = tempfile::tempdir_in(".").unwrap();
-        let places = Place::find(&[dir.path().to_owned()], false).unwrap();
-        let mut target = DirectoryTarget::open(&places[0], Arc::default()).unwrap();
+        let disks = MeasuredDisk::find(&[dir.path().to_owned()], false).unwrap();
+        let mut target = DirectoryTarget::open(&disks[0], Arc::default()).unwrap();
         let mut blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
         (blank.request_bytes, blank.bound.seconds) = (1 << 20, 60.0);
         target.run(&blank).unwrap();
@@ -377,9 +354,9 @@ mod tests {
     #[test]
     fn little_data_is_in_few_files_that_are_full() {
         let dir = tempfile::tempdir_in(".").unwrap();
-        let places = Place::find(&[dir.path().to_owned()], false).unwrap();
-        let mut target = DirectoryTarget::open(&places[0], Arc::default()).unwrap();
-        (target.facts.threads, target.facts.rotational) = (16, None);
+        let disks = MeasuredDisk::find(&[dir.path().to_owned()], false).unwrap();
+        let mut target = DirectoryTarget::open(&disks[0], Arc::default()).unwrap();
+        (target.info.threads, target.info.rotational) = (16, None);
         let mut blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
         blank.depth = 16;
         (blank.request_bytes, blank.bound.seconds) = (1 << 20, 60.0);
@@ -395,9 +372,9 @@ mod tests {
     #[test]
     fn an_interrupted_phase_ends() {
         let dir = tempfile::tempdir_in(".").unwrap();
-        let places = Place::find(&[dir.path().to_owned()], false).unwrap();
+        let disks = MeasuredDisk::find(&[dir.path().to_owned()], false).unwrap();
         let interrupt = Arc::new(AtomicBool::new(true));
-        let mut target = DirectoryTarget::open(&places[0], interrupt).unwrap();
+        let mut target = DirectoryTarget::open(&disks[0], interrupt).unwrap();
         let blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
         assert!(matches!(target.run(&blank), Err(Error::Interrupted)));
     }

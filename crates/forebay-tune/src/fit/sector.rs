@@ -75,13 +75,13 @@ pub(crate) fn sector(run: &Run) -> Sector {
         first.is_known().then_some(first.bytes)
     });
     Sector {
-        stated: run.facts.physical_sector,
+        stated: run.target.physical_sector,
         by_size: best(sizes.iter())
             .and_then(|best| first_good(&sizes, &best))
             .filter(Point::is_known)
             .map(|first| first.bytes),
         by_shift,
-        tried_from: run.facts.alignment.max(512),
+        tried_from: run.target.alignment.max(512),
     }
 }
 

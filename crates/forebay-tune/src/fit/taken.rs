@@ -32,7 +32,7 @@ pub(super) fn flush(run: &Run, write_iops: Figure) -> Option<f64> {
 /// The straight line through what small and large discards take. Those of files reach the disk
 /// with a flush, whose time is not theirs.
 pub(super) fn discard(run: &Run, flush_us: Option<f64>) -> Option<DiscardCost> {
-    let flushed = flush_us.filter(|_| run.facts.files).unwrap_or(0.0);
+    let flushed = flush_us.filter(|_| run.target.files).unwrap_or(0.0);
     let mut points = taken(run, Work::Discard);
     let ((small, short), (large, long)) = (points.next()?, points.next()?);
     let per_byte = ((long - short) / (large - small)).max(0.0);
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::budget::Budget;
     use crate::phase::Phase;
-    use crate::target::Facts;
+    use crate::target::TargetInfo;
 
     fn measured(work: Work, request_bytes: u32, requests: u64) -> Measured {
         Measured {
@@ -86,7 +86,7 @@ mod tests {
     /// In two seconds: of 1000 reads alone, each of 100 flushes with its write takes 10 ms, small
     /// discards 12 ms and large ones 16 ms.
     fn run(files: bool) -> Run {
-        let mut run = Run::new(&Budget::QUICK, Facts { files, ..Facts::default() });
+        let mut run = Run::new(&Budget::QUICK, TargetInfo { files, ..TargetInfo::default() });
         let reads = |count| measured(Work::Read, 4096, count);
         run.phases.push(reads(1000));
         for (work, bytes, during) in [

@@ -1,8 +1,8 @@
-//! Who keeps the files of a filesystem.
+//! What backs the files of a filesystem.
 
-/// Who keeps the files of a filesystem.
+/// What backs the files of a filesystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeper {
+pub enum Backing {
     /// The kernel, on disks of this machine.
     Disk,
     /// The kernel, in memory.
@@ -36,7 +36,7 @@ const NETWORKS: [&str; 18] = [
     "fuse.juicefs",
 ];
 
-impl Keeper {
+impl Backing {
     /// By the kind of filesystem, as `/proc/self/mountinfo` has it.
     pub fn of(kind: &str) -> Self {
         if IN_MEMORY.contains(&kind) {
@@ -62,17 +62,17 @@ mod tests {
 
     #[test]
     fn kinds_of_filesystems_have_keepers() {
-        for (kind, keeper) in [
-            ("xfs", Keeper::Disk),
-            ("overlay", Keeper::Disk),
-            ("tmpfs", Keeper::Memory),
-            ("nfs4", Keeper::Network),
-            ("fuse.sshfs", Keeper::Network),
-            ("fuse", Keeper::Program),
-            ("fuse.bindfs", Keeper::Program),
-            ("fuseblk", Keeper::Program),
+        for (kind, backing) in [
+            ("xfs", Backing::Disk),
+            ("overlay", Backing::Disk),
+            ("tmpfs", Backing::Memory),
+            ("nfs4", Backing::Network),
+            ("fuse.sshfs", Backing::Network),
+            ("fuse", Backing::Program),
+            ("fuse.bindfs", Backing::Program),
+            ("fuseblk", Backing::Program),
         ] {
-            assert_eq!(Keeper::of(kind), keeper, "{kind}");
+            assert_eq!(Backing::of(kind), backing, "{kind}");
         }
     }
 }
