@@ -81,9 +81,7 @@
 //! ```
 
 mod admission;
-mod aligned_buf;
 mod backlog;
-mod buffer_pool;
 mod class;
 mod clock;
 mod coordinator;
@@ -113,9 +111,7 @@ mod wakers;
 pub use admission::{
     Admit, AdmitError, AdmitFor, AdmitMany, Admitting, OnDisk, Permit, ThreadPermit,
 };
-pub use aligned_buf::AlignedBuf;
 pub use backlog::{BacklogController, BacklogError};
-pub use buffer_pool::BufferPool;
 pub use class::{Class, ClassError, ClassGroup, Entered, UNTAGGED};
 pub use clock::Clock;
 pub use coordinator::REQUESTS_MAX;
@@ -125,7 +121,7 @@ pub use events::Event;
 pub use file::{BufResult, File, Request, RequestError, Timing};
 pub use fork::Forked;
 pub use intent::Intent;
-pub use io_buf::{IoBuf, IoBufMut, Slice, SliceError};
+pub use io_buf::{AlignedBuf, BufferPool, IoBuf, IoBufMut, Slice, SliceError};
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 pub use scheduler::{
     DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError, Unlisted,

@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::{Area, DrawError, colour};
+use super::style::{Area, DrawError, colour};
 
 /// Names in rows, to stand below a chart, where they cover none of it.
 pub(super) struct Legend<'a> {

@@ -1,66 +1,19 @@
 //! What goes wrong with a disk of any kind.
 
+mod fault;
 mod speed;
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use forebay_core::{DiskRates, Time, saturating_nanos};
+use forebay_core::{DiskRates, Time};
 use forebay_load::Rng;
 
 use super::servers::Due;
 use super::{Answer, Command, Finished, SimDisk};
+use fault::moment;
+pub use fault::{Fault, Range};
 use speed::Speed;
-
-/// Something that goes wrong. Moments count from the epoch of the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The disk goes on at `percent` of its speed: all that it does takes
-    /// longer. Its rates, as it states them, stay.
-    Slow {
-        /// When it begins.
-        from: Duration,
-        /// When it ends, if it does.
-        to: Option<Duration>,
-        /// 1 to 99.
-        percent: u32,
-    },
-    /// Commands that touch these bytes take their time, and fail.
-    Error(Range),
-    /// The disk stands still, with all that is under way; or, with a range,
-    /// commands that touch it are not begun.
-    Hang {
-        /// When it begins.
-        from: Duration,
-        /// When it ends, if it does; the disk then goes on.
-        to: Option<Duration>,
-        /// Which commands hang; all without a range.
-        range: Option<Range>,
-    },
-    /// Answers are late by up to so much, at random, and so out of order.
-    Reorder {
-        /// The longest delay.
-        spread: Duration,
-    },
-}
-
-/// Some of the bytes of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    /// The first one.
-    pub offset: u64,
-    /// How many.
-    pub len: u64,
-}
-
-impl Range {
-    fn touches(&self, command: Command) -> bool {
-        let end = self.offset.saturating_add(self.len);
-        command.len > 0
-            && command.offset < end
-            && self.offset < command.offset.saturating_add(command.len)
-    }
-}
 
 /// A disk with faults.
 pub(crate) struct Faulty {
@@ -181,8 +134,4 @@ impl SimDisk for Faulty {
     fn base_latency(&self) -> Duration {
         self.disk.base_latency()
     }
-}
-
-fn moment(since_epoch: Duration) -> Time {
-    Time::from_nanos(saturating_nanos(since_epoch))
 }

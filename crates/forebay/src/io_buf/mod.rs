@@ -1,13 +1,16 @@
 //! Buffers of any kind, for requests.
 
+mod aligned;
+mod allocation;
+mod free_lists;
 mod place;
+mod pool;
 mod region;
 mod slice;
 mod transfer;
 
-use crate::AlignedBuf;
-
-pub(crate) use self::region::{Allocation, Region};
+pub use self::aligned::AlignedBuf;
+pub use self::pool::BufferPool;
 pub use self::slice::{Slice, SliceError};
 pub use self::transfer::{ReadBuf, WriteBuf};
 
@@ -164,28 +167,4 @@ unsafe impl IoBuf for &'static [u8] {
     fn bytes_total(&self) -> usize {
         self.len()
     }
-}
-
-// SAFETY: its memory stays where it is until it is dropped, and is initialised.
-unsafe impl IoBuf for AlignedBuf {
-    fn stable_ptr(&self) -> *const u8 {
-        self.as_ptr()
-    }
-
-    fn bytes_init(&self) -> usize {
-        self.len()
-    }
-
-    fn bytes_total(&self) -> usize {
-        self.len()
-    }
-}
-
-// SAFETY: its range is its own, whatever shares the allocation.
-unsafe impl IoBufMut for AlignedBuf {
-    fn stable_mut_ptr(&mut self) -> *mut u8 {
-        self.as_mut_ptr()
-    }
-
-    unsafe fn set_init(&mut self, _len: usize) {}
 }

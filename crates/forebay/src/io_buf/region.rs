@@ -1,15 +1,15 @@
 //! Memory that a request has, and what it goes back to.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::slice;
 use std::sync::{Arc, Weak};
-use std::{io, slice};
 
 use super::IoBuf;
+use super::allocation::Allocation;
+use super::free_lists::FreeLists;
 use super::place::Place;
-use crate::buffer_pool::Shelves;
 
 /// A thread keeps so many owners for the next buffers that it lends.
 const KEPT_MAX: usize = 256;
@@ -43,7 +43,7 @@ struct Memory {
     allocation: Option<Allocation>,
     alignment: usize,
     /// Where the allocation goes when its last region is gone.
-    pool: Weak<Shelves>,
+    pool: Weak<FreeLists>,
 }
 
 /// A buffer that a caller lends for a request.
@@ -56,75 +56,27 @@ struct Lent {
 /// See [`IoBufMut::set_init`](super::IoBufMut::set_init).
 pub(super) type SetInit = unsafe fn(&mut Place, usize);
 
-/// Memory from the allocator, freed when dropped.
-#[derive(Debug)]
-pub(crate) struct Allocation {
-    start: NonNull<u8>,
-    layout: Layout,
-}
-
-// SAFETY: it owns its memory, which the allocator frees from any thread, and
-// reaches into it only to free it: once, when the last region of it is gone.
-unsafe impl Send for Allocation {}
-// SAFETY: a shared reference gives no access to the memory.
-unsafe impl Sync for Allocation {}
 // SAFETY: the region is the only one that reaches its range of the memory. What
 // it shares with other parts is in an `Arc` whose content is `Send` and `Sync`.
 unsafe impl Send for Region {}
 // SAFETY: a shared reference gives only shared access to the range.
 unsafe impl Sync for Region {}
 
-impl Allocation {
-    pub(crate) fn new(len: usize, alignment: usize) -> io::Result<Self> {
-        if len == 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "a buffer needs at least one byte",
-            ));
-        }
-        let layout = Layout::from_size_align(len, alignment).map_err(|_| {
-            io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!(
-                    "no buffer of {len} bytes with alignment {alignment}: \
-                     use a power of two and a smaller length"
-                ),
-            )
-        })?;
-        // SAFETY: the size of the layout is not zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) })
-            .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self { start, layout })
-    }
-
-    pub(crate) const fn len(&self) -> usize {
-        self.layout.size()
-    }
-}
-
-impl Drop for Allocation {
-    fn drop(&mut self) {
-        // SAFETY: `start` was allocated with this very layout, and no region is
-        // left that reaches it.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
-    }
-}
-
 impl Drop for Memory {
     fn drop(&mut self) {
-        if let Some(shelves) = self.pool.upgrade()
+        if let Some(pool) = self.pool.upgrade()
             && let Some(allocation) = self.allocation.take()
         {
-            shelves.keep(allocation);
+            pool.put(allocation);
         }
     }
 }
 
 impl Region {
     /// All of an allocation, which goes to `pool` in the end.
-    pub(crate) fn of_allocation(allocation: Allocation, pool: Weak<Shelves>) -> Self {
-        let (start, len) = (allocation.start, allocation.len());
-        let alignment = allocation.layout.align();
+    pub(crate) fn of_allocation(allocation: Allocation, pool: Weak<FreeLists>) -> Self {
+        let (start, len) = (allocation.start(), allocation.len());
+        let alignment = allocation.alignment();
         let memory = Memory { allocation: Some(allocation), alignment, pool };
         Self { start, len, owner: Arc::new(Owner::Memory(memory)) }
     }

@@ -4,10 +4,10 @@ use std::any::Any;
 use std::fmt;
 use std::ops::Range;
 
+use super::aligned::AlignedBuf;
 use super::place::Place;
 use super::region::Region;
 use super::{IoBuf, IoBufMut};
-use crate::AlignedBuf;
 
 /// A buffer of any kind to read into, while an operation has it.
 pub struct ReadBuf {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay_core::Time;
 
-use super::{Fault, moment};
+use super::fault::{Fault, moment};
 
 /// Full speed.
 const FULL: u128 = 1_000_000;

@@ -1,14 +1,11 @@
 //! Buffers used again.
 
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use crate::AlignedBuf;
-use crate::fork::Process;
-use crate::io_buf::Allocation;
-
-/// Sizes are powers of two, up to the size of the address space.
-const SIZES: usize = usize::BITS as usize;
+use super::aligned::AlignedBuf;
+use super::allocation::Allocation;
+use super::free_lists::FreeLists;
 
 /// A pool of [`AlignedBuf`]s whose memory comes back when they are dropped.
 ///
@@ -27,38 +24,14 @@ const SIZES: usize = usize::BITS as usize;
 /// ```
 #[derive(Clone, Debug)]
 pub struct BufferPool {
-    shelves: Arc<Shelves>,
-}
-
-/// The memory that a pool keeps, by size.
-#[derive(Debug)]
-pub(crate) struct Shelves {
-    alignment: usize,
-    bytes_max: usize,
-    process: Process,
-    stock: Mutex<Stock>,
-}
-
-#[derive(Debug)]
-struct Stock {
-    bytes: usize,
-    taken_bytes: usize,
-    by_size: [Vec<Allocation>; SIZES],
+    free_lists: Arc<FreeLists>,
 }
 
 impl BufferPool {
     /// An empty pool of buffers at multiples of `alignment` bytes, a power of
     /// two, that keeps at most `bytes_max` bytes of memory that is not in use.
     pub fn new(alignment: usize, bytes_max: usize) -> Self {
-        let stock = Stock { bytes: 0, taken_bytes: 0, by_size: [const { Vec::new() }; SIZES] };
-        Self {
-            shelves: Arc::new(Shelves {
-                alignment,
-                bytes_max,
-                process: Process::current(),
-                stock: Mutex::new(stock),
-            }),
-        }
+        Self { free_lists: Arc::new(FreeLists::new(alignment, bytes_max)) }
     }
 
     /// A buffer of `len` bytes. What it holds is arbitrary: zeros, or what an
@@ -68,64 +41,28 @@ impl BufferPool {
     ///
     /// As [`AlignedBuf::new`].
     pub fn take(&self, len: usize) -> io::Result<AlignedBuf> {
-        self.shelves.process.check()?;
+        self.free_lists.process.check()?;
         let size = len.checked_next_power_of_two().unwrap_or(len);
         let size = if len == 0 { 0 } else { size };
-        let allocation = match self.shelves.take(size) {
+        let allocation = match self.free_lists.take(size) {
             Some(allocation) => allocation,
-            None => Allocation::new(size, self.shelves.alignment)?,
+            None => Allocation::new(size, self.free_lists.alignment)?,
         };
-        self.shelves.stock().taken_bytes += size;
-        let mut buffer = AlignedBuf::of(allocation, Arc::downgrade(&self.shelves));
+        self.free_lists.count_taken(size);
+        let mut buffer = AlignedBuf::of(allocation, Arc::downgrade(&self.free_lists));
         buffer.truncate(len);
         Ok(buffer)
     }
 
     /// Bytes of memory kept for the next buffers.
     pub fn kept_bytes(&self) -> usize {
-        self.shelves.stock().bytes
+        self.free_lists.free_bytes()
     }
 
     /// Bytes of memory that buffers from this pool have now.
     pub fn taken_bytes(&self) -> usize {
-        self.shelves.stock().taken_bytes
+        self.free_lists.taken_bytes()
     }
-}
-
-impl Shelves {
-    fn stock(&self) -> MutexGuard<'_, Stock> {
-        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn take(&self, size: usize) -> Option<Allocation> {
-        let mut stock = self.stock();
-        let allocation = stock.by_size.get_mut(shelf(size))?.pop()?;
-        stock.bytes -= allocation.len();
-        Some(allocation)
-    }
-
-    /// Keeps an allocation of a buffer that is gone, or frees it when there is
-    /// enough.
-    pub(crate) fn keep(&self, allocation: Allocation) {
-        if !self.process.is_here() {
-            return;
-        }
-        let mut stock = self.stock();
-        stock.taken_bytes -= allocation.len();
-        let bytes = stock.bytes.saturating_add(allocation.len());
-        if bytes > self.bytes_max {
-            return;
-        }
-        if let Some(shelf) = stock.by_size.get_mut(shelf(allocation.len())) {
-            shelf.push(allocation);
-            stock.bytes = bytes;
-        }
-    }
-}
-
-/// Where allocations of `size` bytes, a power of two, are kept.
-const fn shelf(size: usize) -> usize {
-    size.trailing_zeros() as usize
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Weak;
 use std::{fmt, io};
 
-use crate::buffer_pool::Shelves;
-use crate::io_buf::{Allocation, Region};
+use super::allocation::Allocation;
+use super::free_lists::FreeLists;
+use super::region::Region;
+use super::{IoBuf, IoBufMut};
 
 /// An owned buffer whose address is a multiple of a chosen alignment; zeros
 /// at first.
@@ -36,7 +38,7 @@ impl AlignedBuf {
     }
 
     /// A buffer of a whole allocation, which goes to `pool` in the end.
-    pub(crate) fn of(allocation: Allocation, pool: Weak<Shelves>) -> Self {
+    pub(super) fn of(allocation: Allocation, pool: Weak<FreeLists>) -> Self {
         Self { region: Region::of_allocation(allocation, pool) }
     }
 
@@ -70,13 +72,13 @@ impl AlignedBuf {
         drop(self.split_off(len));
     }
 
-    pub(crate) fn into_region(self) -> Region {
+    pub(super) fn into_region(self) -> Region {
         self.region
     }
 
     /// The buffer of a region that [`Self::into_region`] has returned, or of
     /// parts of it.
-    pub(crate) const fn from_region(region: Region) -> Self {
+    pub(super) const fn from_region(region: Region) -> Self {
         Self { region }
     }
 }
@@ -111,6 +113,30 @@ impl fmt::Debug for AlignedBuf {
             .field("alignment", &self.alignment())
             .finish()
     }
+}
+
+// SAFETY: its memory stays where it is until it is dropped, and is initialised.
+unsafe impl IoBuf for AlignedBuf {
+    fn stable_ptr(&self) -> *const u8 {
+        self.as_ptr()
+    }
+
+    fn bytes_init(&self) -> usize {
+        self.len()
+    }
+
+    fn bytes_total(&self) -> usize {
+        self.len()
+    }
+}
+
+// SAFETY: its range is its own, whatever shares the allocation.
+unsafe impl IoBufMut for AlignedBuf {
+    fn stable_mut_ptr(&mut self) -> *mut u8 {
+        self.as_mut_ptr()
+    }
+
+    unsafe fn set_init(&mut self, _len: usize) {}
 }
 
 #[cfg(test)]

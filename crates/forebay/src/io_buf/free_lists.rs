@@ -1,0 +1,84 @@
+//! Memory that waits to be used again.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::allocation::Allocation;
+use crate::fork::Process;
+
+/// Sizes are powers of two, up to the size of the address space.
+const SIZES: usize = usize::BITS as usize;
+
+/// Allocations that are not in use, by size; those in use are counted.
+#[derive(Debug)]
+pub(super) struct FreeLists {
+    pub(super) alignment: usize,
+    bytes_max: usize,
+    pub(super) process: Process,
+    lists: Mutex<Lists>,
+}
+
+#[derive(Debug)]
+struct Lists {
+    free_bytes: usize,
+    taken_bytes: usize,
+    by_size: [Vec<Allocation>; SIZES],
+}
+
+impl FreeLists {
+    /// Empty lists that keep at most `bytes_max` bytes.
+    pub(super) fn new(alignment: usize, bytes_max: usize) -> Self {
+        let by_size = [const { Vec::new() }; SIZES];
+        let lists = Mutex::new(Lists { free_bytes: 0, taken_bytes: 0, by_size });
+        Self { alignment, bytes_max, process: Process::current(), lists }
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that are free.
+    pub(super) fn free_bytes(&self) -> usize {
+        self.lists().free_bytes
+    }
+
+    /// Bytes that are in use.
+    pub(super) fn taken_bytes(&self) -> usize {
+        self.lists().taken_bytes
+    }
+
+    /// A free allocation of `size` bytes, a power of two.
+    pub(super) fn take(&self, size: usize) -> Option<Allocation> {
+        let mut lists = self.lists();
+        let allocation = lists.by_size.get_mut(index(size))?.pop()?;
+        lists.free_bytes -= allocation.len();
+        Some(allocation)
+    }
+
+    /// Counts `size` bytes that were taken, here or from the allocator.
+    pub(super) fn count_taken(&self, size: usize) {
+        self.lists().taken_bytes += size;
+    }
+
+    /// Keeps an allocation of a buffer that is gone, or frees it when there is
+    /// enough.
+    pub(super) fn put(&self, allocation: Allocation) {
+        if !self.process.is_here() {
+            return;
+        }
+        let mut lists = self.lists();
+        lists.taken_bytes -= allocation.len();
+        let bytes = lists.free_bytes.saturating_add(allocation.len());
+        if bytes > self.bytes_max {
+            return;
+        }
+        if let Some(list) = lists.by_size.get_mut(index(allocation.len())) {
+            list.push(allocation);
+            lists.free_bytes = bytes;
+        }
+    }
+}
+
+/// Where allocations of `size` bytes, a power of two, are kept.
+const fn index(size: usize) -> usize {
+    size.trailing_zeros() as usize
+}
