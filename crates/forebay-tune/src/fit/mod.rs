@@ -160,7 +160,7 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
 
 /// A figure of which nothing is known: a file that states it would stop the disk.
 fn unknown(run: &Run, measured: &Measured) -> Error {
-    let (what, mend) = match measured.phase.work {
+    let (what, advice) = match measured.phase.work {
         Work::Read => ("reads", String::from("measure longer, with a longer --budget")),
         _ => (
             "writes",
@@ -171,7 +171,7 @@ fn unknown(run: &Run, measured: &Measured) -> Error {
         ),
     };
     Error::Incomplete(format!(
-        "too few {what} of {} bytes were counted to know their rate: {mend}",
+        "too few {what} of {} bytes were counted to know their rate: {advice}",
         measured.phase.request_bytes
     ))
 }

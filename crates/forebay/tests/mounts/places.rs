@@ -79,8 +79,8 @@ pub(crate) fn an_overlay_whose_upper_directory_is_hidden_is_unlisted() {
         refusing.disk_of(&file).unwrap_err(),
         refusing.disk_of_file(fs::File::open(&file).unwrap()).unwrap_err(),
     ] {
-        let mend = format!("add one with `mountpoint: {}`", merged.display());
-        assert!(error.to_string().contains(&mend), "{error}");
+        let advice = format!("add one with `mountpoint: {}`", merged.display());
+        assert!(error.to_string().contains(&advice), "{error}");
         let unlisted = error.get_ref().and_then(|error| error.downcast_ref::<UnlistedError>());
         assert_eq!(unlisted.unwrap().path, file);
     }

@@ -1,0 +1,166 @@
+//! What holds of all sources: imports point down, files and functions are short, and old names are
+//! gone. What does not hold yet stands in `exceptions.txt`, which is to become shorter: an
+//! exception that is not needed any more fails a test too.
+#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+
+mod layers;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use layers::{CRATES, ROOMS};
+use tidy::{Graph, Source};
+
+/// Lines of a file.
+const FILE_LINES_MAX: usize = 400;
+/// Lines of a function, without blank ones and comments.
+const FUNCTION_LINES_MAX: usize = 60;
+
+/// Names that are not used any more, and what is instead.
+const BANNED: &[(&str, &str)] = &[
+    ("Keeper", "Backing, or what keeps time"),
+    ("Shelves", "FreeLists"),
+    ("Unseen", "Unknown"),
+    ("mend", "fix"),
+    ("unseen", "unknown"),
+    ("utils", "the name of what it does"),
+    ("manager", "the name of what it does"),
+];
+
+/// Exceptions, as lines that begin with the word for their kind.
+const EXCEPTIONS: &str = include_str!("exceptions.txt");
+
+/// Compares what was found of one kind with the exceptions of that kind.
+fn only_exceptions(kind: &str, found: impl IntoIterator<Item = String>, advice: &str) {
+    let found: BTreeSet<String> = found.into_iter().map(|what| format!("{kind} {what}")).collect();
+    let is_of_kind = |line: &&str| line.split(' ').next() == Some(kind);
+    let known: BTreeSet<String> =
+        EXCEPTIONS.lines().filter(is_of_kind).map(str::to_owned).collect();
+    let list = |one: &BTreeSet<String>, other: &BTreeSet<String>| {
+        one.difference(other).cloned().collect::<Vec<_>>().join("\n  ")
+    };
+    let (new, gone) = (list(&found, &known), list(&known, &found));
+    assert!(new.is_empty(), "{advice}:\n  {new}");
+    assert!(gone.is_empty(), "no exceptions any more, remove them from the list:\n  {gone}");
+}
+
+fn each_crate(mut see: impl FnMut(&str, &Path)) {
+    for (name, folder) in tidy::crates().unwrap() {
+        see(&name, &folder);
+    }
+}
+
+/// The files of a crate by the folder that they are in.
+fn all_sources(folder: &Path) -> Vec<Source> {
+    let read = |name: &str| {
+        let sources = tidy::read(&folder.join(name)).unwrap();
+        sources
+            .into_iter()
+            .map(|source| Source { path: format!("{name}/{}", source.path), ..source })
+            .collect::<Vec<_>>()
+    };
+    ["src", "tests", "examples", "benches"].map(read).concat()
+}
+
+fn graph(folder: &Path) -> Graph {
+    Graph::new(&tidy::read(&folder.join("src")).unwrap())
+}
+
+/// The outermost module that a file belongs to.
+fn room(file: &str) -> &str {
+    file.split('/').next().unwrap_or(file).trim_end_matches(".rs")
+}
+
+#[test]
+fn imports_go_in_no_circle() {
+    let mut found = Vec::new();
+    each_crate(|name, folder| {
+        found.extend(graph(folder).circular().into_iter().map(|file| format!("{name} {file}")));
+    });
+    only_exceptions("circle", found, "imports of these files lead back to them");
+}
+
+#[test]
+fn imports_point_down() {
+    let mut found = BTreeSet::new();
+    each_crate(|name, folder| {
+        let (_, rooms) = ROOMS.iter().find(|(of, _)| *of == name).unwrap_or_else(|| {
+            panic!("the rooms of {name} are not listed from bottom to top");
+        });
+        let level = |room: &str| {
+            let others = rooms.iter().position(|listed| *listed == "*");
+            match rooms.iter().position(|listed| *listed == room) {
+                _ if matches!(room, "lib" | "main") => rooms.len(),
+                Some(level) => level,
+                None => others.unwrap_or_else(|| panic!("{name}: the room {room} is not listed")),
+            }
+        };
+        for (file, imports) in graph(folder).imports {
+            let from = room(&file);
+            for to in imports.iter().map(|import| room(import)).filter(|to| *to != from) {
+                if level(to) >= level(from) {
+                    found.insert(format!("{name} {from} {to}"));
+                }
+            }
+        }
+    });
+    only_exceptions("upward", found, "rooms that import from one that is not below them");
+}
+
+#[test]
+fn crates_depend_on_those_below() {
+    let level = |name: &str| {
+        let found = CRATES.iter().position(|known| *known == name);
+        found.unwrap_or_else(|| panic!("the crate {name} is not in the order of crates"))
+    };
+    each_crate(|name, folder| {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let (_, after) = manifest.split_once("[dependencies]\n").unwrap_or_default();
+        let lines = after.lines().take_while(|line| !line.starts_with('['));
+        for line in lines.filter(|line| line.starts_with("forebay") || line.starts_with("tidy")) {
+            let dependency = line.split([' ', '.']).next().unwrap();
+            assert!(level(dependency) < level(name), "{name} depends on {dependency}");
+        }
+    });
+}
+
+#[test]
+fn files_are_short() {
+    let mut found = Vec::new();
+    each_crate(|name, folder| {
+        let long = all_sources(folder).into_iter().filter(|file| file.lines > FILE_LINES_MAX);
+        found.extend(long.map(|file| format!("{name} {}", file.path)));
+    });
+    only_exceptions("file", found, "files of more than 400 lines");
+}
+
+#[test]
+fn functions_are_short() {
+    let mut found = BTreeSet::new();
+    each_crate(|name, folder| {
+        for source in all_sources(folder) {
+            let functions = tidy::functions(&source.code).into_iter();
+            let long = functions.filter(|function| function.lines > FUNCTION_LINES_MAX);
+            found.extend(long.map(|long| format!("{name} {} {}", source.path, long.name)));
+        }
+    });
+    only_exceptions("function", found, "functions of more than 60 lines");
+}
+
+#[test]
+fn old_names_are_gone() {
+    let mut found = BTreeSet::new();
+    each_crate(|name, folder| {
+        for source in all_sources(folder).iter().filter(|_| name != "tidy") {
+            for (word, _) in BANNED {
+                let of_file = source.path.split(['/', '.']).any(|part| part == *word);
+                if of_file || tidy::places(&source.code, word).next().is_some() {
+                    found.insert(format!("{name} {} {word}", source.path));
+                }
+            }
+        }
+    });
+    let instead = BANNED.iter().map(|(word, new)| format!("{word}: {new}")).collect::<Vec<_>>();
+    let advice = format!("names that are not used any more ({})", instead.join("; "));
+    only_exceptions("name", found, &advice);
+}
