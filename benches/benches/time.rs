@@ -7,6 +7,8 @@ mod turns;
 use std::time::Instant;
 
 use divan::{Bencher, counter::ItemsCount};
+use forebay::engine::{BackendChoice, EngineConfig, Operation};
+use forebay::{AlignedBuf, DirectFile, DiskConfig, DiskRates, Scheduler};
 use forebay_core::Time;
 use forebay_core::internals::FairQueueAlone;
 
@@ -69,5 +71,36 @@ fn shards_of_one_group(bencher: Bencher<'_, '_>, shards: usize) {
                 scope.spawn(move || run_beside_others(path, start, requests));
             }
         });
+    });
+}
+
+/// A shard's submit, turn and pop, so many requests at a time, with an engine
+/// that does nothing.
+#[divan::bench(args = [1, 32])]
+fn shard_of_a_program(bencher: Bencher<'_, '_>, depth: usize) {
+    let rates = DiskRates {
+        read_iops: 100_000_000,
+        write_iops: 100_000_000,
+        read_bandwidth: 1_000_000_000_000,
+        write_bandwidth: 1_000_000_000_000,
+    };
+    let scheduler = Scheduler::builder().disk(DiskConfig::new("disk", rates)).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let engine = EngineConfig { backend: BackendChoice::Null, ..EngineConfig::default() };
+    let mut shard = scheduler.disk("disk").unwrap().shard(&engine).unwrap();
+    let file = DirectFile::from_fd(std::fs::File::open("/dev/zero").unwrap()).unwrap();
+    for _ in 0..depth {
+        let read = Operation::read(file.clone(), 0, AlignedBuf::new(4096, 4096).unwrap());
+        shard.submit(&class, read).unwrap();
+    }
+    bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| {
+        let mut done = 0;
+        while done < REQUESTS {
+            shard.turn(None).unwrap();
+            while let Some(finished) = shard.pop() {
+                shard.submit(&class, finished.operation).unwrap();
+                done += 1;
+            }
+        }
     });
 }

@@ -46,7 +46,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::operation::{Completed, Operation, PushError, Retries, SEGMENTS_MAX};
+pub use self::operation::{Completion, Operation, PushError, Retries, SEGMENTS_MAX};
 pub use self::waker::EngineWaker;
 pub use crate::io_buf::{ReadBuf, WriteBuf};
 
@@ -256,7 +256,7 @@ impl Engine {
 
     /// The next completion of those that the last [`Engine::submit_and_wait`]
     /// found: a loop that pops all and pushes for each ends.
-    pub fn pop(&mut self) -> Option<Completed> {
+    pub fn pop(&mut self) -> Option<Completion> {
         self.executor.process().check().ok()?;
         let mut completed = match &mut *self.executor {
             Executor::Uring(uring) => uring.pop(),

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use forebay_core::{ClassId, Op};
+use forebay_core::Op;
+use forebay_driver::{QueueClass, queue_for};
 
 use crate::Class;
 use crate::disk::DiskGroup;
-
-/// Most streams of a disk.
-pub(crate) const STREAMS_MAX: usize = 2;
 
 /// The I/O groups that the requests of a disk are divided among: one for all,
 /// or on a duplex disk one for reads and one for all others. Cheap to clone.
@@ -29,8 +27,14 @@ impl Streams {
     }
 
     /// The number of the stream that such requests are in.
-    pub(crate) fn number_of(&self, op: Op) -> usize {
-        usize::from(self.is_duplex() && op != Op::Read)
+    pub(crate) const fn number_of(&self, op: Op) -> usize {
+        queue_for(op, if self.is_duplex() { 2 } else { 1 })
+    }
+
+    /// `class` where such requests go; `None` once it is removed.
+    pub(crate) fn class(&self, class: &Class, op: Op) -> Option<QueueClass> {
+        let id = class.id_on(self.of(op))?;
+        Some(QueueClass { queue: self.number_of(op), id, holder: class.holder })
     }
 
     /// The I/O group that such requests are in.
@@ -44,28 +48,5 @@ impl Streams {
     /// All of them, by their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<DiskGroup>> {
         std::iter::once(&self.reads).chain(&self.others)
-    }
-}
-
-/// A class as one of the streams knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StreamClass {
-    pub(crate) stream: usize,
-    pub(crate) id: ClassId,
-    /// Whoever asks holds a permit.
-    pub(crate) holder: bool,
-}
-
-impl StreamClass {
-    /// `class` where such requests go; `None` once it is removed.
-    pub(crate) fn of(class: &Class, streams: &Streams, op: Op) -> Option<Self> {
-        let id = class.id_on(streams.of(op))?;
-        let holder = class.holder;
-        Some(Self { stream: streams.number_of(op), id, holder })
-    }
-
-    /// A small number, unique among the classes of a disk: for tables.
-    pub(crate) fn index(self) -> usize {
-        self.id.index() * STREAMS_MAX + self.stream
     }
 }

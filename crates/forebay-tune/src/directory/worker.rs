@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use forebay::engine::{Completed, Engine, EngineConfig, Operation};
+use forebay::engine::{Completion, Engine, EngineConfig, Operation};
 use forebay::{AlignedBuf, Clock, DirectFile};
 use forebay_core::{Op, Time};
 use forebay_load::Rng;
@@ -97,9 +97,9 @@ impl Worker {
                 return Err(Error::Interrupted);
             }
             let now = clock.now();
-            while let Some(completed) = self.engine.pop() {
+            while let Some(completion) = self.engine.pop() {
                 heard = now;
-                self.receive(completed, now, &mut load)?;
+                self.receive(completion, now, &mut load)?;
             }
             if now.nanos_since(heard) > SILENCE_NANOS_MAX {
                 let what = "the disk has not answered for a minute; see the kernel's log";
@@ -144,11 +144,11 @@ impl Worker {
 
     fn receive(
         &mut self,
-        completed: Completed,
+        completion: Completion,
         now: Time,
         load: &mut Load<'_>,
     ) -> Result<(), Error> {
-        let Completed { token, result, operation } = completed;
+        let Completion { token, result, operation } = completion;
         let token = token as usize;
         let wanted = operation.transfer_len();
         let done = result.map_err(|error| failed(&operation, error))?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use std::{io, mem, thread};
 
 use forebay_core::{Op, Time};
+use forebay_driver::{Command, OperationId, QueueClass};
 use rustix::io::Errno;
 use slab::Slab;
 
@@ -15,8 +16,7 @@ use super::slot::{Answer, Order, Promise, Timing};
 use crate::engine::Operation;
 use crate::messages;
 use crate::panics::contain;
-use crate::shard::{Finished, OperationId, Operations, SubmitError, asked};
-use crate::streams::StreamClass;
+use crate::shard::{Completion, Operations, SubmitError};
 
 /// Requests of a class in the I/O queue at once: as few as keep it from
 /// running dry between two dispatches, for there they are served in the order
@@ -42,7 +42,7 @@ pub(super) struct Desk {
 /// Orders that are not answered.
 struct Orders {
     taken: Slab<Taken>,
-    /// By [`StreamClass::index`].
+    /// By [`QueueClass::index`].
     lanes: Vec<Lane>,
     /// Keys of orders, by [`OperationId::index`].
     submitted: Vec<usize>,
@@ -55,7 +55,7 @@ struct Orders {
 
 struct Taken {
     promise: Promise,
-    class: StreamClass,
+    class: QueueClass,
     since: Time,
     stage: Stage,
 }
@@ -142,8 +142,8 @@ impl Desk {
     /// Hands over all answers; how many.
     fn answer(&mut self) -> usize {
         let mut answered = mem::take(&mut self.orders.abandoned);
-        while let Some(finished) = self.operations.pop() {
-            let Finished { id, result, operation, queue_nanos, disk_nanos } = finished;
+        while let Some(completion) = self.operations.pop() {
+            let Completion { id, result, operation, queue_nanos, disk_nanos } = completion;
             let Some(key) = self.orders.submitted.get(id.index()) else { continue };
             let promise = self.orders.taken.remove(*key).promise;
             let timing = Timing { queue_nanos, disk_nanos };
@@ -189,8 +189,7 @@ impl Orders {
             self.abandoned += 1;
             return;
         };
-        let (op, len) = asked(&operation);
-        let cost = operations.cost(op, len);
+        let cost = operations.cost(operation.op(), operation.bytes());
         entry.insert(Taken { promise, class, since, stage: Stage::Waiting(None, operation) });
         if self.lanes.len() <= class.index() {
             self.lanes.resize_with(class.index() + 1, Lane::default);
@@ -206,7 +205,7 @@ impl Orders {
     /// Moves requests of `class` from its lane into the I/O queue: a few, and
     /// whatever is before one whose submitter holds a permit, for only there
     /// does it get on.
-    fn feed(&mut self, operations: &mut Operations, class: StreamClass) {
+    fn feed(&mut self, operations: &mut Operations, class: QueueClass) {
         let Some(lane) = self.lanes.get_mut(class.index()) else { return };
         while (operations.queued(class) < FED_MAX || lane.has_holders())
             && let Some(key) = lane.pop(&mut self.taken, self.quantum)

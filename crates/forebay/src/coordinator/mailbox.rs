@@ -124,12 +124,13 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use forebay_core::{DiskModel, GroupConfig, Policy, Time};
+    use forebay_driver::QueueClass;
 
     use super::*;
     use crate::coordinator::{Answer, IoThreads, IoThreadsConfig, Order};
     use crate::disk::DiskGroup;
     use crate::engine::Operation;
-    use crate::streams::{StreamClass, Streams};
+    use crate::streams::Streams;
     use crate::{AlignedBuf, DirectFile};
 
     fn answer(slot: &Slot) -> Answer {
@@ -148,7 +149,7 @@ mod tests {
         let config = GroupConfig::new(DiskModel::unmeasured(), Policy::Open);
         let group = Arc::new(DiskGroup::new("disk", config, 0, crate::events::Hook::default()));
         let id = group.io.add_class(None, 100).unwrap();
-        let class = StreamClass { stream: 0, id, holder: false };
+        let class = QueueClass { queue: 0, id, holder: false };
         let threads = IoThreads::new(&IoThreadsConfig::default());
         let mailbox = threads.mailbox(&Streams::new(group, None), "disk", 0).unwrap();
         let slot =

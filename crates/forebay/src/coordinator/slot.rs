@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use forebay_core::Time;
+use forebay_driver::QueueClass;
 
 use crate::disk::DiskRecord;
 use crate::engine::Operation;
 use crate::intent::Membership;
 use crate::panics::contain;
-use crate::streams::StreamClass;
 
 /// A thread keeps so many slots for its next requests.
 const KEPT_MAX: usize = 256;
@@ -30,7 +30,7 @@ pub(crate) struct Slot {
 /// What an I/O thread is asked to do.
 #[derive(Debug)]
 pub(crate) struct Order {
-    pub(crate) class: StreamClass,
+    pub(crate) class: QueueClass,
     /// When it was made.
     pub(crate) since: Time,
     /// The number of the thread that asks.

@@ -5,14 +5,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::operation::{Completed, Operation};
+use super::operation::{Completion, Operation};
 use super::waker::Bell;
 
 /// Completes every operation when it is submitted, without a system call. Only
 /// an idle wait sleeps.
 #[derive(Debug)]
 pub(super) struct Null {
-    pushed: VecDeque<Completed>,
+    pushed: VecDeque<Completion>,
     /// How many of the first in `pushed` were submitted. Were they complete
     /// before, a loop that pushes what it pops would never end.
     done: usize,
@@ -37,7 +37,7 @@ impl Null {
             buffer.zeroed();
         }
         let result = Ok(operation.transfer_len());
-        self.pushed.push_back(Completed { token, result, operation });
+        self.pushed.push_back(Completion { token, result, operation });
     }
 
     pub(super) fn submit_and_wait(&mut self, timeout: Option<Duration>) {
@@ -57,7 +57,7 @@ impl Null {
         self.bell.watch(!self.pushed.is_empty());
     }
 
-    pub(super) fn pop(&mut self) -> Option<Completed> {
+    pub(super) fn pop(&mut self) -> Option<Completion> {
         self.done = self.done.checked_sub(1)?;
         self.pushed.pop_front()
     }

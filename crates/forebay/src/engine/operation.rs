@@ -19,7 +19,7 @@ const TRANSFER_LEN_MAX: usize = 0x7fff_f000;
 /// One request to the disk, owning everything the kernel needs for it.
 ///
 /// It goes into the engine with [`Engine::push`] and comes back in
-/// [`Completed::operation`], so that a caller can use it again.
+/// [`Completion::operation`], so that a caller can use it again.
 ///
 /// [`Engine::push`]: super::Engine::push
 #[derive(Debug)]
@@ -216,7 +216,7 @@ impl Operation {
 
 /// An operation that the kernel is done with.
 #[derive(Debug)]
-pub struct Completed {
+pub struct Completion {
     /// What the caller gave to [`Engine::push`](super::Engine::push).
     pub token: u64,
     /// Bytes transferred, which can be fewer than asked for (a read ends at

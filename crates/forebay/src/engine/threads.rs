@@ -11,7 +11,7 @@ use std::{mem, thread};
 use rustix::io::Errno;
 
 use super::nonblocking;
-use super::operation::{Completed, Operation, Retries};
+use super::operation::{Completion, Operation, Retries};
 use super::waker::Bell;
 
 /// Performs an operation and waits for its end.
@@ -29,14 +29,14 @@ pub(super) struct Threads {
     /// Pushed and not yet shown to the workers.
     pushed: VecDeque<Job>,
     /// Completed when they were pushed, without a worker.
-    at_once: VecDeque<Completed>,
+    at_once: VecDeque<Completion>,
     /// Completed and not yet popped.
-    done: VecDeque<Completed>,
+    done: VecDeque<Completion>,
     /// Whether somebody polls the bell's eventfd between submissions.
     watched: bool,
     retries: Retries,
-    from_workers: Receiver<Completed>,
-    to_engine: Sender<Completed>,
+    from_workers: Receiver<Completion>,
+    to_engine: Sender<Completion>,
     pool: Arc<Pool>,
     execute: Execute,
     threads_max: u32,
@@ -109,7 +109,7 @@ impl Threads {
     pub(super) fn push(&mut self, token: u64, mut operation: Operation) {
         match nonblocking::execute(&mut operation, &mut self.retries) {
             // Not to be popped before the next submission: see `Engine::pop`.
-            Some(len) => self.at_once.push_back(Completed { token, result: Ok(len), operation }),
+            Some(len) => self.at_once.push_back(Completion { token, result: Ok(len), operation }),
             None => self.pushed.push_back(Job { token, operation }),
         }
     }
@@ -149,7 +149,7 @@ impl Threads {
         !(self.done.is_empty() && self.at_once.is_empty() && self.pushed.is_empty())
     }
 
-    pub(super) fn pop(&mut self) -> Option<Completed> {
+    pub(super) fn pop(&mut self) -> Option<Completion> {
         self.done.pop_front()
     }
 
@@ -162,7 +162,7 @@ impl Threads {
         let Some(Job { token, operation }) = job else {
             return false;
         };
-        self.done.push_back(Completed { token, result: Err(Errno::CANCELED.into()), operation });
+        self.done.push_back(Completion { token, result: Err(Errno::CANCELED.into()), operation });
         true
     }
 
@@ -232,11 +232,11 @@ impl Pool {
     }
 
     /// A worker's life.
-    fn work(&self, to_engine: &Sender<Completed>, execute: Execute) {
+    fn work(&self, to_engine: &Sender<Completion>, execute: Execute) {
         while let Some(Job { token, mut operation }) = self.next_job() {
             let result = execute(&mut operation);
             // A dropped engine takes nothing: the operation ends here.
-            let _ = to_engine.send(Completed { token, result, operation });
+            let _ = to_engine.send(Completion { token, result, operation });
             self.lock().busy -= 1;
             self.bell.ring();
         }
@@ -353,7 +353,7 @@ mod tests {
     fn what_is_done_at_once_is_told_of_while_no_thread_can_be_started() {
         let mut threads = Threads::new(2, Duration::from_secs(60), |_| Ok(7)).unwrap();
         let (token, operation) = (1, Operation::unlink("nothing", 0).unwrap());
-        threads.at_once.push_back(Completed { token, result: Ok(0), operation });
+        threads.at_once.push_back(Completion { token, result: Ok(0), operation });
         let refused = thread::spawn(move || {
             forbid_threads();
             threads.push(2, Operation::unlink("nothing", 0).unwrap());
@@ -369,7 +369,7 @@ mod tests {
         threads.collect();
         // A worker ends here.
         let (token, operation) = (1, Operation::unlink("nothing", 0).unwrap());
-        threads.to_engine.send(Completed { token, result: Ok(0), operation }).unwrap();
+        threads.to_engine.send(Completion { token, result: Ok(0), operation }).unwrap();
         threads.bell().ring();
         threads.awaken();
         assert_eq!(threads.pop().unwrap().token, 1);

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use self::slots::{SlotId, Slots};
 use super::blocking;
-use super::operation::{Completed, Operation};
+use super::operation::{Completion, Operation};
 use super::threads::Threads;
 use super::waker::Bell;
 
@@ -166,7 +166,7 @@ impl Uring {
         self.bell.watch(busy || !self.is_watched);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Completed> {
+    pub(super) fn pop(&mut self) -> Option<Completion> {
         loop {
             self.ready = self.ready.checked_sub(1)?;
             if let Some(completed) = self.aside.as_mut().and_then(Threads::pop) {
@@ -182,7 +182,7 @@ impl Uring {
                     };
                     let result = usize::try_from(completion.result())
                         .map_err(|_| io::Error::from_raw_os_error(-completion.result()));
-                    return Some(Completed { token, result, operation });
+                    return Some(Completion { token, result, operation });
                 }
             }
         }
@@ -318,7 +318,7 @@ mod tests {
         Ok(0)
     }
 
-    fn next(uring: &mut Uring) -> Completed {
+    fn next(uring: &mut Uring) -> Completion {
         loop {
             uring.submit_and_wait(Some(Duration::from_secs(60))).unwrap();
             if let Some(completed) = uring.pop() {

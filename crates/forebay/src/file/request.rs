@@ -10,6 +10,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use forebay_core::Op;
+use forebay_driver::{Command, QueueClass};
 use rustix::io::Errno;
 
 use super::File;
@@ -22,8 +23,6 @@ use crate::disk::DiskRecord;
 use crate::engine::Operation;
 use crate::fork::Forked;
 use crate::intent::{Intent, Member, Membership};
-use crate::shard::asked;
-use crate::streams::StreamClass;
 use crate::{AlignedBuf, Class, Disk, IoBuf};
 
 /// The result of a transfer, and the buffer, or the buffers, that it used.
@@ -135,7 +134,7 @@ fn send<T: Outcome>(
     class: &Class,
     operation: Operation,
 ) -> Request<T> {
-    let (op, _) = asked(&operation);
+    let op = operation.op();
     if let Err(forked) = disk.record.process.check() {
         return refused(forked.into(), operation);
     }
@@ -151,7 +150,7 @@ fn send<T: Outcome>(
     let state = match ready {
         Ok((class, mailbox)) => {
             let since = Clock::of_process().now();
-            let class = StreamClass { holder: class.holder || holds(since), ..class };
+            let class = QueueClass { holder: class.holder || holds(since), ..class };
             let order = Order { class, since, submitter: submitter(), operation };
             State::Sent(Sent::new((disk, intent), order, mailbox))
         }
@@ -165,7 +164,7 @@ impl Disk {
     /// any [`Operation`] whose descriptor is on this disk. One that no disk
     /// could execute is refused with a [`RequestError`].
     ///
-    /// Answers with what [`Finished`](crate::shard::Finished) says of it, and
+    /// Answers with what [`Completion`](crate::shard::Completion) says of it, and
     /// with the operation, to be used again.
     ///
     /// This is how a file is deleted in the background:
@@ -201,13 +200,13 @@ impl Disk {
 }
 
 /// What the class is called on the file's disk, and where its requests go.
-fn address(disk: &Disk, class: &Class, op: Op) -> io::Result<(StreamClass, Arc<Mailbox>)> {
+fn address(disk: &Disk, class: &Class, op: Op) -> io::Result<(QueueClass, Arc<Mailbox>)> {
     let name = || class.name().to_owned();
     if !Arc::ptr_eq(&class.scheduler, &disk.scheduler) {
         return Err(RequestError::OtherScheduler { class: name() }.into());
     }
     let (mailbox, streams) = disk.mailbox(submitter())?;
-    let id = StreamClass::of(class, streams, op);
+    let id = streams.class(class, op);
     let id = id.ok_or_else(|| RequestError::ClassRemoved { class: name() })?;
     Ok((id, Arc::clone(mailbox)))
 }

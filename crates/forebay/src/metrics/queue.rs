@@ -80,6 +80,7 @@ impl QueueMetrics {
     }
 
     /// Counts a completed request. For the owner of the queue.
+    #[inline]
     pub(crate) fn record(&self, completion: &Completion) {
         let Completion { class, queue_nanos, disk_nanos, .. } = *completion;
         let histograms = self.histograms(class);

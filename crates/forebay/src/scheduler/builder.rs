@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use forebay_core::{DiskModel, Order, Policy, SHARDS_MAX};
+use forebay_driver::QUEUES_MAX;
 
 use super::claims::Claims;
 use super::config::DiskConfig;
@@ -18,7 +19,6 @@ use crate::events::{Event, Hook};
 use crate::fork::OfProcess;
 use crate::numa;
 use crate::properties::{DISKS_MAX, Properties};
-use crate::streams::STREAMS_MAX;
 
 /// Name of the disk of devices that are not listed.
 pub const DEFAULT_DISK: &str = "default";
@@ -179,7 +179,7 @@ impl SchedulerBuilder {
             return Err(SchedulerError::IoQueues { count: io_queues, shards_max });
         }
         let mut registry =
-            Registry::new((DISKS_MAX + 1) * io_groups * STREAMS_MAX, io_groups as u64, &self.hook);
+            Registry::new((DISKS_MAX + 1) * io_groups * QUEUES_MAX, io_groups as u64, &self.hook);
         let applied = registry.apply(check(&self.disks, io_groups as u64)?, layout)?;
         let unmeasured = DiskModel::unmeasured();
         let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };

@@ -4,7 +4,9 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{OperationId, Shard, SubmitError};
+use forebay_driver::OperationId;
+
+use super::{Shard, SubmitError};
 use crate::engine::{EngineWaker, Operation};
 use crate::intent::{Member, Membership};
 use crate::{Class, Intent};

@@ -46,14 +46,11 @@
 //!                      disk
 //! ```
 
-mod ending;
+mod command;
+mod completion;
 mod intents;
 mod operations;
-mod outcome;
-mod pieces;
-mod request;
-mod stream;
-mod submission;
+mod place;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -61,18 +58,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_core::{GroupFull, IoQueue, Op};
+use forebay_driver::{Command, QueueClass};
 
+pub use self::completion::{Completion, ShardCounters, SubmitError};
 pub(crate) use self::intents::Unwanted;
 pub(crate) use self::operations::Operations;
-pub use self::outcome::{Finished, OperationId, ShardCounters, SubmitError};
-pub(crate) use self::request::asked;
+pub use forebay_driver::OperationId;
 
 use self::intents::Intents;
 use crate::admission::holds;
 use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
 use crate::file::check_operation;
 use crate::fork::OfProcess;
-use crate::streams::StreamClass;
 use crate::{Class, Disk};
 
 /// A thread's own I/O queue on a disk, and the engine that executes what the
@@ -115,13 +112,13 @@ use crate::{Class, Disk};
 /// let mut shard = scheduler.disk_of(&path)?.shard(&EngineConfig::default())?;
 /// let buffer = AlignedBuf::new(4096, 4096)?;
 /// let write = shard.submit(&queries, Operation::write(file, 0, buffer)).map_err(|(e, _)| e)?;
-/// let finished = loop {
+/// let completion = loop {
 ///     shard.turn(None)?;
-///     if let Some(finished) = shard.pop() {
-///         break finished;
+///     if let Some(completion) = shard.pop() {
+///         break completion;
 ///     }
 /// };
-/// assert_eq!((finished.id, finished.result?), (write, 4096));
+/// assert_eq!((completion.id, completion.result?), (write, 4096));
 /// # Ok(())
 /// # }
 /// ```
@@ -192,12 +189,11 @@ impl Shard {
         if let Err(error) = check_operation(&operation) {
             return Err((error.into(), operation));
         }
-        let (op, _) = asked(&operation);
-        let Some(class) = StreamClass::of(class, self.operations.groups(), op) else {
+        let Some(class) = self.operations.groups().class(class, operation.op()) else {
             return Err((SubmitError::ClassRemoved, operation));
         };
         let now = self.operations.now();
-        let class = StreamClass { holder: class.holder || holds(now), ..class };
+        let class = QueueClass { holder: class.holder || holds(now), ..class };
         self.operations.submit(now, class, operation)
     }
 
@@ -224,13 +220,13 @@ impl Shard {
     }
 
     /// An operation that has ended.
-    pub fn pop(&mut self) -> Option<Finished> {
+    pub fn pop(&mut self) -> Option<Completion> {
         self.operations.process().check().ok()?;
-        let finished = self.operations.pop();
-        if let (Some(intents), Some(finished)) = (&mut self.intents, &finished) {
-            intents.leave(finished.id);
+        let completion = self.operations.pop();
+        if let (Some(intents), Some(completion)) = (&mut self.intents, &completion) {
+            intents.leave(completion.id);
         }
-        finished
+        completion
     }
 
     /// In how long the next [`turn`](Self::turn) must come if nothing happens

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use forebay::engine::{BackendChoice, Completed, Engine, EngineConfig, Operation};
+use forebay::engine::{BackendChoice, Completion, Engine, EngineConfig, Operation};
 use forebay::{AlignedBuf, DirectFile};
 use tempfile::TempDir;
 
@@ -34,7 +34,7 @@ impl Bench {
     }
 
     /// Executes one operation and waits for it.
-    pub(crate) fn run(&mut self, operation: Operation) -> Completed {
+    pub(crate) fn run(&mut self, operation: Operation) -> Completion {
         self.engine.push(u64::MAX, operation).unwrap();
         let completed = next(&mut self.engine);
         assert_eq!(completed.token, u64::MAX);
@@ -61,7 +61,7 @@ impl Bench {
 }
 
 /// Waits for a completion.
-pub(crate) fn next(engine: &mut Engine) -> Completed {
+pub(crate) fn next(engine: &mut Engine) -> Completion {
     loop {
         if let Some(completed) = engine.pop() {
             return completed;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use forebay::engine::{BackendChoice, EngineConfig, Operation};
-use forebay::shard::{Finished, OperationId, Shard};
+use forebay::shard::{Completion, OperationId, Shard};
 use forebay::{AlignedBuf, Class, DirectFile, Disk, DiskConfig, DiskRates, Scheduler};
 use rustix::io::Errno;
 use tempfile::TempDir;
@@ -72,7 +72,7 @@ impl Bed {
     }
 
     /// Executes one operation, and waits for it.
-    pub(crate) fn run(&mut self, operation: Operation) -> Finished {
+    pub(crate) fn run(&mut self, operation: Operation) -> Completion {
         let id = self.submit(operation);
         let finished = self.next();
         assert_eq!(finished.id, id);
@@ -80,7 +80,7 @@ impl Bed {
     }
 
     /// Waits for what ends next.
-    pub(crate) fn next(&mut self) -> Finished {
+    pub(crate) fn next(&mut self) -> Completion {
         loop {
             if let Some(finished) = self.shard.pop() {
                 return finished;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use forebay::engine::{BackendChoice, Operation};
-use forebay::shard::{Finished, OperationId, Shard, SubmitError};
+use forebay::shard::{Completion, OperationId, Shard, SubmitError};
 use forebay::{BufferPool, Class, DirectFile, Disk, Intent, Scheduler};
 use rustix::io::Errno;
 
@@ -135,7 +135,7 @@ impl Worker<'_> {
     }
 
     fn pop(&mut self) {
-        while let Some(Finished { id, result, operation, .. }) = self.shard.pop() {
+        while let Some(Completion { id, result, operation, .. }) = self.shard.pop() {
             let place = self.under_way.iter().position(|other| *other == id).unwrap();
             self.under_way.swap_remove(place);
             let len = operation.transfer_len();

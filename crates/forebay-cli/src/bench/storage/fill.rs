@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay::engine::{BackendChoice, Completed, Engine, EngineConfig, Operation};
+use forebay::engine::{BackendChoice, Completion, Engine, EngineConfig, Operation};
 use forebay::{AlignedBuf, DirectFile};
 use forebay_load::Rng;
 
@@ -96,7 +96,7 @@ impl Filler {
         self.engine
             .submit_and_wait(Some(WAIT_MAX))
             .map_err(|error| Failure::Run(format!("cannot write data files: {error}")))?;
-        while let Some(Completed { token, result, operation }) = self.engine.pop() {
+        while let Some(Completion { token, result, operation }) = self.engine.pop() {
             let name = self.names.get_mut(token as usize).and_then(Option::take);
             let name = name.unwrap_or_else(|| Path::new("a data file").into());
             match result {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay::Class;
 use forebay::engine::{Backend, EngineConfig, Operation};
-use forebay::shard::{Finished, Shard};
+use forebay::shard::{Completion, Shard};
 use forebay_core::Time;
 
 use super::ready::of_engine;
@@ -45,7 +45,7 @@ impl Way for PerThread {
     }
 
     fn pop(&mut self) -> Option<Done> {
-        let Finished { id, result, operation, queue_nanos, .. } = self.shard.pop()?;
+        let Completion { id, result, operation, queue_nanos, .. } = self.shard.pop()?;
         Some(Done { token: self.tokens[id.index()], result, operation, queue_nanos })
     }
 

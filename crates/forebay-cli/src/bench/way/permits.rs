@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use forebay::engine::{Backend, Completed, Engine, EngineConfig, Operation};
+use forebay::engine::{Backend, Completion, Engine, EngineConfig, Operation};
 use forebay::{Admit, AdmitError, Class, Permit};
 use forebay_core::{Op, Time};
 use slab::Slab;
@@ -146,7 +146,7 @@ impl Way for Permits {
         if let Some(failed) = self.failed.pop() {
             return Some(failed);
         }
-        let Completed { token, result, operation } = self.engine.pop()?;
+        let Completion { token, result, operation } = self.engine.pop()?;
         self.end(token as usize, result, operation)
     }
 

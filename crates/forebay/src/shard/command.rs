@@ -1,85 +1,125 @@
-//! Cutting an operation into parts, and making it whole again.
+//! Operations as the driver's commands: what they ask of the disk, and how they
+//! are cut into parts and made whole again.
 
+use std::io;
 use std::ops::Range;
+
+use forebay_core::Op;
+use forebay_driver::{Command, Rest};
+use rustix::io::Errno;
 
 use crate::AlignedBuf;
 use crate::engine::Operation;
 
-/// A part of an operation, or all of it.
-#[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) operation: Operation,
-    /// Whether its first buffer is the rest of the last one of the part before.
-    pub(super) continues: bool,
-}
+impl Command for Operation {
+    type Error = io::Error;
 
-impl Piece {
-    pub(super) const fn whole(operation: Operation) -> Self {
-        Self { operation, continues: false }
+    fn op(&self) -> Op {
+        match self {
+            Self::Read { .. } | Self::ReadVectored { .. } => Op::Read,
+            Self::SyncData { .. } | Self::SyncAll { .. } => Op::Flush,
+            Self::PunchHole { .. } | Self::Unlink { .. } => Op::Discard,
+            // A change of metadata is a small write.
+            _ => Op::Write,
+        }
     }
 
-    /// Bytes that it is about; zero if it is not about any.
-    pub(super) fn len(&self) -> u64 {
-        len(&self.operation)
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Read { range, .. } | Self::Write { range, .. } => range.len() as u64,
+            Self::ReadVectored { buffers, .. } | Self::WriteVectored { buffers, .. } => {
+                buffers.iter().map(|buffer| buffer.len() as u64).sum()
+            }
+            Self::PunchHole { len, .. } | Self::Unlink { len, .. } => *len,
+            _ => 0,
+        }
     }
 
-    /// Keeps the first `at` bytes, and returns the rest: `None` where one of
-    /// the two would be nothing, or a part of the operation makes no sense.
-    pub(super) fn split_off(&mut self, at: u64) -> Option<Self> {
-        if at == 0 || at >= self.len() {
+    fn transfers(&self) -> bool {
+        matches!(
+            self,
+            Self::Read { .. }
+                | Self::Write { .. }
+                | Self::ReadVectored { .. }
+                | Self::WriteVectored { .. }
+        )
+    }
+
+    fn part_alignment(&self) -> Option<u64> {
+        match self {
+            Self::Read { file, .. } | Self::ReadVectored { file, .. } => {
+                Some(file.offset_alignment() as u64)
+            }
+            Self::Write { file, .. }
+            | Self::WriteVectored { file, .. }
+            | Self::PunchHole { file, .. } => Some(file.write_alignment() as u64),
+            _ => None,
+        }
+    }
+
+    fn transfer_alignment(&self) -> u64 {
+        match self {
+            Self::Read { file, .. }
+            | Self::ReadVectored { file, .. }
+            | Self::Write { file, .. }
+            | Self::WriteVectored { file, .. } => file.offset_alignment() as u64,
+            _ => 1,
+        }
+    }
+
+    fn split_off(&mut self, at: u64) -> Option<Rest<Self>> {
+        if at == 0 || at >= self.bytes() {
             return None;
         }
-        let (operation, continues) = match &mut self.operation {
-            Operation::Read { file, offset, buffer, range } => {
+        let (command, cuts_buffer) = match self {
+            Self::Read { file, offset, buffer, range } => {
                 let (cut, rest) = split_range(range, at)?;
                 let buffer = buffer.split_off(cut)?;
                 *range = range.start..cut;
                 let (file, offset, range) = (file.clone(), *offset + at, rest);
-                (Operation::Read { file, offset, buffer, range }, true)
+                (Self::Read { file, offset, buffer, range }, true)
             }
-            Operation::Write { file, offset, buffer, range } => {
+            Self::Write { file, offset, buffer, range } => {
                 let (cut, rest) = split_range(range, at)?;
                 let buffer = buffer.split_off(cut)?;
                 *range = range.start..cut;
                 let (file, offset, range) = (file.clone(), *offset + at, rest);
-                (Operation::Write { file, offset, buffer, range }, true)
+                (Self::Write { file, offset, buffer, range }, true)
             }
-            Operation::ReadVectored { file, offset, buffers } => {
-                let (buffers, continues) = split_vector(buffers, at)?;
+            Self::ReadVectored { file, offset, buffers } => {
+                let (buffers, cuts_buffer) = split_vector(buffers, at)?;
                 let (file, offset) = (file.clone(), *offset + at);
-                (Operation::ReadVectored { file, offset, buffers }, continues)
+                (Self::ReadVectored { file, offset, buffers }, cuts_buffer)
             }
-            Operation::WriteVectored { file, offset, buffers } => {
-                let (buffers, continues) = split_vector(buffers, at)?;
+            Self::WriteVectored { file, offset, buffers } => {
+                let (buffers, cuts_buffer) = split_vector(buffers, at)?;
                 let (file, offset) = (file.clone(), *offset + at);
-                (Operation::WriteVectored { file, offset, buffers }, continues)
+                (Self::WriteVectored { file, offset, buffers }, cuts_buffer)
             }
-            Operation::PunchHole { file, offset, len } => {
+            Self::PunchHole { file, offset, len } => {
                 let (file, offset, rest) = (file.clone(), *offset + at, *len - at);
                 *len = at;
-                (Operation::PunchHole { file, offset, len: rest }, false)
+                (Self::PunchHole { file, offset, len: rest }, false)
             }
             _ => return None,
         };
-        Some(Self { operation, continues })
+        Some(Rest { command, cuts_buffer })
     }
 
-    /// Takes back what [`Piece::split_off`] returned.
-    pub(super) fn unsplit(&mut self, rest: Self) {
-        use Operation::{PunchHole, Read, ReadVectored, Write, WriteVectored};
-        match (&mut self.operation, rest.operation) {
-            (Read { buffer, range, .. }, Read { buffer: more, range: end, .. }) => {
+    fn unsplit(&mut self, rest: Rest<Self>) {
+        match (self, rest.command) {
+            (Self::Read { buffer, range, .. }, Self::Read { buffer: more, range: end, .. }) => {
                 buffer.unsplit(more);
                 range.end += end.len();
             }
-            (Write { buffer, range, .. }, Write { buffer: more, range: end, .. }) => {
+            (Self::Write { buffer, range, .. }, Self::Write { buffer: more, range: end, .. }) => {
                 buffer.unsplit(more);
                 range.end += end.len();
             }
-            (ReadVectored { buffers, .. }, ReadVectored { buffers: more, .. })
-            | (WriteVectored { buffers, .. }, WriteVectored { buffers: more, .. }) => {
+            (Self::ReadVectored { buffers, .. }, Self::ReadVectored { buffers: more, .. })
+            | (Self::WriteVectored { buffers, .. }, Self::WriteVectored { buffers: more, .. }) => {
                 let mut more = more.into_iter();
-                if rest.continues
+                if rest.cuts_buffer
                     && let (Some(last), Some(first)) = (buffers.last_mut(), more.next())
                 {
                     // It was cut from there.
@@ -87,21 +127,21 @@ impl Piece {
                 }
                 buffers.extend(more);
             }
-            (PunchHole { len, .. }, PunchHole { len: more, .. }) => *len += more,
+            (Self::PunchHole { len, .. }, Self::PunchHole { len: more, .. }) => *len += more,
             _ => {}
         }
     }
-}
 
-/// Bytes that `operation` is about; zero if it is not about any.
-pub(super) fn len(operation: &Operation) -> u64 {
-    match operation {
-        Operation::Read { range, .. } | Operation::Write { range, .. } => range.len() as u64,
-        Operation::ReadVectored { buffers, .. } | Operation::WriteVectored { buffers, .. } => {
-            buffers.iter().map(|buffer| buffer.len() as u64).sum()
-        }
-        Operation::PunchHole { len, .. } | Operation::Unlink { len, .. } => *len,
-        _ => 0,
+    fn is_transient(error: &io::Error) -> bool {
+        matches!(Errno::from_io_error(error), Some(Errno::AGAIN | Errno::INTR))
+    }
+
+    fn cancelled() -> io::Error {
+        Errno::CANCELED.into()
+    }
+
+    fn nothing_written() -> io::Error {
+        io::ErrorKind::WriteZero.into()
     }
 }
 
@@ -148,9 +188,9 @@ mod tests {
         buffer
     }
 
-    /// What a piece would transfer, with its offset.
-    fn content(piece: &Piece) -> (u64, Vec<u8>) {
-        match &piece.operation {
+    /// What a part would transfer, with its offset.
+    fn content(piece: &Operation) -> (u64, Vec<u8>) {
+        match piece {
             Operation::Write { offset, buffer, range, .. } => {
                 (*offset, buffer.filled()[range.clone()].to_vec())
             }
@@ -161,28 +201,30 @@ mod tests {
         }
     }
 
-    /// Cuts a piece at each of `cuts`, checks the parts, joins them.
-    fn cut_and_join(mut piece: Piece, cuts: &[u64]) -> Piece {
-        let (start, data) = content(&piece);
+    /// Cuts an operation at each of `cuts`, checks the parts, joins them.
+    fn cut_and_join(operation: Operation, cuts: &[u64]) -> Operation {
+        let mut piece = Rest::whole(operation);
+        let (start, data) = content(&piece.command);
         let mut parts = Vec::new();
         let mut at = 0;
         for &cut in cuts {
-            let Some(rest) = piece.split_off(cut) else { continue };
+            let Some(rest) = piece.command.split_off(cut) else { continue };
             parts.push(std::mem::replace(&mut piece, rest));
             at += cut;
-            let (offset, rest) = content(&piece);
+            let (offset, rest) = content(&piece.command);
             assert_eq!((offset, &*rest), (start + at, &data[at as usize..]));
         }
         parts.push(piece);
-        let joined: Vec<u8> = parts.iter().flat_map(|part| content(part).1).collect();
+        let joined: Vec<u8> = parts.iter().flat_map(|part| content(&part.command).1).collect();
         assert_eq!(joined, data);
         parts
             .into_iter()
             .reduce(|mut front, part| {
-                front.unsplit(part);
+                front.command.unsplit(part);
                 front
             })
             .unwrap()
+            .command
     }
 
     proptest! {
@@ -192,8 +234,8 @@ mod tests {
             let operation = Operation::Write {
                 file: null(), offset: 7, buffer: numbered(len, &mut 0).into(), range: from..len,
             };
-            let whole = cut_and_join(Piece::whole(operation), &cuts);
-            let Operation::Write { offset, buffer, range, .. } = whole.operation else { panic!() };
+            let whole = cut_and_join(operation, &cuts);
+            let Operation::Write { offset, buffer, range, .. } = whole else { panic!() };
             prop_assert_eq!((offset, range), (7, from..len));
             prop_assert_eq!(buffer.filled(), &*numbered(len, &mut 0));
         }
@@ -203,8 +245,8 @@ mod tests {
             let mut from = 0;
             let buffers = lens.iter().map(|len| numbered(*len, &mut from)).collect();
             let operation = Operation::WriteVectored { file: null(), offset: 7, buffers };
-            let whole = cut_and_join(Piece::whole(operation), &cuts);
-            let Operation::WriteVectored { buffers, .. } = whole.operation else { panic!() };
+            let whole = cut_and_join(operation, &cuts);
+            let Operation::WriteVectored { buffers, .. } = whole else { panic!() };
             let mut from = 0;
             let expected: Vec<_> = lens.iter().map(|len| numbered(*len, &mut from)).collect();
             let bytes = |buffers: Vec<AlignedBuf>| -> Vec<Vec<u8>> {
@@ -225,19 +267,19 @@ mod tests {
             let back = front.split_off(50).unwrap();
             let buffers = vec![front, back];
             let operation = Operation::WriteVectored { file: null(), offset: 0, buffers };
-            let whole = cut_and_join(Piece::whole(operation), &[cut]);
-            let Operation::WriteVectored { buffers, .. } = whole.operation else { panic!() };
+            let whole = cut_and_join(operation, &[cut]);
+            let Operation::WriteVectored { buffers, .. } = whole else { panic!() };
             assert_eq!(buffers.iter().map(|b| b.len()).collect::<Vec<_>>(), [50, 50]);
         }
     }
 
     #[test]
     fn a_hole_is_cut_and_a_flush_is_not() {
-        let mut hole = Piece::whole(Operation::PunchHole { file: null(), offset: 10, len: 100 });
+        let mut hole = Operation::PunchHole { file: null(), offset: 10, len: 100 };
         let rest = hole.split_off(40).unwrap();
-        assert!(matches!(rest.operation, Operation::PunchHole { offset: 50, len: 60, .. }));
+        assert!(matches!(rest.command, Operation::PunchHole { offset: 50, len: 60, .. }));
         hole.unsplit(rest);
-        assert_eq!(hole.len(), 100);
-        assert!(Piece::whole(Operation::SyncAll { file: null() }).split_off(1).is_none());
+        assert_eq!(hole.bytes(), 100);
+        assert!(Operation::SyncAll { file: null() }.split_off(1).is_none());
     }
 }

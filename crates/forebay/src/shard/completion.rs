@@ -1,36 +1,17 @@
-//! What a shard answers.
+//! What comes of a shard's operations.
 
 use std::io;
 
 use forebay_core::{EnqueueError, Op, REQUEST_COST_MAX};
+use forebay_driver::{OperationId, Resent};
 
 use crate::RequestError;
 use crate::engine::{Operation, PushError, Retries};
 use crate::fork::Forked;
 
-/// Names an operation of one shard, from its submission until it is popped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct OperationId {
-    pub(super) index: u32,
-    pub(super) generation: u32,
-}
-
-impl OperationId {
-    /// No queue holds 2^32 requests.
-    pub(super) const fn new(key: usize, generation: u32) -> Self {
-        Self { index: key as u32, generation }
-    }
-
-    /// A small number, unique among the shard's present operations: for tables
-    /// kept beside the shard.
-    pub const fn index(self) -> usize {
-        self.index as usize
-    }
-}
-
 /// An operation that has ended.
 #[derive(Debug)]
-pub struct Finished {
+pub struct Completion {
     /// What it was known by.
     pub id: OperationId,
     /// Bytes transferred, which are fewer than asked for at the end of the
@@ -95,6 +76,27 @@ pub struct ShardCounters {
     pub short: Retries,
     /// Requested again because the kernel said so (`EAGAIN`, `EINTR`).
     pub again: Retries,
+}
+
+impl Completion {
+    pub(super) fn of(driven: forebay_driver::Completion<Operation>) -> Self {
+        let forebay_driver::Completion { id, result, command, enqueued, dispatched, ended } =
+            driven;
+        Self {
+            id,
+            // No more than the length of a buffer.
+            result: result.map(|bytes| bytes as usize),
+            operation: command,
+            queue_nanos: dispatched.nanos_since(enqueued),
+            disk_nanos: ended.nanos_since(dispatched),
+        }
+    }
+}
+
+impl From<Resent> for Retries {
+    fn from(Resent { reads, writes }: Resent) -> Self {
+        Self { reads, writes }
+    }
 }
 
 impl From<EnqueueError> for SubmitError {

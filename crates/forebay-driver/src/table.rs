@@ -1,0 +1,105 @@
+//! The table of requests and parts.
+
+use crate::command::{Command, Rest};
+use crate::request::{Besides, Completion, OperationId, Part, PartId, Piece, Request};
+use crate::slots::Slots;
+
+/// All requests of a driver. The first part of each, which is the only one of
+/// most, is with it.
+#[derive(Debug)]
+pub(crate) struct Table<C: Command> {
+    requests: Slots<(Request<C>, Part<C>)>,
+    others: Slots<(OperationId, Part<C>)>,
+}
+
+impl<C: Command> Table<C> {
+    pub(crate) const fn new() -> Self {
+        Self { requests: Slots::new(), others: Slots::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = OperationId> {
+        self.requests.ids().map(OperationId)
+    }
+
+    /// A request with its first part.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, request: Request<C>, part: Part<C>) -> (OperationId, PartId) {
+        let slot = self.requests.insert((request, part));
+        (OperationId(slot), PartId::new(slot, true))
+    }
+
+    /// One more part of a request that is there.
+    pub(crate) fn add(&mut self, id: OperationId, part: Part<C>) -> PartId {
+        let slot = self.others.insert((id, part));
+        if let Some(request) = self.request(id) {
+            request.besides().parts.push(slot);
+        }
+        PartId::new(slot, false)
+    }
+
+    pub(crate) fn request(&mut self, id: OperationId) -> Option<&mut Request<C>> {
+        self.requests.get_mut(id.0).map(|(request, _)| request)
+    }
+
+    /// A part, with its request and the name of that.
+    pub(crate) fn part(
+        &mut self,
+        id: PartId,
+    ) -> Option<(OperationId, &mut Request<C>, &mut Part<C>)> {
+        if id.is_first() {
+            let (request, part) = self.requests.get_mut(id.slot())?;
+            return Some((OperationId(id.slot()), request, part));
+        }
+        let (of, part) = self.others.get_mut(id.slot())?;
+        let (request, _) = self.requests.get_mut(of.0)?;
+        Some((*of, request, part))
+    }
+
+    /// The part of a request with this number, if it has so many.
+    pub(crate) fn part_of(&self, id: OperationId, number: usize) -> Option<PartId> {
+        let (request, _) = self.requests.get(id.0)?;
+        match number.checked_sub(1) {
+            None => Some(PartId::new(id.0, true)),
+            Some(number) => {
+                let slot = request.besides.as_ref()?.parts.get(number)?;
+                Some(PartId::new(*slot, false))
+            }
+        }
+    }
+
+    /// Takes a request all of whose parts have ended.
+    pub(crate) fn complete(&mut self, id: OperationId) -> Option<Completion<C>> {
+        let (request, first) = self.requests.get_mut(id.0)?;
+        let command = match request.besides.take() {
+            None => first.command.take()?,
+            Some(besides) => join(*besides, first, &mut self.others)?,
+        };
+        let completion = request.complete(id, command);
+        self.requests.free(id.0);
+        completion
+    }
+}
+
+/// Makes one command of what all parts have left and have done before.
+fn join<C: Command>(
+    besides: Besides<C>,
+    first: &mut Part<C>,
+    others: &mut Slots<(OperationId, Part<C>)>,
+) -> Option<C> {
+    let Besides { parts, done: mut pieces } = besides;
+    pieces.extend(first.take_piece());
+    for slot in parts {
+        pieces.extend(others.remove(slot).and_then(|(_, mut part)| part.take_piece()));
+    }
+    pieces.sort_by_key(|(at, _)| *at);
+    let append = |mut front: Rest<C>, piece| {
+        front.command.unsplit(piece);
+        front
+    };
+    let whole = pieces.into_iter().map(|(_, piece): Piece<C>| piece).reduce(append)?;
+    Some(whole.command)
+}
