@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use forebay_core::{DiskModel, IoQueue, Op, ShardId, Ticket, Time};
 
+use crate::class::QueueClass;
 use crate::command::Command;
-use crate::queue::{Queue, QueueClass};
+use crate::queue::Queue;
 use crate::request::{Completion, OperationId, Part, PartId};
 use crate::table::Table;
 

@@ -21,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+mod class;
 mod command;
 mod completion;
 mod driver;
@@ -33,8 +34,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use class::{QUEUES_MAX, QueueClass, queue_for};
 pub use command::{Command, Rest};
 pub use completion::{Cancel, PartEnd};
 pub use driver::{Dispatch, Driver, DriverCounters, Resent};
-pub use queue::{QUEUES_MAX, QueueClass, queue_for};
 pub use request::{Completion, OperationId, PartId};

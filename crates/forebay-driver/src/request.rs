@@ -2,8 +2,8 @@
 
 use forebay_core::{Join, Ticket, Time};
 
+use crate::class::QueueClass;
 use crate::command::{Command, Rest};
-use crate::queue::QueueClass;
 use crate::slots::SlotId;
 
 /// Names an operation of one driver, from its submission until its completion

@@ -2,9 +2,9 @@
 
 use forebay_core::{EnqueueError, Join, Parts, Ticket, Time};
 
+use crate::class::QueueClass;
 use crate::command::{Command, Rest};
 use crate::driver::Driver;
-use crate::queue::QueueClass;
 use crate::request::{OperationId, Part, Request};
 
 impl<C: Command> Driver<C> {

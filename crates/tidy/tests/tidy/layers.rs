@@ -45,7 +45,10 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "internals",
         ],
     ),
-    ("forebay-driver", &["*"]),
+    (
+        "forebay-driver",
+        &["*", "request", "queue", "table", "outcome", "driver", "submission", "completion"],
+    ),
     ("forebay-config", &["located", "quote", "*", "error", "outline", "complaint", "source"]),
     (
         "forebay-block",
