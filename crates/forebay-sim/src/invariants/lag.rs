@@ -11,10 +11,6 @@ use forebay_core::DiskTime;
 
 use super::{Class, Wrong};
 
-/// Owners who hold other requests have been seen to bring a class an eighth further
-/// ahead than the largest requests allow.
-const MARGIN: f64 = 1.25;
-
 #[derive(Debug)]
 pub(super) struct Lag {
     classes: Vec<Progress>,
@@ -102,7 +98,7 @@ impl Lag {
             let lag = part(0) - part(1);
             let behind = if lag > 0.0 { b } else { a };
             let owed = per_share(behind, self.classes[behind].owed as f64);
-            let bound = (request[0] + request[1]) * MARGIN + owed;
+            let bound = request[0] + request[1] + owed;
             if lag.abs() > bound {
                 let lag = lag.abs();
                 let what = format!(

@@ -132,6 +132,13 @@ impl Ledger {
         }
     }
 
+    /// Its owner was told, and keeps it.
+    pub(super) fn kept(&mut self, index: usize) {
+        if let Some(entry) = self.entries.get_mut(index).and_then(Option::as_mut) {
+            entry.finished = false;
+        }
+    }
+
     /// The request was taken back before it went; its class.
     pub(super) fn cancelled(&mut self, ticket: Ticket) -> Result<usize, Wrong> {
         let entry = self.entries.get_mut(ticket.index()).and_then(Option::take);

@@ -181,6 +181,12 @@ impl Invariants {
         self.groups[group].ledgers[seat].finished(index);
     }
 
+    /// The owner of a finished request holds it until another of its is done: the time is the
+    /// owner's from now on, and its class pays for it if the queue gives the request up.
+    pub(crate) fn kept(&mut self, (group, seat): LaneId, index: usize) {
+        self.groups[group].ledgers[seat].kept(index);
+    }
+
     /// A request was taken back that waits.
     pub(crate) fn cancelled(&mut self, now: Time, (group, seat): LaneId, ticket: Ticket) {
         let watch = &mut self.groups[group];

@@ -89,10 +89,11 @@ mod tests {
     }
 
     /// Two shards that each said that the other was behind woke each other for ever; a class on a
-    /// late shard starved beside another on it, and beside holders who had filled the disk.
+    /// late shard starved beside another on it, and beside holders who had filled the disk. A class
+    /// whose holder was given up lagged by what it had been charged.
     #[test]
     fn scenarios_that_once_failed_hold() {
-        for seed in [8118, 1998, 3513, 13_207] {
+        for seed in [8118, 1998, 3513, 13_207, 4058, 32_436] {
             run(1, seed, |_| {}).unwrap_or_else(|failure| panic!("{failure:#?}"));
         }
     }

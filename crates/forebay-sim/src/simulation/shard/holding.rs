@@ -31,6 +31,7 @@ impl Shard {
         let part = |ticket| Part { held: Some(index), ..Part::new(now, ticket, key, (at, len)) };
         let second = self.lanes[lane].enqueue_for_holder(now, (class, op, charged), part);
         if let (Some(ticket), Some(invariants)) = (second, &mut around.invariants) {
+            invariants.kept((lane, seat), index);
             invariants.enqueued(now, (lane, seat), ticket, (class_number, op, charged));
         }
         second.is_some()
