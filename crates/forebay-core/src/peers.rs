@@ -37,8 +37,9 @@ struct Published {
     /// When it last polled, and whether it was late then.
     polled_at: AtomicU64,
     late: AtomicU32,
-    /// Disk time of what it had in the disk then.
+    /// Disk time of what it had in the disk then, and of all that it has sent.
     held: AtomicU64,
+    dispatched: AtomicU64,
     /// Per group of classes, the child whose turn is next on this shard; per
     /// class, this shard's own start tag among the shards of the class.
     next: Vec<AtomicU64>,
@@ -96,6 +97,7 @@ impl Peers {
                 polled_at: AtomicU64::new(0),
                 late: AtomicU32::new(0),
                 held: AtomicU64::new(0),
+                dispatched: AtomicU64::new(0),
                 next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
                 served: AtomicU64::new(0),
                 at_window: AtomicU64::new(0),
@@ -265,6 +267,16 @@ impl Peers {
         if place.held.load(Ordering::Relaxed) != held {
             place.held.store(held, Ordering::Relaxed);
         }
+    }
+
+    /// Says how much disk time a shard has sent to the disk.
+    pub(crate) fn publish_dispatched(&self, shard: ShardId, units: u64) {
+        self.shards[shard.index()].0.dispatched.store(units, Ordering::Relaxed);
+    }
+
+    /// What a shard has said so.
+    pub(crate) fn dispatched(&self, shard: ShardId) -> u64 {
+        self.shards[shard.index()].0.dispatched.load(Ordering::Relaxed)
     }
 
     /// What other shards hold in the disk without attending to it: those that

@@ -26,6 +26,10 @@ impl TagHeap {
         self.entries.iter().map(|&(_, node)| node)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -4,7 +4,6 @@ use super::FairQueue;
 use crate::Time;
 use crate::class_tree::{ClassTree, Credit, NodeId, ROOT};
 use crate::tag;
-use crate::tag_heap::NOWHERE;
 
 /// Who asks for more at most so long after a request has come back was not idle.
 const AT_ONCE_NANOS: u64 = 100_000;
@@ -52,20 +51,41 @@ impl FairQueue {
     }
 
     /// After a pause in which the others did not wait for this shard: of what
-    /// it is owed for that time, as much is kept as a shard may overdraw.
+    /// it is owed for that time, as much is kept as a shard may overdraw, for
+    /// all siblings together by their shares. If each kept as much, those with
+    /// few shares would go first with it in each turn, and use all of that.
     pub(crate) fn catch_up(&mut self) {
         let credit = self.credit_max();
-        for (id, local) in self.locals.iter_mut().enumerate() {
-            if self.positions[id] == NOWHERE {
-                continue;
+        for heap in &self.heaps {
+            let shares = |id: NodeId| u64::from(self.tree.node(id).shares());
+            let all: u64 = heap.nodes().map(shares).sum();
+            for id in heap.nodes() {
+                let part = u128::from(credit) * u128::from(shares(id)) / u128::from(all.max(1));
+                self.tree.keep_credit(id, part as u64);
+                if ClassTree::is_class(id) {
+                    let earliest = self.tree.node(id).virtual_time().wrapping_sub(credit);
+                    let local = &mut self.locals[usize::from(id)];
+                    local.shard_tag = tag::later(local.shard_tag, earliest);
+                    self.peers.publish_class(self.shard, id, Some(local.shard_tag));
+                }
             }
-            let id = id as NodeId;
-            self.tree.keep_credit(id, credit);
-            if ClassTree::is_class(id) {
-                let earliest = self.tree.node(id).virtual_time().wrapping_sub(credit);
-                local.shard_tag = tag::later(local.shard_tag, earliest);
-                self.peers.publish_class(self.shard, id, Some(local.shard_tag));
-            }
+        }
+    }
+
+    /// Nothing more goes from here now: of siblings that wait, the others see the
+    /// one that is owed most. The next one may be owed little, and hide that.
+    pub(crate) fn publish_owed(&self) {
+        for (parent, heap) in self.heaps.iter().enumerate().filter(|(_, heap)| heap.len() > 1) {
+            let virtual_time = self.tree.node(parent as NodeId).virtual_time();
+            let owed = |id: &NodeId| {
+                let node = self.tree.node(*id);
+                tag::ahead(virtual_time, node.tag()).saturating_mul(u64::from(node.shares()))
+            };
+            // of those that are owed nothing the first
+            let most = heap
+                .nodes()
+                .reduce(|one, other| if owed(&other) > owed(&one) { other } else { one });
+            self.peers.publish_next(self.shard, parent as NodeId, most);
         }
     }
 

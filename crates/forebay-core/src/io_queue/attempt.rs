@@ -19,6 +19,8 @@ const WASTED: (u64, u64) = (3, 4);
 /// Who is owed more than so many goals has been passed over: two goals are what
 /// shards may lead by where the budget is scarce.
 const PASSED_OVER_GOALS: u64 = 2;
+/// Less than this part of an effective goal is little.
+const LITTLE_PART: u64 = 8;
 /// Backlogged requests go together when these parts of an effective goal lie
 /// unused: on a lone shard,
 const ALONE: (u64, u64) = (3, 4);
@@ -37,12 +39,33 @@ pub(super) struct Stop {
     pub(super) resume_at: Option<Time>,
 }
 
+/// A shard's wait for another on an open budget.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    since: Time,
+    until: Time,
+    /// What was taken of the budget when it began.
+    taken: u64,
+    /// Who is waited for, and the disk time that it had dispatched in all then.
+    other: ShardId,
+    dispatched: u64,
+}
+
+impl Wait {
+    /// Whether it is a wait for `other`, which has `dispatched` so much now: less
+    /// meanwhile than a request of this `cost`.
+    fn has_used_less(&self, other: ShardId, dispatched: u64, enough: DiskTime) -> bool {
+        let meanwhile = dispatched.wrapping_sub(self.dispatched);
+        self.other == other && meanwhile > 0 && meanwhile < enough.units()
+    }
+}
+
 impl IoQueue {
     /// One try to dispatch.
     pub(super) fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
         let (class, index) = self.first_within_limits(now)?;
-        self.check_lead(class, now)?;
         let ask = ask(self.requests.at(index));
+        self.check_lead(class, ask.cost, now)?;
         let reservation = self.reserve(now, &ask);
         let granted = match reservation {
             Reservation::Granted { nearly_idle } => Some(nearly_idle),
@@ -111,7 +134,7 @@ impl IoQueue {
     }
 
     /// Shards that are behind go first, unless the disk would idle for it.
-    pub(super) fn check_lead(&mut self, class: u16, now: Time) -> Result<(), Stop> {
+    pub(super) fn check_lead(&mut self, class: u16, cost: DiskTime, now: Time) -> Result<(), Stop> {
         if self.shared.peers.alone() {
             return Ok(());
         }
@@ -131,7 +154,8 @@ impl IoQueue {
                 self.waits_since = None;
                 return Ok(());
             }
-            let waits_until = self.waits_until(lead.over, now);
+            let enough = if passed_over { DiskTime::ZERO } else { cost.min(self.little()) };
+            let waits_until = self.waits_until(lead.over, enough, now);
             if waits_until <= now {
                 self.shared.peers.stop_waiting_for(lead.over);
                 // what it holds does not count any more
@@ -191,18 +215,23 @@ impl IoQueue {
     /// Until when this shard waits for `other`, which is behind: a tick after the
     /// last time that anybody took anything of the budget, which is open, and
     /// after `other` is to look. One that looks only later is woken now, and one
-    /// that turned late is not to be relied on.
-    pub(super) fn waits_until(&mut self, other: ShardId, now: Time) -> Time {
+    /// that turned late is not to be relied on. Nor is one waited for again that
+    /// was not given `enough` meanwhile: it asks for little, and would take that
+    /// little again each time.
+    pub(super) fn waits_until(&mut self, other: ShardId, enough: DiskTime, now: Time) -> Time {
         let Some(taken) = self.shared.budget.taken() else { return Time::MAX };
+        let peers = &self.shared.peers;
+        let dispatched = peers.dispatched(other);
         let since = match self.waits_since {
-            Some((since, before)) if before == taken => since,
+            Some(wait) if wait.taken == taken => wait.since,
+            Some(wait) if wait.has_used_less(other, dispatched, enough) => return wait.until,
             _ if self.waited_for_rate() => self.shared.budget.unused_since(now),
             _ => now,
         };
-        self.waits_since = Some((since, taken));
-        let peers = &self.shared.peers;
         let looks_at = if peers.is_late(other) { since } else { peers.alarm(other).min(now) };
-        since.max(looks_at).plus_nanos(self.shared.tick_nanos)
+        let until = since.max(looks_at).plus_nanos(self.shared.tick_nanos);
+        self.waits_since = Some(Wait { since, until, taken, other, dispatched });
+        until
     }
 
     fn waited_for_rate(&self) -> bool {
@@ -239,6 +268,11 @@ impl IoQueue {
     /// nobody waits for anybody.
     pub(super) fn wasted(&self) -> u64 {
         self.shared.budget.effective_goal().units() / WASTED.1 * WASTED.0
+    }
+
+    /// Who takes less of an open budget asks for little.
+    fn little(&self) -> DiskTime {
+        DiskTime::from_units(self.shared.budget.effective_goal().units() / LITTLE_PART)
     }
 
     /// From when on this queue cannot rely on completions of its own to look

@@ -13,7 +13,7 @@ mod unattended;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use attempt::Stop;
+use attempt::{Stop, Wait};
 use lateness::Lateness;
 pub use outcome::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
@@ -60,7 +60,7 @@ pub struct IoQueue {
     lateness: Lateness,
     /// Since when it has waited for others on an open budget, and what was
     /// taken of that then.
-    waits_since: Option<(Time, u64)>,
+    waits_since: Option<Wait>,
     /// Whom it woke last since they are behind, and what was taken then.
     woken_for: Option<(u64, ShardId)>,
     unattended: Unattended,
@@ -387,6 +387,7 @@ impl IoQueue {
         if !self.shared.peers.alone() {
             self.shared.peers.promise(self.shard, self.promised(now, stop));
             if let Some(stop) = stop {
+                self.fair.publish_owed();
                 self.pass_on_room(now, stop.reason);
                 self.publish_held(now);
             }

@@ -96,7 +96,7 @@ impl IoQueue {
         let lead = self.lead(class, now);
         if self.passes_over(&lead) {
             // where the disk is slower than its model the pace is always open
-            let waits_until = self.waits_until(lead.over, now);
+            let waits_until = self.waits_until(lead.over, DiskTime::ZERO, now);
             if waits_until > now {
                 return Err(self.stop_for(&lead, waits_until, now));
             }

@@ -131,6 +131,8 @@ impl IoQueue {
     /// Tells the others what this queue leaves in the disk.
     pub(super) fn publish_held(&self, now: Time) {
         let late = self.lateness.is_late();
-        self.shared.peers.publish_held(self.shard, now, self.held.units(), late);
+        let peers = &self.shared.peers;
+        peers.publish_held(self.shard, now, self.held.units(), late);
+        peers.publish_dispatched(self.shard, self.totals.consumption.units());
     }
 }
