@@ -23,6 +23,11 @@ impl FlowRatio {
         Self { period_ends: Time::ZERO, dispatched: 0, completed: 0, scaled: SCALE }
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_permille(permille: u64) -> Self {
+        Self { scaled: permille * (SCALE / 1000), ..Self::new() }
+    }
+
     /// Takes the totals into account, once per period.
     pub(crate) fn update(&mut self, now: Time, goal_nanos: u64, dispatched: u64, completed: u64) {
         if now < self.period_ends {

@@ -8,6 +8,7 @@ use loom::thread;
 
 use crate::budget::{Ask, Budget, Pace, Refusal, Reservation};
 use crate::class_tree::{ClassTree, Credit, ROOT};
+use crate::flow::FlowRatio;
 use crate::limit::{Limiter, Limits};
 use crate::peers::ShardId;
 use crate::wakes::{Marks, Wakes};
@@ -52,7 +53,8 @@ fn the_window_overshoots_by_one_request_at_most_and_is_given_back_whole() {
                 let budget = Arc::clone(&budget);
                 thread::spawn(move || {
                     let now = Time::from_nanos(1_000_000_000 * (taker + 1));
-                    let got = granted(budget.try_reserve(now, &ASK, 1000, DiskTime::ZERO));
+                    let got =
+                        granted(budget.try_reserve(now, &ASK, &FlowRatio::new(), DiskTime::ZERO));
                     assert!(budget.in_flight() <= DiskTime::from_nanos(3_000_000));
                     if got {
                         budget.leave(&ASK);
@@ -71,8 +73,8 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
         let budget = Arc::new(budget());
         let marks = Arc::new(Marks::new());
         let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
-        assert!(granted(budget.try_reserve(at(1), &ASK, 1000, DiskTime::ZERO)));
-        assert!(granted(budget.try_reserve(at(2), &ASK, 1000, DiskTime::ZERO)));
+        assert!(granted(budget.try_reserve(at(1), &ASK, &FlowRatio::new(), DiskTime::ZERO)));
+        assert!(granted(budget.try_reserve(at(2), &ASK, &FlowRatio::new(), DiskTime::ZERO)));
         let completer = {
             let (budget, marks) = (Arc::clone(&budget), Arc::clone(&marks));
             thread::spawn(move || {
@@ -82,7 +84,7 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
                 wakes.pop().is_some()
             })
         };
-        let waits = match budget.try_reserve(at(3), &ASK, 1000, DiskTime::ZERO) {
+        let waits = match budget.try_reserve(at(3), &ASK, &FlowRatio::new(), DiskTime::ZERO) {
             Reservation::Refused(Refusal::Window) => {
                 marks.set(ShardId(5));
                 !budget.room_after_mark()

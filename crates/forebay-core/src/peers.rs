@@ -85,7 +85,7 @@ pub(crate) struct Peers {
     places: AtomicU32,
     marks: Marks,
     /// When a shard was last woken for room.
-    woken_at: AtomicU64,
+    woken_at: Padded<AtomicU64>,
 }
 
 impl Peers {
@@ -109,7 +109,7 @@ impl Peers {
             joined: AtomicU32::new(0),
             places: AtomicU32::new(0),
             marks: Marks::new(),
-            woken_at: AtomicU64::new(0),
+            woken_at: Padded(AtomicU64::new(0)),
         }
     }
 
@@ -149,7 +149,7 @@ impl Peers {
             let Some((_, shard)) = first else { return };
             if self.marks.take(shard) {
                 self.promise(shard, now);
-                self.woken_at.store(now.as_nanos(), Ordering::Relaxed);
+                self.woken_at.0.store(now.as_nanos(), Ordering::Relaxed);
                 wakes.push(shard);
             }
         }
@@ -158,7 +158,7 @@ impl Peers {
     /// Whether a shard waits for room, or has been woken for it at most `nanos`
     /// ago and may not have polled yet.
     pub(crate) fn anyone_waits(&self, now: Time, nanos: u64) -> bool {
-        let woken_at = Time::from_nanos(self.woken_at.load(Ordering::Relaxed));
+        let woken_at = Time::from_nanos(self.woken_at.0.load(Ordering::Relaxed));
         woken_at > Time::ZERO && now.nanos_since(woken_at) <= nanos || self.any_marks()
     }
 
@@ -175,7 +175,7 @@ impl Peers {
         if sleeps {
             self.marks.take(shard);
             self.promise(shard, now);
-            self.woken_at.store(now.as_nanos(), Ordering::Relaxed);
+            self.woken_at.0.store(now.as_nanos(), Ordering::Relaxed);
         }
         sleeps
     }

@@ -25,6 +25,7 @@ pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
 pub(crate) use probe::Progress;
 
+use crate::flow::FlowRatio;
 use crate::sync::Padded;
 use crate::{DiskModel, DiskTime, Op, Time};
 
@@ -197,7 +198,7 @@ impl Budget {
         self.rate.0.taken()
     }
 
-    /// Takes what `ask` needs out of the budget if it is open. `flow_permille`
+    /// Takes what `ask` needs out of the budget if it is open. `flow`
     /// is the asking queue's flow ratio; `unattended` is in the disk and does
     /// not count.
     // on the way of each request; other callers are rare
@@ -206,7 +207,7 @@ impl Budget {
         &self,
         now: Time,
         ask: &Ask,
-        flow_permille: u64,
+        flow: &FlowRatio,
         unattended: DiskTime,
     ) -> Reservation {
         let goal = self.effective_goal();
@@ -218,7 +219,7 @@ impl Budget {
         let Some(before) = self.enter(ask, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
-        if self.rate.0.try_take(now, goal, self.priced(ask.cost, goal, flow_permille)) {
+        if self.rate.0.try_take(now, goal, self.priced(ask.cost, goal, flow)) {
             let asked = self.goal.0.asked().units().saturating_mul(WINDOW_GOALS);
             return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
         }
@@ -431,10 +432,10 @@ impl Budget {
         self.in_flight.0.enter_anyway(ask.cost.units());
     }
 
-    fn priced(&self, cost: DiskTime, goal: DiskTime, flow_permille: u64) -> DiskTime {
+    fn priced(&self, cost: DiskTime, goal: DiskTime, flow: &FlowRatio) -> DiskTime {
         match self.flow_limit_permille {
-            Some(limit) if flow_permille > limit => {
-                let raised = u128::from(cost.units()) * u128::from(flow_permille) / 1000;
+            Some(limit) if flow.permille() > limit => {
+                let raised = u128::from(cost.units()) * u128::from(flow.permille()) / 1000;
                 let raised = u64::try_from(raised).unwrap_or(u64::MAX);
                 DiskTime::from_units(raised.min(goal.units())).max(cost)
             }

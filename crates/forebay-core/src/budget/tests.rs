@@ -59,7 +59,8 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
     let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
     let cost = DiskTime::from_nanos(200_000);
     let ask = Ask { cost, op: Op::Read, len: 4096 };
-    let grant = |now| budget.try_reserve(Time::from_nanos(now), &ask, 1000, DiskTime::ZERO);
+    let grant =
+        |now| budget.try_reserve(Time::from_nanos(now), &ask, &FlowRatio::new(), DiskTime::ZERO);
     for _ in 0..4 {
         assert!(matches!(grant(1_000_000), Reservation::Granted { .. }));
     }
@@ -81,7 +82,8 @@ fn an_unsplittable_request_larger_than_everything_goes_alone() {
     let budget = Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000), false);
     let cost = DiskTime::from_nanos(800_000_000);
     let ask = Ask { cost, op: Op::Write, len: 8 << 20 };
-    let grant = |now| budget.try_reserve(Time::from_nanos(now), &ask, 1000, DiskTime::ZERO);
+    let grant =
+        |now| budget.try_reserve(Time::from_nanos(now), &ask, &FlowRatio::new(), DiskTime::ZERO);
     assert_eq!(grant(1), Reservation::Granted { nearly_idle: true });
     assert_eq!(grant(900_000_000), Reservation::Refused(Refusal::Window));
 }
@@ -96,7 +98,10 @@ fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
     let ask = ask(model, op, len);
     let now = Time::from_nanos(1_000_000_000);
     let granted = |_| {
-        matches!(budget.try_reserve(now, &ask, 1000, DiskTime::ZERO), Reservation::Granted { .. })
+        matches!(
+            budget.try_reserve(now, &ask, &FlowRatio::new(), DiskTime::ZERO),
+            Reservation::Granted { .. }
+        )
     };
     (0..10_000).take_while(|&attempt| granted(attempt)).count()
 }
@@ -128,7 +133,7 @@ fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
         let mut granted = 0;
         for step in 0..1_000 {
             let now = Time::from_nanos(1_000_000_000 + step * 100_000);
-            let grant = || budget.try_reserve(now, &ask, 1000, DiskTime::ZERO);
+            let grant = || budget.try_reserve(now, &ask, &FlowRatio::new(), DiskTime::ZERO);
             while matches!(grant(), Reservation::Granted { .. }) {
                 granted += 1;
             }
@@ -143,7 +148,10 @@ fn a_flow_ratio_above_the_limit_raises_prices() {
     let budget =
         Budget::new(&Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT }, &model, false);
     let (cost, goal) = (DiskTime::from_nanos(100_000), budget.effective_goal());
-    assert_eq!(budget.priced(cost, goal, 1_100), cost);
-    assert_eq!(budget.priced(cost, goal, 2_000), DiskTime::from_nanos(200_000));
-    assert_eq!(budget.priced(cost, goal, 90_000), goal);
+    assert_eq!(budget.priced(cost, goal, &FlowRatio::of_permille(1_100)), cost);
+    assert_eq!(
+        budget.priced(cost, goal, &FlowRatio::of_permille(2_000)),
+        DiskTime::from_nanos(200_000)
+    );
+    assert_eq!(budget.priced(cost, goal, &FlowRatio::of_permille(90_000)), goal);
 }

@@ -25,6 +25,9 @@ impl FairQueue {
     /// Who asks for the next as soon as one comes back was not idle: it had no
     /// chance to ask for what the others took meanwhile.
     pub(super) fn credit(&self, node: NodeId, now: Option<Time>) -> Credit {
+        if self.peers.sole() {
+            return Credit { alone: 0, beside_others: self.lead_max };
+        }
         let completed_at = self.locals[usize::from(node)].completed_at;
         let at_once = now.is_some_and(|now| now.nanos_since(completed_at) <= AT_ONCE_NANOS);
         let alone = if completed_at > Time::ZERO && at_once { self.credit_max() } else { 0 };

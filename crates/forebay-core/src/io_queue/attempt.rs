@@ -65,7 +65,9 @@ impl IoQueue {
     pub(super) fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
         let (class, index) = self.first_within_limits(now)?;
         let ask = ask(self.requests.at(index));
-        self.check_lead(class, ask.cost, now)?;
+        if !self.shared.peers.alone() {
+            self.check_lead(class, ask.cost, now)?;
+        }
         let reservation = self.reserve(now, &ask);
         let granted = match reservation {
             Reservation::Granted { nearly_idle } => Some(nearly_idle),
@@ -97,17 +99,23 @@ impl IoQueue {
     /// Takes what `ask` needs out of the budget. A window that is full of what
     /// other shards do not attend to is open to a shard that does: most of that
     /// has long been done, and waits to be noticed.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
     pub(super) fn reserve(&mut self, now: Time, ask: &Ask) -> Reservation {
-        let flow = self.flow.permille();
-        let reservation = self.shared.budget.try_reserve(now, ask, flow, DiskTime::ZERO);
+        let reservation = self.shared.budget.try_reserve(now, ask, &self.flow, DiskTime::ZERO);
         if reservation != Reservation::Refused(Refusal::Window) {
             return reservation;
         }
+        self.reserve_beside_unattended(now, ask)
+    }
+
+    #[cold]
+    fn reserve_beside_unattended(&mut self, now: Time, ask: &Ask) -> Reservation {
         let uncounted = self.uncounted(now);
         if uncounted == DiskTime::ZERO || self.lateness.is_late() {
-            return reservation;
+            return Reservation::Refused(Refusal::Window);
         }
-        self.shared.budget.try_reserve(now, ask, flow, uncounted)
+        self.shared.budget.try_reserve(now, ask, &self.flow, uncounted)
     }
 
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
@@ -135,9 +143,6 @@ impl IoQueue {
 
     /// Shards that are behind go first, unless the disk would idle for it.
     pub(super) fn check_lead(&mut self, class: u16, cost: DiskTime, now: Time) -> Result<(), Stop> {
-        if self.shared.peers.alone() {
-            return Ok(());
-        }
         self.notice_unattended(now);
         let unused = self.shared.budget.unused(now, self.uncounted(now));
         let wasted = self.wasted();

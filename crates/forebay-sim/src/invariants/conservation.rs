@@ -1,8 +1,9 @@
 //! The disk does not idle while work waits.
 //!
 //! While a whole effective goal of the budget lies unused, a shard that has work and is awake sends
-//! some of it within the bound: two windows, the tick and the wake-up latency, and as long as a
-//! request has ever been in the disk, since a shard may wait for one of its own.
+//! some of it within the bound: two windows, the tick and the wake-up latency, as long as a request
+//! has ever been in the disk, since a shard may wait for one of its own, and the tick of the
+//! scheduler, for which a shard that was passed over is waited for.
 //!
 //! What a shard has not taken back yet is no work for the disk: while there is none, a shard that
 //! has work and is awake sends some within two windows, the tick and the wake-up latency, and the
@@ -20,8 +21,8 @@ const TICKS: u64 = 200;
 pub(super) struct Conservation {
     /// The tick and the wake-up latency.
     notice_nanos: u64,
-    /// How long shards that are due may be waited for; `None` where they may be for ever.
-    others_nanos: Option<u64>,
+    /// The tick of the scheduler; `None` where shards that are due may be waited for for ever.
+    patience_nanos: Option<u64>,
     longest_in_disk: u64,
     dispatched: bool,
     /// Whether work waited when the last step ended, and when that was.
@@ -44,11 +45,11 @@ pub(super) struct State {
 }
 
 impl Conservation {
-    /// `tick_nanos` is that of the scheduler, if nobody is waited for longer than some of it.
-    pub(super) fn new(notice_nanos: u64, tick_nanos: Option<u64>) -> Self {
+    /// `patience_nanos` is the tick of the scheduler, if nobody is waited for longer than some of it.
+    pub(super) fn new(notice_nanos: u64, patience_nanos: Option<u64>) -> Self {
         Self {
             notice_nanos,
-            others_nanos: tick_nanos.map(|tick| tick.saturating_mul(TICKS)),
+            patience_nanos,
             longest_in_disk: 0,
             dispatched: false,
             waits_since: None,
@@ -104,9 +105,10 @@ impl Conservation {
     }
 
     fn check_empty(&self, now: Time, group: &IoGroup) -> Result<(), Wrong> {
-        let (Some(since), Some(others)) = (self.empty_since, self.others_nanos) else {
+        let (Some(since), Some(patience)) = (self.empty_since, self.patience_nanos) else {
             return Ok(());
         };
+        let others = patience.saturating_mul(TICKS);
         let windows = group.window().as_nanos_ceil().saturating_mul(2);
         let bound = windows.saturating_add(self.notice_nanos).saturating_add(others);
         if now.nanos_since(since) <= bound {
@@ -117,7 +119,11 @@ impl Conservation {
 
     fn bound(&self, group: &IoGroup) -> u64 {
         let windows = group.window().as_nanos_ceil().saturating_mul(2);
-        windows.saturating_add(self.notice_nanos).saturating_add(self.longest_in_disk)
+        let patience = self.patience_nanos.unwrap_or(0);
+        windows
+            .saturating_add(self.notice_nanos)
+            .saturating_add(self.longest_in_disk)
+            .saturating_add(patience)
     }
 }
 
