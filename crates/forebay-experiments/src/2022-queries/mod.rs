@@ -88,8 +88,9 @@ mod tests {
             for (index, rate) in QUERY_RATES.into_iter().enumerate() {
                 let (got, deviation) = plateau(&outcome, index, 1).unwrap();
                 assert!((got / rate as f64 - 1.0).abs() < 0.03, "{}: {got}", way.name);
-                // arrivals at random alone move a fifth of a second by some percent
-                assert!(deviation < 0.08, "{}: {deviation}", way.name);
+                // of 1,000 arrivals at random in a fifth of a second the worst of fifteen is
+                // 8 % off by itself
+                assert!(deviation < 0.1, "{}: {deviation}", way.name);
             }
         }
     }
