@@ -9,6 +9,12 @@ use forebay_load::results::model::ClassResult;
 use forebay_sim::disk::SimDisk;
 use forebay_sim::simulation::{Outcome, Simulation, SimulationConfig};
 use forebay_sim::spec::DiskSpec;
+use serde::de::DeserializeOwned;
+
+/// What was published, as a data file beside an experiment holds it.
+pub(crate) fn published<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_saphyr::from_str(text).map_err(|error| format!("published.yaml: {error}"))
+}
 
 /// The seed of all experiments.
 pub(crate) const SEED: u64 = 1;

@@ -9,7 +9,9 @@ use forebay_sim::simulation::{Coordinators, Outcome};
 use crate::articles::y2016;
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
-use crate::scenario::{config, disk, grouped_jobs, job, percent, run as simulate, thousands};
+use crate::scenario::{
+    config, disk, grouped_jobs, job, percent, published, run as simulate, thousands,
+};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2016-io-queues",
@@ -27,11 +29,8 @@ const FIBERS: u32 = 30;
 const WORK: Duration = Duration::from_nanos(13_241);
 const ONE_CLASS: &str = "[{name: all, shares: 100}]";
 
-/// KB/s of each shard with one I/O queue and with six.
-const PUBLISHED: [(usize, [u32; SHARDS as usize]); 2] = [
-    (1, [50_348, 50_348, 50_348, 50_348, 50_348, 50_348]),
-    (6, [61_578, 62_310, 62_335, 62_269, 62_301, 62_342]),
-];
+/// Numbers of I/O queues, and the KB/s of each shard with them.
+type Published = Vec<(usize, [u32; SHARDS as usize])>;
 const QUEUES: [usize; 4] = [1, 2, 3, 6];
 
 /// A run with so many I/O queues, requests of so many KiB and the same load on every shard.
@@ -111,19 +110,20 @@ fn small_requests(millis: u64) -> Result<(Table, Chart), String> {
         let apart = percent(spread(rates));
         table.row([queues.to_string(), who.to_owned(), a, b, c, d, e, f, sum, apart]);
     };
+    let all: Published = published(include_str!("published.yaml"))?;
     let mut points = Vec::new();
     for queues in QUEUES {
-        if let Some((_, rates)) = PUBLISHED.iter().find(|published| published.0 == queues) {
+        if let Some((_, rates)) = all.iter().find(|published| published.0 == queues) {
             row(queues, "published", &rates.map(f64::from));
         }
         let ours = by_shard(&outcome(queues, 4, millis)?)?;
         row(queues, "forebay", &ours);
         points.push((queues as f64, ours.iter().sum::<f64>() / 1000.0));
     }
-    let published = PUBLISHED
-        .map(|(queues, rates)| (queues as f64, f64::from(rates.iter().sum::<u32>()) / 1e3));
+    let sum = |rates: &[u32]| f64::from(rates.iter().sum::<u32>()) / 1e3;
+    let published = all.iter().map(|(queues, rates)| (*queues as f64, sum(rates))).collect();
     let chart = Chart::new("4 KiB reads of six shards", "I/O queues", "MB/s in all")
-        .with("published", Mark::Dots, published.to_vec())
+        .with("published", Mark::Dots, published)
         .with("forebay", Mark::Line, points);
     Ok((table, chart))
 }

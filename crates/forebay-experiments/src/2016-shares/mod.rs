@@ -37,13 +37,8 @@ const DEVIATION: f64 = 0.02;
 /// One figure for each class.
 type PerClass = [u64; CLASSES];
 
-/// The layouts of shares, and the published KB/s.
-const PUBLISHED: [(PerClass, PerClass); 4] = [
-    ([10, 10, 10, 10], [137_506, 137_501, 137_501, 137_501]),
-    ([100, 100, 100, 100], [137_504, 137_499, 137_499, 137_499]),
-    ([10, 20, 40, 80], [37_333, 73_732, 146_566, 292_375]),
-    ([100, 10, 10, 10], [421_211, 42_922, 42_922, 42_922]),
-];
+/// Layouts of shares, and the KB/s of each class.
+type Published = Vec<(PerClass, PerClass)>;
 
 /// What one layout of shares gave.
 struct Figures {
@@ -62,6 +57,7 @@ struct Moved {
 
 /// One layout, under forebay and under the scheduler of the article.
 struct Pair {
+    published: PerClass,
     ours: Figures,
     old: Figures,
 }
@@ -167,11 +163,12 @@ fn deviation(shares: &PerClass, moved: &PerClass) -> f64 {
 
 fn measure(scale: Scale) -> Result<Vec<Pair>, String> {
     let (forebay, of_2016) = (SchedulerConfig::default(), of_2016(DEPTH));
-    let pair = |(shares, _)| {
+    let pair = |(shares, published)| {
         let ours = Figures::measure(scale, shares, &forebay)?;
-        Ok(Pair { ours, old: Figures::measure(scale, shares, &of_2016)? })
+        Ok(Pair { published, ours, old: Figures::measure(scale, shares, &of_2016)? })
     };
-    PUBLISHED.into_iter().map(pair).collect()
+    let published: Published = scenario::published(include_str!("published.yaml"))?;
+    published.into_iter().map(pair).collect()
 }
 
 /// Repeats the table; the minute is one at every scale.
@@ -221,7 +218,8 @@ fn layout(shares: &PerClass) -> String {
 fn throughput(pairs: &[Pair]) -> Table {
     let columns = ["shares", "", "C1", "C2", "C3", "C4", "furthest from share"];
     let mut table = Table::new("Throughput in KB/s (of 1000 bytes)", &columns);
-    for ((shares, published), Pair { ours, old }) in PUBLISHED.iter().zip(pairs) {
+    for Pair { published, ours, old } in pairs {
+        let shares = &ours.shares;
         let mut add = |who: &str, moved: &PerClass, rates: PerClass| {
             let [c1, c2, c3, c4] = rates.map(|rate| thousands(rate as f64));
             let off = format!("{:.2} %", deviation(shares, moved) * 100.0);
@@ -240,7 +238,7 @@ fn windows(pairs: &[Pair]) -> Table {
                  max(2 %, one request)";
     let columns = ["shares", "2016 queue, simulated", "forebay", "forebay, after the first second"];
     let mut table = Table::new(title, &columns);
-    for Pair { ours, old } in pairs {
+    for Pair { ours, old, .. } in pairs {
         let worst = [old.worst(0), ours.worst(0), ours.worst(SETTLING_MILLIS)];
         let [old, start, settled] = worst.map(|worst| format!("{worst:.2}"));
         table.row([layout(&ours.shares), old, start, settled]);
@@ -252,17 +250,17 @@ fn charts(pairs: &[Pair]) -> Vec<Chart> {
     const LAYOUT: usize = 2;
     const SHOWN_MILLIS: u64 = 10_000;
     const WINDOW_MILLIS_MAX: u64 = 1_000;
-    let Some(Pair { ours, old }) = pairs.get(LAYOUT) else { return Vec::new() };
+    let Some(Pair { published, ours, old }) = pairs.get(LAYOUT) else { return Vec::new() };
     let title = format!("Shares {}", layout(&ours.shares));
     let mut bandwidth = Chart::new(&format!("{title}: bandwidth"), "time (s)", "MB/s");
     let minute = &ours.minute;
-    for (class, published) in PUBLISHED[LAYOUT].1.into_iter().enumerate() {
+    for (class, published) in published.iter().enumerate() {
         let slices = minute.bytes.array_windows().take(minute.slices(SHOWN_MILLIS)).enumerate();
         let millis = minute.slice_millis as f64;
         let point = |(at, [from, to]): (usize, &[PerClass; 2])| {
             (at as f64 * millis / 1e3, (to[class] - from[class]) as f64 / 1e3 / millis)
         };
-        let across = [0, SHOWN_MILLIS].map(|at| (at as f64 / 1e3, published as f64 / 1e3));
+        let across = [0, SHOWN_MILLIS].map(|at| (at as f64 / 1e3, *published as f64 / 1e3));
         let name = format!("C{}", class + 1);
         bandwidth = bandwidth.with(&name, Mark::Line, slices.map(point).collect());
         bandwidth = bandwidth.with(&format!("{name}, published"), Mark::Dashed, across.into());

@@ -1,5 +1,7 @@
 //! Figures 3 to 5: a node saturated with queries is hit by a write load.
 
+use std::collections::BTreeMap;
+
 use forebay_core::Policy;
 use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::{Sample, SchedulerConfig, Trace};
@@ -8,6 +10,7 @@ use crate::articles::y2016;
 use crate::articles::y2016::node::{self, Phases};
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
+use crate::scenario::published;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2016-write-load",
@@ -108,7 +111,7 @@ fn report(phases: Phases, figures: &[Figures; 2]) -> Result<Report, String> {
              mean over all. While memtables or compaction burst, the commit log wants more than \
              its share too, and its mean delay is above its median.",
         ),
-        tables: vec![table(figures)],
+        tables: vec![table(figures)?],
         charts: charts(phases, figures)?,
         ..Report::default()
     };
@@ -116,24 +119,26 @@ fn report(phases: Phases, figures: &[Figures; 2]) -> Result<Report, String> {
     Ok(report)
 }
 
-fn table(figures: &[Figures; 2]) -> Table {
+fn table(figures: &[Figures; 2]) -> Result<Table, String> {
+    let published: BTreeMap<String, String> = published(include_str!("published.yaml"))?;
     let columns = ["", "published", "no scheduler", "forebay"];
     let mut table = Table::new("Before and beside the write load", &columns);
-    let mut add = |name: &str, published: &str, digits: usize, of: fn(&Figures) -> f64| {
+    let mut add = |name: &str, digits: usize, of: fn(&Figures) -> f64| {
+        let published = published.get(name).map_or("-", String::as_str);
         let [ours, open] = figures.each_ref().map(|figures| format!("{:.digits$}", of(figures)));
         table.row([name.to_owned(), published.to_owned(), open, ours]);
     };
-    add("queries alone: MB/s", "about 300", 0, |f| f.alone.megabytes_per_second);
-    add("queries alone: pending", "bit less than 2,500", 0, |f| f.alone.pending);
-    add("queries alone: delay (ms)", "about 500", 0, |f| f.alone.delay_millis);
-    add("queries beside writes: MB/s", "about 150", 0, |f| f.beside.megabytes_per_second);
-    add("queries beside writes: delay (ms)", "750 to 1,000", 0, |f| f.beside.delay_millis);
-    add("commitlog: MB/s", "-", 0, |f| f.commitlog.megabytes_per_second);
-    add("commitlog: median delay (ms)", "a couple", 2, |f| f.commitlog_p50_millis);
-    add("commitlog: mean delay (ms)", "a couple", 2, |f| f.commitlog.delay_millis);
-    add("commitlog: mean time in the disk (ms)", "-", 2, |f| f.commitlog_in_disk_millis);
-    add("disk used (%)", "-", 1, |f| f.utilisation * 100.0);
-    table
+    add("queries alone: MB/s", 0, |f| f.alone.megabytes_per_second);
+    add("queries alone: pending", 0, |f| f.alone.pending);
+    add("queries alone: delay (ms)", 0, |f| f.alone.delay_millis);
+    add("queries beside writes: MB/s", 0, |f| f.beside.megabytes_per_second);
+    add("queries beside writes: delay (ms)", 0, |f| f.beside.delay_millis);
+    add("commitlog: MB/s", 0, |f| f.commitlog.megabytes_per_second);
+    add("commitlog: median delay (ms)", 2, |f| f.commitlog_p50_millis);
+    add("commitlog: mean delay (ms)", 2, |f| f.commitlog.delay_millis);
+    add("commitlog: mean time in the disk (ms)", 2, |f| f.commitlog_in_disk_millis);
+    add("disk used (%)", 1, |f| f.utilisation * 100.0);
+    Ok(table)
 }
 
 fn charts(phases: Phases, [ours, open]: &[Figures; 2]) -> Result<Vec<Chart>, String> {

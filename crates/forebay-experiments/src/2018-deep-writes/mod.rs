@@ -1,6 +1,7 @@
 //! Table 1: a reader with one request at a time beside many large writes.
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 use forebay_load::results::model::ClassResult;
 use forebay_report::{Chart, Mark, Table};
@@ -25,6 +26,9 @@ const DISK: &str = include_str!("disk.yaml");
 const JOBS: &str = include_str!("load.yaml");
 /// The task quota.
 const TICK: Polling = Polling::Tick(500_000);
+
+/// Figures by the names of their rows, before and after.
+type Published = BTreeMap<String, [u32; 2]>;
 
 /// What one scheduler gave.
 struct Figures {
@@ -77,6 +81,7 @@ impl Compared {
 fn run(scale: Scale) -> Result<Report, String> {
     let seconds = scale.seconds(20, 120);
     let compared = Compared::measure(seconds)?;
+    let published: Published = scenario::published(include_str!("published.yaml"))?;
     let mut report = Report {
         shows: String::from(
             "A small read beside deep writes waits for what is in the disk: 32 writes under the \
@@ -89,8 +94,8 @@ fn run(scale: Scale) -> Result<Report, String> {
              article does not say how many writes were sent at a time nor how much load the \
              processor had.",
         ),
-        tables: vec![table(&compared)],
-        charts: vec![chart(&compared)],
+        tables: vec![table(&compared, &published)],
+        charts: vec![chart(&compared, &published)],
         ..Report::default()
     };
     report.parameter("disk", "95,000 reads/s; 512 MB/s read, 518 MB/s written, from the article");
@@ -105,7 +110,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     Ok(report)
 }
 
-fn table(compared: &Compared) -> Table {
+fn table(compared: &Compared, published: &Published) -> Table {
     let title = "Before and after; in the columns with ticks, dispatch each 0.5 ms alone";
     let columns = [
         "",
@@ -118,45 +123,49 @@ fn table(compared: &Compared) -> Table {
         "forebay, ticks",
     ];
     let mut table = Table::new(title, &columns);
-    let mut add = |name: &str, published: [&str; 2], digits: usize, of: fn(&Figures) -> f64| {
+    let mut add = |name: &str, digits: usize, of: fn(&Figures) -> f64| {
+        let [before, after] = published.get(name).copied().unwrap_or_default();
         let cell = |figures| format!("{:.digits$}", of(figures));
         table.row([
             name.to_owned(),
-            published[0].to_owned(),
+            before.to_string(),
             cell(&compared.old),
-            published[1].to_owned(),
+            after.to_string(),
             cell(&compared.littles_law),
             cell(&compared.littles_law_on_ticks),
             cell(&compared.ours),
             cell(&compared.ours_on_ticks),
         ]);
     };
-    add("writes: MB/s", ["518", "514"], 1, |f| {
-        f.writes.bandwidth_bytes_per_second as f64 / f64::from(1 << 20)
-    });
-    add("reads: KB/s", ["219", "347"], 0, |f| f.reads.bandwidth_bytes_per_second as f64 / 1024.0);
-    add("reads: mean (ms)", ["8", "1"], 2, |f| f.reads.latency_us.mean / 1e3);
-    add("reads: p95 (ms)", ["9", "2"], 2, |f| f.reads.latency_us.p95 / 1e3);
-    add("reads: p99 (ms)", ["12", "6"], 2, |f| f.reads.latency_us.p99 / 1e3);
-    add("reads: p99.9 (ms)", ["15", "7"], 2, |f| f.reads.latency_us.p999 / 1e3);
-    add("writes: mean (ms)", ["24", "24"], 1, |f| f.writes.latency_us.mean / 1e3);
-    add("writes: p95 (ms)", ["24", "24"], 1, |f| f.writes.latency_us.p95 / 1e3);
-    add("writes: p99 (ms)", ["36", "35"], 1, |f| f.writes.latency_us.p99 / 1e3);
-    add("writes: p99.9 (ms)", ["43", "36"], 1, |f| f.writes.latency_us.p999 / 1e3);
+    add("writes: MB/s", 1, |f| f.writes.bandwidth_bytes_per_second as f64 / f64::from(1 << 20));
+    add("reads: KB/s", 0, |f| f.reads.bandwidth_bytes_per_second as f64 / 1024.0);
+    add("reads: mean (ms)", 2, |f| f.reads.latency_us.mean / 1e3);
+    add("reads: p95 (ms)", 2, |f| f.reads.latency_us.p95 / 1e3);
+    add("reads: p99 (ms)", 2, |f| f.reads.latency_us.p99 / 1e3);
+    add("reads: p99.9 (ms)", 2, |f| f.reads.latency_us.p999 / 1e3);
+    add("writes: mean (ms)", 1, |f| f.writes.latency_us.mean / 1e3);
+    add("writes: p95 (ms)", 1, |f| f.writes.latency_us.p95 / 1e3);
+    add("writes: p99 (ms)", 1, |f| f.writes.latency_us.p99 / 1e3);
+    add("writes: p99.9 (ms)", 1, |f| f.writes.latency_us.p999 / 1e3);
     table
 }
 
-fn chart(compared: &Compared) -> Chart {
+fn chart(compared: &Compared, published: &Published) -> Chart {
     let points = |figures: &Figures| {
         let reads = &figures.reads.latency_us;
         let of = [(reads.p50, 50.0), (reads.p95, 95.0), (reads.p99, 99.0), (reads.p999, 99.9)];
         of.map(|(micros, percent)| (micros / 1e3, percent)).to_vec()
     };
-    let published = |[p95, p99, p999]: [f64; 3]| vec![(p95, 95.0), (p99, 99.0), (p999, 99.9)];
+    let published = |when: usize| {
+        let of = [("95", 95.0), ("99", 99.0), ("99.9", 99.9)];
+        let millis = |name: &str| published.get(&format!("reads: p{name} (ms)"));
+        let point = |(name, percent)| Some((f64::from(millis(name)?[when]), percent));
+        of.into_iter().filter_map(point).collect()
+    };
     Chart::new("4 KiB reads beside deep 128 KiB writes", "ms", "% of the reads took at most that")
-        .with("2016, published", Mark::Dashed, published([9.0, 12.0, 15.0]))
+        .with("2016, published", Mark::Dashed, published(0))
         .with("2016", Mark::Line, points(&compared.old))
-        .with("2018, published", Mark::Dashed, published([2.0, 6.0, 7.0]))
+        .with("2018, published", Mark::Dashed, published(1))
         .with("2018: Little's law", Mark::Line, points(&compared.littles_law))
         .with("forebay", Mark::Line, points(&compared.ours))
 }

@@ -12,7 +12,7 @@ use crate::articles::y2022;
 use crate::articles::y2022::{MEASURED, preset};
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
-use crate::scenario::{SEED, config, job, jobs, percent, run as simulate, thousands};
+use crate::scenario::{self, SEED, config, job, jobs, percent, run as simulate, thousands};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-half-duplex",
@@ -33,15 +33,13 @@ const STEPS: u64 = 20;
 /// A load is carried if so much of what is due is done: diskplorer leaves other cells blank.
 const CARRIED: f64 = 0.97;
 
-/// Thousand reads per second of an i3.2xlarge beside parts of its writes, from diskplorer's
-/// published surface: what it carries, and within a 95th percentile of 5 ms and 1 ms.
-const PUBLISHED: [(f64, [f64; 3]); 5] = [
-    (0.0, [413.0, 392.0, 392.0]),
-    (0.25, [330.0, 165.0, 83.0]),
-    (0.5, [186.0, 103.0, 0.0]),
-    (0.75, [124.0, 62.0, 0.0]),
-    (1.0, [83.0, 41.0, 0.0]),
-];
+/// A part of the writes, and the thousand reads per second at each of [`EDGES`].
+type Published = Vec<(f64, [f64; 3])>;
+
+fn published() -> Result<Published, String> {
+    scenario::published(include_str!("published.yaml"))
+}
+
 /// The same edges, and bounds of the 95th percentile in microseconds.
 const EDGES: [(&str, f64); 3] =
     [("carried", f64::INFINITY), ("within 5 ms", 5000.0), ("within 1 ms", 1000.0)];
@@ -127,7 +125,8 @@ fn run(scale: Scale) -> Result<Report, String> {
     );
     let disks = [dies()?, preset(MEASURED)?];
     let mut simulated = [const { Vec::new() }; 2];
-    for (part, published) in PUBLISHED {
+    let all = published()?;
+    for &(part, published) in &all {
         let [of_dies, of_surface] =
             [edges(&disks[0], part, millis)?, edges(&disks[1], part, millis)?];
         simulated[0].push((part * 800.0, of_dies[0] / 1e3));
@@ -143,8 +142,8 @@ fn run(scale: Scale) -> Result<Report, String> {
     report.tables.push(table);
     let mut chart = Chart::new("Most reads beside writes", "MB/s of writes", "thousand reads/s");
     for (index, (name, _)) in EDGES.into_iter().enumerate() {
-        let points = PUBLISHED.map(|(part, reads)| (part * 800.0, reads[index]));
-        chart = chart.with(&format!("published, {name}"), Mark::Dots, points.to_vec());
+        let points = all.iter().map(|&(part, reads)| (part * 800.0, reads[index]));
+        chart = chart.with(&format!("published, {name}"), Mark::Dots, points.collect());
     }
     let line = vec![(0.0, READS_MAX / 1e3), (800.0, 0.0)];
     let [of_dies, of_surface] = simulated;
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn within_a_bound_on_latency_mixes_are_dearer_on_the_measured_surface() {
         let disk = preset(MEASURED).unwrap();
-        for (part, published) in &PUBLISHED[1..4] {
+        for (part, published) in &published().unwrap()[1..4] {
             let [carried, within_5ms, within_1ms] =
                 edges(&disk, *part, 100).unwrap().map(|reads| reads / 1e3);
             // the target is two steps of 5 %, as for the disk of dies: one

@@ -9,7 +9,9 @@ use crate::articles::y2022;
 use crate::articles::y2022::preset;
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
-use crate::scenario::{SEED, config, job, jobs, model, pace_window, run as simulate, thousands};
+use crate::scenario::{
+    self, SEED, config, job, jobs, model, pace_window, run as simulate, thousands,
+};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-hard-disk",
@@ -23,28 +25,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const MECHANICS: &str = "hdd-7200rpm";
 /// The preset that is fitted to the published surface.
 const SURFACE: &str = "hdd-toshiba-DT01ACA200";
-/// Reads per second that a Toshiba DT01ACA200 carries beside MB/s of writes, from diskplorer's
-/// published surface.
-const PUBLISHED: [(f64, f64); 18] = [
-    (0.0, 130.0),
-    (9.1, 117.3),
-    (18.2, 97.8),
-    (27.3, 84.8),
-    (36.4, 71.8),
-    (45.5, 65.3),
-    (54.7, 52.3),
-    (63.8, 45.8),
-    (72.9, 39.3),
-    (82.0, 32.8),
-    (91.1, 6.8),
-    (100.2, 6.8),
-    (109.3, 6.8),
-    (118.4, 6.8),
-    (127.5, 6.8),
-    (136.6, 6.8),
-    (145.8, 6.8),
-    (154.9, 0.0),
-];
+/// Points of a published curve.
+type Points = Vec<(f64, f64)>;
+
 /// Bytes of either disk.
 const CAPACITY: u64 = 1862 << 30;
 /// Bytes of one write.
@@ -143,9 +126,13 @@ fn megabytes(writes: u64) -> f64 {
     (writes * WRITE_FIBERS * WRITE) as f64 / 1e6
 }
 
+fn published() -> Result<Points, String> {
+    scenario::published(include_str!("published.yaml"))
+}
+
 /// What is published for the nearest rate of writes up to this one.
-fn published(megabytes: f64) -> f64 {
-    PUBLISHED
+fn published_beside(published: &Points, megabytes: f64) -> f64 {
+    published
         .iter()
         .rfind(|(writes, _)| *writes <= megabytes + 0.5)
         .map_or(0.0, |(_, reads)| *reads)
@@ -184,9 +171,11 @@ fn run(scale: Scale) -> Result<Report, String> {
     let disks = [preset(COLUMNS[0].1)?, preset(COLUMNS[1].1)?];
     let disk_of = |column: usize| &disks[column.min(1)];
     let mut points = [const { Vec::new() }; 4];
+    let published = published()?;
     for writes in WRITE_RATES {
         let megabytes = megabytes(writes);
-        let mut cells = vec![thousands(megabytes), thousands(published(megabytes))];
+        let mut cells =
+            vec![thousands(megabytes), thousands(published_beside(&published, megabytes))];
         for (at, (points, (.., way))) in points.iter_mut().zip(COLUMNS).enumerate() {
             let reads = reads_beside(disk_of(at), way, writes, seconds)?;
             points.push((megabytes, reads.unwrap_or(0) as f64));
@@ -196,7 +185,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     }
     report.tables.push(table);
     let mut chart = Chart::new("A hard disk: most reads per second", "MB/s of writes", "reads/s")
-        .with("published", Mark::Dots, PUBLISHED.to_vec())
+        .with("published", Mark::Dots, published)
         .with("line to 100 MB/s", Mark::Dashed, vec![(0.0, 130.0), (100.0, 0.0)]);
     for ((name, ..), points) in COLUMNS.iter().zip(points) {
         chart = chart.with(name, Mark::Line, points);
@@ -211,10 +200,10 @@ mod tests {
 
     #[test]
     fn reads_fall_on_a_straight_line_and_are_then_cut_off() {
-        let disk = preset(SURFACE).unwrap();
+        let (disk, published) = (preset(SURFACE).unwrap(), published().unwrap());
         for rate in WRITE_RATES {
             let reads = reads_beside(&disk, Way::NoScheduler, rate, 20).unwrap().unwrap_or(0);
-            let published = published(megabytes(rate));
+            let published = published_beside(&published, megabytes(rate));
             let near = (reads as f64 - published).abs() <= 1.6 * READ_STEP as f64;
             assert!(near, "{rate}: {reads} {published}");
         }

@@ -11,7 +11,7 @@ use crate::articles::y2025::watched::{MEMBERS, Watched};
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
 use crate::scenario::{
-    SEED, config, job, jobs, millis, pace_window, percent, run as simulate, thousands,
+    self, SEED, config, job, jobs, millis, pace_window, percent, run as simulate, thousands,
 };
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -42,12 +42,13 @@ const OFF: Way = Way { name: "1 KiB off", off: MISALIGNED, is_open: true };
 const PACED: Way = Way { name: "aligned, pace+window", off: 0, is_open: false };
 const WAYS: [Way; 3] = [ALIGNED, OFF, PACED];
 
-/// GB/s with 8 and with 64 shards of 8 fibers, published with the search for the cause.
-const PUBLISHED: [(&str, [f64; 2]); 3] = [
-    ("raw array", [12.857, 12.839]),
-    ("XFS, blocks of 4 KiB", [12.823, 12.865]),
-    ("XFS, blocks of 1 KiB", [12.443, 9.640]),
-];
+/// What was written to, and the GB/s with 8 and with 64 shards.
+type Published = Vec<(String, [f64; 2])>;
+
+fn published() -> Result<Published, String> {
+    scenario::published(include_str!("published.yaml"))
+}
+
 /// Where in [`STEPS`] those two are.
 const COMPARED: [usize; 2] = [6, 9];
 
@@ -115,8 +116,9 @@ fn run(scale: Scale) -> Result<Report, String> {
     });
     let [aligned, off, paced] = all;
     let all = [aligned?, off?, paced?];
-    report.tables = vec![by_load(&all), beside_published(&all)];
-    report.charts = charts(&all);
+    let published = published()?;
+    report.tables = vec![by_load(&all), beside_published(&all, &published)];
+    report.charts = charts(&all, &published);
     Ok(report)
 }
 
@@ -150,7 +152,7 @@ fn by_load([aligned, off, paced]: &[Vec<Figures>; 3]) -> Table {
     table
 }
 
-fn beside_published(all: &[Vec<Figures>; 3]) -> Table {
+fn beside_published(all: &[Vec<Figures>; 3], published: &Published) -> Table {
     let mut table = Table::new(
         "MB/s with 8 and with 64 shards, and whether more load means less bandwidth",
         &["", "8 shards", "64 shards", "lost under load"],
@@ -158,7 +160,7 @@ fn beside_published(all: &[Vec<Figures>; 3]) -> Table {
     let mut row = |name: String, [few, many]: [f64; 2], lost: f64| {
         table.row([name, thousands(few * 1e3), thousands(many * 1e3), percent(lost.max(0.0))]);
     };
-    for (name, [few, many]) in PUBLISHED {
+    for &(ref name, [few, many]) in published {
         row(format!("published: {name}"), [few, many], 1.0 - many / few);
     }
     for (way, figures) in WAYS.iter().zip(all) {
@@ -168,7 +170,7 @@ fn beside_published(all: &[Vec<Figures>; 3]) -> Table {
     table
 }
 
-fn charts(all: &[Vec<Figures>; 3]) -> Vec<Chart> {
+fn charts(all: &[Vec<Figures>; 3], published: &Published) -> Vec<Chart> {
     let mut of_bandwidth = Chart::new("Bandwidth", "requests in flight", "GB/s");
     let mut of_latency = Chart::new("Mean latency in the disk", "requests in flight", "ms");
     let in_flight = |(shards, fibers): (u32, u32)| f64::from(shards * fibers);
@@ -179,8 +181,8 @@ fn charts(all: &[Vec<Figures>; 3]) -> Vec<Chart> {
         of_bandwidth = of_bandwidth.with(way.name, Mark::Line, points(|run| run.gb_per_second));
         of_latency = of_latency.with(way.name, Mark::Line, points(|run| run.disk_us / 1e3));
     }
-    for (name, published) in PUBLISHED {
-        let points = COMPARED.map(|at| in_flight(STEPS[at])).into_iter().zip(published);
+    for (name, published) in published {
+        let points = COMPARED.map(|at| in_flight(STEPS[at])).into_iter().zip(*published);
         of_bandwidth =
             of_bandwidth.with(&format!("published: {name}"), Mark::Dots, points.collect());
     }
@@ -208,7 +210,7 @@ mod tests {
     #[test]
     fn the_raw_array_is_as_published() {
         let [few, many] = [(8, 8), (64, 8)].map(|step| at(step, ALIGNED));
-        for (ours, published) in [few, many].iter().zip(PUBLISHED[0].1) {
+        for (ours, published) in [few, many].iter().zip(published().unwrap()[0].1) {
             assert!((ours.gb_per_second / published - 1.0).abs() < 0.01, "{ours:?} {published}");
         }
         assert!(drop_of(&[few, many]) < 0.01);

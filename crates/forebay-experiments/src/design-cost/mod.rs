@@ -3,10 +3,13 @@
 use forebay_core::{CostCurve, DiskModel, DiskRates, Op, Policy};
 use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::SchedulerConfig;
+use serde::Deserialize;
 
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
-use crate::scenario::{config, disk, job, jobs, pace_window, percent, run as simulate, thousands};
+use crate::scenario::{
+    self, config, disk, job, jobs, pace_window, percent, run as simulate, thousands,
+};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-cost",
@@ -44,15 +47,19 @@ const WAYS: [Way; 4] = [
     Way { name: "two points (forebay)", published: None, model: two_point, open: false },
 ];
 
-/// A published disk: name, reads per second, MB/s, writes per second, MB/s.
-const DISKS: [(&str, u64, u64, u64, u64); 6] = [
-    ("5,000 IOPS, 500 MB/s", 5_000, 500, 5_000, 500),
-    ("m7gd.4xlarge", 134_600, 605, 134_600, 605),
-    ("i3.2xlarge", 411_200, 2_015, 181_500, 809),
-    ("990 PRO 2TB", 782_000, 6_444, 74_000, 6_596),
-    ("970 PRO", 377_000, 3_468, 253_000, 2_209),
-    ("870", 98_000, 572, 91_000, 540),
-];
+/// A published disk.
+#[derive(Deserialize)]
+struct Published {
+    name: String,
+    read_iops: u64,
+    read_mb: u64,
+    write_iops: u64,
+    write_mb: u64,
+}
+
+fn published() -> Result<Vec<Published>, String> {
+    scenario::published(include_str!("disks.yaml"))
+}
 
 fn two_point(rates: &DiskRates) -> Result<DiskModel, String> {
     DiskModel::from_rates(rates).map_err(|error| error.to_string())
@@ -140,12 +147,12 @@ fn add_throughput(report: &mut Report, millis: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn rates(disk: &(&str, u64, u64, u64, u64)) -> DiskRates {
+fn rates(disk: &Published) -> DiskRates {
     DiskRates {
-        read_iops: disk.1,
-        read_bandwidth: disk.2 * 1_000_000,
-        write_iops: disk.3,
-        write_bandwidth: disk.4 * 1_000_000,
+        read_iops: disk.read_iops,
+        read_bandwidth: disk.read_mb * 1_000_000,
+        write_iops: disk.write_iops,
+        write_bandwidth: disk.write_mb * 1_000_000,
     }
 }
 
@@ -165,7 +172,7 @@ fn add_disks(report: &mut Report) -> Result<(), String> {
         "What the costs allow of the measured 4 KiB operations, and of the bandwidth at 128 KiB",
         &["disk", "sum: reads", "sum: writes", "two points: reads", "two points: writes"],
     );
-    for disk in &DISKS {
+    for disk in &published()? {
         let rates = rates(disk);
         let (sum, two_point) = (sum(&rates)?, two_point(&rates)?);
         let cell = |model, op| {
@@ -173,7 +180,7 @@ fn add_disks(report: &mut Report) -> Result<(), String> {
             format!("{:.0} %, {:.0} %", small * 100.0, large * 100.0)
         };
         table.row([
-            disk.0.to_owned(),
+            disk.name.clone(),
             cell(&sum, Op::Read),
             cell(&sum, Op::Write),
             cell(&two_point, Op::Read),
@@ -218,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_documented_parts_are_those_of_the_models() {
-        let rates = rates(&DISKS[0]);
+        let rates = rates(&published().unwrap()[0]);
         let large = allowed(&sum(&rates).unwrap(), &rates, Op::Read).1;
         // 5,000 IOPS and 500 MB/s: DESIGN says 58 % of the bandwidth at 128 KiB
         assert!((large - 0.567).abs() < 0.01, "{large}");
