@@ -6,6 +6,7 @@ mod clock;
 mod interrupt;
 mod load;
 mod metrics;
+mod plan;
 mod probe;
 mod progress;
 mod results;
@@ -13,6 +14,7 @@ mod runner;
 mod scheduler;
 mod seat;
 mod storage;
+mod topology;
 mod watch;
 mod way;
 
@@ -31,10 +33,11 @@ use crate::failure::Failure;
 use crate::load_options::LoadOptions;
 use interrupt::Interrupt;
 use metrics::Metrics;
+use plan::Plan;
 use probe::Probe;
-use runner::{Plan, Run};
+use results::Run;
 use storage::{Place, Storage};
-use way::Topology;
+use topology::Topology;
 
 /// Run a load on a disk, and show what each job got.
 ///

@@ -9,9 +9,11 @@ use forebay_load::job_file::{ClassSpec, FileOptions, Job, JobFile, JobKind, Pace
 use forebay_load::results::model::{ClassResult, PropertiesSource};
 
 use super::interrupt::Interrupt;
-use super::runner::{Plan, Run, run};
+use super::plan::Plan;
+use super::results::Run;
+use super::runner::run;
 use super::storage::{Place, Storage};
-use super::way::Topology;
+use super::topology::Topology;
 use crate::console::note;
 use crate::disk::Disk;
 use crate::failure::Failure;

@@ -8,8 +8,15 @@ use forebay_load::recorder::Measured;
 use forebay_load::results::model::{DiskResult, RunResult, VERSION, rounded};
 use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 
-use super::runner::{Plan, Run};
+use super::plan::Plan;
 use super::watch::Observed;
+
+/// What comes of a run.
+pub(super) struct Run {
+    pub(super) result: RunResult,
+    /// How many requests failed, and what went wrong first.
+    pub(super) failed: Option<(u64, String)>,
+}
 
 /// The result of `plan`.
 pub(super) fn of(plan: &Plan<'_>, (backend, io_queues): (Backend, usize), seen: Observed) -> Run {

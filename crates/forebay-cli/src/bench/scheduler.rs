@@ -5,8 +5,8 @@ use forebay::properties::DiskProperties;
 use forebay::{Class, ClassError, ClassGroup, Disk, DiskConfig, Policy, Scheduler, UNTAGGED};
 use forebay_load::job_file::{ClassSpec, GroupSpec, JobFile};
 
-use super::runner::Plan;
-use super::way::Topology;
+use super::plan::Plan;
+use super::topology::Topology;
 use crate::failure::Failure;
 
 /// More requests than any job file makes.

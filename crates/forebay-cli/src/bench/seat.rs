@@ -15,9 +15,10 @@ use super::affinity;
 use super::board::Board;
 use super::clock::Clock;
 use super::load::{Load, LoadOutcome, State, ThreadJob, in_flight_max};
-use super::runner::Plan;
+use super::plan::Plan;
 use super::scheduler::Scheduled;
 use super::storage::JobData;
+use super::way;
 use crate::failure::Failure;
 
 /// More requests than this under way on one shard are a slip of the job file.
@@ -84,7 +85,7 @@ impl Seat<'_> {
             Failure::Run(format!("shard {number} cannot do I/O: {error}"))
         };
         let config = engine_config(self.plan, Some(number))?;
-        let way = self.plan.topology.way(self.scheduled, &config);
+        let way = way::of(self.plan.topology, self.scheduled, &config);
         let way = way.map_err(|error| failed(&error))?;
         let backend = way.backend();
         // Threads of an engine, and I/O threads, run where the thread that made them may run.

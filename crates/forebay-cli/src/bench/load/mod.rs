@@ -81,6 +81,26 @@ impl Load<'_> {
         }
     }
 
+    /// Ends the run at `now`: what is not done is recorded as such, and what the disk still has is
+    /// waited for.
+    fn finish(mut self, now: Time) -> LoadOutcome {
+        let to = now.min(self.measured.to);
+        for job in &mut self.jobs {
+            job.record_overdue(to);
+        }
+        for (_, request) in &self.state.requests {
+            self.jobs[request.job].recorder.record_unfinished(request.intended);
+        }
+        for (position, action, _) in &self.state.processor {
+            self.jobs[*position].recorder.record_unfinished(action.intended);
+        }
+        // Takes back what waits.
+        drop(self.way);
+        let (records, failures) =
+            self.jobs.into_iter().map(|job| ((job.index, job.recorder), job.failures)).unzip();
+        LoadOutcome { shard: self.number, records, failures, finished: to }
+    }
+
     /// Takes what the generators want done.
     fn generate(&mut self, now: Time) {
         for position in 0..self.jobs.len() {

@@ -11,8 +11,8 @@ use indicatif::HumanBytes;
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
+use super::data::{Data, Extent, JobData, MIB, check_alignments, seats};
 use super::fill::{Blank, fill};
-use super::{Data, Extent, JobData, MIB, check_alignments, seats};
 use crate::bench::interrupt::Interrupt;
 use crate::failure::Failure;
 

@@ -16,8 +16,9 @@ use indicatif::HumanBytes;
 use rustix::fs::FallocateFlags;
 use tempfile::TempDir;
 
+use super::data::{Data, Extent, JobData, check_alignments, seats};
+use super::extent_hint;
 use super::fill::{Blank, fill};
-use super::{Data, Extent, JobData, check_alignments, extent_hint, seats};
 use crate::bench::interrupt::Interrupt;
 use crate::console::note;
 use crate::failure::Failure;

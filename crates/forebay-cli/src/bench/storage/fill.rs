@@ -9,7 +9,7 @@ use forebay::engine::{BackendChoice, Completion, Engine, EngineConfig, Operation
 use forebay::{AlignedBuf, DirectFile};
 use forebay_load::Rng;
 
-use super::{BUFFER_ALIGNMENT, MIB};
+use super::data::{BUFFER_ALIGNMENT, MIB};
 use crate::bench::interrupt::Interrupt;
 use crate::bench::progress::Written;
 use crate::failure::Failure;

@@ -1,0 +1,63 @@
+//! What a run is to do.
+
+use std::path::Path;
+use std::time::Duration;
+
+use forebay::engine::BackendChoice;
+use forebay_core::{Order, Policy, Time, saturating_nanos};
+use forebay_load::job_file::{Job, JobFile};
+use forebay_load::recorder::Measured;
+
+use super::interrupt::Interrupt;
+use super::metrics::Metrics;
+use super::storage::{JobData, Storage};
+use super::topology::Topology;
+use crate::disk::Disk;
+
+/// What is run, and how.
+pub(super) struct Plan<'a> {
+    /// What the run is called while it goes on.
+    pub(super) title: &'a str,
+    pub(super) jobs: &'a JobFile,
+    pub(super) storage: &'a Storage,
+    /// Where the disk is.
+    pub(super) place: &'a Path,
+    pub(super) disk: &'a Disk,
+    /// The scheduler's policy.
+    pub(super) policy: Policy,
+    /// In which order it serves classes.
+    pub(super) order: Order,
+    pub(super) topology: Topology,
+    /// I/O threads to have, where there are any.
+    pub(super) io_queues: usize,
+    /// Who shows others what the scheduler counts, if anybody does.
+    pub(super) metrics: Option<&'a Metrics>,
+    /// Whether there is a scheduler in this run.
+    pub(super) is_scheduled: bool,
+    pub(super) warmup: Duration,
+    pub(super) duration: Duration,
+    pub(super) seed: u64,
+    pub(super) backend: BackendChoice,
+    pub(super) interrupt: &'a Interrupt,
+}
+
+impl Plan<'_> {
+    /// The policy in force: without a scheduler everything goes at once.
+    pub(super) fn policy_in_force(&self) -> Policy {
+        if self.is_scheduled { self.policy } else { Policy::Open }
+    }
+
+    /// What each job works on, on each shard that runs it.
+    pub(super) fn data(&self) -> impl Iterator<Item = (&Job, &JobData)> {
+        self.storage.data.iter().filter_map(|data| {
+            let job = self.jobs.jobs.get(data.job)?;
+            job.shards.contains(&data.shard).then_some((job, data))
+        })
+    }
+
+    /// The part of the run that is measured.
+    pub(super) fn measured(&self) -> Measured {
+        let from = Time::from_nanos(saturating_nanos(self.warmup));
+        Measured { from, to: from.plus_nanos(saturating_nanos(self.duration)) }
+    }
+}
