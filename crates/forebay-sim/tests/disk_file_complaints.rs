@@ -74,12 +74,12 @@ fn a_file_that_is_its_own_member_is_an_error() {
     assert!(error.contains("more than 3 deep"), "{error}");
 }
 
-/// Compares with a file of this folder; `FOREBAY_BLESS=1` writes it.
+/// Compares with a file of this folder; `UPDATE_SNAPSHOTS=1` writes it.
 fn golden(name: &str, text: &str) {
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var_os("FOREBAY_BLESS").is_some() {
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         std::fs::write(&path, text).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, expected, "if this is right, run once with FOREBAY_BLESS=1");
+    assert_eq!(text, expected, "if this is right, run once with UPDATE_SNAPSHOTS=1");
 }
