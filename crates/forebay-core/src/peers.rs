@@ -127,6 +127,7 @@ impl Peers {
     /// Moves at most `count` of the shards that asked to be woken into `wakes`,
     /// those first that are furthest behind: so many as room was freed for, and
     /// not all for each request. From now on they are expected to poll.
+    #[cold]
     pub(crate) fn take_some_marks(
         &self,
         tree: &ClassTree,

@@ -66,8 +66,11 @@ impl IoQueue {
         }
     }
 
+    #[inline]
     fn collect_some_wakes(&mut self, now: Time, count: usize) {
-        self.shared.peers.take_some_marks(&self.shared.tree, (now, count), &mut self.wakes);
+        if self.shared.peers.any_marks() {
+            self.shared.peers.take_some_marks(&self.shared.tree, (now, count), &mut self.wakes);
+        }
     }
 
     /// Room that this queue leaves when nothing more goes is for those who wait
