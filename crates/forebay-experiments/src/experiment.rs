@@ -33,9 +33,21 @@ pub struct Experiment {
     pub title: &'static str,
     /// Where it was published.
     pub source: &'static str,
+    /// Two paragraphs: what it shows, and where our figures differ from the published ones.
+    pub(crate) about: &'static str,
+    /// What is measured.
+    pub(crate) run: fn(Scale) -> Result<Report, String>,
+}
+
+impl Experiment {
     /// Repeats it.
     ///
     /// # Errors
     /// A sentence, if a simulation could not be set up.
-    pub run: fn(Scale) -> Result<Report, String>,
+    pub fn repeat(&self, scale: Scale) -> Result<Report, String> {
+        let joined = |lines: &str| lines.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (shows, differs) = self.about.split_once("\n\n").unwrap_or((self.about, ""));
+        let report = (self.run)(scale)?;
+        Ok(Report { shows: joined(shows), differs: joined(differs), ..report })
+    }
 }

@@ -16,7 +16,7 @@ fn reports_are_as_recorded() {
     let (experiments, next) = (all(), AtomicUsize::new(0));
     let repeat = || {
         while let Some(experiment) = experiments.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let report = (experiment.run)(Scale::Short).unwrap().to_string();
+            let report = experiment.repeat(Scale::Short).unwrap().to_string();
             let path = sources().join(experiment.name).join("report.txt");
             if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
                 fs::write(&path, &report).unwrap();

@@ -81,7 +81,8 @@ fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
 
 fn repeat(experiment: Experiment, scale: Scale, options: &Options) -> Result<Done, Failure> {
     let start = Instant::now();
-    let report = (experiment.run)(scale)
+    let report = experiment
+        .repeat(scale)
         .map_err(|error| Failure::Run(format!("{}: {error}", experiment.name)))?;
     let Experiment { name, alias, title, .. } = experiment;
     print(&format!("{name} ({alias}): {title}\n{report}\n"))?;

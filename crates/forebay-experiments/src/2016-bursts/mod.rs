@@ -14,6 +14,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S0-19",
     title: "Classes that come in bursts beside a saturating one",
     source: y2016::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -42,14 +43,6 @@ fn run(scale: Scale) -> Result<Report, String> {
 
 fn report(phases: Phases, traces: &[Trace; 2]) -> Result<Report, String> {
     let mut report = Report {
-        shows: String::from(
-            "Memtable writes and compaction, which come in bursts, wait a fraction of a \
-             millisecond in the queue, whatever the queries beside them wait.",
-        ),
-        differs: String::from(
-            "The article draws these delays without figures, and calls them fairly small. It does \
-             not say how the bursts come; here they come regularly, one request at a time.",
-        ),
         tables: vec![table(traces)?],
         charts: charts(phases, &traces[0])?,
         ..Report::default()

@@ -18,6 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S0-7",
     title: "One I/O queue for six shards, or one each",
     source: y2016::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -65,20 +66,7 @@ fn spread(rates: &[f64]) -> f64 {
 
 fn run(scale: Scale) -> Result<Report, String> {
     let (millis, large_millis) = (scale.seconds(1_000, 60_000), scale.seconds(5_000, 60_000));
-    let mut report = Report {
-        shows: "One I/O queue for all shards is a sixth to a fifth slower for small requests, \
-                since one thread handles them all; two are enough here, and for large requests \
-                one is. The shards of a class get the same either way."
-            .into(),
-        differs:
-            "Both totals are taken from the article: the disk does what six queues got, and a \
-                  request keeps a shared queue's thread busy for what one queue got. What follows \
-                  is the rest: that two threads are enough, that 128 KiB requests lose nothing, \
-                  and how equal the shards are. Six queues of 2016 did not know of each other; \
-                  their shards were 1.2 % apart, forebay's share one budget."
-                .into(),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     report.parameter(
         "disk",
         "a Samsung 850 PRO as measured there: 30 requests at a time, 321 us each; 550 MB/s",

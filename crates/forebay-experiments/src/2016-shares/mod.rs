@@ -16,6 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S0-12",
     title: "Four classes with different shares on one shard",
     source: y2016::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -178,18 +179,6 @@ fn run(scale: Scale) -> Result<Report, String> {
 
 fn report(scale: Scale, pairs: &[Pair]) -> Report {
     let mut report = Report {
-        shows: String::from(
-            "Classes that want more than there is get the disk in proportion to their shares, and \
-             only the ratio of the shares counts.",
-        ),
-        differs: String::from(
-            "The queue of 2016 gives small classes 1 to 2 % more than their shares, in the article \
-             as in the simulation, because it forgets what large ones are owed; forebay adds disk \
-             time up and does not forget. In the first second the turns of classes that fall \
-             together change places now and then, and 17 requests of the others may pass between \
-             two of the smallest class where 15 are due. The number of requests per class is not \
-             published.",
-        ),
         charts: charts(pairs),
         tables: vec![throughput(pairs), windows(pairs)],
         ..Report::default()

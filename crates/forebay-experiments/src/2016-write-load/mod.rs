@@ -17,6 +17,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S0-18",
     title: "A node saturated with queries is hit by a write load",
     source: y2016::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -98,19 +99,6 @@ fn run(scale: Scale) -> Result<Report, String> {
 
 fn report(phases: Phases, figures: &[Figures; 2]) -> Result<Report, String> {
     let mut report = Report {
-        shows: String::from(
-            "A node that is saturated with queries takes up a write load at once: the queries \
-             wait longer, since there are as many of them for half of the disk, and the commit \
-             log does not wait with them.",
-        ),
-        differs: String::from(
-            "The commit log asks for 117 MB/s here, so that it is below its share while nothing \
-             bursts, and the queries keep the rest, which is more than the published half. The \
-             article does not say how large its reads are; 2.5 k of them waiting 500 ms at \
-             300 MB/s are 60 KiB each. It shows the greatest delay of 32 queues, here it is the \
-             mean over all. While memtables or compaction burst, the commit log wants more than \
-             its share too, and its mean delay is above its median.",
-        ),
         tables: vec![table(figures)?],
         charts: charts(phases, figures)?,
         ..Report::default()

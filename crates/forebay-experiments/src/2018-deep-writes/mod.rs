@@ -19,6 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S1-9",
     title: "Small reads beside deep writes",
     source: y2018::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -83,17 +84,6 @@ fn run(scale: Scale) -> Result<Report, String> {
     let compared = Compared::measure(seconds)?;
     let published: Published = scenario::published(include_str!("published.yaml"))?;
     let mut report = Report {
-        shows: String::from(
-            "A small read beside deep writes waits for what is in the disk: 32 writes under the \
-             scheduler of 2016, what the disk does in 0.75 ms under Little's law, and less under \
-             pace and window; the writes lose nothing.",
-        ),
-        differs: String::from(
-            "The published percentiles spread more, as a real drive's writes do not all take the \
-             same time; the simulated drive's do, and its 95th percentile is near its mean. The \
-             article does not say how many writes were sent at a time nor how much load the \
-             processor had.",
-        ),
         tables: vec![table(&compared, &published)],
         charts: vec![chart(&compared, &published)],
         ..Report::default()

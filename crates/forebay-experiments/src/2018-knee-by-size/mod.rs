@@ -12,6 +12,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S1-5",
     title: "Throughput by concurrency for small and for large requests",
     source: SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -20,17 +21,7 @@ fn run(_: Scale) -> Result<Report, String> {
 }
 
 fn report(small: &Curve, large: &Curve) -> Report {
-    let mut report = Report {
-        shows: String::from(
-            "One disk has a knee for each size of requests, so no number of requests suits all: \
-             what is too few of 4 KiB is far too many of 128 KiB.",
-        ),
-        differs: String::from(
-            "The article names neither the drive nor the figures of its curves; only where they \
-             saturate can be compared.",
-        ),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     describe(&mut report);
     let columns = ["requests of", "published", "knee, simulated", "at 20", "at 140"];
     let mut table =

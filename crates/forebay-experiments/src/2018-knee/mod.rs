@@ -13,6 +13,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S1-4",
     title: "Throughput by concurrency, and its knee",
     source: SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -21,16 +22,7 @@ fn run(_: Scale) -> Result<Report, String> {
 }
 
 fn report(curve: &Curve) -> Report {
-    let mut report = Report {
-        shows: String::from(
-            "Beyond its knee a disk answers later and not more: what is sent beyond waits in the \
-             disk, where nobody can order it.",
-        ),
-        differs: String::from(
-            "The article's figure is a sketch without figures; this is one simulated drive.",
-        ),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     describe(&mut report);
     let columns = ["", "concurrency", "reads/s", "part of the most", "mean latency (us)"];
     let mut table = Table::new("Random reads of 128 KiB", &columns);

@@ -15,6 +15,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S1-3",
     title: "How many requests Little's law allows in the disk",
     source: y2018::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -72,20 +73,8 @@ fn run(_: Scale) -> Result<Report, String> {
 }
 
 fn report(in_disk: &[InDisk]) -> Report {
-    let mut report = Report {
-        shows: String::from(
-            "Little's law gives the disk many small requests and few large ones, where the scheduler \
-             of 2016 gave it 32 of any size.",
-        ),
-        differs: String::from(
-            "A request goes while the limit is not reached, so one more than the whole part of the \
-             limit is in the disk. Pace and window lets the disk have two goals of work, and sends \
-             it no more than it serves.",
-        ),
-        tables: vec![table(in_disk)],
-        charts: vec![chart(in_disk)],
-        ..Report::default()
-    };
+    let mut report =
+        Report { tables: vec![table(in_disk)], charts: vec![chart(in_disk)], ..Report::default() };
     report.parameter("disk", "95,000 reads/s, 512 * 2^20 bytes/s, from the article");
     report.parameter("goal", "1.5 x 0.5 ms = 0.75 ms");
     report.parameter("load", "1,000 random reads of one size at a time, for 0.1 s each");

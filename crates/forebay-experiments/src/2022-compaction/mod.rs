@@ -17,6 +17,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S2-14",
     title: "Compaction yields to queries",
     source: y2022::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 /// Slices before the first phase of queries.
@@ -63,13 +64,7 @@ fn yields(outcome: &Outcome, phase_seconds: u64) -> Result<Yield, String> {
 }
 
 fn run(scale: Scale) -> Result<Report, String> {
-    let mut report = report(
-        scale,
-        "Compaction gives way to queries at once, by just what they need, and takes the whole disk \
-         back when they end.",
-        "The article shows this in a chart without figures, and does not tell how large its \
-         queries were.",
-    );
+    let mut report = report(scale);
     let mut table = Table::new(
         "MB/s of compaction (published: a chart, lower beside queries, back after them)",
         &["disk", "scheduler", "alone", "10,000/s", "5,000/s", "7,500/s", "after", "10,000/s take"],

@@ -16,6 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S2-8",
     title: "The second-level bucket while the disk collects garbage",
     source: y2022::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -96,17 +97,7 @@ fn figures(outcome: &Outcome) -> Result<Figures, String> {
 
 fn run(scale: Scale) -> Result<Report, String> {
     let measured = scale.seconds(2900, 9900);
-    let mut report = Report {
-        shows: "While the disk collects garbage a rate alone overfills it and does not empty it \
-                again; the second level and the window stop at what the disk completes."
-            .into(),
-        differs: "Published are the mechanisms, not figures. The flow ratio looks at the flow, which \
-                  is even again once the disk is: what piled up by then stays. The window lets more into the disk \
-                  than the second level, two goals instead of one; in return it keeps a disk busy \
-                  whose completions are taken late (see D4-window)."
-            .into(),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     report.parameter("disk", "preset nvme-2022, at 30 % of its speed from 0.4 to 0.6 s");
     report.parameter(
         "load",

@@ -19,6 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S2-3",
     title: "NVMe disks are nearly half-duplex",
     source: y2022::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -96,18 +97,7 @@ fn edges(disk: &DiskSpec, part: f64, millis: u64) -> Result<[f64; 3], String> {
 
 fn run(scale: Scale) -> Result<Report, String> {
     let millis = scale.seconds(100, 500);
-    let mut report = Report {
-        shows: "What the measured disk carries lies near a straight line: for twice the reads, \
-                half the writes. Within a bound on latency mixes are much dearer than the line."
-            .into(),
-        differs: "Where only the time of dies is shared, that gives the line and nothing else: \
-                  reads overtake writes and stay fast up to it. On the measured disk reads wait \
-                  behind program operations; the disk fitted to its whole surface shows that too, \
-                  but carries a third to a half less between the extremes than was measured, and \
-                  nothing beside writes within 1 ms: one curve stands for all of its mixes."
-            .into(),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     report.parameter(
         "disk of dies",
         "flash with the published edges of an i3.2xlarge: 413 k reads/s, 800 MB/s; 41 dies",

@@ -18,6 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S2-4",
     title: "A hard disk: a straight line, then no reads at all",
     source: y2022::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -140,21 +141,7 @@ fn published_beside(published: &Points, megabytes: f64) -> f64 {
 
 fn run(scale: Scale) -> Result<Report, String> {
     let seconds = scale.seconds(20, 120);
-    let mut report = Report {
-        shows:
-            "A hard disk serves ever fewer reads beside a stream of writes, on a straight line, \
-                and from about 90 MB/s on hardly any; fitted to the published surface, the \
-                simulated one falls on the same line and serves none from 120 MB/s on."
-                .into(),
-        differs: "A disk of head and platter alone goes on along its line almost to the speed of \
-                  the platter: it takes the nearest request, where the measured one seems to empty \
-                  its cache of writes first. Pace and window, told the four rates, price a \
-                  sequential write as one at a random place and stop the stream below 40 MB/s; \
-                  with writes priced by their bytes alone they follow the line, a little below it, \
-                  since the disk has fewer requests to choose from."
-            .into(),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     report.parameter(
         "disk",
         format!(

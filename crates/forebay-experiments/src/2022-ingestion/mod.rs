@@ -17,6 +17,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S2-11",
     title: "Throughput of ingestion",
     source: y2022::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -55,15 +56,7 @@ fn sampled(outcome: &Outcome) -> Result<Vec<(f64, f64)>, String> {
 }
 
 fn run(scale: Scale) -> Result<Report, String> {
-    let mut report = report(
-        scale,
-        "Ingestion uses the disk up to the edge of its model and not beyond; a disk that does mixed \
-         loads less well than that line stays 13 to 16 % short of it, whatever lets requests in.",
-        "The article's new scheduler gave up 11 % of the throughput. The cost of 2022, which charges \
-         both the operation and the bytes, is only 3 % dearer for this load; rates a fifth lower \
-         are set to lose as much as was published (10 % on the surface). How much compaction read \
-         and wrote is not published; here it has as many requests each way as fit.",
-    );
+    let mut report = report(scale);
     let mut table = Table::new(
         "MB/s",
         &[

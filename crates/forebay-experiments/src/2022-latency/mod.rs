@@ -17,6 +17,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S2-13",
     title: "Latency in the queue and in the disk",
     source: y2022::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -78,20 +79,7 @@ fn figures(outcome: &Outcome, classes: &[&str]) -> Result<Figures, String> {
 }
 
 fn run(scale: Scale) -> Result<Report, String> {
-    let mut report = report(
-        scale,
-        "On a disk that follows the line, pace and window a little below its rate leave a quarter of \
-         the latency of 2018 in the disk. On the measured surface they do not: at the throughput \
-         that the article gave up they leave four fifths, and told the true rates they leave more \
-         than the policy of 2018.",
-        "The published fall is to 30 % (1.45 to 0.44 ms) for 11 % less throughput. On the surface \
-         0.44 ms takes rates more than 30 % lower and over a fifth of the throughput; the last \
-         table has every step that was tried. The line through the four rates promises more than \
-         this disk carries of the mix, so the window of two goals fills, where Little's law lets in \
-         one; a region would price the mix, the line cannot. Paced at exactly the rate of a disk \
-         that follows the line, a burst that entered it stays; the cost of 2022, 3 % dearer here, \
-         lets it drain.",
-    );
+    let mut report = report(scale);
     let mut table = Table::new(
         "Mean latency",
         &["load", "disk", "scheduler", "published in disk", "in disk", "p99", "in queue", "p99"],

@@ -16,17 +16,12 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S2-12",
     title: "Throughput of queries",
     source: y2022::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
 fn run(scale: Scale) -> Result<Report, String> {
-    let mut report = report(
-        scale,
-        "Queries get the rate they ask for, in three level plateaus.",
-        "With the article's old scheduler queries missed their rate and wavered; here they do \
-         not with any policy, because the fair queue before the policies is the same for all. \
-         Arrivals are random, which moves a fifth of a phase by some percent.",
-    );
+    let mut report = report(scale);
     let mut table = Table::new(
         "Queries per second, and how far any fifth of a phase is from its mean",
         &["disk", "scheduler", "first", "second", "third", "farthest"],

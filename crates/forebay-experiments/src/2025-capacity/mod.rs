@@ -16,6 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S3-4",
     title: "Throughput of the classes against the configured capacity",
     source: y2025::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -108,18 +109,7 @@ fn sum(classes: &[Vec<f64>]) -> Vec<f64> {
 
 fn run(scale: Scale) -> Result<Report, String> {
     let half_seconds = scale.seconds(1, 20);
-    let mut report = Report {
-        shows: "The classes together use the configured capacity at every moment: compaction \
-                takes what commitlog and memtable leave, and all of it once they end. Writes of \
-                parts of sectors take some of that capacity away."
-            .into(),
-        differs: "Published in the end is what ours shows. Of the 14 % that misaligned writes \
-                  took in the article the simulated members lose half: they only read and write \
-                  more. Without a scheduler compaction takes by its depth alone, and the others \
-                  miss their rate."
-            .into(),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     report.parameter(
         "disk",
         "RAID0 of 4, chunk 1 MB: preset nvme-2025 with 3.625 GB/s each (14.5 GB/s: published)",

@@ -19,6 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S3-21",
     title: "Requests that are split at the border of a chunk",
     source: y2025::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -99,18 +100,7 @@ fn stream(open: bool, millis: u64) -> Result<Stream, String> {
 
 fn run(scale: Scale) -> Result<Report, String> {
     let measured = scale.seconds(100, 1000);
-    let mut report = Report {
-        shows: "A request across the border of two chunks is as slow as its slowest part; the \
-                border is told from the sectors of the trace alone."
-            .into(),
-        differs: "The work ahead on the two members is chosen such that the parts take what was \
-                  traced. A stream of 128 KiB requests has a split one in 8; of the completions \
-                  that a trace shows, 2 in 9 are then of parts, near the published 25 %. All \
-                  streams begin before the same border, hence on two members, and wait there for \
-                  longer than the 52 us of an idle member."
-            .into(),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     report.parameter("disk", "RAID0 of 4, chunk 1 MB; 128 KiB take 52 us on an idle member");
     report.parameter(
         "stream",

@@ -19,6 +19,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S3-12",
     title: "Bandwidth and latency as parallelism grows",
     source: y2025::SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -92,18 +93,7 @@ fn drop_of(way: &[Figures]) -> f64 {
 
 fn run(scale: Scale) -> Result<Report, String> {
     let measured = scale.seconds(100, 2000);
-    let mut report = Report {
-        shows: "Latency hardly grows until the array is busy; then the bandwidth stays and \
-                latency grows in proportion to what is in flight, which the scheduler keeps out \
-                of the disk."
-            .into(),
-        differs: "The raw array is met within 1 %. On blocks of 1 KiB the article lost 3 % with 8 \
-                  shards and 25 % with 64; here sectors that are written in part cost the same \
-                  share at any load, because the simulated members only have to read and write \
-                  more, while what else XFS did with small blocks is not simulated."
-            .into(),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     report.parameter(
         "disk",
         "RAID0 of 4 presets nvme-2025 (3.22 GB/s each, sectors of 4 KiB: published), chunk 1 MB",

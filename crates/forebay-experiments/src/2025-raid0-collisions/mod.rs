@@ -15,6 +15,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S3-14",
     title: "RAID0: do requests collide on members?",
     source: SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -27,14 +28,7 @@ fn one_disk(millis: u64) -> Result<f64, String> {
 
 /// Requests under way on each member while all files begin on the same one.
 fn run(scale: Scale) -> Result<Report, String> {
-    let (mut report, measured) = report(
-        scale,
-        "Shards that begin on the same member do collide, and most of what waits keeps waiting for \
-         that member; but what it finishes keeps the others busy, so the bandwidth is that of all.",
-        "The article's own simulator found requests shuffled evenly; members that all take exactly \
-         as long keep the queue where it began. Its array reached 10.9 GB/s for another reason: \
-         writes not aligned to the physical sector.",
-    );
+    let (mut report, measured) = report(scale);
     let mut table = Table::new(
         "Files of all shards begin on the same member, no scheduler (published for one disk: 3.220)",
         &[

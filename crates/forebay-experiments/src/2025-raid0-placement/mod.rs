@@ -13,6 +13,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "S3-15",
     title: "RAID0: where files begin",
     source: SOURCE,
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -23,15 +24,7 @@ const PLACEMENTS: [(Placement, &str); 3] = [
 ];
 
 fn run(scale: Scale) -> Result<Report, String> {
-    let (mut report, measured) = report(
-        scale,
-        "Where files begin does not matter while enough is in flight: the theory that shards favour \
-         one member does not explain a loss. It does once a scheduler bounds what is in flight, \
-         which then waits for one member while others idle.",
-        "Published: 3.2 GB/s if the theory held, 10.9 GB/s measured, requests shuffled evenly in \
-         a simulator. All members are equal here and all shards go at the same pace, so nothing \
-         but their starts sets them apart; filesystems place files at random, where little is lost.",
-    );
+    let (mut report, measured) = report(scale);
     let mut table = Table::new(
         "GB/s (the members together: 12.9), and the busiest member's part of what is in flight",
         &["files begin", "scheduler", "8 shards", "busiest", "64 shards", "busiest"],

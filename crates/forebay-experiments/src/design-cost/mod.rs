@@ -16,6 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "D3-cost",
     title: "What a request costs: exact where the disk was measured",
     source: "ARCHITECTURE.md",
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -105,16 +106,7 @@ fn throughput(way: &Way, size: u64, millis: u64) -> Result<(f64, f64), String> {
 /// Runs all sizes in all ways.
 fn run(scale: Scale) -> Result<Report, String> {
     let millis = scale.seconds(500, 10_000);
-    let mut report = Report {
-        shows: "Charging a request for its operation and its bytes forbids what was measured; \
-                a straight line between the two measured points allows it at every size."
-            .into(),
-        differs: "The fork's 4 KiB figure is 532 MB/s where its own cost allows 551: a real \
-                  machine's threads are late at times, simulated ones are not. Both exact ways \
-                  stay at 551 of 591 MB/s at 4 KiB, since 134,600 writes/s is what was measured."
-            .into(),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     report.parameter("disk", "591 MB/s at every size (without scheduler, as published)");
     report.parameter("figures given to the scheduler", "134,600 IOPS, 605 MB/s (published)");
     report.parameter("load", "random writes, 8 shards, 2 classes at 1000:100, 32 in flight each");

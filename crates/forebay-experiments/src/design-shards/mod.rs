@@ -15,6 +15,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "D5-shards",
     title: "Shares across shards",
     source: "ARCHITECTURE.md",
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -133,17 +134,7 @@ const CASES: [Case; 6] = [
 /// Runs all cases.
 fn run(scale: Scale) -> Result<Report, String> {
     let seconds = scale.seconds(1, 30);
-    let mut report = Report {
-        shows: "Shares hold across shards: for classes on different shards, for requests of very \
-                different sizes and beside a shard that hardly runs, while the disk stays in use."
-            .into(),
-        differs: "Seastar's 1:1 was measured for 10:80 on two shards of a real disk. A class at \
-                  depth 1 gets its share where it can ask for as much: each of its requests waits \
-                  behind what is in the disk already, which is 64 others in the one case and a \
-                  window in the other."
-            .into(),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     report.parameter("disk", "one request at a time: 7 us for 4 KiB, 90 us for 128 KiB");
     report.parameter(
         "load",

@@ -15,6 +15,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     alias: "D4-window",
     title: "Pace and window: what waits in the disk when the model is wrong",
     source: "ARCHITECTURE.md",
+    about: include_str!("about.txt"),
     run,
 };
 
@@ -141,20 +142,7 @@ fn figures(trouble: Trouble, outcome: &Outcome, seconds: u64) -> Result<Figures,
 /// Runs all policies in all troubles.
 fn run(scale: Scale) -> Result<Report, String> {
     let seconds = scale.seconds(1, 3);
-    let mut report = Report {
-        shows: "Pace alone has no bound in the disk once the model is wrong, and the two-level \
-                bucket loses throughput to stalls; pace and window bound the wait and keep the \
-                disk in use."
-            .into(),
-        differs: "The prototype ran for 3 s at a goal of 1 ms; here the goal is 0.75 ms, and what \
-                  grows without bound grows for as long as the run lasts. The wait at a slow disk \
-                  is the window at 30 % of the speed. A stalled shard takes completions 10 ms late, \
-                  and that counts as waiting in the disk here, whatever the policy. \
-                  The two-level bucket loses throughput where the tokens that stalled shards hold \
-                  are needed: on a disk whose base latency, as here, is close to the goal."
-            .into(),
-        ..Report::default()
-    };
+    let mut report = Report::default();
     report.parameter("disk", "25 requests at a time, 500 us each: 50,000/s");
     report
         .parameter("load", "4 KiB reads, 8 shards, 4,000 in flight each: never short of requests");

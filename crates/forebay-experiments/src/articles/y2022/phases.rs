@@ -188,10 +188,9 @@ pub(crate) fn over_time(
 }
 
 /// What all reports on these loads say.
-pub(crate) fn report(scale: Scale, shows: &str, differs: &str) -> Report {
+pub(crate) fn report(scale: Scale) -> Report {
     let (ingestion, phase) = seconds(scale);
-    let mut report =
-        Report { shows: shows.to_owned(), differs: differs.to_owned(), ..Report::default() };
+    let mut report = Report::default();
     report.parameter(
         "disk by its rates",
         "an i3.2xlarge in ScyllaDB's table: 411,200 reads/s, 181,500 writes/s, 2,015 MB/s of \

@@ -72,10 +72,9 @@ pub(crate) fn figures(
     Ok(Figures { gb_per_second, busiest: seen.busiest_over_time() })
 }
 
-pub(crate) fn report(scale: Scale, shows: &str, differs: &str) -> (Report, u64) {
+pub(crate) fn report(scale: Scale) -> (Report, u64) {
     let measured = scale.seconds(200, 2000);
-    let mut report =
-        Report { shows: shows.to_owned(), differs: differs.to_owned(), ..Report::default() };
+    let mut report = Report::default();
     report.parameter("disk", "RAID0 of 4, chunk 1 MB, 3.22 GB/s each (published for one disk)");
     report.parameter("load", "128 KiB appends, 8 fibers per shard");
     report.parameter("measured", format!("{measured} ms after 100 ms; members from the start"));
