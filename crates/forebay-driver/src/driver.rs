@@ -227,9 +227,15 @@ impl<C: Command> Driver<C> {
         self.len() == 0
     }
 
-    /// These requests.
-    pub fn ids(&self) -> impl Iterator<Item = OperationId> {
-        self.table.ids()
+    /// These requests, with their classes.
+    pub fn requests(&self) -> impl Iterator<Item = (OperationId, QueueClass)> {
+        self.table.requests()
+    }
+
+    /// Of each part of a request: its name in the queue, void once the part has
+    /// ended, and its length in bytes.
+    pub fn parts(&self, id: OperationId) -> impl Iterator<Item = (Ticket, u64)> {
+        self.table.parts(id).map(|part| (part.ticket, part.len))
     }
 
     /// The queue with this number.

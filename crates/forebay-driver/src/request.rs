@@ -8,7 +8,7 @@ use crate::slots::SlotId;
 
 /// Names an operation of one driver, from its submission until its completion
 /// has been taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OperationId(pub(crate) SlotId);
 
 impl OperationId {

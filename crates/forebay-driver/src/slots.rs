@@ -14,7 +14,7 @@ pub(crate) struct Slots<T> {
 }
 
 /// Names an entry: its place, and the number of its insertion.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SlotId {
     pub(crate) index: u32,
     pub(crate) generation: u32,
@@ -60,13 +60,10 @@ impl<T> Slots<T> {
         self.slab.remove(id.index as usize);
     }
 
-    /// The names of all entries.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = SlotId> {
-        let id = |(index, (generation, _)): (usize, &(u32, T))| SlotId {
-            index: index as u32,
-            generation: *generation,
-        };
-        self.slab.iter().map(id)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SlotId, &T)> {
+        self.slab.iter().map(|(index, (generation, entry))| {
+            (SlotId { index: index as u32, generation: *generation }, entry)
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The table of requests and parts.
 
+use crate::class::QueueClass;
 use crate::command::{Command, Rest};
 use crate::request::{Besides, Completion, OperationId, Part, PartId, Piece, Request};
 use crate::slots::Slots;
@@ -21,8 +22,17 @@ impl<C: Command> Table<C> {
         self.requests.len()
     }
 
-    pub(crate) fn ids(&self) -> impl Iterator<Item = OperationId> {
-        self.requests.ids().map(OperationId)
+    pub(crate) fn requests(&self) -> impl Iterator<Item = (OperationId, QueueClass)> {
+        self.requests.iter().map(|(slot, (request, _))| (OperationId(slot), request.class))
+    }
+
+    /// The parts of a request.
+    pub(crate) fn parts(&self, id: OperationId) -> impl Iterator<Item = &Part<C>> {
+        let present = self.requests.get(id.0);
+        let others = present.and_then(|(request, _)| request.besides.as_ref());
+        let others = others.into_iter().flat_map(|besides| &besides.parts);
+        let others = others.filter_map(|slot| self.others.get(*slot).map(|(_, part)| part));
+        present.map(|(_, first)| first).into_iter().chain(others)
     }
 
     /// A request with its first part.

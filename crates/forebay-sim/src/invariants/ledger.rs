@@ -132,8 +132,8 @@ impl Ledger {
         }
     }
 
-    /// Its owner was told, and keeps it.
-    pub(super) fn kept(&mut self, index: usize) {
+    /// The owner goes on with what the disk had finished.
+    pub(super) fn resumed(&mut self, index: usize) {
         if let Some(entry) = self.entries.get_mut(index).and_then(Option::as_mut) {
             entry.finished = false;
         }

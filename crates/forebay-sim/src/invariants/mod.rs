@@ -1,5 +1,6 @@
 //! What must hold at every step of a run, whatever the load and the disk do.
 //!
+//! - Every request ends once, with the bytes that the disk did (`requests`).
 //! - No ticket is lost or completed twice, and the budget counts exactly what is dispatched,
 //!   unfinished and not given up (`ledger`).
 //! - The disk does not idle while work waits (`conservation`).
@@ -13,6 +14,7 @@ mod classes;
 mod conservation;
 mod lag;
 mod ledger;
+mod requests;
 mod starvation;
 
 use core::fmt;
@@ -27,6 +29,7 @@ use classes::{Class, Shares, fractions};
 use conservation::{Conservation, State};
 use lag::Lag;
 use ledger::{GivenUp, Ledger};
+pub(crate) use requests::Requests;
 use starvation::Starvation;
 
 /// An invariant that does not hold.
@@ -59,7 +62,7 @@ impl fmt::Display for Violation {
 const PATIENCE_NANOS_MIN: u64 = 100_000_000;
 
 /// What is wrong, and with which class of the job file if it is about one.
-type Wrong = (Option<usize>, String);
+pub(crate) type Wrong = (Option<usize>, String);
 
 /// A place for requests: the number of the I/O group, and the position of the shard.
 pub(crate) type LaneId = (usize, usize);
@@ -75,6 +78,8 @@ pub(crate) struct Invariants {
     /// The numbers of the shards by their positions.
     numbers: Vec<u32>,
     groups: Vec<GroupWatch>,
+    /// By the positions of the shards.
+    requests: Vec<Requests>,
     violation: Option<Violation>,
 }
 
@@ -136,6 +141,7 @@ impl Invariants {
             classes,
             parents,
             numbers: numbers.to_vec(),
+            requests: numbers.iter().map(|_| Requests::default()).collect(),
             violation: None,
         }
     }
@@ -179,12 +185,6 @@ impl Invariants {
     /// The disk has finished the request whose ticket has this index.
     pub(crate) fn finished(&mut self, (group, seat): LaneId, index: usize) {
         self.groups[group].ledgers[seat].finished(index);
-    }
-
-    /// The owner of a finished request holds it until another of its is done: the time is the
-    /// owner's from now on, and its class pays for it if the queue gives the request up.
-    pub(crate) fn kept(&mut self, (group, seat): LaneId, index: usize) {
-        self.groups[group].ledgers[seat].kept(index);
     }
 
     /// A request was taken back that waits.
@@ -333,7 +333,7 @@ impl Invariants {
     ) -> Result<(), Wrong> {
         let mut in_disk = 0;
         for (ledger, shard) in self.groups[group].ledgers.iter_mut().zip(shards) {
-            in_disk += ledger.after_step(&shard.lanes[group].queue)?;
+            in_disk += ledger.after_step(shard.driver.queue(group))?;
         }
         let counted = scheduler.groups[group].group.in_flight();
         if counted == DiskTime::from_units(in_disk) {

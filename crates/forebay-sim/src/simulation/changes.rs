@@ -11,7 +11,7 @@ impl Simulation {
         match what {
             What::Shares { class, shares } => {
                 self.scheduler.set_shares(&self.jobs, class, *shares)?;
-                if let Some(invariants) = &mut self.around.invariants {
+                if let Some(invariants) = &mut self.env.invariants {
                     invariants.shares_changed(&self.jobs, class, *shares);
                 }
             }
@@ -20,7 +20,7 @@ impl Simulation {
                 let limits =
                     Limits { bytes_per_second: *bytes_per_second, operations_per_second: None };
                 self.scheduler.set_limits(class, &limits)?;
-                if let Some(invariants) = &mut self.around.invariants {
+                if let Some(invariants) = &mut self.env.invariants {
                     invariants.limit_changed(class, bytes_per_second.is_some());
                 }
             }
@@ -36,7 +36,7 @@ impl Simulation {
             }
         }
         // A change takes effect with the next dispatch.
-        self.shards.iter().for_each(|shard| self.around.wake(now, shard.seat));
+        self.shards.iter().for_each(|shard| self.env.wake(now, shard.index));
         Ok(())
     }
 
@@ -53,13 +53,13 @@ impl Simulation {
         parent: Option<usize>,
     ) -> Result<(), SimulationError> {
         for shard in &mut self.shards {
-            shard.cancel_class(now, class, &mut self.around);
+            shard.cancel_class(now, class, &mut self.env);
         }
         self.scheduler.replace_class(class, parent)?;
-        for (group, classes) in self.scheduler.groups.iter().zip(&mut self.around.classes) {
+        for (group, classes) in self.scheduler.groups.iter().zip(&mut self.env.classes) {
             classes.clone_from(&group.classes);
         }
-        if let Some(invariants) = &mut self.around.invariants {
+        if let Some(invariants) = &mut self.env.invariants {
             invariants.class_moved(class, parent);
         }
         Ok(())

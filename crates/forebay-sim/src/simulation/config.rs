@@ -41,6 +41,10 @@ pub struct SimulationConfig {
     pub stalls: Option<Stalls>,
     /// Shards that are busy with something else after their turns; none if not given.
     pub long_turns: Option<LongTurns>,
+    /// Requests that are cancelled some time after they were made; none if not given.
+    pub cancels: Option<Cancels>,
+    /// What goes wrong with transfers that the disk has done.
+    pub transfer_faults: TransferFaults,
     /// Names of jobs whose owners hold what each of their requests was granted until another like
     /// it is done.
     pub holders: Vec<String>,
@@ -73,6 +77,8 @@ impl SimulationConfig {
             coordinators: None,
             stalls: None,
             long_turns: None,
+            cancels: None,
+            transfer_faults: TransferFaults::default(),
             holders: Vec::new(),
             capacity: None,
             schedule: Vec::new(),
@@ -155,6 +161,26 @@ pub struct LongTurns {
     pub longest: Duration,
     /// The numbers of the shards.
     pub shards: Vec<u32>,
+}
+
+/// Requests that are cancelled, each on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancels {
+    /// One request in so many is cancelled; at least 1.
+    pub one_in: u64,
+    /// At most so long after it was made: it may have ended by then.
+    pub within: Duration,
+}
+
+/// What an engine says of transfers that the disk has done: once in so many, never if that is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransferFaults {
+    /// Only a part was transferred, if anything.
+    pub short_one_in: u64,
+    /// Nothing was transferred, and it is to be tried again (`EAGAIN`).
+    pub again_one_in: u64,
+    /// Of the commands in the disk that are to be cancelled, those that are.
+    pub cancelled_one_in: u64,
 }
 
 /// When a job runs.

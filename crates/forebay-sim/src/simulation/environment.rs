@@ -1,17 +1,18 @@
 //! What the shards of a run have in common.
 
 use forebay_core::{ClassId, DiskModel, DiskTime, Op, Time};
+use forebay_driver::QueueClass;
 use forebay_load::recorder::Measured;
 
 use super::alarms::Alarms;
 use super::config::Polling;
+use super::engine::Engine;
 use super::trace::Tracer;
-use crate::disk::{Command, SimDisk};
 use crate::invariants::Invariants;
 
 /// The world around a shard.
 pub(super) struct Environment {
-    pub(super) disk: Box<dyn SimDisk>,
+    pub(super) engine: Engine,
     /// When each shard has its next turn.
     pub(super) alarms: Alarms,
     pub(super) polling: Polling,
@@ -30,6 +31,7 @@ pub(super) struct Environment {
     pub(super) worth: DiskTime,
     /// Requests that were completed, warm-up included.
     pub(super) requests: u64,
+    /// Parts that were dispatched and have not ended.
     pub(super) in_disk: u64,
     pub(super) in_disk_max: u64,
     /// Commands that the disk has not finished.
@@ -39,18 +41,15 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    pub(super) fn submit(&mut self, now: Time, id: u64, command: Command) {
-        self.in_disk += 1;
-        self.inside_disk += 1;
-        self.in_disk_max = self.in_disk_max.max(self.in_disk);
-        self.disk.submit(now, id, command);
+    /// A class of the job file as a queue knows it.
+    pub(super) fn class(&self, queue: usize, class: usize) -> QueueClass {
+        QueueClass { queue, id: self.classes[queue][class], holder: false }
     }
 
-    /// A command has come back from the disk.
-    pub(super) fn came_back(&mut self, now: Time, op: Op, len: u64, ok: bool) {
-        self.in_disk -= 1;
-        if ok && now >= self.measured.from && now <= self.measured.to {
-            self.worth = self.worth.plus(self.true_model.cost(op, len));
+    /// The disk has done so much.
+    pub(super) fn done(&mut self, now: Time, op: Op, bytes: u64) {
+        if now >= self.measured.from && now <= self.measured.to {
+            self.worth = self.worth.plus(self.true_model.cost(op, bytes));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Where on the disk the files of a run are: one after the other.
 
-use forebay_core::{Op, Parts};
+use forebay_core::Op;
 use forebay_load::job_file::{Job, JobFile, JobKind};
 
 use super::error::SimulationError;
@@ -84,13 +84,4 @@ fn len(job: &Job, room: u64) -> u64 {
     let reqsize = u64::from(job.reqsize);
     let aligned = room / ALIGNMENT * ALIGNMENT;
     (aligned / reqsize * reqsize).max(reqsize)
-}
-
-/// How a request is cut: transfers into `part_max` bytes, all else not at all.
-pub(super) fn parts(op: Op, len: u64, part_max: u64) -> Parts {
-    match op {
-        Op::Read | Op::Write => Parts::new(len, part_max),
-        // One piece, also where it moves no bytes.
-        Op::Discard | Op::Flush => Parts::new(len.max(1), len.max(1)),
-    }
 }

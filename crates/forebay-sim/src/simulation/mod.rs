@@ -13,6 +13,7 @@ mod agenda;
 mod alarms;
 mod changes;
 mod config;
+mod engine;
 mod environment;
 mod error;
 mod layout;
@@ -23,8 +24,8 @@ mod shard;
 mod trace;
 
 pub use config::{
-    Change, Coordinators, LongTurns, Period, Polling, SchedulerConfig, SimulationConfig, Stalls,
-    TRACE_BUCKETS_DEFAULT, What,
+    Cancels, Change, Coordinators, LongTurns, Period, Polling, SchedulerConfig, SimulationConfig,
+    Stalls, TRACE_BUCKETS_DEFAULT, TransferFaults, What,
 };
 pub use error::SimulationError;
 pub use outcome::Outcome;
@@ -34,4 +35,4 @@ pub use trace::{ClassTrace, Sample, Trace, Waits};
 #[cfg(test)]
 pub(crate) use run::policy;
 pub(crate) use scheduler::Scheduler;
-pub(crate) use shard::Shard;
+pub(crate) use shard::{CommandError, LoadCommand, Shard};

@@ -34,11 +34,11 @@ pub struct Outcome {
 
 impl Outcome {
     pub(super) fn of(simulation: Simulation, ended: Time) -> Self {
-        let Simulation { jobs, seed, policy, order, properties, shards, around, watch, .. } =
+        let Simulation { jobs, seed, policy, order, properties, shards, env, watch, .. } =
             simulation;
-        let measured = Measured { to: ended, ..around.measured };
+        let measured = Measured { to: ended, ..env.measured };
         let disk = (policy != Policy::Open).then(|| DiskResult {
-            in_flight_max: around.in_disk_max,
+            in_flight_max: env.in_disk_max,
             ..watch.disk_result(&shards, measured)
         });
         let io_queues = shards.len() as u32;
@@ -70,9 +70,9 @@ impl Outcome {
         };
         Self {
             result,
-            trace: around.tracer.map(|tracer| tracer.finish(ended)),
-            requests: around.requests,
-            utilisation: per_second(around.worth, measured),
+            trace: env.tracer.map(|tracer| tracer.finish(ended)),
+            requests: env.requests,
+            utilisation: per_second(env.worth, measured),
             ended,
         }
     }
@@ -129,8 +129,8 @@ impl Watch {
             let nanos = blocked_after[index].saturating_sub(blocked_before[index]);
             (reason.name().to_owned(), rounded(nanos as f64 / 1e9, 3))
         };
-        let lanes = shards.iter().flat_map(|shard| &shard.lanes);
-        let flow_ratio = lanes.map(|lane| lane.queue.counters().flow_ratio_permille).max();
+        let queues = shards.iter().flat_map(|shard| shard.driver.queues());
+        let flow_ratio = queues.map(|queue| queue.counters().flow_ratio_permille).max();
         DiskResult {
             consumption_mean: rounded(mean, 4),
             consumption_max: rounded(self.busiest.max(mean), 4),

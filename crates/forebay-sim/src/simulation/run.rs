@@ -12,12 +12,13 @@ use forebay_load::results::model::{Properties, PropertiesSource};
 use super::agenda::{Agenda, Item};
 use super::alarms::Alarms;
 use super::config::{Polling, SimulationConfig};
+use super::engine::{Engine, Returned};
 use super::environment::Environment;
 use super::error::SimulationError;
 use super::layout::{Extent, lay_out};
 use super::outcome::{Outcome, Watch};
 use super::scheduler::Scheduler;
-use super::shard::{Shard, ShardJob, ShardLongTurns, ShardStalls, Token};
+use super::shard::{Shard, ShardCancels, ShardHabits, ShardJob, ShardLongTurns, ShardStalls};
 use super::trace::Tracer;
 use crate::invariants::Invariants;
 
@@ -27,6 +28,10 @@ const STEPS_AT_ONCE_MAX: u32 = 1 << 22;
 const STALLS_PATH: u64 = u64::MAX;
 /// Sets the random numbers of long turns apart from both.
 const LONG_TURNS_PATH: u64 = u64::MAX - 1;
+/// Sets the random numbers of cancelled requests apart.
+const CANCELS_PATH: u64 = u64::MAX - 2;
+/// Sets the random numbers of what goes wrong with transfers apart.
+const ENGINE_PATH: u64 = u64::MAX - 3;
 
 /// A run that has not begun.
 pub struct Simulation {
@@ -37,7 +42,7 @@ pub struct Simulation {
     pub(super) properties: Properties,
     pub(super) scheduler: Scheduler,
     pub(super) shards: Vec<Shard>,
-    pub(super) around: Environment,
+    pub(super) env: Environment,
     pub(super) watch: Watch,
     agenda: Agenda,
     now: Time,
@@ -70,7 +75,7 @@ impl Simulation {
         let shards = crews
             .iter()
             .enumerate()
-            .map(|(seat, crew)| builder.shard((seat, crew), crews.len(), &scheduler))
+            .map(|(index, crew)| builder.shard((index, crew), crews.len(), &scheduler))
             .collect::<Result<Vec<_>, _>>()?;
         let tracer = config.trace_buckets.map(|slices| {
             let names = config.jobs.classes.iter().map(|class| class.name.clone());
@@ -80,9 +85,13 @@ impl Simulation {
         let invariants =
             config.check_invariants.then(|| Invariants::new(&config, &model, policy, &numbers));
         let mut alarms = Alarms::new(numbers.len());
-        (0..numbers.len()).for_each(|seat| alarms.set(seat, Time::ZERO));
-        let around = Environment {
-            disk: config.disk,
+        (0..numbers.len()).for_each(|shard| alarms.set(shard, Time::ZERO));
+        let env = Environment {
+            engine: Engine::new(
+                config.disk,
+                config.transfer_faults,
+                Rng::new(config.seed, &[ENGINE_PATH]),
+            ),
             alarms,
             polling: config.polling,
             takes_last: config.takes_last,
@@ -107,7 +116,7 @@ impl Simulation {
             properties,
             scheduler,
             shards,
-            around,
+            env,
             watch: Watch::new(measured),
             agenda,
             now: Time::ZERO,
@@ -118,7 +127,7 @@ impl Simulation {
     /// Has the run watched by `invariants` instead of its own.
     #[cfg(test)]
     pub(crate) fn watched_by(mut self, invariants: Invariants) -> Self {
-        self.around.invariants = Some(invariants);
+        self.env.invariants = Some(invariants);
         self
     }
 
@@ -128,7 +137,7 @@ impl Simulation {
     /// The clock does not move on, the disk does not keep its contract, or an invariant does not
     /// hold.
     pub fn run(mut self) -> Result<Outcome, SimulationError> {
-        let end = self.around.measured.to;
+        let end = self.env.measured.to;
         let mut ended = end;
         while let Some(now) = self.next_time().filter(|&now| now < end) {
             self.step(now)?;
@@ -141,7 +150,7 @@ impl Simulation {
         self.take_finished(ended)?;
         for shard in &mut self.shards {
             if shard.is_free(ended) {
-                shard.take_finished(ended, &mut self.around);
+                shard.take_returned(ended, &mut self.env);
             }
         }
         self.watch.look(ended, &self.shards);
@@ -153,8 +162,8 @@ impl Simulation {
 
     /// When something happens next; `None` if nothing ever does.
     fn next_time(&self) -> Option<Time> {
-        let disk = self.around.disk.next_event().unwrap_or(Time::MAX);
-        let next = disk.min(self.around.alarms.first_time());
+        let disk = self.env.engine.disk.next_event().unwrap_or(Time::MAX);
+        let next = disk.min(self.env.alarms.first_time());
         let next = next.min(self.agenda.next_time()).min(self.watch.next_time());
         (next < Time::MAX).then(|| next.max(self.now))
     }
@@ -166,7 +175,7 @@ impl Simulation {
             return Err(SimulationError::Standstill(now));
         }
         self.now = now;
-        if let Some(invariants) = &mut self.around.invariants {
+        if let Some(invariants) = &mut self.env.invariants {
             invariants.before_step(now, &self.scheduler);
         }
         self.watch.look(now, &self.shards);
@@ -174,16 +183,16 @@ impl Simulation {
             self.take_item(now, &item)?;
         }
         self.take_finished(now)?;
-        while self.around.alarms.first_time() <= now {
-            let seat = self.around.alarms.first();
-            self.shards[seat].turn(now, &mut self.around);
+        while self.env.alarms.first_time() <= now {
+            let shard = self.env.alarms.first();
+            self.shards[shard].turn(now, &mut self.env);
             // Who asks for another turn at once has it in the next step, after the others.
-            if self.around.alarms.get(seat) <= now {
+            if self.env.alarms.get(shard) <= now {
                 break;
             }
         }
-        if let Some(invariants) = &mut self.around.invariants {
-            let empty = self.around.inside_disk == 0;
+        if let Some(invariants) = &mut self.env.invariants {
+            let empty = self.env.inside_disk == 0;
             let checked = invariants.after_step(now, &self.scheduler, &self.shards, empty);
             checked.map_err(SimulationError::Invariant)?;
         }
@@ -192,18 +201,16 @@ impl Simulation {
 
     /// Brings finished commands to their shards.
     fn take_finished(&mut self, now: Time) -> Result<(), SimulationError> {
-        while let Some(finished) = self.around.disk.poll_finished(now) {
-            let token = Token::from_id(finished.id);
-            let Some(shard) = self.shards.get_mut(token.seat).filter(|shard| shard.has(token))
-            else {
-                return Err(SimulationError::Disk { at: now, id: finished.id });
-            };
-            shard.finished(now, token, finished.answer);
-            if let Some(invariants) = &mut self.around.invariants {
-                invariants.finished((token.lane, token.seat), token.index);
+        while let Some(returned) = self.env.engine.pop(now) {
+            let returned = returned.map_err(|id| SimulationError::Disk { at: now, id })?;
+            let Returned { sent, .. } = returned;
+            self.shards[sent.shard].returned(now, returned);
+            if let Some(invariants) = &mut self.env.invariants {
+                let queue = (sent.dispatch.class.queue, sent.shard);
+                invariants.finished(queue, sent.dispatch.ticket.index());
             }
-            self.around.inside_disk -= 1;
-            self.around.wake(now, token.seat);
+            self.env.inside_disk -= 1;
+            self.env.wake(now, sent.shard);
         }
         Ok(())
     }
@@ -213,12 +220,12 @@ impl Simulation {
             Item::Start(index) => {
                 let job = &self.jobs.jobs[*index];
                 for shard in &mut self.shards {
-                    let seat = shard.seat;
+                    let position = shard.index;
                     for shard_job in shard.jobs.iter_mut().filter(|job| job.index == *index) {
                         let generator =
                             Generator::new(job, *index, shard_job.shard, self.seed, now);
                         shard_job.generator = Some(generator);
-                        self.around.wake(now, seat);
+                        self.env.wake(now, position);
                     }
                 }
             }
@@ -235,8 +242,8 @@ impl Simulation {
     }
 
     fn has_nothing_left(&self) -> bool {
-        self.around.in_disk == 0
-            && self.around.disk.next_event().is_none()
+        self.env.in_disk == 0
+            && self.env.engine.disk.next_event().is_none()
             && self.agenda.next_time() == Time::MAX
             && self.shards.iter().all(Shard::has_nothing_left)
     }
@@ -253,8 +260,8 @@ struct ShardBuilder<'a> {
 impl ShardBuilder<'_> {
     fn shard(
         &self,
-        (seat, crew): (usize, &[u32]),
-        seats: usize,
+        (index, crew): (usize, &[u32]),
+        count: usize,
         scheduler: &Scheduler,
     ) -> Result<Shard, SimulationError> {
         let config = self.config;
@@ -276,16 +283,20 @@ impl ShardBuilder<'_> {
         let first_tick = match config.polling {
             Polling::Events => Time::MAX,
             Polling::Tick(tick) => {
-                Time::from_nanos((u128::from(tick) * seat as u128 / seats as u128) as u64)
+                Time::from_nanos((u128::from(tick) * index as u128 / count as u128) as u64)
             }
         };
         let mut jobs = Vec::new();
         for &number in crew {
             self.add_jobs(number, &mut jobs)?;
         }
-        let work = config.coordinators.map_or(0, |threads| saturating_nanos(threads.work));
-        let queues = scheduler.join()?;
-        Ok(Shard::new(seat, queues, jobs, (stalls, long_turns), (work, first_tick)))
+        let cancels = config.cancels.map(|cancels| {
+            let rng = Rng::new(config.seed, &[CANCELS_PATH, u64::from(number)]);
+            ShardCancels::new(cancels.one_in, saturating_nanos(cancels.within), rng)
+        });
+        let work_nanos = config.coordinators.map_or(0, |threads| saturating_nanos(threads.work));
+        let habits = ShardHabits { stalls, long_turns, cancels, work_nanos, first_tick };
+        Ok(Shard::new(index, scheduler.join()?, jobs, habits))
     }
 
     fn add_jobs(&self, number: u32, jobs: &mut Vec<ShardJob>) -> Result<(), SimulationError> {
@@ -324,6 +335,9 @@ fn check_config(config: &SimulationConfig) -> Result<(), SimulationError> {
     }
     if config.coordinators.is_some_and(|coordinators| coordinators.queues == 0) {
         return zero("the number of I/O queues");
+    }
+    if config.cancels.is_some_and(|cancels| cancels.one_in == 0) {
+        return zero("the number of requests of which one is cancelled");
     }
     if config.stalls.as_ref().is_some_and(|stalls| stalls.one_in == 0) {
         return zero("the number of polls of which one stalls");

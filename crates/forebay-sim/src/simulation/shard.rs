@@ -4,25 +4,27 @@
 //! the scheduler lets through, and may then keep the processor busy for a while, in which there
 //! are no turns. A coordinator is a shard that has the load of others as well.
 
-mod commands;
+mod cancels;
+mod command;
 mod holding;
-mod lane;
+mod requests;
 
 use std::collections::VecDeque;
 
 use forebay_core::{Blocked, DiskTime, IoQueue, QueueCounters, Time, saturating_nanos};
+use forebay_driver::{Driver, OperationId};
 use forebay_load::Rng;
 use forebay_load::generator::{Action, Generator, Work};
 use forebay_load::recorder::{Completion, Recorder};
 use slab::Slab;
 
 use super::config::Polling;
+use super::engine::Returned;
 use super::environment::Environment;
 use super::layout::Extent;
-use crate::disk::Answer;
-use commands::Request;
-pub(crate) use commands::Token;
-pub(crate) use lane::Lane;
+pub(super) use cancels::ShardCancels;
+pub(crate) use command::{CommandError, LoadCommand};
+use requests::Request;
 
 /// A job on a shard.
 pub(super) struct ShardJob {
@@ -59,20 +61,32 @@ pub(super) struct ShardLongTurns {
     pub(super) rng: Rng,
 }
 
+/// What a shard does besides its load.
+pub(super) struct ShardHabits {
+    pub(super) stalls: Option<ShardStalls>,
+    pub(super) long_turns: Option<ShardLongTurns>,
+    pub(super) cancels: Option<ShardCancels>,
+    /// For how long each request that goes to the disk keeps it busy, in nanoseconds.
+    pub(super) work_nanos: u64,
+    pub(super) first_tick: Time,
+}
+
 /// One shard.
 pub(crate) struct Shard {
     /// Its position among the shards.
-    pub(super) seat: usize,
-    /// The first for all requests, or the first for reads and the second for all others.
-    pub(crate) lanes: Vec<Lane>,
+    pub(super) index: usize,
+    pub(crate) driver: Driver<LoadCommand>,
     pub(super) jobs: Vec<ShardJob>,
     pub(super) stalls: Option<ShardStalls>,
     long_turns: Option<ShardLongTurns>,
     /// For how long each request that goes to the disk keeps the shard busy, in nanoseconds.
     work_nanos: u64,
     requests: Slab<Request>,
+    /// What the engine has done and its owner holds, and since when.
+    held: Slab<(Time, Returned)>,
     /// Completions that came while there was no turn, and when.
-    finished: Vec<(Time, Token, Answer)>,
+    returned: Vec<(Time, Returned)>,
+    cancels: Option<ShardCancels>,
     /// Processor work that is due: the positions of its jobs, and what is to be done.
     processor: VecDeque<(usize, Action, Time)>,
     busy: Busy,
@@ -102,21 +116,23 @@ enum Busy {
 
 impl Shard {
     pub(super) fn new(
-        seat: usize,
+        index: usize,
         queues: Vec<IoQueue>,
         jobs: Vec<ShardJob>,
-        (stalls, long_turns): (Option<ShardStalls>, Option<ShardLongTurns>),
-        (work_nanos, first_tick): (u64, Time),
+        habits: ShardHabits,
     ) -> Self {
+        let ShardHabits { stalls, long_turns, cancels, work_nanos, first_tick } = habits;
         Self {
-            seat,
-            lanes: queues.into_iter().map(Lane::new).collect(),
+            index,
+            driver: Driver::new(queues, usize::MAX),
             jobs,
             stalls,
             long_turns,
             work_nanos,
             requests: Slab::new(),
-            finished: Vec::new(),
+            held: Slab::new(),
+            returned: Vec::new(),
+            cancels,
             processor: VecDeque::new(),
             busy: Busy::No,
             busy_until: Time::ZERO,
@@ -124,9 +140,9 @@ impl Shard {
         }
     }
 
-    /// A command has finished; the shard's next turn takes it.
-    pub(super) fn finished(&mut self, now: Time, token: Token, answer: Answer) {
-        self.finished.push((now, token, answer));
+    /// The engine is done with a command; the shard's next turn takes it.
+    pub(super) fn returned(&mut self, now: Time, returned: Returned) {
+        self.returned.push((now, returned));
     }
 
     /// There are no turns until then.
@@ -138,38 +154,37 @@ impl Shard {
     }
 
     /// Gives the shard its turn, and sets its alarm for the next.
-    pub(super) fn turn(&mut self, now: Time, around: &mut Environment) {
+    pub(super) fn turn(&mut self, now: Time, env: &mut Environment) {
         if now < self.busy_until {
-            around.alarms.set(self.seat, self.busy_until);
+            env.alarms.set(self.index, self.busy_until);
             return;
         }
-        let polls = around.polling == Polling::Events || now >= self.next_tick;
+        let polls = env.polling == Polling::Events || now >= self.next_tick;
         let was_stalled = self.end_busy(now);
         if polls && !was_stalled && self.stalls() {
             let nanos = self.stalls.as_ref().map_or(0, |stalls| stalls.nanos);
             self.busy = Busy::Stalled;
             self.busy_until = now.plus_nanos(nanos);
-            around.alarms.set(self.seat, self.busy_until);
+            env.alarms.set(self.index, self.busy_until);
             return;
         }
-        if polls && around.takes_last {
-            self.dispatch(now, around);
+        if polls && env.takes_last {
+            self.dispatch(now, env);
         }
-        self.take_finished(now, around);
-        self.generate(now, around);
+        self.take_returned(now, env);
+        self.cancel_unwanted(now, env);
+        self.generate(now, env);
         if polls {
-            self.dispatch(now, around);
-            self.next_tick = self.tick_after(now, around.polling);
+            self.dispatch(now, env);
+            self.next_tick = self.tick_after(now, env.polling);
+        }
+        if let Some(invariants) = &mut env.invariants {
+            invariants.after_turn(now, self.index, &self.driver);
         }
         self.work_processor(now);
         self.go_elsewhere(now);
-        let next = self.next_turn(now, around);
-        around.alarms.set(self.seat, next);
-    }
-
-    /// Whether a command of this name is under way.
-    pub(super) fn has(&self, token: Token) -> bool {
-        self.lanes.get(token.lane).is_some_and(|lane| lane.has(token.index))
+        let next = self.next_turn(now, env);
+        env.alarms.set(self.index, next);
     }
 
     /// Whether the shard neither stalls nor works at `now`.
@@ -188,8 +203,8 @@ impl Shard {
     /// What the queues have counted.
     pub(super) fn counters(&self) -> (DiskTime, [u64; Blocked::ALL.len()]) {
         let mut sum = (DiskTime::ZERO, [0; Blocked::ALL.len()]);
-        for lane in &self.lanes {
-            let QueueCounters { consumption, blocked_nanos, .. } = lane.queue.counters();
+        for queue in self.driver.queues() {
+            let QueueCounters { consumption, blocked_nanos, .. } = queue.counters();
             sum.0 = sum.0.plus(consumption);
             for (sum, nanos) in sum.1.iter_mut().zip(blocked_nanos) {
                 *sum += nanos;
@@ -218,20 +233,23 @@ impl Shard {
         for (position, action, _) in &self.processor {
             self.jobs[*position].recorder.record_unfinished(action.intended);
         }
-        for lane in &mut self.lanes {
-            lane.cancel_all(to);
+        let ids: Vec<OperationId> = self.driver.requests().map(|(id, _)| id).collect();
+        for id in ids {
+            self.driver.cancel(to, id, |_| ());
+        }
+        for queue in 0..self.driver.queues().count() {
             // Books the time since it was last asked.
-            let _ = lane.queue.poll_dispatch(to);
+            let _ = self.driver.poll_dispatch(to, queue);
         }
     }
 
     /// Takes the completions that have come.
-    pub(super) fn take_finished(&mut self, now: Time, around: &mut Environment) {
-        let mut finished = std::mem::take(&mut self.finished);
-        for (finished, token, answer) in finished.drain(..) {
-            self.command_done(now, (token, answer, finished), around);
+    pub(super) fn take_returned(&mut self, now: Time, env: &mut Environment) {
+        let mut all = std::mem::take(&mut self.returned);
+        for (finished, returned) in all.drain(..) {
+            self.take_back(now, returned, finished, env);
         }
-        self.finished = finished;
+        self.returned = all;
     }
 
     /// Ends what kept the shard busy; whether that was a stall.
@@ -273,14 +291,14 @@ impl Shard {
     }
 
     /// Takes what the generators want done.
-    fn generate(&mut self, now: Time, around: &mut Environment) {
+    fn generate(&mut self, now: Time, env: &mut Environment) {
         for position in 0..self.jobs.len() {
             while let Some(action) =
                 self.jobs[position].generator.as_mut().and_then(|generator| generator.poll(now))
             {
                 match action.work {
                     Work::Cpu(_) => self.processor.push_back((position, action, now)),
-                    _ => self.enqueue(now, position, action, around),
+                    _ => self.enqueue(now, position, action, env),
                 }
             }
         }
@@ -305,17 +323,17 @@ impl Shard {
     }
 
     /// When the shard has its next turn if nothing happens.
-    fn next_turn(&self, now: Time, around: &Environment) -> Time {
+    fn next_turn(&self, now: Time, env: &Environment) -> Time {
         if now < self.busy_until {
             return self.busy_until;
         }
         let generators = self.jobs.iter().filter_map(|job| job.generator.as_ref()?.next_event());
-        let next = generators.min().unwrap_or(Time::MAX);
-        if around.polling != Polling::Events {
+        let cancels = self.cancels.as_ref().and_then(ShardCancels::next_time);
+        let next = generators.chain(cancels).min().unwrap_or(Time::MAX);
+        if env.polling != Polling::Events {
             return next.min(self.next_tick).max(now);
         }
-        let queues = self.lanes.iter().filter_map(|lane| lane.queue.poll_timeout(now));
-        let next = queues.min().map_or(next, |at| at.min(next));
-        next.max(now).plus_nanos(around.wake_up_nanos)
+        let next = self.driver.poll_timeout(now).map_or(next, |at| at.min(next));
+        next.max(now).plus_nanos(env.wake_up_nanos)
     }
 }

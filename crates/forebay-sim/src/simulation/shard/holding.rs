@@ -1,48 +1,44 @@
 //! Owners that hold what a request was granted until another of theirs is done.
 
 use forebay_core::{Op, Time};
+use forebay_driver::QueueClass;
 
-use super::commands::Part;
-use super::{Shard, Token};
-use crate::disk::Answer;
+use super::{LoadCommand, Shard};
+use crate::simulation::engine::Returned;
 use crate::simulation::environment::Environment;
 
 impl Shard {
-    /// Whether the owner of a part that the disk has finished holds it, for another like it.
+    /// Whether the owner of a part that the disk has done holds it, for another like it.
     pub(super) fn hold(
         &mut self,
         now: Time,
-        token: Token,
+        returned: Returned,
         finished: Time,
-        around: &mut Environment,
+        env: &mut Environment,
     ) -> bool {
-        let Token { seat, lane, index } = token;
-        let Some(first) = self.lanes[lane].part_mut(index) else { return false };
-        let Part { request: key, at, len, held, .. } = *first;
-        let Some(request) = self.requests.get(key) else { return false };
-        let job = &self.jobs[request.job];
-        if !job.holds || held.is_some() || request.op == Op::Discard {
+        let command = returned.sent.command;
+        let job = &self.jobs[self.requests[command.request].job];
+        let is_done = returned.result == Ok(command.io.len);
+        if !is_done || !job.holds || command.held.is_some() || command.io.op == Op::Discard {
             return false;
         }
-        let (op, class_number) = (request.op, job.class);
-        let charged = if op == Op::Flush { 0 } else { len };
-        first.finished = Some(finished);
-        let class = around.classes[lane][class_number];
-        let part = |ticket| Part { held: Some(index), ..Part::new(now, ticket, key, (at, len)) };
-        let second = self.lanes[lane].enqueue_for_holder(now, (class, op, charged), part);
-        if let (Some(ticket), Some(invariants)) = (second, &mut around.invariants) {
-            invariants.kept((lane, seat), index);
-            invariants.enqueued(now, (lane, seat), ticket, (class_number, op, charged));
+        let dispatch = returned.sent.dispatch;
+        let class = env.class(dispatch.class.queue, job.class);
+        let class = QueueClass { holder: true, ..class };
+        let held = self.held.insert((finished, returned));
+        let second = LoadCommand { held: Some(held), ..command };
+        let is_queued = self.submit(now, class, second, env).is_some();
+        if !is_queued {
+            self.held.remove(held);
+        } else if let Some(invariants) = &mut env.invariants {
+            invariants.resumed((class.queue, self.index), dispatch.ticket.index());
         }
-        second.is_some()
+        is_queued
     }
 
     /// The owner of a part does not hold it any more.
-    pub(super) fn let_go(&mut self, now: Time, token: Token, around: &mut Environment) {
-        let part = self.lanes[token.lane].part_mut(token.index);
-        let finished = part.and_then(|part| part.finished).unwrap_or(now);
-        if let Some(part) = self.complete(now, (token, Answer::Done, finished), around) {
-            self.part_done(now, part.request, (part.at, part.len), Ok(part.len), around);
-        }
+    pub(super) fn let_go(&mut self, now: Time, held: usize, env: &mut Environment) {
+        let (finished, returned) = self.held.remove(held);
+        self.settle(now, returned, finished, env);
     }
 }

@@ -1,0 +1,275 @@
+//! The requests under way on a shard, and the parts that its driver makes of them.
+
+use forebay_core::{Op, Time};
+use forebay_driver::{
+    Cancel, Command as _, Completion, Dispatch, OperationId, PartEnd, QueueClass, queue_for,
+};
+use forebay_load::generator::{Action, Work};
+use forebay_load::recorder;
+
+use super::{Busy, LoadCommand, Shard};
+use crate::disk::Command;
+use crate::invariants::Requests;
+use crate::simulation::engine::{Returned, Sent};
+use crate::simulation::environment::Environment;
+
+/// A request of a job, from its enqueueing until all of its parts are done.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// The position of the job among those of the shard.
+    pub(super) job: usize,
+    fiber: u32,
+    op: Op,
+    len: u64,
+    pub(super) intended: Time,
+    enqueued: Time,
+    /// When the last of its parts was dispatched, or of what is held for it: what comes after is
+    /// the disk's time alone.
+    dispatched: Time,
+}
+
+impl Shard {
+    /// Hands a request to the driver.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Time,
+        position: usize,
+        action: Action,
+        env: &mut Environment,
+    ) {
+        let job = &self.jobs[position];
+        let (op, place, len) = match action.work {
+            Work::Io { op, offset, len } => (op, offset, u64::from(len)),
+            Work::Unlink(file) => (Op::Discard, file, job.extent.file_size()),
+            Work::Cpu(_) => return,
+        };
+        let class = env.class(queue_for(op, env.classes.len()), job.class);
+        let len = if op == Op::Flush { 0 } else { len };
+        let io = Command { op, offset: job.extent.offset(op, place), len };
+        let request = self.requests.insert(Request {
+            job: position,
+            fiber: action.fiber,
+            op,
+            len,
+            intended: action.intended,
+            enqueued: now,
+            dispatched: now,
+        });
+        let command = LoadCommand { request, io, held: None };
+        match self.submit(now, class, command, env) {
+            Some(id) => self.cancel_later(now, id),
+            None => self.request_ended(now, request, false, env),
+        }
+    }
+
+    /// What the driver knows a command by; `None` if its queue does not take it.
+    pub(super) fn submit(
+        &mut self,
+        now: Time,
+        class: QueueClass,
+        command: LoadCommand,
+        env: &mut Environment,
+    ) -> Option<OperationId> {
+        let id = self.driver.submit(now, class, command).ok()?;
+        if let Some(invariants) = &mut env.invariants {
+            let LoadCommand { request, io, .. } = command;
+            let of_class = self.jobs[self.requests[request].job].class;
+            let mut parts = 0;
+            for (ticket, len) in self.driver.parts(id) {
+                let charged = if io.len == 0 { 0 } else { len };
+                let queue = (class.queue, self.index);
+                invariants.enqueued(now, queue, ticket, (of_class, io.op, charged));
+                parts += 1;
+            }
+            invariants.request(now, self.index, |all| all.submitted(id, io, parts));
+        }
+        Some(id)
+    }
+
+    /// Sends to the disk what may go, and what the shard has time for.
+    pub(super) fn dispatch(&mut self, now: Time, env: &mut Environment) {
+        while self.is_free(now)
+            && let Some(dispatch) = self.driver.poll_unsent()
+        {
+            self.send(now, dispatch, true, env);
+        }
+        for queue in 0..env.classes.len() {
+            while self.is_free(now)
+                && let Some(dispatch) = self.driver.poll_dispatch(now, queue)
+            {
+                if let Some(invariants) = &mut env.invariants {
+                    invariants.dispatched(now, (queue, self.index), dispatch.ticket);
+                }
+                self.send(now, dispatch, false, env);
+            }
+            while let Some(other) = self.driver.poll_wake(queue) {
+                env.wake(now, other.index());
+            }
+            if let Some(invariants) = &mut env.invariants {
+                let overdue = self.driver.queue(queue).counters().overdue;
+                invariants.polled(now, (queue, self.index), overdue);
+            }
+        }
+    }
+
+    /// Takes back what waits of a class; its requests fail.
+    pub(in crate::simulation) fn cancel_class(
+        &mut self,
+        now: Time,
+        class: usize,
+        env: &mut Environment,
+    ) {
+        let of_class = |of: QueueClass| env.class(of.queue, class).id == of.id;
+        let requests = self.driver.requests().filter(|(_, class)| of_class(*class));
+        let ids: Vec<OperationId> = requests.map(|(id, _)| id).collect();
+        for id in ids {
+            self.cancel(now, id, env);
+        }
+    }
+
+    /// Takes back what waits of a request, and asks the engine to cancel the rest.
+    pub(super) fn cancel(&mut self, now: Time, id: OperationId, env: &mut Environment) {
+        let (mut ended, mut inflight) = (Vec::new(), Vec::new());
+        let is_there = self.driver.cancel(now, id, |part| match part {
+            Cancel::Ended(end) => ended.push((end.queue, end.ticket, end.completion.copied())),
+            Cancel::Inflight(part) => inflight.push(part),
+        });
+        for part in inflight {
+            env.engine.cancel(self.index, part);
+        }
+        let waited = ended.iter().filter(|(.., completion)| completion.is_none()).count();
+        let unsent = ended.len() - waited;
+        for (queue, ticket, completion) in ended {
+            if completion.is_some() {
+                env.in_disk -= 1;
+            }
+            let Some(invariants) = &mut env.invariants else { continue };
+            match completion {
+                None => invariants.cancelled(now, (queue, self.index), ticket),
+                Some(done) => {
+                    invariants.completed(
+                        now,
+                        (queue, self.index),
+                        ticket,
+                        Some((done, done.disk_nanos)),
+                    );
+                }
+            }
+        }
+        if let Some(invariants) = &mut env.invariants {
+            invariants.request(now, self.index, |all| all.cancelled(id, is_there, waited, unsent));
+        }
+        self.take_completions(now, env);
+    }
+
+    /// A part goes to the disk: for the first time, or again.
+    fn send(&mut self, now: Time, dispatch: Dispatch, again: bool, env: &mut Environment) {
+        let Some(command) = self.driver.take(dispatch.part) else { return };
+        let LoadCommand { request: key, io, .. } = command;
+        let request = &mut self.requests[key];
+        if !again {
+            request.dispatched = now;
+            env.in_disk += 1;
+            env.in_disk_max = env.in_disk_max.max(env.in_disk);
+            let class = self.jobs[request.job].class;
+            if let Some(tracer) = &mut env.tracer {
+                let cost = env.model.cost(io.op, io.len);
+                tracer.dispatched(now, class, now.nanos_since(request.enqueued), cost);
+            }
+        }
+        if let Some(invariants) = &mut env.invariants {
+            if again {
+                let queue = (dispatch.class.queue, self.index);
+                invariants.resumed(queue, dispatch.ticket.index());
+            }
+            invariants.request(now, self.index, |all| all.sent(dispatch.operation, again));
+        }
+        env.inside_disk += 1;
+        env.engine.push(now, self.index, dispatch, command);
+        if self.work_nanos > 0 {
+            self.busy = Busy::Coordinating;
+            self.busy_until = now.plus_nanos(self.work_nanos);
+        }
+    }
+
+    /// The engine was done with a command some time ago: tells the driver, unless the owner of
+    /// the part holds it.
+    pub(super) fn take_back(
+        &mut self,
+        now: Time,
+        returned: Returned,
+        finished: Time,
+        env: &mut Environment,
+    ) {
+        if !self.hold(now, returned, finished, env) {
+            self.settle(now, returned, finished, env);
+        }
+    }
+
+    /// Tells the driver that the engine is done with a command.
+    pub(super) fn settle(
+        &mut self,
+        now: Time,
+        returned: Returned,
+        finished: Time,
+        env: &mut Environment,
+    ) {
+        let Returned { sent: Sent { dispatch, command, .. }, result } = returned;
+        let mut end = None;
+        let ended =
+            |part: PartEnd<'_>| end = Some((part.queue, part.ticket, part.completion.copied()));
+        self.driver.handle_completion(now, Time::ZERO, dispatch.part, result, command, ended);
+        if let Ok(bytes) = result {
+            env.done(now, command.io.op, bytes);
+        }
+        if let Some((queue, ticket, completion)) = end {
+            env.in_disk -= 1;
+            let disk_nanos = completion.map_or(0, |done| done.disk_nanos);
+            if let Some(invariants) = &mut env.invariants {
+                let late = now.nanos_since(finished);
+                let done = completion.map(|done| (done, disk_nanos.saturating_sub(late)));
+                invariants.completed(now, (queue, self.index), ticket, done);
+            }
+            if let Some(tracer) = &mut env.tracer {
+                let class = self.jobs[self.requests[command.request].job].class;
+                tracer.completed(now, class, disk_nanos, result.ok());
+            }
+        }
+        if let Some(invariants) = &mut env.invariants {
+            let (id, has_ended) = (dispatch.operation, end.is_some());
+            let event = |all: &mut Requests| all.returned(id, command.io, result, has_ended);
+            invariants.request(now, self.index, event);
+        }
+        self.take_completions(now, env);
+    }
+
+    /// Takes from the driver the requests that have ended.
+    fn take_completions(&mut self, now: Time, env: &mut Environment) {
+        while let Some(Completion { id, result, command, .. }) = self.driver.poll_completion() {
+            if let Some(invariants) = &mut env.invariants {
+                invariants.request(now, self.index, |all| all.ended(id, result));
+            }
+            match command.held {
+                Some(held) => self.let_go(now, held, env),
+                None => {
+                    let is_whole = !command.transfers() || result == Ok(command.io.len);
+                    self.request_ended(now, command.request, result.is_ok() && is_whole, env);
+                }
+            }
+        }
+    }
+
+    fn request_ended(&mut self, now: Time, key: usize, ok: bool, env: &mut Environment) {
+        let Request { job, fiber, op, len, intended, enqueued, dispatched } =
+            self.requests.remove(key);
+        let bytes = if matches!(op, Op::Read | Op::Write) { len } else { 0 };
+        let done =
+            recorder::Completion { intended, enqueued, dispatched, completed: now, bytes, ok };
+        let job = &mut self.jobs[job];
+        job.recorder.record(&done);
+        if let Some(generator) = &mut job.generator {
+            generator.completed(now, fiber, ok);
+        }
+        env.requests += 1;
+    }
+}
