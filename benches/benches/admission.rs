@@ -40,7 +40,7 @@ fn clock(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn admit_and_drop_open(bencher: Bencher<'_, '_>) {
-    let class = class(Policy::Open, 64);
+    let class = class(Policy::Unlimited, 64);
     uncontended(bencher, || drop(class.admit(Op::Read, 4096).unwrap()));
 }
 
@@ -87,7 +87,7 @@ fn admit_async_and_drop(bencher: Bencher<'_, '_>) {
 /// All threads use one queue; the rate is of all together.
 #[divan::bench(args = [1, 2, 8])]
 fn threads_on_one_queue(bencher: Bencher<'_, '_>, threads: usize) {
-    let class = class(Policy::Open, 64);
+    let class = class(Policy::Unlimited, 64);
     bencher.counter(ItemsCount::new(threads * PERMITS)).bench_local(|| {
         std::thread::scope(|scope| {
             for _ in 0..threads {

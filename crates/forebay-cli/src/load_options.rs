@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, value_parser};
 use forebay::properties::Properties;
 use forebay_config::Source;
-use forebay_core::{Order, Policy, SHARDS_MAX};
+use forebay_core::{Policy, QueueDiscipline, SHARDS_MAX};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Report;
 use forebay_load::results::text;
@@ -167,17 +167,17 @@ impl LoadOptions {
             PolicyName::Concurrency | PolicyName::Seastar2016 => {
                 Policy::Concurrency { requests: self.concurrency }
             }
-            PolicyName::None => Policy::Open,
+            PolicyName::None => Policy::Unlimited,
         }
     }
 
     /// In which order classes are served.
-    pub(crate) fn order(&self) -> Order {
+    pub(crate) fn order(&self) -> QueueDiscipline {
         match (self.order, self.policy) {
             (Some(OrderName::ExponentialDecay), _) | (None, PolicyName::Seastar2016) => {
-                Order::ExponentialDecay { tau_nanos: TAU_2016_NANOS }
+                QueueDiscipline::ExponentialDecay { tau_nanos: TAU_2016_NANOS }
             }
-            _ => Order::StartTime,
+            _ => QueueDiscipline::StartTime,
         }
     }
 

@@ -194,6 +194,7 @@ impl CostCurve {
     }
 
     /// What `bytes` cost at full bandwidth, without the operation.
+    #[cfg(feature = "history")]
     pub(crate) fn bytes_cost(&self, bytes: u64) -> DiskTime {
         DiskTime::from_units(slope_units(self.segments[self.used - 1].slope, bytes))
     }

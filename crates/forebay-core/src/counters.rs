@@ -14,7 +14,7 @@ pub enum Blocked {
     /// All that is queued belongs to classes at their upper limit.
     ClassLimit,
     /// Other shards are behind and go first.
-    Ahead,
+    FairnessLead,
     /// The disk's rate is used up, and at most an eighth of the window is in the
     /// disk: if that is so most of the time, it may be faster than its model
     /// says. A disk that takes long to answer is never so empty.
@@ -23,8 +23,14 @@ pub enum Blocked {
 
 impl Blocked {
     /// Every reason, in the order of [`QueueCounters::blocked_nanos`].
-    pub const ALL: [Self; 6] =
-        [Self::Empty, Self::Pace, Self::Window, Self::ClassLimit, Self::Ahead, Self::PaceDiskIdle];
+    pub const ALL: [Self; 6] = [
+        Self::Empty,
+        Self::Pace,
+        Self::Window,
+        Self::ClassLimit,
+        Self::FairnessLead,
+        Self::PaceDiskIdle,
+    ];
 
     /// The name used in reports and metrics.
     pub const fn name(self) -> &'static str {
@@ -33,7 +39,7 @@ impl Blocked {
             Self::Pace => "pace",
             Self::Window => "window",
             Self::ClassLimit => "class_limit",
-            Self::Ahead => "ahead",
+            Self::FairnessLead => "ahead",
             Self::PaceDiskIdle => "pace_disk_idle",
         }
     }

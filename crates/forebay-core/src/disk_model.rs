@@ -106,7 +106,7 @@ impl DiskModel {
     /// The model of a disk nobody has measured: 10 us per operation up to
     /// 4 KiB, 1 GB/s from 128 KiB on. It prices requests, so that shares work;
     /// it says nothing about what the disk can do, and belongs with
-    /// [`Policy::Open`](crate::Policy::Open).
+    /// [`Policy::Unlimited`](crate::Policy::Unlimited).
     pub fn unmeasured() -> Self {
         let points = [(IOPS_SIZE_DEFAULT, 100_000), (SATURATION_LENGTH_DEFAULT, 7_629)];
         let curve = CostCurve::ladder(&points)
@@ -152,6 +152,7 @@ impl DiskModel {
     }
 
     /// What `bytes` cost at full bandwidth, without the operation.
+    #[cfg(feature = "history")]
     pub(crate) fn bytes_cost(&self, op: Op, bytes: u64) -> DiskTime {
         match op {
             Op::Read => self.read.bytes_cost(self.sectors(bytes)),

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use crate::class_tree::ClassTree;
-use crate::fair_queue::{FairQueue, Order};
+use crate::fair_queue::{FairQueue, QueueDiscipline};
 use crate::peers::Peers;
 use crate::requests::Requests;
 use crate::{ClassId, DiskTime, Op, Time};
@@ -26,7 +26,7 @@ impl FairQueueAlone {
             tree,
             Arc::clone(&peers),
             peers.join()?,
-            Order::StartTime,
+            QueueDiscipline::StartTime,
             DiskTime::ZERO,
         );
         Some(Self { fair, requests: Requests::new(1 << 20), class })

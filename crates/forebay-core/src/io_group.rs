@@ -9,7 +9,8 @@ use crate::class_tree::ClassTree;
 use crate::holders::Holders;
 use crate::peers::{Peers, SHARDS_MAX};
 use crate::{
-    ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, Limits, Order, Policy, Time,
+    ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, Limits, Policy,
+    QueueDiscipline, Time,
 };
 
 /// Ticks for which a shard that is late to poll is still waited for.
@@ -23,7 +24,7 @@ pub struct GroupConfig {
     /// When requests may go to the disk.
     pub policy: Policy,
     /// In which order queues serve their classes.
-    pub order: Order,
+    pub order: QueueDiscipline,
     /// Most shards that will join, at most [`SHARDS_MAX`]. Memory is set aside
     /// for each: about 9 KiB.
     pub shards_max: usize,
@@ -43,7 +44,7 @@ impl GroupConfig {
         Self {
             model,
             policy,
-            order: Order::StartTime,
+            order: QueueDiscipline::StartTime,
             shards_max: 64,
             requests_max: 1 << 20,
             tick_nanos: 500_000,
@@ -78,7 +79,7 @@ pub(crate) struct Shared {
     pub(crate) holders: Holders,
     /// and where a limit holds one back.
     pub(crate) holders_held_back: Holders,
-    pub(crate) order: Order,
+    pub(crate) order: QueueDiscipline,
     pub(crate) requests_max: u32,
     pub(crate) tick_nanos: u64,
 }

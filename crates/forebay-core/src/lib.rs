@@ -58,6 +58,10 @@ mod budget;
 mod class_tree;
 mod cost;
 mod counters;
+#[cfg(feature = "history")]
+mod decay;
+#[cfg(not(feature = "history"))]
+#[path = "no_decay.rs"]
 mod decay;
 mod disk_model;
 mod fair_queue;
@@ -92,7 +96,7 @@ pub use cost::{
 };
 pub use counters::{Blocked, ClassCounters, QueueCounters};
 pub use disk_model::{DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN};
-pub use fair_queue::Order;
+pub use fair_queue::QueueDiscipline;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
 pub use io_queue::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,

@@ -16,7 +16,7 @@ use crate::{DiskModel, DiskTime, Op, Policy, Time};
 
 const COST: DiskTime = DiskTime::from_nanos(1_000_000);
 const NO_CREDIT: Credit = Credit { alone: 0, beside_others: 0 };
-const ASK: Ask = Ask { cost: COST, op: Op::Read, len: 4096 };
+const ASK: Ask = Ask::new(COST, Op::Read, 4096);
 
 fn budget() -> Budget {
     // the window is 1.5 ms: two requests of 1 ms fill it

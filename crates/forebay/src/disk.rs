@@ -195,7 +195,7 @@ pub(crate) struct DiskGroup {
 impl DiskGroup {
     pub(crate) fn new(name: &str, config: GroupConfig, slot: usize, hook: Hook) -> Self {
         let batch_max = match config.policy {
-            Policy::PaceWindow { .. } | Policy::Open => BATCH_MAX,
+            Policy::PaceWindow { .. } | Policy::Unlimited => BATCH_MAX,
             // What these have in the disk is not counted in disk time.
             _ => 1,
         };

@@ -133,6 +133,6 @@ pub use scheduler::{
 pub use forebay_core;
 pub use forebay_core::{
     Blocked, CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassCounters, DiskRates,
-    DiskTime, LATENCY_GOAL_DEFAULT, Limits, ModelError, Op, Order, Policy, QueueCounters,
+    DiskTime, LATENCY_GOAL_DEFAULT, Limits, ModelError, Op, Policy, QueueCounters, QueueDiscipline,
     SHARDS_MAX, SHARES_MAX,
 };

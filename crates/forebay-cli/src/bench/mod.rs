@@ -113,7 +113,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             disk: &disk,
             policy: match disk.rates {
                 Some(_) => load.policy(disk.base_latency),
-                None => Policy::Open,
+                None => Policy::Unlimited,
             },
             order: load.order(),
             topology: options.topology,
@@ -138,7 +138,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 /// Runs the load, before that without the scheduler if `compares`. With the report comes how many
 /// requests failed, and what went wrong first.
 fn run_load(plan: &Plan<'_>, compares: bool) -> Result<(Report, Option<(u64, String)>), Failure> {
-    if !compares || plan.policy == Policy::Open {
+    if !compares || plan.policy == Policy::Unlimited {
         let Run { result, failed } = runner::run(plan)?;
         return Ok((Report::Run(Box::new(result)), failed));
     }

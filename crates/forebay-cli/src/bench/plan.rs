@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use forebay::engine::BackendChoice;
-use forebay_core::{Order, Policy, Time, saturating_nanos};
+use forebay_core::{Policy, QueueDiscipline, Time, saturating_nanos};
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::recorder::Measured;
 
@@ -26,7 +26,7 @@ pub(super) struct Plan<'a> {
     /// The scheduler's policy.
     pub(super) policy: Policy,
     /// In which order it serves classes.
-    pub(super) order: Order,
+    pub(super) order: QueueDiscipline,
     pub(super) topology: Topology,
     /// I/O threads to have, where there are any.
     pub(super) io_queues: usize,
@@ -44,7 +44,7 @@ pub(super) struct Plan<'a> {
 impl Plan<'_> {
     /// The policy in force: without a scheduler everything goes at once.
     pub(super) fn policy_in_force(&self) -> Policy {
-        if self.is_scheduled { self.policy } else { Policy::Open }
+        if self.is_scheduled { self.policy } else { Policy::Unlimited }
     }
 
     /// What each job works on, on each shard that runs it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay::engine::BackendChoice;
 use forebay::properties::{DiskProperties, Properties};
-use forebay_core::{DiskRates, Order, Policy};
+use forebay_core::{DiskRates, Policy, QueueDiscipline};
 use forebay_load::job_file::{ClassSpec, FileOptions, Job, JobFile, JobKind, Pace, Think};
 use forebay_load::results::model::{ClassResult, PropertiesSource};
 
@@ -116,8 +116,8 @@ impl Probe<'_> {
             storage,
             place: self.place.path(),
             disk: &Disk::unmeasured(),
-            policy: Policy::Open,
-            order: Order::StartTime,
+            policy: Policy::Unlimited,
+            order: QueueDiscipline::StartTime,
             topology: Topology::PerThread,
             io_queues: 1,
             metrics: None,

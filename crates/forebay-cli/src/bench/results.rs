@@ -23,7 +23,7 @@ pub(super) fn of(plan: &Plan<'_>, (backend, io_queues): (Backend, usize), seen: 
     let finished = seen.outcomes.iter().map(|outcome| outcome.finished).max();
     let planned = plan.measured();
     let measured = Measured { to: finished.unwrap_or(planned.to), ..planned };
-    let disk = (plan.policy_in_force() != Policy::Open).then(|| disk_result(&seen, measured));
+    let disk = (plan.policy_in_force() != Policy::Unlimited).then(|| disk_result(&seen, measured));
     let failed = failed(&seen);
     let processor = seen.processor;
     let records: Vec<ShardRecords> = seen

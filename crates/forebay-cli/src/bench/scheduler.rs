@@ -49,7 +49,7 @@ impl Scheduled {
         }
         let scheduler = builder.build().map_err(|error| Failure::Input(error.to_string()))?;
         let disk = scheduler.untagged().disk();
-        let classes = add_classes(&scheduler, plan.jobs, policy != Policy::Open);
+        let classes = add_classes(&scheduler, plan.jobs, policy != Policy::Unlimited);
         let classes = classes.map_err(|error| {
             Failure::Input(format!("the scheduler cannot take these classes: {error}"))
         })?;

@@ -62,7 +62,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     };
     let policy = load.policy(known.base_latency);
     let report = if load.compares(true) {
-        let runs = [one(Policy::Open)?, one(policy)?];
+        let runs = [one(Policy::Unlimited)?, one(policy)?];
         Report::Comparison(Box::new(Comparison { version: VERSION, runs }))
     } else {
         Report::Run(Box::new(one(policy)?))

@@ -6,6 +6,8 @@
 
 mod base_latency;
 mod goal;
+mod limit;
+#[cfg(feature = "history")]
 mod littles_law;
 mod overdue;
 mod pace;
@@ -13,6 +15,7 @@ mod policy;
 mod probe;
 mod rate;
 mod room;
+#[cfg(feature = "history")]
 mod two_level;
 
 #[cfg(test)]
@@ -30,11 +33,10 @@ use crate::sync::Padded;
 use crate::{DiskModel, DiskTime, Op, Time};
 
 use goal::Goal;
-use littles_law::LittlesLaw;
+use limit::Limit;
 use overdue::Meanwhile;
 use probe::Probe;
 use rate::Rate;
-use room::Room;
 
 /// The window holds this many effective goals.
 const WINDOW_GOALS: u64 = 2;
@@ -54,8 +56,25 @@ const HELD_WINDOWS: u64 = overdue::WINDOWS;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
     pub(crate) cost: DiskTime,
-    pub(crate) op: Op,
-    pub(crate) len: u64,
+    #[cfg(feature = "history")]
+    op: Op,
+    #[cfg(feature = "history")]
+    len: u64,
+}
+
+impl Ask {
+    /// For a request that costs `cost`; what it is counts for some policies.
+    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
+    #[inline(always)]
+    pub(crate) const fn new(cost: DiskTime, op: Op, len: u64) -> Self {
+        Self {
+            cost,
+            #[cfg(feature = "history")]
+            op,
+            #[cfg(feature = "history")]
+            len,
+        }
+    }
 }
 
 /// Why the budget let nothing through.
@@ -84,47 +103,28 @@ pub(crate) enum Reservation {
 pub(crate) struct Budget {
     goal: Padded<Goal>,
     rate: Padded<Rate>,
-    /// Disk time of everything in the disk.
-    in_flight: Padded<Room>,
     limit: Limit,
     /// What goes past the window because it was charged before.
     again: Padded<Pace>,
     /// Above this flow ratio, in thousandths, requests are priced higher.
+    #[cfg(feature = "history")]
     flow_limit_permille: Option<u64>,
     pub(crate) overdue: Overdue,
     probe: Probe,
-}
-
-/// What bounds the work that is unfinished in the disk.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there is one per disk")]
-enum Limit {
-    None,
-    Window,
-    Requests { max: u64, in_disk: Padded<Room> },
-    LittlesLaw(LittlesLaw),
 }
 
 impl Budget {
     /// `sole` if a single shard uses it.
     pub(crate) fn new(policy: &Policy, model: &DiskModel, sole: bool) -> Self {
         let goal = Goal::new(policy, model);
-        let limit = match policy {
-            Policy::PaceWindow { .. } => Limit::Window,
-            Policy::Concurrency { requests } => Limit::Requests {
-                max: u64::from(*requests).max(1),
-                in_disk: Padded(Room::new(sole)),
-            },
-            Policy::LittlesLaw { .. } => Limit::LittlesLaw(LittlesLaw::new(model, sole)),
-            _ => Limit::None,
-        };
+        #[cfg(feature = "history")]
         let flow_limit = matches!(policy, Policy::FlowRatio { .. });
         Self {
             rate: Padded(Rate::new(policy, goal.get(), sole)),
             goal: Padded(goal),
             again: Padded(Pace::new(sole)),
-            in_flight: Padded(Room::new(sole)),
-            limit,
+            limit: Limit::new(policy, model, sole),
+            #[cfg(feature = "history")]
             flow_limit_permille: flow_limit.then_some(policy::FLOW_RATIO_LIMIT_PERMILLE),
             overdue: Overdue::new(),
             probe: Probe::new(),
@@ -133,13 +133,13 @@ impl Budget {
 
     /// Disk time of everything in the disk.
     pub(crate) fn in_flight(&self) -> DiskTime {
-        DiskTime::from_units(self.in_flight.0.used())
+        DiskTime::from_units(self.limit.in_flight())
     }
 
     /// Whether the disk is empty, or nearly, and does not hang.
     pub(crate) fn is_nearly_empty(&self, now: Time) -> bool {
         let nearly = self.window().units() / NEARLY_EMPTY_PART;
-        self.in_flight.0.used() <= nearly && !self.overdue.hangs(now)
+        self.limit.in_flight() <= nearly && !self.overdue.hangs(now)
     }
 
     /// The latency of the idle disk, stated or learnt; zero if it is not known.
@@ -165,15 +165,7 @@ impl Budget {
     /// effective goal. `unattended` is in the disk and does not count.
     pub(crate) fn unused(&self, now: Time, unattended: DiskTime) -> DiskTime {
         let goal = self.effective_goal();
-        let room = match &self.limit {
-            Limit::None => goal,
-            Limit::Window => {
-                let window = self.window().units();
-                self.in_flight.0.part_free(window, unattended.units(), goal)
-            }
-            Limit::Requests { max, in_disk } => in_disk.0.part_free(*max, 0, goal),
-            Limit::LittlesLaw(law) => law.part_free(goal),
-        };
+        let room = self.limit.part_free(goal, self.window().units(), unattended);
         self.rate.0.available(now, goal).min(room)
     }
 
@@ -216,7 +208,7 @@ impl Budget {
         }
         let window = self.window_units(goal);
         let limit = window.saturating_add(unattended.units());
-        let Some(before) = self.enter(ask, limit) else {
+        let Some(before) = self.limit.enter(ask, goal, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
         if self.rate.0.try_take(now, goal, self.priced(ask.cost, goal, flow)) {
@@ -237,18 +229,18 @@ impl Budget {
     /// rate's burst and beyond the window, which may bind nobody. Policies without
     /// both have no such credit.
     pub(crate) fn try_overdraw(&self, now: Time, ask: &Ask, window_binds: bool) -> bool {
-        let (Limit::Window, Rate::Pace(pace)) = (&self.limit, &self.rate.0) else { return false };
+        let (true, Rate::Pace(pace)) = (self.limit.is_window(), &self.rate.0) else { return false };
         let goal = self.effective_goal();
         let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
         let window = if window_binds { self.window_units(goal) } else { u64::MAX };
         let window = window.saturating_add(overdraft);
-        if self.in_flight.0.enter(window, ask.cost.units()).is_none() {
+        if self.limit.enter(ask, goal, window).is_none() {
             return false;
         }
         let burst = goal.units().saturating_add(overdraft);
         let taken = pace.try_take(now, DiskTime::from_units(burst), ask.cost);
         if !taken {
-            self.in_flight.0.leave(ask.cost.units());
+            self.limit.leave(ask);
         }
         taken
     }
@@ -260,7 +252,7 @@ impl Budget {
         if !self.rate.0.try_take(now, goal, ask.cost) {
             return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
         }
-        self.enter_anyway(ask);
+        self.limit.enter_anyway(ask);
         Ok(())
     }
 
@@ -268,7 +260,7 @@ impl Budget {
     /// while a limit holds them back.
     pub(crate) fn has_room_beside_held(&self) -> bool {
         let most = self.window().units().saturating_mul(1 + HELD_WINDOWS);
-        self.in_flight.0.used() < most
+        self.limit.in_flight() < most
     }
 
     /// Lets a request enter again whose cost the rate has handed out before: if
@@ -276,12 +268,12 @@ impl Budget {
     /// rate of the disk.
     pub(crate) fn reenter(&self, now: Time, ask: &Ask) -> bool {
         let goal = self.effective_goal();
-        if self.enter(ask, goal.units().saturating_mul(WINDOW_GOALS)).is_some() {
+        if self.limit.enter(ask, goal, goal.units().saturating_mul(WINDOW_GOALS)).is_some() {
             return true;
         }
         let enters = self.again.0.try_take(now, goal, ask.cost);
         if enters {
-            self.enter_anyway(ask);
+            self.limit.enter_anyway(ask);
         }
         enters
     }
@@ -298,24 +290,15 @@ impl Budget {
 
     /// The disk has finished with a request, or is no longer waited for.
     pub(crate) fn leave(&self, ask: &Ask) {
-        self.in_flight.0.leave(ask.cost.units());
-        match &self.limit {
-            Limit::None | Limit::Window => {}
-            Limit::Requests { in_disk, .. } => in_disk.0.leave(1),
-            Limit::LittlesLaw(law) => law.leave(ask),
-        }
+        self.limit.leave(ask);
+        #[cfg(feature = "history")]
         self.rate.0.completed(ask.cost);
     }
 
     /// Whether there is room, asked by a queue that has just left a mark and
-    /// would otherwise sleep; see [`Room::open_after_mark`].
+    /// would otherwise sleep.
     pub(crate) fn room_after_mark(&self) -> bool {
-        match &self.limit {
-            Limit::None => true,
-            Limit::Window => self.in_flight.0.open_after_mark(self.window().units()),
-            Limit::Requests { max, in_disk } => in_disk.0.open_after_mark(*max),
-            Limit::LittlesLaw(law) => law.open_after_mark(self.effective_goal()),
-        }
+        self.limit.open_after_mark(self.effective_goal(), self.window().units())
     }
 
     /// A request has completed after so long, which may be overdue.
@@ -341,10 +324,10 @@ impl Budget {
     ) -> Result<DiskTime, Time> {
         let window = self.window();
         let meanwhile = self.overdue.give_up(now, window, cost)?;
-        Ok(match (meanwhile, &self.limit) {
-            (Meanwhile::Silent, _) | (_, Limit::None) => DiskTime::ZERO,
-            _ => Overdue::kept_from_others(in_disk_nanos, cost, window),
-        })
+        if meanwhile == Meanwhile::Silent || self.limit.is_none() {
+            return Ok(DiskTime::ZERO);
+        }
+        Ok(Overdue::kept_from_others(in_disk_nanos, cost, window))
     }
 
     /// Learns from a service time that was measured while the disk was nearly idle.
@@ -382,7 +365,7 @@ impl Budget {
         if !self.counts_disk_time() {
             return usize::MAX;
         }
-        let (used, window) = (self.in_flight.0.used(), self.window().units());
+        let (used, window) = (self.limit.in_flight(), self.window().units());
         match used {
             _ if used < window / 8 => usize::MAX,
             _ if used < window / 2 => 2,
@@ -393,45 +376,26 @@ impl Budget {
     /// Whether room is counted in disk time.
     #[inline]
     pub(crate) fn counts_disk_time(&self) -> bool {
-        matches!(self.limit, Limit::Window)
+        self.limit.is_window()
     }
 
     /// Whether the window, if that is what bounds the disk, is open.
     pub(crate) fn has_room(&self) -> bool {
-        self.counts_disk_time() && self.in_flight.0.used() < self.window().units()
+        self.counts_disk_time() && self.limit.in_flight() < self.window().units()
     }
 
-    /// Takes room for `ask`; returns the disk time that was in the disk before.
-    // on the way of each request; other callers are rare
-    #[inline(always)]
-    fn enter(&self, ask: &Ask, window: u64) -> Option<u64> {
-        if matches!(self.limit, Limit::Window) {
-            return self.in_flight.0.enter(window, ask.cost.units());
-        }
-        self.enter_by_count(ask)
-    }
-
-    fn enter_by_count(&self, ask: &Ask) -> Option<u64> {
-        match &self.limit {
-            Limit::None | Limit::Window => {}
-            Limit::Requests { max, in_disk } => {
-                in_disk.0.enter(*max, 1)?;
-            }
-            Limit::LittlesLaw(law) => law.enter(self.effective_goal(), ask)?,
-        }
-        Some(self.in_flight.0.enter_anyway(ask.cost.units()))
-    }
-
-    /// Takes room however much is used.
+    /// Takes room for a request that goes however much is in the disk.
     pub(crate) fn enter_anyway(&self, ask: &Ask) {
-        match &self.limit {
-            Limit::None | Limit::Window => {}
-            Limit::Requests { in_disk, .. } => _ = in_disk.0.enter_anyway(1),
-            Limit::LittlesLaw(law) => law.enter_anyway(ask),
-        }
-        self.in_flight.0.enter_anyway(ask.cost.units());
+        self.limit.enter_anyway(ask);
     }
 
+    #[cfg(not(feature = "history"))]
+    #[inline]
+    fn priced(&self, cost: DiskTime, _goal: DiskTime, _flow: &FlowRatio) -> DiskTime {
+        cost
+    }
+
+    #[cfg(feature = "history")]
     fn priced(&self, cost: DiskTime, goal: DiskTime, flow: &FlowRatio) -> DiskTime {
         match self.flow_limit_permille {
             Some(limit) if flow.permille() > limit => {

@@ -5,17 +5,20 @@ use core::time::Duration;
 /// Latency goal unless said otherwise: 1.5 times a tick of 0.5 ms.
 pub const LATENCY_GOAL_DEFAULT: Duration = Duration::from_micros(750);
 /// Flow ratio above which the policy of that name raises prices.
+#[cfg(feature = "history")]
 pub(super) const FLOW_RATIO_LIMIT_PERMILLE: u64 = 1_100;
 
 /// How a group decides whether a request may go to the disk.
 ///
-/// All but [`Policy::PaceWindow`] and [`Policy::Open`] are there to compare
-/// with: they are the steps that ScyllaDB's scheduler took.
+/// All but [`Policy::PaceWindow`] and [`Policy::Unlimited`] are there to compare
+/// with: they are the steps that ScyllaDB's scheduler took. Those that the
+/// others are made of stand behind the feature `history`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Policy {
     /// Everything goes at once; nothing waits in the queue. For comparisons,
     /// and for disks without figures.
-    Open,
+    Unlimited,
     /// 2016: at most so many requests in the disk, whatever their size.
     Concurrency {
         /// Requests in the disk; at least 1.
@@ -23,6 +26,7 @@ pub enum Policy {
     },
     /// 2018: what the disk serves within the goal is in the disk, operations
     /// and bytes counted apart (Little's law).
+    #[cfg(feature = "history")]
     LittlesLaw {
         /// The time to multiply the disk's rates with.
         latency_goal: Duration,
@@ -34,12 +38,14 @@ pub enum Policy {
         latency_goal: Duration,
     },
     /// 2022: the tokens of the bucket come back only with completions.
+    #[cfg(feature = "history")]
     TwoLevelBucket {
         /// Length of a burst.
         latency_goal: Duration,
     },
     /// 2023: the bucket, with prices raised while more is dispatched than
     /// completes.
+    #[cfg(feature = "history")]
     FlowRatio {
         /// Length of a burst.
         latency_goal: Duration,
@@ -63,11 +69,14 @@ impl Policy {
     /// The name used in reports and options.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Open => "none",
+            Self::Unlimited => "none",
             Self::Concurrency { .. } => "concurrency",
+            #[cfg(feature = "history")]
             Self::LittlesLaw { .. } => "littles-law",
             Self::TokenBucket { .. } => "token-bucket",
+            #[cfg(feature = "history")]
             Self::TwoLevelBucket { .. } => "two-level-bucket",
+            #[cfg(feature = "history")]
             Self::FlowRatio { .. } => "flow-ratio",
             Self::PaceWindow { .. } => "pace+window",
         }
@@ -76,13 +85,15 @@ impl Policy {
     /// The latency goal; `None` for an open budget.
     pub const fn latency_goal(&self) -> Option<Duration> {
         match *self {
-            Self::Open => None,
+            Self::Unlimited => None,
             Self::Concurrency { .. } => Some(LATENCY_GOAL_DEFAULT),
+            Self::TokenBucket { latency_goal } | Self::PaceWindow { latency_goal, .. } => {
+                Some(latency_goal)
+            }
+            #[cfg(feature = "history")]
             Self::LittlesLaw { latency_goal }
-            | Self::TokenBucket { latency_goal }
             | Self::TwoLevelBucket { latency_goal }
-            | Self::FlowRatio { latency_goal }
-            | Self::PaceWindow { latency_goal, .. } => Some(latency_goal),
+            | Self::FlowRatio { latency_goal } => Some(latency_goal),
         }
     }
 }

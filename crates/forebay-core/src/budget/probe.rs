@@ -51,7 +51,7 @@ impl Progress {
     pub(crate) fn waited(&mut self, reason: Blocked, nanos: u64) {
         match reason {
             Blocked::Window => self.at_window = self.at_window.wrapping_add(nanos),
-            Blocked::Pace | Blocked::PaceDiskIdle | Blocked::Ahead => {}
+            Blocked::Pace | Blocked::PaceDiskIdle | Blocked::FairnessLead => {}
             Blocked::Empty | Blocked::ClassLimit => return,
         }
         self.busy = self.busy.wrapping_add(nanos);

@@ -1,5 +1,6 @@
 //! How fast a policy hands out disk time.
 
+#[cfg(feature = "history")]
 use super::two_level::TwoLevelBucket;
 use super::{Pace, Policy};
 use crate::{DiskTime, Time};
@@ -9,20 +10,23 @@ use crate::{DiskTime, Time};
 pub(super) enum Rate {
     Unlimited,
     Pace(Pace),
+    #[cfg(feature = "history")]
     TwoLevel(TwoLevelBucket),
 }
 
 impl Rate {
     /// `sole` if a single shard takes from it.
+    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for buckets"))]
     pub(super) fn new(policy: &Policy, burst: DiskTime, sole: bool) -> Self {
         match policy {
-            Policy::Open | Policy::Concurrency { .. } | Policy::LittlesLaw { .. } => {
-                Self::Unlimited
-            }
+            Policy::Unlimited | Policy::Concurrency { .. } => Self::Unlimited,
+            Policy::TokenBucket { .. } | Policy::PaceWindow { .. } => Self::Pace(Pace::new(sole)),
+            #[cfg(feature = "history")]
+            Policy::LittlesLaw { .. } => Self::Unlimited,
+            #[cfg(feature = "history")]
+            Policy::FlowRatio { .. } => Self::Pace(Pace::new(sole)),
+            #[cfg(feature = "history")]
             Policy::TwoLevelBucket { .. } => Self::TwoLevel(TwoLevelBucket::new(burst)),
-            Policy::TokenBucket { .. } | Policy::FlowRatio { .. } | Policy::PaceWindow { .. } => {
-                Self::Pace(Pace::new(sole))
-            }
         }
     }
 
@@ -30,6 +34,7 @@ impl Rate {
         match self {
             Self::Unlimited => burst,
             Self::Pace(pace) => pace.available(now, burst),
+            #[cfg(feature = "history")]
             Self::TwoLevel(bucket) => bucket.available(now),
         }
     }
@@ -40,6 +45,7 @@ impl Rate {
         match self {
             Self::Unlimited => true,
             Self::Pace(pace) => pace.is_open(now, burst),
+            #[cfg(feature = "history")]
             Self::TwoLevel(bucket) => bucket.available(now) > DiskTime::ZERO,
         }
     }
@@ -54,6 +60,7 @@ impl Rate {
         match self {
             Self::Unlimited => Some(now),
             Self::Pace(pace) => Some(pace.available_at(now, burst, wanted)),
+            #[cfg(feature = "history")]
             Self::TwoLevel(bucket) => bucket.available_at(now, wanted),
         }
     }
@@ -62,7 +69,7 @@ impl Rate {
     pub(super) fn open_since(&self, burst: DiskTime) -> Time {
         match self {
             Self::Pace(pace) => pace.available_at(Time::ZERO, burst, DiskTime::from_units(1)),
-            Self::Unlimited | Self::TwoLevel(_) => Time::MAX,
+            _ => Time::MAX,
         }
     }
 
@@ -70,6 +77,7 @@ impl Rate {
         match self {
             Self::Unlimited => true,
             Self::Pace(pace) => pace.try_take(now, burst, amount),
+            #[cfg(feature = "history")]
             Self::TwoLevel(bucket) => bucket.try_take(now, amount),
         }
     }
@@ -79,10 +87,11 @@ impl Rate {
     pub(super) fn taken(&self) -> Option<u64> {
         match self {
             Self::Pace(pace) => Some(pace.paid_at()),
-            Self::Unlimited | Self::TwoLevel(_) => None,
+            _ => None,
         }
     }
 
+    #[cfg(feature = "history")]
     pub(super) fn completed(&self, amount: DiskTime) {
         if let Self::TwoLevel(bucket) = self {
             bucket.completed(amount);

@@ -58,7 +58,7 @@ fn a_base_latency_that_is_stated_later_is_not_unlearnt() {
 fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
     let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
     let cost = DiskTime::from_nanos(200_000);
-    let ask = Ask { cost, op: Op::Read, len: 4096 };
+    let ask = Ask::new(cost, Op::Read, 4096);
     let grant =
         |now| budget.try_reserve(Time::from_nanos(now), &ask, &FlowRatio::new(), DiskTime::ZERO);
     for _ in 0..4 {
@@ -81,7 +81,7 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
 fn an_unsplittable_request_larger_than_everything_goes_alone() {
     let budget = Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000), false);
     let cost = DiskTime::from_nanos(800_000_000);
-    let ask = Ask { cost, op: Op::Write, len: 8 << 20 };
+    let ask = Ask::new(cost, Op::Write, 8 << 20);
     let grant =
         |now| budget.try_reserve(Time::from_nanos(now), &ask, &FlowRatio::new(), DiskTime::ZERO);
     assert_eq!(grant(1), Reservation::Granted { nearly_idle: true });
@@ -89,7 +89,7 @@ fn an_unsplittable_request_larger_than_everything_goes_alone() {
 }
 
 fn ask(model: &DiskModel, op: Op, len: u64) -> Ask {
-    Ask { cost: model.cost(op, len), op, len }
+    Ask::new(model.cost(op, len), op, len)
 }
 
 /// How many requests go at once into an idle disk.

@@ -20,22 +20,25 @@ use crate::{DiskTime, Time};
 
 /// In which order a queue serves its classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+#[non_exhaustive]
+pub enum QueueDiscipline {
     /// Start-time fair queueing by disk time, over all shards.
     StartTime,
     /// The fair queue of 2016, to compare with: per shard, by weights that
     /// grow with the size of a request, forgotten exponentially.
+    #[cfg(feature = "history")]
     ExponentialDecay {
         /// Time in which what was used falls by a factor e, in nanoseconds.
         tau_nanos: u64,
     },
 }
 
-impl Order {
+impl QueueDiscipline {
     /// The name used in reports and options.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::StartTime => "start-time",
+            #[cfg(feature = "history")]
             Self::ExponentialDecay { .. } => "exponential-decay",
         }
     }
@@ -89,12 +92,13 @@ impl FairQueue {
         tree: Arc<ClassTree>,
         peers: Arc<Peers>,
         shard: ShardId,
-        order: Order,
+        order: QueueDiscipline,
         lead_max: DiskTime,
     ) -> Self {
         let decay = match order {
-            Order::StartTime => None,
-            Order::ExponentialDecay { tau_nanos } => Some(Decay::new(tau_nanos)),
+            QueueDiscipline::StartTime => None,
+            #[cfg(feature = "history")]
+            QueueDiscipline::ExponentialDecay { tau_nanos } => Some(Decay::new(tau_nanos)),
         };
         Self {
             decay,

@@ -30,7 +30,7 @@ impl IoQueue {
         let ticket = self.insert(now, class, (op, len))?;
         let (node, cost) = (class.node(), self.requests.at(ticket.slot()).cost);
         self.note_class(class);
-        let Some(nearly_idle) = self.reserve_at_once(now, class, &Ask { cost, op, len }) else {
+        let Some(nearly_idle) = self.reserve_at_once(now, class, &Ask::new(cost, op, len)) else {
             self.requests.remove(ticket.slot());
             return Ok(None);
         };

@@ -173,7 +173,7 @@ impl IoQueue {
                 let turn = DiskTime::from_units(lead.units_of_all.min(wasted)).max(needed);
                 let resume_at = self.shared.budget.unused_at(now, turn).max(at).min(waits_until);
                 let resume_at = Some(resume_at);
-                return Err(Stop { reason: Blocked::Ahead, resume_at });
+                return Err(Stop { reason: Blocked::FairnessLead, resume_at });
             }
             if self.holder_waits(now) && !passed_over {
                 // those behind do not need room, only their turn
@@ -197,7 +197,7 @@ impl IoQueue {
         }
         self.woken_for = woken;
         let resume_at = Some(self.latest_resume(now).min(looks_at));
-        Stop { reason: Blocked::Ahead, resume_at }
+        Stop { reason: Blocked::FairnessLead, resume_at }
     }
 
     /// Whether a shard that turns in time is so far behind that it goes first

@@ -423,5 +423,5 @@ impl Drop for IoQueue {
 }
 
 fn ask(request: &Request) -> Ask {
-    Ask { cost: request.cost, op: request.op, len: request.len }
+    Ask::new(request.cost, request.op, request.len)
 }

@@ -108,7 +108,7 @@ impl IoQueue {
             return Ok(());
         }
         let resume_at = self.shared.budget.unused_at(now, needed);
-        Err(Stop { reason: Blocked::Ahead, resume_at: Some(resume_at) })
+        Err(Stop { reason: Blocked::FairnessLead, resume_at: Some(resume_at) })
     }
 
     /// Nothing goes from here now: the others learn whether a holder waits

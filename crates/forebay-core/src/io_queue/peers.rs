@@ -83,7 +83,7 @@ impl IoQueue {
         }
         let count = budget.wakes_for_room().max(freed);
         // whoever is behind is on its way
-        let behind = usize::from(reason == Blocked::Ahead);
+        let behind = usize::from(reason == Blocked::FairnessLead);
         self.collect_some_wakes(now, count.saturating_sub(behind));
     }
 
@@ -109,7 +109,7 @@ impl IoQueue {
     pub(super) fn waits_for_room(&self, stop: &Stop) -> bool {
         match stop.reason {
             Blocked::Window => true,
-            Blocked::Ahead => self.shared.budget.taken().is_none(),
+            Blocked::FairnessLead => self.shared.budget.taken().is_none(),
             _ => false,
         }
     }

@@ -3,7 +3,7 @@
 
 use forebay_core::{
     ClassId, DiskTime, EnqueueError, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits,
-    Op, Order, Outcome, Policy, Ticket, Time,
+    Op, Outcome, Policy, QueueDiscipline, Ticket, Time,
 };
 use proptest::prelude::*;
 
@@ -50,14 +50,17 @@ fn step(shards: usize) -> impl Strategy<Value = Step> {
 fn config() -> impl Strategy<Value = GroupConfig> {
     let policy = prop_oneof![
         3 => Just(Policy::pace_window()),
-        1 => Just(Policy::Open),
+        1 => Just(Policy::Unlimited),
         1 => Just(Policy::Concurrency { requests: 3 }),
         1 => Just(Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT }),
         1 => Just(Policy::TwoLevelBucket { latency_goal: LATENCY_GOAL_DEFAULT }),
         1 => Just(Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT }),
     ];
-    let orders =
-        vec![Order::StartTime, Order::StartTime, Order::ExponentialDecay { tau_nanos: 1 << 27 }];
+    let orders = vec![
+        QueueDiscipline::StartTime,
+        QueueDiscipline::StartTime,
+        QueueDiscipline::ExponentialDecay { tau_nanos: 1 << 27 },
+    ];
     (policy, prop::sample::select(orders), 0u64..2_000_000).prop_map(|(policy, order, credit)| {
         let mut config = GroupConfig::new(model(20_000, 500_000_000), policy);
         config.order = order;

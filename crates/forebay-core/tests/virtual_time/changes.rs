@@ -192,7 +192,7 @@ fn shares_hold_where_tags_begin_anew() {
     for (shards, nested) in [(1, false), (1, true), (2, false), (2, true)] {
         let curve = || CostCurve::flat(DiskTime::from_units(COST));
         let huge = DiskModel::new(curve(), curve());
-        let mut config = GroupConfig::new(huge, Policy::Open);
+        let mut config = GroupConfig::new(huge, Policy::Unlimited);
         config.shards_max = shards;
         let group = IoGroup::new(config);
         let inner = group.add_class_group(None, 4).unwrap();

@@ -164,7 +164,7 @@ impl Checked {
         }
         if self.group.unused(now) >= self.group.effective_goal() {
             // for those who were passed over and have just been woken, for about a tick
-            let gives_way = blocked == Blocked::Ahead
+            let gives_way = blocked == Blocked::FairnessLead
                 && self.queues[shard].poll_timeout(now).unwrap().nanos_since(now) <= TICK_NANOS;
             let waits = matches!(blocked, Blocked::Empty | Blocked::ClassLimit) || gives_way;
             assert!(waits, "an idle disk and {blocked:?}");
@@ -251,7 +251,7 @@ proptest! {
         shares in (1u32..=10_000, 1u32..=10_000),
         lens in prop::collection::vec((512u64..1_000_000, 512u64..1_000_000), 50..200),
     ) {
-        let mut config = GroupConfig::new(model(20_000, 500_000_000), Policy::Open);
+        let mut config = GroupConfig::new(model(20_000, 500_000_000), Policy::Unlimited);
         config.shards_max = 1;
         let group = IoGroup::new(config);
         let classes = [shares.0, shares.1].map(|shares| group.add_class(None, shares).unwrap());

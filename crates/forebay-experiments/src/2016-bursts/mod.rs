@@ -28,7 +28,7 @@ fn phases(scale: Scale) -> Phases {
 
 /// With the scheduler and without any.
 fn measure(phases: Phases) -> Result<[Trace; 2], String> {
-    let open = SchedulerConfig { policy: Some(Policy::Open), ..SchedulerConfig::default() };
+    let open = SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::default() };
     let trace = |scheduler| {
         let outcome = node::run(phases, SLICE_MILLIS, scheduler)?;
         outcome.trace.ok_or_else(|| String::from("the run was not traced"))

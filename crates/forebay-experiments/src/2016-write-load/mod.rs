@@ -88,7 +88,7 @@ fn measure(phases: Phases, scheduler: SchedulerConfig) -> Result<Figures, String
 fn measure_both(phases: Phases) -> Result<[Figures; 2], String> {
     Ok([
         measure(phases, SchedulerConfig::default())?,
-        measure(phases, SchedulerConfig { policy: Some(Policy::Open), ..Default::default() })?,
+        measure(phases, SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() })?,
     ])
 }
 

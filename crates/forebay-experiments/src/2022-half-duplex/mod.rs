@@ -67,7 +67,7 @@ fn p95_us(
     }
     let mut config = config(jobs(&text, SHARDS)?, disk.build(SEED), millis);
     config.warmup = Duration::from_millis(20);
-    config.scheduler = SchedulerConfig { policy: Some(Policy::Open), ..Default::default() };
+    config.scheduler = SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() };
     let outcome = simulate(config)?;
     let carried = |name| {
         let job = job(&outcome, name)?;

@@ -106,7 +106,7 @@ fn serves(
         rates.write_iops = rates.write_bandwidth / 4096;
     }
     let policy = match way {
-        Way::NoScheduler => Policy::Open,
+        Way::NoScheduler => Policy::Unlimited,
         Way::Usual | Way::Sequential => pace_window(&*disk),
     };
     let model = Some(model(&rates)?);

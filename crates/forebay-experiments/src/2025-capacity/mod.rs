@@ -50,7 +50,7 @@ fn outcome(way: Way, half_seconds: u64) -> Result<Outcome, String> {
     let starts = starts.into_iter().map(|start| start + way.off).collect();
     let (array, _) = Watched::new(members, starts, 1_000_000)?;
     let array = Box::new(array);
-    let policy = if way.is_open { Policy::Open } else { pace_window(&*array) };
+    let policy = if way.is_open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = config(jobs(JOBS, SHARDS)?, array, 2 * half_seconds * 1000);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     let to = Some(Time::from_nanos(half_seconds * 1_000_000_000 + 100_000_000));

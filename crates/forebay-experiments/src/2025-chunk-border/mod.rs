@@ -90,7 +90,7 @@ fn stream(open: bool, millis: u64) -> Result<Stream, String> {
     let start = CHUNK - TRACED_FIRST_PART * SECTOR;
     let (array, seen) = Watched::new(members, vec![start], 1_000_000)?;
     let array = Box::new(array);
-    let policy = if open { Policy::Open } else { pace_window(&*array) };
+    let policy = if open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = config(jobs(text, 64)?, array, millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     simulate(config)?;

@@ -73,7 +73,7 @@ fn figures((shards, fibers): (u32, u32), way: Way, millis: u64) -> Result<Figure
     let starts = starts.into_iter().map(|start| start + way.off).collect();
     let (array, _) = Watched::new(members, starts, 1_000_000)?;
     let array = Box::new(array);
-    let policy = if way.is_open { Policy::Open } else { pace_window(&*array) };
+    let policy = if way.is_open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = config(jobs(&text, shards)?, array, millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     let outcome = simulate(config)?;

@@ -22,7 +22,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// GB/s of one member alone under the load of eight shards.
 fn one_disk(millis: u64) -> Result<f64, String> {
     let mut config = config(jobs(LOAD, 8)?, disk(MEMBER)?, millis);
-    config.scheduler = SchedulerConfig { policy: Some(Policy::Open), ..Default::default() };
+    config.scheduler = SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() };
     Ok(job(&simulate(config)?, "load")?.bandwidth_bytes_per_second as f64 / 1e9)
 }
 

@@ -91,7 +91,7 @@ fn throughput(way: &Way, size: u64, millis: u64) -> Result<(f64, f64), String> {
 "
     );
     let disk = disk(DISK)?;
-    let policy = if way.open { Policy::Open } else { pace_window(&*disk) };
+    let policy = if way.open { Policy::Unlimited } else { pace_window(&*disk) };
     let model = Some((way.model)(&RATES)?);
     let mut config = config(jobs(&text, 8)?, disk, millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), model, ..Default::default() };

@@ -20,7 +20,7 @@ mod starvation;
 use core::fmt;
 
 use forebay_core::{
-    Completion, DiskModel, DiskTime, Op, Order, Policy, Ticket, Time, saturating_nanos,
+    Completion, DiskModel, DiskTime, Op, Policy, QueueDiscipline, Ticket, Time, saturating_nanos,
 };
 use forebay_load::job_file::JobFile;
 
@@ -113,7 +113,8 @@ impl Invariants {
                 is_capped: class.bandwidth_max.is_some(),
             })
             .collect();
-        let is_fair = config.scheduler.order == Order::StartTime && policy != Policy::Open;
+        let is_fair =
+            config.scheduler.order == QueueDiscipline::StartTime && policy != Policy::Unlimited;
         // These lose disk time by design.
         let is_lossy = matches!(policy, Policy::TwoLevelBucket { .. } | Policy::FlowRatio { .. });
         // Among the shards of the earlier policies whoever comes first may go.
@@ -125,7 +126,7 @@ impl Invariants {
             jobs.groups.iter().map(|group| Shares::new(group.shares)).collect();
         let group = |_| GroupWatch {
             ledgers: numbers.iter().map(|_| Ledger::new(classes.len())).collect(),
-            conservation: (policy != Policy::Open && !is_lossy).then(|| {
+            conservation: (policy != Policy::Unlimited && !is_lossy).then(|| {
                 Conservation::new(tick.saturating_add(wake_up), is_ours.then_some(patience))
             }),
             lag: (is_fair && numbers.len() == 1).then(|| Lag::new(classes.len(), credit)),

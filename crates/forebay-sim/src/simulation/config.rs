@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use forebay_core::{DiskModel, DiskTime, Order, Policy, Time};
+use forebay_core::{DiskModel, DiskTime, Policy, QueueDiscipline, Time};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Properties;
 
@@ -98,7 +98,7 @@ pub struct SchedulerConfig {
     /// The open policy stands for no scheduler: then the caps of classes do not hold either.
     pub policy: Option<Policy>,
     /// In which order queues serve their classes.
-    pub order: Order,
+    pub order: QueueDiscipline,
     /// How often a busy shard is taken to poll at the least, in nanoseconds.
     pub tick_nanos: u64,
     /// Disk time that a class may claim at once for having been idle.
@@ -112,7 +112,7 @@ impl Default for SchedulerConfig {
         Self {
             model: None,
             policy: None,
-            order: Order::StartTime,
+            order: QueueDiscipline::StartTime,
             tick_nanos: 500_000,
             idle_credit: DiskTime::ZERO,
             duplex: false,

@@ -37,7 +37,7 @@ impl Outcome {
         let Simulation { jobs, seed, policy, order, properties, shards, env, watch, .. } =
             simulation;
         let measured = Measured { to: ended, ..env.measured };
-        let disk = (policy != Policy::Open).then(|| DiskResult {
+        let disk = (policy != Policy::Unlimited).then(|| DiskResult {
             in_flight_max: env.in_disk_max,
             ..watch.disk_result(&shards, measured)
         });

@@ -1,7 +1,8 @@
 //! The loop of a run: from one moment at which something happens to the next.
 
 use forebay_core::{
-    DiskModel, DiskRates, DiskTime, LATENCY_GOAL_DEFAULT, Order, Policy, Time, saturating_nanos,
+    DiskModel, DiskRates, DiskTime, LATENCY_GOAL_DEFAULT, Policy, QueueDiscipline, Time,
+    saturating_nanos,
 };
 use forebay_load::Rng;
 use forebay_load::generator::Generator;
@@ -38,7 +39,7 @@ pub struct Simulation {
     pub(super) jobs: JobFile,
     pub(super) seed: u64,
     pub(super) policy: Policy,
-    pub(super) order: Order,
+    pub(super) order: QueueDiscipline,
     pub(super) properties: Properties,
     pub(super) scheduler: Scheduler,
     pub(super) shards: Vec<Shard>,

@@ -41,7 +41,7 @@ impl Scheduler {
             group_config.order = config.order;
             group_config.tick_nanos = config.tick_nanos;
             group_config.idle_credit = config.idle_credit;
-            Group::new(IoGroup::new(group_config), jobs, policy != Policy::Open)
+            Group::new(IoGroup::new(group_config), jobs, policy != Policy::Unlimited)
         };
         let count = if config.duplex { 2 } else { 1 };
         Ok(Self { groups: (0..count).map(|_| group()).collect::<Result<_, _>>()? })

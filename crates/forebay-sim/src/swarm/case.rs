@@ -231,7 +231,7 @@ impl Rule {
     fn policy(self) -> Policy {
         let goal = Duration::from_micros;
         match self {
-            Self::None => Policy::Open,
+            Self::None => Policy::Unlimited,
             Self::Concurrency { requests } => Policy::Concurrency { requests },
             Self::LittlesLaw { latency_goal_micros } => {
                 Policy::LittlesLaw { latency_goal: goal(latency_goal_micros) }

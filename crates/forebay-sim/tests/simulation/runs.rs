@@ -47,7 +47,7 @@ fn one_seed_is_one_run() {
 #[test]
 fn an_unscheduled_run_waits_in_the_disk_alone() {
     let mut config = config(&reads("a", "all", 64, "4kB", 100), 1, TestDisk::new(20_000, 1 << 30));
-    config.scheduler.policy = Some(Policy::Open);
+    config.scheduler.policy = Some(Policy::Unlimited);
     let outcome = run(config);
     let class = &outcome.result.classes[0];
     assert_eq!(class.queue_us.max, 0.0);

@@ -68,7 +68,7 @@ fn in_disk_ms(policy: Policy, writes: u32) -> [f64; 2] {
 #[test]
 fn a_window_bounds_the_latency_beyond_the_edge() {
     let ours = Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency: None };
-    let open = [64, 512].map(|writes| in_disk_ms(Policy::Open, writes));
+    let open = [64, 512].map(|writes| in_disk_ms(Policy::Unlimited, writes));
     let window = [64, 512].map(|writes| in_disk_ms(ours, writes));
     println!(
         "p50 and p99 in the disk beside 64 and 512 writes: {open:?} ms, windowed {window:?} ms"

@@ -80,7 +80,7 @@ fn main() -> Result<(), Failure> {
     let file = if is_dir { path.join("forebay-redb-example") } else { path };
     let run = || {
         let mut sides = [
-            Side::new("unscheduled", &file, properties.as_ref(), Some(Policy::Open), 0)?,
+            Side::new("unscheduled", &file, properties.as_ref(), Some(Policy::Unlimited), 0)?,
             Side::new("scheduled", &file, properties.as_ref(), None, 1 + LOADERS)?,
         ];
         for _ in 0..ROUNDS {

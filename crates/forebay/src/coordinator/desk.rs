@@ -12,7 +12,7 @@ use slab::Slab;
 
 use super::lane::{Lane, Place, Places};
 use super::mailbox::{Letter, Mailbox};
-use super::slot::{Answer, Order, Promise, Timing};
+use super::slot::{Answer, Message, Promise, Timing};
 use crate::engine::Operation;
 use crate::messages;
 use crate::panics::contain;
@@ -185,7 +185,7 @@ impl Orders {
     fn take(&mut self, operations: &mut Operations, promise: Promise) {
         let entry = self.taken.vacant_entry();
         let key = entry.key();
-        let Some(Order { class, since, submitter, operation }) = promise.take_order(key) else {
+        let Some(Message { class, since, submitter, operation }) = promise.take_order(key) else {
             self.abandoned += 1;
             return;
         };

@@ -127,7 +127,7 @@ mod tests {
     use forebay_driver::QueueClass;
 
     use super::*;
-    use crate::coordinator::{Answer, IoThreads, IoThreadsConfig, Order};
+    use crate::coordinator::{Answer, IoThreads, IoThreadsConfig, Message};
     use crate::disk::DiskGroup;
     use crate::engine::Operation;
     use crate::streams::Streams;
@@ -146,14 +146,14 @@ mod tests {
 
     #[test]
     fn an_io_thread_that_panics_ends_what_it_has_with_errors_and_begins_anew() {
-        let config = GroupConfig::new(DiskModel::unmeasured(), Policy::Open);
+        let config = GroupConfig::new(DiskModel::unmeasured(), Policy::Unlimited);
         let group = Arc::new(DiskGroup::new("disk", config, 0, crate::events::Hook::default()));
         let id = group.io.add_class(None, 100).unwrap();
         let class = QueueClass { queue: 0, id, holder: false };
         let threads = IoThreads::new(&IoThreadsConfig::default());
         let mailbox = threads.mailbox(&Streams::new(group, None), "disk", 0).unwrap();
         let slot =
-            |operation| Slot::new(Order { class, since: Time::ZERO, submitter: 0, operation });
+            |operation| Slot::new(Message { class, since: Time::ZERO, submitter: 0, operation });
         for _ in 0..3 {
             let (reader, _writer) = std::io::pipe().unwrap();
             let pipe = DirectFile::from_fd(OwnedFd::from(reader)).unwrap();

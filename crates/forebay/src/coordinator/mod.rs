@@ -18,7 +18,7 @@ use forebay_core::{GroupFull, Op};
 pub(crate) use self::mailbox::Mailbox;
 pub use self::mailbox::REQUESTS_MAX;
 pub use self::slot::Timing;
-pub(crate) use self::slot::{Answer, Kept, Order, Slot};
+pub(crate) use self::slot::{Answer, Kept, Message, Slot};
 
 use self::desk::Desk;
 use crate::disk::DiskGroup;

@@ -29,7 +29,7 @@ pub(crate) struct Slot {
 
 /// What an I/O thread is asked to do.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct Message {
     pub(crate) class: QueueClass,
     /// When it was made.
     pub(crate) since: Time,
@@ -89,7 +89,7 @@ pub(super) struct Promise {
 #[derive(Debug, Default)]
 struct State {
     /// Until the I/O thread takes it.
-    order: Option<Order>,
+    order: Option<Message>,
     answer: Option<Answer>,
     waker: Option<Waker>,
     /// The I/O thread's name for it, while it has it.
@@ -116,7 +116,7 @@ impl fmt::Debug for Kept {
 
 impl Slot {
     /// A slot with an order; one that this thread has kept, if there is any.
-    pub(crate) fn new(order: Order) -> Arc<Self> {
+    pub(crate) fn new(order: Message) -> Arc<Self> {
         let state = State { order: Some(order), ..State::default() };
         let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
         if let Some(mut slot) = kept
@@ -167,7 +167,7 @@ impl Slot {
     /// Answers an order that was not sent.
     pub(crate) fn refuse(&self, error: io::Error) {
         let mut state = self.lock();
-        if let Some(Order { operation, .. }) = state.order.take() {
+        if let Some(Message { operation, .. }) = state.order.take() {
             state.answer = Some(Answer::refusal(error, operation));
         }
     }
@@ -207,7 +207,7 @@ impl Slot {
         Some(order.operation)
     }
 
-    fn take_order(&self, key: usize) -> Option<Order> {
+    fn take_order(&self, key: usize) -> Option<Message> {
         let mut state = self.lock();
         let order = state.order.take()?;
         state.key = Some(key);
@@ -247,7 +247,7 @@ impl Promise {
 
     /// The order, for the I/O thread that calls it `key` from now on. `None`
     /// if it was abandoned.
-    pub(super) fn take_order(&self, key: usize) -> Option<Order> {
+    pub(super) fn take_order(&self, key: usize) -> Option<Message> {
         self.slot.as_ref()?.take_order(key)
     }
 

@@ -18,7 +18,7 @@ use super::check::{RequestError, check_operation};
 use super::growth::Growth;
 use crate::admission::holds;
 use crate::clock::Clock;
-use crate::coordinator::{Answer, Kept, Mailbox, Order, Slot, Timing, is_io_thread, submitter};
+use crate::coordinator::{Answer, Kept, Mailbox, Message, Slot, Timing, is_io_thread, submitter};
 use crate::disk::DiskRecord;
 use crate::engine::Operation;
 use crate::fork::Forked;
@@ -151,7 +151,7 @@ fn send<T: Outcome>(
         Ok((class, mailbox)) => {
             let since = Clock::of_process().now();
             let class = QueueClass { holder: class.holder || holds(since), ..class };
-            let order = Order { class, since, submitter: submitter(), operation };
+            let order = Message { class, since, submitter: submitter(), operation };
             State::Sent(Sent::new((disk, intent), order, mailbox))
         }
         Err(error) => State::Refused(Answer::refusal(error, operation)),
@@ -212,7 +212,11 @@ fn address(disk: &Disk, class: &Class, op: Op) -> io::Result<(QueueClass, Arc<Ma
 }
 
 impl Sent {
-    fn new((disk, intent): (&Disk, Option<&Intent>), order: Order, mailbox: Arc<Mailbox>) -> Self {
+    fn new(
+        (disk, intent): (&Disk, Option<&Intent>),
+        order: Message,
+        mailbox: Arc<Mailbox>,
+    ) -> Self {
         let slot = Slot::new(order);
         let mut membership = None;
         match mailbox.order(&slot) {

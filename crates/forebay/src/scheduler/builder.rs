@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use forebay_core::{DiskModel, Order, Policy, SHARDS_MAX};
+use forebay_core::{DiskModel, Policy, QueueDiscipline, SHARDS_MAX};
 use forebay_driver::QUEUES_MAX;
 
 use super::claims::Claims;
@@ -182,7 +182,8 @@ impl SchedulerBuilder {
             Registry::new((DISKS_MAX + 1) * io_groups * QUEUES_MAX, io_groups as u64, &self.hook);
         let applied = registry.apply(check(&self.disks, io_groups as u64)?, layout)?;
         let unmeasured = DiskModel::unmeasured();
-        let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };
+        let rules =
+            Rules { policy: Policy::Unlimited, order: QueueDiscipline::StartTime, duplex: false };
         let default_disk = registry.add_disk(DEFAULT_DISK, &unmeasured, &rules, layout)?;
         let untagged = registry.add_class(UNTAGGED, None, UNTAGGED_SHARES)?;
         let first = registry.disks.first().unwrap_or(&default_disk);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use forebay_core::{DiskModel, DiskRates, ModelError, Order, Policy};
+use forebay_core::{DiskModel, DiskRates, ModelError, Policy, QueueDiscipline};
 
 use super::registry::Rules;
 use crate::properties::DiskProperties;
@@ -13,7 +13,7 @@ pub struct DiskConfig {
     pub(super) name: String,
     pub(super) properties: DiskProperties,
     pub(super) policy: Policy,
-    pub(super) order: Order,
+    pub(super) order: QueueDiscipline,
 }
 
 impl DiskConfig {
@@ -35,7 +35,7 @@ impl DiskConfig {
     }
 
     const fn of(name: String, properties: DiskProperties) -> Self {
-        Self { name, properties, policy: Policy::pace_window(), order: Order::StartTime }
+        Self { name, properties, policy: Policy::pace_window(), order: QueueDiscipline::StartTime }
     }
 
     /// Adds a directory on the disk, or its block device: files on the same
@@ -53,10 +53,10 @@ impl DiskConfig {
         self
     }
 
-    /// Sets in which order classes are served; [`Order::StartTime`] unless set.
-    /// [`Order::ExponentialDecay`] is there to compare with.
+    /// Sets in which order classes are served; [`QueueDiscipline::StartTime`] unless set.
+    /// [`QueueDiscipline::ExponentialDecay`] is there to compare with.
     #[must_use]
-    pub fn order(mut self, order: Order) -> Self {
+    pub fn order(mut self, order: QueueDiscipline) -> Self {
         self.order = order;
         self
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_core::{DiskModel, GroupConfig, Limits, Op, Order, Policy};
+use forebay_core::{DiskModel, GroupConfig, Limits, Op, Policy, QueueDiscipline};
 
 use super::builder::Layout;
 use super::lookups::Lookups;
@@ -37,7 +37,7 @@ pub(crate) struct Registry {
 /// How a new disk decides which requests may go, and when.
 pub(super) struct Rules {
     pub(super) policy: Policy,
-    pub(super) order: Order,
+    pub(super) order: QueueDiscipline,
     pub(super) duplex: bool,
 }
 
@@ -272,7 +272,8 @@ mod tests {
         let mut registry = Registry::new(8, 4, &Hook::default());
         let io_threads = IoThreadsConfig::default();
         let layout = Layout { io_groups: 4, shards_max: 1, requests_max: 1000, io_threads };
-        let rules = Rules { policy: Policy::Open, order: Order::StartTime, duplex: false };
+        let rules =
+            Rules { policy: Policy::Unlimited, order: QueueDiscipline::StartTime, duplex: false };
         let add = |registry: &mut Registry, name| {
             registry.add_disk(name, &DiskModel::unmeasured(), &rules, layout).unwrap();
         };

@@ -84,7 +84,7 @@ fn a_length_of_zero_is_for_a_flush_only() {
 
 #[test]
 fn lengths_that_no_file_has_are_refused() {
-    let scheduler = scheduler(FAST, Policy::Open);
+    let scheduler = scheduler(FAST, Policy::Unlimited);
     let class = scheduler.add_class("class", 100).unwrap();
     for len in [i64::MAX as u64 + 1, u64::MAX] {
         let refused = class.admit(Op::Read, len).unwrap_err();
@@ -97,7 +97,7 @@ fn lengths_that_no_file_has_are_refused() {
 fn a_wrong_length_closes_the_disk_for_nobody() {
     for bandwidth in [13_000, 100_000_000, 100_000_000_000] {
         let rates = DiskRates { read_bandwidth: bandwidth, write_bandwidth: bandwidth, ..FAST };
-        for policy in [Policy::pace_window(), Policy::Open] {
+        for policy in [Policy::pace_window(), Policy::Unlimited] {
             let scheduler = scheduler(rates, policy);
             let class = scheduler.add_class("class", 100).unwrap();
             let of_a_minute = (bandwidth * 60).max(1 << 20);
@@ -129,7 +129,7 @@ fn a_wrong_length_closes_the_disk_for_nobody() {
 
 #[test]
 fn a_batch_goes_up_to_the_length_that_is_refused() {
-    let scheduler = scheduler(FAST, Policy::Open);
+    let scheduler = scheduler(FAST, Policy::Unlimited);
     let class = scheduler.add_class("class", 100).unwrap();
     let requests = [(Op::Read, 4096), (Op::Read, 1 << 62), (Op::Read, 4096)];
     assert_eq!(class.admit_many(&requests).wait().unwrap().requests(), 1);

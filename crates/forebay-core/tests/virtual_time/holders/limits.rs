@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forebay_core::{
-    ClassId, DiskTime, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op, Order,
-    Outcome, Policy, Time,
+    ClassId, DiskTime, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op, Outcome,
+    Policy, QueueDiscipline, Time,
 };
 
 use super::{Bed, STEP};
@@ -182,7 +182,9 @@ fn a_holder_gets_on_though_its_class_owes_a_limit_and_the_others_have_the_disk()
 
 #[test]
 fn a_limit_holds_holders_back_as_others_and_who_asked_first_goes_first() {
-    for order in [Order::StartTime, Order::ExponentialDecay { tau_nanos: 100_000_000 }] {
+    for order in
+        [QueueDiscipline::StartTime, QueueDiscipline::ExponentialDecay { tau_nanos: 100_000_000 }]
+    {
         let mut config = GroupConfig::new(model(10_000, 1_000_000_000), Policy::pace_window());
         config.order = order;
         let group = IoGroup::new(config);

@@ -2,14 +2,15 @@
 
 pub(crate) mod node;
 
-use forebay_core::{Order, Policy};
+use forebay_core::{Policy, QueueDiscipline};
 use forebay_sim::simulation::SchedulerConfig;
 
 /// What it was published in.
 pub(crate) const SOURCE: &str = "ScyllaDB, Designing a Userspace Disk I/O Scheduler for Modern Datastores: \
                       the Scylla example, part 2 (29 April 2016)";
 /// What classes have used is forgotten with a time constant of 100 ms.
-pub(crate) const DECAY: Order = Order::ExponentialDecay { tau_nanos: 100_000_000 };
+pub(crate) const DECAY: QueueDiscipline =
+    QueueDiscipline::ExponentialDecay { tau_nanos: 100_000_000 };
 
 /// The scheduler of 2016: so many requests in the disk, whoever has used least lately is next.
 pub(crate) fn of_2016(requests: u32) -> SchedulerConfig {

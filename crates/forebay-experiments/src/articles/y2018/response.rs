@@ -62,7 +62,7 @@ fn measure(len: u64, concurrency: u32) -> Result<Point, String> {
          shard_info: {{ parallelism: {concurrency}, reqsize: {len} }}\n"
     );
     let mut config = scenario::config(scenario::jobs(&jobs, 1)?, scenario::disk(DISK)?, 50);
-    config.scheduler = SchedulerConfig { policy: Some(Policy::Open), ..Default::default() };
+    config.scheduler = SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() };
     let outcome = scenario::run(config)?;
     let reads = scenario::job(&outcome, "reads")?;
     let (requests_per_second, mean_micros) = (reads.iops, reads.disk_us.mean);

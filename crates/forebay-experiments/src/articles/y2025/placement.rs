@@ -63,7 +63,7 @@ pub(crate) fn figures(
 ) -> Result<Figures, String> {
     let members = (0..MEMBERS).map(|_| disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
     let (array, seen) = Watched::new(members, placement.starts(shards), SLICE_NANOS)?;
-    let policy = if open { Policy::Open } else { pace_window(&array) };
+    let policy = if open { Policy::Unlimited } else { pace_window(&array) };
     let mut config = config(jobs(LOAD, shards)?, Box::new(array), millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     let outcome = simulate(config)?;
