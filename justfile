@@ -9,6 +9,7 @@ check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo test -p forebay-core --lib
+    cargo test -p tidy
 
 # the tests of one crate, or those of them whose name holds FILTER
 test CRATE *FILTER:

@@ -92,116 +92,118 @@ fn complaints_about_an_entry() {
     }
 }
 
+/// Kinds of jobs, lines of their `shard_info`, and what is said of them.
+const SHARD_INFO: &[(&str, &[&str], &str)] = &[
+    (
+        "randread",
+        &["paralelism: 1"],
+        "5:5: [0].shard_info.paralelism: unknown key `paralelism`; did you mean `parallelism`?",
+    ),
+    (
+        "randread",
+        &["shares: 1"],
+        "5:5: [0].shard_info: `parallelism` is not given, and without fibers the job would \
+             do nothing; add `parallelism: 1` or more",
+    ),
+    (
+        "randread",
+        &["parallelism: 0"],
+        "5:18: [0].shard_info.parallelism: without fibers the job would do nothing; write 1 \
+             or more",
+    ),
+    (
+        "randread",
+        &["parallelism: 100000"],
+        "5:18: [0].shard_info.parallelism: 100000 fibers; expected 1 to 65536",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "reqsize: 100"],
+        "6:14: [0].shard_info.reqsize: requests of 100 bytes; expected a multiple of 512 up \
+             to 1073741824",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "reqsize: 1000"],
+        "6:14: [0].shard_info.reqsize: requests of 1000 bytes; expected a multiple of 512 up \
+             to 1073741824",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "shares: 0"],
+        "6:13: [0].shard_info.shares: 0 shares; expected 1 to 10000",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "shares: 1", "class: b"],
+        "7:12: [0].shard_info.class: shares are the class's own; remove `shares` or `class`",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "class: b"],
+        "6:12: [0].shard_info.class: no job or sched group is called `b`; none are known here",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "class: a"],
+        "6:12: [0].shard_info.class: the job names itself; remove `class` and give `shares`",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "rps: 10", "think_time: 1ms"],
+        "7:17: [0].shard_info.think_time: `rps` says when requests are sent, so there is no \
+             room for pauses; remove one of the two",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "think_after: 1ms"],
+        "6:18: [0].shard_info.think_after: there is no pause; add `think_time`, or remove \
+             `think_after`",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "batch: 4"],
+        "6:12: [0].shard_info.batch: batches belong to an open loop; add `rps` or remove \
+             `batch`",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "limit: 0"],
+        "6:12: [0].shard_info.limit: 0 requests make no sense here; remove the key or write \
+             more",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "iov_count: 2"],
+        "6:16: [0].shard_info.iov_count: buffers are not split; add `vectorized: true` or \
+             remove `iov_count`",
+    ),
+    (
+        "randread",
+        &["parallelism: 1", "reqsize: 12kB", "vectorized: true", "iov_count: 2"],
+        "8:16: [0].shard_info.iov_count: 12288 bytes do not split into 2 equal segments of a \
+             multiple of 4096 bytes; change `iov_count` or `reqsize`",
+    ),
+    (
+        "fsync",
+        &["parallelism: 2"],
+        "5:18: [0].shard_info.parallelism: a file has one flush in flight; write 1",
+    ),
+    (
+        "fsync",
+        &["parallelism: 1", "rps: 5", "batch: 2"],
+        "7:12: [0].shard_info.batch: 2 requests; expected 1 to 1",
+    ),
+    (
+        "cpu",
+        &["parallelism: 1", "execution_time: 0"],
+        "6:21: [0].shard_info.execution_time: a request must take some time; write 1us or more",
+    ),
+];
+
 #[test]
 fn complaints_about_shard_info() {
-    let cases: &[(&str, &[&str], &str)] = &[
-        (
-            "randread",
-            &["paralelism: 1"],
-            "5:5: [0].shard_info.paralelism: unknown key `paralelism`; did you mean `parallelism`?",
-        ),
-        (
-            "randread",
-            &["shares: 1"],
-            "5:5: [0].shard_info: `parallelism` is not given, and without fibers the job would \
-             do nothing; add `parallelism: 1` or more",
-        ),
-        (
-            "randread",
-            &["parallelism: 0"],
-            "5:18: [0].shard_info.parallelism: without fibers the job would do nothing; write 1 \
-             or more",
-        ),
-        (
-            "randread",
-            &["parallelism: 100000"],
-            "5:18: [0].shard_info.parallelism: 100000 fibers; expected 1 to 65536",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "reqsize: 100"],
-            "6:14: [0].shard_info.reqsize: requests of 100 bytes; expected a multiple of 512 up \
-             to 1073741824",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "reqsize: 1000"],
-            "6:14: [0].shard_info.reqsize: requests of 1000 bytes; expected a multiple of 512 up \
-             to 1073741824",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "shares: 0"],
-            "6:13: [0].shard_info.shares: 0 shares; expected 1 to 10000",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "shares: 1", "class: b"],
-            "7:12: [0].shard_info.class: shares are the class's own; remove `shares` or `class`",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "class: b"],
-            "6:12: [0].shard_info.class: no job or sched group is called `b`; none are known here",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "class: a"],
-            "6:12: [0].shard_info.class: the job names itself; remove `class` and give `shares`",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "rps: 10", "think_time: 1ms"],
-            "7:17: [0].shard_info.think_time: `rps` says when requests are sent, so there is no \
-             room for pauses; remove one of the two",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "think_after: 1ms"],
-            "6:18: [0].shard_info.think_after: there is no pause; add `think_time`, or remove \
-             `think_after`",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "batch: 4"],
-            "6:12: [0].shard_info.batch: batches belong to an open loop; add `rps` or remove \
-             `batch`",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "limit: 0"],
-            "6:12: [0].shard_info.limit: 0 requests make no sense here; remove the key or write \
-             more",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "iov_count: 2"],
-            "6:16: [0].shard_info.iov_count: buffers are not split; add `vectorized: true` or \
-             remove `iov_count`",
-        ),
-        (
-            "randread",
-            &["parallelism: 1", "reqsize: 12kB", "vectorized: true", "iov_count: 2"],
-            "8:16: [0].shard_info.iov_count: 12288 bytes do not split into 2 equal segments of a \
-             multiple of 4096 bytes; change `iov_count` or `reqsize`",
-        ),
-        (
-            "fsync",
-            &["parallelism: 2"],
-            "5:18: [0].shard_info.parallelism: a file has one flush in flight; write 1",
-        ),
-        (
-            "fsync",
-            &["parallelism: 1", "rps: 5", "batch: 2"],
-            "7:12: [0].shard_info.batch: 2 requests; expected 1 to 1",
-        ),
-        (
-            "cpu",
-            &["parallelism: 1", "execution_time: 0"],
-            "6:21: [0].shard_info.execution_time: a request must take some time; write 1us or more",
-        ),
-    ];
-    for (kind, shard_info, message) in cases {
+    for (kind, shard_info, message) in SHARD_INFO {
         let text = job_with(kind, shard_info);
         assert_eq!(parse(&text).unwrap_err(), format!("jobs.yaml:{message}"), "{text}");
     }

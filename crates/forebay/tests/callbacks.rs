@@ -222,6 +222,19 @@ fn waiting(bed: &Bed, count: &Arc<AtomicUsize>) -> Pin<Box<Admit>> {
     }
 }
 
+/// Reloads, each somewhere around the moment when the turn of one who waits comes.
+fn reload_while_turns_come(bed: &Bed, woken: &Arc<AtomicUsize>) {
+    for n in 0..2000 {
+        let waits = waiting(bed, woken);
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_micros(n % 600) {
+            std::hint::spin_loop();
+        }
+        bed.reload(2000 + n % 50);
+        drop(waits);
+    }
+}
+
 #[test]
 fn callbacks_are_called_without_a_lock_held() {
     let log = TheLog::take();
@@ -269,16 +282,7 @@ fn callbacks_are_called_without_a_lock_held() {
         bed.reload(1_000_000);
         until_woken(4);
         drop(third);
-        for n in 0..2000 {
-            let waits = waiting(&bed, &woken);
-            // Somewhere around the moment when its turn comes.
-            let begin = Instant::now();
-            while begin.elapsed() < Duration::from_micros(n % 600) {
-                std::hint::spin_loop();
-            }
-            bed.reload(2000 + n % 50);
-            drop(waits);
-        }
+        reload_while_turns_come(&bed, &woken);
         let before = woken.load(Ordering::SeqCst);
         // by an I/O thread
         let looks = Looks(bed.scheduler.clone(), bed.class.clone(), Arc::clone(&woken));

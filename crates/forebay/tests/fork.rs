@@ -18,8 +18,9 @@ use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
 use forebay::properties::Properties;
 use forebay::shard::SubmitError;
 use forebay::{
-    AdmitError, AlignedBuf, BacklogController, BufResult, BufferPool, ClassError, DirectFile,
-    DiskConfig, DiskRates, FileOptions, Forked, Intent, Limits, Op, Scheduler, SchedulerError,
+    AdmitError, AlignedBuf, BacklogController, BufResult, BufferPool, Class, ClassError,
+    ClassGroup, DirectFile, DiskConfig, DiskRates, FileOptions, Forked, Intent, Limits, Op,
+    Scheduler, SchedulerError,
 };
 
 const FAST: DiskRates = DiskRates {
@@ -218,6 +219,25 @@ fn a_child_that_drops_an_endpoint_leaves_the_parents() {
     }
 }
 
+/// Changes or looks at what is shared, until it is told to stop.
+fn change_until(
+    stop: &AtomicBool,
+    change: u32,
+    scheduler: &Scheduler,
+    class: &Class,
+    group: &ClassGroup,
+) {
+    while !stop.load(Ordering::Relaxed) {
+        match change {
+            0 => class.set_shares(100).unwrap(),
+            1 => group.set_limits(&Limits::default()).unwrap(),
+            _ => drop((scheduler.snapshot(), scheduler.disks()[0].counters())),
+        }
+        // Of all schedulers: what their disks lie on.
+        drop(Scheduler::builder().build().unwrap());
+    }
+}
+
 #[test]
 fn a_child_is_refused_changes_and_finds_nothing_whatever_its_parents_threads_do() {
     let dir = tempfile::tempdir().unwrap();
@@ -232,17 +252,7 @@ fn a_child_is_refused_changes_and_finds_nothing_whatever_its_parents_threads_do(
     thread::scope(|scope| {
         for change in 0..3 {
             let (scheduler, class, group, stop) = (&scheduler, &class, &group, &stop);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    match change {
-                        0 => class.set_shares(100).unwrap(),
-                        1 => group.set_limits(&Limits::default()).unwrap(),
-                        _ => drop((scheduler.snapshot(), scheduler.disks()[0].counters())),
-                    }
-                    // Of all schedulers: what their disks lie on.
-                    drop(Scheduler::builder().build().unwrap());
-                }
-            });
+            scope.spawn(move || change_until(stop, change, scheduler, class, group));
         }
         for _ in 0..100 {
             in_child(|| {

@@ -83,15 +83,12 @@ struct Stream {
 }
 
 fn stream(open: bool, millis: u64) -> Result<Stream, String> {
-    let text = "
-- {name: load, type: append, shards: all, shard_info: {parallelism: 8, reqsize: 128kB}}
-";
     let members = (0..MEMBERS).map(|_| disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
     let start = CHUNK - TRACED_FIRST_PART * SECTOR;
     let (array, seen) = Watched::new(members, vec![start], 1_000_000)?;
     let array = Box::new(array);
     let policy = if open { Policy::Unlimited } else { pace_window(&*array) };
-    let mut config = config(jobs(text, 64)?, array, millis);
+    let mut config = config(jobs(include_str!("load.yaml"), 64)?, array, millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     simulate(config)?;
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
