@@ -34,6 +34,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "counters",
             "budget",
             "decay",
+            "no_decay",
             "peers",
             "tag_heap",
             "fair_queue",
