@@ -32,9 +32,11 @@ impl FairQueue {
         self.relink(node, None);
     }
 
-    /// When the next throttled class or group returns.
+    /// When the next throttled class or group returns that has work: what it had
+    /// may have been cancelled.
     pub(crate) fn throttled_until(&self) -> Option<Time> {
-        self.throttled.iter().map(|&(until, _)| until).min()
+        let has_work = |&&(_, node): &&(Time, NodeId)| self.locals[usize::from(node)].awake;
+        self.throttled.iter().filter(has_work).map(|&(until, _)| until).min()
     }
 
     /// Whether everything that has work is in the order.

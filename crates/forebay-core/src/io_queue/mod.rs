@@ -253,9 +253,11 @@ impl IoQueue {
             State::Queued => {
                 self.fair.remove(&mut self.requests, request.class, ticket.slot());
             }
-            State::SetAside => self.totals.completed += 1,
+            State::SetAside => {}
             State::Free | State::InDisk | State::Overdue => return false,
         }
+        // it went once
+        self.totals.completed += u64::from(request.prepaid);
         self.requests.remove(ticket.slot());
         self.class_counters(&request).cancelled(now);
         self.resume_at_once(now);

@@ -1,6 +1,6 @@
 //! Upper limits of classes and of groups of classes, beside their shares.
 
-use forebay_core::{Blocked, Limits, Op, Policy, Time};
+use forebay_core::{Blocked, GroupConfig, IoGroup, Limits, Op, Outcome, Policy, Time};
 
 use crate::world::{Client, SECOND, World, model, share_error};
 
@@ -85,4 +85,23 @@ fn a_class_at_its_limit_cannot_be_removed_while_it_has_work() {
     assert!(queue.cancel(now, tickets[1]) && queue.cancel(now, tickets[2]));
     world.group.remove_class(class).unwrap();
     assert!(queue.enqueue(now, class, Op::Read, 4096).is_err());
+}
+
+#[test]
+fn a_queue_whose_limited_requests_were_all_cancelled_is_empty() {
+    let mut config = GroupConfig::new(model(20_000, 1_000_000_000), Policy::pace_window());
+    config.shards_max = 1;
+    let group = IoGroup::new(config);
+    let class = group.add_class(None, 100).unwrap();
+    group.set_limits(class, &bytes(MIB)).unwrap();
+    let (mut queue, now) = (group.join().unwrap(), Time::from_nanos(SECOND));
+    let tickets = [(); 3].map(|()| queue.enqueue(now, class, Op::Read, 131_072).unwrap());
+    assert_eq!(queue.poll_dispatch(now), Some(tickets[0]));
+    assert_eq!(queue.poll_dispatch(now), None);
+    assert_eq!(queue.blocked(), Some(Blocked::ClassLimit));
+    assert!(tickets[1..].iter().all(|&ticket| queue.cancel(now, ticket)));
+    assert_eq!(queue.poll_dispatch(now), None);
+    queue.complete(now, tickets[0], Outcome::Done).unwrap();
+    assert_eq!(queue.poll_dispatch(now), None);
+    assert_eq!((queue.blocked(), queue.poll_timeout(now)), (Some(Blocked::Empty), None));
 }

@@ -147,3 +147,22 @@ fn who_was_given_up_long_ago_makes_place_where_the_table_is_full() {
     assert!(queue.is_empty());
     assert_eq!((queue.counters().in_disk, queue.class(class).unwrap().in_disk), (0, 0));
 }
+
+#[test]
+fn a_request_that_was_taken_up_again_and_cancelled_counts_as_completed() {
+    let (group, mut queue) = bed(1_000);
+    let class = group.add_class(None, 100).unwrap();
+    let mut now = SECOND;
+    (0..60).for_each(|_| _ = enqueue(&mut queue, class, now));
+    let granted = dispatched(&mut queue, &mut now);
+    for ticket in &granted {
+        queue.set_aside(at(now), *ticket).unwrap();
+    }
+    let others = dispatched(&mut queue, &mut now);
+    let waits = |ticket: &&Ticket| !queue.take_up(at(now), **ticket).unwrap();
+    let waits: Vec<_> = granted.iter().filter(waits).copied().collect();
+    assert!(!waits.is_empty() && !others.is_empty());
+    assert!(waits.iter().all(|&ticket| queue.cancel(at(now), ticket)));
+    let counters = queue.counters();
+    assert_eq!(counters.dispatched - counters.completed, u64::from(counters.in_disk));
+}
