@@ -3,6 +3,7 @@
 //! exception that is not needed any more fails a test too.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
+mod formats;
 mod layers;
 
 use std::collections::BTreeSet;
