@@ -1,7 +1,7 @@
 //! On which shards a holder waits: until it has gone, the window binds nobody, or
 //! is larger if a limit holds it back.
 
-use crate::peers::{SHARDS_MAX, ShardId};
+use crate::shard_id::{SHARDS_MAX, ShardId};
 use crate::sync::{AtomicU64, Ordering};
 
 const WORDS: usize = SHARDS_MAX / 64;

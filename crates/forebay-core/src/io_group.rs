@@ -7,14 +7,13 @@ use core::time::Duration;
 use crate::budget::Budget;
 use crate::class_tree::ClassTree;
 use crate::holders::Holders;
-use crate::peers::{Peers, SHARDS_MAX};
+use crate::peers::Peers;
+use crate::shard_id::SHARDS_MAX;
+use crate::shared::Shared;
 use crate::{
     ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, Limits, Policy,
     QueueDiscipline, Time,
 };
-
-/// Ticks for which a shard that is late to poll is still waited for.
-const PATIENCE_TICKS: u64 = 2;
 
 /// What an I/O group is made of.
 #[derive(Clone, Debug)]
@@ -67,30 +66,6 @@ impl fmt::Display for GroupFull {
 }
 
 impl core::error::Error for GroupFull {}
-
-/// Shared by the queues of a group.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) model: DiskModel,
-    pub(crate) budget: Budget,
-    pub(crate) tree: Arc<ClassTree>,
-    pub(crate) peers: Arc<Peers>,
-    /// Where one waits for its turn,
-    pub(crate) holders: Holders,
-    /// and where a limit holds one back.
-    pub(crate) holders_held_back: Holders,
-    pub(crate) order: QueueDiscipline,
-    pub(crate) requests_max: u32,
-    pub(crate) tick_nanos: u64,
-}
-
-impl Shared {
-    /// By how much a shard may be late to poll and still be waited for, in
-    /// nanoseconds.
-    pub(crate) fn patience(&self) -> u64 {
-        self.tick_nanos.saturating_mul(PATIENCE_TICKS)
-    }
-}
 
 /// One disk's budget and priority classes, shared by the [`IoQueue`]s of up to
 /// [`SHARDS_MAX`] threads. Cheap to clone; every clone is the same group.

@@ -54,6 +54,7 @@
 
 extern crate alloc;
 
+mod blocked;
 mod budget;
 mod class_tree;
 mod cost;
@@ -78,6 +79,8 @@ mod loom_tests;
 mod op;
 mod peers;
 mod requests;
+mod shard_id;
+mod shared;
 mod split;
 mod sync;
 mod tag;
@@ -85,6 +88,7 @@ mod tag_heap;
 mod time;
 mod wakes;
 
+pub use blocked::Blocked;
 pub use budget::{LATENCY_GOAL_DEFAULT, Policy};
 pub use class_tree::{
     CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassError, ClassGroupId, ClassId,
@@ -94,7 +98,7 @@ pub use cost::{
     BANDWIDTH_MAX, CostCurve, CostError, IOPS_MAX, IOPS_SIZE_DEFAULT, LADDER_POINTS_MAX,
     SATURATION_LENGTH_DEFAULT,
 };
-pub use counters::{Blocked, ClassCounters, QueueCounters};
+pub use counters::{ClassCounters, QueueCounters};
 pub use disk_model::{DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN};
 pub use fair_queue::QueueDiscipline;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
@@ -103,7 +107,7 @@ pub use io_queue::{
 };
 pub use limit::Limits;
 pub use op::Op;
-pub use peers::{SHARDS_MAX, ShardId};
 pub use requests::Ticket;
+pub use shard_id::{SHARDS_MAX, ShardId};
 pub use split::{Join, Parts};
 pub use time::{DiskTime, Time, saturating_nanos};

@@ -10,7 +10,7 @@ use crate::budget::{Ask, Budget, Pace, Refusal, Reservation};
 use crate::class_tree::{ClassTree, Credit, ROOT};
 use crate::flow::FlowRatio;
 use crate::limit::{Limiter, Limits};
-use crate::peers::ShardId;
+use crate::shard_id::ShardId;
 use crate::wakes::{Marks, Wakes};
 use crate::{DiskModel, DiskTime, Op, Policy, Time};
 

@@ -1,6 +1,6 @@
 //! Sets of shards: who asked to be woken, and whom to wake.
 
-use crate::peers::{SHARDS_MAX, ShardId};
+use crate::shard_id::{SHARDS_MAX, ShardId};
 use crate::sync::{AtomicU64, Ordering};
 
 const WORDS: usize = SHARDS_MAX / 64;

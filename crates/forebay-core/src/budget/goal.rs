@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use super::Policy;
 use super::base_latency::BaseLatency;
+use super::policy::Policy;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskModel, DiskTime, saturating_nanos};
 

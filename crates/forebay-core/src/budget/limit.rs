@@ -1,9 +1,10 @@
 //! What bounds the work that is unfinished in the disk.
 
+use super::ask::Ask;
 #[cfg(feature = "history")]
 use super::littles_law::LittlesLaw;
+use super::policy::Policy;
 use super::room::Room;
-use super::{Ask, Policy};
 use crate::sync::Padded;
 use crate::{DiskModel, DiskTime};
 

@@ -4,6 +4,7 @@
 //! *rooms* (what may be unfinished); the policies differ in which rate and
 //! which rooms they have.
 
+mod ask;
 mod base_latency;
 mod goal;
 mod limit;
@@ -23,6 +24,7 @@ mod tests;
 
 use core::time::Duration;
 
+pub(crate) use ask::Ask;
 pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
@@ -30,7 +32,7 @@ pub(crate) use probe::Progress;
 
 use crate::flow::FlowRatio;
 use crate::sync::Padded;
-use crate::{DiskModel, DiskTime, Op, Time};
+use crate::{DiskModel, DiskTime, Time};
 
 use goal::Goal;
 use limit::Limit;
@@ -51,31 +53,6 @@ const NEARLY_EMPTY_PART: u64 = 8;
 /// While a limit holds holders back, so many windows more may be unfinished:
 /// what the pace hands out until what they hold may be given up.
 const HELD_WINDOWS: u64 = overdue::WINDOWS;
-
-/// What a request asks of the budget.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
-    pub(crate) cost: DiskTime,
-    #[cfg(feature = "history")]
-    op: Op,
-    #[cfg(feature = "history")]
-    len: u64,
-}
-
-impl Ask {
-    /// For a request that costs `cost`; what it is counts for some policies.
-    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
-    #[inline(always)]
-    pub(crate) const fn new(cost: DiskTime, op: Op, len: u64) -> Self {
-        Self {
-            cost,
-            #[cfg(feature = "history")]
-            op,
-            #[cfg(feature = "history")]
-            len,
-        }
-    }
-}
 
 /// Why the budget let nothing through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

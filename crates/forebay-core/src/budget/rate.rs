@@ -1,8 +1,9 @@
 //! How fast a policy hands out disk time.
 
+use super::pace::Pace;
+use super::policy::Policy;
 #[cfg(feature = "history")]
 use super::two_level::TwoLevelBucket;
-use super::{Pace, Policy};
 use crate::{DiskTime, Time};
 
 /// The rate of a policy.

@@ -1,7 +1,7 @@
 use super::*;
 use core::time::Duration;
 
-use crate::DiskRates;
+use crate::{DiskRates, Op};
 
 fn model(iops: u64, bandwidth: u64) -> DiskModel {
     DiskModel::from_rates(&DiskRates {

@@ -1,12 +1,19 @@
 //! The priority classes of a group and what they have used: shared by all shards.
 
+mod error;
+mod id;
 mod node;
 mod slot;
 mod tags;
 
 use alloc::vec::Vec;
-use core::fmt;
 
+pub use error::ClassError;
+pub use id::{
+    CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassGroupId, ClassId, SHARES_MAX,
+};
+use id::{FIRST_CLASS, NODES_MAX};
+pub(crate) use id::{LEVELS_MAX, NodeId, ROOT};
 pub(crate) use node::Node;
 use node::check_shares;
 pub(crate) use tags::Credit;
@@ -14,107 +21,6 @@ pub(crate) use tags::Credit;
 use crate::DiskTime;
 use crate::limit::Limits;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, Padded};
-
-/// Most classes of one I/O group, and so of a scheduler.
-pub const CLASSES_MAX: usize = 1024;
-/// Most groups of classes of one I/O group, and so of a scheduler.
-pub const CLASS_GROUPS_MAX: usize = 127;
-/// Groups of classes nest at most this deep.
-pub const CLASS_GROUP_DEPTH_MAX: usize = 3;
-/// Most shares of a class or a group of classes; the fewest are 1.
-pub const SHARES_MAX: u32 = 10_000;
-
-/// Levels from the root to a class, both counted.
-pub(crate) const LEVELS_MAX: usize = CLASS_GROUP_DEPTH_MAX + 2;
-/// The root: parent of all classes and groups that have no other.
-pub(crate) const ROOT: NodeId = 0;
-const NODES_MAX: usize = 1 + CLASS_GROUPS_MAX + CLASSES_MAX;
-const FIRST_CLASS: usize = 1 + CLASS_GROUPS_MAX;
-
-/// Position of a class or group of classes in the tree.
-pub(crate) type NodeId = u16;
-
-/// A priority class of an I/O group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ClassId {
-    node: NodeId,
-    generation: u16,
-}
-
-/// A group of classes, which competes as one with its siblings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ClassGroupId {
-    node: NodeId,
-    generation: u16,
-}
-
-impl ClassId {
-    /// A small number, below [`CLASSES_MAX`], unique among the group's present
-    /// classes: for tables kept beside the scheduler.
-    pub fn index(self) -> usize {
-        usize::from(self.node) - FIRST_CLASS
-    }
-
-    /// A number that no other class of the group had before, up to 65,536
-    /// classes in the same place.
-    pub const fn to_bits(self) -> u32 {
-        (self.node as u32) << 16 | self.generation as u32
-    }
-
-    /// The class of [`ClassId::to_bits`]; `None` for zero, which is none's.
-    pub(crate) const fn from_bits(bits: u32) -> Option<Self> {
-        let (node, generation) = ((bits >> 16) as NodeId, bits as u16);
-        if bits == 0 { None } else { Some(Self { node, generation }) }
-    }
-
-    pub(crate) fn index_of(node: NodeId) -> usize {
-        usize::from(node) - FIRST_CLASS
-    }
-
-    pub(crate) fn node(self) -> NodeId {
-        self.node
-    }
-}
-
-/// Why a class or group of classes could not be made, changed or removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClassError {
-    /// Shares outside `1..=SHARES_MAX`.
-    Shares(u32),
-    /// A limit of zero, or above what any disk does.
-    Limits(Limits),
-    /// All [`CLASSES_MAX`] classes or [`CLASS_GROUPS_MAX`] groups are in use.
-    Full,
-    /// The class or group was removed earlier.
-    Unknown,
-    /// Groups would nest deeper than [`CLASS_GROUP_DEPTH_MAX`].
-    TooDeep,
-    /// It still has work queued, or classes in it.
-    InUse,
-}
-
-impl fmt::Display for ClassError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Shares(shares) => write!(f, "{shares} shares: give 1 to {SHARES_MAX}"),
-            Self::Limits(limits) => {
-                write!(f, "{limits:?}: give at least 1 per second, or no limit at all")
-            }
-            Self::Full => {
-                write!(f, "no room: at most {CLASSES_MAX} classes and {CLASS_GROUPS_MAX} groups")
-            }
-            Self::Unknown => write!(f, "the class was removed earlier"),
-            Self::TooDeep => write!(f, "groups of classes nest {CLASS_GROUP_DEPTH_MAX} deep"),
-            Self::InUse => write!(
-                f,
-                "the class still has work queued, or the group has classes: wait for the work, or \
-                 cancel it, and remove the classes first"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for ClassError {}
 
 /// All classes and groups of classes of one I/O group.
 #[derive(Debug)]

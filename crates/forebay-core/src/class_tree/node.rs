@@ -1,7 +1,8 @@
 //! One class or group of classes, as all shards see it.
 
+use super::error::ClassError;
+use super::id::{NodeId, SHARES_MAX};
 use super::slot::Slot;
-use super::{ClassError, NodeId, SHARES_MAX};
 use crate::DiskTime;
 use crate::limit::Limiter;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Tally};

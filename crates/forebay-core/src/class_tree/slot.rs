@@ -1,6 +1,6 @@
 //! Whether a place in the tree is in use, by whom, and what keeps it there.
 
-use super::ClassError;
+use super::error::ClassError;
 use crate::sync::{AtomicU64, Ordering};
 
 /// One more change of hands: odd while the place is in use.

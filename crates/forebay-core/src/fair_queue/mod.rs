@@ -12,8 +12,9 @@ use alloc::vec::Vec;
 
 use crate::class_tree::{ClassError, ClassId, ClassTree, LEVELS_MAX, NodeId, ROOT};
 use crate::decay::Decay;
-use crate::peers::{Lead, Met, Peers, ShardId};
+use crate::peers::{Lead, Met, Peers};
 use crate::requests::{Fifo, Request, Requests};
+use crate::shard_id::ShardId;
 use crate::tag::{self, STEP_MAX, is_after};
 use crate::tag_heap::{NOWHERE, TagHeap};
 use crate::{DiskTime, Time};

@@ -1,6 +1,6 @@
 //! A request that finds nobody waiting: queued and dispatched in one step.
 
-use super::attempt::Stop;
+use super::stop::Stop;
 use super::{EnqueueError, IoQueue};
 use crate::budget::{Ask, Reservation};
 use crate::requests::Ticket;

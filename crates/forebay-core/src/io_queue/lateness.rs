@@ -1,38 +1,22 @@
-//! Whether a shard turns late. The others do not wait for such a shard, and it
-//! may go beyond the budget for what they have used meanwhile.
+//! What a queue remembers of its turns.
 
-use super::IoQueue;
-use crate::budget::Ask;
-use crate::peers::Met;
 use crate::{DiskTime, Time};
 
-/// A disk that works at its rate is not done with more than this part of an
-/// effective goal at once: whoever takes back so much did not look meanwhile.
-const TAKEN_BACK_PART: u64 = 3;
-/// Who was late a short while ago is late again after this part of a tick, also
-/// where its turn shows nothing.
-const SLOW_TURN_PART: u64 = 2;
-
-/// A disk that keeps up has done what it got after so many windows. What a shard
-/// holds that has not polled for so long is unattended, and who comes back later
-/// than that to take it is late.
-const SILENT_WINDOWS: u64 = 2;
-
-/// What a queue remembers of its turns. A turn ends when nothing more goes.
+/// Whether turns come late. A turn ends when nothing more goes.
 #[derive(Debug, Default)]
 pub(super) struct Lateness {
     /// Whether this turn is late.
-    late: bool,
+    pub(super) late: bool,
     /// When a turn was last seen to be.
-    seen_at: Option<Time>,
+    pub(super) seen_at: Option<Time>,
     /// By how much it has overdrawn the budget in this turn.
-    overdrawn: DiskTime,
+    pub(super) overdrawn: DiskTime,
     /// Disk time of what came back since the last turn, and of the latest, which
     /// may have come back just now.
-    taken_back: DiskTime,
-    latest: DiskTime,
+    pub(super) taken_back: DiskTime,
+    pub(super) latest: DiskTime,
     /// Whether the last turn left anything in the disk.
-    left_in_disk: bool,
+    pub(super) left_in_disk: bool,
 }
 
 impl Lateness {
@@ -49,74 +33,5 @@ impl Lateness {
 
     pub(super) fn is_late(&self) -> bool {
         self.late
-    }
-}
-
-impl IoQueue {
-    /// Finds out whether the turn that begins is late. Of what it is owed for the
-    /// time in which it could not ask, a late shard keeps a bounded credit.
-    pub(super) fn begin_turn(&mut self, now: Time) {
-        let Some((_, since)) = self.stopped else { return };
-        let seen = self.is_seen_late(now, since);
-        self.lateness.late = seen || self.was_late_lately(now, since);
-        if seen {
-            self.lateness.seen_at = Some(now);
-        }
-        if self.lateness.late {
-            self.fair.catch_up();
-        }
-    }
-
-    /// Whether the turn that would begin now is late.
-    pub(super) fn would_be_late(&self, now: Time) -> bool {
-        let since = self.stopped.map_or(now, |(_, since)| since);
-        self.is_seen_late(now, since) || self.was_late_lately(now, since)
-    }
-
-    /// Whether it was expected earlier, or takes back what the disk must have
-    /// done some time ago.
-    fn is_seen_late(&self, now: Time, since: Time) -> bool {
-        let (peers, patience) = (&self.shared.peers, self.shared.patience());
-        if peers.alone() {
-            return false;
-        }
-        let Lateness { taken_back, latest, left_in_disk, .. } = self.lateness;
-        let goal = self.shared.budget.effective_goal().units();
-        let away = now.nanos_since(since);
-        taken_back.minus(latest).units() > goal / TAKEN_BACK_PART
-            || !peers.is_live(self.shard, now, patience)
-            || left_in_disk && away > self.silent_nanos().max(patience)
-    }
-
-    fn was_late_lately(&self, now: Time, since: Time) -> bool {
-        self.lateness.seen_at.is_some_and(|seen| {
-            now.nanos_since(seen) <= self.silent_nanos()
-                && now.nanos_since(since) > self.shared.tick_nanos / SLOW_TURN_PART
-        })
-    }
-
-    /// After so long a disk that keeps up has done what it got.
-    pub(super) fn silent_nanos(&self) -> u64 {
-        self.shared.budget.window().as_nanos_ceil().saturating_mul(SILENT_WINDOWS)
-    }
-
-    /// Whether a request goes although the budget is closed: the shard turns
-    /// late, and others have used meanwhile what it is owed. In a turn it goes
-    /// at most one effective goal beyond.
-    pub(super) fn overdraws(&mut self, now: Time, class: u16, ask: &Ask) -> bool {
-        if !self.lateness.late || self.shared.peers.alone() {
-            return false;
-        }
-        // one goes from each however full the disk is, or it may never have a turn
-        let window_binds = self.totals.in_disk > 0 && !self.holder_waits(now);
-        let met = Met::PolledWithin { now, nanos: self.shared.tick_nanos };
-        let overdraws = self.lateness.overdrawn < self.shared.budget.effective_goal()
-            && self.fair.owed(class) > 0
-            && self.fair.lead(class, self.totals.dispatched, met).units == 0
-            && self.shared.budget.try_overdraw(now, ask, window_binds);
-        if overdraws {
-            self.lateness.overdrawn = self.lateness.overdrawn.plus(ask.cost);
-        }
-        overdraws
     }
 }

@@ -3,29 +3,34 @@
 mod at_once;
 mod attempt;
 mod completion;
+mod in_disk;
+mod late_turn;
 mod lateness;
+mod lead;
+mod notice;
 mod outcome;
 mod past_window;
 mod peers;
 mod set_aside;
+mod stop;
 mod unattended;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use attempt::{Stop, Wait};
 use lateness::Lateness;
 pub use outcome::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
+use stop::{Stop, Wait};
 use unattended::Unattended;
 
-use crate::budget::{Ask, Progress};
+use crate::budget::Progress;
 use crate::fair_queue::FairQueue;
 use crate::flow::FlowRatio;
-use crate::io_group::Shared;
-use crate::peers::ShardId;
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
+use crate::shard_id::ShardId;
+use crate::shared::Shared;
 use crate::wakes::Wakes;
 use crate::{Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time};
 
@@ -314,48 +319,6 @@ impl IoQueue {
         QueueCounters { flow_ratio_permille: self.flow.permille(), ..self.totals.clone() }
     }
 
-    // on the way of each request; other callers are rare
-    #[inline(always)]
-    fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
-        self.enter_disk(now, index, nearly_idle);
-        let Request { enqueued_at, prepaid, cost, class, .. } = *self.requests.at(index);
-        let charged = if prepaid { DiskTime::ZERO } else { cost };
-        let counters = &mut self.classes[ClassId::index_of(class)];
-        counters.dispatched(now, now.nanos_since(enqueued_at), charged);
-        self.requests.ticket(index)
-    }
-
-    /// A request that the budget has let through, in the disk from now on.
-    // on the way of each request; other callers are rare
-    #[inline(always)]
-    fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) {
-        let request = self.requests.at_mut(index);
-        request.state = State::InDisk;
-        request.dispatched_at = now;
-        request.nearly_idle = nearly_idle;
-        let Request { cost, class, op, len, prepaid, .. } = *request;
-        self.requests.push_back(&mut self.in_disk, index);
-        self.held = self.held.plus(cost);
-        let totals = &mut self.totals;
-        totals.in_disk += 1;
-        totals.in_disk_max = totals.in_disk_max.max(totals.in_disk);
-        if !prepaid {
-            totals.dispatched += 1;
-            totals.consumption = totals.consumption.plus(cost);
-            let bytes = if op == Op::Discard { 0 } else { len };
-            self.fair.charge_limits(class, now, bytes);
-        }
-    }
-
-    // on the way of each request; other callers are rare
-    #[inline(always)]
-    fn leave_window(&mut self, index: u32) {
-        let ask = ask(self.requests.at(index));
-        self.requests.unlink(&mut self.in_disk, index);
-        self.held = self.held.minus(ask.cost);
-        self.shared.budget.leave(&ask);
-    }
-
     /// The counters of a class, for which there is room from now on.
     #[inline(always)]
     fn note_class(&mut self, class: ClassId) -> &mut ClassCounters {
@@ -422,8 +385,4 @@ impl Drop for IoQueue {
         self.shared.peers.leave(self.shard);
         self.shared.tree.note_change();
     }
-}
-
-fn ask(request: &Request) -> Ask {
-    Ask::new(request.cost, request.op, request.len)
 }

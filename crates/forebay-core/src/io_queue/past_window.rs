@@ -1,7 +1,8 @@
 //! Requests whose owners hold others in the disk: they wait for their turn and
 //! the pace, but not for room, which they may keep themselves.
 
-use super::attempt::{LEAD_PER_UNUSED, Stop};
+use super::lead::LEAD_PER_UNUSED;
+use super::stop::Stop;
 use super::{EnqueueError, IoQueue};
 use crate::budget::Ask;
 use crate::holders::Holders;

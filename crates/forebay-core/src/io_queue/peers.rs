@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 
 use super::IoQueue;
-use super::attempt::Stop;
-use crate::io_group::Shared;
-use crate::peers::ShardId;
+use super::stop::Stop;
+use crate::shard_id::ShardId;
+use crate::shared::Shared;
 use crate::{Blocked, Time};
 
 impl IoQueue {

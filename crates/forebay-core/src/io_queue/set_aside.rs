@@ -1,7 +1,8 @@
 //! Grants that their owners do not notice, and requests that nobody completes.
 
+use super::in_disk::ask;
 use super::outcome::{COST_UNCHECKED_LEN, REQUEST_COST_MAX, StaleTicket};
-use super::{EnqueueError, IoQueue, ask};
+use super::{EnqueueError, IoQueue};
 use crate::requests::{State, Ticket};
 use crate::{ClassId, DiskTime, Op, Time};
 

@@ -1,80 +1,22 @@
 //! What the shards of a group tell each other: how far each has come, and when
 //! it polls again.
 
+mod lead;
+mod published;
+
 use alloc::vec::Vec;
+
+pub(crate) use lead::Lead;
+pub(crate) use published::Met;
 
 use crate::Time;
 use crate::budget::Progress;
-use crate::class_tree::{ClassTree, NodeId, ROOT};
+use crate::class_tree::{ClassTree, NodeId};
+use crate::shard_id::{SHARDS_MAX, ShardId};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
-use crate::tag::{ahead, is_after};
-use crate::wakes::{LOOKS_MAX, Marks, Wakes};
-
-/// Most shards of one group.
-pub const SHARDS_MAX: usize = 256;
-
-/// Nothing of a node is queued on a shard.
-const IDLE: u64 = u64::MAX;
-/// In the place of a promise: nobody waits for the shard before it polls.
-const NOT_WAITED_FOR: Time = Time::from_nanos(u64::MAX - 1);
-
-/// A shard of a group, below [`SHARDS_MAX`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ShardId(pub(crate) u16);
-
-impl ShardId {
-    /// The shard's number, from zero in the order of joining.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// What one shard publishes. Only that shard writes it.
-#[derive(Debug)]
-struct Published {
-    joined: AtomicU32,
-    polls_by: AtomicU64,
-    /// When it last polled, and whether it was late then.
-    polled_at: AtomicU64,
-    late: AtomicU32,
-    /// Disk time of what it had in the disk then, and of all that it has sent.
-    held: AtomicU64,
-    dispatched: AtomicU64,
-    /// Per group of classes, the child whose turn is next on this shard; per
-    /// class, this shard's own start tag among the shards of the class.
-    next: Vec<AtomicU64>,
-    /// What [`Progress`] says.
-    served: AtomicU64,
-    at_window: AtomicU64,
-    busy: AtomicU64,
-}
-
-/// How far a shard is ahead, and of whom.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lead {
-    /// Disk time that the one furthest behind is owed.
-    pub(crate) units: u64,
-    /// Disk time that all who are behind are owed together.
-    pub(crate) units_of_all: u64,
-    /// The shard furthest behind; the leading one itself if none is.
-    pub(crate) over: ShardId,
-}
-
-/// Which shards a lead is measured against.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Met {
-    /// Those that poll as they promised, or a patience later: see
-    /// [`Peers::promise`].
-    Live { now: Time, patience: u64 },
-    /// Those that polled lately.
-    PolledWithin { now: Time, nanos: u64 },
-}
-
-impl Lead {
-    pub(crate) fn none(shard: ShardId) -> Self {
-        Self { units: 0, units_of_all: 0, over: shard }
-    }
-}
+use crate::tag::is_after;
+use crate::wakes::{Marks, Wakes};
+use published::{IDLE, NOT_WAITED_FOR, Published};
 
 /// The shards of one group.
 #[derive(Debug)]
@@ -90,20 +32,7 @@ pub(crate) struct Peers {
 
 impl Peers {
     pub(crate) fn new(shards_max: usize, nodes: usize) -> Self {
-        let published = |_| {
-            Padded(Published {
-                joined: AtomicU32::new(0),
-                polls_by: AtomicU64::new(0),
-                polled_at: AtomicU64::new(0),
-                late: AtomicU32::new(0),
-                held: AtomicU64::new(0),
-                dispatched: AtomicU64::new(0),
-                next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
-                served: AtomicU64::new(0),
-                at_window: AtomicU64::new(0),
-                busy: AtomicU64::new(0),
-            })
-        };
+        let published = |_| Padded(Published::new(nodes));
         Self {
             shards: (0..shards_max.min(SHARDS_MAX)).map(published).collect(),
             joined: AtomicU32::new(0),
@@ -339,46 +268,6 @@ impl Peers {
         self.publish(shard, class, tag.map_or(IDLE, |tag| tag.min(IDLE - 1)));
     }
 
-    /// How far the next request of `class` on `shard` is ahead of what other
-    /// live shards have queued: the disk time that the one furthest behind is
-    /// owed, over all levels from the class to the root.
-    ///
-    /// Only the shards count that are `met`; of many, as many as are looked at
-    /// in one go, which begins at another place after each `turn`. So all are
-    /// seen in time, and a request costs the same beside 8 shards and 255.
-    pub(crate) fn lead(
-        &self,
-        tree: &ClassTree,
-        shard: ShardId,
-        class: NodeId,
-        (shard_tag, turn): (u64, u64),
-        met: Met,
-    ) -> Lead {
-        let mut lead = Lead::none(shard);
-        let places = self.places();
-        let looks = places.len().min(LOOKS_MAX);
-        let first = (turn as usize).wrapping_mul(looks) % places.len().max(1);
-        for look in 0..looks {
-            let index = (first + look) % places.len();
-            let other = &places[index].0;
-            if index == shard.index() || !other.is_met(met) {
-                continue;
-            }
-            let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
-            let behind = if tag == IDLE { 0 } else { ahead(shard_tag, tag) };
-            let units = behind.max(other.owed_above(tree, class));
-            lead.units_of_all = lead.units_of_all.saturating_add(units);
-            if units > lead.units {
-                (lead.units, lead.over) = (units, ShardId(index as u16));
-            }
-        }
-        if looks < places.len() {
-            let all = u128::from(lead.units_of_all) * places.len() as u128 / looks as u128;
-            lead.units_of_all = u64::try_from(all).unwrap_or(u64::MAX);
-        }
-        lead
-    }
-
     fn publish(&self, shard: ShardId, node: NodeId, value: u64) {
         if self.sole() {
             return;
@@ -387,65 +276,6 @@ impl Peers {
         if slot.load(Ordering::Relaxed) != value {
             slot.store(value, Ordering::Relaxed);
         }
-    }
-}
-
-impl Published {
-    fn progress(&self) -> Progress {
-        Progress {
-            served: self.served.load(Ordering::Relaxed),
-            at_window: self.at_window.load(Ordering::Relaxed),
-            busy: self.busy.load(Ordering::Relaxed),
-        }
-    }
-
-    /// The tag of what is next on this shard, and how far the shard has come within
-    /// the class if that is one.
-    fn turn(&self, tree: &ClassTree) -> Option<(u64, u64)> {
-        let next = self.next[usize::from(ROOT)].load(Ordering::Relaxed);
-        let node = (next != IDLE).then_some(next as NodeId)?;
-        let own = if ClassTree::is_class(node) {
-            self.next[usize::from(node)].load(Ordering::Relaxed)
-        } else {
-            0
-        };
-        Some((tree.node(node).tag(), own))
-    }
-
-    fn is_met(&self, met: Met) -> bool {
-        match met {
-            Met::Live { now, patience } => self.is_live((now, patience)),
-            Met::PolledWithin { now, nanos } => {
-                let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
-                self.joined.load(Ordering::Relaxed) == 1 && now.nanos_since(polled_at) <= nanos
-            }
-        }
-    }
-
-    fn is_live(&self, (now, patience): (Time, u64)) -> bool {
-        let polls_by = Time::from_nanos(self.polls_by.load(Ordering::Relaxed));
-        self.joined.load(Ordering::Relaxed) == 1
-            && polls_by != NOT_WAITED_FOR
-            && now.nanos_since(polls_by) <= patience
-    }
-
-    /// The most disk time that what this shard would dispatch in the place of
-    /// `class`, or of a group it is in, is owed.
-    fn owed_above(&self, tree: &ClassTree, class: NodeId) -> u64 {
-        let (mut owed, mut child) = (0, class);
-        while child != ROOT {
-            let node = tree.node(child);
-            let parent = node.parent();
-            let next = self.next[usize::from(parent)].load(Ordering::Relaxed);
-            if next != IDLE && next != u64::from(child) {
-                // the tag itself may have moved since it was published
-                let next = tree.node(next as NodeId);
-                let behind = ahead(node.tag(), next.tag());
-                owed = owed.max(behind.saturating_mul(u64::from(next.shares())));
-            }
-            child = parent;
-        }
-        owed
     }
 }
 

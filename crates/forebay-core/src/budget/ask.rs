@@ -1,0 +1,28 @@
+//! What a request asks of the budget.
+
+use crate::{DiskTime, Op};
+
+/// A request, as the budget sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(crate) cost: DiskTime,
+    #[cfg(feature = "history")]
+    pub(super) op: Op,
+    #[cfg(feature = "history")]
+    pub(super) len: u64,
+}
+
+impl Ask {
+    /// For a request that costs `cost`; what it is counts for some policies.
+    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
+    #[inline(always)]
+    pub(crate) const fn new(cost: DiskTime, op: Op, len: u64) -> Self {
+        Self {
+            cost,
+            #[cfg(feature = "history")]
+            op,
+            #[cfg(feature = "history")]
+            len,
+        }
+    }
+}

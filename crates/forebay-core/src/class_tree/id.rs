@@ -1,0 +1,62 @@
+//! The names of classes and of groups of classes.
+
+/// Most classes of one I/O group, and so of a scheduler.
+pub const CLASSES_MAX: usize = 1024;
+/// Most groups of classes of one I/O group, and so of a scheduler.
+pub const CLASS_GROUPS_MAX: usize = 127;
+/// Groups of classes nest at most this deep.
+pub const CLASS_GROUP_DEPTH_MAX: usize = 3;
+/// Most shares of a class or a group of classes; the fewest are 1.
+pub const SHARES_MAX: u32 = 10_000;
+
+/// Levels from the root to a class, both counted.
+pub(crate) const LEVELS_MAX: usize = CLASS_GROUP_DEPTH_MAX + 2;
+/// The root: parent of all classes and groups that have no other.
+pub(crate) const ROOT: NodeId = 0;
+pub(super) const NODES_MAX: usize = 1 + CLASS_GROUPS_MAX + CLASSES_MAX;
+pub(super) const FIRST_CLASS: usize = 1 + CLASS_GROUPS_MAX;
+
+/// Position of a class or group of classes in the tree.
+pub(crate) type NodeId = u16;
+
+/// A priority class of an I/O group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClassId {
+    pub(super) node: NodeId,
+    pub(super) generation: u16,
+}
+
+/// A group of classes, which competes as one with its siblings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClassGroupId {
+    pub(super) node: NodeId,
+    pub(super) generation: u16,
+}
+
+impl ClassId {
+    /// A small number, below [`CLASSES_MAX`], unique among the group's present
+    /// classes: for tables kept beside the scheduler.
+    pub fn index(self) -> usize {
+        usize::from(self.node) - FIRST_CLASS
+    }
+
+    /// A number that no other class of the group had before, up to 65,536
+    /// classes in the same place.
+    pub const fn to_bits(self) -> u32 {
+        (self.node as u32) << 16 | self.generation as u32
+    }
+
+    /// The class of [`ClassId::to_bits`]; `None` for zero, which is none's.
+    pub(crate) const fn from_bits(bits: u32) -> Option<Self> {
+        let (node, generation) = ((bits >> 16) as NodeId, bits as u16);
+        if bits == 0 { None } else { Some(Self { node, generation }) }
+    }
+
+    pub(crate) fn index_of(node: NodeId) -> usize {
+        usize::from(node) - FIRST_CLASS
+    }
+
+    pub(crate) fn node(self) -> NodeId {
+        self.node
+    }
+}

@@ -1,0 +1,54 @@
+//! A request goes to the disk, and leaves the window again.
+
+use super::IoQueue;
+use crate::budget::Ask;
+use crate::requests::{Request, State, Ticket};
+use crate::{ClassId, DiskTime, Op, Time};
+
+impl IoQueue {
+    // on the way of each request; other callers are rare
+    #[inline(always)]
+    pub(super) fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
+        self.enter_disk(now, index, nearly_idle);
+        let Request { enqueued_at, prepaid, cost, class, .. } = *self.requests.at(index);
+        let charged = if prepaid { DiskTime::ZERO } else { cost };
+        let counters = &mut self.classes[ClassId::index_of(class)];
+        counters.dispatched(now, now.nanos_since(enqueued_at), charged);
+        self.requests.ticket(index)
+    }
+
+    /// A request that the budget has let through, in the disk from now on.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
+    pub(super) fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) {
+        let request = self.requests.at_mut(index);
+        request.state = State::InDisk;
+        request.dispatched_at = now;
+        request.nearly_idle = nearly_idle;
+        let Request { cost, class, op, len, prepaid, .. } = *request;
+        self.requests.push_back(&mut self.in_disk, index);
+        self.held = self.held.plus(cost);
+        let totals = &mut self.totals;
+        totals.in_disk += 1;
+        totals.in_disk_max = totals.in_disk_max.max(totals.in_disk);
+        if !prepaid {
+            totals.dispatched += 1;
+            totals.consumption = totals.consumption.plus(cost);
+            let bytes = if op == Op::Discard { 0 } else { len };
+            self.fair.charge_limits(class, now, bytes);
+        }
+    }
+
+    // on the way of each request; other callers are rare
+    #[inline(always)]
+    pub(super) fn leave_window(&mut self, index: u32) {
+        let ask = ask(self.requests.at(index));
+        self.requests.unlink(&mut self.in_disk, index);
+        self.held = self.held.minus(ask.cost);
+        self.shared.budget.leave(&ask);
+    }
+}
+
+pub(super) fn ask(request: &Request) -> Ask {
+    Ask::new(request.cost, request.op, request.len)
+}

@@ -1,0 +1,51 @@
+//! Noticing what other shards hold in the disk and do not attend to: most of
+//! that has long been done, and waits to be noticed.
+
+use super::IoQueue;
+use super::unattended::Unattended;
+use crate::{DiskTime, Time};
+
+/// So many shards together look once in a tick what others hold unattended.
+const SHARDS_PER_LOOK: u64 = 32;
+
+impl IoQueue {
+    /// By how much later each of many shards looks what others do, so that in
+    /// a tick as many look as if they were few.
+    pub(super) fn many_shards_nanos(&self) -> u64 {
+        let many = self.shared.peers.joined().saturating_sub(1) / SHARDS_PER_LOOK;
+        self.shared.tick_nanos.saturating_mul(many)
+    }
+
+    /// Looks what other shards hold unattended, now and then: the more shards
+    /// there are, the more of them look.
+    pub(super) fn notice_unattended(&mut self, now: Time) {
+        if now < self.unattended.look_at {
+            return;
+        }
+        let peers = &self.shared.peers;
+        let (late, silent, grows_at) = peers.unattended(self.shard, now, self.silent_nanos());
+        let held = self.shared.budget.uncounted(late, silent);
+        let turns_at = now.plus_nanos(self.many_shards_nanos());
+        let grows_at = grows_at.max(turns_at);
+        let look_at = grows_at.min(turns_at.plus_nanos(self.shared.tick_nanos));
+        self.unattended = Unattended { held, grows_at, look_at };
+    }
+
+    /// As [`notice_unattended`](Self::notice_unattended), at once.
+    pub(super) fn notice_unattended_at_once(&mut self, now: Time) {
+        self.unattended.look_at = Time::ZERO;
+        self.notice_unattended(now);
+    }
+
+    /// How much of that does not count in the window: as much as the disk has
+    /// done. By how much longer than a window it keeps what this shard sends,
+    /// so much of it is still before that.
+    pub(super) fn uncounted(&self, now: Time) -> DiskTime {
+        let Some(oldest) = self.in_disk.head() else { return self.unattended.held };
+        let oldest = now.nanos_since(self.requests.at(oldest).dispatched_at);
+        let kept = self.latest_disk_nanos.max(oldest);
+        let window = self.shared.budget.window().as_nanos_ceil();
+        let before = DiskTime::from_nanos(kept.saturating_sub(window));
+        self.unattended.held.minus(before)
+    }
+}

@@ -1,0 +1,32 @@
+//! Why nothing goes, and until when.
+
+use crate::shard_id::ShardId;
+use crate::{Blocked, DiskTime, Time};
+
+/// Why nothing goes, and when to look again without being told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop {
+    pub(super) reason: Blocked,
+    pub(super) resume_at: Option<Time>,
+}
+
+/// A shard's wait for another on an open budget.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) since: Time,
+    pub(super) until: Time,
+    /// What was taken of the budget when it began.
+    pub(super) taken: u64,
+    /// Who is waited for, and the disk time that it had dispatched in all then.
+    pub(super) other: ShardId,
+    pub(super) dispatched: u64,
+}
+
+impl Wait {
+    /// Whether it is a wait for `other`, which has `dispatched` so much now: less
+    /// meanwhile than a request of this `cost`.
+    pub(super) fn has_used_less(&self, other: ShardId, dispatched: u64, enough: DiskTime) -> bool {
+        let meanwhile = dispatched.wrapping_sub(self.dispatched);
+        self.other == other && meanwhile > 0 && meanwhile < enough.units()
+    }
+}

@@ -1,0 +1,68 @@
+//! How far one shard is ahead of the others.
+
+use super::Peers;
+use super::published::{IDLE, Met};
+use crate::class_tree::{ClassTree, NodeId};
+use crate::shard_id::ShardId;
+use crate::sync::Ordering;
+use crate::tag::ahead;
+use crate::wakes::LOOKS_MAX;
+
+/// How far a shard is ahead, and of whom.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lead {
+    /// Disk time that the one furthest behind is owed.
+    pub(crate) units: u64,
+    /// Disk time that all who are behind are owed together.
+    pub(crate) units_of_all: u64,
+    /// The shard furthest behind; the leading one itself if none is.
+    pub(crate) over: ShardId,
+}
+
+impl Lead {
+    pub(crate) fn none(shard: ShardId) -> Self {
+        Self { units: 0, units_of_all: 0, over: shard }
+    }
+}
+
+impl Peers {
+    /// How far the next request of `class` on `shard` is ahead of what other
+    /// live shards have queued: the disk time that the one furthest behind is
+    /// owed, over all levels from the class to the root.
+    ///
+    /// Only the shards count that are `met`; of many, as many as are looked at
+    /// in one go, which begins at another place after each `turn`. So all are
+    /// seen in time, and a request costs the same beside 8 shards and 255.
+    pub(crate) fn lead(
+        &self,
+        tree: &ClassTree,
+        shard: ShardId,
+        class: NodeId,
+        (shard_tag, turn): (u64, u64),
+        met: Met,
+    ) -> Lead {
+        let mut lead = Lead::none(shard);
+        let places = self.places();
+        let looks = places.len().min(LOOKS_MAX);
+        let first = (turn as usize).wrapping_mul(looks) % places.len().max(1);
+        for look in 0..looks {
+            let index = (first + look) % places.len();
+            let other = &places[index].0;
+            if index == shard.index() || !other.is_met(met) {
+                continue;
+            }
+            let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
+            let behind = if tag == IDLE { 0 } else { ahead(shard_tag, tag) };
+            let units = behind.max(other.owed_above(tree, class));
+            lead.units_of_all = lead.units_of_all.saturating_add(units);
+            if units > lead.units {
+                (lead.units, lead.over) = (units, ShardId(index as u16));
+            }
+        }
+        if looks < places.len() {
+            let all = u128::from(lead.units_of_all) * places.len() as u128 / looks as u128;
+            lead.units_of_all = u64::try_from(all).unwrap_or(u64::MAX);
+        }
+        lead
+    }
+}

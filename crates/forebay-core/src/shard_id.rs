@@ -1,0 +1,15 @@
+//! The number of a shard.
+
+/// Most shards of one group.
+pub const SHARDS_MAX: usize = 256;
+
+/// A shard of a group, below [`SHARDS_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId(pub(crate) u16);
+
+impl ShardId {
+    /// The shard's number, from zero in the order of joining.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}

@@ -1,0 +1,36 @@
+//! What the queues of a group share.
+
+use alloc::sync::Arc;
+
+use crate::budget::Budget;
+use crate::class_tree::ClassTree;
+use crate::holders::Holders;
+use crate::peers::Peers;
+use crate::{DiskModel, QueueDiscipline};
+
+/// Ticks for which a shard that is late to poll is still waited for.
+const PATIENCE_TICKS: u64 = 2;
+
+/// Shared by the queues of a group.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) model: DiskModel,
+    pub(crate) budget: Budget,
+    pub(crate) tree: Arc<ClassTree>,
+    pub(crate) peers: Arc<Peers>,
+    /// Where one waits for its turn,
+    pub(crate) holders: Holders,
+    /// and where a limit holds one back.
+    pub(crate) holders_held_back: Holders,
+    pub(crate) order: QueueDiscipline,
+    pub(crate) requests_max: u32,
+    pub(crate) tick_nanos: u64,
+}
+
+impl Shared {
+    /// By how much a shard may be late to poll and still be waited for, in
+    /// nanoseconds.
+    pub(crate) fn patience(&self) -> u64 {
+        self.tick_nanos.saturating_mul(PATIENCE_TICKS)
+    }
+}
