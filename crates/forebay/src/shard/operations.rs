@@ -21,6 +21,10 @@ const COMPLETIONS_AT_ONCE: usize = 4;
 /// after so long whether permits that were forgotten hold the room.
 const LOOK_AFTER: Duration = Duration::from_millis(100);
 
+/// After so long elsewhere the engine is asked what has come back before the
+/// queues are asked what is overdue.
+const AWAY_NANOS: u64 = 5_000_000;
+
 /// What is called after each dispatch, with the class of what went: to queue
 /// the next of it.
 pub(crate) type Refill<'a> = &'a mut dyn FnMut(&mut Operations, QueueClass);
@@ -75,6 +79,11 @@ impl Operations {
         // not be taken for what the disk keeps.
         let now = self.now();
         let away = now.nanos_since(self.looked_at);
+        if away >= AWAY_NANOS {
+            // A ring tells of what has completed only when it is asked. What it
+            // refuses it refuses again below.
+            let _ = self.engine.submit_and_wait(Some(Duration::ZERO));
+        }
         self.reap(now, refill);
         let slept = self.sleep(now, timeout);
         // What has completed is taken even where nothing new can be submitted.

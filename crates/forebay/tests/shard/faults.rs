@@ -1,6 +1,7 @@
 //! Requests that the disk does not answer: reads of an empty pipe, which only
 //! io_uring takes. The tests of files have a disk that hangs for both backends.
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use forebay::engine::{BackendChoice, EngineConfig, Operation};
@@ -68,6 +69,29 @@ fn some_that_hang_do_not_stop_the_others() {
     read_in(&mut bed, &other, &file, 500);
     assert_eq!(bed.shard.len(), HANGING, "only these are left");
     assert_eq!(bed.shard.queue().classes()[2].operations[Op::Read.index()], 500);
+}
+
+/// Where something hangs no thread is asked what came back while it was away.
+#[test]
+fn what_came_back_while_its_thread_was_away_is_taken_before_anything_is_given_up() {
+    let Some(mut bed) = bed() else { return };
+    std::mem::forget(bed.class.admit(Op::Read, 4096).unwrap().detach());
+    let start = Instant::now();
+    while bed.class.permit_counters().overdue == 0 {
+        drop(bed.class.admit(Op::Read, 4096).unwrap());
+        assert!(start.elapsed() < Duration::from_secs(60), "the window gave nothing up");
+    }
+    let (pipe, mut writer) = endless();
+    for away_ms in [20, 100, 300] {
+        for _ in 0..4 {
+            bed.submit(Operation::read(pipe.clone(), 0, filled(BLOCK, 0)));
+        }
+        bed.shard.turn(Some(Duration::ZERO)).unwrap();
+        writer.write_all(&[7; 4 * BLOCK]).unwrap();
+        std::thread::sleep(Duration::from_millis(away_ms));
+        (0..4).for_each(|_| assert_eq!(bed.next().result.unwrap(), BLOCK));
+        assert_eq!(bed.shard.queue().counters().overdue, 0, "{away_ms} ms");
+    }
 }
 
 /// Reads a block so many times in `class`, some at once.
