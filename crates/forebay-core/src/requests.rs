@@ -165,6 +165,7 @@ impl Requests {
     pub(crate) fn remove(&mut self, index: u32) {
         let free = self.free;
         let slot = self.at_mut(index);
+        debug_assert!(slot.state != State::Free, "a request is removed once");
         slot.state = State::Free;
         slot.generation = slot.generation.wrapping_add(1);
         slot.next = free;
@@ -219,6 +220,8 @@ impl Requests {
 
     pub(crate) fn unlink(&mut self, fifo: &mut Fifo, index: u32) {
         let Request { next, previous, .. } = *self.at(index);
+        debug_assert_eq!(previous == NONE, fifo.head == index, "a request is in its list");
+        debug_assert_eq!(next == NONE, fifo.tail == index, "a request is in its list");
         if previous == NONE {
             fifo.head = next;
         } else {

@@ -44,6 +44,7 @@ impl TagHeap {
         if at >= self.entries.len() {
             return;
         }
+        debug_assert_eq!(self.entries[at].1, node, "a heap knows where its members are");
         self.entries.swap_remove(at);
         if at < self.entries.len() && (at == 0 || self.rise(positions, at) == at) {
             self.sink(positions, at);

@@ -40,7 +40,8 @@ impl Room {
 
     /// An atomic read-modify-write with AcqRel: see [`Room::open_after_mark`].
     pub(super) fn leave(&self, amount: u64) {
-        self.used.fetch_sub(amount, Ordering::AcqRel);
+        let before = self.used.fetch_sub(amount, Ordering::AcqRel);
+        debug_assert!(before >= amount, "what leaves has entered: {amount} of {before}");
     }
 
     /// Whether one more may enter, asked by a queue that has just left a mark

@@ -45,6 +45,7 @@ impl Slot {
     /// One user less; `sole` if there can be one only, as nobody else changes
     /// the word while it is there.
     pub(super) fn leave(&self, sole: bool) {
+        debug_assert!(self.users() > 0, "who leaves has entered");
         if sole {
             self.word.store(self.word.load(Ordering::Relaxed) - 1, Ordering::Release);
         } else {

@@ -199,6 +199,7 @@ impl FairQueue {
             self.remove_holder(class);
         }
         let local = &mut self.locals[usize::from(class)];
+        debug_assert_eq!(local.fifo.head(), Some(index), "classes are first in, first out");
         requests.unlink(&mut local.fifo, index);
         let mut leaves = local.fifo.is_empty();
         if !self.peers.sole() {

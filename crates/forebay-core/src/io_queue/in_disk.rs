@@ -22,6 +22,10 @@ impl IoQueue {
     #[inline(always)]
     pub(super) fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) {
         let request = self.requests.at_mut(index);
+        debug_assert!(
+            matches!(request.state, State::Queued | State::SetAside),
+            "only what waits goes to the disk"
+        );
         request.state = State::InDisk;
         request.dispatched_at = now;
         request.nearly_idle = nearly_idle;
@@ -43,6 +47,7 @@ impl IoQueue {
     #[inline(always)]
     pub(super) fn leave_window(&mut self, index: u32) {
         let ask = ask(self.requests.at(index));
+        debug_assert!(self.held >= ask.cost, "a request leaves the window that is in it");
         self.requests.unlink(&mut self.in_disk, index);
         self.held = self.held.minus(ask.cost);
         self.shared.budget.leave(&ask);

@@ -220,6 +220,11 @@ impl IoQueue {
             self.tell_of_holders(now);
         }
         self.note_stop(now, attempt.err());
+        debug_assert_eq!(
+            attempt.is_err(),
+            self.stopped.is_some(),
+            "where nothing goes there is a reason"
+        );
         attempt.ok()
     }
 
