@@ -14,6 +14,8 @@ pub(crate) struct Requests {
     /// By their indices.
     entries: Vec<Option<Entry>>,
     len: usize,
+    /// Parts that have come back from the engine and are to go there again.
+    unsent: usize,
     /// Requests none of whose parts is anywhere.
     without_parts: Vec<OperationId>,
     /// What the driver has said of itself.
@@ -98,6 +100,7 @@ impl Requests {
         };
         *from = left;
         entry.inflight += 1;
+        self.unsent -= usize::from(again);
         Ok(())
     }
 
@@ -119,6 +122,7 @@ impl Requests {
         };
         if !has_ended {
             entry.unsent += 1;
+            self.unsent += 1;
         }
         self.look_for_parts(id);
         added
@@ -146,6 +150,7 @@ impl Requests {
         (entry.waiting, entry.unsent) = (0, 0);
         entry.cancelled = true;
         entry.ok &= waited + unsent == 0;
+        self.unsent -= unsent;
         self.look_for_parts(id);
         Ok(())
     }
@@ -175,14 +180,17 @@ impl Requests {
         wrong(format!("{entry:?} has ended with {result:?}, where {done} bytes are done"))
     }
 
-    /// The shard has had its turn; its driver says that it has so many requests, and has met with
-    /// so many impossible things.
-    pub(super) fn after_turn(&mut self, len: usize, bugs: u64) -> Result<(), Wrong> {
+    /// The shard has had its turn, in which all that could be was sent if it `has_sent`; its
+    /// driver says that it has so many requests, and has met with so many impossible things.
+    fn after_turn(&mut self, has_sent: bool, len: usize, bugs: u64) -> Result<(), Wrong> {
         if bugs > std::mem::replace(&mut self.bugs, bugs) {
             return wrong(format!("the driver has met with {bugs} impossible things"));
         }
         if len != self.len {
             return wrong(format!("the driver has {len} requests of {}", self.len));
+        }
+        if has_sent && self.unsent > 0 {
+            return wrong(format!("{} parts came back, and do not go on", self.unsent));
         }
         let mut lost = std::mem::take(&mut self.without_parts);
         match lost.drain(..).find(|&id| self.entry(id).is_ok_and(|entry| !entry.has_parts())) {
@@ -223,10 +231,16 @@ impl Invariants {
         self.note(now, Some(shard), result);
     }
 
-    /// A shard has had its turn.
-    pub(crate) fn after_turn(&mut self, now: Time, shard: usize, driver: &Driver<LoadCommand>) {
+    /// A shard has had its turn, in which all that could be was sent if it `has_sent`.
+    pub(crate) fn after_turn(
+        &mut self,
+        now: Time,
+        shard: usize,
+        driver: &Driver<LoadCommand>,
+        has_sent: bool,
+    ) {
         let (len, bugs) = (driver.len(), driver.counters().bugs);
-        self.request(now, shard, |requests| requests.after_turn(len, bugs));
+        self.request(now, shard, |requests| requests.after_turn(has_sent, len, bugs));
     }
 }
 

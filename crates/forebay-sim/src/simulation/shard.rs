@@ -179,7 +179,8 @@ impl Shard {
             self.next_tick = self.tick_after(now, env.polling);
         }
         if let Some(invariants) = &mut env.invariants {
-            invariants.after_turn(now, self.index, &self.driver);
+            let has_sent = polls && now >= self.busy_until;
+            invariants.after_turn(now, self.index, &self.driver, has_sent);
         }
         self.work_processor(now);
         self.go_elsewhere(now);

@@ -8,8 +8,8 @@ use forebay_load::job_file::JobFile;
 use serde::{Deserialize, Serialize};
 
 use crate::simulation::{
-    Change, LongTurns, Outcome, Polling, SchedulerConfig, Simulation, SimulationConfig,
-    SimulationError, Stalls, What,
+    Cancels, Change, LongTurns, Outcome, Polling, SchedulerConfig, Simulation, SimulationConfig,
+    SimulationError, Stalls, TransferFaults, What,
 };
 use crate::spec::DiskSpec;
 
@@ -58,6 +58,12 @@ pub struct Settings {
     /// Shards that are busy with something else after their turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_turns: Option<Turning>,
+    /// Requests that are cancelled some time after they were made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancels: Option<Cancelling>,
+    /// What goes wrong with transfers that the disk has done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<Transferring>,
     /// Names of jobs that hold what their requests were granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<String>,
@@ -112,6 +118,25 @@ pub struct Turning {
     pub from_micros: u64,
     pub to_micros: u64,
     pub shards: Vec<u32>,
+}
+
+/// Requests that are cancelled: [`Cancels`] in words and numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "as in `Cancels`")]
+pub struct Cancelling {
+    pub one_in: u64,
+    pub within_micros: u64,
+}
+
+/// What goes wrong with transfers: [`TransferFaults`] in words and numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "as in `TransferFaults`")]
+pub struct Transferring {
+    pub short_one_in: u64,
+    pub again_one_in: u64,
+    pub cancelled_one_in: u64,
 }
 
 /// A [`Change`] in words and numbers.
@@ -197,6 +222,8 @@ impl Case {
             wake_up_latency: Duration::from_micros(settings.wake_up_micros),
             stalls: settings.stalls.as_ref().map(Stalling::stalls),
             long_turns: settings.long_turns.as_ref().map(Turning::long_turns),
+            cancels: settings.cancels.map(Cancelling::cancels),
+            transfer_faults: settings.transfers.map(Transferring::faults).unwrap_or_default(),
             holders: settings.holders.clone(),
             changes: settings.changes.iter().map(Event::change).collect(),
             check_invariants: true,
@@ -269,6 +296,20 @@ impl Turning {
             longest: Duration::from_micros(to_micros),
             shards: shards.clone(),
         }
+    }
+}
+
+impl Cancelling {
+    const fn cancels(self) -> Cancels {
+        let Self { one_in, within_micros } = self;
+        Cancels { one_in, within: Duration::from_micros(within_micros) }
+    }
+}
+
+impl Transferring {
+    const fn faults(self) -> TransferFaults {
+        let Self { short_one_in, again_one_in, cancelled_one_in } = self;
+        TransferFaults { short_one_in, again_one_in, cancelled_one_in }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Random scenarios under the invariants: what nobody thought of.
 //!
 //! Each seed makes one scenario: a disk and what goes wrong with it, shards and how they poll,
-//! classes and jobs, a policy, and changes of shares while it runs. One that fails is shrunk to a
+//! classes and jobs, a policy, an engine that does part of what it is asked, requests that are
+//! cancelled, and changes of shares while it runs. One that fails is shrunk to a
 //! small one that fails too.
 
 mod case;
@@ -10,7 +11,7 @@ mod shrink;
 
 use core::fmt;
 
-pub use case::{Case, Event, Kind, Rule, Settings, Stalling, Turning};
+pub use case::{Cancelling, Case, Event, Kind, Rule, Settings, Stalling, Transferring, Turning};
 
 use crate::simulation::SimulationError;
 use scenario::Scenario;
@@ -98,6 +99,18 @@ mod tests {
         for seed in [8118, 1998, 3513, 13_207, 4058, 32_436, 35_324, 45_491, 86_023] {
             run(1, seed, |_| {}).unwrap_or_else(|failure| panic!("{failure:#?}"));
         }
+    }
+
+    /// The driver that ships has a bug in such a build, which `.ci/planted/run` makes.
+    #[cfg(any(
+        forebay_planted = "dropped_completion",
+        forebay_planted = "slot_without_generation"
+    ))]
+    #[test]
+    fn a_bug_that_is_planted_in_the_driver_is_found() {
+        let failure = run(1000, 0, |_| {}).expect_err("all scenarios hold");
+        assert!(matches!(failure.error, SimulationError::Invariant(_)), "{failure}");
+        println!("{failure}");
     }
 
     #[test]

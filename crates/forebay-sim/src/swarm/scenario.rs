@@ -2,10 +2,12 @@
 
 use forebay_load::Rng;
 
-use super::case::{Case, Event, Kind, Rule, Settings, Stalling, Turning};
+use super::case::{Cancelling, Case, Event, Kind, Rule, Settings, Stalling, Transferring, Turning};
 
 /// Sets the random numbers of scenarios apart from those of their loads.
 const SCENARIO_PATH: u64 = 0x5ca1e;
+/// Sets apart those of what came later: a seed is otherwise what it was.
+const ENGINE_PATH: u64 = 1;
 const SIZES: [&str; 6] = ["512", "4kB", "16kB", "64kB", "128kB", "1MB"];
 const KINDS: [&str; 5] = ["randread", "randwrite", "seqread", "seqwrite", "append"];
 
@@ -63,6 +65,7 @@ impl Scenario {
         }));
         let holders = jobs.iter().filter(|_| rng.below(12) == 0).map(|job| job.name.clone());
         let holders = holders.collect();
+        let (cancels, transfers) = engine(seed);
         Self {
             seed,
             shards,
@@ -79,6 +82,8 @@ impl Scenario {
                 takes_last: rng.below(8) == 0,
                 stalls: (rng.below(3) == 0).then(|| stalls(rng, shards)),
                 long_turns,
+                cancels,
+                transfers,
                 holders,
                 changes,
             },
@@ -252,6 +257,21 @@ fn long_turns(rng: &mut Rng, shards: u32) -> Turning {
     };
     let shards = (0..shards).filter(|_| rng.below(2) == 0).collect();
     Turning { one_in, from_micros, to_micros, shards }
+}
+
+/// Requests that are cancelled, early and late, and what the engine does with transfers.
+fn engine(seed: u64) -> (Option<Cancelling>, Option<Transferring>) {
+    let rng = &mut Rng::new(seed, &[SCENARIO_PATH, ENGINE_PATH]);
+    let cancels = (rng.below(3) == 0).then(|| Cancelling {
+        one_in: pick(rng, &[3, 10, 100]),
+        within_micros: pick(rng, &[50, 1000, 20_000, 200_000]),
+    });
+    let transfers = (rng.below(3) == 0).then(|| Transferring {
+        short_one_in: pick(rng, &[0, 2, 10, 100]),
+        again_one_in: pick(rng, &[0, 1, 2, 10, 100]),
+        cancelled_one_in: pick(rng, &[0, 1, 2]),
+    });
+    (cancels, transfers)
 }
 
 fn shares(rng: &mut Rng) -> u64 {

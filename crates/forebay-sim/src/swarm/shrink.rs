@@ -61,6 +61,8 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
         add(&|scenario| drop(scenario.settings.changes.remove(change)));
     }
     add(&|scenario| scenario.settings.long_turns = None);
+    add(&|scenario| scenario.settings.cancels = None);
+    add(&|scenario| scenario.settings.transfers = None);
     for holder in 0..scenario.settings.holders.len() {
         add(&|scenario| drop(scenario.settings.holders.remove(holder)));
     }
@@ -69,7 +71,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     add(&|scenario| scenario.settings.tick_micros = None);
     add(&|scenario| scenario.settings.duplex = false);
     add(&|scenario| scenario.settings.model_percent = 100);
-    add(&|scenario| scenario.settings.millis = scenario.settings.millis * 3 / 4);
+    add(&|scenario| scenario.settings.millis = (scenario.settings.millis * 3 / 4).max(1));
     for job in 0..scenario.jobs.len() {
         add(&|scenario| {
             scenario.jobs[job].parallelism = scenario.jobs[job].parallelism.div_ceil(2);
