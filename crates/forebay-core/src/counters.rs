@@ -203,9 +203,9 @@ pub struct QueueCounters {
     /// Requests given up by the window.
     pub overdue: u64,
     /// Requests that went while the window was full, for a holder's sake.
-    pub past_window: u64,
+    pub window_bypasses: u64,
     /// Disk time of those requests.
-    pub past_window_consumption: DiskTime,
+    pub window_bypass_consumption: DiskTime,
     /// Requests dispatched per request completed, averaged over some seconds,
     /// in thousandths: more than 1000 means that the disk is slower than it was
     /// told to be. Where a window bounds what is in the disk, nothing goes that
@@ -226,9 +226,9 @@ impl QueueCounters {
         let blocked = self.blocked_nanos.iter_mut().zip(&other.blocked_nanos);
         blocked.for_each(|(to, from)| *to = to.wrapping_add(*from));
         self.overdue += other.overdue;
-        self.past_window += other.past_window;
-        self.past_window_consumption =
-            self.past_window_consumption.plus(other.past_window_consumption);
+        self.window_bypasses += other.window_bypasses;
+        self.window_bypass_consumption =
+            self.window_bypass_consumption.plus(other.window_bypass_consumption);
         self.flow_ratio_permille = self.flow_ratio_permille.max(other.flow_ratio_permille);
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn later(tag: u64, other: u64) -> u64 {
 
 /// A tag at `distance` from `from` for shares of `old` is as many units of disk
 /// time away for shares of `new`.
-pub(crate) fn rescaled(tag: u64, from: u64, (old, new): (u32, u32)) -> u64 {
+pub(crate) fn rescaled(tag: u64, from: u64, old: u32, new: u32) -> u64 {
     let scaled = |distance: u64| {
         let distance = u128::from(distance) * u128::from(old) / u128::from(new.max(1));
         u64::try_from(distance).unwrap_or(u64::MAX).min(LEAD_END / 2)
@@ -60,12 +60,12 @@ mod tests {
             for (old, new) in [(1, 1000), (1000, 1), (10, 10_000), (7, 3)] {
                 let units = 42_000_u64;
                 let distance = units / u64::from(old);
-                let forth = rescaled(from.wrapping_add(distance), from, (old, new));
-                let back = rescaled(from.wrapping_sub(distance), from, (old, new));
+                let forth = rescaled(from.wrapping_add(distance), from, old, new);
+                let back = rescaled(from.wrapping_sub(distance), from, old, new);
                 assert_eq!(forth.wrapping_sub(from), units / u64::from(new));
                 assert_eq!(from.wrapping_sub(back), units / u64::from(new));
             }
-            assert_eq!(rescaled(from, from, (1, 10_000)), from);
+            assert_eq!(rescaled(from, from, 1, 10_000), from);
         }
     }
 }

@@ -37,7 +37,7 @@ use crate::{DiskModel, DiskTime, Time};
 use goal::Goal;
 use limit::Limit;
 use overdue::Meanwhile;
-use probe::Probe;
+use probe::{Probe, Sizes};
 use rate::Rate;
 
 /// The window holds this many effective goals.
@@ -163,8 +163,8 @@ impl Budget {
 
     /// A number that changes whenever something is dispatched, if the policy has
     /// one.
-    pub(crate) fn taken(&self) -> Option<u64> {
-        self.rate.0.taken()
+    pub(crate) fn spent(&self) -> Option<u64> {
+        self.rate.0.spent()
     }
 
     /// Takes what `ask` needs out of the budget if it is open. `flow`
@@ -224,7 +224,7 @@ impl Budget {
 
     /// Takes what `ask` needs if the rate alone is open, however much is in the
     /// disk. Else when the rate is open again, if time alone brings that about.
-    pub(crate) fn reserve_past_window(&self, now: Time, ask: &Ask) -> Result<(), Option<Time>> {
+    pub(crate) fn reserve_bypass(&self, now: Time, ask: &Ask) -> Result<(), Option<Time>> {
         let goal = self.effective_goal();
         if !self.rate.0.try_take(now, goal, ask.cost) {
             return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
@@ -304,7 +304,7 @@ impl Budget {
         if meanwhile == Meanwhile::Silent || self.limit.is_none() {
             return Ok(DiskTime::ZERO);
         }
-        Ok(Overdue::kept_from_others(in_disk_nanos, cost, window))
+        Ok(Overdue::occupancy_cost(in_disk_nanos, cost, window))
     }
 
     /// Learns from a service time that was measured while the disk was nearly idle.
@@ -319,7 +319,7 @@ impl Budget {
 
     /// One step in the search for the window that the disk needs.
     pub(crate) fn search(&self, now: Time, progress: Progress) {
-        let sizes = (self.window().units(), self.goal.0.extra().units());
+        let sizes = Sizes { window: self.window().units(), extra: self.goal.0.extra().units() };
         if let Some(extra) = self.probe.step(now, progress, sizes) {
             self.goal.0.set_extra(extra);
         }

@@ -114,7 +114,7 @@ impl Overdue {
     }
 
     /// A request that was given up has come back.
-    pub(crate) fn came_back(&self) {
+    pub(crate) fn returned_late(&self) {
         self.hanging_until.store(0, Ordering::Relaxed);
     }
 
@@ -171,11 +171,7 @@ impl Overdue {
     /// window for `in_disk_nanos`, at most the patience with a disk in good
     /// times. Its class pays for it: so others have their share however often
     /// a class fills the window with what hangs.
-    pub(crate) fn kept_from_others(
-        in_disk_nanos: u64,
-        cost: DiskTime,
-        window: DiskTime,
-    ) -> DiskTime {
+    pub(crate) fn occupancy_cost(in_disk_nanos: u64, cost: DiskTime, window: DiskTime) -> DiskTime {
         let kept = DiskTime::from_nanos(in_disk_nanos.min(patience_nanos(window)));
         part_of(kept, cost.min(window), window)
     }
@@ -256,7 +252,7 @@ mod tests {
         assert_eq!(overdue.patience_nanos(at(999), WINDOW), 12_000_000);
         assert_eq!(overdue.patience_nanos(at(999), COST), 10_000_000);
         assert_eq!(overdue.patience_nanos(at(1_000), WINDOW), 100_000_000);
-        overdue.came_back();
+        overdue.returned_late();
         assert_eq!(overdue.patience_nanos(at(0), WINDOW), 100_000_000);
     }
 
@@ -299,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_request_kept_from_others_what_part_of_the_window_it_was() {
-        let kept = |nanos, cost| Overdue::kept_from_others(nanos, cost, WINDOW);
+        let kept = |nanos, cost| Overdue::occupancy_cost(nanos, cost, WINDOW);
         assert_eq!(kept(30_000_000, COST), DiskTime::from_nanos(2_000_000));
         let large = DiskTime::from_nanos(5_000_000);
         assert_eq!(kept(30_000_000, large), DiskTime::from_nanos(30_000_000));

@@ -92,6 +92,13 @@ struct Measured {
     is_at_window: bool,
 }
 
+/// The window, and how much of it was found by trials, in units of disk time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) window: u64,
+    pub(super) extra: u64,
+}
+
 impl Probe {
     pub(super) fn new() -> Self {
         let zero = || AtomicU64::new(0);
@@ -121,15 +128,10 @@ impl Probe {
                 .is_ok()
     }
 
-    /// The step that is due: what the window of `window`, of which `extra` was
-    /// found here, is to hold extra from now on. `None` while a measurement
+    /// The step that is due: what the window is to hold extra from now on. `None` while a measurement
     /// goes on.
-    pub(super) fn step(
-        &self,
-        now: Time,
-        progress: Progress,
-        (window, extra): (u64, u64),
-    ) -> Option<u64> {
+    pub(super) fn step(&self, now: Time, progress: Progress, sizes: Sizes) -> Option<u64> {
+        let Sizes { window, extra } = sizes;
         let began_at = get(&self.began_at);
         if began_at == 0 {
             self.begin(now, progress);
@@ -147,7 +149,7 @@ impl Probe {
         let lost = elapsed.saturating_sub(served / DiskTime::UNITS_PER_NANO);
         let measured =
             Measured { nanos: elapsed, rate, is_busy, is_at_window: at_window >= lost / 2 };
-        let next = self.judge(now, measured, (window, extra)).min(EXTRA_MAX.units());
+        let next = self.judge(now, measured, sizes).min(EXTRA_MAX.units());
         if next == extra {
             self.begin(now, progress);
         } else {
@@ -165,11 +167,12 @@ impl Probe {
     }
 
     /// Ends a trial, and begins one if it is time for that.
-    fn judge(&self, now: Time, measured: Measured, (window, extra): (u64, u64)) -> u64 {
+    fn judge(&self, now: Time, measured: Measured, sizes: Sizes) -> u64 {
+        let Sizes { window, extra } = sizes;
         let tried_from = get(&self.tried_from);
         set(&self.tried_from, 0);
         let Some(before) = tried_from.checked_sub(1) else {
-            return self.rest(now, measured, (window, extra));
+            return self.rest(now, measured, sizes);
         };
         if !measured.is_busy {
             return before;
@@ -178,7 +181,7 @@ impl Probe {
         if self.was_worth_it(measured.rate, window_before, window) {
             set(&self.rest_nanos, REST_NANOS_MIN);
             set(&self.shift, get(&self.shift).saturating_sub(1));
-            return self.rest(Time::MAX, measured, (window, extra));
+            return self.rest(Time::MAX, measured, sizes);
         }
         let shift = get(&self.shift) + 1;
         let rest = if shift > SHIFT_MAX || before > extra {
@@ -210,7 +213,8 @@ impl Probe {
     }
 
     /// Without a trial: begins one if the window is what holds the disk back.
-    fn rest(&self, now: Time, measured: Measured, (window, extra): (u64, u64)) -> u64 {
+    fn rest(&self, now: Time, measured: Measured, sizes: Sizes) -> u64 {
+        let Sizes { window, extra } = sizes;
         if !measured.is_busy {
             return extra - extra.div_ceil(FALL_PART);
         }

@@ -85,7 +85,7 @@ impl Rate {
 
     /// A number that changes whenever something is taken; `None` where what is
     /// taken is not counted.
-    pub(super) fn taken(&self) -> Option<u64> {
+    pub(super) fn spent(&self) -> Option<u64> {
         match self {
             Self::Pace(pace) => Some(pace.paid_at()),
             _ => None,

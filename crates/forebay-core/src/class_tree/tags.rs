@@ -18,7 +18,7 @@ impl ClassTree {
     /// [`ClassTree::sleep`]; for its tag see [`ClassTree::wake_group`].
     pub(crate) fn wake(&self, class: ClassId, credit: Credit) -> Result<(), ClassError> {
         let shards_before = self.node(class.node).slot.enter(class.generation)?;
-        self.greet(class.node, shards_before, credit);
+        self.raise_on_wake(class.node, shards_before, credit);
         Ok(())
     }
 
@@ -34,7 +34,7 @@ impl ClassTree {
         } else {
             backlogged.fetch_add(1, Ordering::AcqRel)
         };
-        self.greet(id, shards_before.into(), credit);
+        self.raise_on_wake(id, shards_before.into(), credit);
     }
 
     /// One shard less has work of this node.
@@ -57,10 +57,10 @@ impl ClassTree {
         } else {
             node.backlogged.load(Ordering::Acquire).into()
         };
-        self.greet(id, shards_before, credit);
+        self.raise_on_wake(id, shards_before, credit);
     }
 
-    fn greet(&self, id: NodeId, shards_before: u64, credit: Credit) {
+    fn raise_on_wake(&self, id: NodeId, shards_before: u64, credit: Credit) {
         let credit = if shards_before == 0 { credit.alone } else { credit.beside_others };
         self.raise(id, self.idle_credit.units().max(credit), shards_before > 0);
     }
@@ -102,12 +102,12 @@ impl ClassTree {
         let node = self.node(id);
         let (old, new) = (node.stated_for.load(Ordering::Acquire), node.shares());
         if old != new {
-            self.restate_for(id, (old, new), shared);
+            self.restate_for(id, old, new, shared);
         }
     }
 
     #[cold]
-    fn restate_for(&self, id: NodeId, (old, new): (u32, u32), shared: bool) {
+    fn restate_for(&self, id: NodeId, old: u32, new: u32, shared: bool) {
         let node = self.node(id);
         let (done, seen) = (Ordering::AcqRel, Ordering::Relaxed);
         if node.stated_for.compare_exchange(old, new, done, seen).is_err() {
@@ -117,7 +117,7 @@ impl ClassTree {
         if old == 0 {
             node.tag.update(|_| from);
         } else {
-            node.tag.update(|tag| tag::rescaled(tag, from, (old, new)));
+            node.tag.update(|tag| tag::rescaled(tag, from, old, new));
         }
         if shared {
             self.note_change();

@@ -246,7 +246,7 @@ impl FairQueue {
             return Lead::none(self.shard);
         }
         let shard_tag = self.locals[usize::from(class)].shard_tag;
-        self.peers.lead(&self.tree, self.shard, class, (shard_tag, turn), met)
+        self.peers.lead(&self.tree, self.shard, class, shard_tag, turn, met)
     }
 
     /// The class, or a group it is in, whose limit is used up, and until when.

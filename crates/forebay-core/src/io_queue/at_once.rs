@@ -27,7 +27,7 @@ impl IoQueue {
     ) -> Result<Option<Ticket>, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
         let Some(rested_since) = self.at_rest_since(now) else { return Ok(None) };
-        let ticket = self.insert(now, class, (op, len))?;
+        let ticket = self.insert(now, class, op, len)?;
         let (node, cost) = (class.node(), self.requests.at(ticket.slot()).cost);
         self.note_class(class);
         let Some(nearly_idle) = self.reserve_at_once(now, class, &Ask::new(cost, op, len)) else {
@@ -49,7 +49,7 @@ impl IoQueue {
             && self.requests.len() == self.totals.in_disk
             && self.fair.nothing_throttled()
             && !self.may_give_up(now)
-            && (peers.alone() || (peers.rests(self.shard) && !self.would_be_late(now)));
+            && (peers.alone() || (peers.is_idle(self.shard) && !self.would_be_late(now)));
         at_rest.then_some(since)
     }
 

@@ -47,8 +47,8 @@ impl IoQueue {
             Reservation::Refused(Refusal::Pace(open_at)) => {
                 Err(self.stop_by_pace(now, class, index, open_at))
             }
-            Reservation::Refused(Refusal::Window) if self.goes_past_window(now) => {
-                self.attempt_past_window(now, class, index, &ask)
+            Reservation::Refused(Refusal::Window) if self.may_bypass_window(now) => {
+                self.attempt_bypass(now, class, index, &ask)
             }
             Reservation::Refused(Refusal::Window) => {
                 let resume_at = self.latest_resume(now).min(self.unattended.grows_at.max(now));
@@ -184,7 +184,7 @@ impl IoQueue {
         self.requests.push_back(&mut self.given_up, index);
         let request = *self.requests.at(index);
         // where the window binds nobody it was kept from nobody
-        if kept > DiskTime::ZERO && !self.goes_past_window(now) {
+        if kept > DiskTime::ZERO && !self.may_bypass_window(now) {
             self.fair.charge(request.class, kept, request.len, now);
         }
         self.collect_wakes(now);

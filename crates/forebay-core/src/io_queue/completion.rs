@@ -48,7 +48,7 @@ impl IoQueue {
         let disk_nanos = now.nanos_since(request.dispatched_at);
         self.shared.budget.completed(now, disk_nanos);
         if overdue {
-            self.shared.budget.overdue.came_back();
+            self.shared.budget.overdue.returned_late();
             self.requests.unlink(&mut self.given_up, ticket.slot());
         } else {
             self.leave_window(ticket.slot());

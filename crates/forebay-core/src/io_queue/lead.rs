@@ -64,12 +64,12 @@ impl IoQueue {
     /// The rate is open and the window is not full: whoever is behind may not
     /// know of the room.
     pub(super) fn stop_for(&mut self, lead: &Lead, looks_at: Time, now: Time) -> Stop {
-        let taken = self.shared.budget.taken();
-        // once for what has been taken, or two that wait for each other would
+        let spent = self.shared.budget.spent();
+        // once for what has been spent, or two that wait for each other would
         // wake each other until the time is over
-        let woken = taken.map(|taken| (taken, lead.over));
+        let woken = spent.map(|spent| (spent, lead.over));
         let again = woken.is_some() && self.woken_for == woken;
-        if !again && (taken.is_none() || self.shared.peers.expect(lead.over, now)) {
+        if !again && (spent.is_none() || self.shared.peers.expect(lead.over, now)) {
             self.wakes.push(lead.over);
         }
         self.woken_for = woken;
@@ -85,7 +85,7 @@ impl IoQueue {
         let goals = self.shared.budget.effective_goal().units().saturating_mul(PASSED_OVER_GOALS);
         lead.units > goals
             && !self.shared.peers.is_late(lead.over)
-            && self.shared.budget.taken().is_some()
+            && self.shared.budget.spent().is_some()
     }
 
     /// Who turns late has nothing of waiting, and those behind have all the time
@@ -101,18 +101,18 @@ impl IoQueue {
     /// was not given `enough` meanwhile: it asks for little, and would take that
     /// little again each time.
     pub(super) fn waits_until(&mut self, other: ShardId, enough: DiskTime, now: Time) -> Time {
-        let Some(taken) = self.shared.budget.taken() else { return Time::MAX };
+        let Some(spent) = self.shared.budget.spent() else { return Time::MAX };
         let peers = &self.shared.peers;
         let dispatched = peers.dispatched(other);
         let since = match self.waits_since {
-            Some(wait) if wait.taken == taken => wait.since,
+            Some(wait) if wait.spent == spent => wait.since,
             Some(wait) if wait.has_used_less(other, dispatched, enough) => return wait.until,
             _ if self.waited_for_rate() => self.shared.budget.unused_since(now),
             _ => now,
         };
         let looks_at = if peers.is_late(other) { since } else { peers.alarm(other).min(now) };
         let until = since.max(looks_at).plus_nanos(self.shared.tick_nanos);
-        self.waits_since = Some(Wait { since, until, taken, other, dispatched });
+        self.waits_since = Some(Wait { since, until, spent, other, dispatched });
         until
     }
 

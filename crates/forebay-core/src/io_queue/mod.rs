@@ -9,11 +9,11 @@ mod lateness;
 mod lead;
 mod notice;
 mod outcome;
-mod past_window;
 mod peers;
 mod set_aside;
 mod stop;
 mod unattended;
+mod window_bypass;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -64,9 +64,9 @@ pub struct IoQueue {
     latest_disk_nanos: u64,
     lateness: Lateness,
     /// Since when it has waited for others on an open budget, and what was
-    /// taken of that then.
+    /// spent of that then.
     waits_since: Option<Wait>,
-    /// Whom it woke last since they are behind, and what was taken then.
+    /// Whom it woke last since they are behind, and what was spent then.
     woken_for: Option<(u64, ShardId)>,
     unattended: Unattended,
     /// Asking to give up an overdue request is pointless before.
@@ -167,7 +167,7 @@ impl IoQueue {
         op: Op,
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
-        self.queue(now, class, (op, len), false)
+        self.queue(now, class, op, len, false)
     }
 
     #[inline(always)]
@@ -175,11 +175,12 @@ impl IoQueue {
         &mut self,
         now: Time,
         class: ClassId,
-        asked: (Op, u64),
+        op: Op,
+        len: u64,
         holder: bool,
     ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
-        let ticket = self.insert(now, class, asked)?;
+        let ticket = self.insert(now, class, op, len)?;
         if holder {
             self.requests.at_mut(ticket.slot()).holder = true;
         }

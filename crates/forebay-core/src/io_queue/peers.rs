@@ -24,7 +24,7 @@ impl IoQueue {
     /// shard to poll, from now on and not for ever.
     pub(super) fn end_rest(&self, now: Time) {
         let peers = &self.shared.peers;
-        if !peers.alone() && peers.rests(self.shard) {
+        if !peers.alone() && peers.is_idle(self.shard) {
             peers.promise(self.shard, now);
         }
     }
@@ -69,7 +69,7 @@ impl IoQueue {
     #[inline]
     fn collect_some_wakes(&mut self, now: Time, count: usize) {
         if self.shared.peers.any_marks() {
-            self.shared.peers.take_some_marks(&self.shared.tree, (now, count), &mut self.wakes);
+            self.shared.peers.take_some_marks(&self.shared.tree, now, count, &mut self.wakes);
         }
     }
 
@@ -109,7 +109,7 @@ impl IoQueue {
     pub(super) fn waits_for_room(&self, stop: &Stop) -> bool {
         match stop.reason {
             Blocked::Window => true,
-            Blocked::FairnessLead => self.shared.budget.taken().is_none(),
+            Blocked::FairnessLead => self.shared.budget.spent().is_none(),
             _ => false,
         }
     }

@@ -74,7 +74,8 @@ impl IoQueue {
         &mut self,
         now: Time,
         class: ClassId,
-        (op, len): (Op, u64),
+        op: Op,
+        len: u64,
     ) -> Result<Ticket, EnqueueError> {
         let (node, cost) = (class.node(), self.cost(op, len));
         if len > COST_UNCHECKED_LEN && cost > REQUEST_COST_MAX {

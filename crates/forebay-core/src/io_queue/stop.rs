@@ -15,8 +15,8 @@ pub(super) struct Stop {
 pub(super) struct Wait {
     pub(super) since: Time,
     pub(super) until: Time,
-    /// What was taken of the budget when it began.
-    pub(super) taken: u64,
+    /// What was spent of the budget when it began.
+    pub(super) spent: u64,
     /// Who is waited for, and the disk time that it had dispatched in all then.
     pub(super) other: ShardId,
     pub(super) dispatched: u64,

@@ -38,7 +38,8 @@ impl Peers {
         tree: &ClassTree,
         shard: ShardId,
         class: NodeId,
-        (shard_tag, turn): (u64, u64),
+        shard_tag: u64,
+        turn: u64,
         met: Met,
     ) -> Lead {
         let mut lead = Lead::none(shard);
@@ -53,7 +54,7 @@ impl Peers {
             }
             let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
             let behind = if tag == IDLE { 0 } else { ahead(shard_tag, tag) };
-            let units = behind.max(other.owed_above(tree, class));
+            let units = behind.max(other.deficit_above(tree, class));
             lead.units_of_all = lead.units_of_all.saturating_add(units);
             if units > lead.units {
                 (lead.units, lead.over) = (units, ShardId(index as u16));

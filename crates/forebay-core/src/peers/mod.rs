@@ -60,7 +60,8 @@ impl Peers {
     pub(crate) fn take_some_marks(
         &self,
         tree: &ClassTree,
-        (now, count): (Time, usize),
+        now: Time,
+        count: usize,
         wakes: &mut Wakes,
     ) {
         for _ in 0..count {
@@ -249,13 +250,13 @@ impl Peers {
     }
 
     /// Whether the others expect nothing of a shard until it has work.
-    pub(crate) fn rests(&self, shard: ShardId) -> bool {
+    pub(crate) fn is_idle(&self, shard: ShardId) -> bool {
         self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
     }
 
     /// Whether a shard polls as it promised, or at most `patience` later.
     pub(crate) fn is_live(&self, shard: ShardId, now: Time, patience: u64) -> bool {
-        self.shards[shard.index()].0.is_live((now, patience))
+        self.shards[shard.index()].0.is_live(now, patience)
     }
 
     /// Says whose turn is next among the children of a group of classes.
@@ -306,7 +307,7 @@ mod tests {
         for &behind in &shards[1..] {
             peers.publish_class(behind, class, Some(1));
             let leads = |turn: &usize| {
-                peers.lead(&tree, shards[0], class, (10, *turn as u64), met).over == behind
+                peers.lead(&tree, shards[0], class, 10, *turn as u64, met).over == behind
             };
             let turns: Vec<_> = (0..8).filter(leads).collect();
             assert!(!turns.is_empty(), "{behind:?} is never seen");

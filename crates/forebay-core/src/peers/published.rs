@@ -82,7 +82,7 @@ impl Published {
 
     pub(super) fn is_met(&self, met: Met) -> bool {
         match met {
-            Met::Live { now, patience } => self.is_live((now, patience)),
+            Met::Live { now, patience } => self.is_live(now, patience),
             Met::PolledWithin { now, nanos } => {
                 let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
                 self.joined.load(Ordering::Relaxed) == 1 && now.nanos_since(polled_at) <= nanos
@@ -90,7 +90,7 @@ impl Published {
         }
     }
 
-    pub(super) fn is_live(&self, (now, patience): (Time, u64)) -> bool {
+    pub(super) fn is_live(&self, now: Time, patience: u64) -> bool {
         let polls_by = Time::from_nanos(self.polls_by.load(Ordering::Relaxed));
         self.joined.load(Ordering::Relaxed) == 1
             && polls_by != NOT_WAITED_FOR
@@ -99,7 +99,7 @@ impl Published {
 
     /// The most disk time that what this shard would dispatch in the place of
     /// `class`, or of a group it is in, is owed.
-    pub(super) fn owed_above(&self, tree: &ClassTree, class: NodeId) -> u64 {
+    pub(super) fn deficit_above(&self, tree: &ClassTree, class: NodeId) -> u64 {
         let (mut owed, mut child) = (0, class);
         while child != ROOT {
             let node = tree.node(child);

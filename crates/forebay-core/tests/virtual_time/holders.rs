@@ -176,8 +176,8 @@ impl Bed {
         self.queues.iter().map(of).sum()
     }
 
-    fn past_window(&self) -> u64 {
-        self.queues.iter().map(|queue| queue.counters().past_window).sum()
+    fn window_bypasses(&self) -> u64 {
+        self.queues.iter().map(|queue| queue.counters().window_bypasses).sum()
     }
 }
 
@@ -284,7 +284,7 @@ fn past_the_window_is_at_most_what_the_pace_gives_while_a_holder_waits() {
         while queue.poll_dispatch(Time::from_nanos(now)).is_some() {}
     }
     let full = group.in_flight();
-    assert!(full >= group.window() && queue.counters().past_window == 0);
+    assert!(full >= group.window() && queue.counters().window_bypasses == 0);
     let since = now;
     let holder = queue.enqueue_for_holder(Time::from_nanos(now), light, Op::Read, 4096).unwrap();
     let mut went = None;
@@ -298,9 +298,9 @@ fn past_the_window_is_at_most_what_the_pace_gives_while_a_holder_waits() {
     let waited = went.unwrap() - since;
     assert!(waited >= MILLI, "others were before it: {waited} ns");
     let counters = queue.counters();
-    let beyond = counters.past_window_consumption;
+    let beyond = counters.window_bypass_consumption;
     assert_eq!(group.in_flight(), full.plus(beyond));
-    assert_eq!(counters.past_window * 100_000, beyond.as_nanos_ceil());
+    assert_eq!(counters.window_bypasses * 100_000, beyond.as_nanos_ceil());
     let pace = DiskTime::from_nanos(waited).plus(group.effective_goal());
     assert!(beyond <= pace.plus(DiskTime::from_nanos(100_000)), "{beyond:?} in {waited} ns");
 }

@@ -120,7 +120,7 @@ const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
 const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[(
     "past_window",
     "Requests that went while the window was full, for a holder's sake",
-    |disk| disk.totals.past_window,
+    |disk| disk.totals.window_bypasses,
 )];
 
 impl Collector for Scrape {

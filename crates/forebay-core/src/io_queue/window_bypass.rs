@@ -20,7 +20,7 @@ impl IoQueue {
     /// The request stands in the order like any other. But while it waits, the
     /// window binds nobody in the group: what is before it goes at the pace,
     /// and then it goes. So at most what the pace hands out while it waits is
-    /// in the disk beyond the window; [`QueueCounters::past_window`] counts
+    /// in the disk beyond the window; [`QueueCounters::window_bypasses`] counts
     /// it. A policy without a rate lets all that is before it go at once.
     ///
     /// [`Limits`](crate::Limits) bind it like any other. While one holds it
@@ -28,7 +28,7 @@ impl IoQueue {
     /// past the window then, at the pace, as long as at most eight windows more
     /// are in the disk.
     ///
-    /// [`QueueCounters::past_window`]: crate::QueueCounters::past_window
+    /// [`QueueCounters::window_bypasses`]: crate::QueueCounters::window_bypasses
     ///
     /// # Errors
     /// As for [`enqueue`](Self::enqueue).
@@ -39,7 +39,7 @@ impl IoQueue {
         op: Op,
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
-        self.queue(now, class, (op, len), true)
+        self.queue(now, class, op, len, true)
     }
 
     /// Whether a holder waits that no limit holds back: here, or on another
@@ -49,7 +49,7 @@ impl IoQueue {
     }
 
     /// Whether what waits goes at the pace alone where the window is full.
-    pub(super) fn goes_past_window(&self, now: Time) -> bool {
+    pub(super) fn may_bypass_window(&self, now: Time) -> bool {
         self.holder_waits(now)
             || (self.shared.tree.is_limited()
                 && (self.fair.holder_is_held_back()
@@ -64,7 +64,7 @@ impl IoQueue {
 
     /// [`attempt`](Self::attempt) where the window is full and binds nobody.
     #[cold]
-    pub(super) fn attempt_past_window(
+    pub(super) fn attempt_bypass(
         &mut self,
         now: Time,
         class: u16,
@@ -72,12 +72,12 @@ impl IoQueue {
         ask: &Ask,
     ) -> Result<Ticket, Stop> {
         self.check_lead_of_pace(class, now)?;
-        match self.shared.budget.reserve_past_window(now, ask) {
+        match self.shared.budget.reserve_bypass(now, ask) {
             Ok(()) => {
                 self.fair.pop(&mut self.requests, class, index, now);
-                self.totals.past_window += 1;
-                self.totals.past_window_consumption =
-                    self.totals.past_window_consumption.plus(ask.cost);
+                self.totals.window_bypasses += 1;
+                self.totals.window_bypass_consumption =
+                    self.totals.window_bypass_consumption.plus(ask.cost);
                 Ok(self.dispatch(now, index, false))
             }
             Err(Some(open_at)) => Err(self.stop_by_pace(now, class, index, open_at)),
