@@ -48,7 +48,7 @@ const OVERDRAFT_GOALS: u64 = 4;
 /// A disk counts as nearly idle while at most this part of the window is used
 /// that was asked for: one that followed what is learnt would let that run away.
 const NEARLY_IDLE_PART: u64 = 4;
-/// And as nearly empty while at most this part is.
+/// A disk counts as nearly empty while at most this part of the window is used.
 const NEARLY_EMPTY_PART: u64 = 8;
 /// While a limit holds holders back, so many windows more may be unfinished:
 /// what the pace hands out until what they hold may be given up.

@@ -7,18 +7,18 @@ use crate::{DiskTime, Time};
 /// A request is overdue after this many windows; in as much time at most one
 /// window's worth of requests is given up.
 pub(super) const WINDOWS: u64 = 8;
-/// A request is never overdue earlier than this,
+/// A request is never overdue earlier than this while the disk does not hang.
 const OVERDUE_NANOS_MIN: u64 = 100_000_000;
-/// or than this while a part of the disk hangs: whoever works there fills each
+/// While a part of the disk hangs, never earlier than this: whoever works there fills each
 /// new window with what hangs.
 const HANGING_NANOS_MIN: u64 = 10_000_000;
 /// A part of the disk is taken to hang for so long after a request was given
 /// up, unless one that was comes back.
 const HANGING_FOR_NANOS: u64 = 1_000_000_000;
 /// What takes long raises the patience to this many times its time: the disk is
-/// slow, and it must not get more and more,
+/// slow, and it must not get more and more.
 const RAISED_BY: u64 = 2;
-/// but not above this, for a permit may just be held for long.
+/// The patience is not raised above this: a permit may just be held for long.
 const RAISED_NANOS_MAX: u64 = 2_000_000_000;
 /// Each answer that is quicker takes this part off what was raised too much.
 const FALL_PART: u64 = 16;

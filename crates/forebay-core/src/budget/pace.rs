@@ -1,4 +1,5 @@
-//! A rate with a bounded burst, in one atomic (the generic cell rate algorithm).
+//! A rate with a bounded burst, in one atomic: the generic cell rate algorithm
+//! (ITU-T I.371, annex A).
 
 use crate::sync::{Ordering, Tally};
 use crate::{DiskTime, Time};

@@ -7,11 +7,11 @@
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Blocked, DiskTime, Time};
 
-/// A measurement takes at least so long,
+/// A measurement takes at least so long.
 const MEASURE_NANOS: u64 = 200_000_000;
-/// and as long as the disk serves so many windows;
+/// A measurement goes on until the disk has served so many windows.
 const MEASURE_WINDOWS: u64 = 32;
-/// longer than this it says nothing.
+/// A measurement that takes longer than this says nothing.
 const MEASURE_NANOS_MAX: u64 = 10_000_000_000;
 /// It begins so long after the window has changed.
 const SETTLE_NANOS: u64 = 50_000_000;
@@ -23,11 +23,12 @@ const USED: (u64, u64) = (95, 100);
 const WORTH_PART: u64 = 4;
 /// A trial changes the window by a half, a quarter, ... of the window.
 const SHIFT_MAX: u64 = 3;
-/// After trials that came to nothing the next is so long after,
+/// After a trial that came to nothing the next is so long after, and twice as
+/// long each further time.
 const REST_NANOS_MIN: u64 = 1_000_000_000;
-/// twice as long each time, up to this,
+/// Trials are never further apart than this.
 const REST_NANOS_MAX: u64 = 16_000_000_000;
-/// and at least as long as so many measurements take.
+/// Trials are at least as far apart as so many measurements take.
 const REST_MEASUREMENTS: u64 = 16;
 /// What is not needed falls by this part per measurement.
 const FALL_PART: u64 = 8;

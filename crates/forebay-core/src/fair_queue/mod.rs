@@ -1,4 +1,5 @@
-//! Who is next: start-time fair queueing over classes and groups of classes.
+//! Who is next: start-time fair queueing over classes and groups of classes
+//! (Goyal, Vin, Cheng: Start-time Fair Queuing, SIGCOMM 1996).
 //!
 //! The tags belong to the group of shards; this is one shard's view of them.
 

@@ -14,10 +14,10 @@ const BLOCKED_NANOS_MAX: u64 = 100_000_000;
 /// A queue with at most so many requests in the disk asks others to wake it, and
 /// so does one whose latest request went long ago: see `IoQueue::silent_nanos`.
 const MARK_BELOW: u32 = 1;
-/// Backlogged requests go together when these parts of an effective goal lie
-/// unused: on a lone shard,
+/// On a lone shard, backlogged requests go together when these parts of an
+/// effective goal lie unused: (3, 4).
 const ALONE: (u64, u64) = (3, 4);
-/// and beside others, who must not find it wasted.
+/// The same beside other shards, which must not find the budget wasted: (1, 2).
 const BESIDE_OTHERS: (u64, u64) = (1, 2);
 
 /// A queue that looks at an overdue request for the first time, and later than

@@ -7,9 +7,9 @@ use crate::shard_id::ShardId;
 use crate::{Blocked, DiskTime, Time};
 
 /// A shard may lead the others by this many times the disk time that lies
-/// unused,
+/// unused.
 pub(super) const LEAD_PER_UNUSED: u64 = 2;
-/// and by anything once these parts of an effective goal lie unused: (3, 4).
+/// It may lead by anything once these parts of an effective goal lie unused: (3, 4).
 const WASTED: (u64, u64) = (3, 4);
 /// Who is owed more than so many goals has been passed over: two goals are what
 /// shards may lead by where the budget is scarce.

@@ -16,12 +16,13 @@ const MEDIAN_WEIGHT: f64 = 2.0;
 const DIE_LOADS: [f64; 3] = [0.3, 0.6, 0.9];
 const PROGRAMS: [f64; 3] = [0.5, 2.0, 8.0];
 const PROGRAM_SHARES: [f64; 3] = [0.3, 0.6, 0.9];
-/// How many of the best starting points are improved, with how many evaluations
-/// each,
+/// How many of the best starting points are improved.
 const IMPROVED: usize = 4;
+/// Evaluations for each of them.
 const STEPS: usize = 600;
-/// and how often the best of the points then found, with how many each time.
+/// How often the best of the points then found is improved again.
 const POLISHES: usize = 3;
+/// Evaluations each time.
 const STEPS_POLISH: usize = 1000;
 
 /// How a model compares with measured cells: medians of relative errors.

@@ -17,9 +17,9 @@ const COLUMNS: [(&str, f64); 5] = [
 pub(super) const LATENCY_MAX_US: f64 = 60e6;
 /// So many characters of what is wrong are quoted.
 const QUOTED_MAX: usize = 80;
-/// A surface has at least so many cells, or there is nothing to fit,
+/// A surface has at least so many cells, or there is nothing to fit.
 const CELLS_MIN: usize = 16;
-/// and so many different loads along each axis; the fit takes time for every
+/// A surface has so many different loads along each axis: the fit takes time for every
 /// combination of them.
 const LOADS: RangeInclusive<usize> = 3..=32;
 const CELLS_MAX: usize = 32 * 32;

@@ -9,9 +9,10 @@ use super::histogram::{Histogram, add};
 use super::snapshot::ClassSnapshot;
 use crate::engine::{Backend, Retries};
 
-/// Counters are published so often while there is work, in nanoseconds,
+/// Counters are published so often while there is work, in nanoseconds.
 const PUBLISH_NANOS: u64 = 1_000_000;
-/// and before every pause while copying so many takes no time to speak of.
+/// Counters of at most so many classes are published before every pause: copying
+/// them takes no time to speak of.
 const CLASSES_AT_EVERY_PAUSE_MAX: usize = 64;
 
 /// Written by the owner of a queue, one thread at a time; read by any.
