@@ -5,11 +5,14 @@
 
 mod changes;
 mod credit;
+mod discipline;
 mod holders;
 mod out_of_order;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+
+pub use discipline::QueueDiscipline;
 
 use crate::class_tree::{ClassError, ClassId, ClassTree, LEVELS_MAX, NodeId, ROOT};
 use crate::decay::Decay;
@@ -19,32 +22,6 @@ use crate::shard_id::ShardId;
 use crate::tag::{self, STEP_MAX, is_after};
 use crate::tag_heap::{NOWHERE, TagHeap};
 use crate::{DiskTime, Time};
-
-/// In which order a queue serves its classes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum QueueDiscipline {
-    /// Start-time fair queueing by disk time, over all shards.
-    StartTime,
-    /// The fair queue of 2016, to compare with: per shard, by weights that
-    /// grow with the size of a request, forgotten exponentially.
-    #[cfg(feature = "history")]
-    ExponentialDecay {
-        /// Time in which what was used falls by a factor e, in nanoseconds.
-        tau_nanos: u64,
-    },
-}
-
-impl QueueDiscipline {
-    /// The name used in reports and options.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::StartTime => "start-time",
-            #[cfg(feature = "history")]
-            Self::ExponentialDecay { .. } => "exponential-decay",
-        }
-    }
-}
 
 /// What one shard keeps of a class or group of classes.
 #[derive(Debug)]

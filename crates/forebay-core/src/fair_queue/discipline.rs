@@ -1,0 +1,27 @@
+//! The orders to choose from.
+
+/// In which order a queue serves its classes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QueueDiscipline {
+    /// Start-time fair queueing by disk time, over all shards.
+    StartTime,
+    /// The fair queue of 2016, to compare with: per shard, by weights that
+    /// grow with the size of a request, forgotten exponentially.
+    #[cfg(feature = "history")]
+    ExponentialDecay {
+        /// Time in which what was used falls by a factor e, in nanoseconds.
+        tau_nanos: u64,
+    },
+}
+
+impl QueueDiscipline {
+    /// The name used in reports and options.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::StartTime => "start-time",
+            #[cfg(feature = "history")]
+            Self::ExponentialDecay { .. } => "exponential-decay",
+        }
+    }
+}
