@@ -108,6 +108,8 @@ mod tests {
                 takes_last: false,
                 stalls: None,
                 long_turns: None,
+                cancels: None,
+                transfers: None,
                 holders: Vec::new(),
                 changes: Vec::new(),
             },
