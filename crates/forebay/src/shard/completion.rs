@@ -66,7 +66,8 @@ pub enum SubmitError {
     Operation(#[from] PushError),
 }
 
-/// What a shard did more than once; reads and writes apart.
+/// What a shard did more than once, reads and writes apart, and what never
+/// should have happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShardCounters {
     /// Tried without blocking in vain: see
@@ -76,6 +77,9 @@ pub struct ShardCounters {
     pub short: Retries,
     /// Requested again because the kernel said so (`EAGAIN`, `EINTR`).
     pub again: Retries,
+    /// How often its state was impossible: each is a bug of this library. The
+    /// first is told in the log.
+    pub bugs: u64,
 }
 
 impl Completion {

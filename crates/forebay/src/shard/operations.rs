@@ -11,6 +11,7 @@ use super::place::Place;
 use crate::clock::Clock;
 use crate::engine::{self, Engine, EngineConfig, Operation, Retries};
 use crate::events::Event;
+use crate::messages;
 use crate::streams::Streams;
 
 /// After so many completions the disk gets new requests before the next ones
@@ -39,6 +40,8 @@ pub(crate) struct Operations {
     clock: Clock,
     /// When what comes back now was not back yet.
     looked_at: Time,
+    /// Whether a bug was told.
+    has_told_bug: bool,
 }
 
 impl Operations {
@@ -57,7 +60,7 @@ impl Operations {
             Err(full) => return Ok(Err(full)),
         };
         let clock = Clock::of_process();
-        Ok(Ok(Self { engine, place, groups, clock, looked_at: Time::ZERO }))
+        Ok(Ok(Self { engine, place, groups, clock, looked_at: Time::ZERO, has_told_bug: false }))
     }
 
     /// Queues an operation that was made at `now` or before.
@@ -132,7 +135,21 @@ impl Operations {
             (timeout, needed) => timeout.or(needed),
         };
         self.place.publish(now, self.retries(), timeout != Some(Duration::ZERO));
+        if !self.has_told_bug && self.place.driver.counters().bugs > 0 {
+            self.tell_bug();
+        }
         self.engine.submit_and_wait(timeout)
+    }
+
+    /// Told once.
+    #[cold]
+    fn tell_bug(&mut self) {
+        self.has_told_bug = true;
+        let disk = &self.groups.of(Op::Read).name;
+        messages::warn(format!(
+            "a bug in forebay: requests of the disk `{disk}` were in an impossible state, and \
+             some may be lost; please report it"
+        ));
     }
 
     /// Takes what has completed; the disk gets new requests in between.
@@ -229,7 +246,7 @@ impl Operations {
     pub(crate) fn counters(&self) -> ShardCounters {
         let counters = self.place.driver.counters();
         let (short, again) = (counters.short.into(), counters.again.into());
-        ShardCounters { blocked: self.engine.retries(), short, again }
+        ShardCounters { blocked: self.engine.retries(), short, again, bugs: counters.bugs }
     }
 }
 
