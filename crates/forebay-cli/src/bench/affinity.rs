@@ -2,15 +2,15 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Keeps the calling thread on one of the processors it may use, the one for shard number `seat`
-/// of `seats`. Where there are not enough, or it is not allowed, the thread stays free.
-pub(super) fn pin(seat: usize, seats: usize) {
+/// Keeps the calling thread on one of the processors it may use, the one for thread `index`
+/// of `threads`. Where there are not enough, or it is not allowed, the thread stays free.
+pub(super) fn pin(index: usize, threads: usize) {
     let Ok(allowed) = sched_getaffinity(None) else { return };
     let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
-    if seats > processors.len() {
+    if threads > processors.len() {
         return;
     }
-    if let Some(&processor) = processors.get(seat) {
+    if let Some(&processor) = processors.get(index) {
         let mut one = CpuSet::new();
         one.set(processor);
         let _ = sched_setaffinity(None, &one);

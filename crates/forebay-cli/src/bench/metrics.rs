@@ -11,16 +11,16 @@ use crate::failure::Failure;
 
 /// An endpoint for the scheduler of the present run, if there is one.
 pub(super) struct Metrics {
-    shown: Shown,
+    current: CurrentScheduler,
     _endpoint: Endpoint,
 }
 
 /// The scheduler of the present run.
 #[derive(Clone, Default)]
-struct Shown(Arc<Mutex<Option<Scheduler>>>);
+struct CurrentScheduler(Arc<Mutex<Option<Scheduler>>>);
 
-/// Shows a scheduler until it is dropped.
-pub(super) struct Showing<'a>(&'a Shown);
+/// Publishes a scheduler until it is dropped.
+pub(super) struct Published<'a>(&'a CurrentScheduler);
 
 /// Reads an address to serve at.
 pub(super) fn address(text: &str) -> Result<SocketAddr, &'static str> {
@@ -30,28 +30,28 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, &'static str> {
 impl Metrics {
     /// Serves on `address`, and says where.
     pub(super) fn serve(address: SocketAddr) -> Result<Self, Failure> {
-        let shown = Shown::default();
+        let current = CurrentScheduler::default();
         let config = EndpointConfig { address, ..EndpointConfig::default() };
-        let source = shown.clone();
+        let source = current.clone();
         let endpoint = Endpoint::start(&config, move || source.text())
             .map_err(|error| Failure::Input(error.to_string()))?;
         note(format_args!("metrics are at http://{}/metrics", endpoint.address()));
-        Ok(Self { shown, _endpoint: endpoint })
+        Ok(Self { current, _endpoint: endpoint })
     }
 
-    pub(super) fn show(&self, scheduler: &Scheduler) -> Showing<'_> {
-        *self.shown.lock() = Some(scheduler.clone());
-        Showing(&self.shown)
+    pub(super) fn publish(&self, scheduler: &Scheduler) -> Published<'_> {
+        *self.current.lock() = Some(scheduler.clone());
+        Published(&self.current)
     }
 }
 
-impl Drop for Showing<'_> {
+impl Drop for Published<'_> {
     fn drop(&mut self) {
         *self.0.lock() = None;
     }
 }
 
-impl Shown {
+impl CurrentScheduler {
     fn text(&self) -> String {
         // Under the lock: a scrape shall not keep the scheduler of a run that has ended.
         let snapshot = self.lock().as_ref().map(Scheduler::snapshot);

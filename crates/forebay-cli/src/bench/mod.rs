@@ -1,22 +1,22 @@
 //! `forebay bench`: runs a load on a real disk.
 
 mod affinity;
-mod board;
 mod clock;
 mod interrupt;
 mod load;
+mod load_thread;
 mod metrics;
 mod plan;
 mod probe;
 mod progress;
 mod results;
+mod run_status;
 mod runner;
 mod scheduler;
-mod seat;
 mod storage;
+mod submission_path;
 mod topology;
 mod watch;
-mod way;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ use metrics::Metrics;
 use plan::Plan;
 use probe::Probe;
 use results::Run;
-use storage::{Place, Storage};
+use storage::{RunTarget, Storage};
 use topology::Topology;
 
 /// Run a load on a disk, and show what each job got.
@@ -89,27 +89,27 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let load = &options.load;
     let io_queues = options.io_queues()?;
     let jobs = load.job_file(&options.jobs, load.shard_count())?;
-    let place = Place::of(&options.dir, options.overwrite_device)?;
-    let given = options.given_properties(&place)?;
-    let backend = options.backend(&place);
+    let target = RunTarget::of(&options.dir, options.overwrite_device)?;
+    let given = options.given_properties(&target)?;
+    let backend = options.backend(&target);
     let metrics = options.metrics.map(Metrics::serve).transpose()?;
     let interrupt = Interrupt::on_signals()?;
     let disk = match given {
         Some(properties) => Disk::new(&properties, PropertiesSource::File)?,
-        None if matches!(place, Place::Null) => Disk::unmeasured(),
+        None if matches!(target, RunTarget::Null) => Disk::unmeasured(),
         None => {
             let shard_count = load.shard_count();
             let interrupt = &interrupt;
-            Probe { place: &place, shard_count, backend, interrupt }.measure()?
+            Probe { target: &target, shard_count, backend, interrupt }.measure()?
         }
     };
-    let storage = Storage::make(&place, &jobs, backend, &interrupt)?;
+    let storage = Storage::make(&target, &jobs, backend, &interrupt)?;
     let (report, failed) = run_load(
         &Plan {
             title: "running",
             jobs: &jobs,
             storage: &storage,
-            place: place.path(),
+            target: target.path(),
             disk: &disk,
             policy: match disk.rates {
                 Some(_) => load.policy(disk.base_latency),
@@ -126,7 +126,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             backend,
             interrupt: &interrupt,
         },
-        load.compares(!matches!(place, Place::Null)),
+        load.compares(!matches!(target, RunTarget::Null)),
     )?;
     drop(storage);
     print(&load.format.render(&report)?)?;
@@ -154,14 +154,14 @@ fn run_load(plan: &Plan<'_>, compares: bool) -> Result<(Report, Option<(u64, Str
 }
 
 impl Options {
-    /// The properties of the disk at `place`, if a file is given.
-    fn given_properties(&self, place: &Place) -> Result<Option<DiskProperties>, Failure> {
+    /// The properties of the disk at `target`, if a file is given.
+    fn given_properties(&self, target: &RunTarget) -> Result<Option<DiskProperties>, Failure> {
         let Some(mut properties) = self.load.properties()? else { return Ok(None) };
         // Nothing lies on /dev/null, so the one disk described is the one meant.
-        if matches!(place, Place::Null) && properties.disks.len() == 1 {
+        if matches!(target, RunTarget::Null) && properties.disks.len() == 1 {
             return Ok(properties.disks.pop());
         }
-        let disk = properties.disk_for(place.path());
+        let disk = properties.disk_for(target.path());
         disk.map(|disk| Some(disk.clone())).map_err(|error| Failure::Input(error.to_string()))
     }
 
@@ -181,9 +181,9 @@ impl Options {
         }
     }
 
-    fn backend(&self, place: &Place) -> BackendChoice {
+    fn backend(&self, target: &RunTarget) -> BackendChoice {
         match self.backend {
-            _ if matches!(place, Place::Null) => BackendChoice::Null,
+            _ if matches!(target, RunTarget::Null) => BackendChoice::Null,
             BackendName::Auto => BackendChoice::Auto,
             BackendName::IoUring => BackendChoice::IoUring,
             BackendName::Threads => BackendChoice::Threads,

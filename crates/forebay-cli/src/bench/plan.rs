@@ -21,7 +21,7 @@ pub(super) struct Plan<'a> {
     pub(super) jobs: &'a JobFile,
     pub(super) storage: &'a Storage,
     /// Where the disk is.
-    pub(super) place: &'a Path,
+    pub(super) target: &'a Path,
     pub(super) disk: &'a Disk,
     /// The scheduler's policy.
     pub(super) policy: Policy,

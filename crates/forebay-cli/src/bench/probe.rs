@@ -12,7 +12,7 @@ use super::interrupt::Interrupt;
 use super::plan::Plan;
 use super::results::Run;
 use super::runner::run;
-use super::storage::{Place, Storage};
+use super::storage::{RunTarget, Storage};
 use super::topology::Topology;
 use crate::console::note;
 use crate::disk::Disk;
@@ -24,7 +24,7 @@ const BYTES: u64 = 256 << 20;
 const SHARD_BYTES_MIN: u64 = 16 << 20;
 /// Requests in the disk while small requests are counted, of all shards together at the most.
 const DEPTH: u32 = 128;
-/// The same of each shard.
+/// Requests of one shard in the disk while small requests are counted, at the most.
 const SHARD_DEPTH_MAX: u32 = 32;
 /// Bytes in the disk of all shards together while bandwidth is measured.
 const BULK_BYTES: u32 = 16 << 20;
@@ -39,7 +39,7 @@ const REACHED: f64 = 0.95;
 
 /// What is probed, and with what.
 pub(super) struct Probe<'a> {
-    pub(super) place: &'a Place,
+    pub(super) target: &'a RunTarget,
     pub(super) shard_count: u32,
     pub(super) backend: BackendChoice,
     pub(super) interrupt: &'a Interrupt,
@@ -57,7 +57,7 @@ impl Probe<'_> {
     pub(super) fn measure(&self) -> Result<Disk, Failure> {
         note("probing the disk, since there is no --properties FILE: some four seconds");
         let mut one = self.load(JobKind::RandRead, SMALL, 1);
-        let storage = Storage::make(self.place, &one, self.backend, self.interrupt);
+        let storage = Storage::make(self.target, &one, self.backend, self.interrupt);
         let storage = storage.map_err(not_probed)?;
         one.jobs.iter_mut().for_each(|job| job.shards.truncate(1));
         let base = self.run(&storage, &one)?;
@@ -69,11 +69,11 @@ impl Probe<'_> {
             read_bandwidth: reads.bandwidth,
             write_bandwidth: writes.bandwidth,
         };
-        let place = self.place.path().to_owned();
+        let target = self.target.path().to_owned();
         let properties = DiskProperties {
             read_saturation_length: reads.saturation_length,
             write_saturation_length: writes.saturation_length,
-            ..DiskProperties::from_rates(&rates, vec![place])
+            ..DiskProperties::from_rates(&rates, vec![target])
         };
         let base_latency = Duration::from_nanos((base.latency_us.p50 * 1e3) as u64);
         note(format_args!(
@@ -114,7 +114,7 @@ impl Probe<'_> {
             title: "probing the disk",
             jobs,
             storage,
-            place: self.place.path(),
+            target: self.target.path(),
             disk: &Disk::unmeasured(),
             policy: Policy::Unlimited,
             order: QueueDiscipline::StartTime,

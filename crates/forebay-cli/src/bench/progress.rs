@@ -14,11 +14,11 @@ pub(super) const PERIOD: Duration = Duration::from_millis(500);
 
 /// How much of the data files is written.
 #[derive(Debug)]
-pub(super) struct Written {
+pub(super) struct FillProgress {
     bar: ProgressBar,
 }
 
-impl Written {
+impl FillProgress {
     pub(super) fn new(bytes: u64) -> Self {
         if !io::stderr().is_terminal() {
             note(format_args!("writing {} of data files", HumanBytes(bytes)));
@@ -32,7 +32,7 @@ impl Written {
     }
 }
 
-impl Drop for Written {
+impl Drop for FillProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -40,12 +40,12 @@ impl Drop for Written {
 
 /// What a run does now: a line on a terminal, nothing elsewhere.
 #[derive(Debug)]
-pub(super) struct RunLine {
+pub(super) struct RunProgress {
     bar: ProgressBar,
     title: String,
 }
 
-impl RunLine {
+impl RunProgress {
     /// A line that begins with `title`.
     pub(super) fn new(title: &str) -> Self {
         let bar = ProgressBar::new_spinner().with_style(style("{wide_msg}"));
@@ -81,7 +81,7 @@ fn figures(name: &str, recent: &Recent) -> String {
     text
 }
 
-impl Drop for RunLine {
+impl Drop for RunProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -19,7 +19,7 @@ pub(super) struct Run {
 }
 
 /// The result of `plan`.
-pub(super) fn of(plan: &Plan<'_>, (backend, io_queues): (Backend, usize), seen: Observed) -> Run {
+pub(super) fn of(plan: &Plan<'_>, backend: Backend, io_queues: usize, seen: Observed) -> Run {
     let finished = seen.outcomes.iter().map(|outcome| outcome.finished).max();
     let planned = plan.measured();
     let measured = Measured { to: finished.unwrap_or(planned.to), ..planned };

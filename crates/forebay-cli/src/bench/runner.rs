@@ -7,14 +7,15 @@ use std::thread;
 use forebay::LOCAL_DEPTH_MIN;
 use forebay::engine::{Backend, Engine, EngineConfig};
 
-use super::board::Board;
 use super::clock::Clock;
 use super::load::LoadOutcome;
+use super::load_thread::{LoadThread, ThreadEvent, engine_config};
 use super::plan::Plan;
-use super::progress::RunLine;
+use super::progress::RunProgress;
 use super::results::{self, Run};
+use super::run_status::RunStatus;
 use super::scheduler::Scheduled;
-use super::seat::{News, Seat, engine_config};
+
 use super::topology::Topology;
 use super::watch::{Observed, Watch};
 use crate::console::note;
@@ -25,8 +26,8 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
     let mut shards: Vec<u32> = plan.data().map(|(_, data)| data.shard).collect();
     shards.sort_unstable();
     shards.dedup();
-    let board = Board::new(shards.len(), plan.jobs.jobs.len());
-    let line = RunLine::new(plan.title);
+    let status = RunStatus::new(shards.len(), plan.jobs.jobs.len());
+    let line = RunProgress::new(plan.title);
     let coordinates = plan.topology == Topology::Coordinators;
     let engine = if coordinates { engine_config(plan, None)? } else { EngineConfig::default() };
     let scheduled = &Scheduled::new(plan, shards.len(), engine)?;
@@ -37,44 +38,45 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
              4 KiB for {LOCAL_DEPTH_MIN} on each, as `forebay info` explains"
         ));
     }
-    let _showing = plan.metrics.map(|metrics| metrics.show(&scheduled.scheduler));
+    let _published = plan.metrics.map(|metrics| metrics.publish(&scheduled.scheduler));
     thread::scope(|scope| {
-        let (sender, news) = channel();
-        let mut crew = Crew { starts: Vec::new(), scheduled, news };
-        for (seat, &number) in shards.iter().enumerate() {
+        let (sender, receiver) = channel();
+        let mut load_threads = LoadThreads { starts: Vec::new(), scheduled, events: receiver };
+        for (index, &number) in shards.iter().enumerate() {
             let (start, on_start) = channel();
-            crew.starts.push(start);
-            let seats = shards.len();
+            load_threads.starts.push(start);
+            let threads = shards.len();
             let is_watched = line.is_shown();
-            let seat = Seat { number, seat, seats, is_watched, plan, scheduled, board: &board };
-            let news = sender.clone();
+            let thread =
+                LoadThread { number, index, threads, is_watched, plan, scheduled, status: &status };
+            let events = sender.clone();
             thread::Builder::new()
                 .name(format!("shard-{number}"))
-                .spawn_scoped(scope, move || seat.run(&on_start, &news))
+                .spawn_scoped(scope, move || thread.run(&on_start, &events))
                 .map_err(|error| Failure::Run(format!("cannot start a thread: {error}")))?;
         }
         drop(sender);
-        crew.lead(plan, &board, &line)
+        load_threads.run(plan, &status, &line)
     })
 }
 
 /// The shards as the watching thread sees them. A shard ends when its sender here is dropped.
-struct Crew<'a> {
+struct LoadThreads<'a> {
     starts: Vec<Sender<Clock>>,
     scheduled: &'a Scheduled,
-    news: Receiver<News>,
+    events: Receiver<ThreadEvent>,
 }
 
-impl Crew<'_> {
-    fn lead(self, plan: &Plan<'_>, board: &Board, line: &RunLine) -> Result<Run, Failure> {
+impl LoadThreads<'_> {
+    fn run(self, plan: &Plan<'_>, status: &RunStatus, line: &RunProgress) -> Result<Run, Failure> {
         let (wakers, backend) = self.wait_until_ready(plan)?;
-        board.introduce(wakers);
+        status.set_wakers(wakers);
         let clock = Clock::start();
         for start in &self.starts {
             // A shard that is gone has said why, or will be missed at the end.
             let _ = start.send(clock);
         }
-        let watch = Watch::new(clock, plan.measured(), &self.scheduled.disk, board, line);
+        let watch = Watch::new(clock, plan.measured(), &self.scheduled.disk, status, line);
         let observed = self.watch(plan, watch)?;
         plan.interrupt.check()?;
         if observed.outcomes.len() < self.starts.len() {
@@ -85,7 +87,7 @@ impl Crew<'_> {
             Topology::Shared => 1,
             Topology::Coordinators => self.scheduled.disk.io_queues(),
         };
-        Ok(results::of(plan, (backend, io_queues), observed))
+        Ok(results::of(plan, backend, io_queues, observed))
     }
 
     /// Waits until all threads are ready: how to wake them, and what does the I/O.
@@ -93,14 +95,14 @@ impl Crew<'_> {
         let mut wakers: Vec<Option<Waker>> = vec![None; self.starts.len()];
         let mut io = None;
         for _ in 0..self.starts.len() {
-            match self.news.recv() {
-                Ok(News::Ready(ready)) => {
+            match self.events.recv() {
+                Ok(ThreadEvent::Ready(ready)) => {
                     io = io.or(ready.backend);
-                    if let Some(waker) = wakers.get_mut(ready.seat) {
+                    if let Some(waker) = wakers.get_mut(ready.index) {
                         *waker = Some(ready.waker);
                     }
                 }
-                Ok(News::Failed(failure)) => return Err(failure),
+                Ok(ThreadEvent::Failed(failure)) => return Err(failure),
                 _ => break,
             }
         }
@@ -122,19 +124,19 @@ impl Crew<'_> {
         let mut failure = None;
         loop {
             if plan.interrupt.is_raised() {
-                watch.board.stop();
+                watch.status.stop();
             }
             let next_look = watch.look(plan.jobs);
-            match self.news.recv_timeout(next_look) {
-                Ok(News::Done(outcome)) => {
+            match self.events.recv_timeout(next_look) {
+                Ok(ThreadEvent::Ended(outcome)) => {
                     watch.measured_part_ends();
                     outcomes.push(*outcome);
                 }
-                Ok(News::Failed(error)) => {
+                Ok(ThreadEvent::Failed(error)) => {
                     failure = Some(error);
-                    watch.board.stop();
+                    watch.status.stop();
                 }
-                Ok(News::Ready(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(ThreadEvent::Ready(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }

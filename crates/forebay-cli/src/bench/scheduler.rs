@@ -42,7 +42,7 @@ impl Scheduled {
         }
         let policy = plan.policy_in_force();
         if let Some(properties) = &plan.disk.properties {
-            let mountpoints = vec![plan.place.to_owned()];
+            let mountpoints = vec![plan.target.to_owned()];
             let here = DiskProperties { mountpoints, ..properties.clone() };
             let config = DiskConfig::from_properties(&here).policy(policy).order(plan.order);
             builder = builder.disk(config);

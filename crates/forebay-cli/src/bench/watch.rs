@@ -9,10 +9,10 @@ use forebay_load::job_file::JobFile;
 use forebay_load::recorder::Measured;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::board::Board;
 use super::clock::Clock;
 use super::load::LoadOutcome;
-use super::progress::{self, RunLine};
+use super::progress::{self, RunProgress};
+use super::run_status::RunStatus;
 
 /// How often the run is looked at.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -23,8 +23,8 @@ pub(super) struct Watch<'a> {
     clock: Clock,
     measured: Measured,
     disk: &'a Disk,
-    pub(super) board: &'a Board,
-    line: &'a RunLine,
+    pub(super) status: &'a RunStatus,
+    line: &'a RunProgress,
     line_due: Time,
     busiest: BusiestSecond,
     /// When the measured part began and ended: processor time, and what the queues had counted.
@@ -47,14 +47,14 @@ impl<'a> Watch<'a> {
         clock: Clock,
         measured: Measured,
         disk: &'a Disk,
-        board: &'a Board,
-        line: &'a RunLine,
+        status: &'a RunStatus,
+        line: &'a RunProgress,
     ) -> Self {
         Self {
             clock,
             measured,
             disk,
-            board,
+            status,
             line,
             line_due: Time::ZERO,
             busiest: BusiestSecond::default(),
@@ -77,7 +77,7 @@ impl<'a> Watch<'a> {
         }
         if self.line.is_shown() && now >= self.line_due {
             self.line_due = now.plus_nanos(saturating_nanos(progress::PERIOD));
-            self.line.show(to.since(now), jobs, &self.board.take_recent());
+            self.line.show(to.since(now), jobs, &self.status.take_recent());
         }
         let milestone = [from, to].into_iter().filter(|&at| at > now).min().unwrap_or(Time::MAX);
         now.plus_nanos(saturating_nanos(PERIOD)).min(milestone).since(now)

@@ -4,30 +4,30 @@ use forebay_core::{DiskModel, DiskTime, Op};
 use serde::Serialize;
 
 use super::budget::us;
-use super::disk::Known;
+use super::disk::DescribedDisk;
 
 /// The sizes shown, in bytes.
 const SIZES: [u64; 8] = [512, 4 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 512 << 10, 1 << 20];
 
 /// One size in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Row {
+pub(super) struct CostRow {
     pub(super) bytes: u64,
     /// Under the model in force.
-    pub(super) cost: Price,
+    pub(super) cost: CostFigures,
     /// Under Seastar's sum; none for a disk without figures.
-    pub(super) sum: Option<Price>,
+    pub(super) sum: Option<CostFigures>,
 }
 
 /// A cost, and what a stream of such requests reaches that has the disk to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(super) struct Price {
+pub(super) struct CostFigures {
     pub(super) us: f64,
     pub(super) iops: f64,
     pub(super) bytes_per_second: f64,
 }
 
-impl Price {
+impl CostFigures {
     /// What requests of `bytes` cost and reach under `model`.
     pub(super) fn of(model: &DiskModel, op: Op, bytes: u64) -> Self {
         let cost = model.cost(op, bytes);
@@ -37,12 +37,12 @@ impl Price {
 }
 
 /// The rows of one direction.
-pub(super) fn rows(disk: &Known, op: Op) -> Vec<Row> {
+pub(super) fn rows(disk: &DescribedDisk, op: Op) -> Vec<CostRow> {
     let summed = disk.figures.as_ref().map(|figures| &figures.summed);
-    let row = |bytes| Row {
+    let row = |bytes| CostRow {
         bytes,
-        cost: Price::of(&disk.model, op, bytes),
-        sum: summed.map(|summed| Price::of(summed, op, bytes)),
+        cost: CostFigures::of(&disk.model, op, bytes),
+        sum: summed.map(|summed| CostFigures::of(summed, op, bytes)),
     };
     SIZES.into_iter().map(row).collect()
 }

@@ -12,13 +12,13 @@ use crate::failure::Failure;
 
 /// What is said of a disk, and what the scheduler makes of it.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct DescribedDisk {
     /// What the disk is called.
     pub(super) name: String,
     /// Where its figures come from.
     pub(super) source: String,
     /// The figures; none for a disk that nobody has described.
-    pub(super) figures: Option<Figures>,
+    pub(super) figures: Option<DiskFigures>,
     /// What requests cost.
     pub(super) model: DiskModel,
     /// The latency of the idle disk, if known.
@@ -27,14 +27,14 @@ pub(super) struct Known {
 
 /// The figures of a disk, and how it is priced with them.
 #[derive(Clone, Debug)]
-pub(super) struct Figures {
+pub(super) struct DiskFigures {
     pub(super) properties: DiskProperties,
     pub(super) rates: DiskRates,
     /// The same figures under Seastar's cost.
     pub(super) summed: DiskModel,
 }
 
-impl Figures {
+impl DiskFigures {
     /// The size from which reads, and then writes, reach their bandwidth.
     pub(super) fn saturation(&self) -> [u64; 2] {
         let of = |length: Option<u64>| length.unwrap_or(SATURATION_LENGTH_DEFAULT);
@@ -47,7 +47,7 @@ impl Figures {
     }
 }
 
-impl Known {
+impl DescribedDisk {
     /// A disk of an io-properties file, or of a forebay.yaml.
     pub(super) fn from_file(disk: &DiskProperties, file: &Path) -> Result<Self, Failure> {
         let mountpoints: Vec<String> =
@@ -68,7 +68,7 @@ impl Known {
             let summed = DiskModel::from_rates_summed(&rates).map_err(|error| {
                 Failure::Input(format!("the properties of {name} make no model: {error}"))
             })?;
-            Ok::<_, Failure>(Figures { properties, rates, summed })
+            Ok::<_, Failure>(DiskFigures { properties, rates, summed })
         });
         let figures = figures.transpose()?;
         Ok(Self { name, source, figures, model, base_latency })

@@ -23,7 +23,7 @@ use forebay_core::SHARDS_MAX;
 use crate::console::{json, print};
 use crate::failure::Failure;
 use crate::span;
-use disk::Known;
+use disk::DescribedDisk;
 use queues::Threads;
 use report::Report;
 
@@ -83,13 +83,17 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 impl Options {
     /// The disks asked for, or else the one that is assumed.
-    fn known(&self) -> Result<Vec<Known>, Failure> {
+    fn known(&self) -> Result<Vec<DescribedDisk>, Failure> {
         if let Some(path) = &self.properties {
             let properties = Properties::load(path)?;
-            return properties.disks.iter().map(|disk| Known::from_file(disk, path)).collect();
+            return properties
+                .disks
+                .iter()
+                .map(|disk| DescribedDisk::from_file(disk, path))
+                .collect();
         }
         if self.disk.is_empty() {
-            return Ok(vec![Known::unmeasured()]);
+            return Ok(vec![DescribedDisk::unmeasured()]);
         }
         self.disk.iter().map(|name| presets::known(name, &self.mountpoint)).collect()
     }

@@ -5,24 +5,24 @@ use std::path::Path;
 use forebay::properties::{DiskProperties, Properties};
 use forebay_sim::spec::DiskSpec;
 
-use super::disk::Known;
+use super::disk::DescribedDisk;
 use crate::failure::Failure;
 
 /// What is random about a simulated disk, its figures do not depend on.
 const SEED: u64 = 1;
 
 /// The disk called `name`, or described in a disk file, mounted at `mountpoint`.
-pub(super) fn known(name: &str, mountpoint: &Path) -> Result<Known, Failure> {
+pub(super) fn known(name: &str, mountpoint: &Path) -> Result<DescribedDisk, Failure> {
     let spec = DiskSpec::resolve(name)?;
     let disk = spec.build(SEED);
     let base_latency = Some(disk.base_latency());
     let source = spec.source().trim().to_owned();
     let properties = DiskProperties::from_rates(&disk.rates(), vec![mountpoint.to_owned()]);
-    Known::new(name.to_owned(), source, properties, base_latency)
+    DescribedDisk::new(name.to_owned(), source, properties, base_latency)
 }
 
 /// An io-properties file of these disks, which names where the figures come from.
-pub(super) fn properties_file(disks: &[Known]) -> Result<String, Failure> {
+pub(super) fn properties_file(disks: &[DescribedDisk]) -> Result<String, Failure> {
     let mut header = String::new();
     let mut described = Vec::new();
     for disk in disks {

@@ -8,8 +8,8 @@ use forebay_report::paragraph;
 use serde::Serialize;
 
 use super::budget::{Budget, GoalReason};
-use super::costs::{Price, Row, rows};
-use super::disk::{Figures, Known};
+use super::costs::{CostFigures, CostRow, rows};
+use super::disk::{DescribedDisk, DiskFigures};
 use super::queues::{Queues, Threads, recommended};
 use super::unreached::{bytes_per_second, explained, size};
 
@@ -22,26 +22,26 @@ pub(super) struct Report {
     version: u32,
     #[serde(flatten)]
     threads: Threads,
-    disks: Vec<Described>,
+    disks: Vec<DiskReport>,
 }
 
 /// One disk.
 #[derive(Debug, Serialize)]
-struct Described {
+struct DiskReport {
     name: String,
     source: String,
-    figures: Option<Stated>,
+    figures: Option<FiguresReport>,
     /// None where nothing is known of the disk, and nothing binds.
     budget: Option<Budget>,
     queues: Option<Queues>,
-    read_costs: Vec<Row>,
-    write_costs: Vec<Row>,
+    read_costs: Vec<CostRow>,
+    write_costs: Vec<CostRow>,
     remarks: Vec<String>,
 }
 
 /// The figures as stated.
 #[derive(Debug, Serialize)]
-struct Stated {
+struct FiguresReport {
     read_iops: u64,
     read_bandwidth: u64,
     write_iops: u64,
@@ -58,8 +58,8 @@ struct Stated {
 
 impl Report {
     /// The report on these disks under these threads.
-    pub(super) fn new(disks: &[Known], threads: Threads, latency_goal: Duration) -> Self {
-        let describe = |disk: &Known| Described::new(disk, threads, latency_goal);
+    pub(super) fn new(disks: &[DescribedDisk], threads: Threads, latency_goal: Duration) -> Self {
+        let describe = |disk: &DescribedDisk| DiskReport::new(disk, threads, latency_goal);
         Self { version: VERSION, threads, disks: disks.iter().map(describe).collect() }
     }
 
@@ -73,9 +73,10 @@ impl Report {
     }
 }
 
-impl Described {
-    fn new(disk: &Known, threads: Threads, latency_goal: Duration) -> Self {
-        let stated = disk.figures.as_ref().map(|figures| Stated::new(figures, disk.base_latency));
+impl DiskReport {
+    fn new(disk: &DescribedDisk, threads: Threads, latency_goal: Duration) -> Self {
+        let stated =
+            disk.figures.as_ref().map(|figures| FiguresReport::new(figures, disk.base_latency));
         let budget =
             stated.as_ref().map(|_| Budget::of(&disk.model, latency_goal, disk.base_latency));
         Self {
@@ -113,8 +114,8 @@ impl Described {
     }
 }
 
-impl Stated {
-    fn new(figures: &Figures, base_latency: Option<Duration>) -> Self {
+impl FiguresReport {
+    fn new(figures: &DiskFigures, base_latency: Option<Duration>) -> Self {
         let (rates, measured) = (&figures.rates, &figures.properties.measured);
         let us = |time: Option<Duration>| time.map(|time| time.as_nanos() as f64 / 1e3);
         let directions = [&measured.read, &measured.write];
@@ -209,7 +210,7 @@ fn write_budget(text: &mut String, budget: &Budget) {
     item(text, "longest wait", &wait);
 }
 
-fn write_rows(text: &mut String, name: &str, rows: &[Row]) {
+fn write_rows(text: &mut String, name: &str, rows: &[CostRow]) {
     let has_sum = rows.iter().any(|row| row.sum.is_some());
     let sums = if has_sum { format!("{:>32}", "Seastar's sum") } else { String::new() };
     let heads = |price: &str| format!("{price:>10}{:>11}{:>11}", "IOPS", "MB/s");
@@ -217,8 +218,8 @@ fn write_rows(text: &mut String, name: &str, rows: &[Row]) {
     let more = if has_sum { heads("us") } else { String::new() };
     let _ = writeln!(text, "  {:<8}{}{more}", "size", heads("us"));
     for row in rows {
-        let shown = |price: &Price| {
-            let Price { us, iops, bytes_per_second } = price;
+        let shown = |price: &CostFigures| {
+            let CostFigures { us, iops, bytes_per_second } = price;
             format!("{us:>10.2}{iops:>11.0}{:>11.1}", bytes_per_second / 1e6)
         };
         let sum = row.sum.as_ref().map(shown).unwrap_or_default();

@@ -8,7 +8,7 @@ use forebay::properties::Properties;
 use forebay_core::{LATENCY_GOAL_DEFAULT, Op};
 
 use super::budget::GoalReason;
-use super::disk::Known;
+use super::disk::DescribedDisk;
 use super::queues::Threads;
 use super::report::Report;
 use super::{budget::Budget, costs, presets};
@@ -23,21 +23,21 @@ fn recorded(name: &str, text: &str) {
     assert_eq!(text, fs::read_to_string(&path).unwrap(), "{}", path.display());
 }
 
-fn preset(name: &str) -> Known {
+fn preset(name: &str) -> DescribedDisk {
     presets::known(name, Path::new("/var/lib/store")).unwrap()
 }
 
-fn file(text: &str) -> Vec<Known> {
+fn file(text: &str) -> Vec<DescribedDisk> {
     let properties = Properties::parse("file", text).unwrap();
-    let known = |disk| Known::from_file(disk, Path::new("io_properties.yaml")).unwrap();
+    let known = |disk| DescribedDisk::from_file(disk, Path::new("io_properties.yaml")).unwrap();
     properties.disks.iter().map(known).collect()
 }
 
-fn text(disks: &[Known]) -> String {
+fn text(disks: &[DescribedDisk]) -> String {
     Report::new(disks, THREADS, LATENCY_GOAL_DEFAULT).text()
 }
 
-fn budget(disk: &Known) -> Budget {
+fn budget(disk: &DescribedDisk) -> Budget {
     Budget::of(&disk.model, LATENCY_GOAL_DEFAULT, disk.base_latency)
 }
 
@@ -50,7 +50,7 @@ fn cloud_disks_with_published_figures() {
 
 #[test]
 fn a_disk_that_no_file_describes() {
-    recorded("unmeasured.txt", &text(&[Known::unmeasured()]));
+    recorded("unmeasured.txt", &text(&[DescribedDisk::unmeasured()]));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn presets_are_properties_files_that_name_their_sources() {
         let read = Properties::parse(name, &text).unwrap();
         assert_eq!(read.disks[0], disk.figures.unwrap().properties);
     }
-    assert!(presets::properties_file(&[Known::unmeasured()]).is_err());
+    assert!(presets::properties_file(&[DescribedDisk::unmeasured()]).is_err());
 }
 
 #[test]

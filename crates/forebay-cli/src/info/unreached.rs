@@ -3,14 +3,14 @@
 use forebay_core::{IOPS_SIZE_DEFAULT, Op};
 
 use super::budget::Budget;
-use super::costs::Price;
-use super::disk::{Figures, Known};
+use super::costs::CostFigures;
+use super::disk::{DescribedDisk, DiskFigures};
 
 /// A rate is reached by what comes so close to it.
 const REACHED: f64 = 0.95;
 
 /// Sentences about a disk with figures.
-pub(super) fn explained(disk: &Known, budget: &Budget) -> Vec<String> {
+pub(super) fn explained(disk: &DescribedDisk, budget: &Budget) -> Vec<String> {
     let Some(figures) = &disk.figures else { return Vec::new() };
     let mut said = Vec::new();
     for (direction, largest) in directions(figures).iter().zip(budget.largest_request_bytes) {
@@ -24,7 +24,7 @@ pub(super) fn explained(disk: &Known, budget: &Budget) -> Vec<String> {
 }
 
 /// Reads and writes, as one where their figures are the same.
-fn directions(figures: &Figures) -> Vec<Direction> {
+fn directions(figures: &DiskFigures) -> Vec<Direction> {
     let (read, write) = (Direction::read(figures), Direction::write(figures));
     let of =
         |each: &Direction| (each.iops, each.bandwidth, each.saturation, each.is_measured(figures));
@@ -45,7 +45,7 @@ struct Direction {
 }
 
 impl Direction {
-    fn read(figures: &Figures) -> Self {
+    fn read(figures: &DiskFigures) -> Self {
         Self {
             op: Op::Read,
             name: "reads",
@@ -55,7 +55,7 @@ impl Direction {
         }
     }
 
-    fn write(figures: &Figures) -> Self {
+    fn write(figures: &DiskFigures) -> Self {
         Self {
             op: Op::Write,
             name: "writes",
@@ -66,19 +66,19 @@ impl Direction {
     }
 
     /// Which parts of the stated operations and bytes `price` reaches.
-    fn parts(&self, price: &Price) -> (f64, f64) {
+    fn parts(&self, price: &CostFigures) -> (f64, f64) {
         (price.iops / self.iops as f64, price.bytes_per_second / self.bandwidth as f64)
     }
 
     /// Whether sizes were measured, and not only two of them.
-    fn is_measured(&self, figures: &Figures) -> bool {
+    fn is_measured(&self, figures: &DiskFigures) -> bool {
         let measured = &figures.properties.measured;
         let direction = if self.op == Op::Read { &measured.read } else { &measured.write };
         !direction.cost.is_empty()
     }
 
     /// Where the two figures cannot both be true.
-    fn contradictions(&self, figures: &Figures) -> Option<String> {
+    fn contradictions(&self, figures: &DiskFigures) -> Option<String> {
         if figures.is_summed() || self.is_measured(figures) {
             return None;
         }
@@ -107,8 +107,8 @@ impl Direction {
     }
 
     /// Where requests are cut too short to reach the bandwidth.
-    fn split(&self, disk: &Known, largest: u64) -> Option<String> {
-        let (_, bytes) = self.parts(&Price::of(&disk.model, self.op, largest));
+    fn split(&self, disk: &DescribedDisk, largest: u64) -> Option<String> {
+        let (_, bytes) = self.parts(&CostFigures::of(&disk.model, self.op, largest));
         (bytes < REACHED).then(|| {
             format!(
                 "{}: requests longer than {} are sent in parts of that size, which fits into the \
@@ -122,12 +122,12 @@ impl Direction {
     }
 
     /// What sizes between the two measured ones reach.
-    fn between(&self, disk: &Known, figures: &Figures) -> Option<String> {
+    fn between(&self, disk: &DescribedDisk, figures: &DiskFigures) -> Option<String> {
         if figures.is_summed() || self.is_measured(figures) {
             return None;
         }
         let middle = [16 << 10, 32 << 10, 64 << 10].map(|bytes| {
-            let (iops, bandwidth) = self.parts(&Price::of(&disk.model, self.op, bytes));
+            let (iops, bandwidth) = self.parts(&CostFigures::of(&disk.model, self.op, bytes));
             (bytes, iops, bandwidth)
         });
         let worst = middle
@@ -148,9 +148,9 @@ impl Direction {
         })
     }
 
-    fn under_the_sum(&self, figures: &Figures) -> String {
-        let small = self.parts(&Price::of(&figures.summed, self.op, IOPS_SIZE_DEFAULT)).0;
-        let large = self.parts(&Price::of(&figures.summed, self.op, self.saturation)).1;
+    fn under_the_sum(&self, figures: &DiskFigures) -> String {
+        let small = self.parts(&CostFigures::of(&figures.summed, self.op, IOPS_SIZE_DEFAULT)).0;
+        let large = self.parts(&CostFigures::of(&figures.summed, self.op, self.saturation)).1;
         format!(
             "{}: under Seastar's sum no stream reaches either figure: it charges 4 KiB for the \
              operation and for the bytes that were in it when operations were counted ({} of \
@@ -164,7 +164,7 @@ impl Direction {
 }
 
 /// What holds for both directions.
-fn of_the_disk(figures: &Figures) -> Vec<String> {
+fn of_the_disk(figures: &DiskFigures) -> Vec<String> {
     let mut said = vec![String::from(if figures.properties.duplex {
         "the file says duplex: reads have a budget, and all other requests another, each as if it \
          were alone; the goal, the window and the waits above are those of each"

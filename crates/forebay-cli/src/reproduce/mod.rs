@@ -11,7 +11,7 @@ use forebay_report::svg;
 
 use crate::console::{note, print};
 use crate::failure::Failure;
-use page::Done;
+use page::RepeatedExperiment;
 
 /// Repeat the published experiments on simulated disks, beside their figures.
 #[derive(clap::Args, Debug)]
@@ -43,13 +43,13 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if scale == Scale::Short {
         note("durations are shortened; --full runs them as published");
     }
-    let mut done = Vec::new();
+    let mut repeated = Vec::new();
     for experiment in chosen {
-        done.push(repeat(experiment, scale, options)?);
+        repeated.push(repeat(experiment, scale, options)?);
     }
     let command = if options.full { "forebay reproduce --full" } else { "forebay reproduce" };
     let index = options.out.join("index.html");
-    write(&index, &page::html(&done, command))?;
+    write(&index, &page::html(&repeated, command))?;
     print(&format!("{}\n", index.display()))
 }
 
@@ -79,7 +79,11 @@ fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
     names.iter().map(find).collect()
 }
 
-fn repeat(experiment: Experiment, scale: Scale, options: &Options) -> Result<Done, Failure> {
+fn repeat(
+    experiment: Experiment,
+    scale: Scale,
+    options: &Options,
+) -> Result<RepeatedExperiment, Failure> {
     let start = Instant::now();
     let report = experiment
         .repeat(scale)
@@ -93,7 +97,7 @@ fn repeat(experiment: Experiment, scale: Scale, options: &Options) -> Result<Don
         write(&options.out.join(format!("{}-{}.svg", experiment.name, index + 1)), &svg)?;
         charts.push(svg);
     }
-    Ok(Done { experiment, report, charts })
+    Ok(RepeatedExperiment { experiment, report, charts })
 }
 
 fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {

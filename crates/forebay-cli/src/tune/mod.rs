@@ -26,7 +26,7 @@ use forebay_tune::{
 use crate::console::{json, note, print};
 use crate::failure::Failure;
 use output::Output;
-use progress::Line;
+use progress::TuneProgress;
 use tuned::Tuned;
 
 /// The longest file of runs that is read, in bytes. A disk takes some 100 KiB of it.
@@ -176,7 +176,7 @@ fn one(
     if let Some(verdict) = beforehand(&run.target) {
         note(format_args!("warning: {}", verdict.text));
     }
-    let mut line = Line::new(&budget);
+    let mut line = TuneProgress::new(&budget);
     let measured = measure(&mut *target, &budget, &mut run, &mut |run, progress| {
         if interrupt.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);

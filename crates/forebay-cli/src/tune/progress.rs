@@ -10,12 +10,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 const TICK: Duration = Duration::from_millis(200);
 
 /// A line on a terminal, nothing elsewhere.
-pub(super) struct Line {
+pub(super) struct TuneProgress {
     bar: ProgressBar,
     seconds: f64,
 }
 
-impl Line {
+impl TuneProgress {
     pub(super) fn new(budget: &Budget) -> Self {
         let seconds = budget.seconds();
         let template = "{spinner} {bar:30} {msg}";
@@ -37,7 +37,7 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for TuneProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

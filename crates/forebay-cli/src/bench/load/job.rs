@@ -10,7 +10,7 @@ use forebay_load::generator::Generator;
 use forebay_load::job_file::{Job, Pace};
 use forebay_load::recorder::Recorder;
 
-use super::request::Request;
+use super::load_request::LoadRequest;
 use crate::bench::storage::{BUFFER_ALIGNMENT, Data, Extent, fill_randomly};
 
 /// Buffers made before the run take at most so much; more are made when they are needed.
@@ -63,7 +63,8 @@ pub(in crate::bench) struct Failures {
 
 impl ThreadJob {
     pub(in crate::bench) fn new(
-        (index, job): (usize, &Job),
+        job: &Job,
+        index: usize,
         data: Data,
         generator: Generator,
         recorder: Recorder,
@@ -123,16 +124,17 @@ impl ThreadJob {
         self.removed_len
     }
 
-    /// What the disk is to do for the `len` bytes from `at` on of a request.
+    /// What the disk is to do for the `len` bytes from `at` on of a request that begins at `start`.
     pub(super) fn operation(
         &mut self,
         op: Op,
-        place: u64,
-        (at, len): (u64, u64),
+        start: u64,
+        at: u64,
+        len: u64,
     ) -> io::Result<Operation> {
         if op == Op::Discard {
             let name = match &self.data {
-                Data::Files(names) => names.get(place as usize).cloned(),
+                Data::Files(names) => names.get(start as usize).cloned(),
                 _ => None,
             };
             let path = name.unwrap_or_default();
@@ -141,11 +143,11 @@ impl ThreadJob {
         if op == Op::Flush {
             return Ok(Operation::SyncData { file: self.extent()?.file.clone() });
         }
-        let place = place + at;
+        let at = start + at;
         if op == Op::Write {
-            self.grow(place + len)?;
+            self.grow(at + len)?;
         }
-        let offset = self.extent()?.start + place;
+        let offset = self.extent()?.start + at;
         if let Some(mut operation) = self.spare.pop()
             && aim(&mut operation, offset, len)
         {
@@ -162,10 +164,10 @@ impl ThreadJob {
     }
 
     /// Notes that a request failed.
-    pub(super) fn failed(&mut self, request: &Request, error: &io::Error) {
+    pub(super) fn failed(&mut self, request: &LoadRequest, error: &io::Error) {
         self.failures.count += 1;
         if self.failures.first.is_none() {
-            self.failures.first = Some(self.complaint(request, error));
+            self.failures.first = Some(self.error_message(request, error));
         }
     }
 
@@ -178,11 +180,11 @@ impl ThreadJob {
         self.generator.stop();
     }
 
-    fn complaint(&self, request: &Request, error: &io::Error) -> String {
-        let Request { place, len, .. } = request;
+    fn error_message(&self, request: &LoadRequest, error: &io::Error) -> String {
+        let LoadRequest { offset, len, .. } = request;
         match (&self.data, request.op) {
             (Data::Files(names), _) => {
-                let name = names.get(*place as usize).map(|name| name.to_string_lossy());
+                let name = names.get(*offset as usize).map(|name| name.to_string_lossy());
                 format!("cannot remove `{}`: {error}", name.unwrap_or_default())
             }
             (Data::Extent(Extent { name, .. }), Op::Flush) => {
@@ -190,7 +192,7 @@ impl ThreadJob {
             }
             (Data::Extent(Extent { name, start, .. }), op) => {
                 let verb = if op.is_write() { "write" } else { "read" };
-                let offset = start + place;
+                let offset = start + offset;
                 format!("cannot {verb} {len} bytes at {offset} of `{}`: {error}", name.display())
             }
             (Data::Nothing, _) => error.to_string(),

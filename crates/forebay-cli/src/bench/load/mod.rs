@@ -1,12 +1,12 @@
-//! The load of one shard of the job file: a thread, its jobs, and its way to the disk.
+//! The load of one shard of the job file: a thread, its jobs, and its path to the disk.
 //!
 //! The thread goes round in turns. A turn takes the completions that have come, lets the
 //! generators go on, sends what they want, and sleeps until there is a completion, a wake-up, or
 //! something to do at a known time. The clock is read once a turn.
 
 mod job;
+mod load_request;
 mod outcome;
-mod request;
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,37 +17,37 @@ use forebay_load::generator::{Action, Work};
 use forebay_load::recorder::{Completion, Measured};
 use slab::Slab;
 
-use super::board::Board;
 use super::clock::Clock;
 use super::progress;
-use super::way::{Done, Submission, Way};
+use super::run_status::RunStatus;
+use super::submission_path::{self, Submission, SubmissionPath};
 pub(super) use job::{ThreadJob, in_flight_max};
+use load_request::LoadRequest;
 pub(super) use outcome::LoadOutcome;
-use request::Request;
 
 /// What the thread of a shard works with.
 pub(super) struct Load<'a> {
     pub(super) number: u32,
-    pub(super) way: Box<dyn Way>,
+    pub(super) path: Box<dyn SubmissionPath>,
     pub(super) jobs: Vec<ThreadJob>,
     pub(super) measured: Measured,
     pub(super) clock: Clock,
-    pub(super) board: &'a Board,
+    pub(super) status: &'a RunStatus,
     /// Whether somebody looks at what is recent.
     pub(super) is_watched: bool,
-    pub(super) state: State,
+    pub(super) state: LoadState,
 }
 
 /// What changes while a load runs.
-pub(super) struct State {
-    requests: Slab<Request>,
+pub(super) struct LoadState {
+    requests: Slab<LoadRequest>,
     /// Processor work that is due: the positions of its jobs, and what is to be done.
     processor: VecDeque<(usize, Action, Time)>,
     report_at: Time,
     has_nothing_left: bool,
 }
 
-impl State {
+impl LoadState {
     /// Nothing has happened yet.
     pub(super) fn new() -> Self {
         Self {
@@ -63,20 +63,20 @@ impl Load<'_> {
     /// Runs until the deadline, or until the run is stopped.
     ///
     /// # Errors
-    /// The way to the disk is closed: the kernel takes no requests.
+    /// The path to the disk is closed: the kernel takes no requests.
     pub(super) fn run(mut self) -> io::Result<LoadOutcome> {
         loop {
             let now = self.clock.now();
-            while let Some(done) = self.way.pop() {
-                self.operation_done(now, done);
+            while let Some(completion) = self.path.pop() {
+                self.operation_completed(now, completion);
             }
-            if now >= self.measured.to || self.board.is_stopped() {
+            if now >= self.measured.to || self.status.is_stopped() {
                 return Ok(self.finish(now));
             }
             self.generate(now);
             self.report(now);
             let timeout = self.sleep_max(now);
-            self.way.turn(now, timeout)?;
+            self.path.run_once(now, timeout)?;
             self.work_processor();
         }
     }
@@ -95,7 +95,7 @@ impl Load<'_> {
             self.jobs[*position].recorder.record_unfinished(action.intended);
         }
         // Takes back what waits.
-        drop(self.way);
+        drop(self.path);
         let (records, failures) =
             self.jobs.into_iter().map(|job| ((job.index, job.recorder), job.failures)).unzip();
         LoadOutcome { shard: self.number, records, failures, finished: to }
@@ -110,12 +110,12 @@ impl Load<'_> {
         }
         if !self.state.has_nothing_left && self.jobs.iter().all(|job| job.generator.is_done()) {
             self.state.has_nothing_left = true;
-            self.board.nothing_left();
+            self.status.nothing_left();
         }
     }
 
     fn take_action(&mut self, now: Time, position: usize, action: Action) {
-        let (op, place, len) = match action.work {
+        let (op, offset, len) = match action.work {
             Work::Io { op, offset, len } => (op, offset, u64::from(len)),
             Work::Unlink(file) => (Op::Discard, file, self.jobs[position].removed_len()),
             Work::Cpu(_) => {
@@ -125,11 +125,11 @@ impl Load<'_> {
         };
         let job = &mut self.jobs[position];
         let operations = job.operations_of(op, len);
-        let key = self.state.requests.insert(Request {
+        let key = self.state.requests.insert(LoadRequest {
             job: position,
             fiber: action.fiber,
             op,
-            place,
+            offset,
             len,
             intended: action.intended,
             enqueued: now,
@@ -138,35 +138,35 @@ impl Load<'_> {
             ok: true,
         });
         for (at, part_len) in operations {
-            let operation = self.jobs[position].operation(op, place, (at, part_len));
+            let operation = self.jobs[position].operation(op, offset, at, part_len);
             let submitted = operation.map_err(|error| (error, None)).and_then(|operation| {
                 let class = self.jobs[position].class;
                 let len = if op == Op::Flush { 0 } else { part_len };
                 let submission = Submission { token: key, class, op, len, operation };
-                let submitted = self.way.submit(now, submission);
+                let submitted = self.path.submit(now, submission);
                 submitted.map_err(|(error, operation)| (error, Some(operation)))
             });
             if let Err((error, operation)) = submitted {
                 operation
                     .into_iter()
                     .for_each(|operation| self.jobs[position].give_back(operation));
-                self.outcome_of_operation(now, key, 0, &Err(error));
+                self.operation_ended(now, key, 0, &Err(error));
             }
         }
     }
 
     /// An operation is done: it is kept for the next request, and its outcome is noted.
-    fn operation_done(&mut self, now: Time, done: Done) {
-        let Done { token, result, operation, queue_nanos } = done;
+    fn operation_completed(&mut self, now: Time, completion: submission_path::Completion) {
+        let submission_path::Completion { token, result, operation, queue_nanos } = completion;
         let Some(request) = self.state.requests.get(token) else { return };
         let wanted = operation.transfer_len();
         let result = result.and_then(|bytes| whole(bytes, wanted));
         self.jobs[request.job].give_back(operation);
-        self.outcome_of_operation(now, token, queue_nanos, &result);
+        self.operation_ended(now, token, queue_nanos, &result);
     }
 
     /// Adds the outcome of an operation to its request, and ends that with the last.
-    fn outcome_of_operation(
+    fn operation_ended(
         &mut self,
         now: Time,
         key: usize,
@@ -184,7 +184,7 @@ impl Load<'_> {
         if request.operations_left > 0 {
             return;
         }
-        let Request { fiber, len, intended, enqueued, queue_nanos, op, ok, .. } =
+        let LoadRequest { fiber, len, intended, enqueued, queue_nanos, op, ok, .. } =
             self.state.requests.remove(key);
         let dispatched = enqueued.plus_nanos(queue_nanos).min(now);
         let bytes = if matches!(op, Op::Read | Op::Write) { len } else { 0 };
@@ -198,7 +198,7 @@ impl Load<'_> {
         if self.is_watched && now >= self.state.report_at {
             self.state.report_at = now.plus_nanos(saturating_nanos(progress::PERIOD));
             for job in &mut self.jobs {
-                self.board.add_recent(job.index, &job.recorder.take_recent());
+                self.status.add_recent(job.index, &job.recorder.take_recent());
             }
         }
     }
@@ -225,9 +225,10 @@ impl Load<'_> {
             completed = self.clock.now();
         }
         let intended = action.intended;
-        let done = Completion { intended, enqueued, dispatched, completed, bytes: 0, ok: true };
+        let completion =
+            Completion { intended, enqueued, dispatched, completed, bytes: 0, ok: true };
         let job = &mut self.jobs[position];
-        job.recorder.record(&done);
+        job.recorder.record(&completion);
         job.generator.completed(completed, action.fiber, true);
     }
 }

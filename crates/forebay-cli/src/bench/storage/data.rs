@@ -54,7 +54,7 @@ pub(in crate::bench) struct JobData {
 }
 
 /// The jobs of each shard, job by job.
-pub(super) fn seats(jobs: &JobFile) -> impl Iterator<Item = (usize, &Job, u32)> {
+pub(super) fn jobs_by_shard(jobs: &JobFile) -> impl Iterator<Item = (usize, &Job, u32)> {
     jobs.jobs
         .iter()
         .enumerate()

@@ -11,8 +11,8 @@ use indicatif::HumanBytes;
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::data::{Data, Extent, JobData, MIB, check_alignments, seats};
-use super::fill::{Blank, fill};
+use super::data::{Data, Extent, JobData, MIB, check_alignments, jobs_by_shard};
+use super::fill::{UnwrittenExtent, fill};
 use crate::bench::interrupt::Interrupt;
 use crate::failure::Failure;
 
@@ -32,12 +32,12 @@ pub(super) fn divide(
     }
     let (file, size) = open(path)?;
     let name: Arc<Path> = path.into();
-    let shard_count = seats(jobs).map(|(_, _, shard)| shard + 1).max().unwrap_or(1);
+    let shard_count = jobs_by_shard(jobs).map(|(_, _, shard)| shard + 1).max().unwrap_or(1);
     let area = size / u64::from(shard_count) / MIB * MIB;
     let mut used = vec![0; shard_count as usize];
     let mut data = Vec::new();
-    let mut blanks = Vec::new();
-    for (index, job, shard) in seats(jobs) {
+    let mut extents = Vec::new();
+    for (index, job, shard) in jobs_by_shard(jobs) {
         if job.kind == JobKind::Cpu {
             data.push(JobData { shard, job: index, data: Data::Nothing });
             continue;
@@ -49,12 +49,12 @@ pub(super) fn divide(
             return Err(no_room(path, area, shard_count));
         }
         let len = job.file_size;
-        blanks.push(Blank { file: file.clone(), start, len, name: Arc::clone(&name) });
+        extents.push(UnwrittenExtent { file: file.clone(), start, len, name: Arc::clone(&name) });
         let extent = Extent { file: file.clone(), start, name: Arc::clone(&name) };
         data.push(JobData { shard, job: index, data: Data::Extent(extent) });
     }
-    let bytes = blanks.iter().map(|blank| blank.len).sum();
-    fill(blanks.into_iter().map(Ok), bytes, backend, interrupt)?;
+    let bytes = extents.iter().map(|extent| extent.len).sum();
+    fill(extents.into_iter().map(Ok), bytes, backend, interrupt)?;
     check_alignments(jobs, &data)?;
     Ok(data)
 }

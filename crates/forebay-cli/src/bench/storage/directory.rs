@@ -16,9 +16,9 @@ use indicatif::HumanBytes;
 use rustix::fs::FallocateFlags;
 use tempfile::TempDir;
 
-use super::data::{Data, Extent, JobData, check_alignments, seats};
+use super::data::{Data, Extent, JobData, check_alignments, jobs_by_shard};
 use super::extent_hint;
-use super::fill::{Blank, fill};
+use super::fill::{UnwrittenExtent, fill};
 use crate::bench::interrupt::Interrupt;
 use crate::console::note;
 use crate::failure::Failure;
@@ -53,7 +53,7 @@ impl Directory {
             .map_err(|error| unwritable(parent, &error))?;
         let directory = Self { private };
         let mut data = Vec::new();
-        for (index, job, shard) in seats(jobs) {
+        for (index, job, shard) in jobs_by_shard(jobs) {
             let job_data = match job.kind {
                 JobKind::Cpu => Data::Nothing,
                 JobKind::Unlink => Data::Files(directory.names(job, shard)?),
@@ -62,8 +62,8 @@ impl Directory {
             data.push(JobData { shard, job: index, data: job_data });
         }
         warn_of_memory(parent, &data);
-        let extents = data.iter().filter_map(|data| blank(jobs, data)).map(Ok);
-        let bytes = seats(jobs).filter(|(_, job, _)| job.kind != JobKind::Unlink);
+        let extents = data.iter().filter_map(|data| unwritten_extent(jobs, data)).map(Ok);
+        let bytes = jobs_by_shard(jobs).filter(|(_, job, _)| job.kind != JobKind::Unlink);
         fill(extents, bytes.map(|(_, job, _)| job.file_size).sum(), backend, interrupt)?;
         flush(&data)?;
         check_alignments(jobs, &data)?;
@@ -144,11 +144,11 @@ impl Directory {
             }
         }
         let bytes = missing.iter().map(|(_, job)| job.file_size).sum();
-        let blanks = missing.iter().map(|(path, job)| {
+        let extents = missing.iter().map(|(path, job)| {
             let file = create(path).map_err(|error| cannot("make", path, &error))?;
-            Ok(Blank { file, start: 0, len: job.file_size, name: path.as_path().into() })
+            Ok(UnwrittenExtent { file, start: 0, len: job.file_size, name: path.as_path().into() })
         });
-        fill(blanks, bytes, backend, interrupt)
+        fill(extents, bytes, backend, interrupt)
     }
 
     fn path(&self, job: &Job, shard: u32, number: Option<u64>) -> PathBuf {
@@ -165,10 +165,10 @@ fn create(path: &Path) -> io::Result<DirectFile> {
 }
 
 /// What of a job's data is to be written before the run.
-fn blank(jobs: &JobFile, data: &JobData) -> Option<Blank> {
+fn unwritten_extent(jobs: &JobFile, data: &JobData) -> Option<UnwrittenExtent> {
     let Data::Extent(Extent { file, start, name }) = &data.data else { return None };
     let len = jobs.jobs.get(data.job)?.file_size;
-    Some(Blank { file: file.clone(), start: *start, len, name: Arc::clone(name) })
+    Some(UnwrittenExtent { file: file.clone(), start: *start, len, name: Arc::clone(name) })
 }
 
 /// Waits until the disk has what was written, or its cache would be part of the measurement.
@@ -183,7 +183,7 @@ fn flush(data: &[JobData]) -> Result<(), Failure> {
 
 fn check_space(parent: &Path, jobs: &JobFile) -> Result<(), Failure> {
     let size = |(_, job, _): (usize, &Job, u32)| job.file_size.saturating_mul(job.files_count);
-    let needed = seats(jobs).map(size).fold(0, u64::saturating_add);
+    let needed = jobs_by_shard(jobs).map(size).fold(0, u64::saturating_add);
     let space = rustix::fs::statvfs(parent)
         .map_err(|error| cannot("look up the free space of", parent, &error.into()))?;
     let free = space.f_bavail.saturating_mul(space.f_frsize);

@@ -11,7 +11,7 @@ use forebay_load::Rng;
 
 use super::data::{BUFFER_ALIGNMENT, MIB};
 use crate::bench::interrupt::Interrupt;
-use crate::bench::progress::Written;
+use crate::bench::progress::FillProgress;
 use crate::failure::Failure;
 
 /// Writes in flight.
@@ -21,24 +21,24 @@ const PAGE: usize = 4096;
 const WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// A part of a file that is to be written; whole MiB.
-pub(super) struct Blank {
+pub(super) struct UnwrittenExtent {
     pub(super) file: DirectFile,
     pub(super) start: u64,
     pub(super) len: u64,
     pub(super) name: Arc<Path>,
 }
 
-/// Writes all of `blanks`, `bytes` in all. They are asked for one by one, and their files are
+/// Writes all of `extents`, `bytes` in all. They are asked for one by one, and their files are
 /// closed when they are done.
 pub(super) fn fill(
-    mut blanks: impl Iterator<Item = Result<Blank, Failure>>,
+    mut extents: impl Iterator<Item = Result<UnwrittenExtent, Failure>>,
     bytes: u64,
     backend: BackendChoice,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
     if bytes == 0 {
         // Empty files are made by being asked for.
-        return blanks.try_for_each(|blank| blank.map(drop));
+        return extents.try_for_each(|extent| extent.map(drop));
     }
     let failed = |error: io::Error| Failure::Run(format!("cannot write data files: {error}"));
     let config = EngineConfig { backend, depth_max: DEPTH, ..EngineConfig::default() };
@@ -48,14 +48,14 @@ pub(super) fn fill(
         names: vec![None; DEPTH as usize],
         pages: 0,
     };
-    let written = Written::new(bytes);
-    for blank in blanks {
-        let blank = blank?;
-        for mib in 0..blank.len.div_ceil(MIB) {
+    let written = FillProgress::new(bytes);
+    for extent in extents {
+        let extent = extent?;
+        for mib in 0..extent.len.div_ceil(MIB) {
             while filler.buffers.is_empty() {
                 filler.collect(&written, interrupt)?;
             }
-            filler.write(&blank, blank.start + mib * MIB)?;
+            filler.write(&extent, extent.start + mib * MIB)?;
         }
     }
     while filler.engine.in_flight() > 0 {
@@ -75,7 +75,7 @@ struct Filler {
 }
 
 impl Filler {
-    fn write(&mut self, blank: &Blank, offset: u64) -> Result<(), Failure> {
+    fn write(&mut self, extent: &UnwrittenExtent, offset: u64) -> Result<(), Failure> {
         let Some((token, mut buffer)) = self.buffers.pop() else { return Ok(()) };
         for page in buffer.chunks_mut(PAGE) {
             // No two pages alike, for disks that store such only once.
@@ -85,13 +85,13 @@ impl Filler {
             }
         }
         if let Some(name) = self.names.get_mut(token as usize) {
-            *name = Some(Arc::clone(&blank.name));
+            *name = Some(Arc::clone(&extent.name));
         }
-        let write = Operation::write(blank.file.clone(), offset, buffer);
-        self.engine.push(token, write).map_err(|(error, _)| cannot_write(&blank.name, &error))
+        let write = Operation::write(extent.file.clone(), offset, buffer);
+        self.engine.push(token, write).map_err(|(error, _)| cannot_write(&extent.name, &error))
     }
 
-    fn collect(&mut self, written: &Written, interrupt: &Interrupt) -> Result<(), Failure> {
+    fn collect(&mut self, written: &FillProgress, interrupt: &Interrupt) -> Result<(), Failure> {
         interrupt.check()?;
         self.engine
             .submit_and_wait(Some(WAIT_MAX))

@@ -5,7 +5,7 @@ mod device;
 mod directory;
 mod extent_hint;
 mod fill;
-mod place;
+mod target;
 
 use std::ffi::CString;
 use std::path::Path;
@@ -17,11 +17,11 @@ use forebay_load::job_file::{Job, JobFile, JobKind};
 
 use super::interrupt::Interrupt;
 use crate::failure::Failure;
-use data::seats;
+use data::jobs_by_shard;
 pub(super) use data::{BUFFER_ALIGNMENT, Data, Extent, JobData};
 use directory::Directory;
 pub(super) use fill::fill_randomly;
-pub(super) use place::Place;
+pub(super) use target::RunTarget;
 
 /// The data of all jobs on all shards. What was made for it is removed when it is dropped.
 #[derive(Debug)]
@@ -31,23 +31,23 @@ pub(super) struct Storage {
 }
 
 impl Storage {
-    /// Makes the data of `jobs` at `place`, every byte of it written.
+    /// Makes the data of `jobs` at `target`, every byte of it written.
     pub(super) fn make(
-        place: &Place,
+        target: &RunTarget,
         jobs: &JobFile,
         backend: BackendChoice,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        match place {
-            Place::Directory(path) => {
+        match target {
+            RunTarget::Directory(path) => {
                 let (directory, data) = Directory::make(path, jobs, backend, interrupt)?;
                 Ok(Self { data, directory: Some(directory) })
             }
-            Place::Device(path) => {
+            RunTarget::Device(path) => {
                 let data = device::divide(path, jobs, backend, interrupt)?;
                 Ok(Self { data, directory: None })
             }
-            Place::Null => Ok(Self { data: nowhere(jobs)?, directory: None }),
+            RunTarget::Null => Ok(Self { data: nowhere(jobs)?, directory: None }),
         }
     }
 
@@ -78,7 +78,7 @@ fn nowhere(jobs: &JobFile) -> Result<Vec<JobData>, Failure> {
         JobKind::Unlink => Data::Files((0..job.files_count).map(|_| CString::default()).collect()),
         _ => Data::Extent(Extent { file: file.clone(), start: 0, name: Arc::clone(&path) }),
     };
-    Ok(seats(jobs)
+    Ok(jobs_by_shard(jobs)
         .map(|(index, job, shard)| JobData { shard, job: index, data: nowhere(job) })
         .collect())
 }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 /// What `--dir` names.
 #[derive(Clone, Debug)]
-pub(in crate::bench) enum Place {
+pub(in crate::bench) enum RunTarget {
     /// A directory, by its full path.
     Directory(PathBuf),
     /// A block device whose content may be destroyed.
@@ -18,7 +18,7 @@ pub(in crate::bench) enum Place {
     Null,
 }
 
-impl Place {
+impl RunTarget {
     /// What `dir` is; a block device only where its content may be destroyed.
     pub(in crate::bench) fn of(dir: &Path, overwrite_device: bool) -> Result<Self, Failure> {
         if dir == Path::new("/dev/null") {

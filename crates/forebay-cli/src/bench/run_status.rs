@@ -1,4 +1,4 @@
-//! What the threads of a run see of each other.
+//! The state of a run that its threads and the one that watches them share.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -8,7 +8,7 @@ use forebay_load::recorder::Recent;
 
 /// Shared by the threads of a load and the one that watches them.
 #[derive(Debug)]
-pub(super) struct Board {
+pub(super) struct RunStatus {
     stopped: AtomicBool,
     /// Threads with something left to send.
     busy: AtomicU32,
@@ -17,19 +17,19 @@ pub(super) struct Board {
     wakers: OnceLock<Vec<Waker>>,
 }
 
-impl Board {
+impl RunStatus {
     /// For so many threads that run, and so many jobs.
-    pub(super) fn new(seats: usize, jobs: usize) -> Self {
+    pub(super) fn new(threads: usize, jobs: usize) -> Self {
         Self {
             stopped: AtomicBool::new(false),
-            busy: AtomicU32::new(seats as u32),
+            busy: AtomicU32::new(threads as u32),
             recent: Mutex::new(vec![None; jobs]),
             wakers: OnceLock::new(),
         }
     }
 
     /// Says who is to be woken when the run ends early.
-    pub(super) fn introduce(&self, wakers: Vec<Waker>) {
+    pub(super) fn set_wakers(&self, wakers: Vec<Waker>) {
         let _ = self.wakers.set(wakers);
     }
 

@@ -1,4 +1,4 @@
-//! What all ways to the disk have in common.
+//! What all submission paths have in common.
 
 use std::io;
 use std::task::Waker;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use forebay::engine::{Backend, Operation};
 use forebay_core::{Op, Time};
 
-/// A request as a way takes it.
+/// A request as a path takes it.
 pub(in crate::bench) struct Submission {
     /// What comes back with the operation.
     pub(in crate::bench) token: usize,
@@ -21,7 +21,7 @@ pub(in crate::bench) struct Submission {
 
 /// A request that has ended.
 #[derive(Debug)]
-pub(in crate::bench) struct Done {
+pub(in crate::bench) struct Completion {
     pub(in crate::bench) token: usize,
     pub(in crate::bench) result: io::Result<usize>,
     pub(in crate::bench) operation: Operation,
@@ -32,16 +32,16 @@ pub(in crate::bench) struct Done {
 /// How one thread's requests get to the disk.
 ///
 /// Dropping it takes back what waits, and waits for what the disk has.
-pub(in crate::bench) trait Way {
-    /// Sends a request, at the latest with the next turn.
+pub(in crate::bench) trait SubmissionPath {
+    /// Sends a request, at the latest in the next [`run_once`](Self::run_once).
     fn submit(&mut self, now: Time, submission: Submission) -> Result<(), (io::Error, Operation)>;
 
     /// Goes on with what waits, and sleeps until a request has ended, there is a wake-up, or
     /// `timeout` has passed; not at all if there is something to pop.
-    fn turn(&mut self, now: Time, timeout: Duration) -> io::Result<()>;
+    fn run_once(&mut self, now: Time, timeout: Duration) -> io::Result<()>;
 
     /// A request that has ended.
-    fn pop(&mut self) -> Option<Done>;
+    fn pop(&mut self) -> Option<Completion>;
 
     /// Ends a sleep.
     fn waker(&self) -> Waker;

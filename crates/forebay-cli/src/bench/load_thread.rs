@@ -12,13 +12,13 @@ use forebay_load::job_file::Job;
 use forebay_load::recorder::Recorder;
 
 use super::affinity;
-use super::board::Board;
 use super::clock::Clock;
-use super::load::{Load, LoadOutcome, State, ThreadJob, in_flight_max};
+use super::load::{Load, LoadOutcome, LoadState, ThreadJob, in_flight_max};
 use super::plan::Plan;
+use super::run_status::RunStatus;
 use super::scheduler::Scheduled;
 use super::storage::JobData;
-use super::way;
+use super::submission_path;
 use crate::failure::Failure;
 
 /// More requests than this under way on one shard are a slip of the job file.
@@ -31,18 +31,18 @@ const DROP_WAIT_MAX: Duration = Duration::from_secs(5);
 const PARTS_MIN_BYTES: u64 = 128 * 1024;
 
 /// What a shard tells the watching thread.
-pub(super) enum News {
+pub(super) enum ThreadEvent {
     /// It can start.
-    Ready(Ready),
+    Ready(ReadyThread),
     /// It has ended.
-    Done(Box<LoadOutcome>),
+    Ended(Box<LoadOutcome>),
     /// It cannot go on.
     Failed(Failure),
 }
 
 /// A shard that can start.
-pub(super) struct Ready {
-    pub(super) seat: usize,
+pub(super) struct ReadyThread {
+    pub(super) index: usize,
     pub(super) waker: Waker,
     /// What does its I/O, if it does it itself, and why that is not io_uring, where it was wanted
     /// most.
@@ -50,60 +50,64 @@ pub(super) struct Ready {
 }
 
 /// A shard of a run, before it begins.
-pub(super) struct Seat<'a> {
+pub(super) struct LoadThread<'a> {
     /// The number of the shard.
     pub(super) number: u32,
     /// Its position among the shards that have something to do.
-    pub(super) seat: usize,
+    pub(super) index: usize,
     /// How many there are of these.
-    pub(super) seats: usize,
+    pub(super) threads: usize,
     /// Whether somebody looks at what is recent.
     pub(super) is_watched: bool,
     pub(super) plan: &'a Plan<'a>,
     pub(super) scheduled: &'a Scheduled,
-    pub(super) board: &'a Board,
+    pub(super) status: &'a RunStatus,
 }
 
-impl Seat<'_> {
+impl LoadThread<'_> {
     /// Gets ready, waits for the start, runs.
-    pub(super) fn run(self, start: &Receiver<Clock>, news: &Sender<News>) {
+    pub(super) fn run(self, start: &Receiver<Clock>, events: &Sender<ThreadEvent>) {
         // Nobody listens only where the run has failed already.
-        let _ = match self.try_run(start, news) {
-            Ok(Some(outcome)) => news.send(News::Done(Box::new(outcome))),
+        let _ = match self.try_run(start, events) {
+            Ok(Some(outcome)) => events.send(ThreadEvent::Ended(Box::new(outcome))),
             Ok(None) => Ok(()),
-            Err(failure) => news.send(News::Failed(failure)),
+            Err(failure) => events.send(ThreadEvent::Failed(failure)),
         };
     }
 
     fn try_run(
         self,
         start: &Receiver<Clock>,
-        news: &Sender<News>,
+        events: &Sender<ThreadEvent>,
     ) -> Result<Option<LoadOutcome>, Failure> {
         let number = self.number;
         let failed = |error: &dyn std::fmt::Display| {
             Failure::Run(format!("shard {number} cannot do I/O: {error}"))
         };
         let config = engine_config(self.plan, Some(number))?;
-        let way = way::of(self.plan.topology, self.scheduled, &config);
-        let way = way.map_err(|error| failed(&error))?;
-        let backend = way.backend();
+        let path = submission_path::of(self.plan.topology, self.scheduled, &config);
+        let path = path.map_err(|error| failed(&error))?;
+        let backend = path.backend();
         // Threads of an engine, and I/O threads, run where the thread that made them may run.
         if backend.as_ref().is_some_and(|(backend, _)| *backend != Backend::Threads) {
-            affinity::pin(self.seat, self.seats);
+            affinity::pin(self.index, self.threads);
         }
         let jobs = self.jobs()?;
-        let _ = news.send(News::Ready(Ready { seat: self.seat, waker: way.waker(), backend }));
+        let _ = events.send(ThreadEvent::Ready(ReadyThread {
+            index: self.index,
+            waker: path.waker(),
+            backend,
+        }));
         let Ok(clock) = start.recv() else { return Ok(None) };
         let load = Load {
             number,
-            way,
+            path,
             jobs,
             measured: self.plan.measured(),
             clock,
-            board: self.board,
+            status: self.status,
             is_watched: self.is_watched,
-            state: State::new(),
+            state: LoadState::new(),
         };
         load.run().map(Some).map_err(|error| failed(&error))
     }
@@ -125,7 +129,7 @@ impl Seat<'_> {
                 Recorder::new(self.plan.measured()).map_err(|error| no_memory(&error))?;
             let data = data.clone();
             let number = self.number;
-            let mut thread_job = ThreadJob::new((index, job), data, generator, recorder, number);
+            let mut thread_job = ThreadJob::new(job, index, data, generator, recorder, number);
             thread_job.prepare(job).map_err(|error| no_memory(&error))?;
             jobs.push(thread_job);
         }

@@ -13,28 +13,28 @@ use forebay::{Class, Disk, Request, Timing};
 use forebay_core::Time;
 use slab::Slab;
 
-use super::ready::{KeyWakers, Ready, of_this_thread};
-use super::{Done, Submission, Way};
+use super::ready::{KeyWakers, ReadyList, of_this_thread};
+use super::{Completion, Submission, SubmissionPath};
 use crate::bench::scheduler::Scheduled;
 
-type Answer = Request<((io::Result<usize>, Operation), Timing)>;
+type TimedRequest = Request<((io::Result<usize>, Operation), Timing)>;
 
 #[derive(Debug)]
 pub(super) struct Coordinators {
     disk: Disk,
     classes: Vec<Class>,
-    /// The tokens of requests, and what stands for their answers.
-    sent: Slab<(usize, Answer)>,
-    ready: Arc<Ready>,
+    /// The tokens of requests, and their futures.
+    sent: Slab<(usize, TimedRequest)>,
+    ready: Arc<ReadyList>,
     wakers: KeyWakers,
-    /// Keys that are looked at.
+    /// Keys that are polled.
     keys: Vec<usize>,
-    done: VecDeque<Done>,
+    completed: VecDeque<Completion>,
 }
 
 impl Coordinators {
     pub(super) fn new(scheduled: &Scheduled) -> Self {
-        let ready = Ready::new(of_this_thread());
+        let ready = ReadyList::new(of_this_thread());
         Self {
             disk: scheduled.disk.clone(),
             classes: scheduled.classes.clone(),
@@ -42,52 +42,52 @@ impl Coordinators {
             wakers: KeyWakers::new(&ready),
             ready,
             keys: Vec::new(),
-            done: VecDeque::new(),
+            completed: VecDeque::new(),
         }
     }
 
-    /// Takes the answer with this key if it is there.
-    fn look(&mut self, key: usize) {
-        let Some((token, answer)) = self.sent.get_mut(key) else { return };
+    /// Takes the result of the request with this key if it is there.
+    fn poll(&mut self, key: usize) {
+        let Some((token, request)) = self.sent.get_mut(key) else { return };
         let mut context = Context::from_waker(self.wakers.of(key));
-        if let Poll::Ready(((result, operation), timing)) = Pin::new(answer).poll(&mut context) {
+        if let Poll::Ready(((result, operation), timing)) = Pin::new(request).poll(&mut context) {
             let (token, queue_nanos) = (*token, timing.queue_nanos);
             drop(self.sent.remove(key));
-            self.done.push_back(Done { token, result, operation, queue_nanos });
+            self.completed.push_back(Completion { token, result, operation, queue_nanos });
         }
     }
 
-    fn look_at_all_ready(&mut self) {
+    fn poll_ready(&mut self) {
         let mut keys = std::mem::take(&mut self.keys);
         self.ready.take(&mut keys);
         for key in keys.drain(..) {
-            self.look(key);
+            self.poll(key);
         }
         self.keys = keys;
     }
 }
 
-impl Way for Coordinators {
+impl SubmissionPath for Coordinators {
     fn submit(&mut self, _: Time, submission: Submission) -> Result<(), (io::Error, Operation)> {
         let Submission { token, class, operation, .. } = submission;
-        let answer = self.disk.submit(&self.classes[class], operation).timed();
-        let key = self.sent.insert((token, answer));
+        let request = self.disk.submit(&self.classes[class], operation).timed();
+        let key = self.sent.insert((token, request));
         // Says whom to wake.
-        self.look(key);
+        self.poll(key);
         Ok(())
     }
 
-    fn turn(&mut self, _: Time, timeout: Duration) -> io::Result<()> {
-        self.look_at_all_ready();
-        if self.done.is_empty() && !timeout.is_zero() && self.ready.is_empty() {
+    fn run_once(&mut self, _: Time, timeout: Duration) -> io::Result<()> {
+        self.poll_ready();
+        if self.completed.is_empty() && !timeout.is_zero() && self.ready.is_empty() {
             thread::park_timeout(timeout);
-            self.look_at_all_ready();
+            self.poll_ready();
         }
         Ok(())
     }
 
-    fn pop(&mut self) -> Option<Done> {
-        self.done.pop_front()
+    fn pop(&mut self) -> Option<Completion> {
+        self.completed.pop_front()
     }
 
     fn waker(&self) -> Waker {

@@ -4,13 +4,13 @@ use forebay_core::{Op, Time};
 
 /// A request of a job, from its enqueueing until it is done.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct LoadRequest {
     /// The position of the job among those of the thread.
     pub(super) job: usize,
     pub(super) fiber: u32,
     pub(super) op: Op,
     /// Where it begins, from the beginning of the job's data; for an unlink the number of the file.
-    pub(super) place: u64,
+    pub(super) offset: u64,
     pub(super) len: u64,
     pub(super) intended: Time,
     pub(super) enqueued: Time,

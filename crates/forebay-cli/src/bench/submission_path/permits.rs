@@ -7,36 +7,36 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use forebay::engine::{Backend, Completion, Engine, EngineConfig, Operation};
+use forebay::engine::{self, Backend, Engine, EngineConfig, Operation};
 use forebay::{Admit, AdmitError, Class, Permit};
 use forebay_core::{Op, Time};
 use slab::Slab;
 
-use super::ready::{KeyWakers, Ready, of_engine};
-use super::{Done, Submission, Way, unless_out_of_memory};
+use super::ready::{KeyWakers, ReadyList, of_engine};
+use super::{Completion, Submission, SubmissionPath, unless_out_of_memory};
 use crate::bench::scheduler::Scheduled;
 
-/// The way of one thread. A request is one permit, whatever its size.
+/// The path of one thread. A request is one permit, whatever its size.
 #[derive(Debug)]
 pub(super) struct Permits {
     // The engine goes first: what it has is in the disk.
     engine: Engine,
     depth_max: usize,
     classes: Vec<Class>,
-    requests: Slab<Request>,
+    requests: Slab<PermitRequest>,
     /// Keys of requests that ask for a permit once the engine has room for more.
-    unasked: VecDeque<usize>,
+    queued: VecDeque<usize>,
     /// Requests that ask or are in the engine.
     asking: usize,
-    ready: Arc<Ready>,
+    ready: Arc<ReadyList>,
     wakers: KeyWakers,
-    /// Keys that are looked at.
+    /// Keys that are polled.
     keys: Vec<usize>,
-    failed: Vec<Done>,
+    failed: Vec<Completion>,
 }
 
 #[derive(Debug)]
-struct Request {
+struct PermitRequest {
     token: usize,
     since: Time,
     queue_nanos: u64,
@@ -46,7 +46,7 @@ struct Request {
 #[derive(Debug)]
 enum Stage {
     /// For this class, to do so much.
-    Unasked(usize, Op, u64, Operation),
+    Queued(usize, Op, u64, Operation),
     Asking(Admit, Operation),
     InDisk(Permit),
     /// Between two of these.
@@ -56,12 +56,12 @@ enum Stage {
 impl Permits {
     pub(super) fn new(scheduled: &Scheduled, config: &EngineConfig) -> io::Result<Self> {
         let engine = Engine::new(config)?;
-        let ready = Ready::new(of_engine(engine.waker()));
+        let ready = ReadyList::new(of_engine(engine.waker()));
         Ok(Self {
             depth_max: config.depth_max as usize,
             classes: scheduled.classes.clone(),
             requests: Slab::new(),
-            unasked: VecDeque::new(),
+            queued: VecDeque::new(),
             asking: 0,
             wakers: KeyWakers::new(&ready),
             ready,
@@ -74,10 +74,10 @@ impl Permits {
     /// Asks for permits as far as the engine has room.
     fn ask(&mut self, now: Time) {
         while self.asking < self.depth_max
-            && let Some(key) = self.unasked.pop_front()
+            && let Some(key) = self.queued.pop_front()
         {
             let stage = &mut self.requests[key].stage;
-            let Stage::Unasked(class, op, len, operation) = std::mem::replace(stage, Stage::Moving)
+            let Stage::Queued(class, op, len, operation) = std::mem::replace(stage, Stage::Moving)
             else {
                 continue;
             };
@@ -110,27 +110,32 @@ impl Permits {
         }
     }
 
-    fn end(&mut self, key: usize, result: io::Result<usize>, operation: Operation) -> Option<Done> {
-        let Request { token, queue_nanos, stage, .. } = self.requests.try_remove(key)?;
+    fn end(
+        &mut self,
+        key: usize,
+        result: io::Result<usize>,
+        operation: Operation,
+    ) -> Option<Completion> {
+        let PermitRequest { token, queue_nanos, stage, .. } = self.requests.try_remove(key)?;
         self.asking -= 1;
         if let Stage::InDisk(permit) = stage {
             permit.complete(&result);
         }
-        Some(Done { token, result, operation, queue_nanos })
+        Some(Completion { token, result, operation, queue_nanos })
     }
 }
 
-impl Way for Permits {
+impl SubmissionPath for Permits {
     fn submit(&mut self, now: Time, submission: Submission) -> Result<(), (io::Error, Operation)> {
         let Submission { token, class, op, len, operation } = submission;
-        let stage = Stage::Unasked(class, op, len, operation);
-        let key = self.requests.insert(Request { token, since: now, queue_nanos: 0, stage });
-        self.unasked.push_back(key);
+        let stage = Stage::Queued(class, op, len, operation);
+        let key = self.requests.insert(PermitRequest { token, since: now, queue_nanos: 0, stage });
+        self.queued.push_back(key);
         self.ask(now);
         Ok(())
     }
 
-    fn turn(&mut self, now: Time, timeout: Duration) -> io::Result<()> {
+    fn run_once(&mut self, now: Time, timeout: Duration) -> io::Result<()> {
         let mut keys = std::mem::take(&mut self.keys);
         self.ready.take(&mut keys);
         for key in keys.drain(..) {
@@ -142,11 +147,11 @@ impl Way for Permits {
         unless_out_of_memory(self.engine.submit_and_wait(Some(timeout)))
     }
 
-    fn pop(&mut self) -> Option<Done> {
+    fn pop(&mut self) -> Option<Completion> {
         if let Some(failed) = self.failed.pop() {
             return Some(failed);
         }
-        let Completion { token, result, operation } = self.engine.pop()?;
+        let engine::Completion { token, result, operation } = self.engine.pop()?;
         self.end(token as usize, result, operation)
     }
 

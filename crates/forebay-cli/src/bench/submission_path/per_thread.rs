@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use forebay::Class;
 use forebay::engine::{Backend, EngineConfig, Operation};
-use forebay::shard::{Completion, Shard};
+use forebay::shard::{self, Shard};
 use forebay_core::Time;
 
 use super::ready::of_engine;
-use super::{Done, Submission, Way, unless_out_of_memory};
+use super::{Completion, Submission, SubmissionPath, unless_out_of_memory};
 use crate::bench::scheduler::Scheduled;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl PerThread {
     }
 }
 
-impl Way for PerThread {
+impl SubmissionPath for PerThread {
     fn submit(&mut self, _: Time, submission: Submission) -> Result<(), (io::Error, Operation)> {
         let Submission { token, class, operation, .. } = submission;
         let submitted = self.shard.submit(&self.classes[class], operation);
@@ -40,13 +40,13 @@ impl Way for PerThread {
         Ok(())
     }
 
-    fn turn(&mut self, _: Time, timeout: Duration) -> io::Result<()> {
+    fn run_once(&mut self, _: Time, timeout: Duration) -> io::Result<()> {
         unless_out_of_memory(self.shard.turn(Some(timeout)))
     }
 
-    fn pop(&mut self) -> Option<Done> {
-        let Completion { id, result, operation, queue_nanos, .. } = self.shard.pop()?;
-        Some(Done { token: self.tokens[id.index()], result, operation, queue_nanos })
+    fn pop(&mut self) -> Option<Completion> {
+        let shard::Completion { id, result, operation, queue_nanos, .. } = self.shard.pop()?;
+        Some(Completion { token: self.tokens[id.index()], result, operation, queue_nanos })
     }
 
     fn waker(&self) -> Waker {

@@ -9,12 +9,12 @@ use forebay::engine::EngineWaker;
 
 /// The keys of futures that were woken since the thread last looked.
 #[derive(Debug)]
-pub(super) struct Ready {
+pub(super) struct ReadyList {
     keys: Mutex<Vec<usize>>,
     sleeper: Waker,
 }
 
-impl Ready {
+impl ReadyList {
     /// For the thread that `sleeper` wakes.
     pub(super) fn new(sleeper: Waker) -> Arc<Self> {
         Arc::new(Self { keys: Mutex::default(), sleeper })
@@ -37,12 +37,12 @@ impl Ready {
 /// A waker for each key, made once.
 #[derive(Debug)]
 pub(super) struct KeyWakers {
-    ready: Arc<Ready>,
+    ready: Arc<ReadyList>,
     wakers: Vec<Waker>,
 }
 
 impl KeyWakers {
-    pub(super) fn new(ready: &Arc<Ready>) -> Self {
+    pub(super) fn new(ready: &Arc<ReadyList>) -> Self {
         Self { ready: Arc::clone(ready), wakers: Vec::new() }
     }
 
@@ -58,7 +58,7 @@ impl KeyWakers {
 
 struct KeyWaker {
     key: usize,
-    ready: Arc<Ready>,
+    ready: Arc<ReadyList>,
 }
 
 impl Wake for KeyWaker {
