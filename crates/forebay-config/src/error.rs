@@ -4,17 +4,17 @@ use std::fmt;
 
 use crate::Position;
 
-/// One complaint about one file.
+/// One error in one file.
 ///
-/// It displays as `FILE:LINE:COLUMN: KEY: MESSAGE`; the position is left out when the complaint
+/// It displays as `FILE:LINE:COLUMN: KEY: MESSAGE`; the position is left out when the error
 /// is about the file as a whole, and the key when the place has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// The file's name, as the caller gave it.
     pub file: String,
-    /// The line, counted from 1; 0 when the complaint is about the whole file.
+    /// The line, counted from 1; 0 when the error is about the whole file.
     pub line: u64,
-    /// The column in characters, counted from 1; 0 when the complaint is about the whole file.
+    /// The column in characters, counted from 1; 0 when the error is about the whole file.
     pub column: u64,
     /// The path of keys that leads to the place, such as `disks[0].read_iops`.
     pub key: Option<String>,
@@ -23,12 +23,12 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// A complaint about `file` as a whole: it cannot be read, is too long, and the like.
+    /// An error in `file` as a whole: it cannot be read, is too long, and the like.
     pub fn whole_file(file: &str, message: impl Into<String>) -> Self {
         Self::at(file, Position::default(), None, message)
     }
 
-    /// A complaint about the place `at` in `file`, which `key` leads to.
+    /// An error at the place `at` in `file`, which `key` leads to.
     ///
     /// [`Source::error`](crate::Source::error) finds the key itself and is preferred where the
     /// text is at hand.

@@ -2,7 +2,7 @@
 //!
 //! A [`Source`] is the text of one file together with its name. [`Source::parse`] turns it into
 //! any type that implements [`serde::Deserialize`]; checks made on the parsed value afterwards
-//! report through [`Source::error`], so that every complaint about a file has one form:
+//! report through [`Source::error`], so that every error in a file has one form:
 //!
 //! ```text
 //! FILE:LINE:COLUMN: KEY: what is wrong; what was expected; what to do
@@ -38,14 +38,15 @@
 //! The units that appear in forebay's files are types of their own: [`ByteSize`] and [`Span`] in
 //! job files, [`Quantity`] in io-properties files.
 
-mod complaint;
 mod error;
 mod located;
 mod nearest;
-mod outline;
+
 mod quote;
 mod source;
+mod syntax_tree;
 mod units;
+mod yaml_error;
 
 pub use error::ConfigError;
 pub use located::{Located, Position};

@@ -1,4 +1,4 @@
-//! The text of one file: reading it, parsing it, complaining about it.
+//! The text of one file: reading it, parsing it, saying what is wrong with it.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,8 +8,9 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_saphyr::MergeKeyPolicy;
 
-use crate::outline::Outline;
-use crate::{ConfigError, Located, Position, complaint};
+use crate::syntax_tree::SyntaxTree;
+use crate::yaml_error::config_error;
+use crate::{ConfigError, Located, Position};
 
 /// The largest file that is read, in bytes. Real ones are a few kilobytes.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -65,19 +66,19 @@ impl<'a> Source<'a> {
     /// The text is not one YAML document within the bounds of this crate, or does not fit `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         check_size(self.file, self.text.len())?;
-        let outline = Outline::of(self.file, self.text)?;
+        let tree = SyntaxTree::of(self.file, self.text)?;
         serde_saphyr::from_str_with_options(self.text, options())
-            .map_err(|error| complaint::about(self.file, &outline, &error))
+            .map_err(|error| config_error(self.file, &tree, &error))
     }
 
-    /// A complaint about the value at `at`, found by a check made after parsing.
+    /// An error at the value at `at`, found by a check made after parsing.
     ///
     /// The keys that lead there are looked up in the text. `message` says what is wrong, what was
     /// expected, and what to do.
     pub fn error(&self, at: Position, message: impl Into<String>) -> ConfigError {
-        let outline = Outline::of(self.file, self.text).unwrap_or_default();
-        let node = outline.value_at(at).or_else(|| outline.keyed_at(at));
-        let key = node.and_then(|node| outline.path(node));
+        let tree = SyntaxTree::of(self.file, self.text).unwrap_or_default();
+        let node = tree.value_at(at).or_else(|| tree.keyed_at(at));
+        let key = node.and_then(|node| tree.path(node));
         ConfigError::at(self.file, at, key, message)
     }
 
@@ -102,7 +103,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What the outline does not check already: what aliases may amount to, and no merge keys.
+/// What the syntax tree does not check already: what aliases may amount to, and no merge keys.
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         alias_limits: serde_saphyr::alias_limits! {

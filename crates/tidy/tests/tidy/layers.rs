@@ -52,7 +52,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         "forebay-driver",
         &["*", "request", "queue", "table", "outcome", "driver", "submission", "completion"],
     ),
-    ("forebay-config", &["located", "quote", "*", "error", "outline", "complaint", "source"]),
+    ("forebay-config", &["located", "quote", "*", "error", "syntax_tree", "yaml_error", "source"]),
     (
         "forebay-block",
         &[

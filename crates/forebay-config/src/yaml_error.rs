@@ -2,24 +2,24 @@
 
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
-use crate::outline::{Kind, Node, Outline};
 use crate::quote::{escaped, printable};
+use crate::syntax_tree::{Node, NodeKind, SyntaxTree};
 use crate::{ConfigError, Position, known};
 
-/// The complaint that `error` amounts to, about the file called `file` with this outline.
-pub(crate) fn about(file: &str, outline: &Outline<'_>, error: &Error) -> ConfigError {
+/// The error in the file called `file`, which has this tree, that `error` amounts to.
+pub(crate) fn config_error(file: &str, tree: &SyntaxTree<'_>, error: &Error) -> ConfigError {
     if let Error::AliasError { error, .. } = error {
-        return about(file, outline, error);
+        return config_error(file, tree, error);
     }
     let at = error
         .location()
         .map(|location| Position { line: location.line(), column: location.column() });
     let at = at.unwrap_or_default();
     if let Error::SerdeMissingField { field, .. } = error {
-        return missing_key(file, outline, at, field);
+        return missing_key(file, tree, at, field);
     }
-    let value = || outline.value_at(at);
-    let keyed = || outline.keyed_at(at);
+    let value = || tree.value_at(at);
+    let keyed = || tree.keyed_at(at);
     let (node, at) = match error {
         Error::SerdeUnknownField { .. }
         | Error::DuplicateMappingKey { .. }
@@ -32,16 +32,16 @@ pub(crate) fn about(file: &str, outline: &Outline<'_>, error: &Error) -> ConfigE
         }
         _ => (value().or_else(keyed), at),
     };
-    let key = node.and_then(|node| outline.path(node));
+    let key = node.and_then(|node| tree.path(node));
     ConfigError::at(file, at, key, message(error, node))
 }
 
-/// Complains at the mapping that lacks `field`, or at the key that leads to it.
-fn missing_key(file: &str, outline: &Outline<'_>, at: Position, field: &str) -> ConfigError {
+/// An error at the mapping that lacks `field`, or at the key that leads to it.
+fn missing_key(file: &str, tree: &SyntaxTree<'_>, at: Position, field: &str) -> ConfigError {
     // The library reports the last key of the mapping, or the mapping when it has none.
-    let keyed = outline.keyed_at(at).filter(|node| node.at != at);
-    let mapping = keyed.map_or_else(|| outline.value_at(at), |node| outline.parent(node));
-    let path = mapping.and_then(|node| outline.path(node));
+    let keyed = tree.keyed_at(at).filter(|node| node.at != at);
+    let mapping = keyed.map_or_else(|| tree.value_at(at), |node| tree.parent(node));
+    let path = mapping.and_then(|node| tree.path(node));
     let key = path.map_or_else(|| field.to_owned(), |path| format!("{path}.{field}"));
     let at = mapping.map_or(at, |node| node.key_at);
     ConfigError::at(file, at, Some(key), format!("the key `{field}` is missing; add it"))
@@ -90,10 +90,10 @@ fn message(error: &Error, node: Option<&Node<'_>>) -> String {
 /// What stands at a place, as a person would call it.
 fn found(node: Option<&Node<'_>>) -> String {
     match node.map(|node| &node.kind) {
-        Some(Kind::Scalar(text)) => format!("`{}`", printable(text)),
-        Some(Kind::List) => String::from("a list"),
-        Some(Kind::Mapping) => String::from("a mapping"),
-        Some(Kind::Alias) | None => String::from("another value"),
+        Some(NodeKind::Scalar(text)) => format!("`{}`", printable(text)),
+        Some(NodeKind::List) => String::from("a list"),
+        Some(NodeKind::Mapping) => String::from("a mapping"),
+        Some(NodeKind::Alias) | None => String::from("another value"),
     }
 }
 

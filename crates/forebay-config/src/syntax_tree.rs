@@ -1,6 +1,6 @@
-//! The outline of a YAML text: which value stands where, and which keys lead to it.
+//! The syntax tree of a YAML text: which value stands where, and which keys lead to it.
 //!
-//! A text is outlined before it is parsed. That catches what is no YAML at all, and what is YAML
+//! The tree is made before the text is deserialized. That catches what is no YAML at all, and what is YAML
 //! but has no place in a configuration file, and lets a message name the key at a position.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ const NODES_MAX: usize = 50_000;
 
 /// All values of a text, in the order in which they begin; the first is the whole document.
 #[derive(Default)]
-pub(crate) struct Outline<'a> {
+pub(crate) struct SyntaxTree<'a> {
     nodes: Vec<Node<'a>>,
 }
 
@@ -31,11 +31,11 @@ pub(crate) struct Node<'a> {
     /// Where the value begins.
     pub(crate) at: Position,
     /// What the value is.
-    pub(crate) kind: Kind<'a>,
+    pub(crate) kind: NodeKind<'a>,
 }
 
 /// What a value is.
-pub(crate) enum Kind<'a> {
+pub(crate) enum NodeKind<'a> {
     Scalar(Cow<'a, str>),
     List,
     Mapping,
@@ -49,7 +49,7 @@ enum Step<'a> {
     Item(usize),
 }
 
-impl Kind<'_> {
+impl NodeKind<'_> {
     /// Whether serde calls a value of this kind `name`.
     pub(crate) fn is(&self, name: &str) -> bool {
         match self {
@@ -61,15 +61,14 @@ impl Kind<'_> {
     }
 }
 
-impl<'a> Outline<'a> {
-    /// Outlines the `text` of the file called `file`.
+impl<'a> SyntaxTree<'a> {
+    /// The tree of the `text` of the file called `file`.
     ///
     /// # Errors
     /// The text is not YAML, is empty, holds more than one document, a key without a value or a
     /// key that is not a word, or exceeds the bounds above.
     pub(crate) fn of(file: &str, text: &'a str) -> Result<Self, ConfigError> {
-        let mut builder =
-            Builder { file, outline: Self::default(), open: Vec::new(), documents: 0 };
+        let mut builder = Builder { file, tree: Self::default(), open: Vec::new(), documents: 0 };
         let mut parser = Parser::new_from_str(text);
         while let Some(event) = parser.next_event() {
             match event {
@@ -84,11 +83,11 @@ impl<'a> Outline<'a> {
                 }
             }
         }
-        if builder.outline.nodes.is_empty() {
+        if builder.tree.nodes.is_empty() {
             let message = "the file is empty; expected YAML with at least one key";
             return Err(ConfigError::whole_file(file, message));
         }
-        Ok(builder.outline)
+        Ok(builder.tree)
     }
 
     /// The value that begins at `at`.
@@ -131,10 +130,10 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// An outline while its text is being read.
+/// A tree while its text is being read.
 struct Builder<'f, 'a> {
     file: &'f str,
-    outline: Outline<'a>,
+    tree: SyntaxTree<'a>,
     /// The lists and mappings that have begun and not ended, outermost first.
     open: Vec<Container<'a>>,
     documents: usize,
@@ -158,13 +157,13 @@ impl<'a> Builder<'_, 'a> {
     fn take(&mut self, event: Event<'a>, at: Position) -> Result<(), ConfigError> {
         match event {
             Event::DocumentStart(..) => self.documents += 1,
-            Event::SequenceStart(..) => self.open(at, Kind::List, Next::Item(0))?,
-            Event::MappingStart(..) => self.open(at, Kind::Mapping, Next::Key)?,
+            Event::SequenceStart(..) => self.open(at, NodeKind::List, Next::Item(0))?,
+            Event::MappingStart(..) => self.open(at, NodeKind::Mapping, Next::Key)?,
             Event::SequenceEnd | Event::MappingEnd => {
                 self.open.pop();
             }
             Event::Alias(_) => {
-                self.push(at, Kind::Alias)?;
+                self.push(at, NodeKind::Alias)?;
             }
             Event::Scalar(text, style, _, tag) => match self.open.last_mut() {
                 Some(Container { next: next @ Next::Key, .. }) => *next = Next::Value(text, at),
@@ -186,17 +185,22 @@ impl<'a> Builder<'_, 'a> {
         if null && self.open.is_empty() {
             return Ok(());
         }
-        let index = self.push(at, Kind::Scalar(text))?;
-        match self.outline.nodes.get(index) {
+        let index = self.push(at, NodeKind::Scalar(text))?;
+        match self.tree.nodes.get(index) {
             Some(node) if null => {
                 let message = "there is no value; write one, or remove the key";
-                Err(ConfigError::at(self.file, node.key_at, self.outline.path(node), message))
+                Err(ConfigError::at(self.file, node.key_at, self.tree.path(node), message))
             }
             _ => Ok(()),
         }
     }
 
-    fn open(&mut self, at: Position, kind: Kind<'a>, next: Next<'a>) -> Result<(), ConfigError> {
+    fn open(
+        &mut self,
+        at: Position,
+        kind: NodeKind<'a>,
+        next: Next<'a>,
+    ) -> Result<(), ConfigError> {
         let node = self.push(at, kind)?;
         self.open.push(Container { node, next });
         if self.open.len() > DEPTH_MAX {
@@ -207,8 +211,8 @@ impl<'a> Builder<'_, 'a> {
     }
 
     /// Adds the value that begins at `at` to the innermost open list or mapping.
-    fn push(&mut self, at: Position, kind: Kind<'a>) -> Result<usize, ConfigError> {
-        let index = self.outline.nodes.len();
+    fn push(&mut self, at: Position, kind: NodeKind<'a>) -> Result<usize, ConfigError> {
+        let index = self.tree.nodes.len();
         if index == NODES_MAX {
             let message = format!("more than {NODES_MAX} values; is this the right file?");
             return Err(ConfigError::whole_file(self.file, message));
@@ -231,7 +235,7 @@ impl<'a> Builder<'_, 'a> {
                 }
             }
         }
-        self.outline.nodes.push(node);
+        self.tree.nodes.push(node);
         Ok(index)
     }
 }

@@ -22,7 +22,7 @@ fn job_with(kind: &str, shard_info: &[&str]) -> String {
 }
 
 #[test]
-fn complaints_about_an_entry() {
+fn errors_in_an_entry() {
     let cases = [
         (
             "- name: a\n  type: randraed\n  shards: all\n",
@@ -202,7 +202,7 @@ const SHARD_INFO: &[(&str, &[&str], &str)] = &[
 ];
 
 #[test]
-fn complaints_about_shard_info() {
+fn errors_in_shard_info() {
     for (kind, shard_info, message) in SHARD_INFO {
         let text = job_with(kind, shard_info);
         assert_eq!(parse(&text).unwrap_err(), format!("jobs.yaml:{message}"), "{text}");
@@ -210,7 +210,7 @@ fn complaints_about_shard_info() {
 }
 
 #[test]
-fn complaints_about_names_that_do_not_fit_together() {
+fn errors_in_names_that_do_not_fit_together() {
     let job = |name: &str, info: &str| {
         format!(
             "- {{name: {name}, type: seqread, shards: all, shard_info: {{parallelism: 1{info}}}}}\n"
@@ -257,7 +257,7 @@ fn complaints_about_names_that_do_not_fit_together() {
 }
 
 #[test]
-fn complaints_about_sched_groups() {
+fn errors_in_sched_groups() {
     let jobs = job_with("randread", &["parallelism: 1"]);
     let cases = [
         ("- {name: x}\n", "1:3: [0].shares: the key `shares` is missing; add it"),
