@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::mount_table::MountTable;
-use crate::path_walk::follow;
+use crate::path_walk::resolve;
 use crate::{BlockDevice, DeviceNumber, Layer, Machine, Mount};
 
 /// File systems lie on files of file systems, but not for ever.
@@ -61,25 +61,25 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// A block device, the disk that it is a part of, and floor by floor what they are made of.
+    /// A block device, the disk that it is a part of, and layer by layer what they are made of.
     fn block_device(&mut self, number: DeviceNumber, depth: u32) {
         self.add(Layer::Device(number));
         let Some(device) = BlockDevice::find(self.machine, number) else { return };
-        let mut floor = vec![&device];
-        while !floor.is_empty() {
-            for device in &floor {
+        let mut level = vec![&device];
+        while !level.is_empty() {
+            for device in &level {
                 self.add(Layer::Device(device.number));
                 self.add(Layer::Device(device.disk_number));
                 if let Some(file) = device.loop_file() {
                     self.file_of_loop(Path::new(file), depth);
                 }
             }
-            floor = floor.into_iter().flat_map(|device| &device.below).collect();
+            level = level.into_iter().flat_map(|device| &device.below).collect();
         }
     }
 
     fn file_of_loop(&mut self, file: &Path, depth: u32) {
-        let Ok(found) = follow(self.machine, self.table, file) else { return };
+        let Ok(found) = resolve(self.machine, self.table, file) else { return };
         if let Some(mount) = found.mount {
             self.file_system(mount.device, Some(mount), depth - 1);
         }
@@ -91,7 +91,7 @@ impl<'a> Descent<'a> {
     fn upper_mount(&self, overlay: &Mount) -> Option<&'a Mount> {
         let holder = |path: PathBuf| {
             let is_full = path.is_absolute();
-            let found = is_full.then(|| follow(self.machine, self.table, &path).ok())??;
+            let found = is_full.then(|| resolve(self.machine, self.table, &path).ok())??;
             found.mount.filter(|mount| mount.id != overlay.id)
         };
         let upper = holder(overlay.value("upperdir")?.into())?;
@@ -121,7 +121,7 @@ impl<'a> Descent<'a> {
             return number(names.iter().find(is_mapped)?);
         }
         number(name).or_else(|| {
-            follow(self.machine, self.table, &Path::new("/dev").join(name)).ok()?.device
+            resolve(self.machine, self.table, &Path::new("/dev").join(name)).ok()?.device
         })
     }
 

@@ -1,10 +1,10 @@
-//! The floors below a file.
+//! The layers below a file.
 
 use std::fmt;
 
 use crate::number::DeviceNumber;
 
-/// One floor below a file.
+/// One layer below a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// A block device, or a file system that has a number of its own.

@@ -1,4 +1,4 @@
-//! Follows a path as the kernel does, and asks nothing of a mount that may not answer.
+//! Resolves a path as the kernel does, and asks nothing of a mount that may not answer.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,7 +15,7 @@ const LINKS_MAX: u32 = 40;
 
 /// Where a path leads.
 #[derive(Debug)]
-pub(crate) struct Followed<'a> {
+pub(crate) struct ResolvedPath<'a> {
     /// The full path, without links; what is below a mount that may not answer is as it was given.
     pub(crate) path: PathBuf,
     /// The mount that holds it; none where the table does not have it.
@@ -24,33 +24,36 @@ pub(crate) struct Followed<'a> {
     pub(crate) device: Option<DeviceNumber>,
 }
 
-/// Follows `path`, which is absolute.
+/// Resolves `path`, which is absolute.
 ///
 /// # Errors
 /// There is nothing there, as far as that can be seen without asking a mount that may not answer.
-pub(crate) fn follow<'a>(
+pub(crate) fn resolve<'a>(
     machine: &Machine,
     table: &'a MountTable,
     path: &Path,
-) -> io::Result<Followed<'a>> {
+) -> io::Result<ResolvedPath<'a>> {
     let mut rest = Vec::new();
-    put(&mut rest, path);
-    let root =
-        Followed { path: PathBuf::from("/"), mount: table.at(None, Path::new("/")), device: None };
+    push_steps(&mut rest, path);
+    let root = ResolvedPath {
+        path: PathBuf::from("/"),
+        mount: table.at(None, Path::new("/")),
+        device: None,
+    };
     // where it came through, so that `..` finds its mount
-    let mut way = vec![root];
+    let mut visited = vec![root];
     let mut links = 0;
-    while let (Some(step), Some(here)) = (rest.pop(), way.last()) {
+    while let (Some(step), Some(here)) = (rest.pop(), visited.last()) {
         let name = match step {
-            Step::Root => {
-                way.truncate(1);
+            PathStep::Root => {
+                visited.truncate(1);
                 continue;
             }
-            Step::Up => {
-                way.truncate((way.len() - 1).max(1));
+            PathStep::Up => {
+                visited.truncate((visited.len() - 1).max(1));
                 continue;
             }
-            Step::Down(name) => name,
+            PathStep::Down(name) => name,
         };
         let (path, holder) = (here.path.join(name), here.mount);
         let mount = table.at(holder, &path);
@@ -58,36 +61,36 @@ pub(crate) fn follow<'a>(
         let is_silent = mount.is_some_and(Mount::may_not_answer);
         let mut device = None;
         if !is_crossed && !is_silent {
-            let seen = machine.metadata(&path)?;
-            if seen.is_symlink() {
+            let metadata = machine.metadata(&path)?;
+            if metadata.is_symlink() {
                 links += 1;
                 if links > LINKS_MAX {
                     return Err(Errno::LOOP.into());
                 }
-                put(&mut rest, &machine.link(&path)?);
+                push_steps(&mut rest, &machine.link(&path)?);
                 continue;
             }
-            let is_device = seen.file_type().is_block_device();
-            device = is_device.then(|| DeviceNumber::of_dev(seen.rdev()));
+            let is_device = metadata.file_type().is_block_device();
+            device = is_device.then(|| DeviceNumber::of_dev(metadata.rdev()));
         }
-        way.push(Followed { path, mount, device });
+        visited.push(ResolvedPath { path, mount, device });
     }
-    way.pop().ok_or_else(|| Errno::NOENT.into())
+    visited.pop().ok_or_else(|| Errno::NOENT.into())
 }
 
-/// One step of a way.
-enum Step {
+/// One step of a visited.
+enum PathStep {
     Root,
     Up,
     Down(OsString),
 }
 
 /// Puts the steps of `path` before all others, the first of them last.
-fn put(rest: &mut Vec<Step>, path: &Path) {
+fn push_steps(rest: &mut Vec<PathStep>, path: &Path) {
     rest.extend(path.components().rev().filter_map(|part| match part {
-        Component::RootDir => Some(Step::Root),
-        Component::ParentDir => Some(Step::Up),
-        Component::Normal(name) => Some(Step::Down(name.to_owned())),
+        Component::RootDir => Some(PathStep::Root),
+        Component::ParentDir => Some(PathStep::Up),
+        Component::Normal(name) => Some(PathStep::Down(name.to_owned())),
         Component::CurDir | Component::Prefix(_) => None,
     }));
 }
@@ -104,7 +107,7 @@ mod tests {
                          22 20 8:2 / /data rw - xfs /dev/sda2 rw\n";
 
     /// Where `path` leads: the full path, and the number of the mount.
-    fn led(path: &str) -> io::Result<(String, u64)> {
+    fn resolved(path: &str) -> io::Result<(String, u64)> {
         let dir = tempfile::tempdir()?;
         let root = dir.path();
         fs::create_dir_all(root.join("data/store"))?;
@@ -115,21 +118,21 @@ mod tests {
         symlink("round", root.join("srv/round"))?;
         let machine = Machine::new(root.canonicalize()?);
         let table = MountTable::new(TABLE);
-        let followed = follow(&machine, &table, Path::new(path))?;
-        Ok((followed.path.display().to_string(), followed.mount.map_or(0, |mount| mount.id)))
+        let resolved = resolve(&machine, &table, Path::new(path))?;
+        Ok((resolved.path.display().to_string(), resolved.mount.map_or(0, |mount| mount.id)))
     }
 
     #[test]
     fn links_lead_from_mount_to_mount() {
-        assert_eq!(led("/srv/store").unwrap(), ("/data/store".into(), 22));
-        assert_eq!(led("/srv/./up/store").unwrap(), ("/data/store".into(), 22));
-        assert_eq!(led("/srv/up/../srv").unwrap(), ("/srv".into(), 20));
-        assert_eq!(led("/../..").unwrap(), ("/".into(), 20));
+        assert_eq!(resolved("/srv/store").unwrap(), ("/data/store".into(), 22));
+        assert_eq!(resolved("/srv/./up/store").unwrap(), ("/data/store".into(), 22));
+        assert_eq!(resolved("/srv/up/../srv").unwrap(), ("/srv".into(), 20));
+        assert_eq!(resolved("/../..").unwrap(), ("/".into(), 20));
     }
 
     #[test]
     fn what_is_not_there_is_an_error() {
-        let code = |path| led(path).unwrap_err().raw_os_error();
+        let code = |path| resolved(path).unwrap_err().raw_os_error();
         assert_eq!(code("/srv/absent"), Some(Errno::NOENT.raw_os_error()));
         assert_eq!(code("/srv/round"), Some(Errno::LOOP.raw_os_error()));
     }
@@ -137,7 +140,7 @@ mod tests {
     #[test]
     fn nothing_is_asked_of_a_network() {
         // whoever asked would learn that these are not there
-        assert_eq!(led("/net/home").unwrap(), ("/net/home".into(), 21));
-        assert_eq!(led("/net/home/me/../you").unwrap(), ("/net/home/you".into(), 21));
+        assert_eq!(resolved("/net/home").unwrap(), ("/net/home".into(), 21));
+        assert_eq!(resolved("/net/home/me/../you").unwrap(), ("/net/home/you".into(), 21));
     }
 }

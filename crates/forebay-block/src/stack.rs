@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::mount::Mount;
 use crate::mount_table::MountTable;
 use crate::number::DeviceNumber;
-use crate::path_walk::{Followed, follow};
+use crate::path_walk::{ResolvedPath, resolve};
 use crate::seen::Seen;
 
 /// What a file lies on.
@@ -37,32 +37,32 @@ impl Stack {
     pub fn of_path(machine: &Machine, path: &Path) -> io::Result<Self> {
         let path = path::absolute(path)?;
         let table = machine.mount_table();
-        let followed = follow(machine, &table, &path)?;
-        if followed.mount.is_some_and(|mount| mount.kind == "autofs") {
+        let resolved = resolve(machine, &table, &path)?;
+        if resolved.mount.is_some_and(|mount| mount.kind == "autofs") {
             // what is to be mounted there is mounted by who opens it
             rustix::fs::open(machine.at(&path), OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
             let table = machine.mount_table();
-            return Self::of_followed(machine, &table, &follow(machine, &table, &path)?);
+            return Self::of_followed(machine, &table, &resolve(machine, &table, &path)?);
         }
-        Self::of_followed(machine, &table, &followed)
+        Self::of_followed(machine, &table, &resolved)
     }
 
     fn of_followed(
         machine: &Machine,
         table: &MountTable,
-        followed: &Followed<'_>,
+        resolved: &ResolvedPath<'_>,
     ) -> io::Result<Self> {
-        if let Some(number) = followed.device {
+        if let Some(number) = resolved.device {
             return Ok(Self::on(machine, table, number, None));
         }
-        let number = match followed.mount {
+        let number = match resolved.mount {
             Some(mount) => mount.device,
             None => {
-                let fd = rustix::fs::open(machine.at(&followed.path), OFlags::PATH, Mode::empty())?;
+                let fd = rustix::fs::open(machine.at(&resolved.path), OFlags::PATH, Mode::empty())?;
                 DeviceNumber::of_file(fd)?
             }
         };
-        Ok(Self::on(machine, table, number, followed.mount))
+        Ok(Self::on(machine, table, number, resolved.mount))
     }
 
     /// What an open file lies on, by the number of its mount; an open block device lies on itself.

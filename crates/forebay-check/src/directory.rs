@@ -8,25 +8,25 @@ use forebay_block::{Machine, Mount, Stack};
 
 use crate::finding::Finding;
 use crate::observe;
-use crate::report::Checked;
+use crate::report::DirectoryReport;
 use crate::subject::Subject;
 
 /// Checks one directory of a machine.
-pub fn check(machine: &Machine, dir: &Path) -> Checked {
+pub fn check(machine: &Machine, dir: &Path) -> DirectoryReport {
     let (full, hidden) = match reach(&machine.mountinfo(), dir, |path| fs::canonicalize(path)) {
         Ok(reached) => reached,
-        Err(error) => return Checked::refused(dir, missing(dir, &error)),
+        Err(error) => return DirectoryReport::refused(dir, missing(dir, &error)),
     };
     if !full.is_dir() {
         let shown = dir.display();
         let finding = Finding::error(format!("`{shown}` is not a directory"))
             .fix("name the directory that data is or will be in");
-        return Checked::refused(dir, finding);
+        return DirectoryReport::refused(dir, finding);
     }
     let stack = Stack::of_path(machine, &full);
-    match stack.and_then(|stack| observe::calls(&full, &stack)) {
-        Ok(calls) => Checked::of(&Subject::new(machine, &calls)).and(hidden),
-        Err(error) => Checked::refused(dir, missing(dir, &error)),
+    match stack.and_then(|stack| observe::environment(&full, &stack)) {
+        Ok(environment) => DirectoryReport::of(&Subject::new(machine, &environment)).and(hidden),
+        Err(error) => DirectoryReport::refused(dir, missing(dir, &error)),
     }
 }
 

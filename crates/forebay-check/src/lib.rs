@@ -1,8 +1,8 @@
 //! Looks at what is between a directory and its disk, without load.
 #![forbid(unsafe_code)]
 
-mod calls;
 mod directory;
+mod environment;
 mod finding;
 mod observe;
 mod probes;
@@ -14,4 +14,4 @@ mod tests;
 
 pub use directory::check;
 pub use finding::{Finding, Level};
-pub use report::{Checked, Report};
+pub use report::{DirectoryReport, Report};

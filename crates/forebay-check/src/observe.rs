@@ -13,7 +13,7 @@ use forebay_block::Stack;
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
-use crate::calls::{Calls, Direct, FileIo, Nowait, Space};
+use crate::environment::{Direct, Environment, FileIo, FreeSpace, Nowait};
 
 /// What is written and read; a multiple of every alignment that filesystems ask for.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -24,8 +24,8 @@ const WRITES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(12);
 
 /// What system calls say about `dir`, a full path without links, which lies on `stack`.
-pub(crate) fn calls(dir: &Path, stack: &Stack) -> io::Result<Calls> {
-    Ok(Calls {
+pub(crate) fn environment(dir: &Path, stack: &Stack) -> io::Result<Environment> {
+    Ok(Environment {
         dir: dir.to_owned(),
         device: stack.block_device().unwrap_or(stack.number),
         space: space(dir).map_err(|error| error.to_string()),
@@ -34,11 +34,11 @@ pub(crate) fn calls(dir: &Path, stack: &Stack) -> io::Result<Calls> {
     })
 }
 
-fn space(dir: &Path) -> rustix::io::Result<Space> {
+fn space(dir: &Path) -> rustix::io::Result<FreeSpace> {
     let stat = rustix::fs::statvfs(dir)?;
     // blocks are counted in fragments, which are of the same size on all local filesystems
     let block = if stat.f_frsize > 0 { stat.f_frsize } else { stat.f_bsize };
-    Ok(Space {
+    Ok(FreeSpace {
         block,
         blocks: stat.f_blocks,
         blocks_free: stat.f_bavail,
@@ -132,9 +132,10 @@ mod tests {
     fn a_directory_is_asked_and_nothing_stays_in_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().canonicalize().unwrap();
-        let calls = calls(&path, &Stack::of_path(&Machine::this(), &path).unwrap()).unwrap();
-        assert!(calls.space.unwrap().blocks > 0);
-        assert!(calls.io.is_ok());
+        let environment =
+            environment(&path, &Stack::of_path(&Machine::this(), &path).unwrap()).unwrap();
+        assert!(environment.space.unwrap().blocks > 0);
+        assert!(environment.io.is_ok());
         assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
     }
 

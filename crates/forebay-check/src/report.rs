@@ -21,12 +21,12 @@ pub struct Report {
     version: u32,
     /// The worst of all.
     pub level: Level,
-    directories: Vec<Checked>,
+    directories: Vec<DirectoryReport>,
 }
 
 /// One directory.
 #[derive(Debug, Serialize)]
-pub struct Checked {
+pub struct DirectoryReport {
     dir: String,
     /// The kind of filesystem, if it could be looked at.
     filesystem: Option<String>,
@@ -40,12 +40,12 @@ pub struct Checked {
     title: String,
 }
 
-impl Checked {
+impl DirectoryReport {
     /// What the probes say.
     pub(crate) fn of(subject: &Subject<'_>) -> Self {
         let disks = subject.disks();
         Self {
-            dir: subject.calls.dir.display().to_string(),
+            dir: subject.environment.dir.display().to_string(),
             filesystem: Some(subject.kind().to_owned()),
             device: subject.device.as_ref().map(|device| device.name.clone()),
             disks: disks.iter().map(|disk| disk.disk.clone()).collect(),
@@ -96,7 +96,7 @@ impl Checked {
 
 impl Report {
     /// The report on these directories.
-    pub fn new(directories: Vec<Checked>) -> Self {
+    pub fn new(directories: Vec<DirectoryReport>) -> Self {
         let findings = directories.iter().flat_map(|checked| &checked.findings);
         let level = findings.map(|finding| finding.level).max().unwrap_or(Level::Fine);
         Self { version: VERSION, level, directories }

@@ -2,27 +2,27 @@
 
 use forebay_block::{BlockDevice, Machine, Mount};
 
-use crate::calls::Calls;
+use crate::environment::Environment;
 use crate::finding::Finding;
 
 /// A directory, and all that is known of what is below it.
 #[derive(Debug)]
 pub(crate) struct Subject<'a> {
     pub(crate) machine: &'a Machine,
-    pub(crate) calls: &'a Calls,
+    pub(crate) environment: &'a Environment,
     pub(crate) mount: Option<Mount>,
     /// The block device of the filesystem; a network has none.
     pub(crate) device: Option<BlockDevice>,
 }
 
 impl<'a> Subject<'a> {
-    /// What is below the directory of `calls`.
-    pub(crate) fn new(machine: &'a Machine, calls: &'a Calls) -> Self {
+    /// What is below the directory of `environment`.
+    pub(crate) fn new(machine: &'a Machine, environment: &'a Environment) -> Self {
         Self {
-            mount: Mount::holding(&machine.mountinfo(), &calls.dir),
-            device: BlockDevice::find(machine, calls.device),
+            mount: Mount::holding(&machine.mountinfo(), &environment.dir),
+            device: BlockDevice::find(machine, environment.device),
             machine,
-            calls,
+            environment,
         }
     }
 
@@ -72,13 +72,13 @@ impl<'a> Subject<'a> {
 
     /// The directory as a shell takes it.
     pub(crate) fn dir(&self) -> String {
-        quoted(&self.calls.dir.display().to_string())
+        quoted(&self.environment.dir.display().to_string())
     }
 
     /// Where the filesystem is mounted, as a shell takes it.
     pub(crate) fn mount_point(&self) -> String {
         let point = self.mount.as_ref().map(|mount| mount.point.display().to_string());
-        quoted(&point.unwrap_or_else(|| self.calls.dir.display().to_string()))
+        quoted(&point.unwrap_or_else(|| self.environment.dir.display().to_string()))
     }
 
     /// The directory and what it is on, for people.
@@ -86,9 +86,9 @@ impl<'a> Subject<'a> {
         let on = match (&self.device, &self.mount) {
             (Some(device), _) => device.describe(),
             (None, Some(mount)) => mount.source.clone(),
-            (None, None) => format!("device {}", self.calls.device),
+            (None, None) => format!("device {}", self.environment.device),
         };
-        format!("{}: {} on {on}", self.calls.dir.display(), self.kind())
+        format!("{}: {} on {on}", self.environment.dir.display(), self.kind())
     }
 }
 

@@ -8,9 +8,9 @@ use std::process::Command;
 
 use forebay_block::Machine;
 
-use crate::calls::Calls;
+use crate::environment::Environment;
 use crate::finding::{Finding, Level};
-use crate::report::{Checked, Report};
+use crate::report::{DirectoryReport, Report};
 use crate::subject::Subject;
 
 /// The folder of all machines.
@@ -20,15 +20,15 @@ fn machines() -> PathBuf {
 }
 
 /// Checks the machine of this name after a change to what system calls say.
-fn report_of(name: &str, change: impl FnOnce(&mut Calls)) -> (Report, Vec<Finding>) {
+fn report_of(name: &str, change: impl FnOnce(&mut Environment)) -> (Report, Vec<Finding>) {
     let root = machines().join(name);
-    let mut calls: Calls =
+    let mut environment: Environment =
         serde_json::from_str(&fs::read_to_string(root.join("calls.json")).unwrap()).unwrap();
-    change(&mut calls);
+    change(&mut environment);
     let machine = Machine::new(root);
-    let subject = Subject::new(&machine, &calls);
+    let subject = Subject::new(&machine, &environment);
     let findings = super::probes::all(&subject);
-    (Report::new(vec![Checked::of(&subject)]), findings)
+    (Report::new(vec![DirectoryReport::of(&subject)]), findings)
 }
 
 /// Compares with what is recorded beside the machine; `FOREBAY_BLESS=1` records it.
@@ -44,7 +44,7 @@ fn recorded(name: &str) -> Level {
 }
 
 /// What one probe says of a machine.
-fn of(name: &str, probe: &str, change: impl FnOnce(&mut Calls)) -> Vec<Finding> {
+fn of(name: &str, probe: &str, change: impl FnOnce(&mut Environment)) -> Vec<Finding> {
     let (_, findings) = report_of(name, change);
     findings.into_iter().filter(|finding| finding.probe == probe).collect()
 }
@@ -77,7 +77,7 @@ fn logical_volumes_over_two_disks() {
     let said = &of("lvm", "stripe", |_| {})[0];
     assert!(said.fix.as_ref().unwrap().contains("stride=16,stripe_width=32"));
     // the command counts in blocks of the filesystem
-    let smaller = |calls: &mut Calls| calls.space.as_mut().unwrap().block = 1024;
+    let smaller = |environment: &mut Environment| environment.space.as_mut().unwrap().block = 1024;
     let said = &of("lvm", "stripe", smaller)[0];
     assert!(said.fix.as_ref().unwrap().contains("stride=64,stripe_width=128"));
 }
@@ -110,9 +110,9 @@ fn directories_without_a_disk() {
         ("/mnt/mirror", Level::Warning, "a program answers"),
         ("/merged", Level::Warning, "an overlay"),
     ] {
-        let change = |calls: &mut Calls| {
-            calls.dir = dir.into();
-            (calls.device.major, calls.device.minor) = (0, 99);
+        let change = |environment: &mut Environment| {
+            environment.dir = dir.into();
+            (environment.device.major, environment.device.minor) = (0, 99);
         };
         let said = &of("hdd", "filesystem", change)[0];
         assert_eq!(said.level, level, "{dir}");
@@ -123,7 +123,7 @@ fn directories_without_a_disk() {
 
 #[test]
 fn the_directory_beneath_a_program_is_named() {
-    let change = |calls: &mut Calls| calls.dir = "/mnt/mirror/data".into();
+    let change = |environment: &mut Environment| environment.dir = "/mnt/mirror/data".into();
     let said = &of("hdd", "filesystem", change)[0];
     assert!(said.why.as_ref().unwrap().contains("may end in its cache"));
     assert!(said.fix.as_ref().unwrap().starts_with("forebay check '/srv/a b'"), "{said:?}");
@@ -133,9 +133,9 @@ fn the_directory_beneath_a_program_is_named() {
 
 #[test]
 fn what_cannot_be_seen_is_said_and_no_fault() {
-    let change = |calls: &mut Calls| {
-        calls.io = Err("this user may not write there".into());
-        calls.space = Err("no answer".into());
+    let change = |environment: &mut Environment| {
+        environment.io = Err("this user may not write there".into());
+        environment.space = Err("no answer".into());
     };
     let (report, findings) = report_of("nvme", change);
     assert!(report.level <= Level::Note);
@@ -175,8 +175,8 @@ fn every_file_that_cannot_be_read_is_named_once() {
     let root = with_hidden("nvme", &files);
     let machine = Machine::new(root.path().canonicalize().unwrap());
     let text = fs::read_to_string(root.path().join("calls.json")).unwrap();
-    let calls: Calls = serde_json::from_str(&text).unwrap();
-    let report = Report::new(vec![Checked::of(&Subject::new(&machine, &calls))]);
+    let environment: Environment = serde_json::from_str(&text).unwrap();
+    let report = Report::new(vec![DirectoryReport::of(&Subject::new(&machine, &environment))]);
     assert!(report.level <= Level::Note, "{}", report.text(true));
     let json: serde_json::Value = serde_json::to_value(&report).unwrap();
     let findings = json["directories"][0]["findings"].as_array().unwrap();
@@ -215,27 +215,28 @@ fn a_directory_behind_a_locked_one_is_checked_as_far_as_the_user_sees() {
 fn a_machine_that_shows_nothing_is_no_panic() {
     let dir = tempfile::tempdir().unwrap();
     let machine = Machine::new(dir.path().canonicalize().unwrap());
-    let calls: Calls =
+    let environment: Environment =
         serde_json::from_str(&fs::read_to_string(machines().join("nvme/calls.json")).unwrap())
             .unwrap();
-    let report = Report::new(vec![Checked::of(&Subject::new(&machine, &calls))]);
+    let report = Report::new(vec![DirectoryReport::of(&Subject::new(&machine, &environment))]);
     assert_eq!(report.level, Level::Unknown, "{}", report.text(true));
 }
 
 #[test]
 fn space_direct_io_and_io_uring_are_judged() {
-    let full = |calls: &mut Calls| {
-        let space = calls.space.as_mut().unwrap();
+    let full = |environment: &mut Environment| {
+        let space = environment.space.as_mut().unwrap();
         space.blocks_free = space.blocks / 20;
     };
     assert_eq!(of("nvme", "free-space", full)[0].level, Level::Warning);
-    let none = |calls: &mut Calls| calls.space.as_mut().unwrap().blocks_free = 0;
+    let none = |environment: &mut Environment| environment.space.as_mut().unwrap().blocks_free = 0;
     assert_eq!(of("nvme", "free-space", none)[0].level, Level::Error);
-    let refused = |calls: &mut Calls| {
-        calls.io.as_mut().unwrap().direct = super::calls::Direct::Refused;
+    let refused = |environment: &mut Environment| {
+        environment.io.as_mut().unwrap().direct = super::environment::Direct::Refused;
     };
     assert_eq!(of("nvme", "direct-io", refused)[0].level, Level::Error);
-    let forbidden = |calls: &mut Calls| calls.io_uring_refused = Some("forbidden".into());
+    let forbidden =
+        |environment: &mut Environment| environment.io_uring_refused = Some("forbidden".into());
     assert_eq!(of("nvme", "io-uring", forbidden)[0].level, Level::Warning);
 }
 

@@ -12,39 +12,39 @@ use fuser::Errno;
 use slab::Slab;
 
 use crate::realtime;
-use crate::reply::{Copying, Due, Reply};
-use crate::stats::{Answered, ServeStats, Tally};
+use crate::reply::{Completion, DataReply, Reply};
+use crate::stats::{CompletionSample, ServeStats, StatsRecorder};
 use crate::store::Store;
 
-/// How long before an answer is due the thread stops sleeping and watches the
+/// How long before a reply is due the thread stops sleeping and watches the
 /// clock: about what a timer is late.
 const WATCH: Duration = Duration::from_micros(40);
 
 /// The simulated disk under the real clock. Shared by the threads that serve.
 pub(crate) struct Timeline {
-    state: Mutex<State>,
+    state: Mutex<TimelineState>,
     /// The disk thread sleeps too long, or is to end.
     changed: Condvar,
     store: Arc<Store>,
-    copying: mpsc::Sender<Copying>,
+    copiers: mpsc::Sender<DataReply>,
 }
 
-struct State {
+struct TimelineState {
     disk: Box<dyn SimDisk>,
-    /// How long before the disk would give them answers are sent.
+    /// How long before the disk would complete them replies are sent.
     ahead: Duration,
     epoch: Instant,
     /// The latest moment the disk was shown.
     shown: Time,
-    waiting: Slab<Waiting>,
+    in_flight: Slab<InFlight>,
     /// The disk thread sleeps until this is due.
     asleep_until: Option<Time>,
     ended: bool,
-    tally: Tally,
+    recorder: StatsRecorder,
 }
 
-/// A request that the disk has not finished.
-struct Waiting {
+/// A request that the disk has not completed.
+struct InFlight {
     command: Command,
     arrived: Time,
     reply: Reply,
@@ -54,16 +54,21 @@ impl Timeline {
     pub(crate) fn new(
         disk: Box<dyn SimDisk>,
         store: Arc<Store>,
-        copying: mpsc::Sender<Copying>,
+        copiers: mpsc::Sender<DataReply>,
     ) -> Self {
-        Self { state: Mutex::new(State::new(disk)), changed: Condvar::new(), store, copying }
+        Self {
+            state: Mutex::new(TimelineState::new(disk)),
+            changed: Condvar::new(),
+            store,
+            copiers,
+        }
     }
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Gives a request to the disk; it is answered when the disk has finished it.
+    /// Gives a request to the disk; the reply leaves when the disk has completed it.
     pub(crate) fn submit(&self, command: Command, reply: Reply) {
         let mut state = self.lock();
         if state.ended {
@@ -72,7 +77,7 @@ impl Timeline {
         }
         let arrived = state.elapsed();
         let now = state.show(arrived);
-        let id = state.waiting.insert(Waiting { command, arrived, reply });
+        let id = state.in_flight.insert(InFlight { command, arrived, reply });
         state.disk.submit(now, id as u64, command);
         let oversleeps = match (state.asleep_until, state.disk.next_event()) {
             (Some(until), Some(event)) => event < until,
@@ -85,45 +90,45 @@ impl Timeline {
         }
     }
 
-    /// Another disk from now on, with empty statistics, answers `ahead` of it.
-    /// What still waits fails.
+    /// Another disk from now on, with empty statistics, and replies `ahead` of it.
+    /// What is in flight fails.
     pub(crate) fn replace(&self, disk: Box<dyn SimDisk>, ahead: Duration) {
         let mut state = self.lock();
-        let old = mem::replace(&mut *state, State { ahead, ..State::new(disk) });
+        let old = mem::replace(&mut *state, TimelineState { ahead, ..TimelineState::new(disk) });
         state.ended = old.ended;
         drop(state);
         self.changed.notify_one();
-        fail_all(old.waiting);
+        fail_all(old.in_flight);
     }
 
-    /// Fails everything that waits, and whatever comes from now on.
+    /// Fails everything in flight, and whatever comes from now on.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.ended = true;
-        let waiting = mem::take(&mut state.waiting);
+        let in_flight = mem::take(&mut state.in_flight);
         drop(state);
         self.changed.notify_one();
-        fail_all(waiting);
+        fail_all(in_flight);
     }
 
     pub(crate) fn stats(&self) -> ServeStats {
         let state = self.lock();
-        state.tally.stats(state.waiting.len())
+        state.recorder.stats(state.in_flight.len())
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TimelineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends answers when they are due, until the end.
+    /// Sends replies when they are due, until the end.
     fn run(&self) {
         let mut data = Vec::new();
         let mut state = self.lock();
         while !state.ended {
-            match state.take_due() {
-                Some(due) => {
+            match state.take_completion() {
+                Some(completion) => {
                     drop(state);
-                    due.send(&self.store, &self.copying, &mut data);
+                    completion.send(&self.store, &self.copiers, &mut data);
                     state = self.lock();
                 }
                 None => state = self.wait(state),
@@ -132,7 +137,10 @@ impl Timeline {
     }
 
     /// Until the disk's next event, or until something has changed.
-    fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, TimelineState>,
+    ) -> MutexGuard<'a, TimelineState> {
         let Some(event) = state.disk.next_event() else {
             state.asleep_until = Some(Time::MAX);
             return self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -154,17 +162,17 @@ impl Timeline {
     }
 }
 
-impl State {
+impl TimelineState {
     fn new(disk: Box<dyn SimDisk>) -> Self {
         Self {
             disk,
             ahead: Duration::ZERO,
             epoch: Instant::now(),
             shown: Time::ZERO,
-            waiting: Slab::new(),
+            in_flight: Slab::new(),
             asleep_until: None,
             ended: false,
-            tally: Tally::new(),
+            recorder: StatsRecorder::new(),
         }
     }
 
@@ -178,36 +186,36 @@ impl State {
         self.shown
     }
 
-    /// When the answer to what the disk finishes at `at` is to leave.
+    /// When the reply to what the disk completes at `at` is to leave.
     fn due(&self, at: Time) -> Time {
         Time::from_nanos(at.as_nanos().saturating_sub(saturating_nanos(self.ahead)))
     }
 
-    /// Takes out a request that is to be answered now, and counts it: whoever
-    /// has the answer finds it counted.
-    fn take_due(&mut self) -> Option<Due> {
+    /// Takes out a request whose reply is due now, and counts it: whoever
+    /// has the reply finds it counted.
+    fn take_completion(&mut self) -> Option<Completion> {
         let now = self.elapsed();
         let shown = self.show(now.plus_nanos(saturating_nanos(self.ahead)));
         loop {
             let finished = self.disk.poll_finished(shown)?;
             let id = usize::try_from(finished.id).unwrap_or(usize::MAX);
-            let Some(Waiting { command, arrived, reply }) = self.waiting.try_remove(id) else {
+            let Some(InFlight { command, arrived, reply }) = self.in_flight.try_remove(id) else {
                 continue;
             };
             let failed = finished.answer == Answer::Failed;
-            self.tally.record(&Answered {
+            self.recorder.record(&CompletionSample {
                 op: command.op,
                 len: command.len,
                 failed,
                 latency_nanos: now.nanos_since(arrived),
                 late_nanos: now.nanos_since(self.due(finished.at)),
             });
-            return Some(Due { command, failed, reply });
+            return Some(Completion { command, failed, reply });
         }
     }
 }
 
-/// The disk thread; ends everything that waits when it is dropped.
+/// The disk thread; fails everything in flight when it is dropped.
 pub(crate) struct DiskThread {
     timeline: Arc<Timeline>,
     thread: Option<JoinHandle<()>>,
@@ -233,8 +241,8 @@ impl Drop for DiskThread {
     }
 }
 
-fn fail_all(waiting: Slab<Waiting>) {
-    for (_, waiting) in waiting {
-        waiting.reply.fail(Errno::EIO);
+fn fail_all(in_flight: Slab<InFlight>) {
+    for (_, in_flight) in in_flight {
+        in_flight.reply.fail(Errno::EIO);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Served::mount`] shows a [`SimDisk`](forebay_sim::disk::SimDisk) as one file
 //! in a directory, through FUSE. Every read, write, flush and discard of that
-//! file is given to the simulated disk under the real clock, and answered when
+//! file is given to the simulated disk under the real clock, and replied to when
 //! the disk has finished it: late, failed, or not at all while it hangs. The
 //! data is kept, so a file system on top of the file works:
 //! `losetup --direct-io=on` makes a block device of it.
@@ -11,12 +11,12 @@
 //! 1. The kernel hands it to one of two *session* threads. They check its
 //!    alignment, store written data, and submit it to the simulated disk.
 //! 2. The *disk* thread holds the timer. When the disk has finished a request,
-//!    it sends the answer itself, or has one of the *reply* threads do so where
+//!    it sends the reply itself, or has one of the *reply* threads do so where
 //!    much data is to be copied.
 //!
 //! The way through the kernel and these threads costs time of its own. It is
 //! measured once when the disk is mounted ([`Served::overhead`]), and every
-//! answer leaves that much before the simulated disk would give it.
+//! reply leaves that much before the simulated disk would give it.
 //!
 //! # Alignment
 //! Offsets and lengths that are no multiple of the sector are refused with
@@ -25,8 +25,8 @@
 //! of such requests must be aligned to the sector too.
 //!
 //! # Where the timing ends
-//! A request that arrives within that overhead after an answer left counts as
-//! having arrived when that answer was due. On a busy machine the threads
+//! A request that arrives within that overhead after a reply left counts as
+//! having arrived when that reply was due. On a busy machine the threads
 //! need real-time priority ([`ServeConfig::realtime`]) to keep time;
 //! [`ServeStats::lateness`] tells how well they did.
 
@@ -43,4 +43,4 @@ mod store;
 
 pub use config::ServeConfig;
 pub use served::Served;
-pub use stats::{Requests, ServeStats, Spread};
+pub use stats::{LatencySummary, RequestCounts, ServeStats};

@@ -1,4 +1,4 @@
-//! Answers to the kernel.
+//! Replies to the kernel.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -10,13 +10,13 @@ use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use crate::realtime;
 use crate::store::Store;
 
-/// Threads that copy large answers.
+/// Threads that copy large replies.
 const COPIERS: usize = 2;
 
-/// The disk thread sends no larger answers itself: copying them would hold up others.
+/// The disk thread sends no larger replies itself: copiers them would hold up others.
 const SENT_INLINE_MAX: u64 = 16 << 10;
 
-/// How a request of the kernel is answered.
+/// How the kernel is told the result of a request.
 pub(crate) enum Reply {
     Read(ReplyData),
     Write(ReplyWrite),
@@ -34,15 +34,15 @@ impl Reply {
 }
 
 /// A request that the disk has finished.
-pub(crate) struct Due {
+pub(crate) struct Completion {
     pub(crate) command: Command,
     pub(crate) failed: bool,
     pub(crate) reply: Reply,
 }
 
-impl Due {
-    /// Sends the answer, or has it sent.
-    pub(crate) fn send(self, store: &Store, copying: &mpsc::Sender<Copying>, data: &mut Vec<u8>) {
+impl Completion {
+    /// Sends the reply, or has it sent.
+    pub(crate) fn send(self, store: &Store, copiers: &mpsc::Sender<DataReply>, data: &mut Vec<u8>) {
         let Command { offset, len, .. } = self.command;
         match self.reply {
             reply if self.failed => reply.fail(Errno::EIO),
@@ -50,10 +50,10 @@ impl Due {
             // the kernel writes at most 1 MiB at once
             Reply::Write(reply) => reply.written(u32::try_from(len).unwrap_or(u32::MAX)),
             Reply::Read(reply) => {
-                let copy = Copying { reply, offset, len };
+                let copy = DataReply { reply, offset, len };
                 if len <= SENT_INLINE_MAX {
                     copy.send(store, data);
-                } else if let Err(mpsc::SendError(copy)) = copying.send(copy) {
+                } else if let Err(mpsc::SendError(copy)) = copiers.send(copy) {
                     copy.send(store, data);
                 }
             }
@@ -62,13 +62,13 @@ impl Due {
 }
 
 /// A read whose data is to be copied and sent.
-pub(crate) struct Copying {
+pub(crate) struct DataReply {
     reply: ReplyData,
     offset: u64,
     len: u64,
 }
 
-impl Copying {
+impl DataReply {
     fn send(self, store: &Store, data: &mut Vec<u8>) {
         data.clear();
         let len = usize::try_from(self.len).unwrap_or(usize::MAX);
@@ -79,12 +79,12 @@ impl Copying {
     }
 }
 
-/// Starts the threads that copy large answers; they end with the sender.
+/// Starts the threads that copy large replies; they end with the sender.
 pub(crate) fn spawn_copiers(
     store: &Arc<Store>,
     realtime: bool,
-) -> io::Result<mpsc::Sender<Copying>> {
-    let (sender, receiver) = mpsc::channel::<Copying>();
+) -> io::Result<mpsc::Sender<DataReply>> {
+    let (sender, receiver) = mpsc::channel::<DataReply>();
     let receiver = Arc::new(Mutex::new(receiver));
     for _ in 0..COPIERS {
         let store = Arc::clone(store);

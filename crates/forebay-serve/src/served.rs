@@ -27,7 +27,7 @@ const SESSION_THREADS: usize = 2;
 const END_MAX: Duration = Duration::from_secs(2);
 
 /// A simulated disk that is mounted as a file; unmounted when dropped, after
-/// all requests that still wait have failed with `EIO`.
+/// all requests in flight have failed with `EIO`.
 pub struct Served {
     mountpoint: PathBuf,
     path: PathBuf,
@@ -56,8 +56,8 @@ impl Served {
         check_mountpoint(mountpoint)?;
         let mountpoint = mountpoint.canonicalize()?;
         let store = Arc::new(Store::new(config)?);
-        let copying = spawn_copiers(&store, config.realtime)?;
-        let timeline = Arc::new(Timeline::new(Box::new(FixedDelay::new()), store, copying));
+        let copiers = spawn_copiers(&store, config.realtime)?;
+        let timeline = Arc::new(Timeline::new(Box::new(FixedDelay::new()), store, copiers));
         let disk_thread = DiskThread::spawn(&timeline, config.realtime)?;
         let file = DiskFile::new(Arc::clone(&timeline), config);
         let mut session = Session::new(file, &mountpoint, &options())

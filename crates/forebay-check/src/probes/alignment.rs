@@ -2,12 +2,12 @@
 
 use forebay_block::{Backing, BlockDevice};
 
-use crate::calls::Direct;
+use crate::environment::Direct;
 use crate::finding::Finding;
 use crate::subject::Subject;
 
 pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
-    let io = match &subject.calls.io {
+    let io = match &subject.environment.io {
         Ok(io) => io,
         Err(why) => return vec![Finding::unknown(format!("direct I/O: {why}"))],
     };

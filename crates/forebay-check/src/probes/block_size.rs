@@ -11,7 +11,7 @@ const SECTOR_LIKELY: u64 = 4096;
 
 pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     let kind = subject.kind();
-    let (Ok(space), Some(device)) = (&subject.calls.space, &subject.device) else {
+    let (Ok(space), Some(device)) = (&subject.environment.space, &subject.device) else {
         return Vec::new();
     };
     if !["xfs", "ext2", "ext3", "ext4"].contains(&kind) {

@@ -57,7 +57,7 @@ fn overlay() -> Finding {
 
 fn on_disk(subject: &Subject<'_>, mount: &Mount) -> Finding {
     if subject.device.is_none() {
-        let number = subject.calls.device;
+        let number = subject.environment.device;
         return Finding::unknown(format!("the disk: /sys knows no device {number}"));
     }
     if mount.has("ro") {

@@ -9,7 +9,7 @@ const SCARCE: u64 = 10;
 const GONE: u64 = 1;
 
 pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
-    let space = match &subject.calls.space {
+    let space = match &subject.environment.space {
         Ok(space) => space,
         Err(why) => return vec![Finding::unknown(format!("free space: {why}"))],
     };

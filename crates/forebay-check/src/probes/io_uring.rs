@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::subject::Subject;
 
 pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
-    let Some(refused) = &subject.calls.io_uring_refused else {
+    let Some(refused) = &subject.environment.io_uring_refused else {
         return vec![Finding::fine("io_uring is allowed")];
     };
     let switch = subject.machine.number("proc/sys/kernel/io_uring_disabled");

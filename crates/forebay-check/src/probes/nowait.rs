@@ -1,12 +1,12 @@
 //! Whether requests that must not block (`RWF_NOWAIT`) are done: reads and overwrites apart.
 
-use crate::calls::Nowait;
+use crate::environment::Nowait;
 use crate::finding::Finding;
 use crate::sources::WRITING_2025;
 use crate::subject::Subject;
 
 pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
-    match &subject.calls.io {
+    match &subject.environment.io {
         Ok(io) => vec![say("reads", io.nowait_read), say("overwrites", io.nowait_write)],
         Err(why) => vec![Finding::unknown(format!("RWF_NOWAIT: {why}"))],
     }

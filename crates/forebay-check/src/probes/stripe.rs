@@ -22,12 +22,12 @@ fn compare(
     let Stripe { chunk, disks } = stripe;
     let said = format!("{} has chunks of {} KiB over {disks} disks", array.name, chunk >> 10);
     let width = chunk * disks;
-    let Some(known) = Laid::of(subject) else {
+    let Some(known) = StripeLayout::of(subject) else {
         return Finding::unknown(format!("{said}; {} does not say what it knows", subject.kind()));
     };
     let fits = match known {
-        Laid::Xfs { unit, width: known } => unit == chunk && known == width,
-        Laid::Ext { width: known, .. } => known == width,
+        StripeLayout::Xfs { unit, width: known } => unit == chunk && known == width,
+        StripeLayout::Ext { width: known, .. } => known == width,
     };
     if fits {
         return Finding::fine(format!("{said}, and {} knows", subject.kind()));
@@ -39,13 +39,13 @@ fn compare(
         )
         .source(WRITING_2025)
         .fix(match known {
-            Laid::Xfs { .. } => format!(
+            StripeLayout::Xfs { .. } => format!(
                 "sudo mkfs.xfs -f -b size=4096 -d su={},sw={disks} {}   # this erases it: copy \
                  the data away first",
                 chunk,
                 device.path()
             ),
-            Laid::Ext { block, .. } => format!(
+            StripeLayout::Ext { block, .. } => format!(
                 "sudo tune2fs -E stride={},stripe_width={} {}",
                 chunk / block,
                 width / block,
@@ -55,12 +55,12 @@ fn compare(
 }
 
 /// How a filesystem lays files out, in bytes; 0 for no stripes.
-enum Laid {
+enum StripeLayout {
     Xfs { unit: u64, width: u64 },
     Ext { width: u64, block: u64 },
 }
 
-impl Laid {
+impl StripeLayout {
     fn of(subject: &Subject<'_>) -> Option<Self> {
         let mount = subject.mount.as_ref()?;
         let number = |option| mount.number(option).unwrap_or(0);
@@ -68,7 +68,7 @@ impl Laid {
             // in sectors of 512 bytes
             "xfs" => Some(Self::Xfs { unit: number("sunit") * 512, width: number("swidth") * 512 }),
             "ext4" => {
-                let block = subject.calls.space.as_ref().ok()?.block;
+                let block = subject.environment.space.as_ref().ok()?.block;
                 Some(Self::Ext { width: number("stripe") * block, block: block.max(1) })
             }
             _ => None,

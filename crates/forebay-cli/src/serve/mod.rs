@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use forebay::properties::{DiskProperties, Properties};
 use forebay_config::ByteSize;
 use forebay_core::Op;
-use forebay_serve::{ServeConfig, ServeStats, Served, Spread};
+use forebay_serve::{LatencySummary, ServeConfig, ServeStats, Served};
 use forebay_sim::spec::DiskSpec;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -174,16 +174,16 @@ fn summary(stats: &ServeStats) -> String {
         let requests = stats.of(op);
         text += &format!(
             "{name:<9} {:>12} {:>18} bytes {:>8} failed\n",
-            requests.answered, requests.bytes, requests.failed
+            requests.completed, requests.bytes, requests.failed
         );
     }
-    text += &format!("{:<9} {:>12}\n", "waiting", stats.waiting);
-    text += &spread("latency", stats.latency);
-    text += &spread("lateness", stats.lateness);
+    text += &format!("{:<9} {:>12}\n", "waiting", stats.in_flight);
+    text += &latency_line("latency", stats.latency);
+    text += &latency_line("lateness", stats.lateness);
     text
 }
 
-fn spread(name: &str, spread: Spread) -> String {
-    let Spread { mean, p50, p99, max } = spread;
+fn latency_line(name: &str, summary: LatencySummary) -> String {
+    let LatencySummary { mean, p50, p99, max } = summary;
     format!("{name:<9} mean {mean:.1?}, p50 {p50:.1?}, p99 {p99:.1?}, max {max:.1?}\n")
 }

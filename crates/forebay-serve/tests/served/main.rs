@@ -100,7 +100,7 @@ fn several_threads_at_once_read_what_each_has_written() {
         }
     });
     assert_eq!(served.stats().of(Op::Write).bytes, 400 * 65536);
-    assert_eq!(served.stats().waiting, 0);
+    assert_eq!(served.stats().in_flight, 0);
 }
 
 fn a_bad_range_fails_and_the_rest_does_not() {
@@ -113,7 +113,7 @@ fn a_bad_range_fails_and_the_rest_does_not() {
     file.write_all_at(&[1; 4096], 16384).unwrap();
     let stats = served.stats();
     assert_eq!((stats.of(Op::Read).failed, stats.of(Op::Write).failed), (1, 1));
-    assert_eq!((stats.of(Op::Read).answered, stats.of(Op::Write).answered), (2, 2));
+    assert_eq!((stats.of(Op::Read).completed, stats.of(Op::Write).completed), (2, 2));
 }
 
 fn what_is_not_aligned_to_the_sector_is_refused() {
@@ -126,7 +126,7 @@ fn what_is_not_aligned_to_the_sector_is_refused() {
     }
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     assert_eq!(fallocate(&file, flags, 512, 4096), Err(Errno::INVAL));
-    assert_eq!(served.stats().of(Op::Read).answered, 0, "the disk has seen nothing");
+    assert_eq!(served.stats().of(Op::Read).completed, 0, "the disk has seen nothing");
 }
 
 fn discards_and_flushes_reach_the_disk() {
@@ -141,8 +141,8 @@ fn discards_and_flushes_reach_the_disk() {
     assert_eq!(read(&file, 0, 16384).unwrap(), expected);
     assert_eq!(fallocate(&file, FallocateFlags::empty(), 0, 4096), Err(Errno::OPNOTSUPP));
     let stats = served.stats();
-    assert_eq!((stats.of(Op::Discard).answered, stats.of(Op::Discard).bytes), (1, 8192));
-    assert_eq!((stats.of(Op::Flush).answered, stats.of(Op::Flush).bytes), (2, 0));
+    assert_eq!((stats.of(Op::Discard).completed, stats.of(Op::Discard).bytes), (1, 8192));
+    assert_eq!((stats.of(Op::Flush).completed, stats.of(Op::Flush).bytes), (2, 0));
 }
 
 fn a_hanging_request_waits_while_others_go_and_ends_when_the_disk_says_so() {
@@ -151,10 +151,10 @@ fn a_hanging_request_waits_while_others_go_and_ends_when_the_disk_says_so() {
     let file = open(served.path());
     thread::scope(|scope| {
         let hanging = scope.spawn(|| read(&file, 4096, 4096));
-        until(|| served.stats().waiting == 1);
+        until(|| served.stats().in_flight == 1);
         let other = open(served.path());
         assert_eq!(read(&other, 0, 4096).unwrap(), [0; 4096]);
-        assert_eq!(served.stats().waiting, 1);
+        assert_eq!(served.stats().in_flight, 1);
         assert!(!hanging.is_finished());
         other.sync_all().unwrap();
         assert_eq!(hanging.join().unwrap().unwrap(), [0; 4096]);
@@ -172,7 +172,7 @@ fn the_end_fails_what_hangs_and_leaves_nothing_mounted() {
     assert!(is_mounted());
     let file = open(served.path());
     let hanging = thread::spawn(move || code(read(&file, 4096, 4096)));
-    until(|| served.stats().waiting == 1);
+    until(|| served.stats().in_flight == 1);
     drop(served);
     assert_eq!(hanging.join().unwrap(), Some(Errno::IO));
     assert!(!is_mounted());

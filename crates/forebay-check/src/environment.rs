@@ -8,33 +8,33 @@ use serde::Deserialize;
 /// The number of a block device, as it is recorded.
 #[derive(Deserialize)]
 #[serde(remote = "DeviceNumber")]
-struct Number {
+struct NumberRecord {
     major: u32,
     minor: u32,
 }
 
-/// What can be seen, or why it cannot.
-pub(crate) type Seen<T> = Result<T, String>;
+/// What was observed, or why it could not be.
+pub(crate) type Observed<T> = Result<T, String>;
 
-/// The answers of system calls.
+/// What a directory and this process are given to work with, by what system calls say.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Calls {
+pub(crate) struct Environment {
     /// The directory by its full path, without links.
     pub(crate) dir: PathBuf,
     /// The device that its filesystem is on, or stands in for.
-    #[serde(with = "Number")]
+    #[serde(with = "NumberRecord")]
     pub(crate) device: DeviceNumber,
-    pub(crate) space: Seen<Space>,
-    pub(crate) io: Seen<FileIo>,
+    pub(crate) space: Observed<FreeSpace>,
+    pub(crate) io: Observed<FileIo>,
     /// Why io_uring is not to be had; nothing where it is.
     pub(crate) io_uring_refused: Option<String>,
 }
 
-/// How large a filesystem is.
+/// How large a filesystem is, and how much of it is free.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Space {
+pub(crate) struct FreeSpace {
     /// Bytes in a block.
     pub(crate) block: u64,
     pub(crate) blocks: u64,
