@@ -30,8 +30,8 @@ pub(super) struct GivenUp {
     pub(super) class: usize,
     pub(super) cost: u64,
     pub(super) dispatched_at: Time,
-    /// Whether the disk had finished it, and its owner had not said so yet.
-    pub(super) finished: bool,
+    /// When the disk had finished it, if its owner had not said so yet.
+    pub(super) finished: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ struct Entry {
     class: usize,
     cost: u64,
     state: State,
-    finished: bool,
+    finished: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Ledger {
             return wrong(class, format!("{ticket:?} is handed out and still in use"));
         }
         self.entries[index] =
-            Some(Entry { ticket, class, cost, state: State::Queued, finished: false });
+            Some(Entry { ticket, class, cost, state: State::Queued, finished: None });
         self.queued[class] += 1;
         self.waiting += 1;
         self.held += 1;
@@ -126,16 +126,16 @@ impl Ledger {
     }
 
     /// The disk has finished the request whose ticket has this index.
-    pub(super) fn finished(&mut self, index: usize) {
+    pub(super) fn finished(&mut self, now: Time, index: usize) {
         if let Some(entry) = self.entries.get_mut(index).and_then(Option::as_mut) {
-            entry.finished = true;
+            entry.finished = Some(now);
         }
     }
 
     /// The owner goes on with what the disk had finished.
     pub(super) fn resumed(&mut self, index: usize) {
         if let Some(entry) = self.entries.get_mut(index).and_then(Option::as_mut) {
-            entry.finished = false;
+            entry.finished = None;
         }
     }
 

@@ -12,6 +12,7 @@
 
 mod classes;
 mod conservation;
+mod given_up;
 mod lag;
 mod ledger;
 mod requests;
@@ -28,7 +29,7 @@ use crate::simulation::{Polling, Scheduler, Shard, SimulationConfig};
 use classes::{Class, Shares, fractions};
 use conservation::{Conservation, State};
 use lag::Lag;
-use ledger::{GivenUp, Ledger};
+use ledger::Ledger;
 pub(crate) use requests::Requests;
 use starvation::Starvation;
 
@@ -57,9 +58,6 @@ impl fmt::Display for Violation {
         write!(f, ": {}", self.what)
     }
 }
-
-/// No request is given up sooner by a disk in good times.
-const PATIENCE_NANOS_MIN: u64 = 100_000_000;
 
 /// What is wrong, and with which class of the job file if it is about one.
 pub(crate) type Wrong = (Option<usize>, String);
@@ -93,6 +91,8 @@ struct GroupWatch {
     dispatched: u64,
     /// When a request last came back.
     completed_at: Time,
+    /// When one was last given up.
+    given_up_at: Option<Time>,
 }
 
 impl Invariants {
@@ -134,6 +134,7 @@ impl Invariants {
                 .then(|| Starvation::new((numbers.len(), classes.len()), tick + wake_up, credit)),
             dispatched: 0,
             completed_at: Time::ZERO,
+            given_up_at: None,
         };
         Self {
             model: model.clone(),
@@ -184,8 +185,8 @@ impl Invariants {
     }
 
     /// The disk has finished the request whose ticket has this index.
-    pub(crate) fn finished(&mut self, (group, seat): LaneId, index: usize) {
-        self.groups[group].ledgers[seat].finished(index);
+    pub(crate) fn finished(&mut self, now: Time, (group, seat): LaneId, index: usize) {
+        self.groups[group].ledgers[seat].finished(now, index);
     }
 
     /// A request was taken back that waits.
@@ -292,37 +293,6 @@ impl Invariants {
             watch.lag.iter_mut().for_each(|lag| lag.begin_anew(only));
             let dispatched = watch.dispatched;
             watch.starvation.iter_mut().for_each(|starvation| starvation.forgive(only, dispatched));
-        }
-    }
-
-    /// Classes pay for what their requests that were given up have kept from others: their part
-    /// of the window, for as long as they were in it, but no longer than the patience with a disk
-    /// in good times. They pay nothing for a disk that stood still for half of that, nor for
-    /// having been away when it finished.
-    fn book_given_up(&mut self, now: Time, group: usize, scheduler: &Scheduler) {
-        let watch = &mut self.groups[group];
-        let window = scheduler.groups[group].group.window();
-        let patience = window.as_nanos_ceil().saturating_mul(8).max(PATIENCE_NANOS_MIN);
-        let stood_still = now.nanos_since(watch.completed_at) >= patience / 2;
-        for given_up in watch.ledgers.iter_mut().flat_map(Ledger::take_given_up) {
-            let GivenUp { class, cost, dispatched_at, finished } = given_up;
-            let in_disk = now.nanos_since(dispatched_at).min(patience);
-            let in_disk = DiskTime::from_nanos(in_disk).units() as f64;
-            let part = (cost as f64 / window.units() as f64).min(1.0);
-            let kept = if stood_still || finished { 0.0 } else { in_disk * part };
-            if let Some(lag) = &mut watch.lag {
-                lag.charged(class, kept.ceil() as u64);
-            }
-            let Some(starvation) = &mut watch.starvation else { continue };
-            let parent = self.classes[class].parent;
-            for (other, of) in self.classes.iter().enumerate() {
-                // The group of classes pays too.
-                let siblings = parent.is_some() && of.parent == parent;
-                if other == class || siblings {
-                    let delay = kept / self.fractions[other];
-                    starvation.charged(other, delay, watch.dispatched);
-                }
-            }
         }
     }
 

@@ -208,7 +208,7 @@ impl Simulation {
             self.shards[sent.shard].returned(now, returned);
             if let Some(invariants) = &mut self.env.invariants {
                 let queue = (sent.dispatch.class.queue, sent.shard);
-                invariants.finished(queue, sent.dispatch.ticket.index());
+                invariants.finished(now, queue, sent.dispatch.ticket.index());
             }
             self.env.inside_disk -= 1;
             self.env.wake(now, sent.shard);

@@ -96,7 +96,7 @@ mod tests {
     /// they asked for a little.
     #[test]
     fn scenarios_that_once_failed_hold() {
-        for seed in [8118, 1998, 3513, 13_207, 4058, 32_436, 35_324, 45_491, 86_023] {
+        for seed in [8118, 1998, 3513, 13_207, 4058, 32_436, 35_324, 45_491, 86_023, 17_853] {
             run(1, seed, |_| {}).unwrap_or_else(|failure| panic!("{failure:#?}"));
         }
     }
