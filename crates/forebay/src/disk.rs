@@ -14,11 +14,11 @@ use crate::admission::{Admission, BATCH_MAX};
 use crate::coordinator::{IoThreads, IoThreadsConfig};
 use crate::engine::Retries;
 use crate::events::{Event, Hook};
-use crate::fork::{OfProcess, Process};
 use crate::metrics::QueueMetrics;
-use crate::numa;
 use crate::scheduler::Shared;
 use crate::streams::Streams;
+use crate::sys::fork::{OfProcess, Process};
+use crate::sys::numa;
 use crate::wakers::Wakers;
 
 /// Overdue requests are spoken of so often, however many there are.

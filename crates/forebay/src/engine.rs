@@ -48,9 +48,9 @@ use std::time::Duration;
 
 pub use self::operation::{Completion, Operation, PushError, Retries, SEGMENTS_MAX};
 pub use self::waker::EngineWaker;
-pub use crate::io_buf::{ReadBuf, WriteBuf};
+pub use crate::buffer::{ReadBuf, WriteBuf};
 
-use crate::fork::OfProcess;
+use crate::sys::fork::OfProcess;
 
 use self::null::Null;
 use self::threads::Threads;

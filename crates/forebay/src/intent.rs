@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use slab::Slab;
 
 use crate::coordinator::{Mailbox, Slot};
-use crate::fork::Process;
 use crate::shard::{OperationId, Unwanted};
+use crate::sys::fork::Process;
 
 /// A purpose that requests serve, and that can end before they do: a query
 /// that was given up, a compaction that is obsolete.

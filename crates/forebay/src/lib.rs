@@ -82,51 +82,47 @@
 
 mod admission;
 mod backlog;
+mod buffer;
 mod class;
-mod clock;
 mod coordinator;
 mod direct_file;
 mod disk;
 pub mod engine;
 mod events;
 mod file;
-mod fork;
 mod intent;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
-mod io_buf;
 mod io_queues;
 mod messages;
 pub mod metrics;
-mod numa;
-mod panics;
 pub mod properties;
 mod scheduler;
 pub mod shard;
 mod streams;
-mod sync;
+mod sys;
 mod wakers;
 
 pub use admission::{
     Admit, AdmitError, AdmitFor, AdmitMany, Admitting, OnDisk, Permit, ThreadPermit,
 };
 pub use backlog::{BacklogController, BacklogError};
+pub use buffer::{AlignedBuf, BufferPool, IoBuf, IoBufMut, Slice, SliceError};
 pub use class::{Class, ClassError, ClassGroup, Entered, UNTAGGED};
-pub use clock::Clock;
 pub use coordinator::REQUESTS_MAX;
 pub use direct_file::{DirectFile, FileOptions};
 pub use disk::Disk;
 pub use events::Event;
 pub use file::{BufResult, File, Request, RequestError, Timing};
-pub use fork::Forked;
 pub use intent::Intent;
-pub use io_buf::{AlignedBuf, BufferPool, IoBuf, IoBufMut, Slice, SliceError};
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 pub use scheduler::{
     DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError, Unlisted,
     UnlistedError,
 };
+pub use sys::clock::Clock;
+pub use sys::fork::Forked;
 
 /// The scheduler's core, without I/O, clocks or threads: some of its types are
 /// in this crate's signatures.

@@ -15,8 +15,8 @@ use std::thread;
 
 use log::Level;
 
-use crate::fork::{Process, lock_of_all};
-use crate::panics::contain;
+use crate::sys::fork::{Process, lock_of_all};
+use crate::sys::panics::contain;
 
 /// Most messages that wait to be told.
 const WAITING_MAX: usize = 64;

@@ -5,7 +5,7 @@ use std::io;
 use forebay_core::{EnqueueError, GroupFull, Op, REQUEST_COST_MAX};
 
 use super::NoGrant;
-use crate::fork::Forked;
+use crate::sys::fork::Forked;
 
 /// Why a permit was not granted. Becomes an [`io::Error`] with `?`, of which it
 /// is the source: of the kind `TimedOut` if the time has passed, `InvalidInput`

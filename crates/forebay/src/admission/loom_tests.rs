@@ -14,7 +14,7 @@ use loom::thread::{self, JoinHandle};
 
 use super::{Admission, Asked, NoGrant};
 use crate::disk::DiskGroup;
-use crate::sync::{AtomicBool, Clock, Mutex, Ordering, Thread, current, park};
+use crate::sys::sync::{AtomicBool, Clock, Mutex, Ordering, Thread, current, park};
 
 /// A request of so many bytes takes 6 ms of disk time, far more than a burst.
 const LEN: u64 = 6_000_000;

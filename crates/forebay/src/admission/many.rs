@@ -15,7 +15,7 @@ use super::permit::Grant;
 use super::verbs::check;
 use super::{Admission, AdmitError, NoGrant, Permit, ThreadPermit, holds};
 use crate::disk::DiskGroup;
-use crate::sync::Clock;
+use crate::sys::sync::Clock;
 use crate::{Class, Scheduler};
 
 /// A permit to be asked for, of several requests: see [`Class::admit_many`].

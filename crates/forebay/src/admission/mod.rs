@@ -41,7 +41,7 @@ use self::state::{Keeper, State};
 use self::waiters::Found;
 use self::wakeups::Wakeups;
 use crate::disk::DiskGroup;
-use crate::sync::{Clock, Mutex, MutexGuard};
+use crate::sys::sync::{Clock, Mutex, MutexGuard};
 
 /// The permits of one I/O group.
 pub(crate) struct Admission {

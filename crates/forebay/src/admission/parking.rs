@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay_core::Time;
 
-use crate::sync::{self, AtomicBool, Clock, Ordering, Thread, thread_local};
+use crate::sys::sync::{self, AtomicBool, Clock, Ordering, Thread, thread_local};
 
 thread_local! {
     static PARKING: Arc<Parking> = Arc::new(Parking::of_this_thread());

@@ -10,7 +10,7 @@ use super::parking::Parking;
 use super::state::{Keeper, State};
 use super::wakeups::Wakeups;
 use crate::disk::DiskGroup;
-use crate::sync::Builder;
+use crate::sys::sync::Builder;
 
 /// Starts the timer thread, if there is none. It sleeps unless it keeps time,
 /// and ends with the group.

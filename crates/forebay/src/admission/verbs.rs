@@ -8,7 +8,7 @@ use forebay_core::{Op, Time, saturating_nanos};
 use super::permit::Grant;
 use super::{Admission, Admit, AdmitError, Asked, NoGrant, Permit, ThreadPermit, holds};
 use crate::disk::DiskGroup;
-use crate::sync::Clock;
+use crate::sys::sync::Clock;
 use crate::{Class, Scheduler};
 
 impl Class {

@@ -8,7 +8,7 @@ use forebay_core::ShardId;
 
 use super::holding;
 use super::parking::Parking;
-use crate::panics::contain;
+use crate::sys::panics::contain;
 use crate::wakers::Wakers;
 
 /// Most wake-ups that one hold of the lock leads to.

@@ -16,8 +16,8 @@ pub(crate) use self::record::{Node, Record, Settings, part_of};
 
 use crate::Disk;
 use crate::disk::{DiskGroup, DiskRecord};
-use crate::fork::Forked;
 use crate::scheduler::Shared;
+use crate::sys::fork::Forked;
 
 pub(crate) type ClassRecord = Record<ClassId>;
 pub(crate) type GroupRecord = Record<ClassGroupId>;

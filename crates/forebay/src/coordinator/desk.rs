@@ -15,8 +15,8 @@ use super::mailbox::{Letter, Mailbox};
 use super::slot::{Answer, Message, Promise, Timing};
 use crate::engine::Operation;
 use crate::messages;
-use crate::panics::contain;
 use crate::shard::{Completion, Operations, SubmitError};
+use crate::sys::panics::contain;
 
 /// Requests of a class in the I/O queue at once: as few as keep it from
 /// running dry between two dispatches, for there they are served in the order

@@ -24,11 +24,11 @@ use self::desk::Desk;
 use crate::disk::DiskGroup;
 use crate::engine::EngineConfig;
 use crate::events::Event;
-use crate::fork::OfProcess;
 use crate::messages;
-use crate::panics::contain;
 use crate::shard::{Operations, ShardError};
 use crate::streams::Streams;
+use crate::sys::fork::OfProcess;
+use crate::sys::panics::contain;
 
 /// Longer than an engine takes to end once it gives up on the disk.
 const END_GRACE: Duration = Duration::from_secs(1);

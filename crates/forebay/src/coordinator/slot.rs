@@ -12,7 +12,7 @@ use forebay_driver::QueueClass;
 use crate::disk::DiskRecord;
 use crate::engine::Operation;
 use crate::intent::Membership;
-use crate::panics::contain;
+use crate::sys::panics::contain;
 
 /// A thread keeps so many slots for its next requests.
 const KEPT_MAX: usize = 256;

@@ -6,8 +6,8 @@ use std::ops::{AddAssign, Range};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use crate::fork::Forked;
-use crate::io_buf::{IoBuf, IoBufMut, ReadBuf, WriteBuf};
+use crate::buffer::{IoBuf, IoBufMut, ReadBuf, WriteBuf};
+use crate::sys::fork::Forked;
 use crate::{AlignedBuf, DirectFile};
 
 /// Most buffers of one vectored operation.

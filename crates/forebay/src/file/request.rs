@@ -17,12 +17,12 @@ use super::File;
 use super::check::{RequestError, check_operation};
 use super::growth::Growth;
 use crate::admission::holds;
-use crate::clock::Clock;
 use crate::coordinator::{Answer, Kept, Mailbox, Message, Slot, Timing, is_io_thread, submitter};
 use crate::disk::DiskRecord;
 use crate::engine::Operation;
-use crate::fork::Forked;
 use crate::intent::{Intent, Member, Membership};
+use crate::sys::clock::Clock;
+use crate::sys::fork::Forked;
 use crate::{AlignedBuf, Class, Disk, IoBuf};
 
 /// The result of a transfer, and the buffer, or the buffers, that it used.

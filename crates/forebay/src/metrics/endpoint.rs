@@ -19,7 +19,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use connection::{Connection, Step};
 use page::Page;
 
-use crate::fork::OfProcess;
+use crate::sys::fork::OfProcess;
 
 /// Where and how the endpoint listens.
 #[derive(Clone, Debug)]

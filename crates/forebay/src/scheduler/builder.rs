@@ -16,9 +16,9 @@ use crate::class::UNTAGGED;
 use crate::coordinator::IoThreadsConfig;
 use crate::engine::EngineConfig;
 use crate::events::{Event, Hook};
-use crate::fork::OfProcess;
-use crate::numa;
 use crate::properties::{DISKS_MAX, Properties};
+use crate::sys::fork::OfProcess;
+use crate::sys::numa;
 
 /// Name of the disk of devices that are not listed.
 pub const DEFAULT_DISK: &str = "default";

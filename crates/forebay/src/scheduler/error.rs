@@ -7,8 +7,8 @@ use forebay_core::{ModelError, SHARDS_MAX};
 
 use super::IO_GROUPS_MAX;
 use crate::class::ClassError;
-use crate::fork::Forked;
 use crate::properties::{ConfigError, DISKS_MAX, Device};
+use crate::sys::fork::Forked;
 
 /// Why a scheduler was not made or reloaded.
 #[derive(Debug, thiserror::Error)]

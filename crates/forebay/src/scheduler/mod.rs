@@ -35,8 +35,8 @@ use crate::class::{
     Class, ClassError, ClassGroup, ClassRecord, GroupRecord, Node, Record, Settings, innermost,
 };
 use crate::disk::{Disk, DiskRecord};
-use crate::fork::{Forked, OfProcess};
 use crate::properties::Properties;
+use crate::sys::fork::{Forked, OfProcess};
 
 /// Most I/O groups per disk.
 pub const IO_GROUPS_MAX: usize = 16;

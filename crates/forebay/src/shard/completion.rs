@@ -7,7 +7,7 @@ use forebay_driver::{OperationId, Resent};
 
 use crate::RequestError;
 use crate::engine::{Operation, PushError, Retries};
-use crate::fork::Forked;
+use crate::sys::fork::Forked;
 
 /// An operation that has ended.
 #[derive(Debug)]

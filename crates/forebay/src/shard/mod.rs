@@ -69,7 +69,7 @@ use self::intents::Intents;
 use crate::admission::holds;
 use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
 use crate::file::check_operation;
-use crate::fork::OfProcess;
+use crate::sys::fork::OfProcess;
 use crate::{Class, Disk};
 
 /// A thread's own I/O queue on a disk, and the engine that executes what the

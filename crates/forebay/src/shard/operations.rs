@@ -8,11 +8,11 @@ use forebay_driver::{OperationId, PartId, QueueClass};
 
 use super::completion::{Completion, ShardCounters, SubmitError};
 use super::place::Place;
-use crate::clock::Clock;
 use crate::engine::{self, Engine, EngineConfig, Operation, Retries};
 use crate::events::Event;
 use crate::messages;
 use crate::streams::Streams;
+use crate::sys::clock::Clock;
 
 /// After so many completions the disk gets new requests before the next ones
 /// are taken: it shall not wait for all of a long turn.

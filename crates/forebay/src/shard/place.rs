@@ -6,10 +6,10 @@ use std::sync::Arc;
 use forebay_core::{Blocked, GroupFull, IoQueue, ShardId, Time};
 use forebay_driver::{Cancel, Driver, OperationId, PartEnd, PartId};
 
-use crate::clock::Clock;
 use crate::disk::DiskGroup;
 use crate::engine::{Engine, Operation, Retries};
 use crate::streams::Streams;
+use crate::sys::clock::Clock;
 
 /// A shard's queues in the I/O groups of its disk, with their driver, and what
 /// the others of each group know of them.

@@ -74,9 +74,10 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         "forebay",
         &[
             "*",
+            "sys",
             "messages",
             "events",
-            "io_buf",
+            "buffer",
             "engine",
             "metrics",
             "internals",

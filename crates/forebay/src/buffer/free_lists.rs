@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::allocation::Allocation;
-use crate::fork::Process;
+use crate::sys::fork::Process;
 
 /// Sizes are powers of two, up to the size of the address space.
 const SIZES: usize = usize::BITS as usize;

@@ -15,7 +15,7 @@ mod real {
     pub(crate) use std::thread::{Builder, Thread, current, park, park_timeout};
     pub(crate) use std::thread_local;
 
-    pub(crate) use crate::clock::Clock;
+    pub(crate) use crate::sys::clock::Clock;
 }
 
 #[cfg(test)]
