@@ -70,7 +70,7 @@ fn shard_of_a_program(waited_nanos: u64) -> Vec<f64> {
     pairs(|again| {
         let mut done = 0;
         while done < REQUESTS {
-            shard.turn(None).unwrap();
+            shard.run_once(None).unwrap();
             while let Some(finished) = shard.pop() {
                 shard.submit(&class, finished.operation).unwrap();
                 done += 1;

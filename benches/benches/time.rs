@@ -96,7 +96,7 @@ fn shard_of_a_program(bencher: Bencher<'_, '_>, depth: usize) {
     bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| {
         let mut done = 0;
         while done < REQUESTS {
-            shard.turn(None).unwrap();
+            shard.run_once(None).unwrap();
             while let Some(finished) = shard.pop() {
                 shard.submit(&class, finished.operation).unwrap();
                 done += 1;

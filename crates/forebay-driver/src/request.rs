@@ -17,6 +17,16 @@ impl OperationId {
     pub const fn index(self) -> usize {
         self.0.index as usize
     }
+
+    /// As a number, for whoever keeps it as one.
+    pub const fn to_bits(self) -> u64 {
+        (self.0.generation as u64) << 32 | self.0.index as u64
+    }
+
+    /// What [`OperationId::to_bits`] has made.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(SlotId { index: bits as u32, generation: (bits >> 32) as u32 })
+    }
 }
 
 /// Names a part of a request, to the engine.

@@ -82,7 +82,7 @@ fn through_a_shard(
         submitted += 1;
     }
     while !shard.is_empty() {
-        shard.turn(None)?;
+        shard.run_once(None)?;
         while let Some(finished) = shard.pop() {
             finished.result?;
             let mut read = finished.operation;

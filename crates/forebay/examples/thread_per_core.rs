@@ -74,7 +74,7 @@ fn serve(disk: &Disk, class: &Class, file: &DirectFile) -> Result<u64, Failure> 
             shard.submit(class, read).map_err(|(error, _)| error)?;
             block += 7;
         }
-        shard.turn(None)?;
+        shard.run_once(None)?;
         while let Some(finished) = shard.pop() {
             finished.result?;
             done += 1;

@@ -100,7 +100,7 @@ pub struct EngineConfig {
     pub threads_max: u32,
     /// How long dropping the engine waits for operations in flight; 1 s unless
     /// set. The memory of those that take longer is not freed.
-    pub drop_wait_max: Duration,
+    pub shutdown_timeout: Duration,
 }
 
 impl Default for EngineConfig {
@@ -109,7 +109,7 @@ impl Default for EngineConfig {
             backend: BackendChoice::Auto,
             depth_max: 128,
             threads_max: 32,
-            drop_wait_max: Duration::from_secs(1),
+            shutdown_timeout: Duration::from_secs(1),
         }
     }
 }
@@ -120,7 +120,7 @@ impl Default for EngineConfig {
 /// another has to wait for its completion.
 ///
 /// Dropping the engine cancels what can be cancelled and waits, up to
-/// [`EngineConfig::drop_wait_max`], for the rest. Operations pushed since the
+/// [`EngineConfig::shutdown_timeout`], for the rest. Operations pushed since the
 /// last submission may or may not have been executed then.
 pub struct Engine {
     executor: OfProcess<Executor>,
@@ -147,18 +147,19 @@ impl Engine {
     /// [`BackendChoice::Auto`] one that may pass, such as a lack of descriptors
     /// or of memory.
     pub fn new(config: &EngineConfig) -> io::Result<Self> {
-        let EngineConfig { depth_max, threads_max, drop_wait_max, .. } = *config;
+        let EngineConfig { depth_max, threads_max, shutdown_timeout, .. } = *config;
         if !(1..=DEPTH_MAX).contains(&depth_max) {
             return Err(invalid(format!("depth_max is {depth_max}: choose 1 to {DEPTH_MAX}")));
         }
         if threads_max == 0 {
             return Err(invalid("threads_max is 0: choose at least 1".into()));
         }
-        let uring =
-            || Uring::new(depth_max, drop_wait_max).map(|uring| Executor::Uring(Box::new(uring)));
+        let uring = || {
+            Uring::new(depth_max, shutdown_timeout).map(|uring| Executor::Uring(Box::new(uring)))
+        };
         let threads = || {
             let threads_max = threads_max.min(depth_max);
-            Threads::new(threads_max, drop_wait_max, blocking::execute).map(Executor::Threads)
+            Threads::new(threads_max, shutdown_timeout, blocking::execute).map(Executor::Threads)
         };
         let mut fallback_reason = None;
         let executor = match config.backend {

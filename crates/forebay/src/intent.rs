@@ -6,19 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use slab::Slab;
 
-use crate::coordinator::{Mailbox, Slot};
-use crate::shard::{OperationId, Unwanted};
 use crate::sys::fork::Process;
 
 /// A purpose that requests serve, and that can end before they do: a query
 /// that was given up, a compaction that is obsolete.
 ///
 /// Requests of files and operations of shards that were made
-/// [under](crate::File::under) an [intent](crate::shard::Shard::submit_under)
+/// [with an intent](crate::File::with_intent), or
+/// [submitted](crate::shard::Shard::submit_with_intent) with one,
 /// are cancelled together, from any thread. Cheap to clone; every clone is the
 /// same intent. Dropping it cancels nothing.
 ///
-/// A purpose can have [parts](Self::part) that end before it does. A request is
+/// A purpose can have parts that end before it does: [children](Self::child). A request is
 /// under one intent: the innermost.
 ///
 /// ```
@@ -34,7 +33,7 @@ use crate::sys::fork::Process;
 /// # let file = scheduler.open(&path, &options)?;
 /// let query = Intent::new();
 /// query.cancel();
-/// let read = file.under(&query).read_at(&queries, AlignedBuf::new(4096, 4096)?, 0);
+/// let read = file.with_intent(&query).read_at(&queries, AlignedBuf::new(4096, 4096)?, 0);
 /// let BufResult(read, _buffer) = read.wait();
 /// assert!(read.is_err());
 /// # Ok(())
@@ -47,21 +46,25 @@ pub struct Intent {
 }
 
 #[derive(Default)]
-pub(crate) struct State {
+struct State {
     cancelled: bool,
     members: Slab<Member>,
-    /// Its place in the intent that it is a part of.
-    whole: Option<Place>,
+    /// Its place in the intent that it is a child of.
+    parent: Option<Place>,
+}
+
+/// What can end a request early, from any thread.
+pub(crate) trait Cancel: Send + Sync {
+    /// Asks for the end of what it knows by `key`, if there is such a thing.
+    fn cancel(self: Arc<Self>, key: u64);
 }
 
 /// What is cancelled with an intent.
-pub(crate) enum Member {
-    /// A request that was sent to an I/O thread.
-    Sent(Arc<Slot>, Arc<Mailbox>),
-    /// An operation of a shard.
-    Submitted(OperationId, Arc<Unwanted>),
-    /// An intent that is a part of it.
-    Part(Weak<Mutex<State>>),
+enum Member {
+    /// Whom to ask to cancel a request, and by which key.
+    Request(Arc<dyn Cancel>, u64),
+    /// An intent that is a child of it.
+    Child(Weak<Mutex<State>>),
 }
 
 /// A member's place in its intent.
@@ -79,24 +82,23 @@ impl Intent {
         Self { state: Arc::default(), process: Process::current() }
     }
 
-    /// An intent that is a part of this one: cancelled with it, or before it
-    /// without it.
+    /// A child of this intent: cancelled with it, or before it without it.
     #[must_use]
-    pub fn part(&self) -> Self {
-        let part = Self::new();
-        part.become_part(self.add(Member::Part(Arc::downgrade(&part.state))));
-        part
+    pub fn child(&self) -> Self {
+        let child = Self::new();
+        child.set_parent(self.add(Member::Child(Arc::downgrade(&child.state))));
+        child
     }
 
-    /// Keeps its place in the intent that it is a part of, which was cancelled
-    /// already if there is none, and may have been since there is one.
-    fn become_part(&self, whole: Option<Place>) {
+    /// Keeps its place in its parent, which was cancelled already if there is
+    /// none, and may have been since there is one.
+    fn set_parent(&self, parent: Option<Place>) {
         let mut state = self.lock();
-        state.cancelled |= whole.is_none();
-        state.whole = whole;
+        state.cancelled |= parent.is_none();
+        state.parent = parent;
     }
 
-    /// Cancels all requests under this intent and its parts, and those that
+    /// Cancels all requests under this intent and its children, and those that
     /// will be made under it. What waits ends with `ECANCELED`; what the disk
     /// has is cancelled if that is possible, and otherwise ends as usual.
     ///
@@ -124,9 +126,9 @@ impl Intent {
         !self.process.is_here() || self.lock().cancelled
     }
 
-    /// Adds what is under way; what comes too late is cancelled.
-    pub(crate) fn join(&self, member: Member) -> Option<Membership> {
-        Some(Membership(Some(self.add(member)?)))
+    /// Adds a request that is under way; one that comes too late is cancelled.
+    pub(crate) fn join(&self, request: Arc<dyn Cancel>, key: u64) -> Option<Membership> {
+        Some(Membership(Some(self.add(Member::Request(request, key))?)))
     }
 
     fn add(&self, member: Member) -> Option<Place> {
@@ -155,9 +157,8 @@ impl Member {
     /// Asks for its end; an intent that is to be cancelled is returned.
     fn cancel(self) -> Option<Intent> {
         match self {
-            Self::Sent(slot, mailbox) => mailbox.cancel(&slot),
-            Self::Submitted(id, unwanted) => unwanted.add(id),
-            Self::Part(state) => {
+            Self::Request(request, key) => request.cancel(key),
+            Self::Child(state) => {
                 let process = Process::current();
                 return state.upgrade().map(|state| Intent { state, process });
             }
@@ -187,14 +188,14 @@ impl Drop for Membership {
 
 impl Drop for State {
     /// One after the other, however many intents go with the last of their
-    /// parts: each in its own part's drop, they would use up the stack.
+    /// children: each in its own child's drop, they would use up the stack.
     fn drop(&mut self) {
-        let mut whole = self.whole.take();
-        while let Some(place) = whole {
+        let mut parent = self.parent.take();
+        while let Some(place) = parent {
             let state = Arc::into_inner(place.leave().state);
             let state =
                 state.map(|state| state.into_inner().unwrap_or_else(PoisonError::into_inner));
-            whole = state.and_then(|mut state| state.whole.take());
+            parent = state.and_then(|mut state| state.parent.take());
         }
     }
 }
@@ -223,19 +224,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_made_while_its_whole_is_cancelled_is_cancelled_too() {
-        let (whole, part) = (Intent::new(), Intent::new());
-        let place = whole.add(Member::Part(Arc::downgrade(&part.state)));
-        whole.cancel();
-        part.become_part(place);
-        assert!(part.is_cancelled());
+    fn a_child_made_while_its_parent_is_cancelled_is_cancelled_too() {
+        let (parent, child) = (Intent::new(), Intent::new());
+        let place = parent.add(Member::Child(Arc::downgrade(&child.state)));
+        parent.cancel();
+        child.set_parent(place);
+        assert!(child.is_cancelled());
     }
 
     #[test]
-    fn a_long_line_of_parts_of_parts_ends_within_a_small_stack() {
+    fn a_long_line_of_children_of_children_ends_within_a_small_stack() {
         let thread = thread::Builder::new().stack_size(128 << 10).spawn(|| {
             let first = Intent::new();
-            let last = (0..100_000).fold(first.clone(), |intent, _| intent.part());
+            let last = (0..100_000).fold(first.clone(), |intent, _| intent.child());
             first.cancel();
             assert!(last.is_cancelled());
         });

@@ -9,7 +9,7 @@ use crate::metrics::QueueMetrics;
 pub struct Recorder(QueueMetrics);
 
 impl Recorder {
-    /// Counts a completed request, as a shard or an admission does.
+    /// Counts a completed request, as a shard or a queue of permits does.
     pub fn record(&self, completion: &Completion) {
         self.0.record(completion);
     }

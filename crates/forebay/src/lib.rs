@@ -16,7 +16,7 @@
 //!   for compaction, one for backups. When all want the disk they get it in
 //!   proportion to their shares, over all threads; what one leaves unused, the
 //!   others get.
-//! - Work that names no class is in the class [`untagged`](UNTAGGED), and a
+//! - Work that names no class is in the class [`untagged`](DEFAULT_CLASS), and a
 //!   file on a disk that is not listed belongs to a disk named
 //!   [`default`](DEFAULT_DISK), unless the program wants it
 //!   [otherwise](Unlisted): nothing escapes being counted.
@@ -80,49 +80,54 @@
 //! # }
 //! ```
 
-mod admission;
+mod admit;
 mod backlog;
 mod buffer;
 mod class;
-mod coordinator;
 mod direct_file;
+mod directions;
 mod disk;
 pub mod engine;
 mod events;
 mod file;
+mod group;
 mod intent;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
 mod io_queues;
+mod io_thread;
 mod messages;
 pub mod metrics;
+mod permit;
 pub mod properties;
+mod reactor;
+mod registry;
 mod scheduler;
 pub mod shard;
-mod streams;
 mod sys;
-mod wakers;
+mod validation;
 
-pub use admission::{
-    Admit, AdmitError, AdmitFor, AdmitMany, Admitting, OnDisk, Permit, ThreadPermit,
-};
+pub use admit::{AdmitFor, AdmitFuture, AdmitMany, Admitting, OnDisk};
 pub use backlog::{BacklogController, BacklogError};
 pub use buffer::{AlignedBuf, BufferPool, IoBuf, IoBufMut, Slice, SliceError};
-pub use class::{Class, ClassError, ClassGroup, Entered, UNTAGGED};
-pub use coordinator::REQUESTS_MAX;
+pub use class::{Class, ClassGroup, Entered};
 pub use direct_file::{DirectFile, FileOptions};
 pub use disk::Disk;
 pub use events::Event;
-pub use file::{BufResult, File, Request, RequestError, Timing};
+pub use file::{BufResult, File, Request, Timing};
 pub use intent::Intent;
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};
-pub use scheduler::{
-    DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Scheduler, SchedulerBuilder, SchedulerError, Unlisted,
+pub use io_thread::REQUESTS_MAX;
+pub use permit::{AdmitError, Permit, ThreadPermit};
+pub use registry::{
+    ClassError, DEFAULT_CLASS, DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, SchedulerError, Unlisted,
     UnlistedError,
 };
+pub use scheduler::{Scheduler, SchedulerBuilder};
 pub use sys::clock::Clock;
 pub use sys::fork::Forked;
+pub use validation::RequestError;
 
 /// The scheduler's core, without I/O, clocks or threads: some of its types are
 /// in this crate's signatures.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use forebay::engine::Operation;
 use forebay::properties::Properties;
 use forebay::{
-    Admit, AlignedBuf, BufResult, Class, DirectFile, Disk, DiskConfig, DiskRates, File,
+    AdmitFuture, AlignedBuf, BufResult, Class, DirectFile, Disk, DiskConfig, DiskRates, File,
     FileOptions, Limits, Op, Scheduler,
 };
 use log::{Level, LevelFilter, Log, Metadata, Record};
@@ -211,7 +211,7 @@ impl Drop for Looks {
 }
 
 /// A task that has asked for a permit and waits.
-fn waiting(bed: &Bed, count: &Arc<AtomicUsize>) -> Pin<Box<Admit>> {
+fn waiting(bed: &Bed, count: &Arc<AtomicUsize>) -> Pin<Box<AdmitFuture>> {
     loop {
         let looks = Looks(bed.scheduler.clone(), bed.class.clone(), Arc::clone(count));
         let waker = Waker::from(Arc::new(looks));

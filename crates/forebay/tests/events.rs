@@ -132,7 +132,7 @@ impl Wake for Holds {
 fn an_io_thread_that_does_not_end_is_told_with_its_disk() {
     let (tell, events) = channel();
     let dir = tempfile::tempdir().unwrap();
-    let engine = EngineConfig { drop_wait_max: Duration::ZERO, ..EngineConfig::default() };
+    let engine = EngineConfig { shutdown_timeout: Duration::ZERO, ..EngineConfig::default() };
     let builder = Scheduler::builder().disk(DiskConfig::new("one", RATES)).engine(engine);
     let scheduler = builder.on_event(move |event| drop(tell.send(event.clone()))).build().unwrap();
     let options = FileOptions::new().write(true).create(true);

@@ -120,7 +120,7 @@ fn a_child_is_refused_files_and_its_drops_leave_the_parents() {
     let pool = BufferPool::new(4096, 1 << 20);
     let (taken, intent) = (pool.take(4096).unwrap(), Intent::new());
     for _ in 0..20 {
-        let on_its_way = file.under(&intent).write_at(&class, buffer(), 0);
+        let on_its_way = file.with_intent(&intent).write_at(&class, buffer(), 0);
         let begin = Instant::now();
         in_child(|| {
             let BufResult(before, _) = on_its_way.wait();
@@ -154,13 +154,13 @@ fn a_child_that_drops_a_shard_leaves_the_parents_requests() {
     let pipe = DirectFile::from_fd(OwnedFd::from(reader)).unwrap();
     let read = || Operation::read(pipe.clone(), 0, buffer());
     shard.submit(&class, read()).unwrap();
-    shard.turn(Some(Duration::from_millis(10))).unwrap();
+    shard.run_once(Some(Duration::from_millis(10))).unwrap();
     let shard = Cell::new(Some(shard));
     in_child(|| {
         let mut shard = shard.take().unwrap();
         let submitted = shard.submit(&class, read());
         let submitted = matches!(submitted, Err((SubmitError::Forked(_), _)));
-        let turned = is_forked(&shard.turn(Some(Duration::ZERO)));
+        let turned = is_forked(&shard.run_once(Some(Duration::ZERO)));
         let popped = shard.pop().is_none();
         drop(shard);
         submitted && turned && popped
@@ -170,7 +170,7 @@ fn a_child_that_drops_a_shard_leaves_the_parents_requests() {
     writer.write_all(&[7; 4096]).unwrap();
     let begin = Instant::now();
     let finished = loop {
-        shard.turn(Some(Duration::from_millis(10))).unwrap();
+        shard.run_once(Some(Duration::from_millis(10))).unwrap();
         if let Some(finished) = shard.pop() {
             break finished;
         }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use forebay::{
-    Admit, AlignedBuf, BufResult, Class, DiskConfig, DiskRates, File, FileOptions, IoBuf, Op,
+    AdmitFuture, AlignedBuf, BufResult, Class, DiskConfig, DiskRates, File, FileOptions, IoBuf, Op,
     Permit, Policy, Scheduler, Slice,
 };
 
@@ -46,7 +46,7 @@ fn turn(class: &Class, held: &mut Vec<Permit>) {
         drop(class.try_admit(Op::Write, 512).unwrap());
         outer.complete(&Ok(()));
     }
-    let mut tasks: [Option<Admit>; TASKS] =
+    let mut tasks: [Option<AdmitFuture>; TASKS] =
         std::array::from_fn(|_| Some(class.admit_async(Op::Read, 4096)));
     let mut context = Context::from_waker(Waker::noop());
     for round in 0..TASKS {

@@ -2,7 +2,7 @@
 
 use forebay::engine::EngineConfig;
 use forebay::properties::DiskProperties;
-use forebay::{Class, ClassError, ClassGroup, Disk, DiskConfig, Policy, Scheduler, UNTAGGED};
+use forebay::{Class, ClassError, ClassGroup, DEFAULT_CLASS, Disk, DiskConfig, Policy, Scheduler};
 use forebay_load::job_file::{ClassSpec, GroupSpec, JobFile};
 
 use super::plan::Plan;
@@ -66,7 +66,7 @@ fn add_classes(
     let class = |spec: &ClassSpec, group: Option<&ClassGroup>| {
         let class = match group {
             Some(group) => group.add_class(&spec.name, spec.shares)?,
-            None if spec.name == UNTAGGED => {
+            None if spec.name == DEFAULT_CLASS => {
                 let untagged = scheduler.untagged();
                 untagged.set_shares(spec.shares)?;
                 untagged

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::Class;
-use crate::scheduler::Shared;
+use crate::registry::Shared;
 
 thread_local! {
     /// The classes this thread has entered and not left, each under a number

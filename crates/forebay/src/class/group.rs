@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use forebay_core::Limits;
 
-use super::{Class, ClassError, GroupRecord};
-use crate::scheduler::Shared;
+use super::Class;
+use crate::registry::{ClassError, GroupRecord, Shared};
 
 /// A group of classes, which competes with its siblings as one class of its
 /// shares; its classes divide what it gets. Cheap to clone.
@@ -17,6 +17,10 @@ pub struct ClassGroup {
 }
 
 impl ClassGroup {
+    pub(crate) fn of(scheduler: &Arc<Shared>, record: Arc<GroupRecord>) -> Self {
+        Self { scheduler: Arc::clone(scheduler), record }
+    }
+
     /// The group's name.
     pub fn name(&self) -> &str {
         &self.record.name
@@ -28,7 +32,8 @@ impl ClassGroup {
     /// As for [`Scheduler::add_class`](crate::Scheduler::add_class); also when
     /// the group was removed.
     pub fn add_class(&self, name: &str, shares: u32) -> Result<Class, ClassError> {
-        self.scheduler.add_class(name, Some(&self.record), shares)
+        let record = self.scheduler.add_class(name, Some(&self.record), shares)?;
+        Ok(Class::of(&self.scheduler, &record))
     }
 
     /// Adds a group to the group.
@@ -37,7 +42,8 @@ impl ClassGroup {
     /// As for [`ClassGroup::add_class`]; also when groups nest deeper than
     /// [`CLASS_GROUP_DEPTH_MAX`](forebay_core::CLASS_GROUP_DEPTH_MAX).
     pub fn add_class_group(&self, name: &str, shares: u32) -> Result<Self, ClassError> {
-        self.scheduler.add_class_group(name, Some(&self.record), shares)
+        let record = self.scheduler.add_class_group(name, Some(&self.record), shares)?;
+        Ok(Self::of(&self.scheduler, record))
     }
 
     /// The present shares; 0 in a forked child.

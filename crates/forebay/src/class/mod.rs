@@ -2,60 +2,21 @@
 
 mod current;
 mod group;
-mod record;
 
 use std::fmt;
 use std::sync::Arc;
 
-use forebay_core::{ClassGroupId, ClassId, Limits};
+use forebay_core::{ClassId, Limits, Op};
+use forebay_driver::QueueClass;
 
 pub use self::current::Entered;
 pub(crate) use self::current::innermost;
 pub use self::group::ClassGroup;
-pub(crate) use self::record::{Node, Record, Settings, part_of};
 
-use crate::Disk;
-use crate::disk::{DiskGroup, DiskRecord};
-use crate::scheduler::Shared;
-use crate::sys::fork::Forked;
-
-pub(crate) type ClassRecord = Record<ClassId>;
-pub(crate) type GroupRecord = Record<ClassGroupId>;
-
-/// Why a class or a group of classes could not be made, changed or removed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ClassError {
-    /// The name is in use.
-    #[error("there is a class or group named `{name}` already; choose another name")]
-    NameTaken {
-        /// The name asked for.
-        name: String,
-    },
-    /// The scheduler does not accept the change.
-    #[error("class or group `{name}`: {source}")]
-    Refused {
-        /// Its name.
-        name: String,
-        /// What is wrong, and what is allowed.
-        source: forebay_core::ClassError,
-    },
-    /// Untagged work needs a class.
-    #[error("the class `{UNTAGGED}` takes the work that has no other class and cannot be removed")]
-    Untagged,
-    /// It belongs to another scheduler.
-    #[error("`{name}` belongs to another scheduler")]
-    OtherScheduler {
-        /// Its name.
-        name: String,
-    },
-    /// This is a child of the process that made the scheduler.
-    #[error(transparent)]
-    Forked(#[from] Forked),
-}
-
-/// Name of the class of work that has no other.
-pub const UNTAGGED: &str = "untagged";
+use crate::directions::Directions;
+use crate::disk::Disk;
+use crate::group::GroupState;
+use crate::registry::{ClassError, ClassRecord, DiskRecord, Shared};
 
 /// A priority class: its requests share the disks with those of other classes
 /// in proportion to their shares. Cheap to clone.
@@ -69,11 +30,21 @@ pub struct Class {
     pub(crate) scheduler: Arc<Shared>,
     pub(crate) record: Arc<ClassRecord>,
     pub(crate) disk: Arc<DiskRecord>,
-    /// Whoever asks in it holds a permit: see [`Class::beside`].
+    /// Whoever asks in it holds a permit: see [`Class::for_holder_of`].
     pub(crate) holder: bool,
 }
 
 impl Class {
+    /// A class of `scheduler`, on its first disk.
+    pub(crate) fn of(scheduler: &Arc<Shared>, record: &Arc<ClassRecord>) -> Self {
+        Self {
+            scheduler: Arc::clone(scheduler),
+            record: Arc::clone(record),
+            disk: Arc::clone(&scheduler.first),
+            holder: false,
+        }
+    }
+
     /// The class's name.
     pub fn name(&self) -> &str {
         &self.record.name
@@ -92,7 +63,7 @@ impl Class {
 
     /// The disk that the class's verbs mean.
     pub fn disk(&self) -> Disk {
-        Disk { scheduler: Arc::clone(&self.scheduler), record: Arc::clone(&self.disk) }
+        Disk::of(&self.scheduler, &self.disk)
     }
 
     /// The present shares; 0 in a forked child.
@@ -115,8 +86,8 @@ impl Class {
     }
 
     /// Changes the upper limits: what the class may use at most of each disk,
-    /// however idle it is. What is asked for [beside](Self::beside) a permit waits
-    /// for them too; others go past the window meanwhile. On a disk that is
+    /// however idle it is. What is asked for [the holder](Self::for_holder_of) of a
+    /// permit waits for them too; others go past the window meanwhile. On a disk that is
     /// [divided](crate::SchedulerBuilder::io_groups) each part has an equal part
     /// of them; on a [duplex](crate::DiskConfig::duplex) disk reads have them,
     /// and all other requests have them too.
@@ -129,12 +100,18 @@ impl Class {
 
     /// Its number in an I/O group of one of its scheduler's disks; `None` once
     /// it is removed.
-    pub(crate) fn id_on(&self, group: &DiskGroup) -> Option<ClassId> {
+    pub(crate) fn id_on(&self, group: &GroupState) -> Option<ClassId> {
         self.record.id(group.slot).or_else(|| {
             // A removal that is being refused has it back before it unlocks.
             let _registry = self.scheduler.registry().ok()?;
             self.record.id(group.slot)
         })
+    }
+
+    /// Its queue where requests of `op` go; `None` once it is removed.
+    pub(crate) fn in_queue(&self, directions: &Directions, op: Op) -> Option<QueueClass> {
+        let id = self.id_on(directions.of(op))?;
+        Some(QueueClass { queue: directions.number_of(op), id, holder: self.holder })
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Threads {
     pool: Arc<Pool>,
     execute: Execute,
     threads_max: u32,
-    drop_wait_max: Duration,
+    shutdown_timeout: Duration,
 }
 
 /// What the engine shares with the workers.
@@ -66,10 +66,10 @@ struct PoolState {
 impl Threads {
     pub(super) fn new(
         threads_max: u32,
-        drop_wait_max: Duration,
+        shutdown_timeout: Duration,
         execute: Execute,
     ) -> io::Result<Self> {
-        Ok(Self::beside(Bell::new()?, threads_max, drop_wait_max, execute))
+        Ok(Self::beside(Bell::new()?, threads_max, shutdown_timeout, execute))
     }
 
     /// A pool for what another backend cannot do, whose `bell` is rung. That
@@ -77,7 +77,7 @@ impl Threads {
     pub(super) fn beside(
         bell: Arc<Bell>,
         threads_max: u32,
-        drop_wait_max: Duration,
+        shutdown_timeout: Duration,
         execute: Execute,
     ) -> Self {
         let (to_engine, from_workers) = channel();
@@ -98,7 +98,7 @@ impl Threads {
             pool,
             execute,
             threads_max,
-            drop_wait_max,
+            shutdown_timeout,
         }
     }
 
@@ -221,7 +221,7 @@ impl Drop for Threads {
         let wait = self
             .pool
             .empty
-            .wait_timeout_while(state, self.drop_wait_max, |state| state.workers > 0);
+            .wait_timeout_while(state, self.shutdown_timeout, |state| state.workers > 0);
         drop(wait);
     }
 }

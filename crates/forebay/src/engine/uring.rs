@@ -59,7 +59,7 @@ pub(super) struct Uring {
     /// brings in wait for the next, or popping and pushing could go on for
     /// ever.
     ready: usize,
-    drop_wait_max: Duration,
+    shutdown_timeout: Duration,
 }
 
 /// Why there is no ring.
@@ -72,21 +72,21 @@ pub(super) struct NoRing {
 }
 
 impl Uring {
-    pub(super) fn new(depth_max: u32, drop_wait_max: Duration) -> Result<Self, NoRing> {
-        Self::set_up(depth_max, drop_wait_max).map_err(|error| NoRing {
+    pub(super) fn new(depth_max: u32, shutdown_timeout: Duration) -> Result<Self, NoRing> {
+        Self::set_up(depth_max, shutdown_timeout).map_err(|error| NoRing {
             is_refusal: setup::is_refusal(&error),
             error: setup::explained(&error),
         })
     }
 
-    fn set_up(depth_max: u32, drop_wait_max: Duration) -> io::Result<Self> {
+    fn set_up(depth_max: u32, shutdown_timeout: Duration) -> io::Result<Self> {
         // One more entry for the poll of the bell. The kernel rounds up to a
         // power of two and makes the completion queue twice as long: room for
         // every operation, for as many cancellations, and for the bell.
         let ring = setup::ring(depth_max + 1)?;
         let bell = Bell::new()?;
         let aside = (!setup::truncates(&ring)?).then(|| {
-            Threads::beside(Arc::clone(&bell), THREADS_ASIDE, drop_wait_max, blocking::execute)
+            Threads::beside(Arc::clone(&bell), THREADS_ASIDE, shutdown_timeout, blocking::execute)
         });
         let mut uring = Self {
             slots: Slots::new(depth_max),
@@ -96,7 +96,7 @@ impl Uring {
             bell_armed: false,
             cancels_in_flight: 0,
             ready: 0,
-            drop_wait_max,
+            shutdown_timeout,
             ring,
         };
         // Shows at once whether the kernel lets us enter the ring.
@@ -288,7 +288,7 @@ impl Drop for Uring {
         }
         let begun = Instant::now();
         while self.slots.occupied() > 0 {
-            let left = self.drop_wait_max.saturating_sub(begun.elapsed());
+            let left = self.shutdown_timeout.saturating_sub(begun.elapsed());
             let want = u32::from(self.ring.completion().is_empty());
             let entered = self.enter(want, Some(left));
             self.ready = self.ring.completion().len();

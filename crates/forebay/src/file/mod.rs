@@ -1,8 +1,9 @@
 //! Files whose requests go through the scheduler.
 
-mod check;
 mod growth;
+mod outcome;
 mod request;
+mod send;
 
 use std::fmt;
 use std::io;
@@ -10,16 +11,15 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use self::check::RequestError;
-pub use self::request::{BufResult, Request};
-pub use crate::coordinator::Timing;
+pub use self::outcome::BufResult;
+pub use self::request::Request;
+pub use crate::io_thread::Timing;
 
-pub(crate) use self::check::check_operation;
 use self::growth::Growth;
-use self::request::{refused, start};
-use crate::coordinator::{Mailbox, submitter};
+use self::send::{Target, refused, send};
 use crate::engine::Operation;
-use crate::streams::Streams;
+use crate::io_thread::submitter;
+use crate::validation::RequestError;
 use crate::{AlignedBuf, Class, DirectFile, Disk, FileOptions, Intent, IoBuf, IoBufMut, Scheduler};
 
 /// A file on a disk of the scheduler. Cheap to clone; usable from any thread.
@@ -80,15 +80,6 @@ struct Shared {
 }
 
 impl Disk {
-    /// The mailbox for requests of the thread with this number, and the I/O
-    /// groups that they go to from there.
-    fn mailbox(&self, submitter: u64) -> io::Result<(&Arc<Mailbox>, &Streams)> {
-        self.record.process.check()?;
-        let (streams, threads) = self.record.io_threads_here();
-        let mailbox = threads.mailbox(streams, self.name(), submitter);
-        Ok((mailbox.map_err(io::Error::other)?, streams))
-    }
-
     /// Opens the file at `path` as one of this disk. [`Scheduler::open`] finds
     /// the disk itself.
     ///
@@ -154,16 +145,21 @@ impl Scheduler {
 
 impl File {
     fn on(file: DirectFile, disk: Disk, growth_hint: Option<u64>) -> io::Result<Self> {
-        disk.mailbox(submitter())?;
+        disk.inbox(submitter())?;
         file.set_sector(disk.record.sector());
         let growth = growth_hint.map(|hint| Growth::of(&file, hint)).transpose()?;
         Ok(Self { shared: Arc::new(Shared { file, disk, growth }), intent: None })
     }
 
+    fn target(&self) -> Target<'_> {
+        let intent = self.intent.as_ref();
+        Target { disk: self.disk(), intent, growth: self.shared.growth.as_ref() }
+    }
+
     /// The same file, whose requests can be cancelled together through
-    /// `intent`, and through none that it was under before.
+    /// `intent`, and through none that it had before.
     #[must_use]
-    pub fn under(&self, intent: &Intent) -> Self {
+    pub fn with_intent(&self, intent: &Intent) -> Self {
         Self { shared: Arc::clone(&self.shared), intent: Some(intent.clone()) }
     }
 
@@ -182,7 +178,7 @@ impl File {
         offset: u64,
     ) -> Request<BufResult<B>> {
         let operation = Operation::read(self.direct_file().clone(), offset, buffer);
-        start(self, class, operation)
+        send(self.target(), class, operation)
     }
 
     /// Writes `buffer` to the file from byte `offset` on.
@@ -200,7 +196,7 @@ impl File {
         offset: u64,
     ) -> Request<BufResult<B>> {
         let operation = Operation::write(self.direct_file().clone(), offset, buffer);
-        start(self, class, operation)
+        send(self.target(), class, operation)
     }
 
     /// [`File::read_at`] into several buffers, one after the other; 1 to
@@ -215,7 +211,7 @@ impl File {
     ) -> Request<BufResult<Vec<AlignedBuf>>> {
         let file = self.direct_file().clone();
         let operation = Operation::ReadVectored { file, offset, buffers };
-        start(self, class, operation)
+        send(self.target(), class, operation)
     }
 
     /// [`File::write_at`] of several buffers, one after the other; 1 to
@@ -230,7 +226,7 @@ impl File {
     ) -> Request<BufResult<Vec<AlignedBuf>>> {
         let file = self.direct_file().clone();
         let operation = Operation::WriteVectored { file, offset, buffers };
-        start(self, class, operation)
+        send(self.target(), class, operation)
     }
 
     /// Makes writes that have ended durable, with what is needed to read them
@@ -240,7 +236,7 @@ impl File {
     /// was written stays so.
     pub fn sync_data(&self, class: &Class) -> Request<io::Result<()>> {
         let operation = Operation::SyncData { file: self.direct_file().clone() };
-        start(self, class, operation)
+        send(self.target(), class, operation)
     }
 
     /// Makes writes that have ended, and all attributes, durable (`fsync`).
@@ -248,7 +244,7 @@ impl File {
     /// Cancel safety: as for [`File::sync_data`].
     pub fn sync_all(&self, class: &Class) -> Request<io::Result<()>> {
         let operation = Operation::SyncAll { file: self.direct_file().clone() };
-        start(self, class, operation)
+        send(self.target(), class, operation)
     }
 
     /// Reserves space for `len` bytes from byte `offset` on; the file grows if
@@ -259,7 +255,7 @@ impl File {
     pub fn allocate(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
         let file = self.direct_file().clone();
         let operation = Operation::Allocate { file, offset, len };
-        start(self, class, operation)
+        send(self.target(), class, operation)
     }
 
     /// Gives back the space of `len` bytes from byte `offset` on, which then
@@ -271,7 +267,7 @@ impl File {
     pub fn punch_hole(&self, class: &Class, offset: u64, len: u64) -> Request<io::Result<()>> {
         let file = self.direct_file().clone();
         let operation = Operation::PunchHole { file, offset, len };
-        start(self, class, operation)
+        send(self.target(), class, operation)
     }
 
     /// Makes the file `len` bytes long: shorter, or longer with zeros. Goes as
@@ -280,7 +276,7 @@ impl File {
     /// Cancel safety: as for [`File::allocate`].
     pub fn truncate(&self, class: &Class, len: u64) -> Request<io::Result<()>> {
         let operation = Operation::Truncate { file: self.direct_file().clone(), len };
-        start(self, class, operation)
+        send(self.target(), class, operation)
     }
 
     /// Makes a [growing](FileOptions::growing) file as short as it was when it
@@ -294,7 +290,9 @@ impl File {
     pub fn trim(&self, class: &Class) -> Request<io::Result<()>> {
         let file = self.direct_file().clone();
         match &self.shared.growth {
-            Some(growth) => start(self, class, Operation::Truncate { file, len: growth.used() }),
+            Some(growth) => {
+                send(self.target(), class, Operation::Truncate { file, len: growth.used() })
+            }
             None => refused(RequestError::NotGrowing.into(), Operation::SyncAll { file }),
         }
     }

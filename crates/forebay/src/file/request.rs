@@ -9,42 +9,17 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use forebay_core::Op;
-use forebay_driver::{Command, QueueClass};
 use rustix::io::Errno;
 
-use super::File;
-use super::check::{RequestError, check_operation};
-use super::growth::Growth;
-use crate::admission::holds;
-use crate::coordinator::{Answer, Kept, Mailbox, Message, Slot, Timing, is_io_thread, submitter};
-use crate::disk::DiskRecord;
+use super::outcome::Outcome;
+use crate::Disk;
 use crate::engine::Operation;
-use crate::intent::{Intent, Member, Membership};
-use crate::sys::clock::Clock;
+use crate::intent::{Intent, Membership};
+use crate::io_thread::{
+    Completion, Detached, Inbox, Message, Reply, Submission, Timing, is_io_thread,
+};
+use crate::registry::DiskRecord;
 use crate::sys::fork::Forked;
-use crate::{AlignedBuf, Class, Disk, IoBuf};
-
-/// The result of a transfer, and the buffer, or the buffers, that it used.
-#[derive(Debug)]
-#[must_use = "it may be an error"]
-pub struct BufResult<B>(
-    /// Bytes transferred.
-    pub io::Result<usize>,
-    /// What was handed over with the request.
-    pub B,
-);
-
-impl<B> BufResult<B> {
-    /// Both if the transfer succeeded.
-    ///
-    /// # Errors
-    /// The error of the transfer; the buffer is dropped.
-    pub fn into_result(self) -> io::Result<(usize, B)> {
-        let Self(result, buffer) = self;
-        result.map(|bytes| (bytes, buffer))
-    }
-}
 
 /// The answer to a request that is on its way: a future, and something to
 /// [`wait`](Self::wait) for.
@@ -57,181 +32,52 @@ impl<B> BufResult<B> {
 #[must_use = "dropping it cancels the request: `wait`, `.await` or `detach` it"]
 pub struct Request<T> {
     state: State,
-    finish: fn(Answer) -> T,
+    finish: fn(Completion) -> T,
 }
 
-enum State {
+pub(super) enum State {
     /// It was refused.
-    Refused(Answer),
+    Refused(Completion),
     Sent(Sent),
     /// The answer was taken.
     Over,
 }
 
-struct Sent {
-    slot: Arc<Slot>,
-    mailbox: Arc<Mailbox>,
+pub(super) struct Sent {
+    reply: Arc<Reply>,
+    inbox: Arc<Inbox<Message>>,
     membership: Option<Membership>,
     /// Keeps its I/O threads.
     disk: Arc<DiskRecord>,
 }
 
-/// What a caller gets to see of an answer.
-pub trait Outcome {
-    /// The part of `answer` that it sees.
-    fn of(answer: Answer) -> Self;
-}
-
-impl Outcome for (io::Result<usize>, Operation) {
-    fn of(Answer { result, operation, .. }: Answer) -> Self {
-        (result, operation)
-    }
-}
-
-impl<T: Outcome> Outcome for (T, Timing) {
-    fn of(answer: Answer) -> Self {
-        let timing = answer.timing;
-        (T::of(answer), timing)
-    }
-}
-
-impl<B: IoBuf> Outcome for BufResult<B> {
-    fn of(Answer { result, operation, .. }: Answer) -> Self {
-        Self(result, operation.into_buffer().unwrap_or_default())
-    }
-}
-
-impl Outcome for BufResult<Vec<AlignedBuf>> {
-    fn of(Answer { result, operation, .. }: Answer) -> Self {
-        let buffers = match operation {
-            Operation::ReadVectored { buffers, .. } | Operation::WriteVectored { buffers, .. } => {
-                buffers
-            }
-            _ => Vec::new(),
-        };
-        Self(result, buffers)
-    }
-}
-
-impl Outcome for io::Result<()> {
-    fn of(answer: Answer) -> Self {
-        answer.result.map(drop)
-    }
-}
-
-/// Sends an operation, unless no disk could execute it.
-pub(super) fn start<T: Outcome>(file: &File, class: &Class, operation: Operation) -> Request<T> {
-    send((file.disk(), file.intent.as_ref(), file.shared.growth.as_ref()), class, operation)
-}
-
-/// The answer to an operation that is not sent.
-pub(super) fn refused<T: Outcome>(error: io::Error, operation: Operation) -> Request<T> {
-    Request { state: State::Refused(Answer::refusal(error, operation)), finish: T::of }
-}
-
-fn send<T: Outcome>(
-    (disk, intent, growth): (&Disk, Option<&Intent>, Option<&Growth>),
-    class: &Class,
-    operation: Operation,
-) -> Request<T> {
-    let op = operation.op();
-    if let Err(forked) = disk.record.process.check() {
-        return refused(forked.into(), operation);
-    }
-    if intent.is_some_and(Intent::is_cancelled) {
-        return refused(Errno::CANCELED.into(), operation);
-    }
-    let checked = check_operation(&operation).map_err(io::Error::from);
-    let ready = checked.and_then(|()| {
-        let address = address(disk, class, op)?;
-        growth.map_or(Ok(()), |growth| growth.make_room_for(&operation))?;
-        Ok(address)
-    });
-    let state = match ready {
-        Ok((class, mailbox)) => {
-            let since = Clock::of_process().now();
-            let class = QueueClass { holder: class.holder || holds(since), ..class };
-            let order = Message { class, since, submitter: submitter(), operation };
-            State::Sent(Sent::new((disk, intent), order, mailbox))
-        }
-        Err(error) => State::Refused(Answer::refusal(error, operation)),
-    };
-    Request { state, finish: T::of }
-}
-
-impl Disk {
-    /// Sends an operation to an I/O thread of this disk, as [files](File) do:
-    /// any [`Operation`] whose descriptor is on this disk. One that no disk
-    /// could execute is refused with a [`RequestError`].
-    ///
-    /// Answers with what [`Completion`](crate::shard::Completion) says of it, and
-    /// with the operation, to be used again.
-    ///
-    /// This is how a file is deleted in the background:
-    ///
-    /// ```
-    /// use forebay::Scheduler;
-    /// use forebay::engine::Operation;
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("obsolete");
-    /// # std::fs::write(&path, [7; 8192])?;
-    /// let scheduler = Scheduler::builder().build()?;
-    /// let cleaning = scheduler.add_class("cleaning", 20)?;
-    /// let len = std::fs::metadata(&path)?.len();
-    /// let unlink = Operation::unlink(&path, len)?;
-    /// let (deleted, _) = scheduler.disk_of(&path)?.submit(&cleaning, unlink).wait();
-    /// deleted?;
-    /// assert!(!path.exists());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Cancel safety: dropping the answer cancels the operation as far as it
-    /// has not happened; it is lost with its buffers.
-    pub fn submit(
-        &self,
-        class: &Class,
-        operation: Operation,
-    ) -> Request<(io::Result<usize>, Operation)> {
-        send((self, None, None), class, operation)
-    }
-}
-
-/// What the class is called on the file's disk, and where its requests go.
-fn address(disk: &Disk, class: &Class, op: Op) -> io::Result<(QueueClass, Arc<Mailbox>)> {
-    let name = || class.name().to_owned();
-    if !Arc::ptr_eq(&class.scheduler, &disk.scheduler) {
-        return Err(RequestError::OtherScheduler { class: name() }.into());
-    }
-    let (mailbox, streams) = disk.mailbox(submitter())?;
-    let id = streams.class(class, op);
-    let id = id.ok_or_else(|| RequestError::ClassRemoved { class: name() })?;
-    Ok((id, Arc::clone(mailbox)))
-}
-
 impl Sent {
-    fn new(
-        (disk, intent): (&Disk, Option<&Intent>),
-        order: Message,
-        mailbox: Arc<Mailbox>,
+    pub(super) fn new(
+        disk: &Disk,
+        intent: Option<&Intent>,
+        request: Submission,
+        inbox: Arc<Inbox<Message>>,
     ) -> Self {
-        let slot = Slot::new(order);
+        let reply = Reply::new(request);
         let mut membership = None;
-        match mailbox.order(&slot) {
-            Err(full) => slot.refuse(io::Error::new(io::ErrorKind::QuotaExceeded, full)),
+        match reply.send(&inbox) {
+            Err(full) => reply.refuse(io::Error::new(io::ErrorKind::QuotaExceeded, full)),
             Ok(()) => {
                 membership = intent.and_then(|intent| {
-                    intent.join(Member::Sent(Arc::clone(&slot), Arc::clone(&mailbox)))
+                    reply.let_cancel(&inbox);
+                    intent.join(Arc::clone(&reply) as _, 0)
                 });
             }
         }
-        Self { slot, mailbox, membership, disk: Arc::clone(&disk.record) }
+        Self { reply, inbox, membership, disk: Arc::clone(&disk.record) }
     }
 }
 
 impl<T: Outcome> Request<T> {
+    pub(super) fn new(state: State) -> Self {
+        Self { state, finish: T::of }
+    }
+
     /// The same, with where its time went.
     pub fn timed(mut self) -> Request<(T, Timing)> {
         let state = mem::replace(&mut self.state, State::Over);
@@ -259,8 +105,8 @@ impl<T> Request<T> {
         self.forget_in_child().map_or(Ok(()), Err)?;
         let answer = match mem::replace(&mut self.state, State::Over) {
             State::Refused(answer) => Some(answer),
-            State::Sent(Sent { slot, disk, membership, .. }) => {
-                slot.detach(Kept { _disk: disk, _membership: membership })
+            State::Sent(Sent { reply, disk, membership, .. }) => {
+                reply.detach(Detached { _disk: disk, _membership: membership })
             }
             State::Over => None,
         };
@@ -275,7 +121,7 @@ impl<T> Request<T> {
     /// there the request is cancelled, and its answer is `EDEADLK`.
     pub fn wait(mut self) -> T {
         if matches!(self.state, State::Over) {
-            return (self.finish)(Answer::none());
+            return (self.finish)(Completion::none());
         }
         loop {
             if let Poll::Ready(answer) = self.poll_here() {
@@ -313,13 +159,13 @@ impl<T> Request<T> {
     /// is there unless another I/O thread has begun with it.
     fn refuse_to_wait(&mut self) -> T {
         let operation = match &self.state {
-            State::Sent(sent) => sent.slot.take_back(),
+            State::Sent(sent) => sent.reply.take_back(),
             State::Refused(_) | State::Over => None,
         };
         // Dropped, it is cancelled.
         drop(mem::replace(self, Self { state: State::Over, finish: self.finish }));
         let operation = operation.unwrap_or_else(Operation::nothing);
-        (self.finish)(Answer::refusal(Errno::DEADLK.into(), operation))
+        (self.finish)(Completion::refusal(Errno::DEADLK.into(), operation))
     }
 
     /// Takes the answer, or has this thread woken when it comes.
@@ -336,16 +182,16 @@ impl<T> Future for Request<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         if let Some(forked) = self.forget_in_child() {
-            let answer = Answer::refusal(forked.into(), Operation::nothing());
+            let answer = Completion::refusal(forked.into(), Operation::nothing());
             return Poll::Ready((self.finish)(answer));
         }
         match mem::replace(&mut self.state, State::Over) {
             State::Refused(answer) => Poll::Ready((self.finish)(answer)),
-            State::Sent(sent) => match sent.slot.poll(context) {
+            State::Sent(sent) => match sent.reply.poll(context) {
                 Poll::Ready(answer) => {
-                    // The intent refers to the slot.
+                    // The intent refers to the reply.
                     drop(sent.membership);
-                    Slot::keep(sent.slot);
+                    Reply::keep(sent.reply);
                     Poll::Ready((self.finish)(answer))
                 }
                 Poll::Pending => {
@@ -363,9 +209,9 @@ impl<T> Drop for Request<T> {
     fn drop(&mut self) {
         if self.forget_in_child().is_none()
             && let State::Sent(sent) = &self.state
-            && sent.slot.abandon()
+            && sent.reply.abandon()
         {
-            sent.mailbox.cancel(&sent.slot);
+            sent.reply.cancel(&sent.inbox);
         }
     }
 }

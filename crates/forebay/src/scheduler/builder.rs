@@ -1,29 +1,23 @@
 //! Making a scheduler.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use forebay_core::{DiskModel, Policy, QueueDiscipline, SHARDS_MAX};
 use forebay_driver::QUEUES_MAX;
 
-use super::claims::Claims;
-use super::config::DiskConfig;
-use super::disks::check;
-use super::error::SchedulerError;
-use super::registry::{Registry, Rules};
-use super::unlisted::{Unlisted, UnlistedRule};
-use super::{IO_GROUPS_MAX, Scheduler, Shared};
-use crate::class::UNTAGGED;
-use crate::coordinator::IoThreadsConfig;
+use super::Scheduler;
 use crate::engine::EngineConfig;
 use crate::events::{Event, Hook};
+use crate::io_thread::IoThreadsConfig;
 use crate::properties::{DISKS_MAX, Properties};
-use crate::sys::fork::OfProcess;
+use crate::registry::{
+    Beginning, DEFAULT_CLASS, DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, Layout, Registry, Rules,
+    SchedulerError, Shared, Unlisted, UnlistedRule, check,
+};
 use crate::sys::numa;
 
-/// Name of the disk of devices that are not listed.
-pub const DEFAULT_DISK: &str = "default";
 /// Shares of untagged work, unless they are changed.
-const UNTAGGED_SHARES: u32 = 100;
+const DEFAULT_CLASS_SHARES: u32 = 100;
 /// Requests that a queue holds, unless another number is set.
 const REQUESTS_MAX: u32 = 1 << 20;
 
@@ -36,17 +30,15 @@ pub struct SchedulerBuilder {
     hook: Hook,
 }
 
-/// How each disk is divided.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
-    pub(super) io_groups: usize,
-    pub(super) shards_max: usize,
-    pub(super) requests_max: u32,
-    pub(super) io_threads: IoThreadsConfig,
+impl Scheduler {
+    /// A scheduler made of values.
+    pub fn builder() -> SchedulerBuilder {
+        SchedulerBuilder::new()
+    }
 }
 
 impl SchedulerBuilder {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         let io_threads = IoThreadsConfig::default();
         let layout =
             Layout { io_groups: 1, shards_max: 64, requests_max: REQUESTS_MAX, io_threads };
@@ -185,7 +177,7 @@ impl SchedulerBuilder {
         let rules =
             Rules { policy: Policy::Unlimited, order: QueueDiscipline::StartTime, duplex: false };
         let default_disk = registry.add_disk(DEFAULT_DISK, &unmeasured, &rules, layout)?;
-        let untagged = registry.add_class(UNTAGGED, None, UNTAGGED_SHARES)?;
+        let untagged = registry.add_class(DEFAULT_CLASS, None, DEFAULT_CLASS_SHARES)?;
         let first = registry.disks.first().unwrap_or(&default_disk);
         let unlisted = match &self.unlisted {
             Unlisted::Default => Some(Arc::clone(&default_disk)),
@@ -195,17 +187,10 @@ impl SchedulerBuilder {
                 Some(Arc::clone(registry.disk(name).ok_or_else(unknown)?))
             }
         };
-        let shared = Shared {
-            first: Arc::clone(first),
-            default_disk,
-            untagged,
-            layout,
-            unlisted: UnlistedRule::new(unlisted),
-            claims: Claims::new(),
-            registry: OfProcess::new(Mutex::new(registry)),
-        };
-        shared.claim(&applied);
-        Ok(Scheduler::new(shared))
+        let first = Arc::clone(first);
+        let unlisted = UnlistedRule::new(unlisted);
+        let beginning = Beginning { first, default_disk, untagged, unlisted, layout };
+        Ok(Scheduler::new(Shared::new(beginning, registry, &applied)))
     }
 }
 

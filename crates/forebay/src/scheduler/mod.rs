@@ -1,45 +1,24 @@
 //! The scheduler: disks, each with its budget, and the classes that share them.
 
 mod builder;
-mod claims;
-mod config;
-mod disks;
-mod error;
-mod lookups;
-mod registry;
 mod snapshot;
-mod unlisted;
 
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-pub use self::builder::{DEFAULT_DISK, SchedulerBuilder};
-pub use self::config::DiskConfig;
-pub use self::error::SchedulerError;
-pub use self::unlisted::{Unlisted, UnlistedError};
+use std::sync::Arc;
 
 use forebay_block::{Machine, Seen, Stack};
-use forebay_core::Time;
 
-use self::builder::Layout;
-use self::claims::Claims;
-use self::disks::{Applied, check};
-use self::registry::Registry;
-use self::unlisted::UnlistedRule;
-use crate::Clock;
-use crate::class::{
-    Class, ClassError, ClassGroup, ClassRecord, GroupRecord, Node, Record, Settings, innermost,
-};
-use crate::disk::{Disk, DiskRecord};
+pub use self::builder::SchedulerBuilder;
+
+use crate::class::{Class, ClassGroup, innermost};
+use crate::disk::Disk;
 use crate::properties::Properties;
-use crate::sys::fork::{Forked, OfProcess};
-
-/// Most I/O groups per disk.
-pub const IO_GROUPS_MAX: usize = 16;
+use crate::registry::{ClassError, DiskConfig, SchedulerError, Shared};
+use crate::sys::clock::Clock;
 
 /// Disks, each with one budget, and the classes that share them. Cheap to
 /// clone; every clone is the same scheduler, usable from any thread.
@@ -52,24 +31,7 @@ pub struct Scheduler {
     shared: Arc<Shared>,
 }
 
-/// What all handles share.
-pub(crate) struct Shared {
-    /// The disk that classes mean unless told otherwise.
-    first: Arc<DiskRecord>,
-    default_disk: Arc<DiskRecord>,
-    untagged: Arc<ClassRecord>,
-    unlisted: UnlistedRule,
-    claims: Claims,
-    layout: Layout,
-    registry: OfProcess<Mutex<Registry>>,
-}
-
 impl Scheduler {
-    /// A scheduler made of values.
-    pub fn builder() -> SchedulerBuilder {
-        SchedulerBuilder::new()
-    }
-
     /// A scheduler for the disks of the io-properties file, or the
     /// `forebay.yaml`, at `path`: see [`Properties::load`].
     ///
@@ -98,14 +60,8 @@ impl Scheduler {
     /// # Errors
     /// As for [`SchedulerBuilder::build`]; nothing has changed then.
     pub fn reload(&self, properties: &Properties) -> Result<(), SchedulerError> {
-        self.shared.registry.process().check()?;
         let disks: Vec<_> = properties.disks.iter().map(DiskConfig::from_properties).collect();
-        let layout = self.shared.layout;
-        let checked = check(&disks, layout.io_groups as u64)?;
-        let applied = self.shared.registry()?.apply(checked, layout)?;
-        applied.iter().for_each(|(disk, _)| disk.wake_queues());
-        self.shared.claim(&applied);
-        Ok(())
+        self.shared.reload(&disks)
     }
 
     /// Adds a class of `shares` (1 to [`SHARES_MAX`](forebay_core::SHARES_MAX))
@@ -115,7 +71,8 @@ impl Scheduler {
     /// The name is in use, the shares are out of range, or there are
     /// [`CLASSES_MAX`](forebay_core::CLASSES_MAX) classes already.
     pub fn add_class(&self, name: &str, shares: u32) -> Result<Class, ClassError> {
-        self.shared.add_class(name, None, shares)
+        let record = self.shared.add_class(name, None, shares)?;
+        Ok(Class::of(&self.shared, &record))
     }
 
     /// Adds a group of classes, which competes with classes and other groups
@@ -125,7 +82,8 @@ impl Scheduler {
     /// The name is in use, the shares are out of range, or there are
     /// [`CLASS_GROUPS_MAX`](forebay_core::CLASS_GROUPS_MAX) groups already.
     pub fn add_class_group(&self, name: &str, shares: u32) -> Result<ClassGroup, ClassError> {
-        self.shared.add_class_group(name, None, shares)
+        let record = self.shared.add_class_group(name, None, shares)?;
+        Ok(ClassGroup::of(&self.shared, record))
     }
 
     /// Removes a class from all disks. Permits of it that are in use stay
@@ -162,19 +120,19 @@ impl Scheduler {
     pub fn class(&self, name: &str) -> Option<Class> {
         let registry = self.shared.registry().ok()?;
         let record = registry.classes.iter().find(|class| class.name == name)?;
-        Some(self.shared.class(record))
+        Some(Class::of(&self.shared, record))
     }
 
     /// All classes, in the order in which they were added; none in a forked
     /// child.
     pub fn classes(&self) -> Vec<Class> {
         let Ok(registry) = self.shared.registry() else { return Vec::new() };
-        registry.classes.iter().map(|record| self.shared.class(record)).collect()
+        registry.classes.iter().map(|record| Class::of(&self.shared, record)).collect()
     }
 
     /// The class of work that names none and whose thread has entered none.
     pub fn untagged(&self) -> Class {
-        self.shared.class(&self.shared.untagged)
+        Class::of(&self.shared, &self.shared.untagged)
     }
 
     /// The class of what the calling thread does without naming one: the
@@ -187,19 +145,19 @@ impl Scheduler {
     /// All disks, the default one among them; none in a forked child.
     pub fn disks(&self) -> Vec<Disk> {
         let Ok(registry) = self.shared.registry() else { return Vec::new() };
-        registry.disks.iter().map(|record| self.shared.disk(record)).collect()
+        registry.disks.iter().map(|record| Disk::of(&self.shared, record)).collect()
     }
 
     /// The disk of that name; none in a forked child.
     pub fn disk(&self, name: &str) -> Option<Disk> {
         let registry = self.shared.registry().ok()?;
-        registry.disk(name).map(|record| self.shared.disk(record))
+        registry.disk(name).map(|record| Disk::of(&self.shared, record))
     }
 
     /// The disk of devices that are not listed. Nothing is known of them, so
     /// its budget is open; classes and counters work as on any other.
     pub fn default_disk(&self) -> Disk {
-        self.shared.disk(&self.shared.default_disk)
+        Disk::of(&self.shared, &self.shared.default_disk)
     }
 
     /// The disk that `path` is on: the one with a mountpoint on the same file
@@ -221,7 +179,9 @@ impl Scheduler {
     /// `path` cannot be looked up; an [`UnlistedError`], if files that no entry
     /// covers are refused; [`Forked`](crate::Forked) in a child.
     pub fn disk_of(&self, path: &Path) -> io::Result<Disk> {
-        self.shared.disk_on(Stack::of_path(&Machine::this(), path)?, None, || path.to_owned())
+        let stack = Stack::of_path(&Machine::this(), path)?;
+        let record = self.shared.disk_on(stack, None, || path.to_owned())?;
+        Ok(Disk::of(&self.shared, &record))
     }
 
     /// [`Scheduler::disk_of`] an open file or directory, known by its mount
@@ -234,13 +194,14 @@ impl Scheduler {
     pub fn disk_of_file(&self, file: impl AsFd) -> io::Result<Disk> {
         let (now, seen) = (Clock::of_process().now(), Seen::of_file(&file)?);
         if let Some(record) = self.shared.disk_known(&seen, now)? {
-            return Ok(self.shared.disk(&record));
+            return Ok(Disk::of(&self.shared, &record));
         }
         let stack = Stack::of_file(&Machine::this(), &file)?;
-        self.shared.disk_on(stack, Some((seen, now)), || {
+        let record = self.shared.disk_on(stack, Some((seen, now)), || {
             let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
             std::fs::read_link(link).unwrap_or_default()
-        })
+        })?;
+        Ok(Disk::of(&self.shared, &record))
     }
 }
 
@@ -261,103 +222,5 @@ impl fmt::Debug for Scheduler {
         let disks: Vec<_> = registry.disks.iter().map(|disk| &disk.name).collect();
         let classes: Vec<_> = registry.classes.iter().map(|class| &class.name).collect();
         f.debug_struct("Scheduler").field("disks", &disks).field("classes", &classes).finish()
-    }
-}
-
-impl Shared {
-    /// Not in a child, which may have found it locked for ever.
-    pub(crate) fn registry(&self) -> Result<MutexGuard<'_, Registry>, Forked> {
-        self.registry.process().check()?;
-        Ok(self.registry.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The present settings of a class or a group of classes; nothing in a child.
-    pub(crate) fn settings_of<Id: Node>(&self, record: &Record<Id>) -> Settings {
-        if self.registry.process().is_here() { *record.settings() } else { Settings::default() }
-    }
-
-    pub(crate) fn add_class(
-        self: &Arc<Self>,
-        name: &str,
-        parent: Option<&Arc<GroupRecord>>,
-        shares: u32,
-    ) -> Result<Class, ClassError> {
-        let record = self.registry()?.add_class(name, parent, shares)?;
-        Ok(self.class(&record))
-    }
-
-    pub(crate) fn add_class_group(
-        self: &Arc<Self>,
-        name: &str,
-        parent: Option<&Arc<GroupRecord>>,
-        shares: u32,
-    ) -> Result<ClassGroup, ClassError> {
-        let record = self.registry()?.add_class_group(name, parent, shares)?;
-        Ok(ClassGroup { scheduler: Arc::clone(self), record })
-    }
-
-    /// Changes classes, and makes all queues look at what that means for those
-    /// who wait: without the lock, as wakers are others' code.
-    pub(crate) fn change(
-        &self,
-        change: impl FnOnce(&Registry) -> Result<(), ClassError>,
-    ) -> Result<(), ClassError> {
-        let registry = self.registry()?;
-        let changed = change(&registry);
-        let disks = registry.disks.clone();
-        drop(registry);
-        for group in disks.iter().flat_map(|disk| disk.groups()) {
-            group.wakers.wake_all();
-        }
-        changed
-    }
-
-    fn class(self: &Arc<Self>, record: &Arc<ClassRecord>) -> Class {
-        Class {
-            scheduler: Arc::clone(self),
-            record: Arc::clone(record),
-            disk: Arc::clone(&self.first),
-            holder: false,
-        }
-    }
-
-    fn disk(self: &Arc<Self>, record: &Arc<DiskRecord>) -> Disk {
-        Disk { scheduler: Arc::clone(self), record: Arc::clone(record) }
-    }
-
-    /// The disk of a file, if it can be told without a look at the mounts.
-    fn disk_known(&self, seen: &Seen, now: Time) -> Result<Option<Arc<DiskRecord>>, Forked> {
-        let registry = self.registry()?;
-        if seen.number.is_block()
-            && let Some(record) = registry.coverage.listed(seen.number)
-        {
-            return Ok(Some(Arc::clone(record)));
-        }
-        let found = registry.lookups.get(seen, now);
-        Ok(found.and_then(|found| found.or_else(|| self.unlisted.disk_again()).cloned()))
-    }
-
-    /// The disk of a file on `stack`; of one that was seen then, it is noted.
-    fn disk_on(
-        self: &Arc<Self>,
-        stack: Stack,
-        seen: Option<(Seen, Time)>,
-        path: impl FnOnce() -> PathBuf,
-    ) -> io::Result<Disk> {
-        let mut registry = self.registry()?;
-        let covering = registry.coverage.of(&stack).cloned();
-        if let Some((seen, then)) = seen {
-            registry.lookups.add(&seen, then, covering.as_ref());
-        }
-        drop(registry);
-        let record = covering.map_or_else(|| self.unlisted.disk_of(path(), stack), Ok)?;
-        Ok(self.disk(&record))
-    }
-
-    /// Warns of disks that have another's device.
-    fn claim(&self, applied: &[Applied]) {
-        for (disk, stacks) in applied {
-            stacks.iter().for_each(|stack| self.claims.add(&disk.name, stack));
-        }
     }
 }

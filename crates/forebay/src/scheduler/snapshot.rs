@@ -5,10 +5,9 @@ use std::sync::Arc;
 use forebay_core::{DiskTime, Op};
 
 use super::Scheduler;
-use crate::class::ClassRecord;
-use crate::disk::DiskRecord;
 use crate::messages;
 use crate::metrics::{ClassSnapshot, DiskSnapshot, QueueMetrics, Snapshot};
+use crate::registry::{ClassRecord, DiskRecord};
 
 impl Scheduler {
     /// Everything that was counted so far, of all disks and classes.

@@ -3,17 +3,17 @@
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::vec::Drain;
 
 use forebay_driver::OperationId;
 
-use super::{Shard, SubmitError};
-use crate::engine::{EngineWaker, Operation};
-use crate::intent::{Member, Membership};
-use crate::{Class, Intent};
+use crate::Intent;
+use crate::engine::EngineWaker;
+use crate::intent::{Cancel, Membership};
 
 /// Operations of one shard whose intents were cancelled.
 #[derive(Debug)]
-pub(crate) struct Unwanted {
+struct Unwanted {
     /// No more than are under an intent.
     ids: Mutex<Vec<OperationId>>,
     /// Whether there are any; changes under the lock.
@@ -23,7 +23,7 @@ pub(crate) struct Unwanted {
 
 impl Unwanted {
     /// Asks for the end of an operation; the shard is woken if it sleeps.
-    pub(crate) fn add(&self, id: OperationId) {
+    fn add(&self, id: OperationId) {
         let mut ids = self.lock();
         ids.push(id);
         // The first of several has woken the thread.
@@ -48,6 +48,12 @@ impl Unwanted {
     }
 }
 
+impl Cancel for Unwanted {
+    fn cancel(self: Arc<Self>, key: u64) {
+        self.add(OperationId::from_bits(key));
+    }
+}
+
 /// Which of a shard's operations are under an intent.
 #[derive(Debug)]
 pub(super) struct Intents {
@@ -59,56 +65,28 @@ pub(super) struct Intents {
 }
 
 impl Intents {
-    fn new(waker: EngineWaker) -> Self {
+    pub(super) fn new(waker: EngineWaker) -> Self {
         let unwanted = Unwanted { ids: Mutex::default(), any: AtomicBool::new(false), waker };
         Self { unwanted: Arc::new(unwanted), memberships: Vec::new(), taken: Vec::new() }
     }
 
-    fn join(&mut self, intent: &Intent, id: OperationId) {
-        let submitted = Member::Submitted(id, Arc::clone(&self.unwanted));
+    pub(super) fn join(&mut self, intent: &Intent, id: OperationId) {
         if self.memberships.len() <= id.index() {
             self.memberships.resize_with(id.index() + 1, || None);
         }
-        self.memberships[id.index()] = intent.join(submitted);
+        self.memberships[id.index()] = intent.join(Arc::clone(&self.unwanted) as _, id.to_bits());
+    }
+
+    /// Those whose intents were cancelled since this was asked last.
+    pub(super) fn unwanted(&mut self) -> Drain<'_, OperationId> {
+        self.unwanted.take(&mut self.taken);
+        self.taken.drain(..)
     }
 
     /// The operation has been popped.
     pub(super) fn leave(&mut self, id: OperationId) {
         if let Some(membership) = self.memberships.get_mut(id.index()) {
             *membership = None;
-        }
-    }
-}
-
-impl Shard {
-    /// [`Shard::submit`], of an operation that is cancelled with all others
-    /// under `intent`: by the next [`turn`](Self::turn), whose sleep ends for
-    /// it, if the intent is cancelled by then or during the sleep.
-    ///
-    /// # Errors
-    /// As for [`Shard::submit`].
-    pub fn submit_under(
-        &mut self,
-        intent: &Intent,
-        class: &Class,
-        operation: Operation,
-    ) -> Result<OperationId, (SubmitError, Operation)> {
-        let id = self.submit(class, operation)?;
-        let waker = || self.operations.engine().waker();
-        self.intents.get_or_insert_with(|| Intents::new(waker())).join(intent, id);
-        Ok(id)
-    }
-
-    /// Cancels what is under intents that were cancelled.
-    pub(super) fn end_unwanted(&mut self) {
-        let Some(intents) = &mut self.intents else { return };
-        intents.unwanted.take(&mut intents.taken);
-        if intents.taken.is_empty() {
-            return;
-        }
-        let now = self.operations.now();
-        for id in intents.taken.drain(..) {
-            self.operations.cancel(now, id);
         }
     }
 }

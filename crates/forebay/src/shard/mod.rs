@@ -37,7 +37,7 @@
 //! ```text
 //!   thread 0   thread 1   thread 2   thread 3
 //!        \       /             \       /
-//!        [mailbox]             [mailbox]
+//!        [inbox]               [inbox]
 //!        I/O thread            I/O thread
 //!        [Shard: queue]        [Shard: queue]
 //!             |                     |
@@ -46,31 +46,26 @@
 //!                      disk
 //! ```
 
-mod command;
-mod completion;
 mod intents;
-mod operations;
-mod place;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_core::{GroupFull, IoQueue, Op};
+use forebay_core::{IoQueue, Op};
 use forebay_driver::{Command, QueueClass};
 
-pub use self::completion::{Completion, ShardCounters, SubmitError};
-pub(crate) use self::intents::Unwanted;
-pub(crate) use self::operations::Operations;
+pub use crate::reactor::{Completion, ShardCounters, ShardError, SubmitError};
 pub use forebay_driver::OperationId;
 
 use self::intents::Intents;
-use crate::admission::holds;
 use crate::engine::{Backend, EngineConfig, EngineWaker, Operation};
-use crate::file::check_operation;
+use crate::permit::holds_permit;
+use crate::reactor::Reactor;
 use crate::sys::fork::OfProcess;
-use crate::{Class, Disk};
+use crate::validation::check_operation;
+use crate::{Class, Disk, Intent};
 
 /// A thread's own I/O queue on a disk, and the engine that executes what the
 /// queue lets through.
@@ -78,12 +73,12 @@ use crate::{Class, Disk};
 /// For programs with a thread per core, whose event loop it becomes a part of:
 ///
 /// 1. [`submit`](Self::submit) operations, in their classes;
-/// 2. [`turn`](Self::turn) hands to the disk what may go and sleeps until
+/// 2. [`run_once`](Self::run_once) hands to the disk what may go and sleeps until
 ///    something ends;
 /// 3. [`pop`](Self::pop) what has ended, until there is nothing.
 ///
-/// A program with an event loop of its own sleeps there instead: it turns with
-/// a timeout of zero, then waits for the shard's descriptor to be readable or
+/// A program with an event loop of its own sleeps there instead: it calls
+/// `run_once` with a timeout of zero, then waits for the shard's descriptor to be readable or
 /// for [`timeout`](Self::timeout) to pass.
 ///
 /// The queue is one of the disk's I/O group: shares and budget hold across all
@@ -96,7 +91,7 @@ use crate::{Class, Disk};
 ///
 /// A shard belongs to the thread that made it. Dropping it takes back what
 /// waits, cancels what can be cancelled, and waits for the rest as long as
-/// [`EngineConfig::drop_wait_max`] says.
+/// [`EngineConfig::shutdown_timeout`] says.
 ///
 /// ```
 /// use forebay::engine::{EngineConfig, Operation};
@@ -113,7 +108,7 @@ use crate::{Class, Disk};
 /// let buffer = AlignedBuf::new(4096, 4096)?;
 /// let write = shard.submit(&queries, Operation::write(file, 0, buffer)).map_err(|(e, _)| e)?;
 /// let completion = loop {
-///     shard.turn(None)?;
+///     shard.run_once(None)?;
 ///     if let Some(completion) = shard.pop() {
 ///         break completion;
 ///     }
@@ -124,31 +119,10 @@ use crate::{Class, Disk};
 /// ```
 #[derive(Debug)]
 pub struct Shard {
-    operations: OfProcess<Operations>,
+    reactor: OfProcess<Reactor>,
     /// Once any operation was submitted under one.
     intents: Option<Intents>,
     disk: Disk,
-}
-
-/// Why there is no shard.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ShardError {
-    /// The disk has as many queues as it may have.
-    #[error(
-        "the disk `{disk}` has as many queues as it may have ({}): allow more with \
-         SchedulerBuilder::shards_max",
-        full.shards_max
-    )]
-    NoShard {
-        /// The disk.
-        disk: String,
-        /// How many there may be.
-        full: GroupFull,
-    },
-    /// The engine cannot be had as it was configured.
-    #[error("no I/O engine: {0}")]
-    Engine(#[from] io::Error),
 }
 
 impl Disk {
@@ -161,15 +135,15 @@ impl Disk {
         self.record.process.check().map_err(io::Error::from)?;
         let groups = self.record.here().clone();
         let full = |full| ShardError::NoShard { disk: self.name().to_owned(), full };
-        let operations = Operations::new(groups, config)?.map_err(full)?;
-        let operations = OfProcess::new(operations);
-        Ok(Shard { operations, intents: None, disk: self.clone() })
+        let reactor = Reactor::new(groups, config)?.map_err(full)?;
+        let reactor = OfProcess::new(reactor);
+        Ok(Shard { reactor, intents: None, disk: self.clone() })
     }
 }
 
 impl Shard {
     /// Queues an operation in `class`; it goes to the disk with a later
-    /// [`turn`](Self::turn). Returns what it is known by until it has been
+    /// [`run_once`](Self::run_once). Returns what it is known by until it has been
     /// popped. It is charged to this shard's disk, on which its file should be.
     ///
     /// # Errors
@@ -183,18 +157,36 @@ impl Shard {
             let class = class.name().to_owned();
             return Err((SubmitError::OtherScheduler { class }, operation));
         }
-        if let Err(forked) = self.operations.process().check() {
+        if let Err(forked) = self.reactor.process().check() {
             return Err((forked.into(), operation));
         }
         if let Err(error) = check_operation(&operation) {
             return Err((error.into(), operation));
         }
-        let Some(class) = self.operations.groups().class(class, operation.op()) else {
+        let Some(class) = class.in_queue(self.reactor.groups(), operation.op()) else {
             return Err((SubmitError::ClassRemoved, operation));
         };
-        let now = self.operations.now();
-        let class = QueueClass { holder: class.holder || holds(now), ..class };
-        self.operations.submit(now, class, operation)
+        let now = self.reactor.now();
+        let class = QueueClass { holder: class.holder || holds_permit(now), ..class };
+        self.reactor.submit(now, class, operation)
+    }
+
+    /// [`Shard::submit`], of an operation that is cancelled with all others
+    /// under `intent`: by the next [`run_once`](Self::run_once), whose sleep ends for
+    /// it, if the intent is cancelled by then or during the sleep.
+    ///
+    /// # Errors
+    /// As for [`Shard::submit`].
+    pub fn submit_with_intent(
+        &mut self,
+        intent: &Intent,
+        class: &Class,
+        operation: Operation,
+    ) -> Result<OperationId, (SubmitError, Operation)> {
+        let id = self.submit(class, operation)?;
+        let waker = || self.reactor.engine().waker();
+        self.intents.get_or_insert_with(|| Intents::new(waker())).join(intent, id);
+        Ok(id)
     }
 
     /// Hands to the disk what may go, and sleeps until an operation ends, a
@@ -208,31 +200,44 @@ impl Shard {
     /// # Errors
     /// The kernel takes no submissions, or no thread can be started. Nothing
     /// is lost: the call can be repeated.
-    pub fn turn(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.operations.process().check()?;
+    pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.reactor.process().check()?;
         self.end_unwanted();
-        self.operations.turn(timeout, &mut |_, _| ())?;
+        self.reactor.run_once(timeout, &mut |_, _| ())?;
         self.end_unwanted();
         if timeout == Some(Duration::ZERO) {
-            self.operations.watch();
+            self.reactor.watch();
         }
         Ok(())
     }
 
+    /// Cancels what is under intents that were cancelled.
+    fn end_unwanted(&mut self) {
+        let Some(intents) = &mut self.intents else { return };
+        let unwanted = intents.unwanted();
+        if unwanted.as_slice().is_empty() {
+            return;
+        }
+        let now = self.reactor.now();
+        for id in unwanted {
+            self.reactor.cancel(now, id);
+        }
+    }
+
     /// An operation that has ended.
     pub fn pop(&mut self) -> Option<Completion> {
-        self.operations.process().check().ok()?;
-        let completion = self.operations.pop();
+        self.reactor.process().check().ok()?;
+        let completion = self.reactor.pop();
         if let (Some(intents), Some(completion)) = (&mut self.intents, &completion) {
             intents.leave(completion.id);
         }
         completion
     }
 
-    /// In how long the next [`turn`](Self::turn) must come if nothing happens
+    /// In how long the next [`run_once`](Self::run_once) must come if nothing happens
     /// before; `None` if none must.
     pub fn timeout(&self) -> Option<Duration> {
-        self.operations.timeout(self.operations.now())
+        self.reactor.timeout(self.reactor.now())
     }
 
     /// Asks that an operation end early, with `ECANCELED`. What waits in the
@@ -240,13 +245,13 @@ impl Shard {
     /// disk has is cancelled if that is possible, and otherwise ends as usual.
     /// False if there is no such operation any more.
     pub fn cancel(&mut self, id: OperationId) -> bool {
-        let now = self.operations.now();
-        self.operations.process().is_here() && self.operations.cancel(now, id)
+        let now = self.reactor.now();
+        self.reactor.process().is_here() && self.reactor.cancel(now, id)
     }
 
-    /// Operations submitted and not popped.
+    /// Reactor submitted and not popped.
     pub fn len(&self) -> usize {
-        self.operations.len()
+        self.reactor.len()
     }
 
     /// Whether there are none.
@@ -256,18 +261,18 @@ impl Shard {
 
     /// What executes the operations.
     pub fn backend(&self) -> Backend {
-        self.operations.engine().backend()
+        self.reactor.engine().backend()
     }
 
     /// Why [`BackendChoice::Auto`](crate::engine::BackendChoice::Auto) did not
     /// get io_uring.
     pub fn fallback_reason(&self) -> Option<&str> {
-        self.operations.engine().fallback_reason()
+        self.reactor.engine().fallback_reason()
     }
 
     /// A handle for other threads to end a sleep of this shard.
     pub fn waker(&self) -> EngineWaker {
-        self.operations.engine().waker()
+        self.reactor.engine().waker()
     }
 
     /// The I/O queue, for its counters; on a duplex disk that of reads.
@@ -278,12 +283,12 @@ impl Shard {
     /// The I/O queue that such requests are in, for its counters. All are in
     /// one, except on a duplex disk.
     pub fn queue_of(&self, op: Op) -> &IoQueue {
-        self.operations.queue(op)
+        self.reactor.queue(op)
     }
 
     /// What was done more than once.
     pub fn counters(&self) -> ShardCounters {
-        self.operations.counters()
+        self.reactor.counters()
     }
 
     /// The disk.
@@ -294,7 +299,7 @@ impl Shard {
 
 impl AsFd for Shard {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.operations.engine().as_fd()
+        self.reactor.engine().as_fd()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What admission synchronizes with: the real thing, or in this crate's unit
+//! What permits synchronize with: the real thing, or in this crate's unit
 //! tests loom's, whose model checker runs every interleaving. Tests of
 //! permits in real threads are in `tests/`.
 

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use forebay::{
-    Admit, Class, ClassCounters, DiskRates, Op, Permit, Policy, Scheduler, properties::Properties,
+    AdmitFuture, Class, ClassCounters, DiskRates, Op, Permit, Policy, Scheduler,
+    properties::Properties,
 };
 
 use crate::executor::poll_once;
@@ -41,7 +42,7 @@ struct Tally {
 
 struct Client<'a> {
     classes: &'a [Class],
-    waiting: Vec<(usize, Pin<Box<Admit>>)>,
+    waiting: Vec<(usize, Pin<Box<AdmitFuture>>)>,
     permits: Vec<Permit>,
     random: u64,
     tally: Tally,

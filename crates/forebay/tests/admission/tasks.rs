@@ -97,7 +97,7 @@ fn a_future_dropped_with_its_grant_gives_it_back() {
 #[test]
 fn a_task_that_ends_with_its_waker_does_so_outside_the_lock() {
     /// Owns what keeps it waiting.
-    struct Owner(std::sync::Mutex<Option<std::pin::Pin<Box<forebay::Admit>>>>);
+    struct Owner(std::sync::Mutex<Option<std::pin::Pin<Box<forebay::AdmitFuture>>>>);
     impl std::task::Wake for Owner {
         fn wake(self: std::sync::Arc<Self>) {}
     }

@@ -8,7 +8,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use forebay::{Admit, Class, Op, Scheduler};
+use forebay::{AdmitFuture, Class, Op, Scheduler};
 
 use crate::executor::{block_on, poll_once};
 use crate::takes_at_once;
@@ -33,7 +33,7 @@ impl Wake for Asks {
 }
 
 /// A task that waits for a permit, with this waker.
-fn waiting(class: &Class, waker: impl Wake + Send + Sync + 'static) -> Pin<Box<Admit>> {
+fn waiting(class: &Class, waker: impl Wake + Send + Sync + 'static) -> Pin<Box<AdmitFuture>> {
     let mut admit = Box::pin(class.admit_async(Op::Read, 4096));
     let waker = Waker::from(Arc::new(waker));
     assert!(admit.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());

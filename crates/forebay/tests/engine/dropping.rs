@@ -16,13 +16,13 @@ tests_of! {
 }
 
 /// Fills an engine with reads and writes of a file, and drops it.
-fn drop_busy(backend: BackendChoice, drop_wait_max: Duration, submit: bool) {
+fn drop_busy(backend: BackendChoice, shutdown_timeout: Duration, submit: bool) {
     const DEPTH: u32 = 256;
     const LEN: usize = 16 * BLOCK;
     let mut bench = Bench::new(backend);
     let file = bench.file();
     bench.write(&file, 0, filled(LEN, 1));
-    let config = EngineConfig { backend, depth_max: DEPTH, drop_wait_max, ..Default::default() };
+    let config = EngineConfig { backend, depth_max: DEPTH, shutdown_timeout, ..Default::default() };
     let mut engine = Engine::new(&config).unwrap();
     for token in 0..u64::from(DEPTH) {
         let operation = match token % 4 {

@@ -104,8 +104,8 @@ fn what_the_kernel_has_no_memory_for_is_offered_again_while_others_hang() {
     }
     let (done, ended) = mpsc::channel();
     thread::spawn(move || {
-        let drop_wait_max = Duration::from_millis(10);
-        let config = EngineConfig { drop_wait_max, ..EngineConfig::default() };
+        let shutdown_timeout = Duration::from_millis(10);
+        let config = EngineConfig { shutdown_timeout, ..EngineConfig::default() };
         let mut engine = Engine::new(&config).unwrap();
         let (reader, _writer) = std::io::pipe().unwrap();
         let pipe = DirectFile::from_fd(reader).unwrap();

@@ -54,7 +54,7 @@ impl Bench {
             backend,
             depth_max: 1024,
             threads_max: 128,
-            drop_wait_max: DROP_WAIT_MAX,
+            shutdown_timeout: DROP_WAIT_MAX,
         };
         let scheduler = Scheduler::builder()
             .disk(DiskConfig::new("served", RATES).mountpoint(mountpoint.path()))
@@ -122,7 +122,7 @@ impl Bench {
             shard.submit(&class, read).map_err(|(error, _)| error).unwrap();
         }
         while !shard.is_empty() {
-            shard.turn(None).unwrap();
+            shard.run_once(None).unwrap();
             while let Some(finished) = shard.pop() {
                 assert_eq!(finished.result.unwrap(), BLOCK);
             }

@@ -100,7 +100,7 @@ impl Reads for OfShard {
                 self.under_way -= 1;
                 return;
             }
-            self.shard.turn(None).unwrap();
+            self.shard.run_once(None).unwrap();
         }
     }
 

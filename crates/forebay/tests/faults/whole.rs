@@ -37,7 +37,7 @@ fn shards_on_a_disk_that_hangs(backend: BackendChoice) {
     }
     while !bench.has_probed() {
         for shard in &mut shards {
-            shard.turn(Some(Duration::from_millis(1))).unwrap();
+            shard.run_once(Some(Duration::from_millis(1))).unwrap();
             assert!(shard.pop().is_none());
         }
     }

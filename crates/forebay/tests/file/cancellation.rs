@@ -38,7 +38,7 @@ fn an_intent_cancels_all_that_is_under_it(backend: BackendChoice) {
     let bed = Bed::with(backend, STUCK, 1);
     let file = bed.file();
     let intent = Intent::new();
-    let under = file.under(&intent);
+    let under = file.with_intent(&intent);
     let write = |n: u64| under.write_at(&bed.class, filled(BLOCK, 1), n * BLOCK as u64);
     let requests: Vec<_> = (0..1000).map(write).collect();
     // Another one, not under it, is not cancelled.
@@ -60,7 +60,7 @@ fn an_intent_that_was_cancelled_admits_nothing(backend: BackendChoice) {
     let bed = Bed::with(backend, STUCK, 1);
     let intent = Intent::new();
     intent.cancel();
-    let file = bed.file().under(&intent);
+    let file = bed.file().with_intent(&intent);
     // The first could go at once; all others would wait for ever.
     for _ in 0..3 {
         let result = file.sync_all(&bed.class).wait();
@@ -85,7 +85,7 @@ fn dropping_a_waiting_request_gives_its_buffer_back(backend: BackendChoice) {
 fn a_wait_that_ends_in_time_leaves_the_request_on_its_way(backend: BackendChoice) {
     let bed = Bed::with(backend, STUCK, 1);
     let intent = Intent::new();
-    let file = bed.file().under(&intent);
+    let file = bed.file().with_intent(&intent);
     let write = |n: u64| file.write_at(&bed.class, filled(BLOCK, 1), n * BLOCK as u64);
     // a burst lets 32 through, and nothing comes after for an hour
     let _before: Vec<_> = (0..64).map(write).collect();
@@ -182,7 +182,7 @@ fn a_detached_write_goes_on_to_its_end_when_all_else_is_dropped(backend: Backend
 fn a_detached_request_is_still_cancelled_with_its_intent(backend: BackendChoice) {
     let bed = Bed::with(backend, STUCK, 1);
     let intent = Intent::new();
-    let under = bed.file().under(&intent);
+    let under = bed.file().with_intent(&intent);
     for n in 0..100 {
         let write = under.write_at(&bed.class, filled(BLOCK, 1), n * BLOCK as u64);
         write.detach().unwrap();

@@ -71,7 +71,7 @@ fn a_request_under_a_cancelled_intent_is_not_sent() {
     intent.cancel();
     for _ in 0..100 {
         let (written, timing) =
-            file.under(&intent).write_at(&bed.class, filled(BLOCK, 1), 0).timed().wait();
+            file.with_intent(&intent).write_at(&bed.class, filled(BLOCK, 1), 0).timed().wait();
         assert!(written.into_result().is_err());
         assert_eq!((timing.queue_nanos, timing.disk_nanos), (0, 0));
     }

@@ -148,7 +148,7 @@ impl Worker {
 
     fn cancel_intent(&mut self) {
         let intent = Intent::new();
-        let file = self.file.under(&intent);
+        let file = self.file.with_intent(&intent);
         let reads: Vec<_> = (0..10u64)
             .map(|n| {
                 let buffer = self.pool.take(BLOCK).unwrap();

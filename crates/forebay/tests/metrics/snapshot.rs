@@ -90,7 +90,7 @@ fn figures_outlive_the_queues_that_counted_them() {
         let write = forebay::engine::Operation::write(file.clone(), 0, buffer);
         shard.submit(&bulk, write).map_err(|(error, _)| error).unwrap();
         while shard.pop().is_none() {
-            shard.turn(None).unwrap();
+            shard.run_once(None).unwrap();
         }
         drop(shard);
         let class = class(&scheduler, "bulk");

@@ -54,11 +54,11 @@ fn a_window_full_of_reads_lets_the_writes_of_a_shard_through_where_the_disk_is_d
         let reading = class.admit(Op::Read, LARGE).unwrap().detach();
         shard.submit(&class, Operation::read(null(), 0, buffer())).unwrap();
         let write = shard.submit(&class, Operation::write(null(), 0, buffer())).unwrap();
-        shard.turn(Some(Duration::ZERO)).unwrap();
+        shard.run_once(Some(Duration::ZERO)).unwrap();
         assert_eq!(shard.pop().map(|finished| finished.id), duplex.then_some(write));
         drop(reading);
         while !shard.is_empty() {
-            shard.turn(Some(Duration::from_secs(60))).unwrap();
+            shard.run_once(Some(Duration::from_secs(60))).unwrap();
             while let Some(finished) = shard.pop() {
                 assert_eq!(finished.result.unwrap(), 4096);
             }
@@ -66,7 +66,7 @@ fn a_window_full_of_reads_lets_the_writes_of_a_shard_through_where_the_disk_is_d
         let dispatched = |op| shard.queue_of(op).counters().dispatched;
         let expected = if duplex { [1, 1] } else { [2, 2] };
         assert_eq!([Op::Read, Op::Write].map(dispatched), expected);
-        shard.turn(Some(Duration::ZERO)).unwrap();
+        shard.run_once(Some(Duration::ZERO)).unwrap();
         drop(shard);
         let disk = &scheduler.snapshot().disks[0];
         assert_eq!(disk.totals.dispatched, 3, "the large read, and one each");
@@ -112,7 +112,7 @@ fn classes_are_removed_from_both_directions() {
     let mut shard = scheduler.disk("disk").unwrap().shard(&config).unwrap();
     shard.submit(&class, Operation::write(null(), 0, buffer())).unwrap();
     assert!(scheduler.remove_class(&class).is_err(), "a write waits");
-    shard.turn(Some(Duration::ZERO)).unwrap();
+    shard.run_once(Some(Duration::ZERO)).unwrap();
     assert!(shard.pop().is_some());
     scheduler.remove_class(&class).unwrap();
     assert!(class.admit(Op::Read, 4096).is_err() && class.admit(Op::Write, 4096).is_err());

@@ -27,7 +27,7 @@ fn of_the_busy_class(order: QueueDiscipline) -> usize {
     for _ in 0..100 {
         submit(&mut shard, &busy);
         while shard.pop().is_none() {
-            shard.turn(None).unwrap();
+            shard.run_once(None).unwrap();
         }
     }
     // Nothing goes until both wait.
@@ -40,7 +40,7 @@ fn of_the_busy_class(order: QueueDiscipline) -> usize {
     drop(large);
     let mut served = Vec::new();
     while served.len() < 10 {
-        shard.turn(Some(Duration::from_secs(60))).unwrap();
+        shard.run_once(Some(Duration::from_secs(60))).unwrap();
         served.extend(std::iter::from_fn(|| shard.pop()).map(|finished| finished.id.index()));
     }
     served.iter().take(10).filter(|index| of_busy.contains(index)).count()

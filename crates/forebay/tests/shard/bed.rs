@@ -85,7 +85,7 @@ impl Bed {
             if let Some(finished) = self.shard.pop() {
                 return finished;
             }
-            self.shard.turn(Some(Duration::from_secs(60))).unwrap();
+            self.shard.run_once(Some(Duration::from_secs(60))).unwrap();
         }
     }
 

@@ -41,7 +41,7 @@ fn a_split_request_is_cancelled_with_all_its_parts(backend: BackendChoice) {
     for turns in 0..20 {
         let id = bed.submit(Operation::write(file.clone(), 0, filled(1 << 20, 1)));
         for _ in 0..turns {
-            bed.shard.turn(Some(Duration::ZERO)).unwrap();
+            bed.shard.run_once(Some(Duration::ZERO)).unwrap();
         }
         bed.shard.cancel(id);
         let finished = bed.next();
@@ -84,7 +84,7 @@ fn a_shard_dropped_busy_gives_everything_back(backend: BackendChoice) {
     for n in 0..100 {
         bed.submit(Operation::write(file.clone(), n << 20, filled(1 << 20, 1)));
     }
-    bed.shard.turn(Some(Duration::ZERO)).unwrap();
+    bed.shard.run_once(Some(Duration::ZERO)).unwrap();
     let disk = bed.disk();
     assert!(disk.in_flight() > Duration::ZERO);
     drop(bed.shard);
@@ -100,7 +100,7 @@ fn a_read_without_end_is_cancelled_in_the_kernel() {
     let mut bed = Bed::with(RATES, &config(BackendChoice::IoUring));
     let (pipe, _writer) = endless();
     let id = bed.submit(Operation::read(pipe, 0, filled(BLOCK, 0)));
-    bed.shard.turn(Some(Duration::ZERO)).unwrap();
+    bed.shard.run_once(Some(Duration::ZERO)).unwrap();
     assert!(bed.shard.cancel(id));
     assert!(is_cancelled(&bed.next().result));
 }

@@ -36,7 +36,7 @@ fn the_descriptor_and_the_timeout_are_enough(backend: BackendChoice) {
             bed.submit(Operation::write(file.clone(), offset, filled(len, 1)));
             submitted += 1;
         }
-        bed.shard.turn(Some(Duration::ZERO)).unwrap();
+        bed.shard.run_once(Some(Duration::ZERO)).unwrap();
         let before = ended;
         while let Some(finished) = bed.shard.pop() {
             finished.result.unwrap();
@@ -50,7 +50,7 @@ fn a_wake_up_makes_the_descriptor_readable(backend: BackendChoice) {
     let mut bed = Bed::new(backend);
     let waker = bed.shard.waker();
     for _ in 0..100 {
-        bed.shard.turn(Some(Duration::ZERO)).unwrap();
+        bed.shard.run_once(Some(Duration::ZERO)).unwrap();
         let thread = std::thread::spawn({
             let waker = waker.clone();
             move || waker.wake()

@@ -25,8 +25,8 @@ const PROBE: Duration = Duration::from_millis(10);
 /// A bed on io_uring, if there is any.
 fn bed() -> Option<Bed> {
     let backend = BackendChoice::IoUring;
-    let drop_wait_max = Duration::from_millis(50);
-    let engine = EngineConfig { depth_max: 1024, drop_wait_max, ..config(backend) };
+    let shutdown_timeout = Duration::from_millis(50);
+    let engine = EngineConfig { depth_max: 1024, shutdown_timeout, ..config(backend) };
     is_available(backend).then(|| Bed::with(RATES, &engine))
 }
 
@@ -40,7 +40,7 @@ fn a_disk_that_hangs_gets_no_more_than_two_windows_and_probes() {
     let window = 2 * bed.disk().effective_goal().unwrap();
     let start = Instant::now();
     while start.elapsed() < 20 * PROBE {
-        bed.shard.turn(Some(PROBE)).unwrap();
+        bed.shard.run_once(Some(PROBE)).unwrap();
     }
     let probes = start.elapsed().div_duration_f64(PROBE).ceil();
     // The window overshoots by one request.
@@ -86,7 +86,7 @@ fn what_came_back_while_its_thread_was_away_is_taken_before_anything_is_given_up
         for _ in 0..4 {
             bed.submit(Operation::read(pipe.clone(), 0, filled(BLOCK, 0)));
         }
-        bed.shard.turn(Some(Duration::ZERO)).unwrap();
+        bed.shard.run_once(Some(Duration::ZERO)).unwrap();
         writer.write_all(&[7; 4 * BLOCK]).unwrap();
         std::thread::sleep(Duration::from_millis(away_ms));
         (0..4).for_each(|_| assert_eq!(bed.next().result.unwrap(), BLOCK));

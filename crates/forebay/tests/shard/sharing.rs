@@ -47,7 +47,7 @@ fn shares_hold_across_shards() {
                     shard.submit(&class, read).unwrap();
                 }
                 while !over.load(Ordering::Relaxed) {
-                    shard.turn(Some(Duration::from_millis(10))).unwrap();
+                    shard.run_once(Some(Duration::from_millis(10))).unwrap();
                     while let Some(finished) = shard.pop() {
                         shard.submit(&class, finished.operation).unwrap();
                         done[index].fetch_add(1, Ordering::Relaxed);
@@ -76,11 +76,11 @@ fn a_permit_that_is_dropped_wakes_a_shard() {
         // More than the window.
         let permit = class.admit(Op::Read, 16 << 20).unwrap().detach();
         shard.submit(&class, Operation::read(null.clone(), 0, filled(BLOCK, 0))).unwrap();
-        shard.turn(Some(Duration::ZERO)).unwrap();
+        shard.run_once(Some(Duration::ZERO)).unwrap();
         let waited = shard.pop().is_none();
         let thread = std::thread::spawn(move || drop(permit));
         while waited && shard.pop().is_none() {
-            shard.turn(Some(Duration::from_secs(60))).unwrap();
+            shard.run_once(Some(Duration::from_secs(60))).unwrap();
         }
         thread.join().unwrap();
     }

@@ -40,7 +40,7 @@ fn random_operations_cancellations_and_drops(backend: BackendChoice) {
                 let (file, pool, query) = (&file, &pool, &query);
                 scope.spawn(move || {
                     let shard = disk.shard(&config(backend)).unwrap();
-                    let intents = std::array::from_fn(|_| query.part());
+                    let intents = std::array::from_fn(|_| query.child());
                     let random = Random(thread);
                     let first = thread as usize * BLOCKS;
                     let under_way = Vec::new();
@@ -95,7 +95,7 @@ impl Worker<'_> {
             }
         }
         while !self.shard.is_empty() {
-            self.shard.turn(Some(Duration::from_secs(60))).unwrap();
+            self.shard.run_once(Some(Duration::from_secs(60))).unwrap();
             self.pop();
         }
         let counters = self.shard.queue().counters();
@@ -119,7 +119,7 @@ impl Worker<'_> {
         };
         let class = any_class(self.place.scheduler, &self.place.class, &mut self.random);
         let submitted = match self.intents.get(self.random.below(2 * INTENTS)) {
-            Some(intent) => self.shard.submit_under(intent, &class, operation),
+            Some(intent) => self.shard.submit_with_intent(intent, &class, operation),
             None => self.shard.submit(&class, operation),
         };
         match submitted {
@@ -130,7 +130,7 @@ impl Worker<'_> {
 
     fn turn(&mut self) {
         let timeout = Duration::from_micros(self.random.below(2) as u64 * 200);
-        self.shard.turn(Some(timeout)).unwrap();
+        self.shard.run_once(Some(timeout)).unwrap();
         self.pop();
     }
 
@@ -156,7 +156,7 @@ impl Worker<'_> {
 
     fn cancel_intent(&mut self) {
         let place = self.random.below(INTENTS);
-        let part = self.place.query.part();
+        let part = self.place.query.child();
         std::mem::replace(&mut self.intents[place], part).cancel();
     }
 

@@ -41,7 +41,7 @@ impl SubmissionPath for PerThread {
     }
 
     fn run_once(&mut self, _: Time, timeout: Duration) -> io::Result<()> {
-        unless_out_of_memory(self.shard.turn(Some(timeout)))
+        unless_out_of_memory(self.shard.run_once(Some(timeout)))
     }
 
     fn pop(&mut self) -> Option<Completion> {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use forebay::engine::{self, Backend, Engine, EngineConfig, Operation};
-use forebay::{Admit, AdmitError, Class, Permit};
+use forebay::{AdmitError, AdmitFuture, Class, Permit};
 use forebay_core::{Op, Time};
 use slab::Slab;
 
@@ -47,7 +47,7 @@ struct PermitRequest {
 enum Stage {
     /// For this class, to do so much.
     Queued(usize, Op, u64, Operation),
-    Asking(Admit, Operation),
+    Asking(AdmitFuture, Operation),
     InDisk(Permit),
     /// Between two of these.
     Moving,

@@ -1,0 +1,40 @@
+//! What a class asks the queue of permits.
+
+use std::sync::Arc;
+
+use forebay_core::Op;
+
+use crate::Class;
+use crate::permit::{AdmitError, DiskGroup, NoGrant, PermitQueue, PermitRequest};
+
+impl Class {
+    /// Checks a request; returns whom to ask, and for what.
+    pub(super) fn ask<'a>(
+        &self,
+        group: &'a Arc<DiskGroup>,
+        op: Op,
+        len: u64,
+    ) -> Result<(&'a PermitQueue, PermitRequest), AdmitError> {
+        check(op, len)?;
+        self.disk.process.check()?;
+        let class = self.id_on(group).ok_or_else(|| AdmitError::removed(self.name()))?;
+        let permits =
+            group.permits().map_err(|full| AdmitError::no_shard(full, &self.disk.name))?;
+        Ok((permits, PermitRequest { class, op, len, holder: self.holder }))
+    }
+
+    pub(super) fn explain(&self, error: NoGrant) -> AdmitError {
+        AdmitError::new(error, self.name(), &self.disk.name)
+    }
+}
+
+/// Whether there are such requests.
+pub(super) fn check(op: Op, len: u64) -> Result<(), AdmitError> {
+    if len == 0 && op != Op::Flush {
+        return Err(AdmitError::Length { op });
+    }
+    if i64::try_from(len).is_err() {
+        return Err(AdmitError::TooLong { op, len });
+    }
+    Ok(())
+}

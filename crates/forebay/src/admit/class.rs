@@ -1,0 +1,158 @@
+//! How a class, or whatever class is current, asks for permits.
+
+use std::time::Duration;
+
+use forebay_core::{Op, Time, saturating_nanos};
+
+use super::future::AdmitFuture;
+use crate::permit::{AdmitError, Grant, NoGrant, Permit, ThreadPermit, holds_permit};
+use crate::sys::sync::Clock;
+use crate::{Class, Scheduler};
+
+impl Class {
+    /// Waits until the disk can take `op` of `len` bytes and it is this
+    /// class's turn. The caller then does its I/O, in whatever way, and drops
+    /// the permit.
+    ///
+    /// `len` is in bytes. A flush moves none: its length may be 0 and does not
+    /// count. To delete a file is a discard of its length, which is to be split
+    /// as well where discards cost by their length: on a disk with
+    /// `discard_gib_us: 5000` one of 1 TiB keeps all others waiting for 5 s. A
+    /// part that costs no more than the [effective
+    /// goal](crate::Disk::effective_goal) delays nobody for longer than any
+    /// other I/O: there, with a goal of 750 us, 128 MiB. Truncate the file from
+    /// its end by as much with each permit, and unlink it with the last.
+    ///
+    /// Ask for each I/O by itself, of 128 KiB or a few times that: a permit is
+    /// not split, so one of many MiB delays all other classes by what it takes.
+    /// Of more than 1 MiB that would take the disk more than 60 s it is refused.
+    ///
+    /// # Errors
+    /// A length of 0 for another operation, one above 2^63 - 1 or that takes
+    /// the disk more than 60 s, or a class that was removed; [`AdmitError`] has
+    /// the rarer ones.
+    pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit<'_>, AdmitError> {
+        let now = Clock::of_process().now();
+        self.admit_until(now, op, len, None)
+    }
+
+    /// [`Class::admit`], but waits for `timeout` at most.
+    ///
+    /// # Errors
+    /// As for [`Class::admit`], and [`AdmitError::TimedOut`]; then nothing was
+    /// charged.
+    pub fn admit_timeout(
+        &self,
+        op: Op,
+        len: u64,
+        timeout: Duration,
+    ) -> Result<ThreadPermit<'_>, AdmitError> {
+        let now = Clock::of_process().now();
+        self.admit_until(now, op, len, Some(now.plus_nanos(saturating_nanos(timeout))))
+    }
+
+    /// [`Class::admit`] if that need not wait: the budget is open and nobody
+    /// is before this request. `None` otherwise.
+    ///
+    /// # Errors
+    /// As for [`Class::admit`].
+    pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit<'_>>, AdmitError> {
+        let now = Clock::of_process().now();
+        let group = self.disk.here().of(op);
+        let (permits, mut request) = self.ask(group, op, len)?;
+        request.holder |= holds_permit(now);
+        match permits.try_admit(group, now, request) {
+            Ok((ticket, now)) => Ok(Some(ThreadPermit::new(Grant::new(group, ticket), now))),
+            Err(NoGrant::TimedOut) => Ok(None),
+            Err(error) => Err(self.explain(error)),
+        }
+    }
+
+    /// [`Class::admit`] for a task: resolves to the permit. It asks when it is
+    /// first polled, and needs nothing of the executor but its wakers.
+    ///
+    /// A task holds nothing by itself: one that has a permit and wants another
+    /// before it drops the first, asks in the class [for its holder](Self::for_holder_of).
+    ///
+    /// Cancel safety: dropping the future takes the request back, in constant
+    /// time; if it had been granted meanwhile, the grant ends.
+    pub fn admit_async(&self, op: Op, len: u64) -> AdmitFuture {
+        AdmitFuture::new(self.clone(), op, len)
+    }
+
+    /// This class, for whoever holds this permit and will not drop it before what
+    /// it asks for here is done: permits, and requests of files and shards.
+    /// They stand in the order like any others; but while they wait, the
+    /// window of their disk binds nobody, so that they get on even where it is
+    /// full of permits whose holders wait. A thread that holds a
+    /// [`ThreadPermit`] need not say so.
+    #[must_use]
+    pub fn for_holder_of(&self, _: &Permit) -> Self {
+        Self { holder: true, ..self.clone() }
+    }
+
+    fn admit_until(
+        &self,
+        now: Time,
+        op: Op,
+        len: u64,
+        deadline: Option<Time>,
+    ) -> Result<ThreadPermit<'_>, AdmitError> {
+        let group = self.disk.here().of(op);
+        let (permits, mut request) = self.ask(group, op, len)?;
+        request.holder |= holds_permit(now);
+        let ticket = permits.admit(group, now, request, deadline);
+        let (ticket, now) = ticket.map_err(|error| self.explain(error))?;
+        Ok(ThreadPermit::new(Grant::new(group, ticket), now))
+    }
+}
+
+/// The same verbs in the [current class](Scheduler::current_class).
+impl Scheduler {
+    /// [`Class::admit`] in the current class.
+    ///
+    /// # Errors
+    /// As for [`Class::admit`].
+    pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit<'static>, AdmitError> {
+        Ok(self.current_class().admit(op, len)?.into_owned())
+    }
+
+    /// [`Class::admit_timeout`] in the current class.
+    ///
+    /// # Errors
+    /// As for [`Class::admit_timeout`].
+    pub fn admit_timeout(
+        &self,
+        op: Op,
+        len: u64,
+        timeout: Duration,
+    ) -> Result<ThreadPermit<'static>, AdmitError> {
+        Ok(self.current_class().admit_timeout(op, len, timeout)?.into_owned())
+    }
+
+    /// [`Class::try_admit`] in the current class.
+    ///
+    /// # Errors
+    /// As for [`Class::try_admit`].
+    pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit<'static>>, AdmitError> {
+        Ok(self.current_class().try_admit(op, len)?.map(ThreadPermit::into_owned))
+    }
+
+    /// [`Class::admit_async`] in the class that is current on the calling
+    /// thread.
+    ///
+    /// Cancel safety: as for [`Class::admit_async`].
+    pub fn admit_async(&self, op: Op, len: u64) -> AdmitFuture {
+        self.current_class().admit_async(op, len)
+    }
+}
+
+impl Permit {
+    /// Another permit, of `class`, for the piece of work that this one belongs
+    /// to: [`Class::admit_async`] of `class` [for the holder](Class::for_holder_of) of this one.
+    ///
+    /// Cancel safety: as for [`Class::admit_async`].
+    pub fn admit_more(&self, class: &Class, op: Op, len: u64) -> AdmitFuture {
+        class.for_holder_of(self).admit_async(op, len)
+    }
+}

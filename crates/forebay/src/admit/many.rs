@@ -1,0 +1,221 @@
+//! Permits for several requests, asked for at once.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use forebay_core::{Op, Time, saturating_nanos};
+
+use super::ask::check;
+use crate::permit::{
+    AdmitError, BatchRequest, Batched, DiskGroup, Grant, NoGrant, Parking, Permit, PermitQueue,
+    ThreadPermit, holds_permit,
+};
+use crate::sys::sync::Clock;
+use crate::{Class, Scheduler};
+
+/// A permit to be asked for, of several requests: see [`Class::admit_many`].
+/// Nothing is asked yet: a thread [waits](Self::wait) for it, a task awaits it.
+///
+/// Cancel safety: dropping it takes the requests back, whatever of them has had
+/// its turn; the disk time of those stays charged.
+#[must_use = "it asks for the permit when it is waited for"]
+pub struct AdmitMany<'a> {
+    class: Class,
+    requests: &'a [(Op, u64)],
+    waiting: Option<Waiting>,
+}
+
+/// Behind the batch that waits, or was granted and not noticed.
+struct Waiting {
+    group: Arc<DiskGroup>,
+    batch: usize,
+}
+
+impl AdmitMany<'_> {
+    /// Waits until the requests may go; see [`Class::admit_many`] for how many of them.
+    ///
+    /// # Errors
+    /// As for [`Class::admit`], of any of the requests.
+    pub fn wait(self) -> Result<ThreadPermit<'static>, AdmitError> {
+        self.wait_until(None)
+    }
+
+    /// [`Self::wait`], but for `timeout` at most.
+    ///
+    /// # Errors
+    /// As for [`Self::wait`], and [`AdmitError::TimedOut`]. Then nothing is
+    /// granted; the disk time of requests that have had their turn stays
+    /// charged.
+    pub fn wait_timeout(self, timeout: Duration) -> Result<ThreadPermit<'static>, AdmitError> {
+        let deadline = Clock::of_process().now().plus_nanos(saturating_nanos(timeout));
+        self.wait_until(Some(deadline))
+    }
+
+    /// A permit for as many of the first requests as need not wait; `None` if the first has to.
+    ///
+    /// # Errors
+    /// As for [`Self::wait`].
+    pub fn try_now(mut self) -> Result<Option<ThreadPermit<'static>>, AdmitError> {
+        let now = Clock::of_process().now();
+        self.class.holder |= holds_permit(now);
+        let group = self.group()?;
+        let Some((permits, request)) = self.ask(&group)? else {
+            return Ok(Some(ThreadPermit::new(Grant::of_batch(group, Box::default()), now)));
+        };
+        match permits.try_admit_many(&group, now, request) {
+            Ok(tickets) => {
+                let grant = Grant::of_batch(Arc::clone(&group), tickets);
+                Ok(Some(ThreadPermit::new(grant, now)))
+            }
+            Err(NoGrant::TimedOut) => Ok(None),
+            Err(error) => Err(self.class.explain(error)),
+        }
+    }
+
+    fn wait_until(mut self, deadline: Option<Time>) -> Result<ThreadPermit<'static>, AdmitError> {
+        let clock = Clock::of_process();
+        self.class.holder |= holds_permit(clock.now());
+        let parking = Parking::take_place();
+        let waker = Waker::from(Arc::clone(&parking));
+        loop {
+            if let Poll::Ready(grant) = self.poll_grant(&waker) {
+                return Ok(ThreadPermit::new(grant?, clock.now()));
+            }
+            if deadline.is_some_and(|deadline| deadline <= clock.now()) {
+                return Err(AdmitError::TimedOut);
+            }
+            parking.park(clock, deadline);
+        }
+    }
+
+    fn poll_grant(&mut self, waker: &Waker) -> Poll<Result<Grant<'static>, AdmitError>> {
+        self.class.disk.process.check()?;
+        let waker = waker.clone();
+        if let Some(Waiting { group, batch }) = &self.waiting {
+            let Some(permits) = group.permits_if_used() else { return Poll::Pending };
+            let Some(tickets) = permits.poll_batch(group, *batch, waker) else {
+                return Poll::Pending;
+            };
+            let grant = Grant::of_batch(Arc::clone(group), tickets);
+            self.waiting = None;
+            return Poll::Ready(Ok(grant));
+        }
+        let group = self.group()?;
+        let Some((permits, request)) = self.ask(&group)? else {
+            return Poll::Ready(Ok(Grant::of_batch(group, Box::default())));
+        };
+        match permits.start_batch(&group, request, waker) {
+            Ok(Batched::Granted(tickets)) => Poll::Ready(Ok(Grant::of_batch(group, tickets))),
+            Ok(Batched::Waits(batch)) => {
+                self.waiting = Some(Waiting { group, batch });
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(self.class.explain(error))),
+        }
+    }
+
+    /// The I/O group of the first request.
+    fn group(&self) -> Result<Arc<DiskGroup>, AdmitError> {
+        self.requests.iter().try_for_each(|&(op, len)| check(op, len))?;
+        let op = self.requests.first().map_or(Op::Read, |&(op, _)| op);
+        Ok(Arc::clone(self.class.disk.here().of(op)))
+    }
+
+    /// Whom to ask, and for what: those of the requests that are in the group of
+    /// the first. `None` if there are no requests.
+    fn ask<'a>(
+        &self,
+        group: &'a Arc<DiskGroup>,
+    ) -> Result<Option<(&'a PermitQueue, BatchRequest<'_>)>, AdmitError> {
+        let Some(&(op, len)) = self.requests.first() else { return Ok(None) };
+        let (permits, request) = self.class.ask(group, op, len)?;
+        let directions = self.class.disk.here();
+        let is_here = |&&(op, _): &&(Op, u64)| Arc::ptr_eq(directions.of(op), group);
+        let count = self.requests.iter().take_while(is_here).count().max(1);
+        let (class, holder) = (request.class, request.holder);
+        Ok(Some((permits, BatchRequest { class, requests: &self.requests[..count], holder })))
+    }
+}
+
+impl Future for AdmitMany<'_> {
+    type Output = Result<Permit, AdmitError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.poll_grant(context.waker()).map_ok(Permit::of)
+    }
+}
+
+impl Drop for AdmitMany<'_> {
+    fn drop(&mut self) {
+        if let Some(Waiting { group, batch }) = self.waiting.take()
+            && let Some(permits) = group.permits_if_used()
+        {
+            permits.abandon_batch(&group, batch);
+        }
+    }
+}
+
+impl fmt::Debug for AdmitMany<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AdmitMany")
+            .field("class", &self.class)
+            .field("requests", &self.requests)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Class {
+    /// One permit for the first of `requests`, as many as go to the disk
+    /// together: operations and their lengths in bytes. For a lookup of many
+    /// keys, whose reads are sent at once: it costs one lock and one wake-up.
+    ///
+    /// [`Permit::requests`] says how many they are: as many as cost one
+    /// [effective goal](crate::Disk::effective_goal) of disk time, at most 128,
+    /// and at least one; on a [duplex](crate::DiskConfig::duplex) disk up to
+    /// the first of the other direction, with a [policy](crate::Policy) other
+    /// than the usual one or the open one, one. Ask for the rest once those are done,
+    /// or [as the holder](Self::for_holder_of) of their permit: a batch of any length is done in
+    /// this way on any disk.
+    ///
+    /// Each of them stands in the order, is counted and is charged as if it
+    /// were asked for alone, one after the other. Until all have had their turn,
+    /// none holds room in the disk; so two batches that are granted by turns do
+    /// not wait for each other. Then all of them go, where there is no room past
+    /// the window, of which the disk gets in this way at most a goal and what
+    /// its rate allows; what is beyond that waits for room before its class.
+    ///
+    /// Of no requests it is granted at once.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let scheduler = forebay::Scheduler::builder().build()?;
+    /// # let queries = scheduler.add_class("queries", 200)?;
+    /// # let reads = vec![(forebay::Op::Read, 16_384); 200];
+    /// # let submit = |reads: &[(forebay::Op, u64)]| reads.iter().map(|_| Ok(())).collect::<Vec<_>>();
+    /// let mut rest = &reads[..];
+    /// while !rest.is_empty() {
+    ///     let mut permit = queries.admit_many(rest).wait()?;
+    ///     let (now, later) = rest.split_at(permit.requests());
+    ///     for (index, result) in submit(now).iter().enumerate() {
+    ///         permit.complete_one(index, result);
+    ///     }
+    ///     rest = later;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn admit_many<'a>(&self, requests: &'a [(Op, u64)]) -> AdmitMany<'a> {
+        AdmitMany { class: self.clone(), requests, waiting: None }
+    }
+}
+
+impl Scheduler {
+    /// [`Class::admit_many`] in the [current class](Self::current_class).
+    pub fn admit_many<'a>(&self, requests: &'a [(Op, u64)]) -> AdmitMany<'a> {
+        self.current_class().admit_many(requests)
+    }
+}

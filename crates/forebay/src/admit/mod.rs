@@ -1,0 +1,13 @@
+//! How programs ask for permits, which are granted in the order of the scheduler: threads and
+//! tasks, for one request or several, on the disk of a class or of a file.
+
+mod ask;
+mod class;
+mod counters;
+mod future;
+mod many;
+mod target;
+
+pub use self::future::AdmitFuture;
+pub use self::many::AdmitMany;
+pub use self::target::{AdmitFor, Admitting, OnDisk};

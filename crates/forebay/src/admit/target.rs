@@ -1,0 +1,192 @@
+//! Permits for something that is on a disk.
+
+use std::fmt;
+use std::fs;
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use forebay_core::Op;
+
+use super::future::AdmitFuture;
+use crate::permit::{AdmitError, Permit, ThreadPermit};
+use crate::{Class, DirectFile, Disk, File, Scheduler};
+
+/// What a permit can be asked for: a [`File`], a [`Disk`], or a descriptor.
+///
+/// A [`File`] knows its disk. A descriptor is looked up each time, with a
+/// system call, and its mount once a second: to do a lot with it, keep its disk,
+/// which [`Scheduler::disk_of_file`] tells.
+pub trait OnDisk: Sealed {}
+
+mod sealed {
+    use std::io;
+
+    use crate::{Disk, Scheduler};
+
+    pub trait Sealed {
+        /// The disk that it is on.
+        fn disk_in(&self, scheduler: &Scheduler) -> io::Result<Disk>;
+    }
+}
+
+use self::sealed::Sealed;
+
+impl OnDisk for Disk {}
+impl Sealed for Disk {
+    fn disk_in(&self, _: &Scheduler) -> io::Result<Disk> {
+        Ok(self.clone())
+    }
+}
+
+impl OnDisk for File {}
+impl Sealed for File {
+    fn disk_in(&self, _: &Scheduler) -> io::Result<Disk> {
+        Ok(self.disk().clone())
+    }
+}
+
+/// Descriptors, which are looked up.
+macro_rules! looked_up {
+    ($($descriptor:ty),+) => {
+        $(
+            impl OnDisk for $descriptor {}
+            impl Sealed for $descriptor {
+                fn disk_in(&self, scheduler: &Scheduler) -> io::Result<Disk> {
+                    scheduler.disk_of_file(self.as_fd())
+                }
+            }
+        )+
+    };
+}
+
+looked_up!(fs::File, OwnedFd, BorrowedFd<'_>, DirectFile);
+
+/// A permit to be asked for, of a class, on the disk of what it is for: see
+/// [`Class::admit_for`]. Nothing is asked yet: a thread [waits](Self::wait) for
+/// it, a task awaits it.
+#[must_use = "it asks for the permit when it is waited for"]
+#[derive(Debug)]
+pub struct AdmitFor {
+    /// The class, on that disk.
+    class: Result<Class, AdmitError>,
+    op: Op,
+    len: u64,
+}
+
+impl AdmitFor {
+    /// [`Class::admit`].
+    ///
+    /// # Errors
+    /// As for [`Class::admit`]; also that of the look-up.
+    pub fn wait(self) -> Result<ThreadPermit<'static>, AdmitError> {
+        Ok(self.class?.admit(self.op, self.len)?.into_owned())
+    }
+
+    /// [`Class::admit_timeout`].
+    ///
+    /// # Errors
+    /// As for [`Class::admit_timeout`]; also that of the look-up.
+    pub fn wait_timeout(self, timeout: Duration) -> Result<ThreadPermit<'static>, AdmitError> {
+        Ok(self.class?.admit_timeout(self.op, self.len, timeout)?.into_owned())
+    }
+
+    /// [`Class::try_admit`].
+    ///
+    /// # Errors
+    /// As for [`Class::try_admit`]; also that of the look-up.
+    pub fn try_now(self) -> Result<Option<ThreadPermit<'static>>, AdmitError> {
+        Ok(self.class?.try_admit(self.op, self.len)?.map(ThreadPermit::into_owned))
+    }
+}
+
+/// [`Class::admit_async`].
+impl IntoFuture for AdmitFor {
+    type Output = Result<Permit, AdmitError>;
+    type IntoFuture = Admitting;
+
+    fn into_future(self) -> Admitting {
+        let Self { class, op, len } = self;
+        Admitting(class.map(|class| class.admit_async(op, len)).map_err(Some))
+    }
+}
+
+/// An [`AdmitFor`] that a task waits for.
+///
+/// Cancel safety: as for [`AdmitFuture`].
+#[must_use = "it asks for the permit when it is polled"]
+pub struct Admitting(Result<AdmitFuture, Option<AdmitError>>);
+
+impl Future for Admitting {
+    type Output = Result<Permit, AdmitError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Ok(admit) => Pin::new(admit).poll(context),
+            // As other futures: nothing comes after the answer.
+            Err(error) => error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error))),
+        }
+    }
+}
+
+impl fmt::Debug for Admitting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Admitting").field(&self.0).finish()
+    }
+}
+
+impl Class {
+    /// A permit for `op` of `len` bytes on the disk of `target`, whichever this
+    /// class was obtained [on](Class::on): [`Class::admit`] for a program with
+    /// several disks.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::write(dir.path().join("table"), [7; 4096])?;
+    /// use std::os::unix::fs::FileExt;
+    ///
+    /// use forebay::{Op, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let queries = scheduler.add_class("queries", 1000)?;
+    /// let table = std::fs::File::open(dir.path().join("table"))?;
+    /// let mut page = [0; 4096];
+    ///
+    /// let permit = queries.admit_for(&table, Op::Read, 4096).wait()?;
+    /// let result = table.read_exact_at(&mut page, 0);
+    /// permit.complete(&result);
+    ///
+    /// # let task = async {
+    /// // in a task
+    /// let permit = queries.admit_for(&table, Op::Read, 4096).await?;
+    /// # drop(permit);
+    /// # Ok::<_, forebay::AdmitError>(())
+    /// # };
+    /// # smol::block_on(task)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn admit_for(&self, target: &impl OnDisk, op: Op, len: u64) -> AdmitFor {
+        let disk = target.disk_in(&Scheduler::of(&self.scheduler));
+        let class = disk.map_err(AdmitError::Lookup).and_then(|disk| self.on_disk_of(&disk));
+        AdmitFor { class, op, len }
+    }
+
+    fn on_disk_of(&self, disk: &Disk) -> Result<Self, AdmitError> {
+        self.on(disk).map_err(|_| AdmitError::OtherScheduler {
+            class: self.name().to_owned(),
+            disk: disk.name().to_owned(),
+        })
+    }
+}
+
+impl Scheduler {
+    /// [`Class::admit_for`] in the [current class](Self::current_class).
+    pub fn admit_for(&self, target: &impl OnDisk, op: Op, len: u64) -> AdmitFor {
+        self.current_class().admit_for(target, op, len)
+    }
+}

@@ -1,0 +1,45 @@
+//! Where the directions of a disk have a budget each.
+
+use std::sync::Arc;
+
+use forebay_core::Op;
+use forebay_driver::queue_for;
+
+use crate::permit::DiskGroup;
+
+/// The I/O groups that the requests of a disk are divided among: one for all,
+/// or on a duplex disk one for reads and one for all others. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Directions {
+    reads: Arc<DiskGroup>,
+    /// Where they are not with the reads.
+    others: Option<Arc<DiskGroup>>,
+}
+
+impl Directions {
+    pub(crate) const fn new(reads: Arc<DiskGroup>, others: Option<Arc<DiskGroup>>) -> Self {
+        Self { reads, others }
+    }
+
+    pub(crate) const fn is_duplex(&self) -> bool {
+        self.others.is_some()
+    }
+
+    /// The number of the I/O group that such requests are in.
+    pub(crate) const fn number_of(&self, op: Op) -> usize {
+        queue_for(op, if self.is_duplex() { 2 } else { 1 })
+    }
+
+    /// The I/O group that such requests are in.
+    pub(crate) fn of(&self, op: Op) -> &Arc<DiskGroup> {
+        match &self.others {
+            Some(others) if op != Op::Read => others,
+            _ => &self.reads,
+        }
+    }
+
+    /// All of them, by their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<DiskGroup>> {
+        std::iter::once(&self.reads).chain(&self.others)
+    }
+}

@@ -1,0 +1,71 @@
+//! What a caller gets to see of a request that has ended.
+
+use std::io;
+
+use crate::engine::Operation;
+use crate::io_thread::{Completion, Timing};
+use crate::{AlignedBuf, IoBuf};
+
+/// The result of a transfer, and the buffer, or the buffers, that it used.
+#[derive(Debug)]
+#[must_use = "it may be an error"]
+pub struct BufResult<B>(
+    /// Bytes transferred.
+    pub io::Result<usize>,
+    /// What was handed over with the request.
+    pub B,
+);
+
+impl<B> BufResult<B> {
+    /// Both if the transfer succeeded.
+    ///
+    /// # Errors
+    /// The error of the transfer; the buffer is dropped.
+    pub fn into_result(self) -> io::Result<(usize, B)> {
+        let Self(result, buffer) = self;
+        result.map(|bytes| (bytes, buffer))
+    }
+}
+
+/// What a caller gets to see of an completion.
+pub trait Outcome {
+    /// The part of `completion` that it sees.
+    fn of(completion: Completion) -> Self;
+}
+
+impl Outcome for (io::Result<usize>, Operation) {
+    fn of(Completion { result, operation, .. }: Completion) -> Self {
+        (result, operation)
+    }
+}
+
+impl<T: Outcome> Outcome for (T, Timing) {
+    fn of(completion: Completion) -> Self {
+        let timing = completion.timing;
+        (T::of(completion), timing)
+    }
+}
+
+impl<B: IoBuf> Outcome for BufResult<B> {
+    fn of(Completion { result, operation, .. }: Completion) -> Self {
+        Self(result, operation.into_buffer().unwrap_or_default())
+    }
+}
+
+impl Outcome for BufResult<Vec<AlignedBuf>> {
+    fn of(Completion { result, operation, .. }: Completion) -> Self {
+        let buffers = match operation {
+            Operation::ReadVectored { buffers, .. } | Operation::WriteVectored { buffers, .. } => {
+                buffers
+            }
+            _ => Vec::new(),
+        };
+        Self(result, buffers)
+    }
+}
+
+impl Outcome for io::Result<()> {
+    fn of(completion: Completion) -> Self {
+        completion.result.map(drop)
+    }
+}

@@ -1,0 +1,124 @@
+//! How operations are sent to the I/O threads of their disk.
+
+use std::io;
+use std::sync::Arc;
+
+use forebay_core::Op;
+use forebay_driver::{Command, QueueClass};
+use rustix::io::Errno;
+
+use super::growth::Growth;
+use super::outcome::Outcome;
+use super::request::{Request, Sent, State};
+use crate::directions::Directions;
+use crate::engine::Operation;
+use crate::intent::Intent;
+use crate::io_thread::{Completion, Inbox, Message, Submission, submitter};
+use crate::permit::holds_permit;
+use crate::sys::clock::Clock;
+use crate::validation::{RequestError, check_operation};
+use crate::{Class, Disk};
+
+/// Where operations are sent, and what belongs to that.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) disk: &'a Disk,
+    /// What cancels them.
+    pub(super) intent: Option<&'a Intent>,
+    /// Of their file, if it grows.
+    pub(super) growth: Option<&'a Growth>,
+}
+
+/// Sends an operation, unless no disk could execute it.
+pub(super) fn send<T: Outcome>(to: Target<'_>, class: &Class, operation: Operation) -> Request<T> {
+    let Target { disk, intent, growth } = to;
+    let op = operation.op();
+    if let Err(forked) = disk.record.process.check() {
+        return refused(forked.into(), operation);
+    }
+    if intent.is_some_and(Intent::is_cancelled) {
+        return refused(Errno::CANCELED.into(), operation);
+    }
+    let checked = check_operation(&operation).map_err(io::Error::from);
+    let ready = checked.and_then(|()| {
+        let address = address(disk, class, op)?;
+        growth.map_or(Ok(()), |growth| growth.make_room_for(&operation))?;
+        Ok(address)
+    });
+    let state = match ready {
+        Ok((class, inbox)) => {
+            let since = Clock::of_process().now();
+            let class = QueueClass { holder: class.holder || holds_permit(since), ..class };
+            let request = Submission { class, since, submitter: submitter(), operation };
+            State::Sent(Sent::new(disk, intent, request, inbox))
+        }
+        Err(error) => State::Refused(Completion::refusal(error, operation)),
+    };
+    Request::new(state)
+}
+
+/// The answer to an operation that is not sent.
+pub(super) fn refused<T: Outcome>(error: io::Error, operation: Operation) -> Request<T> {
+    Request::new(State::Refused(Completion::refusal(error, operation)))
+}
+
+impl Disk {
+    /// The inbox for requests of the thread with this number, and the I/O
+    /// groups that they go to from there.
+    pub(super) fn inbox(&self, submitter: u64) -> io::Result<(&Arc<Inbox<Message>>, &Directions)> {
+        self.record.process.check()?;
+        let (directions, threads) = self.record.io_threads_here();
+        let inbox = threads.inbox(directions, self.name(), submitter);
+        Ok((inbox.map_err(io::Error::other)?, directions))
+    }
+
+    /// Sends an operation to an I/O thread of this disk, as [files](File) do:
+    /// any [`Operation`] whose descriptor is on this disk. One that no disk
+    /// could execute is refused with a [`RequestError`].
+    ///
+    /// Completions with what [`Completion`](crate::shard::Completion) says of it, and
+    /// with the operation, to be used again.
+    ///
+    /// This is how a file is deleted in the background:
+    ///
+    /// ```
+    /// use forebay::Scheduler;
+    /// use forebay::engine::Operation;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("obsolete");
+    /// # std::fs::write(&path, [7; 8192])?;
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let cleaning = scheduler.add_class("cleaning", 20)?;
+    /// let len = std::fs::metadata(&path)?.len();
+    /// let unlink = Operation::unlink(&path, len)?;
+    /// let (deleted, _) = scheduler.disk_of(&path)?.submit(&cleaning, unlink).wait();
+    /// deleted?;
+    /// assert!(!path.exists());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Cancel safety: dropping the answer cancels the operation as far as it
+    /// has not happened; it is lost with its buffers.
+    pub fn submit(
+        &self,
+        class: &Class,
+        operation: Operation,
+    ) -> Request<(io::Result<usize>, Operation)> {
+        send(Target { disk: self, intent: None, growth: None }, class, operation)
+    }
+}
+
+/// What the class is called on the file's disk, and where its requests go.
+fn address(disk: &Disk, class: &Class, op: Op) -> io::Result<(QueueClass, Arc<Inbox<Message>>)> {
+    let name = || class.name().to_owned();
+    if !Arc::ptr_eq(&class.scheduler, &disk.scheduler) {
+        return Err(RequestError::OtherScheduler { class: name() }.into());
+    }
+    let (inbox, directions) = disk.inbox(submitter())?;
+    let class = class.in_queue(directions, op);
+    let class = class.ok_or_else(|| RequestError::ClassRemoved { class: name() })?;
+    Ok((class, Arc::clone(inbox)))
+}

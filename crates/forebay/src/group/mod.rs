@@ -1,0 +1,130 @@
+//! The state of a disk's I/O group: what the queues in it share beside its budget.
+
+mod wakers;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use forebay_core::{
+    DiskModel, GroupConfig, GroupFull, IoGroup, IoQueue, Policy, SHARDS_MAX, ShardId, Time,
+};
+
+pub(crate) use self::wakers::Wakers;
+
+use crate::events::{Event, Hook};
+use crate::metrics::QueueMetrics;
+
+/// Most requests that are granted together, so that nobody keeps the lock for long.
+const BATCH_MAX: usize = 128;
+
+/// Overdue requests are spoken of so often, however many there are.
+const SILENCE_NANOS: u64 = 10_000_000_000;
+
+/// An I/O group of a disk, and how to reach the threads whose queues are in it.
+#[derive(Debug)]
+pub(crate) struct GroupState {
+    pub(crate) io: IoGroup,
+    /// That of its disk.
+    pub(crate) name: String,
+    /// Whom to tell what happens to it.
+    hook: Hook,
+    /// Most requests that are granted together.
+    pub(crate) batch_max: usize,
+    /// Its place in the tables of class numbers.
+    pub(crate) slot: usize,
+    /// Whoever is in `io` with a queue is registered here.
+    pub(crate) wakers: Wakers,
+    /// Of the queues in `io`, by their shards.
+    metrics: Box<[OnceLock<Box<QueueMetrics>>]>,
+    model: Mutex<DiskModel>,
+    model_version: AtomicU64,
+    /// Until when, in nanoseconds, nothing more is said of overdue requests.
+    silent_until: AtomicU64,
+}
+
+impl GroupState {
+    pub(crate) fn new(name: &str, config: GroupConfig, slot: usize, hook: Hook) -> Self {
+        let batch_max = match config.policy {
+            Policy::PaceWindow { .. } | Policy::Unlimited => BATCH_MAX,
+            // What these have in the disk is not counted in disk time.
+            _ => 1,
+        };
+        Self {
+            name: name.to_owned(),
+            hook,
+            batch_max,
+            silent_until: AtomicU64::new(0),
+            wakers: Wakers::new(config.shards_max),
+            metrics: (0..SHARDS_MAX).map(|_| OnceLock::new()).collect(),
+            model: Mutex::new(config.model.clone()),
+            model_version: AtomicU64::new(0),
+            io: IoGroup::new(config),
+            slot,
+        }
+    }
+
+    /// Says in the log that requests are overdue, if any are, now and then.
+    /// For whoever polls a queue of the group and is about to sleep.
+    pub(crate) fn tell_overdue(&self, now: Time) {
+        if !self.io.hangs(now) {
+            return;
+        }
+        let (until, relaxed) = (self.silent_until.load(Ordering::Relaxed), Ordering::Relaxed);
+        let next = now.plus_nanos(SILENCE_NANOS).as_nanos();
+        if now.as_nanos() >= until
+            && self.silent_until.compare_exchange(until, next, relaxed, relaxed).is_ok()
+        {
+            self.tell(Event::Overdue { disk: self.name.clone() });
+        }
+    }
+
+    /// Tells the log and the program what has happened to the disk.
+    pub(crate) fn tell(&self, event: Event) {
+        self.hook.tell(event);
+    }
+
+    /// A queue in the group, at the present model; `version` becomes the
+    /// model's.
+    pub(crate) fn join(&self, version: &mut u64) -> Result<IoQueue, GroupFull> {
+        let mut queue = self.io.join()?;
+        *version = u64::MAX;
+        if let Some(model) = self.newer_model(version) {
+            queue.set_model(model);
+        }
+        self.metrics(queue.shard()).begin();
+        Ok(queue)
+    }
+
+    /// Where the queue of that shard tells of itself.
+    pub(crate) fn metrics(&self, shard: ShardId) -> &QueueMetrics {
+        self.metrics[shard.index()].get_or_init(Box::default)
+    }
+
+    /// Where every queue that there ever was tells of itself.
+    pub(crate) fn published_metrics(&self) -> impl Iterator<Item = &QueueMetrics> {
+        self.metrics.iter().filter_map(|metrics| metrics.get().map(Box::as_ref))
+    }
+
+    /// The model, if it has changed since `version`, which then follows. One
+    /// load when it has not. Whoever owns a queue asks when woken, and gives
+    /// it to [`IoQueue::set_model`].
+    pub(crate) fn newer_model(&self, version: &mut u64) -> Option<DiskModel> {
+        let present = self.model_version.load(Ordering::Acquire);
+        if present == *version {
+            return None;
+        }
+        *version = present;
+        Some(self.model.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// From now on requests cost this, as soon as the queues are
+    /// [woken](Wakers::wake_all) to take it over.
+    pub(crate) fn set_model(&self, model: DiskModel) {
+        // The budget learns of it from a queue, and there may be none yet.
+        if let Ok(mut queue) = self.io.join() {
+            queue.set_model(model.clone());
+        }
+        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = model;
+        self.model_version.fetch_add(1, Ordering::Release);
+    }
+}

@@ -1,0 +1,107 @@
+//! How messages reach an I/O thread.
+
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::engine::EngineWaker;
+
+/// Most requests that one I/O thread has, waiting and in the disk.
+pub const REQUESTS_MAX: usize = 1 << 16;
+
+/// The way to one I/O thread.
+#[derive(Debug)]
+pub(crate) struct Inbox<M> {
+    state: Mutex<State<M>>,
+}
+
+#[derive(Debug)]
+struct State<M> {
+    /// Wakes the thread.
+    waker: EngineWaker,
+    messages: Vec<M>,
+    /// Requests that are not answered.
+    unanswered: usize,
+    closed: bool,
+}
+
+/// The inbox takes no more requests.
+#[derive(Debug, thiserror::Error)]
+#[error("{REQUESTS_MAX} requests wait for the disk or are in it: wait for some of them")]
+pub(crate) struct InboxFull;
+
+impl<M> Inbox<M> {
+    pub(super) fn new(waker: EngineWaker) -> Self {
+        let state = State { waker, messages: Vec::new(), unanswered: 0, closed: false };
+        Self { state: Mutex::new(state) }
+    }
+
+    /// Sends a request, which is to be answered; the thread is woken if it
+    /// sleeps. Nothing is made of it if there is no room.
+    pub(super) fn send_request(&self, message: impl FnOnce() -> M) -> Result<(), InboxFull> {
+        let mut state = self.lock();
+        if state.unanswered >= REQUESTS_MAX {
+            return Err(InboxFull);
+        }
+        state.unanswered += 1;
+        Self::post(state, message());
+        Ok(())
+    }
+
+    /// Sends what is not answered.
+    pub(super) fn send(&self, message: M) {
+        Self::post(self.lock(), message);
+    }
+
+    /// Tells the thread to end.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let waker = state.waker.clone();
+        drop(state);
+        waker.wake();
+    }
+
+    /// Moves what has come into `messages`, which is empty; `answered` requests
+    /// are done. False when the thread is to end.
+    pub(super) fn take(&self, messages: &mut Vec<M>, answered: usize) -> bool {
+        let mut state = self.lock();
+        state.unanswered -= answered;
+        mem::swap(&mut state.messages, messages);
+        !state.closed
+    }
+
+    /// The thread has broken down, which has ended all requests that it had. It
+    /// begins anew, and is woken by `waker`. False when it is to end.
+    pub(super) fn begin_anew(&self, waker: EngineWaker, is_request: impl Fn(&&M) -> bool) -> bool {
+        let mut state = self.lock();
+        state.waker = waker;
+        state.unanswered = state.messages.iter().filter(is_request).count();
+        !state.closed
+    }
+
+    /// Ends all requests that have come to a thread that has broken down. False
+    /// when the thread is to end.
+    pub(super) fn return_all(&self) -> bool {
+        let mut state = self.lock();
+        state.unanswered = 0;
+        let messages = mem::take(&mut state.messages);
+        let closed = state.closed;
+        drop(state);
+        drop(messages);
+        !closed
+    }
+
+    fn post(mut state: MutexGuard<'_, State<M>>, message: M) {
+        // The first of several messages has woken the thread.
+        let waker = state.messages.is_empty().then(|| state.waker.clone());
+        state.messages.push(message);
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<M>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,284 @@
+//! I/O threads, to which requests are sent from any thread.
+
+mod deficit_round_robin;
+mod inbox;
+mod reply;
+mod worker;
+
+use std::cell::Cell;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use forebay_core::{GroupFull, Op};
+
+pub(crate) use self::inbox::Inbox;
+pub use self::inbox::REQUESTS_MAX;
+pub use self::reply::Timing;
+pub(crate) use self::reply::{Completion, Detached, Message, Reply, Submission};
+
+use self::worker::Worker;
+use crate::directions::Directions;
+use crate::engine::EngineConfig;
+use crate::events::Event;
+use crate::messages;
+use crate::permit::DiskGroup;
+use crate::reactor::{Reactor, ShardError};
+use crate::sys::fork::OfProcess;
+use crate::sys::panics::contain;
+
+/// Longer than an engine takes to end once it gives up on the disk.
+const END_GRACE: Duration = Duration::from_secs(1);
+
+/// An I/O thread that broke down and cannot begin anew tries again so often.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+/// How a disk's requests are executed where its files are not used through
+/// [shards](crate::shard::Shard).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IoThreadsConfig {
+    /// I/O threads per I/O group.
+    pub(crate) io_queues: usize,
+    pub(crate) engine: EngineConfig,
+}
+
+impl Default for IoThreadsConfig {
+    fn default() -> Self {
+        // Requests that hang stay with the engine, and shall not fill it soon.
+        let engine = EngineConfig { depth_max: 1024, threads_max: 64, ..EngineConfig::default() };
+        Self { io_queues: 1, engine }
+    }
+}
+
+/// The I/O threads of one I/O group. Each starts with the first file that it
+/// is for.
+#[derive(Debug)]
+pub(crate) struct IoThreads {
+    engine: EngineConfig,
+    threads: Box<[OnceLock<OfProcess<IoThread>>]>,
+    starting: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct IoThread {
+    inbox: Arc<Inbox<Message>>,
+    thread: JoinHandle<()>,
+    /// Hangs up when the thread ends.
+    running: Mutex<Receiver<()>>,
+    shutdown_timeout: Duration,
+    /// An I/O group of its disk.
+    group: Arc<DiskGroup>,
+}
+
+impl IoThreads {
+    pub(crate) fn new(config: &IoThreadsConfig) -> Self {
+        let threads = (0..config.io_queues.max(1)).map(|_| OnceLock::new()).collect();
+        Self { engine: config.engine, threads, starting: Mutex::new(()) }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// The inbox for the requests of a thread, the same one each time.
+    pub(crate) fn inbox(
+        &self,
+        directions: &Directions,
+        disk: &str,
+        submitter: u64,
+    ) -> Result<&Arc<Inbox<Message>>, ShardError> {
+        let number = (submitter % self.threads.len() as u64) as usize;
+        let place = &self.threads[number];
+        if let Some(thread) = place.get() {
+            return Ok(&thread.inbox);
+        }
+        let _starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = place.get() {
+            return Ok(&thread.inbox);
+        }
+        let thread = IoThread::start(directions, disk, number, &self.engine)?;
+        Ok(&place.get_or_init(|| OfProcess::new(thread)).inbox)
+    }
+}
+
+impl IoThread {
+    fn start(
+        directions: &Directions,
+        disk: &str,
+        number: usize,
+        engine: &EngineConfig,
+    ) -> Result<Self, ShardError> {
+        let (started, ready) = channel();
+        let (running, hung_up) = channel();
+        let group = Arc::clone(directions.of(Op::Read));
+        let (directions, engine, shutdown_timeout) =
+            (directions.clone(), *engine, engine.shutdown_timeout);
+        let thread = thread::Builder::new()
+            .name(format!("forebay-disk-{number}"))
+            .spawn(move || run(&directions, &engine, &started, running))?;
+        let full = |full| ShardError::NoShard { disk: disk.to_owned(), full };
+        let ended = |_| io::Error::other("the I/O thread ended at its start");
+        let inbox = ready.recv().map_err(ended)??.map_err(full)?;
+        Ok(Self { inbox, thread, running: Mutex::new(hung_up), shutdown_timeout, group })
+    }
+}
+
+impl Drop for IoThread {
+    /// Nobody waits for a request any more: what waits is dropped, what the
+    /// disk has is cancelled if it can be. A disk that hangs keeps the thread
+    /// no longer than its engine waits.
+    fn drop(&mut self) {
+        self.inbox.close();
+        // The last handle can go with a task that the thread itself wakes.
+        if thread::current().id() != self.thread.thread().id() {
+            let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let ended = running.recv_timeout(self.shutdown_timeout.saturating_add(END_GRACE));
+            if ended == Err(RecvTimeoutError::Timeout) {
+                self.group.tell(Event::Hang { disk: self.group.name.clone() });
+            }
+        }
+    }
+}
+
+type Started = io::Result<Result<Arc<Inbox<Message>>, GroupFull>>;
+
+/// An I/O thread's life. `_running` is dropped last of all.
+fn run(
+    directions: &Directions,
+    config: &EngineConfig,
+    started: &Sender<Started>,
+    _running: Sender<()>,
+) {
+    let reactor = match Reactor::new(directions.clone(), config) {
+        Ok(Ok(reactor)) => reactor,
+        Ok(Err(full)) => {
+            // Whoever started the thread waits for this.
+            let _ = started.send(Ok(Err(full)));
+            return;
+        }
+        Err(error) => {
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    let inbox = Arc::new(Inbox::new(reactor.engine().waker()));
+    let _ = started.send(Ok(Ok(Arc::clone(&inbox))));
+    IS_IO_THREAD.set(true);
+    let mut reactor = Some(reactor);
+    while let Some(present) = reactor {
+        let mut worker = Worker::new(present, Arc::clone(&inbox));
+        if contain(|| worker.work()).is_some() {
+            return;
+        }
+        worker.break_down();
+        messages::warn(String::from(
+            "an I/O thread broke down by a panic: what it had to do ended with errors, and it \
+             begins anew",
+        ));
+        reactor = begin_anew(directions, config, &inbox);
+    }
+}
+
+/// After a breakdown; `None` when the thread is to end.
+fn begin_anew(
+    directions: &Directions,
+    config: &EngineConfig,
+    inbox: &Arc<Inbox<Message>>,
+) -> Option<Reactor> {
+    loop {
+        if let Ok(Ok(reactor)) = Reactor::new(directions.clone(), config) {
+            let is_request = |message: &&Message| matches!(message, Message::Request(_));
+            let goes_on = inbox.begin_anew(reactor.engine().waker(), is_request);
+            return goes_on.then_some(reactor);
+        }
+        if !inbox.return_all() {
+            return None;
+        }
+        thread::sleep(TRY_AGAIN_AFTER);
+    }
+}
+
+thread_local! {
+    static IS_IO_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether others wait for the calling thread to do their I/O: it must not
+/// wait for any.
+pub(crate) fn is_io_thread() -> bool {
+    IS_IO_THREAD.get()
+}
+
+/// The calling thread's number among those that submit.
+pub(crate) fn submitter() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    thread_local! {
+        static NUMBER: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+    NUMBER.get().unwrap_or_else(|| {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        NUMBER.set(Some(number));
+        number
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::task::{Context, Poll, Waker};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use forebay_core::{DiskModel, GroupConfig, Policy, Time};
+    use forebay_driver::QueueClass;
+
+    use super::reply::{Completion, Promise, Submission};
+    use super::*;
+    use crate::engine::Operation;
+    use crate::permit::DiskGroup;
+    use crate::{AlignedBuf, DirectFile};
+
+    fn answer(reply: &Reply) -> Completion {
+        let begin = Instant::now();
+        loop {
+            if let Poll::Ready(answer) = reply.poll(&Context::from_waker(Waker::noop())) {
+                return answer;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "no answer");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn an_io_thread_that_panics_ends_what_it_has_with_errors_and_begins_anew() {
+        let config = GroupConfig::new(DiskModel::unmeasured(), Policy::Unlimited);
+        let group = Arc::new(DiskGroup::new("disk", config, 0, crate::events::Hook::default()));
+        let id = group.io.add_class(None, 100).unwrap();
+        let class = QueueClass { queue: 0, id, holder: false };
+        let threads = IoThreads::new(&IoThreadsConfig::default());
+        let inbox = threads.inbox(&Directions::new(group, None), "disk", 0).unwrap();
+        let reply = |operation| {
+            Reply::new(Submission { class, since: Time::ZERO, submitter: 0, operation })
+        };
+        for _ in 0..3 {
+            let (reader, _writer) = io::pipe().unwrap();
+            let pipe = DirectFile::from_fd(OwnedFd::from(reader)).unwrap();
+            let buffer = AlignedBuf::new(4096, 4096).unwrap();
+            let hangs = reply(Operation::read(pipe, 0, buffer));
+            hangs.send(inbox).unwrap();
+            // More are answered than were counted: the thread panics at that.
+            for _ in 0..2 {
+                let uncounted = reply(Operation::unlink("/nothing/there", 0).unwrap());
+                inbox.send(Message::Request(Promise::new(uncounted)));
+            }
+            let error = answer(&hangs).result.unwrap_err();
+            assert!(error.to_string().contains("broke down"), "{error}");
+            let next = reply(Operation::unlink("/nothing/there", 0).unwrap());
+            next.send(inbox).unwrap();
+            let error = answer(&next).result.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        }
+    }
+}

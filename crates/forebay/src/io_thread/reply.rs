@@ -1,0 +1,371 @@
+//! Where a request and its answer change hands.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+
+use forebay_core::Time;
+use forebay_driver::QueueClass;
+
+use super::inbox::{Inbox, InboxFull};
+use crate::engine::Operation;
+use crate::intent::{Cancel, Membership};
+use crate::sys::panics::contain;
+
+/// A thread keeps so many replies for its next requests.
+const SPARE_MAX: usize = 256;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Arc<Reply>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Shared by whoever wants an operation done and the thread that does it.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    state: Mutex<State>,
+}
+
+/// What is sent to an I/O thread.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A new request.
+    Request(Promise),
+    /// Nobody wants this one any more.
+    Cancel(Arc<Reply>),
+}
+
+/// What an I/O thread is asked to do.
+#[derive(Debug)]
+pub(crate) struct Submission {
+    pub(crate) class: QueueClass,
+    /// When it was made.
+    pub(crate) since: Time,
+    /// The number of the thread that asks.
+    pub(crate) submitter: u64,
+    pub(crate) operation: Operation,
+}
+
+/// What became of an operation.
+#[derive(Debug)]
+pub struct Completion {
+    pub(crate) result: io::Result<usize>,
+    pub(crate) operation: Operation,
+    pub(crate) timing: Timing,
+}
+
+/// Where the time of a request went. Both are zero for one that was refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// From the call that made it to the dispatch of its last part, in
+    /// nanoseconds.
+    pub queue_nanos: u64,
+    /// From there to its end in the disk, in nanoseconds. What comes after is
+    /// the way back to the caller.
+    pub disk_nanos: u64,
+}
+
+impl Completion {
+    /// Of an operation that did not reach the disk.
+    pub(crate) fn refusal(error: io::Error, operation: Operation) -> Self {
+        Self { result: Err(error), operation, timing: Timing::default() }
+    }
+
+    /// For whoever asks again after the answer; nothing is left to hand over.
+    pub(crate) fn none() -> Self {
+        let error = io::Error::other("the answer was taken already");
+        Self::refusal(error, Operation::nothing())
+    }
+}
+
+/// The I/O thread broke down before it had answered.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the disk's I/O thread broke down, and began anew: it is not known whether this was done; \
+     try again"
+)]
+struct BrokenDown;
+
+/// A reply whose I/O thread owes an answer. Dropped without one, as when the
+/// thread breaks down, it answers with an error.
+#[derive(Debug)]
+pub(crate) struct Promise {
+    /// Taken when it is kept.
+    reply: Option<Arc<Reply>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Until the I/O thread takes it.
+    request: Option<Submission>,
+    answer: Option<Completion>,
+    waker: Option<Waker>,
+    /// The I/O thread's name for it, while it has it.
+    key: Option<usize>,
+    /// Nobody waits for the answer, or wants the request.
+    abandoned: bool,
+    /// Nobody waits for the answer, but the request is to be done.
+    kept: Option<Detached>,
+    /// Where an intent cancels it, if it is under one. Whoever has the request
+    /// keeps that: messages refer to replies.
+    inbox: Weak<Inbox<Message>>,
+}
+
+/// What a request needs to its end where nobody holds it.
+pub(crate) struct Detached {
+    /// Keeps its I/O threads.
+    pub(crate) _disk: Arc<dyn Any + Send + Sync>,
+    /// It can still be cancelled with its intent.
+    pub(crate) _membership: Option<Membership>,
+}
+
+impl fmt::Debug for Detached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Detached")
+    }
+}
+
+impl Reply {
+    /// A reply with a request; one that this thread has kept, if there is any.
+    pub(crate) fn new(request: Submission) -> Arc<Self> {
+        let state = State { request: Some(request), ..State::default() };
+        let kept = SPARE.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
+        if let Some(mut reply) = kept
+            && let Some(unused) = Arc::get_mut(&mut reply)
+        {
+            *unused.state.get_mut().unwrap_or_else(PoisonError::into_inner) = state;
+            return reply;
+        }
+        Arc::new(Self { state: Mutex::new(state) })
+    }
+
+    /// Keeps a reply that is done with for the next request of this thread.
+    pub(crate) fn keep(mut reply: Arc<Self>) {
+        if Arc::get_mut(&mut reply).is_some() {
+            let _ = SPARE.try_with(|kept| {
+                let mut kept = kept.borrow_mut();
+                if kept.len() < SPARE_MAX {
+                    kept.push(reply);
+                }
+            });
+        }
+    }
+
+    /// Sends the request to an I/O thread.
+    pub(crate) fn send(self: &Arc<Self>, inbox: &Inbox<Message>) -> Result<(), InboxFull> {
+        inbox.send_request(|| Message::Request(Promise::new(Arc::clone(self))))
+    }
+
+    /// Asks the I/O thread that has the request to end it early.
+    pub(crate) fn cancel(self: &Arc<Self>, inbox: &Inbox<Message>) {
+        inbox.send(Message::Cancel(Arc::clone(self)));
+    }
+
+    /// From now on an intent can cancel the request.
+    pub(crate) fn let_cancel(&self, inbox: &Arc<Inbox<Message>>) {
+        self.lock().inbox = Arc::downgrade(inbox);
+    }
+
+    /// The answer; if there is none yet, the task will be woken.
+    pub(crate) fn poll(&self, context: &Context<'_>) -> Poll<Completion> {
+        // Wakers are cloned and dropped without the lock: that is others' code,
+        // which may come back here, and the last waker of a task can end it.
+        let mut waker = None;
+        loop {
+            let mut state = self.lock();
+            if let Some(answer) = state.answer.take() {
+                return Poll::Ready(answer);
+            }
+            if state.waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+                return Poll::Pending;
+            }
+            if let Some(waker) = waker.take() {
+                let before = state.waker.replace(waker);
+                drop(state);
+                drop(before);
+                return Poll::Pending;
+            }
+            drop(state);
+            waker = Some(context.waker().clone());
+        }
+    }
+
+    /// Answers an request that was not sent.
+    pub(crate) fn refuse(&self, error: io::Error) {
+        let mut state = self.lock();
+        if let Some(Submission { operation, .. }) = state.request.take() {
+            state.answer = Some(Completion::refusal(error, operation));
+        }
+    }
+
+    /// Nobody waits any more. Returns whether an I/O thread may still have it.
+    pub(crate) fn abandon(&self) -> bool {
+        let mut state = self.lock();
+        state.abandoned = true;
+        let (request, waker) = (state.request.take(), state.waker.take());
+        let is_done = state.answer.take().is_some();
+        // Buffers are freed, and wakers dropped, without the lock.
+        drop(state);
+        drop((request, waker));
+        !is_done
+    }
+
+    /// Nobody waits any more, and the request goes on to its end, with what it
+    /// keeps. The answer, if it is there already.
+    pub(crate) fn detach(&self, kept: Detached) -> Option<Completion> {
+        let mut state = self.lock();
+        let answer = state.answer.take();
+        let waker = state.waker.take();
+        let kept = match &answer {
+            Some(_) => Some(kept),
+            None => state.kept.replace(kept),
+        };
+        drop(state);
+        drop((waker, kept));
+        answer
+    }
+
+    /// Takes back what no I/O thread has yet: nobody waits for it any more.
+    pub(crate) fn take_back(&self) -> Option<Operation> {
+        let mut state = self.lock();
+        let request = state.request.take()?;
+        state.abandoned = true;
+        Some(request.operation)
+    }
+
+    fn take_request(&self, key: usize) -> Option<Submission> {
+        let mut state = self.lock();
+        let request = state.request.take()?;
+        state.key = Some(key);
+        Some(request)
+    }
+
+    /// What the I/O thread calls it, while it has it.
+    pub(super) fn key(&self) -> Option<usize> {
+        self.lock().key
+    }
+
+    /// Hands the answer over. Returns whom to wake.
+    fn answer(&self, answer: Completion) -> Option<Waker> {
+        let mut state = self.lock();
+        state.key = None;
+        let kept = state.kept.take();
+        if state.abandoned || kept.is_some() {
+            drop(state);
+            // A buffer of the program's own may panic then.
+            contain(|| drop(answer));
+            drop(kept);
+            return None;
+        }
+        state.answer = Some(answer);
+        state.waker.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Cancel for Reply {
+    /// It has one request, whatever the key.
+    fn cancel(self: Arc<Self>, _key: u64) {
+        let inbox = self.lock().inbox.upgrade();
+        if let Some(inbox) = inbox {
+            Self::cancel(&self, &inbox);
+        }
+    }
+}
+
+impl Promise {
+    pub(super) const fn new(reply: Arc<Reply>) -> Self {
+        Self { reply: Some(reply) }
+    }
+
+    /// The request, for the I/O thread that calls it `key` from now on. `None`
+    /// if it was abandoned.
+    pub(super) fn take_request(&self, key: usize) -> Option<Submission> {
+        self.reply.as_ref()?.take_request(key)
+    }
+
+    /// Keeps the promise. Returns whom to wake.
+    pub(super) fn keep(mut self, answer: Completion) -> Option<Waker> {
+        self.reply.take()?.answer(answer)
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if let Some(reply) = self.reply.take() {
+            let request = reply.lock().request.take();
+            let operation = request.map_or_else(Operation::nothing, |request| request.operation);
+            let error = io::Error::other(BrokenDown);
+            if let Some(waker) = reply.answer(Completion::refusal(error, operation)) {
+                contain(|| waker.wake());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::task::{RawWaker, RawWakerVTable, Wake};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The last waker of a task: what the task owns ends with it.
+    struct Task(Arc<Reply>);
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Task {
+        fn drop(&mut self) {
+            self.0.abandon();
+        }
+    }
+
+    #[test]
+    fn a_waker_is_dropped_without_the_lock() {
+        let (done, ended) = mpsc::channel();
+        thread::spawn(move || {
+            let reply = Arc::new(Reply { state: Mutex::default() });
+            let waker = Waker::from(Arc::new(Task(Arc::clone(&reply))));
+            assert!(reply.poll(&Context::from_waker(&waker)).is_pending());
+            drop(waker);
+            assert!(reply.poll(&Context::from_waker(Waker::noop())).is_pending());
+            done.send(()).unwrap();
+        });
+        ended.recv_timeout(Duration::from_secs(10)).unwrap();
+    }
+
+    /// Looks at the reply whenever it is cloned.
+    const CURIOUS: RawWakerVTable = RawWakerVTable::new(
+        |reply| {
+            // SAFETY: the test's reply outlives its wakers.
+            unsafe { &*reply.cast::<Reply>() }.key();
+            RawWaker::new(reply, &CURIOUS)
+        },
+        |_| {},
+        |_| {},
+        |_| {},
+    );
+
+    #[test]
+    fn a_waker_is_cloned_without_the_lock() {
+        let (done, ended) = mpsc::channel();
+        thread::spawn(move || {
+            let reply = Reply { state: Mutex::default() };
+            // SAFETY: the table does nothing but look at the reply.
+            let waker = unsafe { Waker::new((&raw const reply).cast(), &CURIOUS) };
+            assert!(reply.poll(&Context::from_waker(&waker)).is_pending());
+            done.send(()).unwrap();
+        });
+        ended.recv_timeout(Duration::from_secs(10)).unwrap();
+    }
+}

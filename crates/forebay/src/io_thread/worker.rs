@@ -1,0 +1,262 @@
+//! What an I/O thread does.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+use std::{io, mem, thread};
+
+use forebay_core::{Op, Time};
+use forebay_driver::{Command, OperationId, QueueClass};
+use rustix::io::Errno;
+use slab::Slab;
+
+use super::deficit_round_robin::{DeficitRoundRobin, Link, Links};
+use super::inbox::Inbox;
+use super::reply::{Completion, Message, Promise, Submission, Timing};
+use crate::engine::Operation;
+use crate::messages;
+use crate::reactor::{self, Reactor, SubmitError};
+use crate::sys::panics::contain;
+
+/// Requests of a class in the I/O queue at once: as few as keep it from
+/// running dry between two dispatches, for there they are served in the order
+/// in which they came, whoever submitted them.
+const FED_MAX: u32 = 8;
+
+/// A turn of a submitter is worth a request of so many bytes.
+const TURN_BYTES: u64 = 128 << 10;
+
+/// Pause after the kernel has refused everything.
+const REFUSED_PAUSE: Duration = Duration::from_millis(1);
+
+/// An I/O thread's reactor, and the requests that it has.
+pub(super) struct Worker {
+    reactor: Reactor,
+    inbox: Arc<Inbox<Message>>,
+    requests: Requests,
+    /// Messages that are being read, the first one last.
+    messages: Vec<Message>,
+    wakers: Vec<Waker>,
+}
+
+/// Requests that are not answered.
+struct Requests {
+    pending: Slab<Pending>,
+    /// By [`QueueClass::index`].
+    queues: Vec<DeficitRoundRobin>,
+    /// Keys of requests, by [`OperationId::index`].
+    submitted: Vec<usize>,
+    /// Requests that were abandoned before they were taken.
+    abandoned: usize,
+    /// Ended without the disk.
+    refused: Vec<(usize, io::Error, Operation)>,
+    quantum: u64,
+}
+
+struct Pending {
+    promise: Promise,
+    class: QueueClass,
+    since: Time,
+    stage: Stage,
+}
+
+enum Stage {
+    /// In its queue; the link is there once it is pushed.
+    Waiting(Option<Link>, Operation),
+    Submitted(OperationId),
+    /// Between the two.
+    Moving,
+}
+
+impl Links for Slab<Pending> {
+    fn link(&mut self, key: usize) -> Option<&mut Link> {
+        match &mut self.get_mut(key)?.stage {
+            Stage::Waiting(link, _) => link.as_mut(),
+            _ => None,
+        }
+    }
+}
+
+impl Worker {
+    pub(super) fn new(reactor: Reactor, inbox: Arc<Inbox<Message>>) -> Self {
+        let quantum = reactor.cost(Op::Read, TURN_BYTES).max(reactor.cost(Op::Write, TURN_BYTES));
+        let requests = Requests {
+            pending: Slab::new(),
+            queues: Vec::new(),
+            submitted: Vec::new(),
+            abandoned: 0,
+            refused: Vec::new(),
+            quantum,
+        };
+        Self { reactor, inbox, requests, messages: Vec::new(), wakers: Vec::new() }
+    }
+
+    /// Works until the inbox is closed. What is left then is wanted by
+    /// nobody: whoever waits keeps the disk, and with it the inbox.
+    pub(super) fn work(&mut self) {
+        let mut answered = 0;
+        let mut refused = false;
+        loop {
+            if !self.inbox.take(&mut self.messages, answered) {
+                return;
+            }
+            self.messages.reverse();
+            let now = self.reactor.now();
+            while let Some(message) = self.messages.pop() {
+                self.read(now, message);
+            }
+            let timeout = self.requests.has_answers().then_some(Duration::ZERO);
+            let Self { reactor, requests, .. } = self;
+            let refill = &mut |reactor: &mut Reactor, class| {
+                requests.feed(reactor, class);
+            };
+            match reactor.run_once(timeout, refill) {
+                Ok(()) => refused = false,
+                Err(error) => {
+                    // Told once, however often it is tried.
+                    if !mem::replace(&mut refused, true) {
+                        messages::warn(format!(
+                            "an I/O thread cannot reach the kernel, and goes on: {error}"
+                        ));
+                    }
+                    thread::sleep(REFUSED_PAUSE);
+                }
+            }
+            answered = self.answer();
+            self.wake();
+        }
+    }
+
+    fn read(&mut self, now: Time, message: Message) {
+        match message {
+            Message::Request(promise) => self.requests.take(&mut self.reactor, promise),
+            Message::Cancel(reply) => {
+                if let Some(key) = reply.key() {
+                    self.requests.cancel(&mut self.reactor, now, key);
+                }
+            }
+        }
+    }
+
+    /// Hands over all answers; how many.
+    fn answer(&mut self) -> usize {
+        let mut answered = mem::take(&mut self.requests.abandoned);
+        while let Some(completion) = self.reactor.pop() {
+            let reactor::Completion { id, result, operation, queue_nanos, disk_nanos } = completion;
+            let Some(key) = self.requests.submitted.get(id.index()) else { continue };
+            let promise = self.requests.pending.remove(*key).promise;
+            let timing = Timing { queue_nanos, disk_nanos };
+            self.wakers.extend(promise.keep(Completion { result, operation, timing }));
+            answered += 1;
+        }
+        for (key, error, operation) in self.requests.refused.drain(..) {
+            let promise = self.requests.pending.remove(key).promise;
+            self.wakers.extend(promise.keep(Completion::refusal(error, operation)));
+            answered += 1;
+        }
+        answered
+    }
+
+    fn wake(&mut self) {
+        for waker in self.wakers.drain(..) {
+            // What others do when they are woken shall not end this thread.
+            contain(|| waker.wake());
+        }
+    }
+
+    /// After a panic, which leaves nothing here to rely on: all requests end,
+    /// those in the disk after the engine has given them up.
+    pub(super) fn break_down(mut self) {
+        contain(|| self.wake());
+        let Self { reactor, requests, messages, .. } = self;
+        contain(|| drop(reactor));
+        contain(|| drop((requests, messages)));
+    }
+}
+
+impl Requests {
+    /// Whether there is something to tell without the disk.
+    fn has_answers(&self) -> bool {
+        self.abandoned > 0 || !self.refused.is_empty()
+    }
+
+    /// Takes a new request: into the I/O queue, or the one before it.
+    fn take(&mut self, reactor: &mut Reactor, promise: Promise) {
+        let entry = self.pending.vacant_entry();
+        let key = entry.key();
+        let Some(Submission { class, since, submitter, operation }) = promise.take_request(key)
+        else {
+            self.abandoned += 1;
+            return;
+        };
+        let cost = reactor.cost(operation.op(), operation.bytes());
+        entry.insert(Pending { promise, class, since, stage: Stage::Waiting(None, operation) });
+        if self.queues.len() <= class.index() {
+            self.queues.resize_with(class.index() + 1, DeficitRoundRobin::default);
+        }
+        let queue = &mut self.queues[class.index()];
+        let link = queue.push(&mut self.pending, key, (submitter, cost), class.holder);
+        if let Stage::Waiting(none, _) = &mut self.pending[key].stage {
+            *none = Some(link);
+        }
+        self.feed(reactor, class);
+    }
+
+    /// Moves requests of `class` from its queue into the I/O queue: a few, and
+    /// whatever is before one whose submitter holds a permit, for only there
+    /// does it get on.
+    fn feed(&mut self, reactor: &mut Reactor, class: QueueClass) {
+        let Some(queue) = self.queues.get_mut(class.index()) else { return };
+        while (reactor.queued(class) < FED_MAX || queue.has_holders())
+            && let Some(key) = queue.pop(&mut self.pending, self.quantum)
+        {
+            let pending = &mut self.pending[key];
+            let Stage::Waiting(_, operation) = mem::replace(&mut pending.stage, Stage::Moving)
+            else {
+                continue;
+            };
+            match reactor.submit(pending.since, pending.class, operation) {
+                Ok(id) => {
+                    pending.stage = Stage::Submitted(id);
+                    if self.submitted.len() <= id.index() {
+                        self.submitted.resize(id.index() + 1, usize::MAX);
+                    }
+                    self.submitted[id.index()] = key;
+                }
+                Err((error, operation)) => {
+                    self.refused.push((key, refusal(error), operation));
+                }
+            }
+        }
+    }
+
+    fn cancel(&mut self, reactor: &mut Reactor, now: Time, key: usize) {
+        let Some(pending) = self.pending.get_mut(key) else { return };
+        let class = pending.class;
+        match &pending.stage {
+            Stage::Submitted(id) => {
+                reactor.cancel(now, *id);
+                self.feed(reactor, class);
+            }
+            Stage::Waiting(..) => {
+                if let Some(queue) = self.queues.get_mut(class.index()) {
+                    queue.remove(&mut self.pending, key);
+                }
+                let stage = mem::replace(&mut self.pending[key].stage, Stage::Moving);
+                if let Stage::Waiting(_, operation) = stage {
+                    self.refused.push((key, Errno::CANCELED.into(), operation));
+                }
+            }
+            Stage::Moving => {}
+        }
+    }
+}
+
+/// Why the I/O queue did not take a request.
+fn refusal(error: SubmitError) -> io::Error {
+    let kind = match error {
+        SubmitError::Full => io::ErrorKind::QuotaExceeded,
+        _ => io::ErrorKind::InvalidInput,
+    };
+    io::Error::new(kind, error)
+}

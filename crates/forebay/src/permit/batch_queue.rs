@@ -1,0 +1,228 @@
+//! Several requests that are granted together.
+//!
+//! Those of a batch stand in the order one by one and cost what single ones do.
+//! One that has had its turn while others of its batch have not is set aside:
+//! it has paid and holds no room. They enter together with the last one. So no
+//! batch keeps another from the disk while it waits.
+
+use std::mem;
+use std::sync::Arc;
+use std::task::Waker;
+
+use forebay_core::{DiskTime, Op, Outcome, Ticket, Time};
+
+use super::batch::Batch;
+use super::disk_group::DiskGroup;
+use super::queue::{PermitQueue, enqueue, queue};
+use super::request::{BatchRequest, NoGrant, PermitRequest};
+use super::state::{State, Timekeeper};
+use super::timer;
+use super::wakeups::Wakeups;
+use crate::group::GroupState;
+
+/// What became of a batch.
+pub(crate) enum Batched {
+    Granted(Box<[Ticket]>),
+    /// Its number, until it is collected or abandoned.
+    Waits(usize),
+}
+
+impl State {
+    /// The first of the requests that go together: as many as cost one effective goal.
+    fn piece<'a>(&self, group: &GroupState, requests: &'a [(Op, u64)]) -> &'a [(Op, u64)] {
+        let goal = self.queue.effective_goal();
+        let mut cost = DiskTime::ZERO;
+        let fits = |&&(op, len): &&(Op, u64)| {
+            cost = cost.plus(self.queue.cost(op, len));
+            cost <= goal
+        };
+        let count = requests.iter().take(group.batch_max).take_while(fits).count();
+        &requests[..count.max(1).min(requests.len())]
+    }
+
+    /// A batch of which these were granted and `first` was not.
+    fn add_batch(&mut self, now: Time, granted: Vec<Ticket>, first: Ticket, waker: Waker) -> usize {
+        for &ticket in &granted {
+            self.put_aside(now, ticket);
+        }
+        let mut tickets = granted;
+        tickets.push(first);
+        let waiting = Batch { tickets: tickets.into(), queued: 1, paid: false, waker: Some(waker) };
+        let batch = self.batches.insert(waiting);
+        self.waiters.add_member(first, batch);
+        batch
+    }
+
+    /// Queues the rest of a batch, as far as there is room.
+    fn add_members(&mut self, now: Time, batch: usize, rest: BatchRequest<'_>) {
+        let Some(waiting) = self.batches.get_mut(batch) else { return };
+        let mut tickets = mem::take(&mut waiting.tickets).into_vec();
+        let queued_before = tickets.len();
+        let BatchRequest { class, requests, holder } = rest;
+        for &(op, len) in requests {
+            let Ok(ticket) = queue(self, now, PermitRequest { class, op, len, holder }) else {
+                break;
+            };
+            self.waiters.add_member(ticket, batch);
+            tickets.push(ticket);
+        }
+        let Some(waiting) = self.batches.get_mut(batch) else { return };
+        waiting.queued += tickets.len() - queued_before;
+        waiting.tickets = tickets.into();
+    }
+
+    /// The tickets of a batch that is granted; else `waker` is woken when it is, and the one of
+    /// before returned.
+    fn collect(&mut self, now: Time, batch: usize, waker: Waker) -> Result<Batch, Option<Waker>> {
+        if self.enter(now, batch) {
+            let granted = self.batches.remove(batch);
+            for &ticket in &granted.tickets {
+                self.waiters.forget(ticket);
+            }
+            return Ok(granted);
+        }
+        Err(self.batches.get_mut(batch).and_then(|waiting| waiting.waker.replace(waker)))
+    }
+}
+
+/// Grants as many of the requests as go at once: these, and the first that does not, which is
+/// queued.
+fn grant_at_once(
+    state: &mut State,
+    now: Time,
+    batch_request: BatchRequest<'_>,
+    wakeups: &mut Wakeups,
+) -> Result<(Vec<Ticket>, Option<Ticket>), NoGrant> {
+    let BatchRequest { class, requests, holder } = batch_request;
+    let mut granted = Vec::with_capacity(requests.len());
+    for &(op, len) in requests {
+        match enqueue(state, now, PermitRequest { class, op, len, holder }, wakeups) {
+            Ok((ticket, true)) => granted.push(ticket),
+            Ok((ticket, false)) => return Ok((granted, Some(ticket))),
+            Err(error) if granted.is_empty() => return Err(error),
+            // There is no room for the rest.
+            Err(_) => break,
+        }
+    }
+    Ok((granted, None))
+}
+
+impl PermitQueue {
+    /// As many of the requests as can be granted at `now`.
+    pub(crate) fn try_admit_many(
+        &self,
+        group: &GroupState,
+        now: Time,
+        mut batch_request: BatchRequest<'_>,
+    ) -> Result<Box<[Ticket]>, NoGrant> {
+        let mut wakeups = Wakeups::new();
+        let mut state = self.lock();
+        batch_request.requests = state.piece(group, batch_request.requests);
+        let (granted, first) = grant_at_once(&mut state, now, batch_request, &mut wakeups)?;
+        if let Some(first) = first {
+            state.queue.cancel(now, first);
+        }
+        if state.waiters.any() {
+            state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        }
+        self.release(group, state, now, &mut wakeups);
+        if granted.is_empty() { Err(NoGrant::TimedOut) } else { Ok(granted.into()) }
+    }
+
+    /// The first of the requests, as many as go together: granted, or `waker` is woken when they
+    /// are.
+    pub(crate) fn start_batch(
+        &self,
+        group: &Arc<DiskGroup>,
+        mut batch_request: BatchRequest<'_>,
+        waker: Waker,
+    ) -> Result<Batched, NoGrant> {
+        let now = self.clock.now();
+        let mut wakeups = Wakeups::new();
+        let mut state = self.lock();
+        batch_request.requests = state.piece(group, batch_request.requests);
+        let (granted, first) = grant_at_once(&mut state, now, batch_request, &mut wakeups)?;
+        let batched = match first {
+            None => Ok(Batched::Granted(granted.into())),
+            Some(first) => {
+                batch_request.requests = &batch_request.requests[granted.len() + 1..];
+                let batch = state.add_batch(now, granted, first, waker);
+                match timer::start(&mut state, group) {
+                    Ok(()) => {
+                        state.add_members(now, batch, batch_request);
+                        state.settle(now, None, &mut wakeups);
+                        Ok(Batched::Waits(batch))
+                    }
+                    Err(error) => {
+                        give_back(group, &mut state, now, batch);
+                        Err(NoGrant::Timer(error))
+                    }
+                }
+            }
+        };
+        if state.waiters.any() {
+            state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        }
+        self.release(group, state, now, &mut wakeups);
+        batched
+    }
+
+    /// The tickets of a batch if it is granted now; else `waker` is woken when it is.
+    pub(crate) fn poll_batch(
+        &self,
+        group: &GroupState,
+        batch: usize,
+        waker: Waker,
+    ) -> Option<Box<[Ticket]>> {
+        let now = self.clock.now();
+        let mut wakeups = Wakeups::new();
+        let mut state = self.lock();
+        // Wakers are dropped after the lock is released.
+        let collected = state.collect(now, batch, waker);
+        state.settle(now, None, &mut wakeups);
+        state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        self.release(group, state, now, &mut wakeups);
+        collected.ok().map(|granted| granted.tickets)
+    }
+
+    /// Nobody is interested in a batch any more.
+    pub(crate) fn abandon_batch(&self, group: &GroupState, batch: usize) {
+        let now = self.clock.now();
+        let mut wakeups = Wakeups::new();
+        let mut state = self.lock();
+        let abandoned = give_back(group, &mut state, now, batch);
+        state.settle(now, None, &mut wakeups);
+        state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        self.release(group, state, now, &mut wakeups);
+        drop(abandoned);
+    }
+
+    /// The owner of a batch has done its I/O. What was completed before stays as it was.
+    // single permits come more often, and are quicker without it in their way
+    #[cold]
+    pub(crate) fn complete_batch(&self, group: &GroupState, tickets: &[Ticket], outcome: Outcome) {
+        let now = self.clock.now();
+        let mut wakeups = Wakeups::new();
+        let mut state = self.lock();
+        for &ticket in tickets {
+            if let Ok(completion) = state.queue.complete(now, ticket, outcome) {
+                group.metrics(state.queue.shard()).record(&completion);
+            }
+        }
+        state.settle(now, None, &mut wakeups);
+        state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        self.release(group, state, now, &mut wakeups);
+    }
+}
+
+/// Takes a batch back, whatever of it was granted. Its waker is to be dropped outside the lock.
+fn give_back(group: &GroupState, state: &mut State, now: Time, batch: usize) -> Option<Batch> {
+    let abandoned = state.batches.try_remove(batch)?;
+    for &ticket in &abandoned.tickets {
+        let (waited, _) = state.withdraw(now, ticket);
+        if !waited && let Ok(completion) = state.queue.complete(now, ticket, Outcome::Done) {
+            group.metrics(state.queue.shard()).record(&completion);
+        }
+    }
+    Some(abandoned)
+}

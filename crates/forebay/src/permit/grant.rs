@@ -1,0 +1,241 @@
+//! Permits: disk time that was granted and is in use.
+
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::slice;
+use std::sync::Arc;
+
+use forebay_core::{Outcome, Ticket, Time};
+
+use super::disk_group::DiskGroup;
+use super::held_permits::HeldPermit;
+
+/// What was granted.
+pub(crate) struct Grant<'a> {
+    group: GroupRef<'a>,
+    tickets: Tickets,
+}
+
+enum Tickets {
+    One(Ticket),
+    /// In the order of the requests; those that have ended are void.
+    Many(Box<[Ticket]>),
+}
+
+/// Borrowed where it can be: counting owners costs as much as the lock does.
+enum GroupRef<'a> {
+    Borrowed(&'a Arc<DiskGroup>),
+    Owned(Arc<DiskGroup>),
+}
+
+impl<'a> Grant<'a> {
+    pub(crate) const fn new(group: &'a Arc<DiskGroup>, ticket: Ticket) -> Self {
+        Self { group: GroupRef::Borrowed(group), tickets: Tickets::One(ticket) }
+    }
+
+    fn group(&self) -> &Arc<DiskGroup> {
+        match &self.group {
+            GroupRef::Borrowed(group) => group,
+            GroupRef::Owned(group) => group,
+        }
+    }
+
+    fn into_owned(self) -> Grant<'static> {
+        let group = match self.group {
+            GroupRef::Borrowed(group) => Arc::clone(group),
+            GroupRef::Owned(group) => group,
+        };
+        Grant { group: GroupRef::Owned(group), tickets: self.tickets }
+    }
+
+    fn end(&self, outcome: Outcome) {
+        let group = self.group();
+        if let Some(permits) = group.permits_if_used() {
+            match &self.tickets {
+                Tickets::One(ticket) => _ = permits.complete(group, *ticket, outcome),
+                Tickets::Many(tickets) => permits.complete_batch(group, tickets, outcome),
+            }
+        }
+    }
+
+    fn requests(&self) -> &[Ticket] {
+        match &self.tickets {
+            Tickets::One(ticket) => slice::from_ref(ticket),
+            Tickets::Many(tickets) => tickets,
+        }
+    }
+
+    fn end_one(&self, index: usize, outcome: Outcome) {
+        let group = self.group();
+        if let Some(permits) = group.permits_if_used()
+            && let Some(ticket) = self.requests().get(index)
+        {
+            permits.complete_batch(group, slice::from_ref(ticket), outcome);
+        }
+    }
+}
+
+impl Grant<'static> {
+    pub(crate) const fn of_batch(group: Arc<DiskGroup>, tickets: Box<[Ticket]>) -> Self {
+        Self { group: GroupRef::Owned(group), tickets: Tickets::Many(tickets) }
+    }
+}
+
+/// How an I/O ended that returned `result`.
+const fn outcome<T>(result: &io::Result<T>) -> Outcome {
+    if result.is_ok() { Outcome::Done } else { Outcome::Failed }
+}
+
+/// The permission to do one I/O now, or [several](crate::Class::admit_many).
+/// Dropping it says that the I/O is done; hold it for exactly as long as the I/O
+/// takes.
+///
+/// Can be sent to any thread and held across `.await`. It counts as held by no
+/// thread: who has one and wants another, or uses a file, for the same piece of
+/// work before it drops the first, does so in the class
+/// [for its holder](crate::Class::for_holder_of).
+///
+/// One that is never dropped stops counting as unfinished work after 100 ms or
+/// eight windows, whichever is longer, and gives its place among
+/// [`requests_max`](crate::SchedulerBuilder::requests_max) away a second later
+/// if there is no other. To drop it after that does nothing.
+#[must_use = "the I/O counts as done when the permit is dropped"]
+pub struct Permit {
+    /// Taken when the I/O has ended.
+    grant: Option<Grant<'static>>,
+}
+
+impl Permit {
+    pub(crate) const fn new(group: Arc<DiskGroup>, ticket: Ticket) -> Self {
+        Self::of(Grant { group: GroupRef::Owned(group), tickets: Tickets::One(ticket) })
+    }
+
+    pub(crate) const fn of(grant: Grant<'static>) -> Self {
+        Self { grant: Some(grant) }
+    }
+
+    /// How many requests it is for: one, or the first of
+    /// [a batch](crate::Class::admit_many).
+    pub fn requests(&self) -> usize {
+        self.grant.as_ref().map_or(0, |grant| grant.requests().len())
+    }
+
+    /// Ends the I/O of one request of several, by its place among them, with its
+    /// result, and gives its room back; dropping the permit ends the others.
+    /// Does nothing if there is no such request, or it has ended.
+    pub fn complete_one<T>(&mut self, index: usize, result: &io::Result<T>) {
+        if let Some(grant) = &self.grant {
+            grant.end_one(index, outcome(result));
+        }
+    }
+
+    /// Ends the I/O with its result: an error is counted as one, and its
+    /// duration is not taken for the disk's latency.
+    pub fn complete<T>(mut self, result: &io::Result<T>) {
+        self.end(outcome(result));
+    }
+
+    /// Ends the I/O as failed.
+    pub fn fail(mut self) {
+        self.end(Outcome::Failed);
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if let Some(grant) = self.grant.take() {
+            grant.end(outcome);
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.end(Outcome::Done);
+    }
+}
+
+impl fmt::Debug for Permit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").finish_non_exhaustive()
+    }
+}
+
+/// A [`Permit`] that the thread which asked for it holds, and that borrows the
+/// class it asked in.
+///
+/// As long as a thread holds one, what it asks for is a holder's, of permits,
+/// files and shards, on every disk: it waits for its turn and the disk's rate,
+/// but not for room in the disk, for there it could wait for somebody who waits
+/// for it. To keep the permit elsewhere, or to hand it to another thread or a
+/// task, [detach](Self::detach) it: then it is not this thread's any more.
+#[must_use = "the I/O counts as done when the permit is dropped"]
+pub struct ThreadPermit<'a> {
+    /// Taken when the I/O has ended.
+    grant: Option<Grant<'a>>,
+    held: HeldPermit,
+    bound_to_thread: PhantomData<*const ()>,
+}
+
+impl<'a> ThreadPermit<'a> {
+    /// The calling thread has got `grant` at `now`.
+    pub(crate) fn new(grant: Grant<'a>, now: Time) -> Self {
+        let held = HeldPermit::begin(grant.group(), now);
+        Self { grant: Some(grant), held, bound_to_thread: PhantomData }
+    }
+
+    /// The same, borrowing nothing.
+    pub(crate) fn into_owned(mut self) -> ThreadPermit<'static> {
+        let grant = self.grant.take().map(Grant::into_owned);
+        let held = self.held;
+        // It is held on, so this one must not end it.
+        std::mem::forget(self);
+        ThreadPermit { grant, held, bound_to_thread: PhantomData }
+    }
+
+    /// Ends the I/O with its result; see [`Permit::complete`].
+    pub fn complete<T>(mut self, result: &io::Result<T>) {
+        self.end(outcome(result));
+    }
+
+    /// Ends the I/O as failed.
+    pub fn fail(mut self) {
+        self.end(Outcome::Failed);
+    }
+
+    /// How many requests it is for; see [`Permit::requests`].
+    pub fn requests(&self) -> usize {
+        self.grant.as_ref().map_or(0, |grant| grant.requests().len())
+    }
+
+    /// Ends the I/O of one request of several; see [`Permit::complete_one`].
+    pub fn complete_one<T>(&mut self, index: usize, result: &io::Result<T>) {
+        if let Some(grant) = &self.grant {
+            grant.end_one(index, outcome(result));
+        }
+    }
+
+    /// Makes it a permit that can be kept and sent anywhere, and that is held
+    /// by no thread.
+    pub fn detach(mut self) -> Permit {
+        Permit { grant: self.grant.take().map(Grant::into_owned) }
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        if let Some(grant) = self.grant.take() {
+            grant.end(outcome);
+        }
+    }
+}
+
+impl Drop for ThreadPermit<'_> {
+    fn drop(&mut self) {
+        self.end(Outcome::Done);
+        self.held.end();
+    }
+}
+
+impl fmt::Debug for ThreadPermit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPermit").finish_non_exhaustive()
+    }
+}

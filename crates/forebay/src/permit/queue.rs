@@ -1,0 +1,233 @@
+//! The queue of an I/O group's permits, and how threads wait at it.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+
+use forebay_core::{Completion, EnqueueError, IoQueue, Outcome, Ticket, Time};
+
+use super::parking::Parking;
+use super::request::{NoGrant, PermitRequest};
+use super::state::{State, Timekeeper};
+use super::wakeups::Wakeups;
+use crate::group::GroupState;
+use crate::sys::sync::{Clock, Mutex, MutexGuard};
+
+/// The permits of one I/O group.
+pub(crate) struct PermitQueue {
+    pub(super) clock: Clock,
+    state: Mutex<State>,
+}
+
+impl PermitQueue {
+    pub(crate) fn new(queue: IoQueue, model_version: u64) -> Self {
+        Self { clock: Clock::of_process(), state: Mutex::new(State::new(queue, model_version)) }
+    }
+
+    /// Grants what may go, after another queue has freed room or the model has
+    /// changed.
+    pub(crate) fn poll(&self, group: &GroupState) {
+        let now = self.clock.now();
+        let mut wakeups = Wakeups::new();
+        let mut state = self.lock();
+        if let Some(model) = group.newer_model(&mut state.model_version) {
+            state.queue.set_model(model);
+        }
+        state.settle(now, None, &mut wakeups);
+        state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        self.release(group, state, now, &mut wakeups);
+    }
+
+    /// The queue, to read its counters.
+    pub(crate) fn with_queue<R>(&self, read: impl FnOnce(&IoQueue) -> R) -> R {
+        read(&self.lock().queue)
+    }
+
+    /// A grant if there can be one at `now`.
+    pub(crate) fn try_admit(
+        &self,
+        group: &GroupState,
+        now: Time,
+        request: PermitRequest,
+    ) -> Result<(Ticket, Time), NoGrant> {
+        let mut wakeups = Wakeups::new();
+        let mut state = self.lock();
+        let (ticket, granted) = enqueue(&mut state, now, request, &mut wakeups)?;
+        if !granted {
+            state.queue.cancel(now, ticket);
+        }
+        if state.waiters.any() {
+            state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        }
+        self.release(group, state, now, &mut wakeups);
+        if granted { Ok((ticket, now)) } else { Err(NoGrant::TimedOut) }
+    }
+
+    /// A grant, for which the calling thread sleeps until `deadline` at most,
+    /// and since when it has it.
+    pub(crate) fn admit(
+        &self,
+        group: &GroupState,
+        now: Time,
+        request: PermitRequest,
+        deadline: Option<Time>,
+    ) -> Result<(Ticket, Time), NoGrant> {
+        let mut wakeups = Wakeups::new();
+        let mut state = self.lock();
+        let (ticket, granted) = enqueue(&mut state, now, request, &mut wakeups)?;
+        if granted {
+            if state.waiters.any() {
+                state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+            }
+            self.release(group, state, now, &mut wakeups);
+            return Ok((ticket, now));
+        }
+        let parking = Parking::take_place();
+        state.resign_here();
+        state.waiters.add_thread(ticket, Arc::clone(&parking));
+        self.wait(group, state, (now, &mut wakeups), (ticket, &parking), deadline)
+    }
+
+    /// Sleeps, with the lock released, until the thread's ticket is granted.
+    fn wait<'a>(
+        &'a self,
+        group: &GroupState,
+        mut state: MutexGuard<'a, State>,
+        (mut now, wakeups): (Time, &mut Wakeups),
+        (ticket, parking): (Ticket, &Parking),
+        deadline: Option<Time>,
+    ) -> Result<(Ticket, Time), NoGrant> {
+        let me = Timekeeper::Thread(ticket.index() as u32);
+        loop {
+            let until = state.keep_time(now, me, wakeups);
+            self.release(group, state, now, wakeups);
+            group.tell_overdue(now);
+            let until = match (until, deadline) {
+                (Some(until), Some(deadline)) => Some(until.min(deadline)),
+                (one, other) => one.or(other),
+            };
+            if !parking.is_granted() {
+                parking.park(self.clock, until);
+            }
+            now = self.clock.now();
+            if parking.is_granted() {
+                return Ok((ticket, now));
+            }
+            state = self.lock();
+            if parking.is_granted() || state.settle(now, Some(ticket), wakeups) {
+                state.keep_time(now, Timekeeper::Nobody, wakeups);
+                self.release(group, state, now, wakeups);
+                return Ok((ticket, now));
+            }
+            if deadline.is_some_and(|deadline| deadline <= now) {
+                state.withdraw(now, ticket);
+                state.settle(now, None, wakeups);
+                state.keep_time(now, Timekeeper::Nobody, wakeups);
+                self.release(group, state, now, wakeups);
+                return Err(NoGrant::TimedOut);
+            }
+        }
+    }
+
+    /// The owner of a grant has done its I/O.
+    pub(crate) fn complete(
+        &self,
+        group: &GroupState,
+        ticket: Ticket,
+        outcome: Outcome,
+    ) -> Option<Completion> {
+        let now = self.clock.now();
+        let mut wakeups = Wakeups::new();
+        let mut state = self.lock();
+        let completion = state.queue.complete(now, ticket, outcome).ok();
+        if let Some(completion) = &completion {
+            group.metrics(state.queue.shard()).record(completion);
+        }
+        if state.waiters.any() {
+            state.settle(now, None, &mut wakeups);
+            state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        } else {
+            state.collect_shards(&mut wakeups);
+        }
+        self.release(group, state, now, &mut wakeups);
+        completion
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Unlocks, wakes, and goes on granting if there was more than fits into
+    /// one round.
+    pub(super) fn release<'a>(
+        &'a self,
+        group: &GroupState,
+        mut state: MutexGuard<'a, State>,
+        now: Time,
+        wakeups: &mut Wakeups,
+    ) {
+        while state.unsettled {
+            drop(state);
+            wakeups.carry_out(&group.wakers);
+            state = self.lock();
+            state.settle(now, None, wakeups);
+            state.keep_time(now, Timekeeper::Nobody, wakeups);
+        }
+        drop(state);
+        wakeups.carry_out(&group.wakers);
+    }
+}
+
+/// Queues a request and grants what may go: its ticket, and whether that is
+/// among it.
+pub(super) fn enqueue(
+    state: &mut State,
+    now: Time,
+    request: PermitRequest,
+    wakeups: &mut Wakeups,
+) -> Result<(Ticket, bool), NoGrant> {
+    let PermitRequest { class, op, len, .. } = request;
+    let at_once = state.queue.dispatch_at_once(now, class, op, len).map_err(NoGrant::Refused)?;
+    if let Some(ticket) = at_once {
+        state.collect_shards(wakeups);
+        return Ok((ticket, true));
+    }
+    let ticket = match queue(state, now, request) {
+        Err(EnqueueError::Full) => queue_instead(state, now, request),
+        queued => queued,
+    };
+    let ticket = ticket.map_err(NoGrant::Refused)?;
+    let granted = state.settle(now, Some(ticket), wakeups);
+    Ok((ticket, granted))
+}
+
+pub(super) fn queue(
+    state: &mut State,
+    now: Time,
+    request: PermitRequest,
+) -> Result<Ticket, EnqueueError> {
+    let PermitRequest { class, op, len, holder } = request;
+    if holder {
+        state.queue.enqueue_for_holder(now, class, op, len)
+    } else {
+        state.queue.enqueue(now, class, op, len)
+    }
+}
+
+/// Queues a request in the place of one that was forgotten, if there is one.
+#[cold]
+fn queue_instead(
+    state: &mut State,
+    now: Time,
+    request: PermitRequest,
+) -> Result<Ticket, EnqueueError> {
+    if !state.forget_set_aside(now) {
+        return Err(EnqueueError::Full);
+    }
+    queue(state, now, request)
+}
+
+impl fmt::Debug for PermitQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PermitQueue").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,252 @@
+//! The shared queue and those who wait at it, as the lock guards them.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use forebay_core::{IoQueue, Ticket, Time};
+use slab::Slab;
+
+use super::batch::Batch;
+use super::parking::Parking;
+use super::waiters::{Behind, Waiters};
+use super::wakeups::{Wakeup, Wakeups};
+
+/// A grant that was set aside is forgotten when its place is needed, if it was so
+/// long ago.
+const FORGOTTEN_NANOS: u64 = 1_000_000_000;
+
+/// Who sleeps until the next deadline, so that the others need not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timekeeper {
+    Nobody,
+    /// The blocked thread whose ticket has this index.
+    Thread(u32),
+    Timer,
+}
+
+pub(super) struct State {
+    pub(super) queue: IoQueue,
+    pub(super) model_version: u64,
+    pub(super) waiters: Waiters,
+    pub(super) batches: Slab<Batch>,
+    /// Whether there is a timer thread.
+    pub(super) has_timer: bool,
+    /// Its parking place, once it runs.
+    pub(super) timer: Option<Arc<Parking>>,
+    keeper: Timekeeper,
+    /// Until when the keeper sleeps.
+    kept: Time,
+    /// There was no room for more wake-ups: see [`State::settle`].
+    pub(super) unsettled: bool,
+}
+
+impl State {
+    pub(super) fn new(queue: IoQueue, model_version: u64) -> Self {
+        Self {
+            queue,
+            model_version,
+            waiters: Waiters::new(),
+            batches: Slab::new(),
+            has_timer: false,
+            timer: None,
+            keeper: Timekeeper::Nobody,
+            kept: Time::MAX,
+            unsettled: false,
+        }
+    }
+
+    /// Grants whatever may go now, and returns whether `mine` was among it.
+    /// To be repeated after the wake-ups if [`State::unsettled`].
+    pub(super) fn settle(
+        &mut self,
+        now: Time,
+        mine: Option<Ticket>,
+        wakeups: &mut Wakeups,
+    ) -> bool {
+        let mut granted = false;
+        self.unsettled = true;
+        self.set_aside_unnoticed(now);
+        while wakeups.has_room() {
+            let Some(ticket) = self.queue.poll_dispatch(now) else {
+                self.unsettled = false;
+                break;
+            };
+            granted |= mine == Some(ticket);
+            let wakeup = match self.waiters.grant(now, ticket) {
+                Behind::Nobody => None,
+                Behind::One(wakeup) => Some(wakeup),
+                Behind::Batch(batch) => self.grant_member(now, ticket, batch),
+            };
+            if self.keeper == Timekeeper::Thread(ticket.index() as u32) {
+                self.keeper = Timekeeper::Nobody;
+            }
+            if mine != Some(ticket)
+                && let Some(wakeup) = wakeup
+            {
+                wakeups.push(wakeup);
+            }
+        }
+        self.collect_shards(wakeups);
+        granted
+    }
+
+    /// A request of a batch is granted. Returns whom to wake, if it was the last.
+    fn grant_member(&mut self, now: Time, ticket: Ticket, batch: usize) -> Option<Wakeup> {
+        let waiting = self.batches.get_mut(batch)?;
+        waiting.queued -= 1;
+        if waiting.queued > 0 && !waiting.paid {
+            self.put_aside(now, ticket);
+            return None;
+        }
+        self.waiters.add_unnoticed(now, ticket);
+        if !self.enter(now, batch) {
+            return None;
+        }
+        self.batches.get_mut(batch)?.waker.take().map(Wakeup::Task)
+    }
+
+    pub(super) fn put_aside(&mut self, now: Time, ticket: Ticket) {
+        self.waiters.add_paid(ticket);
+        // Stale only if it was given up: then it has no room to give back.
+        let _ = self.queue.set_aside(now, ticket);
+    }
+
+    /// What was set aside of a batch goes, if each of it has had its turn.
+    /// Whether all of it is in the disk now; else some waits for room.
+    pub(super) fn enter(&mut self, now: Time, batch: usize) -> bool {
+        let Some(waiting) = self.batches.get_mut(batch).filter(|waiting| waiting.queued == 0)
+        else {
+            return false;
+        };
+        waiting.paid = true;
+        // What is refused waits before all others: the first of them last.
+        for &ticket in waiting.tickets.iter().rev() {
+            if !self.waiters.is_set_aside(ticket) {
+                continue;
+            }
+            // Stale if it was given up before it was set aside.
+            if self.queue.take_up(now, ticket).unwrap_or(true) {
+                self.waiters.add_unnoticed(now, ticket);
+            } else {
+                self.waiters.add_member(ticket, batch);
+                waiting.queued += 1;
+            }
+        }
+        waiting.queued == 0
+    }
+
+    /// Grants that their tasks have not noticed for longer than a goal give
+    /// their room back, until the tasks are polled.
+    fn set_aside_unnoticed(&mut self, now: Time) {
+        while let Some((ticket, _)) = self.waiters.oldest_unnoticed()
+            && self.unnoticed_until().is_some_and(|until| until <= now)
+        {
+            self.waiters.set_aside(now, ticket);
+            // Stale only if it was given up: then it has no room to give back.
+            if self.queue.set_aside(now, ticket).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Makes place in the table of requests, which is full, by forgetting the
+    /// grant that was set aside first: nobody came for it, so its future may
+    /// have been forgotten. Whether there was one.
+    pub(super) fn forget_set_aside(&mut self, now: Time) -> bool {
+        let Some((ticket, since)) = self.waiters.oldest_set_aside() else { return false };
+        if now.nanos_since(since) < FORGOTTEN_NANOS {
+            return false;
+        }
+        self.waiters.forget(ticket);
+        self.queue.cancel(now, ticket);
+        true
+    }
+
+    /// Until when the oldest unnoticed grant is waited for.
+    fn unnoticed_until(&self) -> Option<Time> {
+        let (_, since) = self.waiters.oldest_unnoticed()?;
+        Some(since.plus_nanos(self.queue.effective_goal().as_nanos_ceil()))
+    }
+
+    /// Notes which shards of the group are to be woken.
+    pub(super) fn collect_shards(&mut self, wakeups: &mut Wakeups) {
+        while wakeups.has_room() {
+            let Some(shard) = self.queue.poll_wake() else { return };
+            wakeups.push(Wakeup::Shard(shard));
+        }
+        self.unsettled = true;
+    }
+
+    /// Takes a ticket back that waits; returns whether it still did. The waker
+    /// of a task is to be dropped outside the lock.
+    pub(super) fn withdraw(&mut self, now: Time, ticket: Ticket) -> (bool, Option<Waker>) {
+        let waker = self.waiters.forget(ticket);
+        if self.keeper == Timekeeper::Thread(ticket.index() as u32) {
+            self.keeper = Timekeeper::Nobody;
+        }
+        (self.queue.cancel(now, ticket), waker)
+    }
+
+    /// Sees to it that somebody wakes up when the queue must be polled next.
+    /// `me` is what the calling thread could be, or is, if it is going to
+    /// sleep; then this returns until when.
+    pub(super) fn keep_time(
+        &mut self,
+        now: Time,
+        me: Timekeeper,
+        wakeups: &mut Wakeups,
+    ) -> Option<Time> {
+        let polled = if self.waiters.any() { self.queue.poll_timeout(now) } else { None };
+        let due = match (polled, self.unnoticed_until()) {
+            (Some(polled), Some(unnoticed)) => Some(polled.min(unnoticed)),
+            (one, other) => one.or(other),
+        };
+        if self.keeper == me {
+            // It is awake, and decides anew.
+            self.keeper = Timekeeper::Nobody;
+        }
+        let due = due?;
+        if self.keeper == Timekeeper::Nobody {
+            self.keeper = self.choose_keeper(me);
+        } else if due >= self.kept {
+            return None;
+        } else if let Timekeeper::Thread(_) = me {
+            // It is about to sleep, so nobody need be woken for the role.
+            self.keeper = me;
+        }
+        self.kept = due;
+        if self.keeper == me {
+            return Some(due);
+        }
+        if let Some(parking) = self.keepers_place() {
+            wakeups.push(Wakeup::Thread(Arc::clone(parking)));
+        }
+        None
+    }
+
+    /// The calling thread is about to wait. If it keeps time already, it is in
+    /// a waker that it runs before it sleeps, and does not get to that.
+    pub(super) fn resign_here(&mut self) {
+        if self.keepers_place().is_some_and(|parking| parking.is_here()) {
+            self.keeper = Timekeeper::Nobody;
+        }
+    }
+
+    fn keepers_place(&self) -> Option<&Arc<Parking>> {
+        match self.keeper {
+            Timekeeper::Thread(index) => self.waiters.thread(index),
+            Timekeeper::Timer => self.timer.as_ref(),
+            Timekeeper::Nobody => None,
+        }
+    }
+
+    /// A blocked thread, which is there anyway; the timer when there is none.
+    fn choose_keeper(&self, me: Timekeeper) -> Timekeeper {
+        match (me, self.waiters.newest_thread()) {
+            (Timekeeper::Thread(_), _) => me,
+            (_, Some(newest)) => Timekeeper::Thread(newest),
+            (_, None) if self.timer.is_some() => Timekeeper::Timer,
+            (_, None) => Timekeeper::Nobody,
+        }
+    }
+}

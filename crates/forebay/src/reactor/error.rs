@@ -1,0 +1,80 @@
+//! Why there is no shard, or it does not take an operation.
+
+use std::io;
+
+use forebay_core::{EnqueueError, GroupFull, Op, REQUEST_COST_MAX};
+
+use crate::engine::PushError;
+use crate::sys::fork::Forked;
+use crate::validation::RequestError;
+
+/// Why there is no shard.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ShardError {
+    /// The disk has as many queues as it may have.
+    #[error(
+        "the disk `{disk}` has as many queues as it may have ({}): allow more with \
+         SchedulerBuilder::shards_max",
+        full.shards_max
+    )]
+    NoShard {
+        /// The disk.
+        disk: String,
+        /// How many there may be.
+        full: GroupFull,
+    },
+    /// The engine cannot be had as it was configured.
+    #[error("no I/O engine: {0}")]
+    Engine(#[from] io::Error),
+}
+
+/// Why an operation was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubmitError {
+    /// More requests wait than the queue holds.
+    #[error("the I/O queue is full: wait until some of its requests have ended")]
+    Full,
+    /// This is a child of the process that made the shard.
+    #[error(transparent)]
+    Forked(#[from] Forked),
+    /// It is not cut into parts, or not into enough, and takes the disk more
+    /// than 60 s.
+    #[error(
+        "a {op:?} of {len} bytes in one piece takes the disk more than {} s: split it",
+        REQUEST_COST_MAX.as_nanos_ceil() / 1_000_000_000
+    )]
+    TooCostly {
+        /// What is asked of the disk.
+        op: Op,
+        /// The length of the piece, in bytes.
+        len: u64,
+    },
+    /// The class was removed.
+    #[error("the class was removed: submit in another class")]
+    ClassRemoved,
+    /// The class is of another scheduler.
+    #[error("the class `{class}` belongs to another scheduler: use one of the disk's")]
+    OtherScheduler {
+        /// Its name.
+        class: String,
+    },
+    /// No disk could execute it: a buffer is not aligned as the file needs it,
+    /// or a range is none.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The engine cannot do this.
+    #[error(transparent)]
+    Operation(#[from] PushError),
+}
+
+impl From<EnqueueError> for SubmitError {
+    fn from(error: EnqueueError) -> Self {
+        match error {
+            EnqueueError::Full => Self::Full,
+            EnqueueError::Class(_) => Self::ClassRemoved,
+            EnqueueError::TooCostly { op, len } => Self::TooCostly { op, len },
+        }
+    }
+}

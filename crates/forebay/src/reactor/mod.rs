@@ -1,0 +1,269 @@
+//! One thread's I/O queues, and the engine that executes what they let through: operations on
+//! their way from their submission to their completion.
+
+mod command;
+mod completion;
+mod error;
+mod queues;
+
+use std::io;
+use std::time::Duration;
+
+use forebay_core::{GroupFull, IoQueue, Op, Time};
+use forebay_driver::{OperationId, PartId, QueueClass};
+
+pub use self::completion::{Completion, ShardCounters};
+pub use self::error::{ShardError, SubmitError};
+
+use self::queues::Queues;
+use crate::directions::Directions;
+use crate::engine::{self, Engine, EngineConfig, Operation, Retries};
+use crate::events::Event;
+use crate::messages;
+use crate::sys::clock::Clock;
+
+/// After so many completions the disk gets new requests before the next ones
+/// are taken: it shall not wait for all of a long turn.
+const COMPLETIONS_AT_ONCE: usize = 4;
+
+/// A queue that waits for room in the window and has nothing in the disk looks
+/// after so long whether permits that were forgotten hold the room.
+const LOOK_AFTER: Duration = Duration::from_millis(100);
+
+/// After so long elsewhere the engine is asked what has come back before the
+/// queues are asked what is overdue.
+const AWAY_NANOS: u64 = 5_000_000;
+
+/// What is called after each dispatch, with the class of what went: to queue
+/// the next of it.
+pub(crate) type Refill<'a> = &'a mut dyn FnMut(&mut Reactor, QueueClass);
+
+/// The I/O queues of a shard, their engine, and the operations in all of them.
+#[derive(Debug)]
+pub(crate) struct Reactor {
+    // The engine goes first: what it has is in the disk.
+    engine: Engine,
+    queues: Queues,
+    groups: Directions,
+    clock: Clock,
+    /// When what comes back now was not back yet.
+    looked_at: Time,
+    /// Whether a bug was told.
+    has_told_bug: bool,
+}
+
+impl Reactor {
+    /// The outer error is the engine's.
+    pub(crate) fn new(
+        groups: Directions,
+        config: &EngineConfig,
+    ) -> io::Result<Result<Self, GroupFull>> {
+        let engine = Engine::new(config)?;
+        if let Some(reason) = engine.fallback_reason() {
+            let group = groups.of(Op::Read);
+            group.tell(Event::Fallback { disk: group.name.clone(), reason: reason.to_owned() });
+        }
+        let queues = match Queues::join(&groups, &engine, config.depth_max as usize) {
+            Ok(queues) => queues,
+            Err(full) => return Ok(Err(full)),
+        };
+        let clock = Clock::of_process();
+        Ok(Ok(Self { engine, queues, groups, clock, looked_at: Time::ZERO, has_told_bug: false }))
+    }
+
+    /// Queues an operation that was made at `now` or before.
+    pub(crate) fn submit(
+        &mut self,
+        now: Time,
+        class: QueueClass,
+        operation: Operation,
+    ) -> Result<OperationId, (SubmitError, Operation)> {
+        if let Err(error) = operation.check() {
+            return Err((error.into(), operation));
+        }
+        let submitted = self.queues.driver.submit(now, class, operation);
+        submitted.map_err(|(error, operation)| (error.into(), operation))
+    }
+
+    pub(crate) fn run_once(
+        &mut self,
+        timeout: Option<Duration>,
+        refill: Refill<'_>,
+    ) -> io::Result<()> {
+        // What has come back while the thread was elsewhere makes room, and must
+        // not be taken for what the disk keeps.
+        let now = self.now();
+        let away = now.nanos_since(self.looked_at);
+        if away >= AWAY_NANOS {
+            // A ring tells of what has completed only when it is asked. What it
+            // refuses it refuses again below.
+            let _ = self.engine.submit_and_wait(Some(Duration::ZERO));
+        }
+        self.reap(now, refill);
+        let slept = self.sleep(now, timeout);
+        // What has completed is taken even where nothing new can be submitted.
+        // It has ended the sleep, or came while the thread was elsewhere.
+        let now = self.now();
+        self.looked_at = Time::from_nanos(now.as_nanos().saturating_sub(away));
+        self.collect(now, refill);
+        slept
+    }
+
+    /// Sends to the disk what may go.
+    pub(crate) fn dispatch(&mut self, now: Time, refill: Refill<'_>) {
+        while let Some(dispatch) = self.queues.driver.poll_unsent() {
+            if !self.send(dispatch.part) {
+                break;
+            }
+        }
+        for queue in 0..self.queues.len() {
+            self.queues.renew_model(queue);
+            while let Some(dispatch) = self.queues.driver.poll_dispatch(now, queue) {
+                self.send(dispatch.part);
+                refill(self, dispatch.class);
+            }
+            self.queues.wake_others(queue);
+        }
+    }
+
+    /// Gives a part to the engine; false if it takes none now.
+    fn send(&mut self, part: PartId) -> bool {
+        let Some(command) = self.queues.driver.take(part) else { return true };
+        match self.engine.push(part.to_bits(), command) {
+            Ok(()) => true,
+            Err((_, command)) => {
+                self.queues.driver.refuse(part, command);
+                false
+            }
+        }
+    }
+
+    /// Hands everything to the kernel, and sleeps unless there is something to
+    /// do already.
+    pub(crate) fn sleep(&mut self, now: Time, timeout: Option<Duration>) -> io::Result<()> {
+        let needed = self.timeout(now);
+        let timeout = match (timeout, needed) {
+            (Some(timeout), Some(needed)) => Some(timeout.min(needed)),
+            (timeout, needed) => timeout.or(needed),
+        };
+        self.queues.publish(now, self.retries(), timeout != Some(Duration::ZERO));
+        if !self.has_told_bug && self.queues.driver.counters().bugs > 0 {
+            self.tell_bug();
+        }
+        self.engine.submit_and_wait(timeout)
+    }
+
+    /// Told once.
+    #[cold]
+    fn tell_bug(&mut self) {
+        self.has_told_bug = true;
+        let disk = &self.groups.of(Op::Read).name;
+        messages::warn(format!(
+            "a bug in forebay: requests of the disk `{disk}` were in an impossible state, and \
+             some may be lost; please report it"
+        ));
+    }
+
+    /// Takes what has completed; the disk gets new requests in between.
+    pub(crate) fn collect(&mut self, now: Time, refill: Refill<'_>) {
+        self.queues.stopped_by_others().for_each(|group| group.poll_permits());
+        self.reap(now, refill);
+    }
+
+    fn reap(&mut self, now: Time, refill: Refill<'_>) {
+        loop {
+            let mut taken = 0;
+            while taken < COMPLETIONS_AT_ONCE
+                && let Some(completion) = self.engine.pop()
+            {
+                self.settle(now, completion);
+                taken += 1;
+            }
+            self.dispatch(now, refill);
+            if taken < COMPLETIONS_AT_ONCE {
+                self.looked_at = now;
+                return;
+            }
+        }
+    }
+
+    fn settle(&mut self, now: Time, completion: engine::Completion) {
+        let engine::Completion { token, result, operation } = completion;
+        let (part, result) = (PartId::from_bits(token), result.map(|bytes| bytes as u64));
+        self.queues.handle_completion(now, self.looked_at, part, result, operation);
+    }
+
+    pub(crate) fn timeout(&self, now: Time) -> Option<Duration> {
+        let driver = self.queues.driver.poll_timeout(now);
+        let driver = driver.map(|at| Duration::from_nanos(at.nanos_since(now)));
+        let look = self.queues.stopped_by_others().next().map(|_| LOOK_AFTER);
+        [driver, look].into_iter().flatten().min()
+    }
+
+    pub(crate) fn cancel(&mut self, now: Time, id: OperationId) -> bool {
+        self.queues.cancel(now, id, &mut self.engine)
+    }
+}
+
+/// What the shard's owner may look at.
+impl Reactor {
+    pub(crate) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Completion> {
+        self.queues.driver.poll_completion().map(Completion::of)
+    }
+
+    pub(crate) fn watch(&mut self) {
+        self.engine.watch();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queues.driver.len()
+    }
+
+    /// The I/O groups that it has queues in.
+    pub(crate) fn groups(&self) -> &Directions {
+        &self.groups
+    }
+
+    /// The queue that such requests are in.
+    pub(crate) fn queue(&self, op: Op) -> &IoQueue {
+        self.queues.driver.queue(self.groups.number_of(op))
+    }
+
+    /// Requests of `class` that wait in its queue.
+    pub(crate) fn queued(&self, class: QueueClass) -> u32 {
+        let counters = self.queues.driver.queue(class.queue).class(class.id);
+        counters.map_or(0, |counters| counters.queued)
+    }
+
+    /// Disk time of a request, in nanoseconds.
+    pub(crate) fn cost(&self, op: Op, len: u64) -> u64 {
+        self.queue(op).cost(op, len).as_nanos_ceil()
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Everything that was requested again where it may block.
+    fn retries(&self) -> Retries {
+        let mut retries = self.engine.retries();
+        retries += self.queues.driver.counters().again.into();
+        retries
+    }
+
+    pub(crate) fn counters(&self) -> ShardCounters {
+        let counters = self.queues.driver.counters();
+        let (short, again) = (counters.short.into(), counters.again.into());
+        ShardCounters { blocked: self.engine.retries(), short, again, bugs: counters.bugs }
+    }
+}
+
+impl Drop for Reactor {
+    fn drop(&mut self) {
+        self.queues.publish_now(self.retries());
+    }
+}

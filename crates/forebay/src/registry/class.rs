@@ -1,0 +1,154 @@
+//! A class, or a group of classes, on all disks of a scheduler.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crossbeam_utils::atomic::AtomicCell;
+use forebay_core::{ClassError, ClassGroupId, ClassId, IoGroup, Limits};
+
+/// A class on all disks.
+pub(crate) type ClassRecord = Record<ClassId>;
+/// A group of classes on all disks.
+pub(crate) type GroupRecord = Record<ClassGroupId>;
+
+/// What an I/O group knows a class or a group of classes by.
+pub(crate) trait Node: Copy + Send + 'static {
+    fn add(io: &IoGroup, parent: Option<ClassGroupId>, shares: u32) -> Result<Self, ClassError>;
+    fn check_removable(self, io: &IoGroup) -> Result<(), ClassError>;
+    fn remove(self, io: &IoGroup) -> Result<(), ClassError>;
+    fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError>;
+    fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError>;
+}
+
+impl Node for ClassId {
+    fn add(io: &IoGroup, parent: Option<ClassGroupId>, shares: u32) -> Result<Self, ClassError> {
+        io.add_class(parent, shares)
+    }
+
+    fn check_removable(self, io: &IoGroup) -> Result<(), ClassError> {
+        io.check_class_removable(self)
+    }
+
+    fn remove(self, io: &IoGroup) -> Result<(), ClassError> {
+        io.remove_class(self)
+    }
+
+    fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError> {
+        io.set_shares(self, shares)
+    }
+
+    fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError> {
+        io.set_limits(self, limits)
+    }
+}
+
+impl Node for ClassGroupId {
+    fn add(io: &IoGroup, parent: Option<Self>, shares: u32) -> Result<Self, ClassError> {
+        io.add_class_group(parent, shares)
+    }
+
+    fn check_removable(self, io: &IoGroup) -> Result<(), ClassError> {
+        io.check_class_group_removable(self)
+    }
+
+    fn remove(self, io: &IoGroup) -> Result<(), ClassError> {
+        io.remove_class_group(self)
+    }
+
+    fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError> {
+        io.set_group_shares(self, shares)
+    }
+
+    fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError> {
+        io.set_group_limits(self, limits)
+    }
+}
+
+/// What new disks are told of a class.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) shares: u32,
+    pub(crate) limits: Limits,
+}
+
+/// What a class may use of each of `parts` equal parts of a disk: at least 1
+/// per second.
+pub(crate) fn part_of(limits: &Limits, parts: u64) -> Limits {
+    let part = |rate: u64| if rate == 0 { 0 } else { (rate / parts).max(1) };
+    Limits {
+        bytes_per_second: limits.bytes_per_second.map(part),
+        operations_per_second: limits.operations_per_second.map(part),
+    }
+}
+
+/// A class or a group of classes: its name, and its number in each I/O group.
+pub(crate) struct Record<Id: Node> {
+    pub(crate) name: String,
+    pub(crate) parent: Option<Arc<Record<ClassGroupId>>>,
+    settings: Mutex<Settings>,
+    ids: Box<[AtomicCell<Place<Id>>]>,
+}
+
+/// A number in an I/O group, if it is there. As large as an atomic, or reading
+/// it would take a lock.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct Place<Id>(Option<Id>);
+
+impl<Id: Node> Record<Id> {
+    /// A record with room for so many I/O groups, in none of them yet.
+    pub(crate) fn new(
+        name: String,
+        parent: Option<Arc<Record<ClassGroupId>>>,
+        shares: u32,
+        slots: usize,
+    ) -> Self {
+        let settings = Mutex::new(Settings { shares, limits: Limits::default() });
+        let ids = (0..slots).map(|_| AtomicCell::new(Place(None))).collect();
+        Self { name, parent, settings, ids }
+    }
+
+    /// Its number in the I/O group of `slot`; `None` once it is removed.
+    pub(crate) fn id(&self, slot: usize) -> Option<Id> {
+        self.ids.get(slot)?.load().0
+    }
+
+    /// The present settings.
+    pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts it into the I/O group of `slot`, one of `parts` of its disk, as it
+    /// is set now.
+    pub(crate) fn place(&self, io: &IoGroup, slot: usize, parts: u64) -> Result<(), ClassError> {
+        let parent = match &self.parent {
+            Some(parent) => Some(parent.id(slot).ok_or(ClassError::Unknown)?),
+            None => None,
+        };
+        let Settings { shares, limits } = *self.settings();
+        let id = Id::add(io, parent, shares)?;
+        id.set_limits(io, &part_of(&limits, parts))?;
+        if let Some(cell) = self.ids.get(slot) {
+            cell.store(Place(Some(id)));
+        }
+        Ok(())
+    }
+
+    /// Takes it out of the I/O group of `slot`, if it is there.
+    pub(crate) fn displace(&self, io: &IoGroup, slot: usize) -> Result<(), ClassError> {
+        let Some(id) = self.id(slot) else { return Ok(()) };
+        id.remove(io)?;
+        self.ids[slot].store(Place(None));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn class_numbers_are_read_without_a_lock() {
+        assert!(AtomicCell::<Place<ClassId>>::is_lock_free());
+        assert!(AtomicCell::<Place<ClassGroupId>>::is_lock_free());
+    }
+}

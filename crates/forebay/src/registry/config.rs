@@ -1,0 +1,95 @@
+//! What a disk is said to do, by whoever configures the scheduler.
+
+use std::path::PathBuf;
+
+use forebay_core::{DiskModel, DiskRates, ModelError, Policy, QueueDiscipline};
+
+use crate::properties::DiskProperties;
+
+/// How a new disk decides which requests may go, and when.
+pub(crate) struct Rules {
+    pub(crate) policy: Policy,
+    pub(crate) order: QueueDiscipline,
+    pub(crate) duplex: bool,
+}
+
+/// One disk of a [`SchedulerBuilder`](crate::SchedulerBuilder).
+#[derive(Clone, Debug)]
+pub struct DiskConfig {
+    pub(crate) name: String,
+    pub(crate) properties: DiskProperties,
+    pub(crate) policy: Policy,
+    pub(crate) order: QueueDiscipline,
+}
+
+impl DiskConfig {
+    /// A disk of these rates: the vendor's figures are enough to start with.
+    /// It holds no files until it has a [mountpoint](Self::mountpoint), but
+    /// grants permits under its name.
+    pub fn new(name: impl Into<String>, rates: DiskRates) -> Self {
+        let properties = DiskProperties::from_rates(&rates, Vec::new());
+        Self::of(name.into(), properties)
+    }
+
+    /// The disk of an entry of an io-properties file, under the name of its
+    /// first mountpoint. Where it is `duplex`, reads have a budget and all
+    /// other requests another, each as if it were alone.
+    pub fn from_properties(properties: &DiskProperties) -> Self {
+        let first = properties.mountpoints.first();
+        let name = first.map(|path| path.display().to_string()).unwrap_or_default();
+        Self::of(name, properties.clone())
+    }
+
+    const fn of(name: String, properties: DiskProperties) -> Self {
+        Self { name, properties, policy: Policy::pace_window(), order: QueueDiscipline::StartTime }
+    }
+
+    /// Adds a directory on the disk, or its block device: files on the same
+    /// device belong to the disk.
+    #[must_use]
+    pub fn mountpoint(mut self, path: impl Into<PathBuf>) -> Self {
+        self.properties.mountpoints.push(path.into());
+        self
+    }
+
+    /// Sets when requests may go to the disk; [`Policy::pace_window`] unless set.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Sets in which order classes are served; [`QueueDiscipline::StartTime`] unless set.
+    /// [`QueueDiscipline::ExponentialDecay`] is there to compare with.
+    #[must_use]
+    pub fn order(mut self, order: QueueDiscipline) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Gives reads a budget and all other requests another, each as if it were
+    /// alone, for a disk whose directions do not disturb each other.
+    #[must_use]
+    pub fn duplex(mut self, duplex: bool) -> Self {
+        self.properties.duplex = duplex;
+        self
+    }
+
+    /// The policy, with the base latency that was measured unless it states
+    /// one; the order; and whether directions have a budget each.
+    pub(crate) const fn rules(&self) -> Rules {
+        let policy = match self.policy {
+            Policy::PaceWindow { latency_goal, base_latency: None } => {
+                let base_latency = self.properties.measured.base_latency;
+                Policy::PaceWindow { latency_goal, base_latency }
+            }
+            policy => policy,
+        };
+        Rules { policy, order: self.order, duplex: self.properties.duplex }
+    }
+
+    /// What requests cost on one of `parts` equal parts of the disk.
+    pub(crate) fn model(&self, parts: u64) -> Result<DiskModel, ModelError> {
+        self.properties.model_of_part(parts)
+    }
+}

@@ -1,0 +1,99 @@
+//! A disk of a scheduler: its I/O groups and I/O threads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use forebay_core::DiskRates;
+
+use crate::directions::Directions;
+use crate::io_thread::{IoThreads, IoThreadsConfig};
+use crate::permit::DiskGroup;
+use crate::sys::fork::Process;
+use crate::sys::numa;
+
+/// What the scheduler keeps of a disk.
+#[derive(Debug)]
+pub(crate) struct DiskRecord {
+    pub(crate) name: String,
+    pub(crate) process: Process,
+    /// One, or one per NUMA node, each with its part of the capacity.
+    nodes: Box<[Node]>,
+    /// What it was last configured with.
+    rates: Mutex<Option<DiskRates>>,
+    /// The bytes of a sector, if the disk misreports them; otherwise 1.
+    sector: AtomicUsize,
+}
+
+/// A disk as the threads of one NUMA node use it.
+#[derive(Debug)]
+struct Node {
+    directions: Directions,
+    io_threads: IoThreads,
+}
+
+impl DiskRecord {
+    pub(crate) fn new(
+        name: String,
+        nodes: impl IntoIterator<Item = Directions>,
+        io_threads: &IoThreadsConfig,
+    ) -> Self {
+        let node = |directions| Node { directions, io_threads: IoThreads::new(io_threads) };
+        let nodes = nodes.into_iter().map(node).collect();
+        let process = Process::current();
+        Self { name, process, nodes, rates: Mutex::default(), sector: AtomicUsize::new(1) }
+    }
+
+    /// All I/O groups.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &Arc<DiskGroup>> {
+        self.nodes.iter().flat_map(|node| node.directions.iter())
+    }
+
+    /// Whether reads and writes have a budget each.
+    pub(crate) fn is_duplex(&self) -> bool {
+        self.nodes.iter().any(|node| node.directions.is_duplex())
+    }
+
+    /// Makes all queues look what has changed, and whoever waits at them.
+    pub(crate) fn wake_queues(&self) {
+        self.groups().for_each(|group| group.wakers.wake_all());
+    }
+
+    /// Notes what the disk is configured with.
+    pub(crate) fn set_rates(&self, rates: DiskRates) {
+        *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = Some(rates);
+    }
+
+    /// Notes how many bytes are written at least, if the disk misreports them.
+    pub(crate) fn set_sector(&self, bytes: Option<u64>) {
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        self.sector.store(bytes.unwrap_or(1), Ordering::Relaxed);
+    }
+
+    /// What was noted by [`DiskRecord::set_sector`]; 1 if nothing was.
+    pub(crate) fn sector(&self) -> usize {
+        self.sector.load(Ordering::Relaxed)
+    }
+
+    /// What the disk is configured with, if anything is known of it.
+    pub(crate) fn rates(&self) -> Option<DiskRates> {
+        *self.rates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The I/O groups of the calling thread: those of the NUMA node it runs on.
+    pub(crate) fn here(&self) -> &Directions {
+        &self.node_here().directions
+    }
+
+    /// The I/O groups of the calling thread, with their I/O threads.
+    pub(crate) fn io_threads_here(&self) -> (&Directions, &IoThreads) {
+        let Node { directions, io_threads } = self.node_here();
+        (directions, io_threads)
+    }
+
+    fn node_here(&self) -> &Node {
+        match self.nodes.len() {
+            1 => &self.nodes[0],
+            count => &self.nodes[numa::node_of_this_thread() % count],
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Which disk the files of a mount are on, as it was found a moment ago.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use forebay_block::{DeviceNumber, Seen};
+use forebay_core::Time;
+
+use super::disk::DiskRecord;
+
+/// Numbers of mounts are given again, and what is below one can be changed: so
+/// long it is believed to be as it was found.
+const BELIEVED_NANOS: u64 = 1_000_000_000;
+/// Mounts that are remembered at most.
+const MOUNTS_MAX: usize = 1024;
+
+/// What was found, by the number of the mount and that of the file system.
+#[derive(Debug, Default)]
+pub(crate) struct Lookups(HashMap<(u64, DeviceNumber), Found>);
+
+#[derive(Debug)]
+struct Found {
+    /// None if no entry covers it.
+    disk: Option<Arc<DiskRecord>>,
+    at: Time,
+}
+
+impl Lookups {
+    /// What was found of such a file; `None` if it is to be looked up.
+    pub(crate) fn get(&self, seen: &Seen, now: Time) -> Option<Option<&Arc<DiskRecord>>> {
+        let found = self.0.get(&(seen.mount?, seen.number))?;
+        (now.nanos_since(found.at) < BELIEVED_NANOS).then_some(found.disk.as_ref())
+    }
+
+    /// Notes what was found of such a file at `now`.
+    pub(crate) fn add(&mut self, seen: &Seen, now: Time, disk: Option<&Arc<DiskRecord>>) {
+        let Some(mount) = seen.mount else { return };
+        if self.0.len() >= MOUNTS_MAX {
+            self.0.clear();
+        }
+        self.0.insert((mount, seen.number), Found { disk: disk.cloned(), at: now });
+    }
+
+    /// There are other entries now.
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(mount: u64) -> Seen {
+        Seen { number: DeviceNumber { major: 0, minor: 7 }, is_device: false, mount: Some(mount) }
+    }
+
+    #[test]
+    fn what_was_found_is_believed_for_a_second_and_of_so_many_mounts() {
+        let mut lookups = Lookups::default();
+        let at = |nanos| Time::from_nanos(5 + nanos);
+        lookups.add(&seen(1), at(0), None);
+        assert!(lookups.get(&seen(1), at(BELIEVED_NANOS - 1)).is_some());
+        assert!(lookups.get(&seen(1), at(BELIEVED_NANOS)).is_none());
+        assert!(lookups.get(&seen(2), at(0)).is_none());
+        let elsewhere = Seen { number: DeviceNumber { major: 0, minor: 8 }, ..seen(1) };
+        assert!(lookups.get(&elsewhere, at(0)).is_none());
+        for mount in 0..10_000 {
+            lookups.add(&seen(mount), at(0), None);
+            assert!(lookups.0.len() <= MOUNTS_MAX);
+            assert!(lookups.get(&seen(mount), at(0)).is_some());
+        }
+        lookups.add(&Seen { mount: None, ..seen(1) }, at(0), None);
+        assert!(lookups.get(&Seen { mount: None, ..seen(1) }, at(0)).is_none());
+        lookups.forget();
+        assert!(lookups.get(&seen(9_999), at(0)).is_none());
+    }
+}

@@ -1,0 +1,305 @@
+//! The disks and classes of a scheduler, and that every class is on every disk; how it is
+//! configured, and what all its handles share.
+
+mod apply;
+mod claims;
+mod class;
+mod config;
+mod disk;
+mod error;
+mod layout;
+mod lookups;
+mod shared;
+mod unlisted;
+
+use std::sync::Arc;
+
+use forebay_core::{DiskModel, GroupConfig, Limits, Op, Policy};
+
+pub(crate) use self::apply::check;
+pub(crate) use self::class::{ClassRecord, GroupRecord};
+pub use self::config::DiskConfig;
+pub(crate) use self::config::Rules;
+pub(crate) use self::disk::DiskRecord;
+pub use self::error::{ClassError, SchedulerError};
+pub(crate) use self::layout::Layout;
+pub use self::layout::{DEFAULT_CLASS, DEFAULT_DISK, IO_GROUPS_MAX};
+pub(crate) use self::shared::{Beginning, Shared};
+pub(crate) use self::unlisted::UnlistedRule;
+pub use self::unlisted::{Unlisted, UnlistedError};
+
+use self::class::{Node, Record, part_of};
+use self::lookups::Lookups;
+use crate::directions::Directions;
+use crate::events::Hook;
+use crate::io_queues::{IoQueues, LOCAL_DEPTH_MIN};
+use crate::io_thread::IoThreadsConfig;
+use crate::messages;
+use crate::permit::DiskGroup;
+use crate::properties::Coverage;
+
+/// A request that is small to every disk, in bytes.
+const SMALL_LEN: u64 = 4096;
+
+/// What changes at run time, behind the scheduler's lock.
+pub(crate) struct Registry {
+    pub(crate) disks: Vec<Arc<DiskRecord>>,
+    /// What the disks lie on.
+    pub(crate) coverage: Coverage<Arc<DiskRecord>>,
+    pub(crate) lookups: Lookups,
+    pub(crate) classes: Vec<Arc<ClassRecord>>,
+    pub(crate) groups: Vec<Arc<GroupRecord>>,
+    /// Places for I/O groups in the records of classes.
+    pub(crate) slots: usize,
+    /// Into how many parts each disk is divided.
+    parts: u64,
+    /// Whom the disks tell what happens.
+    hook: Hook,
+}
+
+impl Registry {
+    pub(crate) fn new(slots: usize, parts: u64, hook: &Hook) -> Self {
+        Self {
+            disks: Vec::new(),
+            coverage: Coverage::default(),
+            lookups: Lookups::default(),
+            classes: Vec::new(),
+            groups: Vec::new(),
+            slots,
+            parts,
+            hook: hook.clone(),
+        }
+    }
+
+    /// Adds a disk, with all classes on it.
+    pub(crate) fn add_disk(
+        &mut self,
+        name: &str,
+        model: &DiskModel,
+        rules: &Rules,
+        layout: Layout,
+    ) -> Result<Arc<DiskRecord>, ClassError> {
+        let first_slot = self.io_groups().count();
+        let group = |slot| {
+            let mut config = GroupConfig::new(model.clone(), rules.policy);
+            config.order = rules.order;
+            config.shards_max = layout.shards_max;
+            config.requests_max = layout.requests_max;
+            Arc::new(DiskGroup::new(name, config, slot, self.hook.clone()))
+        };
+        let node = |index| {
+            let slot = first_slot + index * if rules.duplex { 2 } else { 1 };
+            Directions::new(group(slot), rules.duplex.then(|| group(slot + 1)))
+        };
+        let nodes: Vec<Directions> = (0..layout.io_groups).map(node).collect();
+        let depth = nodes.first().map_or(0, |node| depth(node, rules.policy, model));
+        let io_threads = io_threads(name, depth, layout);
+        let disk = DiskRecord::new(name.to_owned(), nodes, &io_threads);
+        let disk = Arc::new(disk);
+        for group in disk.groups() {
+            // A group of classes comes after the one that it is in.
+            for record in &self.groups {
+                refused(record, record.place(&group.io, group.slot, self.parts))?;
+            }
+            for record in &self.classes {
+                refused(record, record.place(&group.io, group.slot, self.parts))?;
+            }
+        }
+        self.disks.push(Arc::clone(&disk));
+        Ok(disk)
+    }
+
+    pub(crate) fn disk(&self, name: &str) -> Option<&Arc<DiskRecord>> {
+        self.disks.iter().find(|disk| disk.name == name)
+    }
+
+    pub(crate) fn add_class(
+        &mut self,
+        name: &str,
+        parent: Option<&Arc<GroupRecord>>,
+        shares: u32,
+    ) -> Result<Arc<ClassRecord>, ClassError> {
+        let record = self.placed(name, parent, shares)?;
+        self.classes.push(Arc::clone(&record));
+        Ok(record)
+    }
+
+    pub(crate) fn add_class_group(
+        &mut self,
+        name: &str,
+        parent: Option<&Arc<GroupRecord>>,
+        shares: u32,
+    ) -> Result<Arc<GroupRecord>, ClassError> {
+        let record = self.placed(name, parent, shares)?;
+        self.groups.push(Arc::clone(&record));
+        Ok(record)
+    }
+
+    /// Removes a class from all disks, or from none.
+    pub(crate) fn remove_class(&mut self, record: &Arc<ClassRecord>) -> Result<(), ClassError> {
+        self.displace(record)?;
+        self.classes.retain(|class| !Arc::ptr_eq(class, record));
+        Ok(())
+    }
+
+    /// Removes a group of classes from all disks, or from none.
+    pub(crate) fn remove_group(&mut self, record: &Arc<GroupRecord>) -> Result<(), ClassError> {
+        self.displace(record)?;
+        self.groups.retain(|group| !Arc::ptr_eq(group, record));
+        Ok(())
+    }
+
+    pub(crate) fn set_shares<Id: Node>(
+        &self,
+        record: &Record<Id>,
+        shares: u32,
+    ) -> Result<(), ClassError> {
+        for group in self.io_groups() {
+            let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
+            refused(record, id.and_then(|id| id.set_shares(&group.io, shares)))?;
+        }
+        record.settings().shares = shares;
+        Ok(())
+    }
+
+    pub(crate) fn set_limits<Id: Node>(
+        &self,
+        record: &Record<Id>,
+        limits: &Limits,
+    ) -> Result<(), ClassError> {
+        let part = part_of(limits, self.parts);
+        for group in self.io_groups() {
+            let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
+            refused(record, id.and_then(|id| id.set_limits(&group.io, &part)))?;
+        }
+        record.settings().limits = *limits;
+        Ok(())
+    }
+
+    fn io_groups(&self) -> impl Iterator<Item = &DiskGroup> {
+        self.disks.iter().flat_map(|disk| disk.groups().map(Arc::as_ref))
+    }
+
+    /// A new class or group of classes, on all disks.
+    fn placed<Id: Node>(
+        &self,
+        name: &str,
+        parent: Option<&Arc<GroupRecord>>,
+        shares: u32,
+    ) -> Result<Arc<Record<Id>>, ClassError> {
+        let taken = self.classes.iter().any(|class| class.name == name)
+            || self.groups.iter().any(|group| group.name == name);
+        if taken {
+            return Err(ClassError::NameTaken { name: name.to_owned() });
+        }
+        let record = Record::new(name.to_owned(), parent.cloned(), shares, self.slots);
+        let placed =
+            self.io_groups().try_for_each(|group| record.place(&group.io, group.slot, self.parts));
+        if let Err(source) = placed {
+            // Nobody knows of it yet, so it has no work that could keep it.
+            for group in self.io_groups() {
+                let _ = record.displace(&group.io, group.slot);
+            }
+            return refused(&record, Err(source)).map(|()| Arc::new(record));
+        }
+        Ok(Arc::new(record))
+    }
+
+    /// Takes a record off all disks; off none, if one refuses.
+    fn displace<Id: Node>(&self, record: &Record<Id>) -> Result<(), ClassError> {
+        // What is put back after a refusal is new there, and has counted
+        // nothing: only for work that comes between the two looks.
+        for group in self.io_groups() {
+            let id = record.id(group.slot).ok_or(forebay_core::ClassError::Unknown);
+            refused(record, id.and_then(|id| id.check_removable(&group.io)))?;
+        }
+        let mut displaced = Vec::new();
+        for group in self.io_groups() {
+            if let Err(source) = record.displace(&group.io, group.slot) {
+                for group in displaced {
+                    let group: &DiskGroup = group;
+                    refused(record, record.place(&group.io, group.slot, self.parts))?;
+                }
+                return refused(record, Err(source));
+            }
+            displaced.push(group);
+        }
+        Ok(())
+    }
+}
+
+/// How many requests of 4 KiB go to a disk before others wait.
+fn depth(directions: &Directions, policy: Policy, model: &DiskModel) -> u64 {
+    match policy {
+        Policy::Concurrency { requests } => requests.into(),
+        _ => {
+            let window = directions.of(Op::Read).io.window();
+            window.units().div_ceil(model.dearer_cost(SMALL_LEN).units().max(1))
+        }
+    }
+}
+
+/// The I/O threads that a disk of this depth is to have: as asked for, or
+/// fewer.
+fn io_threads(disk: &str, depth: u64, layout: Layout) -> IoThreadsConfig {
+    let asked = layout.io_threads.io_queues;
+    let wanted = u32::try_from(asked).unwrap_or(u32::MAX);
+    let queues = IoQueues::recommended(depth, wanted, 1);
+    if queues.count < wanted {
+        messages::info(format!(
+            "the disk `{disk}` gets {} I/O threads instead of {asked}: {depth} requests of 4 KiB \
+             fill its window, and a queue needs {LOCAL_DEPTH_MIN} of them",
+            queues.count
+        ));
+    }
+    IoThreadsConfig { io_queues: queues.count as usize, ..layout.io_threads }
+}
+
+fn refused<Id: Node>(
+    record: &Record<Id>,
+    result: Result<(), forebay_core::ClassError>,
+) -> Result<(), ClassError> {
+    result.map_err(|source| ClassError::Refused { name: record.name.clone(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_core::{QueueDiscipline, Time};
+
+    use super::*;
+
+    /// Requests of a class of each I/O group that go in a second.
+    fn served(registry: &Registry, class: &ClassRecord) -> Vec<usize> {
+        let served = registry.io_groups().map(|group| {
+            let mut queue = group.io.join().unwrap();
+            let id = class.id(group.slot).unwrap();
+            for _ in 0..500 {
+                queue.enqueue(Time::ZERO, id, Op::Read, 4096).unwrap();
+            }
+            (0..1000)
+                .filter(|ms| queue.poll_dispatch(Time::from_nanos(ms * 1_000_000)).is_some())
+                .count()
+        });
+        served.collect()
+    }
+
+    #[test]
+    fn limits_are_divided_with_the_disk() {
+        let mut registry = Registry::new(8, 4, &Hook::default());
+        let io_threads = IoThreadsConfig::default();
+        let layout = Layout { io_groups: 4, shards_max: 1, requests_max: 1000, io_threads };
+        let rules =
+            Rules { policy: Policy::Unlimited, order: QueueDiscipline::StartTime, duplex: false };
+        let add = |registry: &mut Registry, name| {
+            registry.add_disk(name, &DiskModel::unmeasured(), &rules, layout).unwrap();
+        };
+        add(&mut registry, "before");
+        let class = registry.add_class("class", None, 100).unwrap();
+        let limits = Limits { operations_per_second: Some(400), ..Limits::default() };
+        registry.set_limits(&class, &limits).unwrap();
+        add(&mut registry, "behind");
+        let served = served(&registry, &class);
+        assert!(served.iter().all(|count| (95..=115).contains(count)), "{served:?}");
+        assert_eq!(class.settings().limits, limits);
+    }
+}

@@ -1,0 +1,147 @@
+//! What all handles of a scheduler share.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use forebay_block::{Seen, Stack};
+use forebay_core::Time;
+
+use super::Registry;
+use super::apply::{Applied, check};
+use super::claims::Claims;
+use super::class::{ClassRecord, GroupRecord, Node, Record, Settings};
+use super::config::DiskConfig;
+use super::disk::DiskRecord;
+use super::error::{ClassError, SchedulerError};
+use super::layout::Layout;
+use super::unlisted::UnlistedRule;
+use crate::sys::fork::{Forked, OfProcess};
+
+/// The disks and classes of a scheduler, for all its handles.
+pub(crate) struct Shared {
+    /// The disk that classes mean unless told otherwise.
+    pub(crate) first: Arc<DiskRecord>,
+    pub(crate) default_disk: Arc<DiskRecord>,
+    pub(crate) untagged: Arc<ClassRecord>,
+    pub(crate) unlisted: UnlistedRule,
+    claims: Claims,
+    layout: Layout,
+    registry: OfProcess<Mutex<Registry>>,
+}
+
+/// The records that there are from the beginning, and where new disks and files come.
+pub(crate) struct Beginning {
+    pub(crate) first: Arc<DiskRecord>,
+    pub(crate) default_disk: Arc<DiskRecord>,
+    pub(crate) untagged: Arc<ClassRecord>,
+    pub(crate) unlisted: UnlistedRule,
+    pub(crate) layout: Layout,
+}
+
+impl Shared {
+    /// What a new scheduler has, whose configured disks are `applied`.
+    pub(crate) fn new(beginning: Beginning, registry: Registry, applied: &[Applied]) -> Self {
+        let Beginning { first, default_disk, untagged, unlisted, layout } = beginning;
+        let (claims, registry) = (Claims::new(), OfProcess::new(Mutex::new(registry)));
+        let shared = Self { first, default_disk, untagged, unlisted, claims, layout, registry };
+        shared.claim(applied);
+        shared
+    }
+
+    /// Takes over what `disks` are said to do now.
+    pub(crate) fn reload(&self, disks: &[DiskConfig]) -> Result<(), SchedulerError> {
+        self.registry.process().check()?;
+        let checked = check(disks, self.layout.io_groups as u64)?;
+        let applied = self.registry()?.apply(checked, self.layout)?;
+        applied.iter().for_each(|(disk, _)| disk.wake_queues());
+        self.claim(&applied);
+        Ok(())
+    }
+
+    /// Not in a child, which may have found it locked for ever.
+    pub(crate) fn registry(&self) -> Result<MutexGuard<'_, Registry>, Forked> {
+        self.registry.process().check()?;
+        Ok(self.registry.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The present settings of a class or a group of classes; nothing in a child.
+    pub(crate) fn settings_of<Id: Node>(&self, record: &Record<Id>) -> Settings {
+        if self.registry.process().is_here() { *record.settings() } else { Settings::default() }
+    }
+
+    /// Adds a class on all disks.
+    pub(crate) fn add_class(
+        &self,
+        name: &str,
+        parent: Option<&Arc<GroupRecord>>,
+        shares: u32,
+    ) -> Result<Arc<ClassRecord>, ClassError> {
+        self.registry()?.add_class(name, parent, shares)
+    }
+
+    /// Adds a group of classes on all disks.
+    pub(crate) fn add_class_group(
+        &self,
+        name: &str,
+        parent: Option<&Arc<GroupRecord>>,
+        shares: u32,
+    ) -> Result<Arc<GroupRecord>, ClassError> {
+        self.registry()?.add_class_group(name, parent, shares)
+    }
+
+    /// Changes classes, and makes all queues look at what that means for those
+    /// who wait: without the lock, as wakers are others' code.
+    pub(crate) fn change(
+        &self,
+        change: impl FnOnce(&Registry) -> Result<(), ClassError>,
+    ) -> Result<(), ClassError> {
+        let registry = self.registry()?;
+        let changed = change(&registry);
+        let disks = registry.disks.clone();
+        drop(registry);
+        for group in disks.iter().flat_map(|disk| disk.groups()) {
+            group.wakers.wake_all();
+        }
+        changed
+    }
+
+    /// The disk of a file, if it can be told without a look at the mounts.
+    pub(crate) fn disk_known(
+        &self,
+        seen: &Seen,
+        now: Time,
+    ) -> Result<Option<Arc<DiskRecord>>, Forked> {
+        let registry = self.registry()?;
+        if seen.number.is_block()
+            && let Some(record) = registry.coverage.listed(seen.number)
+        {
+            return Ok(Some(Arc::clone(record)));
+        }
+        let found = registry.lookups.get(seen, now);
+        Ok(found.and_then(|found| found.or_else(|| self.unlisted.disk_again()).cloned()))
+    }
+
+    /// The disk of a file on `stack`; of one that was seen then, it is noted.
+    pub(crate) fn disk_on(
+        &self,
+        stack: Stack,
+        seen: Option<(Seen, Time)>,
+        path: impl FnOnce() -> PathBuf,
+    ) -> io::Result<Arc<DiskRecord>> {
+        let mut registry = self.registry()?;
+        let covering = registry.coverage.of(&stack).cloned();
+        if let Some((seen, then)) = seen {
+            registry.lookups.add(&seen, then, covering.as_ref());
+        }
+        drop(registry);
+        covering.map_or_else(|| self.unlisted.disk_of(path(), stack), Ok)
+    }
+
+    /// Warns of disks that have another's device.
+    fn claim(&self, applied: &[Applied]) {
+        for (disk, stacks) in applied {
+            stacks.iter().for_each(|stack| self.claims.add(&disk.name, stack));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Files on disks that nobody has described.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use forebay_block::{DeviceNumber, Stack};
+
+use super::disk::DiskRecord;
+use crate::messages;
+
+/// Devices beyond these are not told of: numbers of file systems are used up without end where
+/// containers come and go.
+const TOLD_MAX: usize = 1024;
+
+/// What becomes of files whose disk is in no entry; see
+/// [`SchedulerBuilder::unlisted`](crate::SchedulerBuilder::unlisted).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unlisted {
+    /// They belong to the disk [`default`](crate::DEFAULT_DISK), which nothing limits.
+    #[default]
+    Default,
+    /// Looking them up and opening them is an error, an [`UnlistedError`].
+    Error,
+    /// They belong to the disk of this name.
+    Disk(String),
+}
+
+/// A file is on a disk that no entry covers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{}` is on device {device}, which is in no entry of the io-properties: {}",
+    path.display(), advice(mountpoint.as_deref())
+)]
+pub struct UnlistedError {
+    /// The file.
+    pub path: PathBuf,
+    /// The device or file system that it is on.
+    pub device: DeviceNumber,
+    /// Where that is mounted, as far as it can be seen.
+    pub mountpoint: Option<PathBuf>,
+}
+
+/// What to do about it.
+fn advice(mountpoint: Option<&Path>) -> String {
+    match mountpoint {
+        Some(point) => format!("add one with `mountpoint: {}`", point.display()),
+        None => String::from("add one for it"),
+    }
+}
+
+/// The rule, and how often it was needed.
+#[derive(Debug)]
+pub(crate) struct UnlistedRule {
+    /// Whose the files are; nobody's where they are refused.
+    disk: Option<Arc<DiskRecord>>,
+    opens: AtomicU64,
+    told: Mutex<HashSet<DeviceNumber>>,
+}
+
+impl UnlistedRule {
+    pub(crate) fn new(disk: Option<Arc<DiskRecord>>) -> Self {
+        Self { disk, opens: AtomicU64::new(0), told: Mutex::default() }
+    }
+
+    /// How many files were looked up or opened that no entry covers.
+    pub(crate) fn opens(&self) -> u64 {
+        self.opens.load(Ordering::Relaxed)
+    }
+
+    /// The disk of another file of a mount that no entry covers, which was told;
+    /// `None` where files are refused.
+    pub(crate) fn disk_again(&self) -> Option<&Arc<DiskRecord>> {
+        let disk = self.disk.as_ref()?;
+        self.opens.fetch_add(1, Ordering::Relaxed);
+        Some(disk)
+    }
+
+    /// The disk of the file `path` on `stack`, which no entry covers. The first of each device is
+    /// told in the log.
+    pub(crate) fn disk_of(&self, path: PathBuf, stack: Stack) -> io::Result<Arc<DiskRecord>> {
+        self.opens.fetch_add(1, Ordering::Relaxed);
+        let device = stack.number;
+        let error =
+            UnlistedError { path, device, mountpoint: stack.mount.map(|mount| mount.point) };
+        let Some(disk) = &self.disk else { return Err(io::Error::other(error)) };
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = told.len() < TOLD_MAX && told.insert(device);
+        drop(told);
+        if is_first {
+            let limited = if disk.rates().is_none() { ", which nothing limits" } else { "" };
+            let name = &disk.name;
+            messages::warn(format!(
+                "{error}. Until then its files belong to the disk `{name}`{limited}"
+            ));
+        }
+        Ok(Arc::clone(disk))
+    }
+}
