@@ -12,7 +12,7 @@ use forebay_load::results::model::{
 };
 use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 use forebay_load::results::table::{comparison_table, run_table};
-use forebay_load::results::verdict::{Outcome, verdict};
+use forebay_load::results::verdict::{VerdictKind, verdict};
 
 /// A job with this bandwidth in MB/s and these latencies in us.
 fn class(name: &str, shares: u32, bandwidth_mb: u64, p99: f64, queue_p99: f64) -> ClassResult {
@@ -157,7 +157,7 @@ fn tables_are_as_people_read_them() {
 #[test]
 fn a_gain_is_named_with_its_price() {
     let verdict = verdict(&contended());
-    assert_eq!(verdict.outcome, Outcome::Gain(String::from("reads")));
+    assert_eq!(verdict.kind, VerdictKind::Gain(String::from("reads")));
     assert_eq!(
         verdict.to_string(),
         "reads gained most: p99 5.20ms -> 410us (-92%).\n\
@@ -185,7 +185,7 @@ fn a_disk_with_room_needs_no_scheduling() {
     let before = vec![class("a", 1, 100, 100.0, 0.0), class("b", 1, 100, 100.0, 0.0)];
     let after = vec![class("a", 1, 98, 115.0, 9.0), class("b", 1, 102, 90.0, 9.0)];
     let verdict = verdict(&comparison(before, after));
-    assert_eq!(verdict.outcome, Outcome::NoContention);
+    assert_eq!(verdict.kind, VerdictKind::NoContention);
     assert_eq!(verdict.sentences.len(), 1);
 }
 
@@ -193,10 +193,10 @@ fn a_disk_with_room_needs_no_scheduling() {
 fn scheduling_that_costs_and_gains_nothing_is_called_so() {
     let before = || vec![class("a", 1, 100, 100.0, 0.0)];
     let slower = verdict(&comparison(before(), vec![class("a", 1, 100, 130.0, 0.0)]));
-    assert_eq!(slower.outcome, Outcome::Loss);
+    assert_eq!(slower.kind, VerdictKind::Loss);
     assert!(slower.to_string().contains("a lost most: p99 100us -> 130us (+30%)."));
     let less = verdict(&comparison(before(), vec![class("a", 1, 90, 100.0, 0.0)]));
-    assert_eq!(less.outcome, Outcome::Loss);
+    assert_eq!(less.kind, VerdictKind::Loss);
     assert!(less.to_string().contains("a: 100 -> 90.0 MB/s (-10%)."));
 }
 
@@ -205,7 +205,7 @@ fn bandwidth_that_moves_is_told() {
     let before = vec![class("a", 10, 100, 100.0, 0.0), class("b", 1, 100, 100.0, 0.0)];
     let after = vec![class("a", 10, 150, 100.0, 0.0), class("b", 1, 50, 100.0, 0.0)];
     let verdict = verdict(&comparison(before, after));
-    assert_eq!(verdict.outcome, Outcome::Redistribution);
+    assert_eq!(verdict.kind, VerdictKind::Redistribution);
     assert!(
         verdict.to_string().ends_with("a: 100 -> 150 MB/s (+50%).\nb: 100 -> 50.0 MB/s (-50%).\n")
     );
@@ -215,6 +215,6 @@ fn bandwidth_that_moves_is_told() {
 fn few_requests_are_no_verdict() {
     let few = |p99| vec![ClassResult { requests: 499, ..class("a", 1, 100, p99, 0.0) }];
     let verdict = verdict(&comparison(few(100.0), few(10.0)));
-    assert_eq!(verdict.outcome, Outcome::TooShort);
+    assert_eq!(verdict.kind, VerdictKind::TooShort);
     assert_eq!(verdict.sentences.len(), 1);
 }

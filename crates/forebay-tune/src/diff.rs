@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::fit::{CostPoint, Figure, Fit};
+use crate::samples::Rate;
 use crate::steady::Steadiness;
 
 /// A change below this is of no interest, however sure.
@@ -46,29 +47,49 @@ pub fn diff(old: &Fit, new: &Fit) -> Vec<Change> {
         ("read stream", |fit| &fit.read.stream),
         ("write stream", |fit| &fit.write.stream),
     ];
-    let drifts = figures.map(|(_, of)| drift(of(old)).hypot(drift(of(new))));
+    let of_run = |of: FigureOf, fit: &Fit| {
+        let (figure, steadiness) = of(fit);
+        drift(figure, steadiness)
+    };
+    let drifts = figures.map(|(_, of)| of_run(of, old).hypot(of_run(of, new)));
     let of_figures = figures.iter().zip(drifts).map(|((name, of), drift)| {
         let (old, new) = (of(old).0, of(new).0);
-        change((*name).to_owned(), (old.value, old.margin), (new.value, new.margin), drift, 1.0)
+        change(
+            (*name).to_owned(),
+            estimate(old.value, old.margin),
+            estimate(new.value, new.margin),
+            drift,
+            1.0,
+        )
     });
     let of_ladders = ladders.iter().zip(drifts).flat_map(|((name, of), drift)| {
         let pairs = of(old).iter().filter_map(|old| {
             let new = of(new).iter().find(|new| new.bytes == old.bytes)?;
             let name = format!("{name} of {} bytes", old.bytes);
-            Some(change(name, (old.rate, old.margin), (new.rate, new.margin), drift, MANY))
+            Some(change(
+                name,
+                estimate(old.rate, old.margin),
+                estimate(new.rate, new.margin),
+                drift,
+                MANY,
+            ))
         });
         pairs.collect::<Vec<_>>()
     });
     of_figures.chain(of_ladders).collect()
 }
 
+fn estimate(mean: f64, margin: f64) -> Rate {
+    Rate { mean, margin }
+}
+
 /// By which part a figure changed within its own run: what it does there, it does between runs
 /// too. A burst on credits is none, nor is what came before the last rounds.
-fn drift((figure, seen): (Figure, &Steadiness)) -> f64 {
-    if seen.trace.len() >= ROUNDS_MIN {
-        return seen.range / 2.0;
+fn drift(figure: Figure, steadiness: &Steadiness) -> f64 {
+    if steadiness.trace.len() >= ROUNDS_MIN {
+        return steadiness.range / 2.0;
     }
-    if seen.burst.is_some() || figure.first <= 0.0 {
+    if steadiness.burst.is_some() || figure.first <= 0.0 {
         return 0.0;
     }
     (figure.value - figure.first).abs() / figure.value.max(f64::MIN_POSITIVE)
@@ -76,12 +97,12 @@ fn drift((figure, seen): (Figure, &Steadiness)) -> f64 {
 
 /// The change between two figures with their margins, where the runs drifted by such a part
 /// themselves, and that counts only beyond so many times what may be wrong.
-fn change(name: String, old: (f64, f64), new: (f64, f64), drift: f64, times: f64) -> Change {
-    let base = old.0.max(f64::MIN_POSITIVE);
-    let change = (new.0 - old.0) / base;
-    let margin = (old.1.hypot(new.1) / base).hypot(drift);
+fn change(name: String, old: Rate, new: Rate, drift: f64, times: f64) -> Change {
+    let base = old.mean.max(f64::MIN_POSITIVE);
+    let change = (new.mean - old.mean) / base;
+    let margin = (old.margin.hypot(new.margin) / base).hypot(drift);
     let significant = change.abs() > (margin * times).max(CHANGE_MIN);
-    Change { name, old: old.0, new: new.0, change, margin, significant }
+    Change { name, old: old.mean, new: new.mean, change, margin, significant }
 }
 
 #[cfg(test)]
@@ -90,7 +111,9 @@ mod tests {
 
     #[test]
     fn a_change_is_significant_beyond_noise() {
-        let of = |old, new| change(String::new(), old, new, 0.0, 1.0);
+        let of = |old: (f64, f64), new: (f64, f64)| {
+            change(String::new(), estimate(old.0, old.1), estimate(new.0, new.1), 0.0, 1.0)
+        };
         assert!(of((100.0, 3.0), (90.0, 3.0)).significant);
         assert!(!of((100.0, 8.0), (90.0, 8.0)).significant);
         assert!(!of((100.0, 0.1), (101.0, 0.1)).significant);
@@ -100,16 +123,17 @@ mod tests {
     #[test]
     fn what_a_run_drifts_by_itself_is_no_change_between_runs() {
         let of = |drift, times| {
-            change(String::new(), (100.0, 3.0), (90.0, 3.0), drift, times).significant
+            change(String::new(), estimate(100.0, 3.0), estimate(90.0, 3.0), drift, times)
+                .significant
         };
         assert!(of(0.05, 1.0) && !of(0.12, 1.0));
         assert!(!of(0.05, MANY));
         let figure = Figure { value: 100.0, margin: 1.0, first: 60.0, request_bytes: 4096 };
         let run = crate::run::Run::new(&crate::Budget::QUICK, crate::TargetInfo::default());
-        let mut seen = crate::steadiness(&run, crate::Work::Read);
-        assert!((drift((figure, &seen)) - 0.4).abs() < 1e-9);
-        assert!(drift((Figure { first: 0.0, ..figure }, &seen)) < 1e-9);
-        seen.burst = Some(crate::Burst { high: 60.0, low: 100.0, seconds: 1.0 });
-        assert!(drift((figure, &seen)) < 1e-9);
+        let mut steadiness = crate::steadiness(&run, crate::Work::Read);
+        assert!((drift(figure, &steadiness) - 0.4).abs() < 1e-9);
+        assert!(drift(Figure { first: 0.0, ..figure }, &steadiness) < 1e-9);
+        steadiness.burst = Some(crate::Burst { high: 60.0, low: 100.0, seconds: 1.0 });
+        assert!(drift(figure, &steadiness) < 1e-9);
     }
 }

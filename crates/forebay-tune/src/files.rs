@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay::properties::{
-    CostAt, DiscardCost, DiskProperties, Measured, MeasuredDirection, Properties, Steadiness,
+    CostAt, DiscardCost, DiskProperties, MeasuredDirection, Measured, Properties, Steadiness,
 };
 use forebay_core::DiskRates;
 
@@ -69,7 +69,7 @@ fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
     }
 }
 
-fn direction(sizes: &Sizes, knee: &Knee, seen: &steady::Steadiness) -> MeasuredDirection {
+fn direction(sizes: &Sizes, knee: &Knee, steadiness: &steady::Steadiness) -> MeasuredDirection {
     let cost = |point: &CostPoint| CostAt {
         bytes: point.bytes.into(),
         cost: Duration::from_secs_f64(1.0 / point.rate.clamp(1.0 / 64.0, IOPS_MAX)),
@@ -78,9 +78,9 @@ fn direction(sizes: &Sizes, knee: &Knee, seen: &steady::Steadiness) -> MeasuredD
         cost: sizes.cost.iter().map(cost).collect(),
         knee: Some(rounded(knee.requests, 10.0)),
         steadiness: Some(Steadiness {
-            steady: seen.is_known(),
-            first_excess: rounded(seen.first_excess, 1000.0),
-            observed: Duration::from_secs(seen.observed_seconds.round() as u64),
+            steady: steadiness.is_known(),
+            first_excess: rounded(steadiness.first_excess, 1000.0),
+            observed: Duration::from_secs(steadiness.observed_seconds.round() as u64),
         }),
     }
 }

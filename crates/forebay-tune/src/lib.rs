@@ -35,7 +35,7 @@ pub use fit::{
 };
 pub use measure::{Progress, measure};
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
-pub use run::{Measured, RUN_VERSION, Run};
+pub use run::{MeasuredPhase, RUN_VERSION, Run};
 pub use samples::{LatencyFigures, Rate, Samples};
 pub use simulated::SimTarget;
 pub use steady::{Burst, Observation, Steadiness, steadiness};

@@ -6,7 +6,7 @@ use forebay_core::{Op, Time};
 use forebay_load::Rng;
 
 use crate::phase::{FileState, Pattern, Phase, Work};
-use crate::samples::Recorder;
+use crate::samples::PhaseRecorder;
 
 /// A slow disk gets so many times the time that was planned.
 const PATIENCE: f64 = 3.0;
@@ -22,7 +22,7 @@ pub(crate) struct Area {
 
 /// What the threads of a phase share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedProgress {
     /// How far the stream through each segment has come.
     cursors: Vec<AtomicU64>,
     written: AtomicU64,
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     ended: Option<AtomicBool>,
 }
 
-impl Shared {
+impl SharedProgress {
     pub(crate) fn new(area: Area) -> Self {
         Self {
             cursors: (0..area.segments).map(|_| AtomicU64::new(0)).collect(),
@@ -41,7 +41,7 @@ impl Shared {
         }
     }
 
-    /// Of a phase that goes on until [`Shared::end`], whatever its bound.
+    /// Of a phase that goes on until [`SharedProgress::end`], whatever its bound.
     pub(crate) fn until_ended(area: Area) -> Self {
         Self { ended: Some(AtomicBool::new(false)), ..Self::new(area) }
     }
@@ -64,7 +64,7 @@ impl Shared {
 
 /// A request of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct PhaseRequest {
     pub(crate) op: Op,
     pub(crate) segment: u64,
     /// Within the segment.
@@ -73,39 +73,39 @@ pub(crate) struct Request {
 }
 
 /// The load of one thread.
-pub(crate) struct Load<'a> {
+pub(crate) struct PhaseLoad<'a> {
     phase: &'a Phase,
     area: Area,
-    shared: &'a Shared,
+    shared: &'a SharedProgress,
     began: Time,
-    /// The segment of its stream.
-    seat: u64,
-    places: Rng,
+    /// The index of the thread, and with that the segment of its stream.
+    thread: u64,
+    offsets: Rng,
     /// Writes that are still to be flushed.
     unflushed: u64,
     /// Where the last request went.
     last_segment: u64,
-    recorder: Recorder,
+    recorder: PhaseRecorder,
 }
 
-impl<'a> Load<'a> {
-    /// The load of the thread at `seat`; `None` without memory for the record.
+impl<'a> PhaseLoad<'a> {
+    /// The load of the thread with the index `thread`; `None` without memory for the record.
     pub(crate) fn new(
         phase: &'a Phase,
         area: Area,
-        shared: &'a Shared,
+        shared: &'a SharedProgress,
         began: Time,
-        seat: u64,
+        thread: u64,
     ) -> Option<Self> {
-        let recorder = Recorder::new(began, phase.bound.seconds)?;
-        let path = [seat, began.as_nanos()];
+        let recorder = PhaseRecorder::new(began, phase.bound.seconds)?;
+        let path = [thread, began.as_nanos()];
         Some(Self {
             phase,
             area,
             shared,
             began,
-            seat,
-            places: Rng::new(1, &path),
+            thread,
+            offsets: Rng::new(1, &path),
             unflushed: 0,
             last_segment: 0,
             recorder,
@@ -113,7 +113,7 @@ impl<'a> Load<'a> {
     }
 
     /// The next request, or `None` when the phase is over.
-    pub(crate) fn next(&mut self, now: Time) -> Option<Request> {
+    pub(crate) fn next(&mut self, now: Time) -> Option<PhaseRequest> {
         if self.is_over(now) {
             return None;
         }
@@ -124,7 +124,7 @@ impl<'a> Load<'a> {
             Work::Discard => Op::Discard,
             Work::Flush if self.unflushed > 0 => {
                 self.unflushed -= 1;
-                return Some(Request {
+                return Some(PhaseRequest {
                     op: Op::Flush,
                     segment: self.last_segment,
                     offset: 0,
@@ -137,9 +137,9 @@ impl<'a> Load<'a> {
         if op != Op::Read && (self.is_streamed() || !self.may_write(u64::from(len))) {
             return None;
         }
-        let (segment, offset) = self.place()?;
+        let (segment, offset) = self.next_offset()?;
         self.last_segment = segment;
-        Some(Request { op, segment, offset, len })
+        Some(PhaseRequest { op, segment, offset, len })
     }
 
     /// A request that began at `began` is done.
@@ -153,7 +153,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    pub(crate) fn recorder(self) -> Recorder {
+    pub(crate) fn recorder(self) -> PhaseRecorder {
         self.recorder
     }
 
@@ -179,7 +179,7 @@ impl<'a> Load<'a> {
 
     /// Whether it streams through its segment only once, and has done so.
     fn is_streamed(&self) -> bool {
-        let segment = self.seat % self.area.segments.max(1);
+        let segment = self.thread % self.area.segments.max(1);
         let at = self.shared.cursors.get(segment as usize);
         let at = at.map_or(0, |cursor| cursor.load(Ordering::Relaxed));
         let ends = self.phase.pattern == Pattern::Sequential && !self.wraps();
@@ -198,20 +198,20 @@ impl<'a> Load<'a> {
     }
 
     /// Segment and offset of the next request; `None` at the end of what is streamed only once.
-    fn place(&mut self) -> Option<(u64, u64)> {
+    fn next_offset(&mut self) -> Option<(u64, u64)> {
         let (segments, slots) = (self.area.segments, self.slots());
         let (len, shift) =
             (u64::from(self.phase.request_bytes), u64::from(self.phase.misalignment));
         match self.phase.pattern {
             Pattern::Random => {
-                Some((self.places.below(segments), self.places.below(slots) * len + shift))
+                Some((self.offsets.below(segments), self.offsets.below(slots) * len + shift))
             }
             Pattern::Cached => {
                 let slots = slots.min((CACHED_BYTES / len).max(1));
-                Some((0, self.places.below(slots) * len + shift))
+                Some((0, self.offsets.below(slots) * len + shift))
             }
             Pattern::Sequential => {
-                let segment = self.seat % segments.max(1);
+                let segment = self.thread % segments.max(1);
                 let cursor = self.shared.cursors.get(segment as usize)?;
                 let at = cursor.fetch_add(len, Ordering::Relaxed) / len;
                 (self.wraps() || at < slots).then_some((segment, at % slots * len + shift))
@@ -239,9 +239,9 @@ mod tests {
         }
     }
 
-    fn requests(phase: &Phase, count: usize) -> Vec<Request> {
-        let shared = Shared::new(AREA);
-        let mut load = Load::new(phase, AREA, &shared, Time::ZERO, 1).unwrap();
+    fn requests(phase: &Phase, count: usize) -> Vec<PhaseRequest> {
+        let shared = SharedProgress::new(AREA);
+        let mut load = PhaseLoad::new(phase, AREA, &shared, Time::ZERO, 1).unwrap();
         std::iter::from_fn(|| load.next(Time::ZERO)).take(count).collect()
     }
 
@@ -264,9 +264,9 @@ mod tests {
     fn a_stream_at_its_end_leaves_the_bytes_to_the_others() {
         let mut phase = Phase { file: FileState::Fresh, ..phase(Work::Write, Pattern::Sequential) };
         phase.bound.bytes_max = 2 * AREA.segment_len;
-        let shared = Shared::new(AREA);
-        let written = |seat| {
-            let mut load = Load::new(&phase, AREA, &shared, Time::ZERO, seat).unwrap();
+        let shared = SharedProgress::new(AREA);
+        let written = |thread| {
+            let mut load = PhaseLoad::new(&phase, AREA, &shared, Time::ZERO, thread).unwrap();
             std::iter::from_fn(|| load.next(Time::ZERO)).count()
         };
         assert_eq!((written(0), written(0), written(1)), (256, 0, 256));
@@ -285,8 +285,8 @@ mod tests {
     #[test]
     fn a_flush_follows_each_write_and_alone_is_recorded() {
         let phase = phase(Work::Flush, Pattern::Random);
-        let shared = Shared::new(AREA);
-        let mut load = Load::new(&phase, AREA, &shared, Time::ZERO, 0).unwrap();
+        let shared = SharedProgress::new(AREA);
+        let mut load = PhaseLoad::new(&phase, AREA, &shared, Time::ZERO, 0).unwrap();
         let at = Time::from_nanos;
         assert_eq!(load.next(at(0)).unwrap().op, Op::Write);
         load.completed(at(1000), at(0), Op::Write);
@@ -299,8 +299,8 @@ mod tests {
     #[test]
     fn a_phase_that_ends_with_another_goes_on_until_then() {
         let phase = phase(Work::Read, Pattern::Random);
-        let shared = Shared::until_ended(AREA);
-        let mut load = Load::new(&phase, AREA, &shared, Time::ZERO, 0).unwrap();
+        let shared = SharedProgress::until_ended(AREA);
+        let mut load = PhaseLoad::new(&phase, AREA, &shared, Time::ZERO, 0).unwrap();
         assert!(load.next(Time::from_nanos(60_000_000_000)).is_some());
         shared.end();
         assert!(load.next(Time::ZERO).is_none());
@@ -309,8 +309,8 @@ mod tests {
     #[test]
     fn a_slow_disk_gets_more_time_but_not_for_ever() {
         let phase = phase(Work::Read, Pattern::Random);
-        let shared = Shared::new(AREA);
-        let mut load = Load::new(&phase, AREA, &shared, Time::ZERO, 0).unwrap();
+        let shared = SharedProgress::new(AREA);
+        let mut load = PhaseLoad::new(&phase, AREA, &shared, Time::ZERO, 0).unwrap();
         let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
         assert!(load.next(at(1500)).is_some());
         assert!(load.next(at(3000)).is_none());

@@ -6,7 +6,7 @@ use crate::budget::{Budget, Ledger};
 use crate::error::Error;
 use crate::fit::{Knee, Saturation, knee, saturation, sector};
 use crate::phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
-use crate::run::{Measured, Run};
+use crate::run::{MeasuredPhase, Run};
 use crate::samples::Samples;
 use crate::steady;
 use crate::target::Target;
@@ -56,7 +56,7 @@ pub struct Progress {
 /// with. `watch` is told of each phase before it begins.
 ///
 /// # Errors
-/// What [`Target::run`] or `watch` say, or that the disk is too slow to be measured.
+/// What [`Target::run`] or `watch` add, or that the disk is too slow to be measured.
 pub fn measure(
     target: &mut dyn Target,
     budget: &Budget,
@@ -79,7 +79,7 @@ struct Measuring<'a> {
     ledger: Ledger,
     run: &'a mut Run,
     /// Phases of an interrupted measurement that are still to be asked for.
-    earlier: VecDeque<Measured>,
+    earlier: VecDeque<MeasuredPhase>,
     watch: &'a mut dyn FnMut(&Run, &Progress) -> Result<(), Error>,
     seconds_done: f64,
 }
@@ -100,7 +100,7 @@ impl Measuring<'_> {
         }
         self.misaligned()?;
         self.aside()?;
-        self.taken()?;
+        self.interference()?;
         self.rounds()?;
         for work in BOTH {
             let (small, depth) = (self.small(work), self.depth(work));
@@ -126,24 +126,30 @@ impl Measuring<'_> {
 
     fn run(&mut self, purpose: Purpose, phase: Phase) -> Result<&Samples, Error> {
         self.announce(purpose, phase)?;
-        let taken = if purpose == Purpose::Layout { None } else { self.take(purpose, &phase) };
-        let measured = match taken {
+        let earlier = if purpose == Purpose::Layout { None } else { self.take(purpose, &phase) };
+        let measured = match earlier {
             Some(measured) => measured,
-            None => Measured { purpose, phase, samples: self.target.run(&phase)? },
+            None => MeasuredPhase { purpose, phase, samples: self.target.run(&phase)? },
         };
         self.keep(measured);
         self.run.phases.last().map(|measured| &measured.samples).ok_or_else(Error::nothing_measured)
     }
 
-    /// Runs two phases at the same time, which end when `beside` does.
-    fn run_beside(&mut self, purpose: Purpose, phase: Phase, beside: Phase) -> Result<(), Error> {
-        self.announce(purpose, beside)?;
-        let (first, second) = match self.take(purpose, &phase).zip(self.take(purpose, &beside)) {
-            Some(taken) => taken,
+    /// Runs two phases at the same time, which end when `phase` does.
+    fn run_concurrently(
+        &mut self,
+        purpose: Purpose,
+        background: Phase,
+        phase: Phase,
+    ) -> Result<(), Error> {
+        self.announce(purpose, phase)?;
+        let (first, second) = match self.take(purpose, &background).zip(self.take(purpose, &phase))
+        {
+            Some(earlier) => earlier,
             None => {
-                let (first, second) = self.target.run_beside(&phase, &beside)?;
-                let measured = |phase, samples| Measured { purpose, phase, samples };
-                (measured(phase, first), measured(beside, second))
+                let (first, second) = self.target.run_concurrently(&background, &phase)?;
+                let measured = |phase, samples| MeasuredPhase { purpose, phase, samples };
+                (measured(background, first), measured(phase, second))
             }
         };
         self.keep(first);
@@ -156,8 +162,8 @@ impl Measuring<'_> {
         (self.watch)(self.run, &progress)
     }
 
-    fn keep(&mut self, measured: Measured) {
-        let Measured { purpose, phase, samples } = &measured;
+    fn keep(&mut self, measured: MeasuredPhase) {
+        let MeasuredPhase { purpose, phase, samples } = &measured;
         // Laying out is not one of the phases that share the bytes.
         let shares = phase.writes() && *purpose != Purpose::Layout;
         self.ledger.spend(samples.bytes_written, if shares { phase.bound.seconds } else { 0.0 });
@@ -166,7 +172,7 @@ impl Measuring<'_> {
     }
 
     /// The phase from an interrupted measurement, if it comes next there.
-    fn take(&mut self, purpose: Purpose, phase: &Phase) -> Option<Measured> {
+    fn take(&mut self, purpose: Purpose, phase: &Phase) -> Option<MeasuredPhase> {
         let next = self.earlier.pop_front()?;
         if next.purpose == purpose && next.phase.is_as(phase) {
             return Some(next);
@@ -312,17 +318,17 @@ impl Measuring<'_> {
 
     /// Flushes and discards beside reads that keep the disk busy, with those reads alone before
     /// and after each.
-    fn taken(&mut self) -> Result<(), Error> {
+    fn interference(&mut self) -> Result<(), Error> {
         let side = self.budget.side;
         let depth = (knee(self.run, Work::Read).requests * BUSY).ceil() as u32;
         let reads = self.phase(Work::Read, Pattern::Random, self.least(), depth, side);
-        self.run(Purpose::Taken, reads)?;
+        self.run(Purpose::Interference, reads)?;
         let flush = self.phase(Work::Flush, Pattern::Random, self.least(), 1, side);
         let discards = if self.target.info().discards { DISCARDS.as_slice() } else { &[] };
         let discards = discards.iter().map(|&bytes| self.discards(bytes)).collect::<Vec<_>>();
-        for beside in std::iter::once(flush).chain(discards) {
-            self.run_beside(Purpose::Taken, reads, beside)?;
-            self.run(Purpose::Taken, reads)?;
+        for phase in std::iter::once(flush).chain(discards) {
+            self.run_concurrently(Purpose::Interference, reads, phase)?;
+            self.run(Purpose::Interference, reads)?;
         }
         Ok(())
     }

@@ -134,7 +134,8 @@ pub enum Purpose {
     /// How long a flush takes alone.
     Flush,
     /// What flushes and discards take from reads: those reads alone, and beside each of them.
-    Taken,
+    #[serde(rename = "taken")]
+    Interference,
     /// A round of the same load over and over.
     Steady,
     /// One of the four figures, at the end.
@@ -155,7 +156,7 @@ impl Purpose {
             Self::Cache => "caches",
             Self::FileStates => "kinds of files",
             Self::Flush => "flushes",
-            Self::Taken => "flushes and discards beside reads",
+            Self::Interference => "flushes and discards beside reads",
             Self::Steady => "steady state",
             Self::Last => "figures",
         }

@@ -15,7 +15,7 @@ pub const RUN_VERSION: u32 = 2;
 
 /// A phase, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredPhase {
     /// What it was for.
     pub purpose: Purpose,
     /// What was run.
@@ -39,7 +39,7 @@ pub struct Run {
     #[serde(rename = "facts")]
     pub target: TargetInfo,
     /// The phases so far.
-    pub phases: Vec<Measured>,
+    pub phases: Vec<MeasuredPhase>,
     /// Whether these are all.
     pub complete: bool,
     /// Bytes written in runs that were interrupted, beside the phases.
@@ -109,7 +109,7 @@ impl Run {
     }
 
     /// The phases for `purpose` that do `work`.
-    pub fn of(&self, purpose: Purpose, work: Work) -> impl Iterator<Item = &Measured> {
+    pub fn of(&self, purpose: Purpose, work: Work) -> impl Iterator<Item = &MeasuredPhase> {
         self.phases
             .iter()
             .filter(move |measured| measured.purpose == purpose && measured.phase.work == work)

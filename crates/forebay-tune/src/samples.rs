@@ -106,7 +106,7 @@ impl Samples {
 }
 
 /// Writes down what happens in a phase, or on one thread of it.
-pub(crate) struct Recorder {
+pub(crate) struct PhaseRecorder {
     began: Time,
     interval_nanos: u64,
     counts: Vec<u64>,
@@ -116,7 +116,7 @@ pub(crate) struct Recorder {
     cold: Latencies,
 }
 
-impl Recorder {
+impl PhaseRecorder {
     pub(crate) fn new(began: Time, seconds: f64) -> Option<Self> {
         let interval_nanos = ((seconds * 1e9 / 200.0) as u64).max(1_000_000);
         let warm_from = began.plus_nanos((seconds * 1e9 * WARMUP) as u64);
@@ -125,11 +125,11 @@ impl Recorder {
     }
 
     pub(crate) fn record(&mut self, began: Time, now: Time) {
-        let place = (now.nanos_since(self.began) / self.interval_nanos) as usize;
-        if self.counts.len() <= place {
-            self.counts.resize(place + 1, 0);
+        let index = (now.nanos_since(self.began) / self.interval_nanos) as usize;
+        if self.counts.len() <= index {
+            self.counts.resize(index + 1, 0);
         }
-        if let Some(count) = self.counts.get_mut(place) {
+        if let Some(count) = self.counts.get_mut(index) {
             *count += 1;
         }
         let latencies = if now >= self.warm_from { &mut self.latencies } else { &mut self.cold };
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_warm_up_and_what_came_late_do_not_count() {
-        let mut recorder = Recorder::new(time(1000), 1.0).unwrap();
+        let mut recorder = PhaseRecorder::new(time(1000), 1.0).unwrap();
         for ms in 1..=1400 {
             // half as fast until it is warm
             if ms > 150 || ms % 2 == 0 {
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_phase_that_ends_at_once_has_a_rate_too() {
-        let mut recorder = Recorder::new(Time::ZERO, 1.0).unwrap();
+        let mut recorder = PhaseRecorder::new(Time::ZERO, 1.0).unwrap();
         (1..=10).for_each(|ms| recorder.record(time(ms - 1), time(ms)));
         let samples = recorder.samples(time(10), 0, 0.0);
         assert!((samples.rate().mean - 900.0).abs() <= 100.0, "{:?}", samples.rate());

@@ -6,7 +6,7 @@ use forebay_core::{Op, Time};
 use forebay_sim::disk::{Answer, Command, SimDisk};
 
 use crate::error::Error;
-use crate::load::{Area, Load, Request, Shared};
+use crate::load::{Area, PhaseLoad, PhaseRequest, SharedProgress};
 use crate::phase::{FileState, Phase};
 use crate::samples::Samples;
 use crate::target::{Target, TargetInfo};
@@ -50,8 +50,8 @@ impl SimTarget {
         Area { segments: 1, segment_len }
     }
 
-    /// Waits for the next answers; says which commands are done.
-    fn answers(&mut self) -> Result<Vec<u64>, Error> {
+    /// Waits for the next completions; says which commands they are of.
+    fn completions(&mut self) -> Result<Vec<u64>, Error> {
         let hangs = || Error::Incomplete(String::from("the disk does not answer any more"));
         self.now = self.now.max(self.disk.next_event().ok_or_else(hangs)?);
         let mut done = Vec::new();
@@ -65,74 +65,85 @@ impl SimTarget {
         Ok(done)
     }
 
-    /// Sends what there is room for in a lane.
-    fn send(&mut self, index: usize, lane: &mut Lane<'_>, running: &mut HashMap<u64, Sent>) {
-        while lane.ended.is_none() && lane.in_flight < lane.phase.depth {
-            let Some(request) = lane.load.next(self.now) else {
-                lane.ended = Some(self.now);
+    /// Sends what there is room for in a load.
+    fn send(
+        &mut self,
+        index: usize,
+        running: &mut RunningLoad<'_>,
+        in_disk: &mut HashMap<u64, SentRequest>,
+    ) {
+        while running.ended.is_none() && running.in_flight < running.phase.depth {
+            let Some(request) = running.load.next(self.now) else {
+                running.ended = Some(self.now);
                 break;
             };
-            let Request { op, offset, len, .. } = request;
+            let PhaseRequest { op, offset, len, .. } = request;
             self.next_id += 1;
-            lane.in_flight += 1;
-            running.insert(self.next_id, Sent { lane: index, began: self.now, op });
+            running.in_flight += 1;
+            in_disk.insert(self.next_id, SentRequest { load: index, began: self.now, op });
             self.disk.submit(self.now, self.next_id, Command { op, offset, len: len.into() });
         }
     }
 
     /// Runs loads side by side. When the last one ends, so does the first.
-    fn run_all(&mut self, parts: &[(&Phase, &Shared)]) -> Result<Vec<Samples>, Error> {
+    fn run_all(&mut self, parts: &[(&Phase, &SharedProgress)]) -> Result<Vec<Samples>, Error> {
         self.now = self.now.plus_nanos(REST_NANOS);
         let no_memory = || Error::Incomplete(String::from("no memory for the record"));
-        let lane = |&(phase, shared)| {
-            let load = Load::new(phase, self.area(phase), shared, self.now, 0);
-            Ok(Lane { phase, shared, load: load.ok_or_else(no_memory)?, in_flight: 0, ended: None })
+        let running = |&(phase, shared)| {
+            let load = PhaseLoad::new(phase, self.area(phase), shared, self.now, 0);
+            Ok(RunningLoad {
+                phase,
+                shared,
+                load: load.ok_or_else(no_memory)?,
+                in_flight: 0,
+                ended: None,
+            })
         };
-        let mut lanes = parts.iter().map(lane).collect::<Result<Vec<_>, Error>>()?;
-        let mut running = HashMap::new();
+        let mut loads = parts.iter().map(running).collect::<Result<Vec<_>, Error>>()?;
+        let mut in_disk = HashMap::new();
         loop {
-            for (index, lane) in lanes.iter_mut().enumerate().rev() {
-                self.send(index, lane, &mut running);
-                if lane.ended.is_some()
+            for (index, running) in loads.iter_mut().enumerate().rev() {
+                self.send(index, running, &mut in_disk);
+                if running.ended.is_some()
                     && let Some((_, first)) = parts.first()
                 {
                     first.end();
                 }
             }
-            if running.is_empty() {
+            if in_disk.is_empty() {
                 break;
             }
-            for id in self.answers()? {
-                let Some(sent) = running.remove(&id) else { continue };
-                if let Some(lane) = lanes.get_mut(sent.lane) {
-                    lane.in_flight -= 1;
-                    lane.load.completed(self.now, sent.began, sent.op);
+            for id in self.completions()? {
+                let Some(sent) = in_disk.remove(&id) else { continue };
+                if let Some(running) = loads.get_mut(sent.load) {
+                    running.in_flight -= 1;
+                    running.load.completed(self.now, sent.began, sent.op);
                 }
             }
         }
-        Ok(lanes.into_iter().map(|lane| lane.samples(self.now)).collect())
+        Ok(loads.into_iter().map(|running| running.samples(self.now)).collect())
     }
 }
 
 /// A load that runs.
-struct Lane<'a> {
+struct RunningLoad<'a> {
     phase: &'a Phase,
-    shared: &'a Shared,
-    load: Load<'a>,
+    shared: &'a SharedProgress,
+    load: PhaseLoad<'a>,
     in_flight: u32,
     /// When the last request was sent.
     ended: Option<Time>,
 }
 
-impl Lane<'_> {
+impl RunningLoad<'_> {
     fn samples(self, now: Time) -> Samples {
         self.load.recorder().samples(self.ended.unwrap_or(now), self.shared.written(), 0.0)
     }
 }
 
 /// A request in the disk.
-struct Sent {
-    lane: usize,
+struct SentRequest {
+    load: usize,
     began: Time,
     op: Op,
 }
@@ -144,7 +155,7 @@ impl Target for SimTarget {
 
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error> {
         let area = self.area(phase);
-        let shared = Shared::new(area);
+        let shared = SharedProgress::new(area);
         let samples = self.run_all(&[(phase, &shared)])?.pop();
         if phase.file == FileState::Blank {
             self.laid_out = shared.streamed().min(area.segment_len);
@@ -152,9 +163,16 @@ impl Target for SimTarget {
         samples.ok_or_else(Error::nothing_measured)
     }
 
-    fn run_beside(&mut self, phase: &Phase, beside: &Phase) -> Result<(Samples, Samples), Error> {
-        let shared = (Shared::until_ended(self.area(phase)), Shared::new(self.area(beside)));
-        let samples = self.run_all(&[(phase, &shared.0), (beside, &shared.1)])?;
+    fn run_concurrently(
+        &mut self,
+        background: &Phase,
+        phase: &Phase,
+    ) -> Result<(Samples, Samples), Error> {
+        let shared = (
+            SharedProgress::until_ended(self.area(background)),
+            SharedProgress::new(self.area(phase)),
+        );
+        let samples = self.run_all(&[(background, &shared.0), (phase, &shared.1)])?;
         <[Samples; 2]>::try_from(samples).map(Into::into).map_err(|_| Error::nothing_measured())
     }
 }

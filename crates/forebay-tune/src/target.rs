@@ -17,12 +17,16 @@ pub trait Target {
     /// The disk fails a request, does not answer, or the user has had enough.
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error>;
 
-    /// Runs `phase` on the data laid out, and `beside` at the same time; both end when `beside`
+    /// Runs `background` on the data laid out, and `phase` at the same time; both end when `phase`
     /// does.
     ///
     /// # Errors
     /// As of [`Target::run`].
-    fn run_beside(&mut self, phase: &Phase, beside: &Phase) -> Result<(Samples, Samples), Error>;
+    fn run_concurrently(
+        &mut self,
+        background: &Phase,
+        phase: &Phase,
+    ) -> Result<(Samples, Samples), Error>;
 }
 
 /// What is known about a disk before it is measured.

@@ -34,14 +34,14 @@ pub struct Verdict {
 /// All that there is to say.
 pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     let mut all: Vec<Verdict> = beforehand(&run.target).into_iter().collect();
-    let mut say = |warns: bool, text: String| all.push(Verdict { warns, text });
-    sector(fit, &mut say);
-    steady("reads", &fit.read_steadiness, &mut say);
-    steady("writes", &fit.write_steadiness, &mut say);
-    caches(run, fit, &mut say);
-    bounds(run, fit, &mut say);
-    behaviour(fit, &mut say);
-    files(fit, &mut say);
+    let mut add = |warns: bool, text: String| all.push(Verdict { warns, text });
+    sector(fit, &mut add);
+    steady("reads", &fit.read_steadiness, &mut add);
+    steady("writes", &fit.write_steadiness, &mut add);
+    caches(run, fit, &mut add);
+    bounds(run, fit, &mut add);
+    behaviour(fit, &mut add);
+    files(fit, &mut add);
     all
 }
 
@@ -63,37 +63,37 @@ pub fn beforehand(target: &TargetInfo) -> Option<Verdict> {
     Some(Verdict { warns: true, text })
 }
 
-type Say<'a> = dyn FnMut(bool, String) + 'a;
+type AddVerdict<'a> = dyn FnMut(bool, String) + 'a;
 
-fn sector(fit: &Fit, say: &mut Say<'_>) {
+fn sector(fit: &Fit, add: &mut AddVerdict<'_>) {
     let (sector, measured) = (fit.sector, fit.sector.measured());
     match sector.stated {
-        Some(stated) if sector.disagrees() => say(
+        Some(stated) if sector.disagrees() => add(
             true,
             format!(
                 "The device says that its sectors have {stated} bytes; it behaves like one of \
                  {measured}. Make file systems with blocks of at least {measured} bytes."
             ),
         ),
-        _ if measured == 0 => say(
+        _ if measured == 0 => add(
             false,
             String::from("The disk's rates were too uneven to tell how large its sectors are."),
         ),
-        Some(_) if measured == sector.tried_from && measured > 512 => say(
+        Some(_) if measured == sector.tried_from && measured > 512 => add(
             false,
             format!(
                 "Sectors smaller than {measured} bytes cannot be told apart through this file \
                  system."
             ),
         ),
-        _ => say(false, format!("The disk behaves like one with sectors of {measured} bytes.")),
+        _ => add(false, format!("The disk behaves like one with sectors of {measured} bytes.")),
     }
 }
 
-fn steady(what: &str, seen: &Steadiness, say: &mut Say<'_>) {
-    let minutes = seen.observed_seconds / 60.0;
-    if let Some(burst) = seen.burst {
-        say(
+fn steady(what: &str, steadiness: &Steadiness, add: &mut AddVerdict<'_>) {
+    let minutes = steadiness.observed_seconds / 60.0;
+    if let Some(burst) = steadiness.burst {
+        add(
             true,
             format!(
                 "Small {what} ran at {:.0} per second until {:.0} s into the measurement, and at \
@@ -101,20 +101,20 @@ fn steady(what: &str, seen: &Steadiness, say: &mut Say<'_>) {
                 burst.high, burst.seconds, burst.low
             ),
         );
-    } else if seen.first_excess > 0.0 {
-        say(
+    } else if steadiness.first_excess > 0.0 {
+        add(
             true,
             format!(
                 "At first small {what} were {:.0} % high, compared with {minutes:.1} minutes later.",
-                seen.first_excess * 100.0
+                steadiness.first_excess * 100.0
             ),
         );
     }
-    if seen.is_known() {
-        say(false, format!("Small {what} are steady: watched for {minutes:.0} minutes."));
-    } else if seen.trace.len() >= 5 && !seen.level {
-        let (range, slope) = (seen.range * 100.0, seen.slope * 100.0);
-        say(
+    if steadiness.is_known() {
+        add(false, format!("Small {what} are steady: watched for {minutes:.0} minutes."));
+    } else if steadiness.trace.len() >= 5 && !steadiness.level {
+        let (range, slope) = (steadiness.range * 100.0, steadiness.slope * 100.0);
+        add(
             true,
             format!(
                 "Small {what} are not steady: over the last rounds they range over {range:.0} % \
@@ -122,7 +122,7 @@ fn steady(what: &str, seen: &Steadiness, say: &mut Say<'_>) {
             ),
         );
     } else {
-        say(
+        add(
             true,
             format!(
                 "Whether small {what} keep their rate is not known: they were watched for \
@@ -133,10 +133,10 @@ fn steady(what: &str, seen: &Steadiness, say: &mut Say<'_>) {
     }
 }
 
-fn caches(run: &Run, fit: &Fit, say: &mut Say<'_>) {
+fn caches(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
     let base = fit.base_latency_us;
     if let Some(cached) = fit.cached_latency_us.filter(|&cached| cached < base * CACHED) {
-        say(
+        add(
             true,
             format!(
                 "Reading one MiB over and over takes {cached:.0} us per request, elsewhere \
@@ -146,7 +146,7 @@ fn caches(run: &Run, fit: &Fit, say: &mut Say<'_>) {
     }
     let iops = fit.read_iops.value;
     if run.target.rotational == Some(true) && iops > HARD_DISK_IOPS_MAX {
-        say(
+        add(
             true,
             format!(
                 "The device says that it is a hard disk, and does {iops:.0} random reads per \
@@ -158,7 +158,7 @@ fn caches(run: &Run, fit: &Fit, say: &mut Say<'_>) {
     if let Some((link, kind)) = &run.target.link
         && fit.read_bandwidth.value > *link as f64
     {
-        say(
+        add(
             true,
             format!(
                 "It reads {:.0} MB/s, and its {kind} link carries {:.0}: memory answers, not the \
@@ -170,9 +170,9 @@ fn caches(run: &Run, fit: &Fit, say: &mut Say<'_>) {
     }
 }
 
-fn bounds(run: &Run, fit: &Fit, say: &mut Say<'_>) {
+fn bounds(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
     if fit.processor > PROCESSOR_MAX {
-        say(
+        add(
             true,
             format!(
                 "The {} threads were {:.0} % busy: the processors bound the small requests, and \
@@ -191,7 +191,7 @@ fn bounds(run: &Run, fit: &Fit, say: &mut Say<'_>) {
     for (name, figure) in figures {
         let part = figure.margin / figure.value.max(1.0);
         if part > MARGIN_MAX {
-            say(
+            add(
                 true,
                 format!(
                     "{name} per second are known to {:.0} % only; measure longer, or when nothing \
@@ -203,8 +203,8 @@ fn bounds(run: &Run, fit: &Fit, say: &mut Say<'_>) {
     }
 }
 
-fn behaviour(fit: &Fit, say: &mut Say<'_>) {
-    say(
+fn behaviour(fit: &Fit, add: &mut AddVerdict<'_>) {
+    add(
         false,
         format!(
             "It needs {:.1} small reads in flight to be busy; beyond that they wait.",
@@ -212,7 +212,7 @@ fn behaviour(fit: &Fit, say: &mut Say<'_>) {
         ),
     );
     if fit.base_latency_us > GOAL_US {
-        say(
+        add(
             false,
             format!(
                 "A single small read takes {:.1} ms, more than the usual latency goal of {:.2} ms: \
@@ -226,7 +226,7 @@ fn behaviour(fit: &Fit, say: &mut Say<'_>) {
         let bytes = sizes.saturation.bytes;
         if bytes > SATURATION_USUAL {
             let kib = bytes >> 10;
-            say(
+            add(
                 true,
                 format!(
                     "{name} reach the bandwidth only from {kib} KiB on, not from the usual 128: \
@@ -237,7 +237,7 @@ fn behaviour(fit: &Fit, say: &mut Say<'_>) {
     }
 }
 
-fn files(fit: &Fit, say: &mut Say<'_>) {
+fn files(fit: &Fit, add: &mut AddVerdict<'_>) {
     let states = fit.file_states;
     let Some(written) = states.written else { return };
     let kinds = [
@@ -248,7 +248,7 @@ fn files(fit: &Fit, say: &mut Say<'_>) {
     for (kind, rate) in kinds {
         let ratio = rate.unwrap_or(written) / written.max(1.0);
         if (ratio - 1.0).abs() > FILES_DIFFER {
-            say(
+            add(
                 ratio < 1.0,
                 format!(
                     "A file {kind} is written at {:.0} % of the speed of overwriting.",

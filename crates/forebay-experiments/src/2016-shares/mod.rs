@@ -42,16 +42,16 @@ type PerClass = [u64; CLASSES];
 type Published = Vec<(PerClass, PerClass)>;
 
 /// What one layout of shares gave.
-struct Figures {
+struct LayoutResult {
     shares: PerClass,
     /// The minute that was published.
-    minute: Moved,
+    minute: BytesByClass,
     /// The same again, as far as the scale allows, in fine slices.
-    fine: Moved,
+    fine: BytesByClass,
 }
 
 /// Bytes that each class had moved by the beginning of each slice, and by the end.
-struct Moved {
+struct BytesByClass {
     slice_millis: u64,
     bytes: Vec<PerClass>,
 }
@@ -59,11 +59,11 @@ struct Moved {
 /// One layout, under forebay and under the scheduler of the article.
 struct Pair {
     published: PerClass,
-    ours: Figures,
-    old: Figures,
+    ours: LayoutResult,
+    old: LayoutResult,
 }
 
-impl Figures {
+impl LayoutResult {
     fn measure(
         scale: Scale,
         shares: PerClass,
@@ -72,8 +72,8 @@ impl Figures {
         let fine_seconds = scale.seconds(5, SECONDS);
         Ok(Self {
             shares,
-            minute: Moved::measure(shares, scheduler, SECONDS, WINDOW_MILLIS_MIN)?,
-            fine: Moved::measure(shares, scheduler, fine_seconds, FINE_MILLIS)?,
+            minute: BytesByClass::measure(shares, scheduler, SECONDS, WINDOW_MILLIS_MIN)?,
+            fine: BytesByClass::measure(shares, scheduler, fine_seconds, FINE_MILLIS)?,
         })
     }
 
@@ -85,7 +85,7 @@ impl Figures {
     /// The furthest that any class is from its share in any window that begins at `from_millis`
     /// or later, as a multiple of what is allowed.
     fn worst(&self, from_millis: u64) -> f64 {
-        let worst = |moved: &Moved| {
+        let worst = |moved: &BytesByClass| {
             let lengths = moved.slices(WINDOW_MILLIS_MIN)..moved.bytes.len();
             let worst = lengths.map(|slices| moved.worst(&self.shares, slices, from_millis));
             worst.fold(0.0, f64::max)
@@ -94,7 +94,7 @@ impl Figures {
     }
 }
 
-impl Moved {
+impl BytesByClass {
     fn measure(
         shares: PerClass,
         scheduler: &SchedulerConfig,
@@ -165,8 +165,8 @@ fn deviation(shares: &PerClass, moved: &PerClass) -> f64 {
 fn measure(scale: Scale) -> Result<Vec<Pair>, String> {
     let (forebay, of_2016) = (SchedulerConfig::default(), of_2016(DEPTH));
     let pair = |(shares, published)| {
-        let ours = Figures::measure(scale, shares, &forebay)?;
-        Ok(Pair { published, ours, old: Figures::measure(scale, shares, &of_2016)? })
+        let ours = LayoutResult::measure(scale, shares, &forebay)?;
+        Ok(Pair { published, ours, old: LayoutResult::measure(scale, shares, &of_2016)? })
     };
     let published: Published = scenario::published(include_str!("published.yaml"))?;
     published.into_iter().map(pair).collect()
@@ -254,7 +254,7 @@ fn charts(pairs: &[Pair]) -> Vec<Chart> {
         bandwidth = bandwidth.with(&name, Mark::Line, slices.map(point).collect());
         bandwidth = bandwidth.with(&format!("{name}, published"), Mark::Dashed, across.into());
     }
-    let lengths = |Figures { shares, fine, .. }: &Figures| {
+    let lengths = |LayoutResult { shares, fine, .. }: &LayoutResult| {
         let slices = fine.slices(WINDOW_MILLIS_MIN)..=fine.slices(WINDOW_MILLIS_MAX);
         let millis = |slices: usize| slices as f64 * fine.slice_millis as f64;
         slices.map(|slices| (millis(slices), fine.worst(shares, slices, 0))).collect()

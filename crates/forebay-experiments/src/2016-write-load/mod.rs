@@ -1,4 +1,4 @@
-//! Figures 3 to 5: a node saturated with queries is hit by a write load.
+//! SchedulerResult 3 to 5: a node saturated with queries is hit by a write load.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 const SETTLING_SECONDS: u64 = 3;
 
 /// What one scheduler did.
-struct Figures {
+struct SchedulerResult {
     trace: Trace,
     utilisation: f64,
     alone: Phase,
@@ -61,7 +61,7 @@ impl Phase {
     }
 }
 
-fn measure(phases: Phases, scheduler: SchedulerConfig) -> Result<Figures, String> {
+fn measure(phases: Phases, scheduler: SchedulerConfig) -> Result<SchedulerResult, String> {
     let slice_millis = phases.beside_seconds * 1_000 / 60;
     let outcome = node::run(phases, slice_millis, scheduler)?;
     let trace = outcome.trace.ok_or("the run was not traced")?;
@@ -73,7 +73,7 @@ fn measure(phases: Phases, scheduler: SchedulerConfig) -> Result<Figures, String
         let settled = samples.get(change + settling..).unwrap_or_default();
         Phase::of(settled, trace.slice_nanos)
     };
-    Ok(Figures {
+    Ok(SchedulerResult {
         utilisation: outcome.utilisation,
         alone: Phase::of(alone, trace.slice_nanos),
         beside: beside(&query.samples),
@@ -85,7 +85,7 @@ fn measure(phases: Phases, scheduler: SchedulerConfig) -> Result<Figures, String
 }
 
 /// With the scheduler and without any.
-fn measure_both(phases: Phases) -> Result<[Figures; 2], String> {
+fn measure_both(phases: Phases) -> Result<[SchedulerResult; 2], String> {
     Ok([
         measure(phases, SchedulerConfig::default())?,
         measure(phases, SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() })?,
@@ -97,7 +97,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     report(phases, &measure_both(phases)?)
 }
 
-fn report(phases: Phases, figures: &[Figures; 2]) -> Result<Report, String> {
+fn report(phases: Phases, figures: &[SchedulerResult; 2]) -> Result<Report, String> {
     let mut report = Report {
         tables: vec![table(figures)?],
         charts: charts(phases, figures)?,
@@ -107,11 +107,11 @@ fn report(phases: Phases, figures: &[Figures; 2]) -> Result<Report, String> {
     Ok(report)
 }
 
-fn table(figures: &[Figures; 2]) -> Result<Table, String> {
+fn table(figures: &[SchedulerResult; 2]) -> Result<Table, String> {
     let published: BTreeMap<String, String> = published(include_str!("published.yaml"))?;
     let columns = ["", "published", "no scheduler", "forebay"];
     let mut table = Table::new("Before and beside the write load", &columns);
-    let mut add = |name: &str, digits: usize, of: fn(&Figures) -> f64| {
+    let mut add = |name: &str, digits: usize, of: fn(&SchedulerResult) -> f64| {
         let published = published.get(name).map_or("-", String::as_str);
         let [ours, open] = figures.each_ref().map(|figures| format!("{:.digits$}", of(figures)));
         table.row([name.to_owned(), published.to_owned(), open, ours]);
@@ -129,8 +129,8 @@ fn table(figures: &[Figures; 2]) -> Result<Table, String> {
     Ok(table)
 }
 
-fn charts(phases: Phases, [ours, open]: &[Figures; 2]) -> Result<Vec<Chart>, String> {
-    let line = |figures: &Figures, name: &str, of: fn(&Sample, f64) -> f64| {
+fn charts(phases: Phases, [ours, open]: &[SchedulerResult; 2]) -> Result<Vec<Chart>, String> {
+    let line = |figures: &SchedulerResult, name: &str, of: fn(&Sample, f64) -> f64| {
         let seconds = figures.trace.slice_nanos as f64 / 1e9;
         let samples = node::class(&figures.trace, name)?.samples.iter().enumerate();
         let points = samples.map(|(at, sample)| (at as f64 * seconds, of(sample, seconds)));
@@ -164,7 +164,7 @@ mod tests {
     fn the_commit_log_does_not_wait_with_the_queries() {
         let phases = Phases::of(Scale::Short);
         let figures = measure_both(phases).unwrap();
-        let Figures { alone, beside, commitlog, commitlog_p50_millis, utilisation, .. } =
+        let SchedulerResult { alone, beside, commitlog, commitlog_p50_millis, utilisation, .. } =
             &figures[0];
         assert!((295.0..=305.0).contains(&alone.megabytes_per_second), "{alone:?}");
         assert!((2_300.0..=2_500.0).contains(&alone.pending), "{alone:?}");

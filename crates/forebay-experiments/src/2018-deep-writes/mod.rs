@@ -28,25 +28,25 @@ const JOBS: &str = include_str!("load.yaml");
 /// The task quota.
 const TICK: Polling = Polling::Tick(500_000);
 
-/// Figures by the names of their rows, before and after.
+/// SchedulerResult by the names of their rows, before and after.
 type Published = BTreeMap<String, [u32; 2]>;
 
 /// What one scheduler gave.
-struct Figures {
+struct SchedulerResult {
     reads: ClassResult,
     writes: ClassResult,
 }
 
 /// All of them.
 struct Compared {
-    old: Figures,
-    littles_law: Figures,
-    littles_law_on_ticks: Figures,
-    ours: Figures,
-    ours_on_ticks: Figures,
+    old: SchedulerResult,
+    littles_law: SchedulerResult,
+    littles_law_on_ticks: SchedulerResult,
+    ours: SchedulerResult,
+    ours_on_ticks: SchedulerResult,
 }
 
-impl Figures {
+impl SchedulerResult {
     fn measure(
         scheduler: &SchedulerConfig,
         polling: Polling,
@@ -69,11 +69,11 @@ impl Compared {
         let of_2018 = SchedulerConfig { order: DECAY, ..policy(LITTLES_LAW) };
         let forebay = SchedulerConfig::default();
         Ok(Self {
-            old: Figures::measure(&of_2016(DEPTH_OF_2016), Polling::Events, seconds)?,
-            littles_law: Figures::measure(&of_2018, Polling::Events, seconds)?,
-            littles_law_on_ticks: Figures::measure(&of_2018, TICK, seconds)?,
-            ours: Figures::measure(&forebay, Polling::Events, seconds)?,
-            ours_on_ticks: Figures::measure(&forebay, TICK, seconds)?,
+            old: SchedulerResult::measure(&of_2016(DEPTH_OF_2016), Polling::Events, seconds)?,
+            littles_law: SchedulerResult::measure(&of_2018, Polling::Events, seconds)?,
+            littles_law_on_ticks: SchedulerResult::measure(&of_2018, TICK, seconds)?,
+            ours: SchedulerResult::measure(&forebay, Polling::Events, seconds)?,
+            ours_on_ticks: SchedulerResult::measure(&forebay, TICK, seconds)?,
         })
     }
 }
@@ -113,7 +113,7 @@ fn table(compared: &Compared, published: &Published) -> Table {
         "forebay, ticks",
     ];
     let mut table = Table::new(title, &columns);
-    let mut add = |name: &str, digits: usize, of: fn(&Figures) -> f64| {
+    let mut add = |name: &str, digits: usize, of: fn(&SchedulerResult) -> f64| {
         let [before, after] = published.get(name).copied().unwrap_or_default();
         let cell = |figures| format!("{:.digits$}", of(figures));
         table.row([
@@ -141,7 +141,7 @@ fn table(compared: &Compared, published: &Published) -> Table {
 }
 
 fn chart(compared: &Compared, published: &Published) -> Chart {
-    let points = |figures: &Figures| {
+    let points = |figures: &SchedulerResult| {
         let reads = &figures.reads.latency_us;
         let of = [(reads.p50, 50.0), (reads.p95, 95.0), (reads.p99, 99.0), (reads.p999, 99.9)];
         of.map(|(micros, percent)| (micros / 1e3, percent)).to_vec()
@@ -164,11 +164,11 @@ fn chart(compared: &Compared, published: &Published) -> Chart {
 mod tests {
     use super::*;
 
-    fn mean_millis(figures: &Figures) -> f64 {
+    fn mean_millis(figures: &SchedulerResult) -> f64 {
         figures.reads.latency_us.mean / 1e3
     }
 
-    fn bandwidth(figures: &Figures) -> f64 {
+    fn bandwidth(figures: &SchedulerResult) -> f64 {
         figures.writes.bandwidth_bytes_per_second as f64
     }
 

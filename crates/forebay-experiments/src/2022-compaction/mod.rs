@@ -6,7 +6,8 @@ use forebay_sim::simulation::{Outcome, Sample};
 
 use crate::articles::y2022;
 use crate::articles::y2022::phases::{
-    self, COMPACTION, Disk, QUERIES, SLICES, WAYS, class, phase, report, seconds, throughput, trace,
+    self, COMPACTION, Disk, QUERIES, SCHEDULERS, SLICES, class, phase, report, seconds, throughput,
+    trace,
 };
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
@@ -45,14 +46,14 @@ fn yields(outcome: &Outcome, phase_seconds: u64) -> Result<Yield, String> {
         Ok::<_, String>(samples(reads)? + samples(writes)?)
     };
     let beside =
-        |index: usize| sum(&|name| Ok(megabytes(&phase(outcome, (name, index), phase_seconds)?)));
+        |index: usize| sum(&|name| Ok(megabytes(&phase(outcome, name, index, phase_seconds)?)));
     let from = |first: usize| {
         sum(&|name| {
             let samples = class(outcome, name)?.samples.iter();
             Ok(megabytes(&samples.skip(first).take(SLICES_ALONE).collect::<Vec<_>>()))
         })
     };
-    let queries = phase(outcome, ("query", 0), phase_seconds)?;
+    let queries = phase(outcome, "query", 0, phase_seconds)?;
     let query_units: u64 = queries.iter().map(|sample| sample.disk_time.units()).sum();
     let query_seconds = query_units as f64 / DiskTime::UNITS_PER_SECOND as f64;
     Ok(Yield {
@@ -71,14 +72,24 @@ fn run(scale: Scale) -> Result<Report, String> {
     );
     let (_, phase_seconds) = seconds(scale);
     for disk in &Disk::both()? {
-        for way in &WAYS {
-            let outcome = phases::queries(disk, way, phase_seconds)?;
+        for scheduler in &SCHEDULERS {
+            let outcome = phases::queries(disk, scheduler, phase_seconds)?;
             let Yield { alone, beside, after, query_part } = yields(&outcome, phase_seconds)?;
             let [first, second, third] = beside.map(thousands);
             let (alone, after) = (thousands(alone), thousands(after));
-            let (name, way_name) = (disk.name.to_owned(), way.name.to_owned());
-            table.row([name, way_name, alone, first, second, third, after, percent(query_part)]);
-            let title = format!("Compaction beside queries, disk {}, {}", disk.name, way.name);
+            let (name, scheduler_name) = (disk.name.to_owned(), scheduler.name.to_owned());
+            table.row([
+                name,
+                scheduler_name,
+                alone,
+                first,
+                second,
+                third,
+                after,
+                percent(query_part),
+            ]);
+            let title =
+                format!("Compaction beside queries, disk {}, {}", disk.name, scheduler.name);
             report.charts.push(throughput(&title, &outcome, &QUERIES)?);
         }
     }
@@ -92,13 +103,17 @@ mod tests {
 
     #[test]
     fn compaction_yields_what_queries_need_and_takes_it_back() {
-        for way in &WAYS {
-            let outcome = phases::queries(&Disk::line().unwrap(), way, 1).unwrap();
+        for scheduler in &SCHEDULERS {
+            let outcome = phases::queries(&Disk::line().unwrap(), scheduler, 1).unwrap();
             let Yield { alone, beside, after, query_part } = yields(&outcome, 1).unwrap();
-            assert!((after / alone - 1.0).abs() < 0.02, "{}: {alone} {after}", way.name);
+            assert!((after / alone - 1.0).abs() < 0.02, "{}: {alone} {after}", scheduler.name);
             let left = beside[0] / alone + query_part;
-            assert!((left - 1.0).abs() < 0.03, "{}: {left}", way.name);
-            assert!(beside[0] < beside[2] && beside[2] < beside[1], "{}: {beside:?}", way.name);
+            assert!((left - 1.0).abs() < 0.03, "{}: {left}", scheduler.name);
+            assert!(
+                beside[0] < beside[2] && beside[2] < beside[1],
+                "{}: {beside:?}",
+                scheduler.name
+            );
         }
     }
 }

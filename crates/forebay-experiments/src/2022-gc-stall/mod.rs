@@ -53,15 +53,17 @@ fn outcome(budget: usize, millis: u64) -> Result<Outcome, String> {
 
 /// The slices of a class between two times, in seconds.
 fn between(
-    (class, slice_seconds): (&ClassTrace, f64),
-    (from, to): (f64, f64),
+    class: &ClassTrace,
+    slice_seconds: f64,
+    from: f64,
+    to: f64,
 ) -> impl Iterator<Item = &Sample> {
     let at = move |time: f64| (time / slice_seconds).round() as usize;
     class.samples.iter().take(at(to)).skip(at(from))
 }
 
 /// What came of one budget.
-struct Figures {
+struct StallResult {
     /// The longest that a read was in the disk while it collected, in microseconds.
     read_longest_us: f64,
     /// From the end of the collection until reads are in the disk no longer than before; until
@@ -71,7 +73,7 @@ struct Figures {
     writes: [f64; 3],
 }
 
-fn figures(outcome: &Outcome) -> Result<Figures, String> {
+fn stall_result(outcome: &Outcome) -> Result<StallResult, String> {
     let trace = outcome.trace.as_ref().ok_or("the run was not traced")?;
     let slice = trace.slice_nanos as f64 / 1e9;
     let [reads, writes] = trace.classes.as_slice() else {
@@ -79,16 +81,16 @@ fn figures(outcome: &Outcome) -> Result<Figures, String> {
     };
     let (from, to) = COLLECTION_S;
     let end = outcome.ended.as_nanos() as f64 / 1e9;
-    let longest = between((reads, slice), (from, end)).map(|sample| sample.disk.max).max();
+    let longest = between(reads, slice, from, end).map(|sample| sample.disk.max).max();
     let before =
-        between((reads, slice), (0.15, from)).map(|sample| sample.disk.mean).fold(0.0, f64::max);
-    let mut after = between((reads, slice), (to, end));
+        between(reads, slice, 0.15, from).map(|sample| sample.disk.mean).fold(0.0, f64::max);
+    let mut after = between(reads, slice, to, end);
     let recovered = after.position(|sample| sample.disk.mean <= 1.2 * before);
     let rate = |(from, to): (f64, f64)| {
-        let bytes: u64 = between((writes, slice), (from, to)).map(|sample| sample.bytes).sum();
+        let bytes: u64 = between(writes, slice, from, to).map(|sample| sample.bytes).sum();
         bytes as f64 / 1e6 / (to - from)
     };
-    Ok(Figures {
+    Ok(StallResult {
         read_longest_us: longest.unwrap_or(0) as f64 / 1e3,
         recovery_ms: recovered.map(|slices| slices as f64 * slice * 1e3),
         writes: [(0.15, from), (from, to), (to, end)].map(rate),
@@ -121,7 +123,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     let mut bandwidth = Chart::new("Writes", "s", "MB/s");
     for (budget, (name, published)) in BUDGETS.into_iter().enumerate() {
         let outcome = outcome(budget, measured)?;
-        let Figures { read_longest_us, recovery_ms, writes } = figures(&outcome)?;
+        let StallResult { read_longest_us, recovery_ms, writes } = stall_result(&outcome)?;
         let [before, during, after] = writes.map(thousands);
         let recovery = recovery_ms.map_or_else(|| "never".to_owned(), |ms| format!("{ms:.0} ms"));
         let row = [name.to_owned(), published.to_owned(), millis(read_longest_us), recovery];
@@ -165,7 +167,7 @@ mod tests {
     #[test]
     fn the_window_bounds_reads_in_a_slow_disk_and_the_rate_does_not() {
         let [rate, two_level, flow, window] =
-            [0, 1, 2, 3].map(|budget| figures(&outcome(budget, 1100).unwrap()).unwrap());
+            [0, 1, 2, 3].map(|budget| stall_result(&outcome(budget, 1100).unwrap()).unwrap());
         assert!(rate.recovery_ms.is_none());
         // what comes out equals what goes in: the flow is even, whatever waits
         assert!(flow.recovery_ms.is_none());

@@ -52,7 +52,8 @@ fn dies() -> Result<DiskSpec, String> {
 /// The 95th percentile of the reads in microseconds under this load, if the disk carries it.
 fn p95_us(
     disk: &DiskSpec,
-    (reads_rps, writes_rps): (u64, u64),
+    reads_rps: u64,
+    writes_rps: u64,
     millis: u64,
 ) -> Result<Option<f64>, String> {
     let mut text = format!(
@@ -85,7 +86,7 @@ fn edges(disk: &DiskSpec, part: f64, millis: u64) -> Result<[f64; 3], String> {
     for step in 1..=STEPS {
         let per_fiber = READS_MAX / (f64::from(SHARDS) * READ_FIBERS as f64);
         let reads_rps = (per_fiber * step as f64 / STEPS as f64) as u64;
-        let Some(p95) = p95_us(disk, (reads_rps, writes_rps), millis)? else { break };
+        let Some(p95) = p95_us(disk, reads_rps, writes_rps, millis)? else { break };
         for (most, (_, bound)) in most.iter_mut().zip(EDGES) {
             if p95 <= bound {
                 *most = (u64::from(SHARDS) * READ_FIBERS * reads_rps) as f64;

@@ -42,7 +42,7 @@ const READS_MAX: u64 = 260;
 
 /// How requests are let into the disk.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Scheduling {
     NoScheduler,
     /// Pace and window, told the four rates.
     Usual,
@@ -51,11 +51,11 @@ enum Way {
 }
 
 /// Columns: what is simulated, on which preset.
-const COLUMNS: [(&str, &str, Way); 4] = [
-    ("its surface", SURFACE, Way::NoScheduler),
-    ("mechanics", MECHANICS, Way::NoScheduler),
-    ("pace+window", MECHANICS, Way::Usual),
-    ("writes priced by bytes", MECHANICS, Way::Sequential),
+const COLUMNS: [(&str, &str, Scheduling); 4] = [
+    ("its surface", SURFACE, Scheduling::NoScheduler),
+    ("mechanics", MECHANICS, Scheduling::NoScheduler),
+    ("pace+window", MECHANICS, Scheduling::Usual),
+    ("writes priced by bytes", MECHANICS, Scheduling::Sequential),
 ];
 
 /// A rate counts as served if so much of it is, of reads as of writes: what waits at the end of a
@@ -66,13 +66,13 @@ const SERVED: f64 = 0.9;
 /// fiber.
 fn reads_beside(
     disk: &DiskSpec,
-    way: Way,
+    scheduling: Scheduling,
     writes: u64,
     seconds: u64,
 ) -> Result<Option<u64>, String> {
     let mut most = None;
     for reads in (READ_STEP..=READS_MAX).step_by(READ_STEP as usize) {
-        if !serves((disk, way), (reads, writes), seconds)? {
+        if !serves(disk, scheduling, reads, writes, seconds)? {
             break;
         }
         most = Some(reads);
@@ -82,8 +82,10 @@ fn reads_beside(
 
 /// Whether so many reads per second and so many writes of each fiber are served.
 fn serves(
-    (spec, way): (&DiskSpec, Way),
-    (reads, writes): (u64, u64),
+    spec: &DiskSpec,
+    scheduling: Scheduling,
+    reads: u64,
+    writes: u64,
     seconds: u64,
 ) -> Result<bool, String> {
     let mut text = String::new();
@@ -102,12 +104,12 @@ fn serves(
     }
     let disk = spec.build(SEED);
     let mut rates = disk.rates();
-    if matches!(way, Way::Sequential) {
+    if matches!(scheduling, Scheduling::Sequential) {
         rates.write_iops = rates.write_bandwidth / 4096;
     }
-    let policy = match way {
-        Way::NoScheduler => Policy::Unlimited,
-        Way::Usual | Way::Sequential => pace_window(&*disk),
+    let policy = match scheduling {
+        Scheduling::NoScheduler => Policy::Unlimited,
+        Scheduling::Usual | Scheduling::Sequential => pace_window(&*disk),
     };
     let model = Some(model(&rates)?);
     let mut config = config(jobs(&text, 1)?, disk, seconds * 1000);
@@ -163,8 +165,8 @@ fn run(scale: Scale) -> Result<Report, String> {
         let megabytes = megabytes(writes);
         let mut cells =
             vec![thousands(megabytes), thousands(published_beside(&published, megabytes))];
-        for (at, (points, (.., way))) in points.iter_mut().zip(COLUMNS).enumerate() {
-            let reads = reads_beside(disk_of(at), way, writes, seconds)?;
+        for (at, (points, (.., scheduling))) in points.iter_mut().zip(COLUMNS).enumerate() {
+            let reads = reads_beside(disk_of(at), scheduling, writes, seconds)?;
             points.push((megabytes, reads.unwrap_or(0) as f64));
             cells.push(reads.map_or_else(|| "none".to_owned(), |reads| reads.to_string()));
         }
@@ -189,7 +191,8 @@ mod tests {
     fn reads_fall_on_a_straight_line_and_are_then_cut_off() {
         let (disk, published) = (preset(SURFACE).unwrap(), published().unwrap());
         for rate in WRITE_RATES {
-            let reads = reads_beside(&disk, Way::NoScheduler, rate, 20).unwrap().unwrap_or(0);
+            let reads =
+                reads_beside(&disk, Scheduling::NoScheduler, rate, 20).unwrap().unwrap_or(0);
             let published = published_beside(&published, megabytes(rate));
             let near = (reads as f64 - published).abs() <= 1.6 * READ_STEP as f64;
             assert!(near, "{rate}: {reads} {published}");
@@ -199,14 +202,15 @@ mod tests {
     #[test]
     fn a_head_and_a_platter_alone_have_the_line_and_no_cut_off() {
         let disk = preset(MECHANICS).unwrap();
-        let reads =
-            |rate| reads_beside(&disk, Way::NoScheduler, rate, 20).unwrap().unwrap_or(0) as f64;
+        let reads = |rate| {
+            reads_beside(&disk, Scheduling::NoScheduler, rate, 20).unwrap().unwrap_or(0) as f64
+        };
         let (few, many) = (4, 28);
         let (from, to) = (reads(few), reads(many));
         assert!(from > 4.0 * to && to > 0.0, "{from} {to}");
         for rate in [8, 16, 24] {
-            let way = (rate - few) as f64 / (many - few) as f64;
-            let line = from + (to - from) * way;
+            let progress = (rate - few) as f64 / (many - few) as f64;
+            let line = from + (to - from) * progress;
             assert!((reads(rate) - line).abs() < 1.5 * READ_STEP as f64, "{rate}: {line}");
         }
     }
@@ -214,8 +218,8 @@ mod tests {
     #[test]
     fn sequential_writes_are_not_random_ones() {
         let (disk, many) = (preset(MECHANICS).unwrap(), 16);
-        assert_eq!(reads_beside(&disk, Way::Usual, many, 10).unwrap(), None);
-        let sequential = reads_beside(&disk, Way::Sequential, many, 10).unwrap();
+        assert_eq!(reads_beside(&disk, Scheduling::Usual, many, 10).unwrap(), None);
+        let sequential = reads_beside(&disk, Scheduling::Sequential, many, 10).unwrap();
         assert!(sequential >= Some(2 * READ_STEP), "{sequential:?}");
     }
 }

@@ -5,8 +5,8 @@ use forebay_sim::simulation::Outcome;
 
 use crate::articles::y2022;
 use crate::articles::y2022::phases::{
-    self, COMPACTION, Disk, INGESTED, WAYS, class, mb_per_second, report, seconds, throughput,
-    trace,
+    self, COMPACTION, Disk, INGESTED, SCHEDULERS, class, mb_per_second, report, seconds,
+    throughput, trace,
 };
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
@@ -34,7 +34,7 @@ fn bandwidth(outcome: &Outcome, jobs: &[&str]) -> Result<f64, String> {
 }
 
 /// Where a load of MB/s lies: 1 on the edge of the model, less inside.
-fn gauge(edge: (f64, f64), (written, read): (f64, f64)) -> f64 {
+fn gauge(edge: (f64, f64), written: f64, read: f64) -> f64 {
     written / edge.0 + read / edge.1
 }
 
@@ -75,23 +75,26 @@ fn run(scale: Scale) -> Result<Report, String> {
         let edge = disk.edge_mb();
         let title = format!("Sampled load in the model's region, disk {}", disk.name);
         let mut region = Chart::new(&title, "MB/s written", "MB/s read");
-        for (way, published) in WAYS.iter().zip(PUBLISHED) {
-            let outcome = phases::ingestion(disk, way, run_seconds)?;
+        for (scheduler, published) in SCHEDULERS.iter().zip(PUBLISHED) {
+            let outcome = phases::ingestion(disk, scheduler, run_seconds)?;
             let load = (bandwidth(&outcome, &WRITTEN)?, bandwidth(&outcome, &COMPACTION[..1])?);
             let samples = sampled(&outcome)?;
-            let farthest = samples.iter().map(|&sample| gauge(edge, sample)).fold(0.0, f64::max);
+            let farthest = samples
+                .iter()
+                .map(|&(written, read)| gauge(edge, written, read))
+                .fold(0.0, f64::max);
             table.row([
                 disk.name.to_owned(),
-                way.name.to_owned(),
+                scheduler.name.to_owned(),
                 published.to_owned(),
                 thousands(load.0 + load.1),
                 thousands(load.1),
                 thousands(load.0),
-                percent(gauge(edge, load)),
+                percent(gauge(edge, load.0, load.1)),
                 percent(farthest),
             ]);
-            region = region.with(way.name, Mark::Dots, samples);
-            let title = format!("Ingestion, disk {}, {}", disk.name, way.name);
+            region = region.with(scheduler.name, Mark::Dots, samples);
+            let title = format!("Ingestion, disk {}, {}", disk.name, scheduler.name);
             report.charts.push(throughput(&title, &outcome, &INGESTED)?);
         }
         let edge = vec![(edge.0, 0.0), (0.0, edge.1)];
@@ -106,10 +109,13 @@ mod tests {
     use super::*;
 
     /// Where the samples lie: their mean, and the farthest.
-    fn gauges(disk: &Disk, way: usize) -> (f64, f64) {
-        let samples = sampled(&phases::ingestion(disk, &WAYS[way], 3).unwrap()).unwrap();
-        let gauges: Vec<f64> =
-            samples.into_iter().map(|sample| gauge(disk.edge_mb(), sample)).collect();
+    fn gauges(disk: &Disk, scheduler: usize) -> (f64, f64) {
+        let samples =
+            sampled(&phases::ingestion(disk, &SCHEDULERS[scheduler], 3).unwrap()).unwrap();
+        let gauges: Vec<f64> = samples
+            .into_iter()
+            .map(|(written, read)| gauge(disk.edge_mb(), written, read))
+            .collect();
         let mean = gauges.iter().sum::<f64>() / gauges.len() as f64;
         (mean, gauges.into_iter().fold(0.0, f64::max))
     }
@@ -117,11 +123,11 @@ mod tests {
     #[test]
     fn the_sampled_load_stays_in_the_region_of_the_model_and_fills_it() {
         let disk = Disk::line().unwrap();
-        for (way, least) in [0.99, 0.95, 0.99, 0.95, 0.79].into_iter().enumerate() {
-            let (mean, farthest) = gauges(&disk, way);
-            assert!((least..1.001).contains(&mean), "{way}: {mean}");
+        for (scheduler, least) in [0.99, 0.95, 0.99, 0.95, 0.79].into_iter().enumerate() {
+            let (mean, farthest) = gauges(&disk, scheduler);
+            assert!((least..1.001).contains(&mean), "{scheduler}: {mean}");
             // completions come in requests of 128 KiB: 1 % of a sample
-            assert!(farthest < 1.02, "{way}: {farthest}");
+            assert!(farthest < 1.02, "{scheduler}: {farthest}");
         }
     }
 
@@ -134,11 +140,11 @@ mod tests {
 
     #[test]
     fn commitlog_and_memtable_get_their_rate() {
-        for way in &WAYS {
-            let outcome = phases::ingestion(&Disk::line().unwrap(), way, 3).unwrap();
+        for scheduler in &SCHEDULERS {
+            let outcome = phases::ingestion(&Disk::line().unwrap(), scheduler, 3).unwrap();
             for name in ["commitlog", "memtable"] {
                 let got = bandwidth(&outcome, &[name]).unwrap();
-                assert!((got / 131.0 - 1.0).abs() < 0.05, "{}: {name} {got}", way.name);
+                assert!((got / 131.0 - 1.0).abs() < 0.05, "{}: {name} {got}", scheduler.name);
             }
         }
     }

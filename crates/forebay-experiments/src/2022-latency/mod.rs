@@ -6,7 +6,7 @@ use forebay_sim::simulation::Outcome;
 
 use crate::articles::y2022;
 use crate::articles::y2022::phases::{
-    self, Disk, INGESTED, WAYS, Way, class, over_time, report, seconds,
+    self, Disk, INGESTED, SCHEDULERS, SchedulerVariant, class, over_time, report, seconds,
 };
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
@@ -26,7 +26,7 @@ const PUBLISHED: [[&str; 5]; 2] = [
     ["1.45 ms (4.6)", "0.44 ms (5.0)", "-", "-", "-"],
     ["100 % (4.6)", "about 50 % (5.0)", "-", "-", "-"],
 ];
-/// Of the ways to schedule those that are drawn.
+/// Of the schedulers those that are drawn.
 const DRAWN: [usize; 3] = [0, 2, 4];
 
 /// One of the two loads of the article.
@@ -52,24 +52,29 @@ impl Load {
         }
     }
 
-    fn run(self, disk: &Disk, way: &Way, scale: Scale) -> Result<Outcome, String> {
+    fn run(
+        self,
+        disk: &Disk,
+        scheduler: &SchedulerVariant,
+        scale: Scale,
+    ) -> Result<Outcome, String> {
         let (run_seconds, phase_seconds) = seconds(scale);
         match self {
-            Self::Ingestion => phases::ingestion(disk, way, run_seconds),
-            Self::Queries => phases::queries(disk, way, phase_seconds),
+            Self::Ingestion => phases::ingestion(disk, scheduler, run_seconds),
+            Self::Queries => phases::queries(disk, scheduler, phase_seconds),
         }
     }
 }
 
 /// Latencies of some classes together.
-struct Figures {
+struct ClassLatencies {
     disk: Latencies,
     queue: Latencies,
 }
 
-fn figures(outcome: &Outcome, classes: &[&str]) -> Result<Figures, String> {
+fn latencies_of(outcome: &Outcome, classes: &[&str]) -> Result<ClassLatencies, String> {
     let latencies = || Latencies::new().map_err(|error| error.to_string());
-    let mut all = Figures { disk: latencies()?, queue: latencies()? };
+    let mut all = ClassLatencies { disk: latencies()?, queue: latencies()? };
     for name in classes {
         let class = class(outcome, name)?;
         all.disk.merge(&class.disk);
@@ -90,12 +95,12 @@ fn run(scale: Scale) -> Result<Report, String> {
             let title = format!("Latency of {}, disk {}", load.name(), disk.name);
             let mut chart = Chart::new(&title, "s", "ms");
             let (classes, drawn) = load.classes();
-            for (at, (way, published)) in WAYS.iter().zip(published).enumerate() {
-                let outcome = load.run(disk, way, scale)?;
-                let names = [load.name(), disk.name, way.name, published];
-                table.row(row(names, &figures(&outcome, classes)?));
+            for (at, (scheduler, published)) in SCHEDULERS.iter().zip(published).enumerate() {
+                let outcome = load.run(disk, scheduler, scale)?;
+                let names = [load.name(), disk.name, scheduler.name, published];
+                table.row(row(names, &latencies_of(&outcome, classes)?));
                 if DRAWN.contains(&at) {
-                    chart = with_both(chart, way.name, &outcome, drawn)?;
+                    chart = with_both(chart, scheduler.name, &outcome, drawn)?;
                 }
             }
             report.charts.push(chart);
@@ -114,11 +119,11 @@ const LOWER: [i64; 6] = [0, 10, 20, 30, 40, 50];
 const PUBLISHED_TRADE: [(f64, f64); 2] = [(800.0, 1.45), (710.0, 0.44)];
 
 /// MB/s of all ingestion, and its mean in the disk in milliseconds.
-fn trade(disk: &Disk, way: &Way, scale: Scale) -> Result<(f64, f64), String> {
-    let outcome = Load::Ingestion.run(disk, way, scale)?;
+fn trade(disk: &Disk, scheduler: &SchedulerVariant, scale: Scale) -> Result<(f64, f64), String> {
+    let outcome = Load::Ingestion.run(disk, scheduler, scale)?;
     let classes = outcome.result.classes.iter();
     let bytes: u64 = classes.map(|class| class.bandwidth_bytes_per_second).sum();
-    let mean_ns = figures(&outcome, &INGESTED)?.disk.mean_ns();
+    let mean_ns = latencies_of(&outcome, &INGESTED)?.disk.mean_ns();
     Ok((bytes as f64 / 1e6, mean_ns / 1e6))
 }
 
@@ -127,13 +132,13 @@ fn sweep(disk: &Disk, scale: Scale) -> Result<(Table, Chart), String> {
     let title = format!("Ingestion, disk {}: throughput against latency", disk.name);
     let mut table =
         Table::new(&title, &["scheduler", "MB/s", "less than 2018", "in disk", "of 2018"]);
-    let old = trade(disk, &WAYS[0], scale)?;
+    let old = trade(disk, &SCHEDULERS[0], scale)?;
     let mut row = |name: String, (old, new): ((f64, f64), (f64, f64))| {
         let (lost, left) = (percent(1.0 - new.0 / old.0), percent(new.1 / old.1));
         table.row([name, thousands(new.0), lost, millis(new.1 * 1e3), left]);
     };
     row("published: 4.6 to 5.0".to_owned(), (PUBLISHED_TRADE[0], PUBLISHED_TRADE[1]));
-    row(WAYS[0].name.to_owned(), (old, old));
+    row(SCHEDULERS[0].name.to_owned(), (old, old));
     let mut points = Vec::new();
     for percent in LOWER {
         let new = trade(disk, &phases::lower(percent), scale)?;
@@ -142,7 +147,7 @@ fn sweep(disk: &Disk, scale: Scale) -> Result<(Table, Chart), String> {
     }
     let chart = Chart::new(&title, "MB/s", "mean in the disk, ms")
         .with("published", Mark::Dots, PUBLISHED_TRADE.to_vec())
-        .with(WAYS[0].name, Mark::Dots, vec![old])
+        .with(SCHEDULERS[0].name, Mark::Dots, vec![old])
         .with("pace+window, rates 0 to 50 % lower", Mark::Line, points);
     Ok((table, chart))
 }
@@ -155,12 +160,12 @@ fn with_both(chart: Chart, name: &str, outcome: &Outcome, class: &str) -> Result
     Ok(chart.with(&format!("{name}: queue"), Mark::Dashed, queue))
 }
 
-fn row(names: [&str; 4], figures: &Figures) -> [String; 8] {
-    let Figures { disk, queue } = figures;
+fn row(names: [&str; 4], figures: &ClassLatencies) -> [String; 8] {
+    let ClassLatencies { disk, queue } = figures;
     let mean = |latencies: &Latencies| millis(latencies.mean_ns() / 1e3);
     let p99 = |latencies: &Latencies| millis(latencies.quantile_ns(0.99) as f64 / 1e3);
-    let [load, on, way, published] = names.map(str::to_owned);
-    [load, on, way, published, mean(disk), p99(disk), mean(queue), p99(queue)]
+    let [load, on, scheduler, published] = names.map(str::to_owned);
+    [load, on, scheduler, published, mean(disk), p99(disk), mean(queue), p99(queue)]
 }
 
 #[cfg(test)]
@@ -171,9 +176,9 @@ mod tests {
 
     /// The mean in the disk by scheduler, in milliseconds.
     fn in_disk(load: Load, disk: &Disk) -> [f64; 5] {
-        [0, 1, 2, 3, 4].map(|way| {
-            let outcome = load.run(disk, &WAYS[way], Scale::Short).unwrap();
-            figures(&outcome, load.classes().0).unwrap().disk.mean_ns() / 1e6
+        [0, 1, 2, 3, 4].map(|scheduler| {
+            let outcome = load.run(disk, &SCHEDULERS[scheduler], Scale::Short).unwrap();
+            latencies_of(&outcome, load.classes().0).unwrap().disk.mean_ns() / 1e6
         })
     }
 
@@ -204,7 +209,7 @@ mod tests {
     #[test]
     fn the_published_latency_costs_more_throughput_than_published() {
         let disk = Disk::surface().unwrap();
-        let old = trade(&disk, &WAYS[0], Scale::Short).unwrap();
+        let old = trade(&disk, &SCHEDULERS[0], Scale::Short).unwrap();
         let [fifth, two_fifths] =
             [20, 40].map(|percent| trade(&disk, &phases::lower(percent), Scale::Short).unwrap());
         assert!((0.08..0.13).contains(&(1.0 - fifth.0 / old.0)), "{old:?} {fifth:?}");

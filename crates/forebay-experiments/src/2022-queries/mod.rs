@@ -5,7 +5,7 @@ use forebay_sim::simulation::{Outcome, Sample};
 
 use crate::articles::y2022;
 use crate::articles::y2022::phases::{
-    self, Disk, QUERIES, WAYS, phase, report, seconds, throughput, trace,
+    self, Disk, QUERIES, SCHEDULERS, phase, report, seconds, throughput, trace,
 };
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
@@ -31,20 +31,20 @@ fn run(scale: Scale) -> Result<Report, String> {
     table.row(["published", "4.6", "missed", "missed", "missed", "wavers"].map(str::to_owned));
     let (_, phase_seconds) = seconds(scale);
     for disk in &Disk::both()? {
-        for way in &WAYS {
-            let outcome = phases::queries(disk, way, phase_seconds)?;
+        for scheduler in &SCHEDULERS {
+            let outcome = phases::queries(disk, scheduler, phase_seconds)?;
             let phase = |index| plateau(&outcome, index, phase_seconds);
             let (first, second, third) = (phase(0)?, phase(1)?, phase(2)?);
             let farthest = first.1.max(second.1).max(third.1);
             table.row([
                 disk.name.to_owned(),
-                way.name.to_owned(),
+                scheduler.name.to_owned(),
                 thousands(first.0),
                 thousands(second.0),
                 thousands(third.0),
                 percent(farthest),
             ]);
-            let title = format!("Queries, disk {}, {}", disk.name, way.name);
+            let title = format!("Queries, disk {}, {}", disk.name, scheduler.name);
             report.charts.push(throughput(&title, &outcome, &QUERIES[..1])?);
         }
     }
@@ -55,7 +55,7 @@ fn run(scale: Scale) -> Result<Report, String> {
 /// Queries per second in a phase, and how far any fifth of it is from that.
 fn plateau(outcome: &Outcome, index: usize, phase_seconds: u64) -> Result<(f64, f64), String> {
     let slice_seconds = trace(outcome)?.slice_nanos as f64 / 1e9;
-    let samples = phase(outcome, ("query", index), phase_seconds)?;
+    let samples = phase(outcome, "query", index, phase_seconds)?;
     let rate = |samples: &[&Sample]| {
         let operations: u64 = samples.iter().map(|sample| sample.operations).sum();
         operations as f64 / (samples.len() as f64 * slice_seconds)
@@ -70,22 +70,24 @@ fn plateau(outcome: &Outcome, index: usize, phase_seconds: u64) -> Result<(f64, 
 mod tests {
     use super::*;
     use crate::articles::y2022::phases::QUERY_RATES;
-    use crate::articles::y2022::phases::Way;
+    use crate::articles::y2022::phases::SchedulerVariant;
 
-    fn disks_and_ways(disks: &[Disk]) -> impl Iterator<Item = (&Disk, &'static Way)> {
-        disks.iter().flat_map(|disk| WAYS.iter().map(move |way| (disk, way)))
+    fn disks_and_schedulers(
+        disks: &[Disk],
+    ) -> impl Iterator<Item = (&Disk, &'static SchedulerVariant)> {
+        disks.iter().flat_map(|disk| SCHEDULERS.iter().map(move |scheduler| (disk, scheduler)))
     }
 
     #[test]
     fn queries_get_their_rate_in_level_plateaus() {
-        for (disk, way) in disks_and_ways(&Disk::both().unwrap()) {
-            let outcome = phases::queries(disk, way, 1).unwrap();
+        for (disk, scheduler) in disks_and_schedulers(&Disk::both().unwrap()) {
+            let outcome = phases::queries(disk, scheduler, 1).unwrap();
             for (index, rate) in QUERY_RATES.into_iter().enumerate() {
                 let (got, deviation) = plateau(&outcome, index, 1).unwrap();
-                assert!((got / rate as f64 - 1.0).abs() < 0.03, "{}: {got}", way.name);
+                assert!((got / rate as f64 - 1.0).abs() < 0.03, "{}: {got}", scheduler.name);
                 // of 1,000 arrivals at random in a fifth of a second the worst of fifteen is
                 // 8 % off by itself
-                assert!(deviation < 0.1, "{}: {deviation}", way.name);
+                assert!(deviation < 0.1, "{}: {deviation}", scheduler.name);
             }
         }
     }

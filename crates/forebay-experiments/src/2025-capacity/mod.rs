@@ -6,7 +6,7 @@ use forebay_sim::simulation::{Outcome, Period, Sample, SchedulerConfig};
 
 use crate::articles::y2025;
 use crate::articles::y2025::placement::Placement;
-use crate::articles::y2025::watched::{MEMBERS, Watched};
+use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
 use crate::scenario::{config, disk, jobs, pace_window, percent, run as simulate};
@@ -30,27 +30,27 @@ const CLASSES: [&str; 3] = ["commitlog", "memtable", "compaction"];
 /// How far off the physical sectors the writes of a filesystem with 1 KiB blocks begin.
 const MISALIGNED: u64 = 1024;
 
-/// A way to write: how far off the sectors, and whether without a scheduler.
+/// How is written: how far off the sectors, and whether without a scheduler.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct WriteVariant {
     name: &'static str,
     off: u64,
     is_open: bool,
 }
 
-const WAYS: [Way; 3] = [
-    Way { name: "no scheduler", off: 0, is_open: true },
-    Way { name: "pace+window", off: 0, is_open: false },
-    Way { name: "pace+window, 1 KiB off", off: MISALIGNED, is_open: false },
+const VARIANTS: [WriteVariant; 3] = [
+    WriteVariant { name: "no scheduler", off: 0, is_open: true },
+    WriteVariant { name: "pace+window", off: 0, is_open: false },
+    WriteVariant { name: "pace+window, 1 KiB off", off: MISALIGNED, is_open: false },
 ];
 
-fn outcome(way: Way, half_seconds: u64) -> Result<Outcome, String> {
+fn outcome(variant: WriteVariant, half_seconds: u64) -> Result<Outcome, String> {
     let members = (0..MEMBERS).map(|_| disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
     let starts = Placement::Random.starts(3 * SHARDS);
-    let starts = starts.into_iter().map(|start| start + way.off).collect();
-    let (array, _) = Watched::new(members, starts, 1_000_000)?;
+    let starts = starts.into_iter().map(|start| start + variant.off).collect();
+    let (array, _) = TracedArray::new(members, starts, 1_000_000)?;
     let array = Box::new(array);
-    let policy = if way.is_open { Policy::Unlimited } else { pace_window(&*array) };
+    let policy = if variant.is_open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = config(jobs(JOBS, SHARDS)?, array, 2 * half_seconds * 1000);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     let to = Some(Time::from_nanos(half_seconds * 1_000_000_000 + 100_000_000));
@@ -73,8 +73,8 @@ fn throughput(outcome: &Outcome) -> Result<(f64, Vec<Vec<f64>>), String> {
 const WITH_OTHERS: (usize, usize) = (15, 70);
 const ALONE: (usize, usize) = (90, 145);
 
-/// What one way gave, in GB/s.
-struct Figures {
+/// What one variant gave, in GB/s.
+struct ClassBandwidths {
     others: f64,
     compaction: f64,
     /// The least sum of all classes in any slice.
@@ -82,7 +82,7 @@ struct Figures {
     compaction_alone: f64,
 }
 
-fn figures(classes: &[Vec<f64>]) -> Figures {
+fn figures(classes: &[Vec<f64>]) -> ClassBandwidths {
     let slices = |rates: &[f64], (from, to): (usize, usize)| {
         rates.get(from..to).unwrap_or_default().to_vec()
     };
@@ -93,7 +93,7 @@ fn figures(classes: &[Vec<f64>]) -> Figures {
     let means = |span| classes.iter().map(|rates| mean(rates, span)).collect::<Vec<f64>>();
     let (with, alone) = (means(WITH_OTHERS), means(ALONE));
     let of = |means: &[f64], class: usize| means.get(class).copied().unwrap_or_default();
-    Figures {
+    ClassBandwidths {
         others: of(&with, 0) + of(&with, 1),
         compaction: of(&with, 2),
         least: slices(&sum(classes), WITH_OTHERS).into_iter().fold(f64::INFINITY, f64::min),
@@ -132,12 +132,12 @@ fn run(scale: Scale) -> Result<Report, String> {
     table.row(published.map(str::to_owned));
     let published = ["published, in the end", "4.5", "10", "14.5", "100 %", "-", "14.5"];
     table.row(published.map(str::to_owned));
-    for way in WAYS {
-        let (slice_seconds, classes) = throughput(&outcome(way, half_seconds)?)?;
+    for variant in VARIANTS {
+        let (slice_seconds, classes) = throughput(&outcome(variant, half_seconds)?)?;
         let figures = figures(&classes);
         let sum = figures.others + figures.compaction;
         table.row([
-            way.name.to_owned(),
+            variant.name.to_owned(),
             format!("{:.1}", figures.others),
             format!("{:.1}", figures.compaction),
             format!("{sum:.1}"),
@@ -145,7 +145,7 @@ fn run(scale: Scale) -> Result<Report, String> {
             format!("{:.1}", figures.least),
             format!("{:.1}", figures.compaction_alone),
         ]);
-        report.charts.push(chart(way.name, slice_seconds, &classes));
+        report.charts.push(chart(variant.name, slice_seconds, &classes));
     }
     report.tables.push(table);
     Ok(report)
@@ -171,13 +171,13 @@ fn chart(name: &str, seconds: f64, classes: &[Vec<f64>]) -> Chart {
 mod tests {
     use super::*;
 
-    fn at(way: usize) -> Figures {
-        figures(&throughput(&outcome(WAYS[way], 1).unwrap()).unwrap().1)
+    fn at(variant: usize) -> ClassBandwidths {
+        figures(&throughput(&outcome(VARIANTS[variant], 1).unwrap()).unwrap().1)
     }
 
     #[test]
     fn the_classes_use_the_capacity_and_compaction_what_is_left() {
-        let Figures { others, compaction, least, compaction_alone } = at(1);
+        let ClassBandwidths { others, compaction, least, compaction_alone } = at(1);
         assert!(least > 0.97 * CAPACITY_GB, "{least}");
         assert!((others / 4.5 - 1.0).abs() < 0.03, "{others}");
         assert!((compaction / 10.0 - 1.0).abs() < 0.03, "{compaction}");

@@ -9,7 +9,7 @@ use forebay_sim::disk::{Command, Raid0, SimDisk};
 use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2025;
-use crate::articles::y2025::watched::{CHUNK, MEMBERS, Watched};
+use crate::articles::y2025::traced_array::{CHUNK, MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
 use crate::scenario::{config, disk, jobs, pace_window, percent, run as simulate, thousands};
@@ -85,7 +85,7 @@ struct Stream {
 fn stream(open: bool, millis: u64) -> Result<Stream, String> {
     let members = (0..MEMBERS).map(|_| disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
     let start = CHUNK - TRACED_FIRST_PART * SECTOR;
-    let (array, seen) = Watched::new(members, vec![start], 1_000_000)?;
+    let (array, seen) = TracedArray::new(members, vec![start], 1_000_000)?;
     let array = Box::new(array);
     let policy = if open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = config(jobs(include_str!("load.yaml"), 64)?, array, millis);

@@ -7,7 +7,7 @@ use forebay_sim::spec::DiskSpec;
 
 use crate::articles::y2025;
 use crate::articles::y2025::placement::Placement;
-use crate::articles::y2025::watched::{MEMBERS, Watched};
+use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
 use crate::scenario::{
@@ -30,18 +30,18 @@ const STEPS: [(u32, u32); 10] =
 /// Requests that begin so far off the physical sectors, as on a filesystem of 1 KiB blocks.
 const MISALIGNED: u64 = 1024;
 
-/// A way to write: how far off the sectors, and whether without a scheduler.
+/// How is written: how far off the sectors, and whether without a scheduler.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct WriteVariant {
     name: &'static str,
     off: u64,
     is_open: bool,
 }
 
-const ALIGNED: Way = Way { name: "aligned", off: 0, is_open: true };
-const OFF: Way = Way { name: "1 KiB off", off: MISALIGNED, is_open: true };
-const PACED: Way = Way { name: "aligned, pace+window", off: 0, is_open: false };
-const WAYS: [Way; 3] = [ALIGNED, OFF, PACED];
+const ALIGNED: WriteVariant = WriteVariant { name: "aligned", off: 0, is_open: true };
+const OFF: WriteVariant = WriteVariant { name: "1 KiB off", off: MISALIGNED, is_open: true };
+const PACED: WriteVariant = WriteVariant { name: "aligned, pace+window", off: 0, is_open: false };
+const VARIANTS: [WriteVariant; 3] = [ALIGNED, OFF, PACED];
 
 /// What was written to, and the GB/s with 8 and with 64 shards.
 type Published = Vec<(String, [f64; 2])>;
@@ -55,14 +55,19 @@ const COMPARED: [usize; 2] = [6, 9];
 
 /// What one run gave.
 #[derive(Clone, Copy, Debug)]
-struct Figures {
+struct RunFigures {
     gb_per_second: f64,
     disk_us: f64,
     queue_us: f64,
 }
 
 /// A run of so many shards of so many fibers.
-fn figures((shards, fibers): (u32, u32), way: Way, millis: u64) -> Result<Figures, String> {
+fn figures(
+    shards: u32,
+    fibers: u32,
+    variant: WriteVariant,
+    millis: u64,
+) -> Result<RunFigures, String> {
     let text = format!(
         "- {{name: load, type: append, shards: all,
    shard_info: {{parallelism: {fibers}, reqsize: 128kB}}}}\n"
@@ -70,15 +75,15 @@ fn figures((shards, fibers): (u32, u32), way: Way, millis: u64) -> Result<Figure
     let member = DiskSpec::resolve(MEMBER).map_err(|error| error.to_string())?;
     let members = (0..MEMBERS).map(|index| member.build(SEED + index as u64)).collect();
     let starts = Placement::Random.starts(shards);
-    let starts = starts.into_iter().map(|start| start + way.off).collect();
-    let (array, _) = Watched::new(members, starts, 1_000_000)?;
+    let starts = starts.into_iter().map(|start| start + variant.off).collect();
+    let (array, _) = TracedArray::new(members, starts, 1_000_000)?;
     let array = Box::new(array);
-    let policy = if way.is_open { Policy::Unlimited } else { pace_window(&*array) };
+    let policy = if variant.is_open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = config(jobs(&text, shards)?, array, millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     let outcome = simulate(config)?;
     let load = job(&outcome, "load")?;
-    Ok(Figures {
+    Ok(RunFigures {
         gb_per_second: load.bandwidth_bytes_per_second as f64 / 1e9,
         disk_us: load.disk_us.mean,
         queue_us: load.queue_us.mean,
@@ -86,9 +91,9 @@ fn figures((shards, fibers): (u32, u32), way: Way, millis: u64) -> Result<Figure
 }
 
 /// By which part the bandwidth falls from its highest to the last load.
-fn drop_of(way: &[Figures]) -> f64 {
-    let highest = way.iter().map(|figures| figures.gb_per_second).fold(0.0, f64::max);
-    way.last().map_or(0.0, |last| 1.0 - last.gb_per_second / highest)
+fn drop_of(runs: &[RunFigures]) -> f64 {
+    let highest = runs.iter().map(|figures| figures.gb_per_second).fold(0.0, f64::max);
+    runs.last().map_or(0.0, |last| 1.0 - last.gb_per_second / highest)
 }
 
 fn run(scale: Scale) -> Result<Report, String> {
@@ -101,8 +106,11 @@ fn run(scale: Scale) -> Result<Report, String> {
     report.parameter("load", "128 KiB appends, files at random chunks, no scheduler unless said");
     report.parameter("expected", "12.7 GB/s (published)");
     report.parameter("measured", format!("{measured} ms after 100 ms"));
-    let all = WAYS.map(|way| {
-        STEPS.iter().map(|&step| figures(step, way, measured)).collect::<Result<Vec<_>, _>>()
+    let all = VARIANTS.map(|variant| {
+        STEPS
+            .iter()
+            .map(|&(shards, fibers)| figures(shards, fibers, variant, measured))
+            .collect::<Result<Vec<_>, _>>()
     });
     let [aligned, off, paced] = all;
     let all = [aligned?, off?, paced?];
@@ -112,7 +120,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     Ok(report)
 }
 
-fn by_load([aligned, off, paced]: &[Vec<Figures>; 3]) -> Table {
+fn by_load([aligned, off, paced]: &[Vec<RunFigures>; 3]) -> Table {
     let mut table = Table::new(
         "GB/s and mean latency",
         &[
@@ -142,7 +150,7 @@ fn by_load([aligned, off, paced]: &[Vec<Figures>; 3]) -> Table {
     table
 }
 
-fn beside_published(all: &[Vec<Figures>; 3], published: &Published) -> Table {
+fn beside_published(all: &[Vec<RunFigures>; 3], published: &Published) -> Table {
     let mut table = Table::new(
         "MB/s with 8 and with 64 shards, and whether more load means less bandwidth",
         &["", "8 shards", "64 shards", "lost under load"],
@@ -153,23 +161,23 @@ fn beside_published(all: &[Vec<Figures>; 3], published: &Published) -> Table {
     for &(ref name, [few, many]) in published {
         row(format!("published: {name}"), [few, many], 1.0 - many / few);
     }
-    for (way, figures) in WAYS.iter().zip(all) {
+    for (variant, figures) in VARIANTS.iter().zip(all) {
         let both = COMPARED.map(|at| figures.get(at).map_or(0.0, |step| step.gb_per_second));
-        row(format!("ours: {}", way.name), both, drop_of(figures));
+        row(format!("ours: {}", variant.name), both, drop_of(figures));
     }
     table
 }
 
-fn charts(all: &[Vec<Figures>; 3], published: &Published) -> Vec<Chart> {
+fn charts(all: &[Vec<RunFigures>; 3], published: &Published) -> Vec<Chart> {
     let mut of_bandwidth = Chart::new("Bandwidth", "requests in flight", "GB/s");
     let mut of_latency = Chart::new("Mean latency in the disk", "requests in flight", "ms");
     let in_flight = |(shards, fibers): (u32, u32)| f64::from(shards * fibers);
-    for (way, figures) in WAYS.iter().zip(all) {
-        let points = |figure: fn(&Figures) -> f64| {
+    for (variant, figures) in VARIANTS.iter().zip(all) {
+        let points = |figure: fn(&RunFigures) -> f64| {
             STEPS.iter().zip(figures).map(|(&step, run)| (in_flight(step), figure(run))).collect()
         };
-        of_bandwidth = of_bandwidth.with(way.name, Mark::Line, points(|run| run.gb_per_second));
-        of_latency = of_latency.with(way.name, Mark::Line, points(|run| run.disk_us / 1e3));
+        of_bandwidth = of_bandwidth.with(variant.name, Mark::Line, points(|run| run.gb_per_second));
+        of_latency = of_latency.with(variant.name, Mark::Line, points(|run| run.disk_us / 1e3));
     }
     for (name, published) in published {
         let points = COMPARED.map(|at| in_flight(STEPS[at])).into_iter().zip(*published);
@@ -183,8 +191,8 @@ fn charts(all: &[Vec<Figures>; 3], published: &Published) -> Vec<Chart> {
 mod tests {
     use super::*;
 
-    fn at(step: (u32, u32), way: Way) -> Figures {
-        figures(step, way, 100).unwrap()
+    fn at(step: (u32, u32), variant: WriteVariant) -> RunFigures {
+        figures(step.0, step.1, variant, 100).unwrap()
     }
 
     #[test]
@@ -208,21 +216,21 @@ mod tests {
 
     #[test]
     fn parts_of_sectors_cost_bandwidth() {
-        let [off, aligned] = [OFF, ALIGNED].map(|way| at((64, 8), way).gb_per_second);
+        let [off, aligned] = [OFF, ALIGNED].map(|variant| at((64, 8), variant).gb_per_second);
         // published is 0.75; what the simulated disk loses is only what it reads and rewrites
         assert!(off < 0.95 * aligned, "{off} {aligned}");
     }
 
     #[test]
     fn the_scheduler_keeps_the_waiting_out_of_the_disk() {
-        let [open, paced] = [ALIGNED, PACED].map(|way| at((64, 8), way));
+        let [open, paced] = [ALIGNED, PACED].map(|variant| at((64, 8), variant));
         assert!(paced.disk_us < open.disk_us / 10.0, "{open:?} {paced:?}");
         assert!(paced.gb_per_second > 0.99 * open.gb_per_second, "{open:?} {paced:?}");
     }
 
     #[test]
     fn a_loss_under_load_is_seen() {
-        let run = |gb_per_second| Figures { gb_per_second, disk_us: 0.0, queue_us: 0.0 };
+        let run = |gb_per_second| RunFigures { gb_per_second, disk_us: 0.0, queue_us: 0.0 };
         let lost = drop_of(&[run(6.0), run(12.443), run(9.640)]);
         assert!((lost - 0.225).abs() < 0.001, "{lost}");
     }

@@ -5,7 +5,7 @@ use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2025::SOURCE;
-use crate::articles::y2025::placement::{LOAD, MEMBER, Placement, figures, report};
+use crate::articles::y2025::placement::{LOAD, MEMBER, Placement, measure, report};
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
 use crate::scenario::{config, disk, job, jobs, percent, run as simulate};
@@ -43,7 +43,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     );
     let mut chart = Chart::new("The busiest member's part of the requests under way", "ms", "%");
     for (shards, published) in [(8, "-"), (64, "10.9")] {
-        let figures = figures(Placement::Same, (shards, true), measured)?;
+        let figures = measure(Placement::Same, shards, true, measured)?;
         table.row([
             shards.to_string(),
             published.to_owned(),
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn files_that_begin_on_one_member_collide_there_and_yet_use_all() {
-        let figures = figures(Placement::Same, (64, true), 100).unwrap();
+        let figures = measure(Placement::Same, 64, true, 100).unwrap();
         assert!(figures.busiest_mean(0.0, 0.001) > 0.9);
         assert!(figures.gb_per_second > 0.99 * ALL_GB, "{}", figures.gb_per_second);
         let one = one_disk(100).unwrap();

@@ -1,4 +1,4 @@
-//! What a request costs: how much of a disk each way to count lets through.
+//! What a request costs: how much of a disk each way to price it lets through.
 
 use forebay_core::{CostCurve, DiskModel, DiskRates, Op, Policy};
 use forebay_report::{Chart, Mark, Table};
@@ -32,20 +32,35 @@ const SIZES: [u64; 3] = [4096, 16_384, 131_072];
 const SIZE_IOPS: u64 = 4096;
 const SIZE_BANDWIDTH: u64 = 131_072;
 
-/// A way to count: how much of the published throughput, in MB/s at the three sizes, and its
+/// A way to price requests: how much of the published throughput, in MB/s at the three sizes, and its
 /// policy's model.
-struct Way {
+struct CostVariant {
     name: &'static str,
     published: Option<[u64; 3]>,
     model: fn(&DiskRates) -> Result<DiskModel, String>,
     open: bool,
 }
 
-const WAYS: [Way; 4] = [
-    Way { name: "no scheduler", published: Some([591, 591, 590]), model: two_point, open: true },
-    Way { name: "sum (Seastar)", published: Some([290, 476, 581]), model: sum, open: false },
-    Way { name: "maximum (fork)", published: Some([532, 598, 599]), model: maximum, open: false },
-    Way { name: "two points (forebay)", published: None, model: two_point, open: false },
+const COSTS: [CostVariant; 4] = [
+    CostVariant {
+        name: "no scheduler",
+        published: Some([591, 591, 590]),
+        model: two_point,
+        open: true,
+    },
+    CostVariant {
+        name: "sum (Seastar)",
+        published: Some([290, 476, 581]),
+        model: sum,
+        open: false,
+    },
+    CostVariant {
+        name: "maximum (fork)",
+        published: Some([532, 598, 599]),
+        model: maximum,
+        open: false,
+    },
+    CostVariant { name: "two points (forebay)", published: None, model: two_point, open: false },
 ];
 
 /// A published disk.
@@ -81,7 +96,7 @@ fn maximum(rates: &DiskRates) -> Result<DiskModel, String> {
 }
 
 /// Bytes per second with requests of `size`, and how much of it the heavy class of 10:1 got.
-fn throughput(way: &Way, size: u64, millis: u64) -> Result<(f64, f64), String> {
+fn throughput(cost: &CostVariant, size: u64, millis: u64) -> Result<(f64, f64), String> {
     let text = format!(
         "
 - {{name: heavy, type: randwrite, shards: all,
@@ -91,8 +106,8 @@ fn throughput(way: &Way, size: u64, millis: u64) -> Result<(f64, f64), String> {
 "
     );
     let disk = disk(DISK)?;
-    let policy = if way.open { Policy::Unlimited } else { pace_window(&*disk) };
-    let model = Some((way.model)(&RATES)?);
+    let policy = if cost.open { Policy::Unlimited } else { pace_window(&*disk) };
+    let model = Some((cost.model)(&RATES)?);
     let mut config = config(jobs(&text, 8)?, disk, millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), model, ..Default::default() };
     let outcome = simulate(config)?;
@@ -122,18 +137,18 @@ fn add_throughput(report: &mut Report, millis: u64) -> Result<(), String> {
         "MB/s of both classes (published / simulated)",
         &["cost", "4 KiB", "16 KiB", "128 KiB", "heavy's part (91 %)"],
     );
-    for way in &WAYS {
+    for cost in &COSTS {
         let mut cells = Vec::new();
         let mut heavy = Vec::new();
         for (index, &size) in SIZES.iter().enumerate() {
-            let (bandwidth, part) = throughput(way, size, millis)?;
+            let (bandwidth, part) = throughput(cost, size, millis)?;
             let published =
-                way.published.map_or_else(|| "-".to_owned(), |all| all[index].to_string());
+                cost.published.map_or_else(|| "-".to_owned(), |all| all[index].to_string());
             cells.push(format!("{published} / {}", thousands(bandwidth / 1e6)));
             heavy.push(percent(part));
         }
         let [small, middle, large] = [0, 1, 2].map(|index: usize| cells[index].clone());
-        table.row([way.name.to_owned(), small, middle, large, heavy.join(", ")]);
+        table.row([cost.name.to_owned(), small, middle, large, heavy.join(", ")]);
     }
     report.tables.push(table);
     Ok(())
@@ -186,13 +201,13 @@ fn add_disks(report: &mut Report) -> Result<(), String> {
 fn curves() -> Result<Chart, String> {
     let mut chart =
         Chart::new("Throughput that each cost allows (m7gd.4xlarge)", "request size, KiB", "MB/s");
-    for way in WAYS.iter().filter(|way| !way.open) {
-        let model = (way.model)(&RATES)?;
+    for cost in COSTS.iter().filter(|cost| !cost.open) {
+        let model = (cost.model)(&RATES)?;
         let point = |kib: u64| {
             let nanos = model.cost(Op::Write, kib << 10).units() as f64 / 64.0;
             (kib as f64, (kib << 10) as f64 * 1e3 / nanos)
         };
-        chart = chart.with(way.name, Mark::Line, (1..=64).map(|step| point(step * 4)).collect());
+        chart = chart.with(cost.name, Mark::Line, (1..=64).map(|step| point(step * 4)).collect());
     }
     Ok(chart.with("without scheduler", Mark::Dashed, vec![(4.0, 591.0), (256.0, 591.0)]))
 }
@@ -203,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_sum_halves_small_requests_and_two_points_do_not() {
-        let at = |index: usize, size| throughput(&WAYS[index], size, 200).unwrap();
+        let at = |index: usize, size| throughput(&COSTS[index], size, 200).unwrap();
         // published: 290 and 581 MB/s
         assert!((at(1, 4096).0 / 290e6 - 1.0).abs() < 0.02);
         assert!((at(1, 131_072).0 / 581e6 - 1.0).abs() < 0.02);

@@ -85,7 +85,7 @@ enum Stalling {
 }
 
 /// What came of one policy in one trouble.
-struct Figures {
+struct WaitFigures {
     /// Waiting in the disk beyond the service of the request itself, in microseconds.
     wait_p50_us: f64,
     wait_max_us: f64,
@@ -121,7 +121,7 @@ fn samples(outcome: &Outcome) -> Result<(&Trace, &[Sample]), String> {
     Ok((trace, &class.samples))
 }
 
-fn figures(trouble: Trouble, outcome: &Outcome, seconds: u64) -> Result<Figures, String> {
+fn figures(trouble: Trouble, outcome: &Outcome, seconds: u64) -> Result<WaitFigures, String> {
     let disk = outcome.trace.as_ref().and_then(|trace| trace.classes.first());
     let disk = &disk.ok_or("the run was not traced")?.disk;
     let (_, samples) = samples(outcome)?;
@@ -131,7 +131,7 @@ fn figures(trouble: Trouble, outcome: &Outcome, seconds: u64) -> Result<Figures,
         _ => 1.0,
     };
     let wait = |latency_us: f64| (latency_us - SERVICE_US).max(0.0);
-    Ok(Figures {
+    Ok(WaitFigures {
         wait_p50_us: wait(disk.quantile_ns(0.5) as f64 / 1e3),
         wait_max_us: wait(disk.max_ns() as f64 / 1e3),
         wait_last_us: wait(last),
@@ -200,7 +200,7 @@ fn longest_waits(outcome: &Outcome) -> Result<Vec<(f64, f64)>, String> {
 mod tests {
     use super::*;
 
-    fn waits(trouble: Trouble, policy: usize) -> Figures {
+    fn waits(trouble: Trouble, policy: usize) -> WaitFigures {
         figures(trouble, &outcome(trouble, policies()[policy], 1).unwrap(), 1).unwrap()
     }
 
@@ -211,7 +211,7 @@ mod tests {
         for (trouble, goals) in
             [(Trouble::TooFast(5), 3.0), (Trouble::TooFast(20), 3.0), (Trouble::Slow, 10.0)]
         {
-            let Figures { wait_max_us, utilisation, .. } = waits(trouble, OURS);
+            let WaitFigures { wait_max_us, utilisation, .. } = waits(trouble, OURS);
             assert!(wait_max_us < goals * GOAL_US, "{trouble:?}: {wait_max_us}");
             assert!(utilisation >= 0.995, "{trouble:?}: {utilisation}");
         }

@@ -7,13 +7,13 @@ use std::num::NonZeroU64;
 /// The fiber whose write makes a flush due sends it, and writes no more until it is done; the
 /// other fibers write on. At most one flush is in flight.
 #[derive(Clone, Debug)]
-pub(super) struct Flushes {
+pub(super) struct FlushCounter {
     every: NonZeroU64,
     writes_since: u64,
     in_flight: bool,
 }
 
-impl Flushes {
+impl FlushCounter {
     /// A flush after `every` completed writes.
     pub(super) fn new(every: NonZeroU64) -> Self {
         Self { every, writes_since: 0, in_flight: false }

@@ -28,8 +28,8 @@ use forebay_core::Time;
 use crate::job_file::{Job, JobKind, Pace};
 use crate::rng::Rng;
 use fiber::{Fiber, Step};
-use flushes::Flushes;
-use requests::Requests;
+use flushes::FlushCounter;
+use requests::RequestSource;
 pub use requests::Work;
 
 /// Something that a generator wants done now.
@@ -52,8 +52,8 @@ pub struct Action {
 /// generator is made.
 #[derive(Clone, Debug)]
 pub struct Generator {
-    requests: Requests,
-    flushes: Option<Flushes>,
+    requests: RequestSource,
+    flushes: Option<FlushCounter>,
     pace: Pace,
     start: Time,
     fibers: Vec<Fiber>,
@@ -91,8 +91,8 @@ impl Generator {
         let idle = (0..).zip(&fibers).map(|(index, fiber)| Reverse((fiber.due, index))).collect();
         let files = if job.kind == JobKind::Unlink { job.files_count } else { u64::MAX };
         let mut generator = Self {
-            requests: Requests::new(job, Rng::new(seed, &[job_index, shard])),
-            flushes: job.fsync_every.map(Flushes::new),
+            requests: RequestSource::new(job, Rng::new(seed, &[job_index, shard])),
+            flushes: job.fsync_every.map(FlushCounter::new),
             pace: job.pace,
             start,
             fibers,
@@ -159,7 +159,7 @@ impl Generator {
         }
         let sending = self.burst.is_some_and(|burst| burst.fiber == index);
         if in_flight == 0 && !sending && !self.stopped {
-            self.rest(now, index);
+            self.schedule_next(now, index);
         }
     }
 
@@ -221,7 +221,7 @@ impl Generator {
         Some(Action { fiber, intended, work })
     }
 
-    /// Forgets the requests that the limit forbids. Flushes may still follow.
+    /// Forgets the requests that the limit forbids. FlushCounter may still follow.
     fn exhaust(&mut self) {
         self.burst = None;
         let fibers = &self.fibers;
@@ -230,12 +230,12 @@ impl Generator {
         self.idle.retain(|&Reverse((_, index))| flushes(index));
     }
 
-    /// Decides what a fiber with nothing in flight does next.
-    fn rest(&mut self, now: Time, index: u32) {
+    /// Queues what a fiber with nothing in flight does next.
+    fn schedule_next(&mut self, now: Time, index: u32) {
         let Some(fiber) = self.fibers.get_mut(index as usize) else { return };
         let wrote = fiber.step == Step::Request;
         fiber.step = Step::Request;
-        if wrote && self.flushes.as_mut().is_some_and(Flushes::take) {
+        if wrote && self.flushes.as_mut().is_some_and(FlushCounter::take) {
             fiber.step = Step::Flush;
             self.idle.push(Reverse((now, index)));
         } else if self.left > 0 {

@@ -33,14 +33,14 @@ impl Work {
 
 /// The source of a job's requests, shared by its fibers.
 #[derive(Clone, Debug)]
-pub(super) enum Requests {
+pub(super) enum RequestSource {
     Transfer(Op, Offsets),
     Flush,
     Unlink { next_file: u64 },
     Cpu(Duration),
 }
 
-impl Requests {
+impl RequestSource {
     /// The requests of `job`, with random places taken from `rng`.
     pub(super) fn new(job: &Job, rng: Rng) -> Self {
         let (size, reqsize) = (job.file_size, job.reqsize);

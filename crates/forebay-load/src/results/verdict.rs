@@ -18,15 +18,15 @@ const CLEAR_GAIN: f64 = 0.5;
 /// What a comparison comes to. Displays as a few lines of plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The essence.
-    pub outcome: Outcome,
+    /// What it comes to.
+    pub kind: VerdictKind,
     /// The sentences, one a line.
     pub sentences: Vec<String>,
 }
 
-/// The essence of a comparison.
+/// What a comparison comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum VerdictKind {
     /// Scheduling lowered the 99th percentile of this job most, by more than 20 %.
     Gain(String),
     /// No 99th percentile changed by more than 20 % and no bandwidth by more than 5 %.
@@ -42,13 +42,15 @@ pub enum Outcome {
 /// Says what scheduling did to a load: who gained most, and at what price.
 pub fn verdict(comparison: &Comparison) -> Verdict {
     let [before, after] = &comparison.runs;
-    let pairs: Vec<Pair<'_>> = before.classes.iter().zip(&after.classes).map(Pair).collect();
+    let pairs: Vec<ClassPair<'_>> =
+        before.classes.iter().zip(&after.classes).map(ClassPair).collect();
     let total = [total_bandwidth(before), total_bandwidth(after)].map(|total| total as f64);
-    let outcome = outcome(&pairs, ratio(total));
-    let mut sentences = vec![essence(&outcome, &pairs)];
-    if !matches!(outcome, Outcome::NoContention | Outcome::TooShort) {
+    let kind = kind_of(&pairs, ratio(total));
+    let mut sentences = vec![first_sentence(&kind, &pairs)];
+    if !matches!(kind, VerdictKind::NoContention | VerdictKind::TooShort) {
         sentences.push(format!("Total bandwidth: {}.", from_to(total, megabytes, " MB/s")));
-        let worst = Pair::judged(&pairs).max_by(|a, b| a.p99_ratio().total_cmp(&b.p99_ratio()));
+        let worst =
+            ClassPair::judged(&pairs).max_by(|a, b| a.p99_ratio().total_cmp(&b.p99_ratio()));
         sentences.extend(worst.filter(|pair| pair.loses()).map(|pair| {
             format!("{} lost most: p99 {}.", pair.name(), from_to(pair.p99(), duration, ""))
         }));
@@ -56,30 +58,30 @@ pub fn verdict(comparison: &Comparison) -> Verdict {
             format!("{}: {}.", pair.name(), from_to(pair.bandwidth(), megabytes, " MB/s"))
         }));
     }
-    Verdict { outcome, sentences }
+    Verdict { kind, sentences }
 }
 
-fn outcome(pairs: &[Pair<'_>], total_ratio: f64) -> Outcome {
-    let best = Pair::judged(pairs).min_by(|a, b| a.p99_ratio().total_cmp(&b.p99_ratio()));
-    let Some(best) = best else { return Outcome::TooShort };
+fn kind_of(pairs: &[ClassPair<'_>], total_ratio: f64) -> VerdictKind {
+    let best = ClassPair::judged(pairs).min_by(|a, b| a.p99_ratio().total_cmp(&b.p99_ratio()));
+    let Some(best) = best else { return VerdictKind::TooShort };
     if best.gains() {
-        return Outcome::Gain(best.name().to_owned());
+        return VerdictKind::Gain(best.name().to_owned());
     }
-    if Pair::judged(pairs).any(Pair::loses) || total_ratio < 1.0 - BANDWIDTH_CHANGE_MIN {
-        return Outcome::Loss;
+    if ClassPair::judged(pairs).any(ClassPair::loses) || total_ratio < 1.0 - BANDWIDTH_CHANGE_MIN {
+        return VerdictKind::Loss;
     }
-    if pairs.iter().any(Pair::bandwidth_moved) {
-        return Outcome::Redistribution;
+    if pairs.iter().any(ClassPair::bandwidth_moved) {
+        return VerdictKind::Redistribution;
     }
-    Outcome::NoContention
+    VerdictKind::NoContention
 }
 
 /// The first sentence.
-fn essence(outcome: &Outcome, pairs: &[Pair<'_>]) -> String {
-    match outcome {
-        Outcome::Gain(name) => {
+fn first_sentence(kind: &VerdictKind, pairs: &[ClassPair<'_>]) -> String {
+    match kind {
+        VerdictKind::Gain(name) => {
             let best = pairs.iter().find(|pair| pair.name() == name);
-            let p99 = best.map(Pair::p99).unwrap_or_default();
+            let p99 = best.map(ClassPair::p99).unwrap_or_default();
             let doubt = if ratio(p99) > CLEAR_GAIN {
                 " So small a gain can be chance: repeat the run."
             } else {
@@ -87,17 +89,17 @@ fn essence(outcome: &Outcome, pairs: &[Pair<'_>]) -> String {
             };
             format!("{name} gained most: p99 {}.{doubt}", from_to(p99, duration, ""))
         }
-        Outcome::NoContention => String::from(
+        VerdictKind::NoContention => String::from(
             "The disk shows no contention worth scheduling under this load: no p99 changed by \
              more than 20 %, no bandwidth by more than 5 %.",
         ),
-        Outcome::Redistribution => String::from(
+        VerdictKind::Redistribution => String::from(
             "Scheduling moved bandwidth between jobs; no p99 changed by more than 20 %.",
         ),
-        Outcome::Loss => {
+        VerdictKind::Loss => {
             String::from("Scheduling did not pay under this load: no p99 fell by more than 20 %.")
         }
-        Outcome::TooShort => format!(
+        VerdictKind::TooShort => format!(
             "No job has {REQUESTS_MIN} requests in both runs, too few for a verdict: run longer."
         ),
     }
@@ -110,14 +112,14 @@ impl fmt::Display for Verdict {
 }
 
 /// A job without and with the scheduler.
-struct Pair<'a>((&'a ClassResult, &'a ClassResult));
+struct ClassPair<'a>((&'a ClassResult, &'a ClassResult));
 
-impl<'a> Pair<'a> {
+impl<'a> ClassPair<'a> {
     /// The pairs with requests enough to judge their 99th percentile.
     fn judged<'p>(pairs: &'p [Self]) -> impl Iterator<Item = &'p Self> + use<'a, 'p> {
-        pairs
-            .iter()
-            .filter(|Pair((before, after))| before.requests.min(after.requests) >= REQUESTS_MIN)
+        pairs.iter().filter(|ClassPair((before, after))| {
+            before.requests.min(after.requests) >= REQUESTS_MIN
+        })
     }
 
     fn name(&self) -> &str {

@@ -18,9 +18,9 @@ use forebay_core::Time;
 pub use disk::MeasuredDisk;
 
 use crate::error::Error;
-use crate::load::{Load, Shared};
+use crate::load::{PhaseLoad, SharedProgress};
 use crate::phase::{FileState, Phase, Work};
-use crate::samples::{Recorder, Samples};
+use crate::samples::{PhaseRecorder, Samples};
 use crate::target::{Target, TargetInfo};
 use clocks::{check_sleep, processor_time, slept};
 use files::{Files, SEGMENT_UNIT};
@@ -110,29 +110,30 @@ impl DirectoryTarget {
     }
 
     /// Runs loads side by side. When a thread of theirs ends, so does the first.
-    fn run_on(&self, parts: &[Part<'_>]) -> Result<Vec<Samples>, Error> {
-        let threads =
-            |part: &Part<'_>| self.info.threads.clamp(1, THREADS_MAX).min(part.phase.depth.max(1));
+    fn run_on(&self, parts: &[ConcurrentLoad<'_>]) -> Result<Vec<Samples>, Error> {
+        let threads = |part: &ConcurrentLoad<'_>| {
+            self.info.threads.clamp(1, THREADS_MAX).min(part.phase.depth.max(1))
+        };
         let all: u32 = parts.iter().map(threads).sum();
-        let start = Start { barrier: Barrier::new(all as usize), began: OnceLock::new() };
+        let start = StartBarrier { barrier: Barrier::new(all as usize), began: OnceLock::new() };
         let (slept, busy) = ((self.slept)(), processor_time());
         let ended = thread::scope(|scope| {
             let (start, interrupt) = (&start, &*self.interrupt);
             let spawn = |part| {
                 let threads = threads(part);
-                let run = move |seat| {
-                    let ended = seat_runs(part, seat, threads, start, interrupt);
+                let run = move |thread| {
+                    let ended = run_thread(part, thread, threads, start, interrupt);
                     parts.iter().take(1).for_each(|first| first.shared.end());
                     ended
                 };
-                (0..threads).map(|seat| scope.spawn(move || run(seat))).collect::<Vec<_>>()
+                (0..threads).map(|thread| scope.spawn(move || run(thread))).collect::<Vec<_>>()
             };
             let workers: Vec<Vec<_>> = parts.iter().map(spawn).collect();
             let failed = || Error::Incomplete(String::from("a thread ended early: a defect"));
             let join = |workers: Vec<thread::ScopedJoinHandle<'_, _>>| {
                 let ended =
                     workers.into_iter().map(|worker| worker.join().map_err(|_| failed())?);
-                ended.collect::<Result<Vec<(Recorder, Time)>, Error>>()
+                ended.collect::<Result<Vec<(PhaseRecorder, Time)>, Error>>()
             };
             workers.into_iter().map(join).collect::<Result<Vec<_>, Error>>()
         })?;
@@ -159,14 +160,14 @@ impl DirectoryTarget {
 }
 
 /// A load of those that run side by side.
-struct Part<'a> {
+struct ConcurrentLoad<'a> {
     phase: &'a Phase,
     files: &'a Files,
-    shared: &'a Shared,
+    shared: &'a SharedProgress,
 }
 
 /// What all threads of a load recorded, and when the last one sent its last request.
-fn merged(ended: Vec<(Recorder, Time)>) -> Option<(Recorder, Time)> {
+fn merged(ended: Vec<(PhaseRecorder, Time)>) -> Option<(PhaseRecorder, Time)> {
     ended.into_iter().reduce(|(mut recorder, last), (other, at)| {
         recorder.merge(&other);
         (recorder, last.max(at))
@@ -181,8 +182,8 @@ impl Target for DirectoryTarget {
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error> {
         self.check_interrupt()?;
         let Some(files) = self.files_for(phase)? else { return Ok(Samples::none()) };
-        let shared = Shared::new(files.area());
-        let samples = self.run_on(&[Part { phase, files: &files, shared: &shared }])?;
+        let shared = SharedProgress::new(files.area());
+        let samples = self.run_on(&[ConcurrentLoad { phase, files: &files, shared: &shared }])?;
         if phase.writes() && phase.work != Work::Discard {
             files.flush()?;
         }
@@ -202,22 +203,27 @@ impl Target for DirectoryTarget {
         samples.into_iter().next().ok_or_else(Error::nothing_measured)
     }
 
-    fn run_beside(&mut self, phase: &Phase, beside: &Phase) -> Result<(Samples, Samples), Error> {
+    fn run_concurrently(
+        &mut self,
+        background: &Phase,
+        phase: &Phase,
+    ) -> Result<(Samples, Samples), Error> {
         self.check_interrupt()?;
-        let Some(files) = self.files_for(beside)? else {
+        let Some(files) = self.files_for(phase)? else {
             return Ok((Samples::none(), Samples::none()));
         };
-        let shared = (Shared::until_ended(self.files.area()), Shared::new(files.area()));
+        let shared =
+            (SharedProgress::until_ended(self.files.area()), SharedProgress::new(files.area()));
         let parts = [
-            Part { phase, files: &self.files, shared: &shared.0 },
-            Part { phase: beside, files: &files, shared: &shared.1 },
+            ConcurrentLoad { phase: background, files: &self.files, shared: &shared.0 },
+            ConcurrentLoad { phase, files: &files, shared: &shared.1 },
         ];
         let samples = self.run_on(&parts)?;
         self.files.flush()?;
         thread::sleep(REST);
         let [first, mut second] =
             <[Samples; 2]>::try_from(samples).map_err(|_| Error::nothing_measured())?;
-        if beside.file == FileState::Filled {
+        if phase.file == FileState::Filled {
             second.bytes_written = files.segment_len;
         }
         Ok((first, second))
@@ -225,31 +231,31 @@ impl Target for DirectoryTarget {
 }
 
 /// When the threads of a phase begin: all at once.
-struct Start {
+struct StartBarrier {
     barrier: Barrier,
     began: OnceLock<Time>,
 }
 
-impl Start {
+impl StartBarrier {
     fn began(&self) -> Time {
         *self.began.get_or_init(|| Clock::of_process().now())
     }
 }
 
 /// One of the threads of a phase.
-fn seat_runs(
-    part: &Part<'_>,
-    seat: u32,
+fn run_thread(
+    part: &ConcurrentLoad<'_>,
+    thread: u32,
     threads: u32,
-    start: &Start,
+    start: &StartBarrier,
     interrupt: &AtomicBool,
-) -> Result<(Recorder, Time), Error> {
-    let Part { phase, files, shared } = *part;
-    let extra = u32::from(seat < phase.depth % threads);
-    let worker = Worker::new(phase, (phase.depth / threads + extra).max(1), seat.into());
+) -> Result<(PhaseRecorder, Time), Error> {
+    let ConcurrentLoad { phase, files, shared } = *part;
+    let extra = u32::from(thread < phase.depth % threads);
+    let worker = Worker::new(phase, (phase.depth / threads + extra).max(1), thread.into());
     start.barrier.wait();
     let no_memory = || Error::Incomplete(String::from("no memory for the record"));
-    let load = Load::new(phase, files.area(), shared, start.began(), seat.into());
+    let load = PhaseLoad::new(phase, files.area(), shared, start.began(), thread.into());
     worker?.run(load.ok_or_else(no_memory)?, files, interrupt)
 }
 
@@ -311,8 +317,8 @@ mod tests {
         assert!(target.run(&flush).unwrap().latency.count > 0);
         let reads = phase(Work::Read, FileState::Written, Pattern::Random);
         let discards = phase(Work::Discard, FileState::Filled, Pattern::Sequential);
-        for beside in [flush, Phase { depth: 1, ..discards }] {
-            let (first, second) = target.run_beside(&reads, &beside).unwrap();
+        for phase in [flush, Phase { depth: 1, ..discards }] {
+            let (first, second) = target.run_concurrently(&reads, &phase).unwrap();
             assert!(first.requests > 0 && second.requests > 0, "{first:?} {second:?}");
         }
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -343,7 +349,7 @@ mod tests {
         for (bytes_max, written) in [(SEGMENT_UNIT - 1, 0), (SEGMENT_UNIT + 1, SEGMENT_UNIT)] {
             let mut discards = phase(Work::Discard, FileState::Filled, Pattern::Sequential);
             discards.bound.bytes_max = bytes_max;
-            let (_, samples) = target.run_beside(&reads, &discards).unwrap();
+            let (_, samples) = target.run_concurrently(&reads, &discards).unwrap();
             assert_eq!(samples.bytes_written, written);
         }
         target.interrupt.store(true, Relaxed);

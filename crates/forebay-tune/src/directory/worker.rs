@@ -11,9 +11,9 @@ use forebay_load::Rng;
 
 use super::files::Files;
 use crate::error::Error;
-use crate::load::{Load, Request};
+use crate::load::{PhaseLoad, PhaseRequest};
 use crate::phase::Phase;
-use crate::samples::Recorder;
+use crate::samples::PhaseRecorder;
 
 const BUFFER_ALIGNMENT: usize = 4096;
 const PAGE: usize = 4096;
@@ -41,11 +41,11 @@ struct Slot {
 
 impl Worker {
     /// A worker for `depth` requests of `phase`.
-    pub(super) fn new(phase: &Phase, depth: u32, seat: u64) -> Result<Self, Error> {
+    pub(super) fn new(phase: &Phase, depth: u32, thread: u64) -> Result<Self, Error> {
         let config =
             EngineConfig { depth_max: depth, threads_max: depth, ..EngineConfig::default() };
         let engine = Engine::new(&config).map_err(Error::io("start an I/O engine"))?;
-        let mut rng = Rng::new(2, &[seat]);
+        let mut rng = Rng::new(2, &[thread]);
         let slots = (0..depth).map(|_| {
             let mut buffer = AlignedBuf::new(phase.request_bytes as usize, BUFFER_ALIGNMENT)
                 .map_err(Error::io("get memory for requests"))?;
@@ -55,7 +55,7 @@ impl Worker {
             Ok(Slot { buffer: Some(buffer), began: Time::ZERO, op: Op::Read, file: None })
         });
         let slots = slots.collect::<Result<Vec<_>, Error>>()?;
-        Ok(Self { engine, free: (0..slots.len()).rev().collect(), slots, stamps: seat << 48 })
+        Ok(Self { engine, free: (0..slots.len()).rev().collect(), slots, stamps: thread << 48 })
     }
 
     /// What executes its requests.
@@ -69,10 +69,10 @@ impl Worker {
     /// Runs the load to its end; says when the last request was sent.
     pub(super) fn run(
         mut self,
-        mut load: Load<'_>,
+        mut load: PhaseLoad<'_>,
         files: &Files,
         interrupt: &AtomicBool,
-    ) -> Result<(Recorder, Time), Error> {
+    ) -> Result<(PhaseRecorder, Time), Error> {
         let clock = Clock::of_process();
         let mut ended = None;
         let mut heard = clock.now();
@@ -112,7 +112,7 @@ impl Worker {
         &mut self,
         token: usize,
         now: Time,
-        request: Request,
+        request: PhaseRequest,
         files: &Files,
     ) -> Result<(), Error> {
         let defect = || Error::Incomplete(String::from("a request without a file: a defect"));
@@ -146,7 +146,7 @@ impl Worker {
         &mut self,
         completion: Completion,
         now: Time,
-        load: &mut Load<'_>,
+        load: &mut PhaseLoad<'_>,
     ) -> Result<(), Error> {
         let Completion { token, result, operation } = completion;
         let token = token as usize;

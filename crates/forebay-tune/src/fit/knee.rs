@@ -66,7 +66,7 @@ pub(crate) fn below(run: &Run) -> Vec<LatencyAt> {
         .collect()
 }
 
-fn step(measured: &crate::run::Measured, percent: u32) -> LatencyAt {
+fn step(measured: &crate::run::MeasuredPhase, percent: u32) -> LatencyAt {
     let (rate, latency) = (measured.samples.rate(), measured.samples.latency);
     LatencyAt {
         depth: measured.phase.depth,

@@ -1,22 +1,22 @@
 //! What a run says about the disk.
 
+mod interference;
 mod knee;
 mod sector;
 mod sizes;
-mod taken;
 
 use serde::Serialize;
 
 use crate::error::Error;
 use crate::phase::{FileState, Pattern, Purpose, Work};
-use crate::run::{Measured, Run};
+use crate::run::{MeasuredPhase, Run};
 use crate::samples::LatencyFigures;
 use crate::steady::{Steadiness, steadiness};
 
+pub use interference::DiscardCost;
 pub use knee::{Knee, LatencyAt};
 pub use sector::Sector;
 pub use sizes::{CostPoint, Saturation, Sizes};
-pub use taken::DiscardCost;
 
 pub(crate) use knee::knee;
 pub(crate) use sector::sector;
@@ -100,7 +100,7 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
     let read_knee = knee(run, Work::Read);
     let read_iops = figure(run, Work::Read, Pattern::Random)?;
     let write_iops = figure(run, Work::Write, Pattern::Random)?;
-    let flush_us = taken::flush(run, write_iops);
+    let flush_us = interference::flush(run, write_iops);
     let read_bandwidth = figure(run, Work::Read, Pattern::Sequential)?;
     let write_bandwidth = figure(run, Work::Write, Pattern::Sequential)?;
     Ok(Fit {
@@ -124,13 +124,13 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
         file_states: file_states(run),
         flush: run.of(Purpose::Flush, Work::Flush).map(|measured| measured.samples.latency).next(),
         flush_us,
-        discard: taken::discard(run, flush_us),
+        discard: interference::discard(run, flush_us),
         read_steadiness: steadiness(run, Work::Read),
         write_steadiness: steadiness(run, Work::Write),
     })
 }
 
-fn last(run: &Run, work: Work, pattern: Pattern) -> Option<&Measured> {
+fn last(run: &Run, work: Work, pattern: Pattern) -> Option<&MeasuredPhase> {
     run.of(Purpose::Last, work).find(|measured| measured.phase.pattern == pattern)
 }
 
@@ -142,7 +142,7 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
     };
     let measured = last(run, work, pattern).ok_or_else(early)?;
     let first = run.of(Purpose::First, work).find(|first| first.phase.pattern == pattern);
-    let unit = |measured: &Measured| match pattern {
+    let unit = |measured: &MeasuredPhase| match pattern {
         Pattern::Sequential => f64::from(measured.phase.request_bytes),
         _ => 1.0,
     };
@@ -159,7 +159,7 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
 }
 
 /// A figure of which nothing is known: a file that states it would stop the disk.
-fn unknown(run: &Run, measured: &Measured) -> Error {
+fn unknown(run: &Run, measured: &MeasuredPhase) -> Error {
     let (what, advice) = match measured.phase.work {
         Work::Read => ("reads", String::from("measure longer, with a longer --budget")),
         _ => (

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Figure;
 use crate::phase::{Purpose, Work};
-use crate::run::{Measured, Run};
+use crate::run::{MeasuredPhase, Run};
 
 /// A bandwidth is reached by requests that come so close to it.
 const SATURATED: f64 = 0.95;
@@ -32,7 +32,7 @@ impl CostPoint {
         self.rate * f64::from(self.bytes)
     }
 
-    fn of(measured: &Measured) -> Self {
+    fn of(measured: &MeasuredPhase) -> Self {
         let rate = measured.samples.rate();
         Self { bytes: measured.phase.request_bytes, rate: rate.mean, margin: rate.margin }
     }

@@ -43,7 +43,7 @@ impl Disk {
 }
 
 const SHARDS: u32 = 4;
-/// Queries of a shard that may be under way at once.
+/// Queries of a shard that may be under scheduler at once.
 const FIBERS: u64 = 25;
 pub(crate) const SLICES: usize = 200;
 /// Queries per second in the three phases.
@@ -62,22 +62,22 @@ pub(crate) const COMPACTION: [&str; 2] = ["compaction-read", "compaction-write"]
 /// The classes of queries beside compaction.
 pub(crate) const QUERIES: [&str; 3] = ["query", COMPACTION[0], COMPACTION[1]];
 
-/// A way to schedule.
-pub(crate) struct Way {
+/// A policy, and what it is told that requests cost.
+pub(crate) struct SchedulerVariant {
     pub(crate) name: &'static str,
-    policy: Kind,
-    costs: Costs,
+    policy: PolicyKind,
+    costs: CostVariant,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum PolicyKind {
     LittlesLaw,
     TwoLevelBucket,
     PaceWindow,
 }
 
 #[derive(Clone, Copy)]
-enum Costs {
+enum CostVariant {
     /// As the rates of the disk say.
     Exact,
     /// A request costs its operation and its bytes, as in 2022.
@@ -86,27 +86,59 @@ enum Costs {
     Lower(i64),
 }
 
-pub(crate) const WAYS: [Way; 5] = [
-    Way { name: "2018: Little's law", policy: Kind::LittlesLaw, costs: Costs::Exact },
-    Way { name: "2022: two-level bucket", policy: Kind::TwoLevelBucket, costs: Costs::Summed },
-    Way { name: "pace+window", policy: Kind::PaceWindow, costs: Costs::Exact },
-    Way { name: "pace+window, cost of 2022", policy: Kind::PaceWindow, costs: Costs::Summed },
+pub(crate) const SCHEDULERS: [SchedulerVariant; 5] = [
+    SchedulerVariant {
+        name: "2018: Little's law",
+        policy: PolicyKind::LittlesLaw,
+        costs: CostVariant::Exact,
+    },
+    SchedulerVariant {
+        name: "2022: two-level bucket",
+        policy: PolicyKind::TwoLevelBucket,
+        costs: CostVariant::Summed,
+    },
+    SchedulerVariant {
+        name: "pace+window",
+        policy: PolicyKind::PaceWindow,
+        costs: CostVariant::Exact,
+    },
+    SchedulerVariant {
+        name: "pace+window, cost of 2022",
+        policy: PolicyKind::PaceWindow,
+        costs: CostVariant::Summed,
+    },
     // so much lower that ingestion loses about the 11 % of throughput that the article lost
-    Way { name: "pace+window, rates -20 %", policy: Kind::PaceWindow, costs: Costs::Lower(20) },
+    SchedulerVariant {
+        name: "pace+window, rates -20 %",
+        policy: PolicyKind::PaceWindow,
+        costs: CostVariant::Lower(20),
+    },
 ];
 
 /// Pace and window told rates that are so many percent too low.
-pub(crate) const fn lower(percent: i64) -> Way {
-    Way { name: "pace+window", policy: Kind::PaceWindow, costs: Costs::Lower(percent) }
+pub(crate) const fn lower(percent: i64) -> SchedulerVariant {
+    SchedulerVariant {
+        name: "pace+window",
+        policy: PolicyKind::PaceWindow,
+        costs: CostVariant::Lower(percent),
+    }
 }
 
 /// The load of clients that ingest, while compaction takes what is left.
-pub(crate) fn ingestion(disk: &Disk, way: &Way, seconds: u64) -> Result<Outcome, String> {
-    simulate((disk, way), &format!("{CLIENT_JOBS}{COMPACTION_JOBS}"), seconds, Vec::new())
+pub(crate) fn ingestion(
+    disk: &Disk,
+    scheduler: &SchedulerVariant,
+    seconds: u64,
+) -> Result<Outcome, String> {
+    simulate(disk, scheduler, &format!("{CLIENT_JOBS}{COMPACTION_JOBS}"), seconds, Vec::new())
 }
 
 /// Three phases of queries, while compaction takes what is left.
-pub(crate) fn queries(disk: &Disk, way: &Way, phase_seconds: u64) -> Result<Outcome, String> {
+pub(crate) fn queries(
+    disk: &Disk,
+    scheduler: &SchedulerVariant,
+    phase_seconds: u64,
+) -> Result<Outcome, String> {
     let mut jobs = COMPACTION_JOBS.to_owned();
     let mut schedule = Vec::new();
     for (index, rate) in QUERY_RATES.into_iter().enumerate() {
@@ -124,7 +156,7 @@ pub(crate) fn queries(disk: &Disk, way: &Way, phase_seconds: u64) -> Result<Outc
         });
     }
     // a quiet phase before, between and after
-    simulate((disk, way), &jobs, 7 * phase_seconds, schedule)
+    simulate(disk, scheduler, &jobs, 7 * phase_seconds, schedule)
 }
 
 /// When a phase of queries begins; each is followed by as long a pause.
@@ -133,23 +165,26 @@ pub(crate) fn phase_start(index: usize, phase_seconds: u64) -> Time {
 }
 
 fn simulate(
-    (disk, way): (&Disk, &Way),
+    disk: &Disk,
+    scheduler: &SchedulerVariant,
     jobs: &str,
     seconds: u64,
     schedule: Vec<Period>,
 ) -> Result<Outcome, String> {
     let disk = disk.spec.build(SEED);
     let rates = disk.rates();
-    let model = match way.costs {
-        Costs::Exact => model(&rates)?,
-        Costs::Summed => DiskModel::from_rates_summed(&rates).map_err(|error| error.to_string())?,
-        Costs::Lower(percent) => model(&off_by(&rates, -percent))?,
+    let model = match scheduler.costs {
+        CostVariant::Exact => model(&rates)?,
+        CostVariant::Summed => {
+            DiskModel::from_rates_summed(&rates).map_err(|error| error.to_string())?
+        }
+        CostVariant::Lower(percent) => model(&off_by(&rates, -percent))?,
     };
     let latency_goal = LATENCY_GOAL_DEFAULT;
-    let policy = match way.policy {
-        Kind::LittlesLaw => Policy::LittlesLaw { latency_goal },
-        Kind::TwoLevelBucket => Policy::TwoLevelBucket { latency_goal },
-        Kind::PaceWindow => pace_window(&*disk),
+    let policy = match scheduler.policy {
+        PolicyKind::LittlesLaw => Policy::LittlesLaw { latency_goal },
+        PolicyKind::TwoLevelBucket => Policy::TwoLevelBucket { latency_goal },
+        PolicyKind::PaceWindow => pace_window(&*disk),
     };
     let jobs = grouped_jobs(jobs, Some(CLASSES), SHARDS)?;
     let mut config = config(jobs, disk, seconds * 1000);
@@ -231,10 +266,11 @@ pub(crate) fn throughput(
     Ok(chart)
 }
 
-/// The samples of a class in one phase of queries, without its first and last slice.
+/// The samples of the class `name` in one phase of queries, without its first and last slice.
 pub(crate) fn phase<'a>(
     outcome: &'a Outcome,
-    (name, index): (&str, usize),
+    name: &str,
+    index: usize,
     phase_seconds: u64,
 ) -> Result<Vec<&'a Sample>, String> {
     let slice = trace(outcome)?.slice_nanos;

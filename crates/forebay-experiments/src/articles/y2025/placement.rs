@@ -6,7 +6,7 @@ use forebay_core::Policy;
 use forebay_load::Rng;
 use forebay_sim::simulation::SchedulerConfig;
 
-use super::watched::{CHUNK, MEMBERS, Watched};
+use super::traced_array::{CHUNK, MEMBERS, TracedArray};
 use crate::experiment::Scale;
 use crate::report::Report;
 use crate::scenario::{SEED, config, disk, job, jobs, pace_window, run as simulate};
@@ -40,13 +40,13 @@ impl Placement {
 }
 
 /// What one run gave.
-pub(crate) struct Figures {
+pub(crate) struct PlacementResult {
     pub(crate) gb_per_second: f64,
     /// The busiest member's part of what is under way, over time in seconds.
     pub(crate) busiest: Vec<(f64, f64)>,
 }
 
-impl Figures {
+impl PlacementResult {
     /// The mean of the busiest member's part from one time to another, in seconds.
     pub(crate) fn busiest_mean(&self, from: f64, to: f64) -> f64 {
         let within = self.busiest.iter().filter(|(at, _)| (from..to).contains(at));
@@ -56,20 +56,21 @@ impl Figures {
     }
 }
 
-pub(crate) fn figures(
+pub(crate) fn measure(
     placement: Placement,
-    (shards, open): (u32, bool),
+    shards: u32,
+    open: bool,
     millis: u64,
-) -> Result<Figures, String> {
+) -> Result<PlacementResult, String> {
     let members = (0..MEMBERS).map(|_| disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
-    let (array, seen) = Watched::new(members, placement.starts(shards), SLICE_NANOS)?;
+    let (array, trace) = TracedArray::new(members, placement.starts(shards), SLICE_NANOS)?;
     let policy = if open { Policy::Unlimited } else { pace_window(&array) };
     let mut config = config(jobs(LOAD, shards)?, Box::new(array), millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     let outcome = simulate(config)?;
-    let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let trace = trace.lock().unwrap_or_else(PoisonError::into_inner);
     let gb_per_second = job(&outcome, "load")?.bandwidth_bytes_per_second as f64 / 1e9;
-    Ok(Figures { gb_per_second, busiest: seen.busiest_over_time() })
+    Ok(PlacementResult { gb_per_second, busiest: trace.busiest_over_time() })
 }
 
 pub(crate) fn report(scale: Scale) -> (Report, u64) {

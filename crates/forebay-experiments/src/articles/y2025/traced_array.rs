@@ -1,4 +1,4 @@
-//! An array that is watched, as blktrace does: where requests go, and which are split.
+//! An array whose requests are traced, as blktrace does: where requests go, and which are split.
 
 use core::time::Duration;
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ pub(crate) const CHUNK: u64 = 1 << 20;
 /// Growing files of a simulation are so far apart.
 const FILE_SPACING: u64 = 1 << 40;
 
-/// What was seen of the requests to an array.
-pub(crate) struct Seen {
+/// What was recorded of the requests to an array.
+pub(crate) struct ArrayTrace {
     slice_nanos: u64,
     /// Parts under way on each member.
     in_flight: [u64; MEMBERS],
@@ -29,12 +29,12 @@ pub(crate) struct Seen {
     pub(crate) split: Latencies,
 }
 
-impl Seen {
+impl ArrayTrace {
     /// The busiest member's part of what is under way, over time in seconds.
     pub(crate) fn busiest_over_time(&self) -> Vec<(f64, f64)> {
-        let seen = self.busiest.iter().enumerate().filter(|(_, (_, count))| *count > 0);
+        let slices = self.busiest.iter().enumerate().filter(|(_, (_, count))| *count > 0);
         let seconds = self.slice_nanos as f64 / 1e9;
-        seen.map(|(at, (sum, count))| (at as f64 * seconds, sum / *count as f64)).collect()
+        slices.map(|(at, (sum, count))| (at as f64 * seconds, sum / *count as f64)).collect()
     }
 
     fn submitted(&mut self, now: Time, members: &[usize]) {
@@ -55,44 +55,44 @@ impl Seen {
         for &member in members {
             self.in_flight[member] -= 1;
         }
-        let seen = if members.len() > 1 { &mut self.split } else { &mut self.whole };
-        seen.record(nanos);
+        let latencies = if members.len() > 1 { &mut self.split } else { &mut self.whole };
+        latencies.record(nanos);
     }
 }
 
 /// An array of equal members whose growing files begin where they are told to.
-pub(crate) struct Watched {
+pub(crate) struct TracedArray {
     array: Raid0,
     /// The first byte of each growing file, beyond a multiple of all chunks; the last one stands
     /// for all files after it.
     starts: Vec<u64>,
-    seen: Arc<Mutex<Seen>>,
+    trace: Arc<Mutex<ArrayTrace>>,
     under_way: HashMap<u64, (Time, Vec<usize>)>,
 }
 
-impl Watched {
-    /// An array of these members, and what is seen of it in slices of this length.
+impl TracedArray {
+    /// An array of these members, and what is recorded of it in slices of this length.
     pub(crate) fn new(
         members: Vec<Box<dyn SimDisk>>,
         starts: Vec<u64>,
         slice_nanos: u64,
-    ) -> Result<(Self, Arc<Mutex<Seen>>), String> {
+    ) -> Result<(Self, Arc<Mutex<ArrayTrace>>), String> {
         let latencies = || Latencies::new().map_err(|error| error.to_string());
-        let seen = Seen {
+        let trace = ArrayTrace {
             slice_nanos: slice_nanos.max(1),
             in_flight: [0; MEMBERS],
             busiest: Vec::new(),
             whole: latencies()?,
             split: latencies()?,
         };
-        let seen = Arc::new(Mutex::new(seen));
+        let trace = Arc::new(Mutex::new(trace));
         let array = Raid0::new(CHUNK, members);
-        let watched = Self { array, starts, seen: Arc::clone(&seen), under_way: HashMap::new() };
-        Ok((watched, seen))
+        let traced = Self { array, starts, trace: Arc::clone(&trace), under_way: HashMap::new() };
+        Ok((traced, trace))
     }
 
-    fn see(&self, see: impl FnOnce(&mut Seen)) {
-        see(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    fn record(&self, record: impl FnOnce(&mut ArrayTrace)) {
+        record(&mut self.trace.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
@@ -102,13 +102,13 @@ pub(crate) fn members(offset: u64, len: u64) -> Vec<usize> {
     chunks.map(|chunk| (chunk % MEMBERS as u64) as usize).collect()
 }
 
-impl SimDisk for Watched {
+impl SimDisk for TracedArray {
     fn submit(&mut self, now: Time, id: u64, command: Command) {
         let file = (command.offset / FILE_SPACING) as usize;
         let start = self.starts.get(file).or_else(|| self.starts.last()).copied().unwrap_or(0);
         let command = Command { offset: command.offset + start, ..command };
         let members = members(command.offset, command.len);
-        self.see(|seen| seen.submitted(now, &members));
+        self.record(|trace| trace.submitted(now, &members));
         self.under_way.insert(id, (now, members));
         self.array.submit(now, id, command);
     }
@@ -116,7 +116,7 @@ impl SimDisk for Watched {
     fn poll_finished(&mut self, now: Time) -> Option<Finished> {
         let finished = self.array.poll_finished(now)?;
         if let Some((since, members)) = self.under_way.remove(&finished.id) {
-            self.see(|seen| seen.finished(finished.at.nanos_since(since), &members));
+            self.record(|trace| trace.finished(finished.at.nanos_since(since), &members));
         }
         Some(finished)
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Figure;
 use crate::phase::{Purpose, Work};
-use crate::run::{Measured, Run};
+use crate::run::{MeasuredPhase, Run};
 use crate::samples::Samples;
 use crate::statistics::mean;
 
@@ -25,7 +25,7 @@ pub struct DiscardCost {
 
 /// The disk time of a flush in microseconds, without that of the small write before it.
 pub(super) fn flush(run: &Run, write_iops: Figure) -> Option<f64> {
-    let (_, both) = taken(run, Work::Flush).next()?;
+    let (_, both) = displaced_reads(run, Work::Flush).next()?;
     Some((both - 1e6 / write_iops.value.max(1.0)).max(0.0))
 }
 
@@ -33,7 +33,7 @@ pub(super) fn flush(run: &Run, write_iops: Figure) -> Option<f64> {
 /// with a flush, whose time is not theirs.
 pub(super) fn discard(run: &Run, flush_us: Option<f64>) -> Option<DiscardCost> {
     let flushed = flush_us.filter(|_| run.target.files).unwrap_or(0.0);
-    let mut points = taken(run, Work::Discard);
+    let mut points = displaced_reads(run, Work::Discard);
     let ((small, short), (large, long)) = (points.next()?, points.next()?);
     let per_byte = ((long - short) / (large - small)).max(0.0);
     Some(DiscardCost {
@@ -43,23 +43,24 @@ pub(super) fn discard(run: &Run, flush_us: Option<f64>) -> Option<DiscardCost> {
 }
 
 /// Bytes of each request of `work`, and the microseconds of reads that one of them took.
-fn taken(run: &Run, work: Work) -> impl Iterator<Item = (f64, f64)> {
-    let of_reads = |measured: &Measured| {
-        let is_read = measured.purpose == Purpose::Taken && measured.phase.work == Work::Read;
+fn displaced_reads(run: &Run, work: Work) -> impl Iterator<Item = (f64, f64)> {
+    let of_reads = |measured: &MeasuredPhase| {
+        let is_read =
+            measured.purpose == Purpose::Interference && measured.phase.work == Work::Read;
         is_read.then(|| mean(&measured.samples.rates())).filter(|&rate| rate > 0.0)
     };
     run.phases.windows(4).filter_map(move |phases| {
-        let [before, during, beside, after] = phases else { return None };
-        if beside.purpose != Purpose::Taken || beside.phase.work != work {
+        let [before, during, interfering, after] = phases else { return None };
+        if interfering.purpose != Purpose::Interference || interfering.phase.work != work {
             return None;
         }
         let alone = f64::midpoint(of_reads(before)?, of_reads(after)?);
         let part = (1.0 - of_reads(during)? / alone).max(0.0);
-        let Samples { requests, interval, ref counts, .. } = beside.samples;
+        let Samples { requests, interval, ref counts, .. } = interfering.samples;
         // whole intervals, in which alone requests are counted
         let each_us = interval * counts.len() as f64 * 1e6 / requests as f64;
         (requests >= REQUESTS_MIN)
-            .then_some((f64::from(beside.phase.request_bytes), part * each_us))
+            .then_some((f64::from(interfering.phase.request_bytes), part * each_us))
     })
 }
 
@@ -70,9 +71,9 @@ mod tests {
     use crate::phase::Phase;
     use crate::target::TargetInfo;
 
-    fn measured(work: Work, request_bytes: u32, requests: u64) -> Measured {
-        Measured {
-            purpose: Purpose::Taken,
+    fn measured(work: Work, request_bytes: u32, requests: u64) -> MeasuredPhase {
+        MeasuredPhase {
+            purpose: Purpose::Interference,
             phase: Phase { work, request_bytes, ..Phase::probe() },
             samples: Samples {
                 seconds: 2.0,
