@@ -19,10 +19,23 @@ const FUNCTION_LINES_MAX: usize = 60;
 
 /// Names that are not used any more, and what is instead.
 const BANNED: &[(&str, &str)] = &[
+    ("Answered", "Completion, or a sample of one"),
+    ("Board", "RunStatus"),
+    ("Crew", "LoadThreads"),
+    ("Followed", "ResolvedPath"),
     ("Keeper", "Backing, or what keeps time"),
+    ("Laid", "StripeLayout"),
+    ("News", "ThreadEvent"),
+    ("Outline", "SyntaxTree"),
+    ("Seat", "LoadThread"),
     ("Shelves", "FreeLists"),
     ("Unseen", "Unknown"),
+    ("WAYS", "SCHEDULERS, or what else varies"),
+    ("Way", "SubmissionPath, SchedulerVariant, or what else varies"),
     ("mend", "fix"),
+    ("outline", "the syntax tree"),
+    ("run_beside", "run_concurrently"),
+    ("unasked", "queued"),
     ("unseen", "unknown"),
     ("utils", "the name of what it does"),
     ("manager", "the name of what it does"),
