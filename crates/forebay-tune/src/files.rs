@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay::properties::{
-    CostAt, DiscardCost, DiskProperties, MeasuredDirection, Measured, Properties, Steadiness,
+    CostAt, DiscardCost, DiskProperties, Measured, MeasuredDirection, Properties, Steadiness,
 };
 use forebay_core::DiskRates;
 

@@ -23,6 +23,8 @@ const WAITING_MAX: usize = 64;
 
 static QUEUE: Mutex<Queue> = Mutex::new(Queue::new());
 
+/// Impossible states that were met.
+static BUGS: AtomicU64 = AtomicU64::new(0);
 /// Messages that found no room, or no thread.
 static LOST: AtomicU64 = AtomicU64::new(0);
 /// So many of them the log was told of.
@@ -77,6 +79,16 @@ fn send(message: Message) {
     }
     LOST.fetch_add(lost.len() as u64, Ordering::Relaxed);
     contain(|| drop(lost));
+}
+
+/// Notes that so many things happened that never should.
+pub(crate) fn count_bugs(count: u64) {
+    BUGS.fetch_add(count, Ordering::Relaxed);
+}
+
+/// How many there were in this process so far.
+pub(crate) fn bugs() -> u64 {
+    BUGS.load(Ordering::Relaxed)
 }
 
 /// How many messages this process has lost so far.

@@ -215,7 +215,10 @@ impl Scrape {
     fn messages(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Messages and events of the process that were lost: the log is too slow";
         let metric = encoder.encode_descriptor("messages_lost", help, None, MetricType::Counter)?;
-        ConstCounter::new(self.0.messages_lost).encode(metric)
+        ConstCounter::new(self.0.messages_lost).encode(metric)?;
+        let help = "Impossible states of the process that were met: bugs in forebay";
+        let metric = encoder.encode_descriptor("bugs", help, None, MetricType::Counter)?;
+        ConstCounter::new(self.0.bugs).encode(metric)
     }
 
     /// How long queues let nothing through, by reason.
@@ -307,8 +310,12 @@ mod tests {
             classes: vec![class],
             ..Default::default()
         };
-        let text =
-            open_metrics(Snapshot { disks: vec![disk], unlisted_opens: 9, messages_lost: 3 });
+        let text = open_metrics(Snapshot {
+            disks: vec![disk],
+            unlisted_opens: 9,
+            messages_lost: 3,
+            bugs: 2,
+        });
         let labels = r#"{mountpoint="/data",class="bulk \"load\""}"#;
         for line in [
             format!("forebay_io_queue_total_operations_total{labels} 7"),
@@ -351,7 +358,7 @@ mod tests {
         };
         let mut found: Vec<String> = text.lines().filter_map(described).collect();
         found.sort();
-        let counters = "activations blocked_seconds cancelled consumption errors messages_lost overdue \
+        let counters = "activations blocked_seconds bugs cancelled consumption errors messages_lost overdue \
                         past_window retries starvation_time_sec total_bytes total_delay_sec total_discard_bytes \
                         total_discard_ops total_exec_sec total_flush_ops total_operations \
                         total_read_bytes total_read_ops total_split_bytes total_split_ops \

@@ -19,6 +19,9 @@ pub struct Snapshot {
     /// all schedulers of the process, that were not told: too many waited for a
     /// logger or a hook that is slow, or there was no thread to be had.
     pub messages_lost: u64,
+    /// Impossible states that were met in this process: each is a bug in
+    /// forebay, is logged once per queue, and may have lost a request.
+    pub bugs: u64,
 }
 
 /// One disk: all its queues together.

@@ -48,8 +48,8 @@ pub(crate) struct Reactor {
     clock: Clock,
     /// When what comes back now was not back yet.
     looked_at: Time,
-    /// Whether a bug was told.
-    has_told_bug: bool,
+    /// Of the bugs that the driver counts, those that were told.
+    bugs_told: u64,
 }
 
 impl Reactor {
@@ -68,7 +68,7 @@ impl Reactor {
             Err(full) => return Ok(Err(full)),
         };
         let clock = Clock::of_process();
-        Ok(Ok(Self { engine, queues, groups, clock, looked_at: Time::ZERO, has_told_bug: false }))
+        Ok(Ok(Self { engine, queues, groups, clock, looked_at: Time::ZERO, bugs_told: 0 }))
     }
 
     /// Queues an operation that was made at `now` or before.
@@ -147,16 +147,21 @@ impl Reactor {
             (timeout, needed) => timeout.or(needed),
         };
         self.queues.publish(now, self.retries(), timeout != Some(Duration::ZERO));
-        if !self.has_told_bug && self.queues.driver.counters().bugs > 0 {
-            self.tell_bug();
+        let bugs = self.queues.driver.counters().bugs;
+        if bugs > self.bugs_told {
+            self.tell_bugs(bugs);
         }
         self.engine.submit_and_wait(timeout)
     }
 
-    /// Told once.
+    /// All are counted, and the first is logged.
     #[cold]
-    fn tell_bug(&mut self) {
-        self.has_told_bug = true;
+    fn tell_bugs(&mut self, bugs: u64) {
+        let before = std::mem::replace(&mut self.bugs_told, bugs);
+        messages::count_bugs(bugs - before);
+        if before > 0 {
+            return;
+        }
         let disk = &self.groups.of(Op::Read).name;
         messages::warn(format!(
             "a bug in forebay: requests of the disk `{disk}` were in an impossible state, and \

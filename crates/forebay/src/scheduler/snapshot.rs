@@ -24,6 +24,7 @@ impl Scheduler {
             disks,
             unlisted_opens: self.shared.unlisted.opens(),
             messages_lost: messages::lost(),
+            bugs: messages::bugs(),
         }
     }
 }
