@@ -72,7 +72,7 @@ impl Disk {
         Ok((inbox.map_err(io::Error::other)?, directions))
     }
 
-    /// Sends an operation to an I/O thread of this disk, as [files](File) do:
+    /// Sends an operation to an I/O thread of this disk, as [files](crate::File) do:
     /// any [`Operation`] whose descriptor is on this disk. One that no disk
     /// could execute is refused with a [`RequestError`].
     ///

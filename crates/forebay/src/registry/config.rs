@@ -60,7 +60,7 @@ impl DiskConfig {
     }
 
     /// Sets in which order classes are served; [`QueueDiscipline::StartTime`] unless set.
-    /// [`QueueDiscipline::ExponentialDecay`] is there to compare with.
+    /// `QueueDiscipline::ExponentialDecay` (feature `history` of the core) is there to compare with.
     #[must_use]
     pub fn order(mut self, order: QueueDiscipline) -> Self {
         self.order = order;

@@ -176,7 +176,7 @@ impl Scheduler {
     /// need not exist.
     ///
     /// # Errors
-    /// `path` cannot be looked up; an [`UnlistedError`], if files that no entry
+    /// `path` cannot be looked up; an [`UnlistedError`](crate::UnlistedError), if files that no entry
     /// covers are refused; [`Forked`](crate::Forked) in a child.
     pub fn disk_of(&self, path: &Path) -> io::Result<Disk> {
         let stack = Stack::of_path(&Machine::this(), path)?;

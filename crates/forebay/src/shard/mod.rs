@@ -86,7 +86,7 @@ use crate::{Class, Disk, Intent};
 /// its result is that of the whole: the length of what succeeded from its
 /// beginning on without a gap.
 ///
-/// What serves one purpose can be submitted under an [`Intent`](crate::Intent)
+/// What serves one purpose can be submitted under an [`Intent`]
 /// and cancelled together, from any thread.
 ///
 /// A shard belongs to the thread that made it. Dropping it takes back what
