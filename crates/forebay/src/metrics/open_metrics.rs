@@ -328,6 +328,7 @@ mod tests {
             r#"forebay_io_queue_write_iops{mountpoint="/data"} 6000.0"#.into(),
             "forebay_io_queue_unlisted_opens_total 9".into(),
             "forebay_io_queue_messages_lost_total 3".into(),
+            "forebay_io_queue_bugs_total 2".into(),
             "# EOF".into(),
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
