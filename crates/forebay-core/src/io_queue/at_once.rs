@@ -60,6 +60,7 @@ impl IoQueue {
             return None;
         }
         self.fair.pass_by(class, now);
+        self.follow_changes(now);
         if !self.shared.peers.alone() {
             self.check_lead(class.node(), ask.cost, now).ok()?;
         }
@@ -75,7 +76,6 @@ impl IoQueue {
 
     /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
     fn rest_again(&mut self, now: Time, rested_since: Time) {
-        self.follow_changes(now);
         let idle = &mut self.totals.blocked_nanos[Blocked::Empty.index()];
         *idle = idle.wrapping_add(now.nanos_since(rested_since));
         self.stopped = Some((Stop { reason: Blocked::Empty, resume_at: None }, now));

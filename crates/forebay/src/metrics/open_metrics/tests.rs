@@ -1,0 +1,109 @@
+use super::*;
+use crate::engine::Retries;
+
+#[test]
+fn a_scrape_names_disks_classes_and_reasons() {
+    let rates = DiskRates {
+        read_iops: 8_000,
+        write_iops: 6_000,
+        read_bandwidth: 100_000_000,
+        write_bandwidth: 90_000_000,
+    };
+    let mut class =
+        ClassSnapshot { name: "bulk \"load\"".into(), shares: 20, ..Default::default() };
+    class.counters.operations = [3, 4, 0, 0];
+    class.counters.queue_nanos = 1_500_000_000;
+    let disk = DiskSnapshot {
+        name: "/data".into(),
+        rates: Some(rates),
+        retries: Retries { reads: 5, writes: 6 },
+        engines: Engines { threads: 2, ..Engines::default() },
+        classes: vec![class],
+        ..Default::default()
+    };
+    let text =
+        open_metrics(Snapshot { disks: vec![disk], unlisted_opens: 9, messages_lost: 3, bugs: 2 });
+    let labels = r#"{mountpoint="/data",class="bulk \"load\""}"#;
+    for line in [
+        format!("forebay_io_queue_total_operations_total{labels} 7"),
+        format!("forebay_io_queue_total_delay_sec_total{labels} 1.5"),
+        format!("forebay_io_queue_shares{labels} 20.0"),
+        r#"forebay_io_queue_blocked_seconds_total{mountpoint="/data",reason="pace"} 0.0"#.into(),
+        r#"forebay_io_queue_retries_total{mountpoint="/data",direction="write"} 6"#.into(),
+        r#"forebay_io_queue_engines{mountpoint="/data",backend="threads"} 2"#.into(),
+        r#"forebay_io_queue_write_iops{mountpoint="/data"} 6000.0"#.into(),
+        "forebay_io_queue_unlisted_opens_total 9".into(),
+        "forebay_io_queue_messages_lost_total 3".into(),
+        "forebay_io_queue_bugs_total 2".into(),
+        "# EOF".into(),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    assert!(!text.contains("effective_goal_seconds{"));
+    assert!(!text.contains("window_seconds{") && !text.contains("base_latency_seconds{"));
+}
+
+#[test]
+fn classes_that_have_asked_for_nothing_are_left_out() {
+    let class = |name: &str| ClassSnapshot { name: name.into(), shares: 1, ..Default::default() };
+    let (idle, mut waits, mut done) = (class("idle"), class("waits"), class("done"));
+    waits.counters.queued = 1;
+    done.counters.operations = [0, 0, 1, 0];
+    let disk = DiskSnapshot { classes: vec![idle, waits, done], ..Default::default() };
+    let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
+    let named = |name: &str| text.contains(&format!(r#"class="{name}""#));
+    assert_eq!(["idle", "waits", "done"].map(named), [false, true, true]);
+}
+
+#[test]
+fn what_dashboards_ask_for_is_there() {
+    let text = open_metrics(Snapshot::default());
+    let described = |line: &str| {
+        let (name, kind) = line.strip_prefix("# TYPE forebay_io_queue_")?.split_once(' ')?;
+        Some(format!("{kind} {name}"))
+    };
+    let mut found: Vec<String> = text.lines().filter_map(described).collect();
+    found.sort();
+    let counters = "activations blocked_seconds bugs cancelled consumption errors messages_lost overdue \
+                    past_window retries starvation_time_sec total_bytes total_delay_sec total_discard_bytes \
+                    total_discard_ops total_exec_sec total_flush_ops total_operations \
+                    total_read_bytes total_read_ops total_split_bytes total_split_ops \
+                    total_write_bytes total_write_ops unlisted_opens";
+    let gauges = "base_latency_seconds delay disk_queue_length effective_goal_seconds \
+                  engines flow_ratio in_disk in_disk_seconds queue_length read_bandwidth \
+                  read_iops shares window_seconds write_bandwidth write_iops";
+    let histograms = "disk_latency_seconds latency_seconds queue_latency_seconds";
+    let named = [("counter", counters), ("gauge", gauges), ("histogram", histograms)];
+    let expected = named.iter().flat_map(|(kind, names)| {
+        names.split_whitespace().map(move |name| format!("{kind} {name}"))
+    });
+    assert_eq!(found, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_known_of_a_disks_goal_window_and_base_latency_has_its_value() {
+    let disk = DiskSnapshot {
+        name: "/data".into(),
+        effective_goal_nanos: Some(750_000),
+        window_nanos: Some(1_500_000),
+        base_latency_nanos: Some(250_000),
+        ..Default::default()
+    };
+    let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
+    for (name, value) in
+        [("effective_goal", "0.00075"), ("window", "0.0015"), ("base_latency", "0.00025")]
+    {
+        let line = format!("forebay_io_queue_{name}_seconds{{mountpoint=\"/data\"}} {value}\n");
+        assert!(text.contains(&line), "{line} in {text}");
+    }
+}
+
+#[test]
+fn the_last_bucket_of_a_histogram_is_open() {
+    let mut class = ClassSnapshot { name: "a".into(), ..Default::default() };
+    class.counters.queued = 1;
+    let disk = DiskSnapshot { classes: vec![class], ..Default::default() };
+    let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
+    assert!(text.contains(r#"le="+Inf""#));
+    assert!(text.contains(r#"le="0.000016384""#));
+}
