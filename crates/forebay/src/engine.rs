@@ -255,6 +255,21 @@ impl Engine {
         }
     }
 
+    /// Finds what has completed, for [`Engine::pop`]. Takes no wake-up: that is
+    /// for the next [`Engine::submit_and_wait`], which it keeps from sleeping.
+    pub(crate) fn collect(&mut self) {
+        if !self.executor.process().is_here() {
+            return;
+        }
+        match &mut *self.executor {
+            Executor::Uring(uring) => uring.collect(),
+            Executor::Threads(threads) => {
+                threads.collect();
+            }
+            Executor::Null(null) => null.collect(),
+        }
+    }
+
     /// The next completion of those that the last [`Engine::submit_and_wait`]
     /// found: a loop that pops all and pushes for each ends.
     pub fn pop(&mut self) -> Option<Completion> {

@@ -41,7 +41,7 @@ impl Null {
     }
 
     pub(super) fn submit_and_wait(&mut self, timeout: Option<Duration>) {
-        self.done = self.pushed.len();
+        self.collect();
         if std::mem::take(&mut self.watched) {
             self.bell.stop_watch();
         }
@@ -50,6 +50,10 @@ impl Null {
         } else {
             self.bell.awaken();
         }
+    }
+
+    pub(super) fn collect(&mut self) {
+        self.done = self.pushed.len();
     }
 
     pub(super) fn watch(&mut self) {

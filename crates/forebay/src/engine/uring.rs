@@ -148,6 +148,13 @@ impl Uring {
         submitted.and(result)
     }
 
+    /// Finds what has completed. What the kernel refuses here it refuses at the
+    /// next submission, too, which says so.
+    pub(super) fn collect(&mut self) {
+        let _ = self.enter(0, None);
+        self.ready = self.collect_aside() + self.ring.completion().len();
+    }
+
     /// How much there is to pop that the ring did not do.
     fn collect_aside(&mut self) -> usize {
         self.aside.as_mut().map_or(0, Threads::collect)

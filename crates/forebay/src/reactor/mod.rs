@@ -95,9 +95,8 @@ impl Reactor {
         let now = self.now();
         let away = now.nanos_since(self.looked_at);
         if away >= AWAY_NANOS {
-            // A ring tells of what has completed only when it is asked. What it
-            // refuses it refuses again below.
-            let _ = self.engine.submit_and_wait(Some(Duration::ZERO));
+            // A ring tells of what has completed only when it is asked.
+            self.engine.collect();
         }
         self.reap(now, refill);
         let slept = self.sleep(now, timeout);

@@ -1,7 +1,7 @@
 //! A shard as a part of somebody else's event loop.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay::engine::{BackendChoice, Operation};
 use forebay::shard::Shard;
@@ -12,6 +12,7 @@ use crate::bed::{BLOCK, Bed, filled};
 tests_of! { IoUring io_uring, Threads threads;
     the_descriptor_and_the_timeout_are_enough,
     a_wake_up_makes_the_descriptor_readable,
+    a_wake_up_while_its_thread_was_away_ends_the_next_sleep,
 }
 
 /// Sleeps as an event loop would; false if nothing happened in a minute.
@@ -57,5 +58,20 @@ fn a_wake_up_makes_the_descriptor_readable(backend: BackendChoice) {
         });
         assert!(sleep(&bed.shard), "a wake-up was lost");
         thread.join().unwrap();
+    }
+}
+
+/// Looking for what had come back took the wake-up, and the shard slept on what
+/// was sent to it.
+fn a_wake_up_while_its_thread_was_away_ends_the_next_sleep(backend: BackendChoice) {
+    const LONG: Duration = Duration::from_secs(20);
+    let mut bed = Bed::new(backend);
+    for away_ms in [0, 6, 50] {
+        bed.shard.run_once(Some(Duration::ZERO)).unwrap();
+        std::thread::sleep(Duration::from_millis(away_ms));
+        bed.shard.waker().wake();
+        let begin = Instant::now();
+        bed.shard.run_once(Some(LONG)).unwrap();
+        assert!(begin.elapsed() < LONG, "slept after {away_ms} ms away");
     }
 }
