@@ -127,10 +127,10 @@ impl<C: Command> Driver<C> {
     /// not take is to be [refused](Self::refuse).
     pub fn take(&mut self, part: PartId) -> Option<C> {
         let command = self.table.part(part).and_then(|(_, _, part)| part.command.take());
-        if command.is_none() {
-            self.note_bug("a part that goes to the engine is not there yet");
+        match command {
+            Some(_) => self.inflight += 1,
+            None => self.note_bug("a part that goes to the engine is not there yet"),
         }
-        self.inflight += 1;
         command
     }
 
