@@ -34,7 +34,8 @@ enum Bound {
 
 impl Limit {
     /// `sole` if a single shard uses it.
-    pub(super) fn new(policy: &Policy, _model: &DiskModel, sole: bool) -> Self {
+    #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
+    pub(super) fn new(policy: &Policy, model: &DiskModel, sole: bool) -> Self {
         let bound = match policy {
             Policy::PaceWindow { .. } => Bound::Window,
             Policy::Concurrency { requests } => Bound::Requests {
@@ -42,7 +43,7 @@ impl Limit {
                 in_disk: Padded(Room::new(sole)),
             },
             #[cfg(feature = "history")]
-            Policy::LittlesLaw { .. } => Bound::LittlesLaw(LittlesLaw::new(_model, sole)),
+            Policy::LittlesLaw { .. } => Bound::LittlesLaw(LittlesLaw::new(model, sole)),
             _ => Bound::None,
         };
         Self { in_flight: Padded(Room::new(sole)), bound }
