@@ -61,9 +61,7 @@ impl IoQueue {
         }
         self.fair.pass_by(class, now);
         self.follow_changes(now);
-        if !self.shared.peers.alone() {
-            self.check_lead(class.node(), ask.cost, now).ok()?;
-        }
+        self.check_lead(class.node(), ask.cost, now).ok()?;
         match self.reserve(now, ask) {
             Reservation::Granted { nearly_idle } => Some(nearly_idle),
             Reservation::Refused(_) => None,

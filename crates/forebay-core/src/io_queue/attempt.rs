@@ -30,9 +30,7 @@ impl IoQueue {
     pub(super) fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
         let (class, index) = self.first_within_limits(now)?;
         let ask = ask(self.requests.at(index));
-        if !self.shared.peers.alone() {
-            self.check_lead(class, ask.cost, now)?;
-        }
+        self.check_lead(class, ask.cost, now)?;
         let reservation = self.reserve(now, &ask);
         let granted = match reservation {
             Reservation::Granted { nearly_idle } => Some(nearly_idle),

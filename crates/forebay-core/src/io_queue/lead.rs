@@ -19,7 +19,18 @@ const LITTLE_PART: u64 = 8;
 
 impl IoQueue {
     /// Shards that are behind go first, unless the disk would idle for it.
+    // on the way of each request; a lone shard leads nobody
+    #[inline(always)]
     pub(super) fn check_lead(&mut self, class: u16, cost: DiskTime, now: Time) -> Result<(), Stop> {
+        if self.shared.peers.alone() {
+            return Ok(());
+        }
+        self.check_lead_of_peers(class, cost, now)
+    }
+
+    /// [`check_lead`](Self::check_lead) beside other shards.
+    #[inline(never)]
+    fn check_lead_of_peers(&mut self, class: u16, cost: DiskTime, now: Time) -> Result<(), Stop> {
         self.notice_unattended(now);
         let unused = self.shared.budget.unused(now, self.uncounted(now));
         let wasted = self.wasted();
@@ -94,12 +105,15 @@ impl IoQueue {
         self.lateness.is_late() && lead.units <= self.shared.budget.effective_goal().units()
     }
 
-    /// Until when this shard waits for `other`, which is behind: a tick after the
-    /// last time that anybody took anything of the budget, which is open, and
-    /// after `other` is to look. One that looks only later is woken now, and one
-    /// that turned late is not to be relied on. Nor is one waited for again that
-    /// was not given `enough` meanwhile: it asks for little, and would take that
-    /// little again each time.
+    /// Until when this shard waits for `other`, which is behind, while the budget
+    /// is open: for a tick. The tick begins when the budget was found open with
+    /// nothing taken of it since, or when `other` has promised to look if that is
+    /// later. A promise beyond `now` counts as `now`, since `other` is woken then;
+    /// that of a shard that turned late does not count.
+    ///
+    /// If `other` was waited for before and has taken less than `enough` since,
+    /// the end stays as it was: a shard that asks for little would otherwise be
+    /// waited for again after each little that it takes.
     pub(super) fn waits_until(&mut self, other: ShardId, enough: DiskTime, now: Time) -> Time {
         let Some(spent) = self.shared.budget.spent() else { return Time::MAX };
         let peers = &self.shared.peers;

@@ -23,8 +23,8 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// Whether it is a wait for `other`, which has `dispatched` so much now: less
-    /// meanwhile than a request of this `cost`.
+    /// Whether it is a wait for `other`, which has `dispatched` so much in all
+    /// now, and has used something since the wait began but less than `enough`.
     pub(super) fn has_used_less(&self, other: ShardId, dispatched: u64, enough: DiskTime) -> bool {
         let meanwhile = dispatched.wrapping_sub(self.dispatched);
         self.other == other && meanwhile > 0 && meanwhile < enough.units()
