@@ -247,6 +247,25 @@ mod tests {
     }
 
     #[test]
+    fn a_node_is_owed_the_disk_time_that_it_is_behind_whatever_its_shares() {
+        let tree = tree();
+        for shares in [1, 7, 100, SHARES_MAX] {
+            let group = tree.add_class_group(None, shares).unwrap();
+            let class = tree.add_class(Some(group), shares).unwrap();
+            let parent = tree.class_group(group).unwrap();
+            tree.catch_up(class.node());
+            assert_eq!(tree.owed(class.node()), 0);
+            parent.advance_virtual_time(42_000);
+            assert_eq!(tree.owed(class.node()), 42_000 * u64::from(shares));
+            tree.keep_credit(class.node(), 10_000 * u64::from(shares));
+            assert_eq!(tree.owed(class.node()), 10_000 * u64::from(shares));
+            tree.catch_up(class.node());
+            tree.class(class).unwrap().charge(DiskTime::from_units(1 << 20), &mut 0);
+            assert_eq!(tree.owed(class.node()), 0, "it is ahead");
+        }
+    }
+
+    #[test]
     fn tiny_costs_over_large_shares_are_not_lost() {
         let tree = tree();
         let class = tree.add_class(None, SHARES_MAX).unwrap();

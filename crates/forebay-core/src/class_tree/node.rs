@@ -6,7 +6,7 @@ use super::slot::Slot;
 use crate::DiskTime;
 use crate::limit::Limiter;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Tally};
-use crate::tag::{STEP_MAX, is_after};
+use crate::tag::{STEP_MAX, ahead, is_after};
 
 /// Tags advance by cost / shares; the quotient is taken with this many bits.
 const WEIGHT_BITS: u32 = 32;
@@ -63,6 +63,11 @@ impl Node {
 
     pub(crate) fn virtual_time(&self) -> u64 {
         self.virtual_time.load(Ordering::Relaxed)
+    }
+
+    /// Disk time by which it is behind `virtual_time`; zero if it is not.
+    pub(crate) fn behind(&self, virtual_time: u64) -> u64 {
+        ahead(virtual_time, self.tag()).saturating_mul(u64::from(self.shares()))
     }
 
     /// Virtual time stays while the node is idle, and does not fall: a store

@@ -76,20 +76,26 @@ impl ClassTree {
         self.raise(id, self.idle_credit.units(), true);
     }
 
+    /// Disk time that a node is owed: how far it is behind its parent's virtual
+    /// time; zero if it is not.
+    pub(crate) fn owed(&self, id: NodeId) -> u64 {
+        let node = self.node(id);
+        node.behind(self.node(node.parent()).virtual_time())
+    }
+
     /// Moves the tag of a node up to `credit` of disk time behind its parent's
     /// virtual time.
     #[inline]
     fn raise(&self, id: NodeId, credit: u64, shared: bool) {
         self.restate(id, shared);
         let node = self.node(id);
-        let behind = self.node(node.parent()).virtual_time();
-        let (owed, shares) = (tag::ahead(behind, node.tag()), u64::from(node.shares()));
+        let virtual_time = self.node(node.parent()).virtual_time();
         let credit = credit.min(STEP_MAX);
-        if owed.saturating_mul(shares) <= credit {
+        if node.behind(virtual_time) <= credit {
             return;
         }
-        let credit = credit / shares;
-        node.tag.update(|tag| tag::later(tag, behind.wrapping_sub(credit)));
+        let earliest = virtual_time.wrapping_sub(credit / u64::from(node.shares()));
+        node.tag.update(|tag| tag::later(tag, earliest));
     }
 
     /// States the tag for the present shares, if it is for others: so many

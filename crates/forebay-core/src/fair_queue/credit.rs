@@ -1,5 +1,7 @@
 //! What a shard keeps of what it is owed for a time in which it could not ask.
 
+use core::cmp::Reverse;
+
 use super::FairQueue;
 use crate::Time;
 use crate::class_tree::{ClassTree, Credit, NodeId, ROOT};
@@ -45,10 +47,8 @@ impl FairQueue {
         let mut owed = tag::ahead(self.tree.node(class).virtual_time(), shard_tag);
         let mut child = class;
         while child != ROOT {
-            let node = self.tree.node(child);
-            let behind = tag::ahead(self.tree.node(node.parent()).virtual_time(), node.tag());
-            owed = owed.max(behind.saturating_mul(u64::from(node.shares())));
-            child = node.parent();
+            owed = owed.max(self.tree.owed(child));
+            child = self.tree.node(child).parent();
         }
         owed
     }
@@ -79,15 +79,8 @@ impl FairQueue {
     /// one that is owed most. The next one may be owed little, and hide that.
     pub(crate) fn publish_owed(&self) {
         for (parent, heap) in self.heaps.iter().enumerate().filter(|(_, heap)| heap.len() > 1) {
-            let virtual_time = self.tree.node(parent as NodeId).virtual_time();
-            let owed = |id: &NodeId| {
-                let node = self.tree.node(*id);
-                tag::ahead(virtual_time, node.tag()).saturating_mul(u64::from(node.shares()))
-            };
-            // of those that are owed nothing the first
-            let most = heap
-                .nodes()
-                .reduce(|one, other| if owed(&other) > owed(&one) { other } else { one });
+            // of equals, as of those that are owed nothing, the first
+            let most = heap.nodes().min_by_key(|&id| Reverse(self.tree.owed(id)));
             self.peers.publish_next(self.shard, parent as NodeId, most);
         }
     }

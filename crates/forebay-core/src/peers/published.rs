@@ -6,7 +6,6 @@ use crate::Time;
 use crate::budget::Progress;
 use crate::class_tree::{ClassTree, NodeId, ROOT};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::tag::ahead;
 
 /// Nothing of a node is queued on a shard.
 pub(super) const IDLE: u64 = u64::MAX;
@@ -107,9 +106,7 @@ impl Published {
             let next = self.next[usize::from(parent)].load(Ordering::Relaxed);
             if next != IDLE && next != u64::from(child) {
                 // the tag itself may have moved since it was published
-                let next = tree.node(next as NodeId);
-                let behind = ahead(node.tag(), next.tag());
-                owed = owed.max(behind.saturating_mul(u64::from(next.shares())));
+                owed = owed.max(tree.node(next as NodeId).behind(node.tag()));
             }
             child = parent;
         }
