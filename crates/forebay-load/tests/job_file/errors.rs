@@ -1,25 +1,6 @@
 //! What is said about job files that are not right.
 
-use forebay_config::Source;
-use forebay_load::job_file::JobFile;
-
-fn parse(text: &str) -> Result<JobFile, String> {
-    JobFile::parse(&Source::new("jobs.yaml", text), None, 2).map_err(|error| error.to_string())
-}
-
-fn parse_with_groups(text: &str, groups: &str) -> Result<JobFile, String> {
-    let (jobs, groups) = (Source::new("jobs.yaml", text), Source::new("groups.yaml", groups));
-    JobFile::parse(&jobs, Some(&groups), 2).map_err(|error| error.to_string())
-}
-
-/// A job with the required keys and these lines in `shard_info`.
-fn job_with(kind: &str, shard_info: &[&str]) -> String {
-    let mut text = format!("- name: a\n  type: {kind}\n  shards: all\n  shard_info:\n");
-    for line in shard_info {
-        text += &format!("    {line}\n");
-    }
-    text
-}
+use crate::{job_with, parse, parse_with_groups};
 
 #[test]
 fn errors_in_an_entry() {

@@ -1,6 +1,8 @@
 //! Job files as people and other programs write them.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
+mod errors;
+
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
@@ -252,8 +254,8 @@ fn sched_groups_give_classes_and_groups() {
 
 #[test]
 fn the_examples_run_on_any_number_of_shards() {
-    let mixed = include_str!("../../../examples/mixed.yaml");
-    let datastore = include_str!("../../../examples/datastore.yaml");
+    let mixed = include_str!("../../../../examples/mixed.yaml");
+    let datastore = include_str!("../../../../examples/datastore.yaml");
     for (text, jobs, classes) in [(mixed, 3, 3), (datastore, 7, 6)] {
         for shards in [1, 2, 64] {
             let file = JobFile::parse(&Source::new("example", text), None, shards).unwrap();
