@@ -6,16 +6,17 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod path;
+mod program;
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use forebay::engine::{BackendChoice, EngineConfig, Operation};
+use forebay::Op;
 use forebay::internals::Recorder;
-use forebay::{AlignedBuf, DirectFile, DiskConfig, DiskRates, Op, Policy, Scheduler};
 use forebay_core::{Completion, Outcome};
 
 use crate::path::{Path, classes, group};
+use crate::program::{Program, scheduler};
 
 const REQUESTS: usize = 1_000;
 const PAIRS: usize = 4_000;
@@ -43,42 +44,17 @@ fn shard(count: usize) -> Vec<f64> {
     })
 }
 
-fn scheduler() -> Scheduler {
-    let rates = DiskRates {
-        read_iops: 100_000_000,
-        write_iops: 100_000_000,
-        read_bandwidth: 1_000_000_000_000,
-        write_bandwidth: 1_000_000_000_000,
-    };
-    let disk = DiskConfig::new("disk", rates).policy(Policy::pace_window());
-    Scheduler::builder().disk(disk).build().unwrap()
-}
-
 /// With an engine that does nothing, 32 requests at a time. A shard records
 /// each; recording it once more shows what that costs.
 fn shard_of_a_program(waited_nanos: u64) -> Vec<f64> {
-    let scheduler = scheduler();
-    let class = scheduler.add_class("class", 100).unwrap();
-    let engine = EngineConfig { backend: BackendChoice::Null, ..EngineConfig::default() };
-    let mut shard = scheduler.disk("disk").unwrap().shard(&engine).unwrap();
-    let file = DirectFile::from_fd(std::fs::File::open("/dev/zero").unwrap()).unwrap();
-    for _ in 0..DEPTH {
-        let read = Operation::read(file.clone(), 0, AlignedBuf::new(4096, 4096).unwrap());
-        shard.submit(&class, read).unwrap();
-    }
+    let mut program = Program::new(DEPTH);
     let (recorder, completion) = (Recorder::default(), completion(waited_nanos));
     pairs(|again| {
-        let mut done = 0;
-        while done < REQUESTS {
-            shard.run_once(None).unwrap();
-            while let Some(finished) = shard.pop() {
-                shard.submit(&class, finished.operation).unwrap();
-                done += 1;
-                if again {
-                    recorder.record(black_box(&completion));
-                }
+        program.run(REQUESTS, || {
+            if again {
+                recorder.record(black_box(&completion));
             }
-        }
+        });
     })
 }
 

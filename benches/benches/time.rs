@@ -2,17 +2,17 @@
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
 mod path;
+mod program;
 mod turns;
 
 use std::time::Instant;
 
 use divan::{Bencher, counter::ItemsCount};
-use forebay::engine::{BackendChoice, EngineConfig, Operation};
-use forebay::{AlignedBuf, DirectFile, DiskConfig, DiskRates, Scheduler};
 use forebay_core::Time;
 use forebay_core::internals::FairQueueAlone;
 
 use crate::path::{Path, classes, group};
+use crate::program::Program;
 use crate::turns::Turns;
 
 const REQUESTS: usize = 1_000;
@@ -78,29 +78,6 @@ fn shards_of_one_group(bencher: Bencher<'_, '_>, shards: usize) {
 /// that does nothing.
 #[divan::bench(args = [1, 32])]
 fn shard_of_a_program(bencher: Bencher<'_, '_>, depth: usize) {
-    let rates = DiskRates {
-        read_iops: 100_000_000,
-        write_iops: 100_000_000,
-        read_bandwidth: 1_000_000_000_000,
-        write_bandwidth: 1_000_000_000_000,
-    };
-    let scheduler = Scheduler::builder().disk(DiskConfig::new("disk", rates)).build().unwrap();
-    let class = scheduler.add_class("class", 100).unwrap();
-    let engine = EngineConfig { backend: BackendChoice::Null, ..EngineConfig::default() };
-    let mut shard = scheduler.disk("disk").unwrap().shard(&engine).unwrap();
-    let file = DirectFile::from_fd(std::fs::File::open("/dev/zero").unwrap()).unwrap();
-    for _ in 0..depth {
-        let read = Operation::read(file.clone(), 0, AlignedBuf::new(4096, 4096).unwrap());
-        shard.submit(&class, read).unwrap();
-    }
-    bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| {
-        let mut done = 0;
-        while done < REQUESTS {
-            shard.run_once(None).unwrap();
-            while let Some(finished) = shard.pop() {
-                shard.submit(&class, finished.operation).unwrap();
-                done += 1;
-            }
-        }
-    });
+    let mut program = Program::new(depth);
+    bencher.counter(ItemsCount::new(REQUESTS)).bench_local(|| program.run(REQUESTS, || ()));
 }
