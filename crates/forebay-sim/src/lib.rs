@@ -2,8 +2,10 @@
 //! experiments.
 #![forbid(unsafe_code)]
 
+mod config;
 pub mod disk;
 pub mod invariants;
+mod load_command;
 pub mod simulation;
 pub mod spec;
 pub mod surface;

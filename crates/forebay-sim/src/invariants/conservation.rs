@@ -11,7 +11,7 @@
 
 use forebay_core::{IoGroup, Time};
 
-use super::Wrong;
+use super::violation::Wrong;
 
 /// Ticks in which shards that are due are waited for: 100 ms of them, after which whoever waits for
 /// others looks again by itself.

@@ -4,7 +4,6 @@ use forebay_core::{DiskTime, Time};
 
 use super::Invariants;
 use super::ledger::{GivenUp, Ledger};
-use crate::simulation::Scheduler;
 
 /// No request is given up sooner by a disk in good times.
 const PATIENCE_NANOS_MIN: u64 = 100_000_000;
@@ -19,9 +18,9 @@ impl Invariants {
     /// in good times. They pay nothing for a disk that stood still for half of that, nor for
     /// having been away since it finished, unless a part of the disk hung shortly before: nobody
     /// is waited for then.
-    pub(super) fn book_given_up(&mut self, now: Time, group: usize, scheduler: &Scheduler) {
+    pub(super) fn book_given_up(&mut self, now: Time, group: usize) {
         let watch = &mut self.groups[group];
-        let window = scheduler.groups[group].group.window();
+        let window = watch.io_group.window();
         let patience = window.as_nanos_ceil().saturating_mul(8).max(PATIENCE_NANOS_MIN);
         let stood_still = now.nanos_since(watch.completed_at) >= patience / 2;
         for given_up in watch.ledgers.iter_mut().flat_map(Ledger::take_given_up) {

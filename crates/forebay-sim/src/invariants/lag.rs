@@ -9,7 +9,8 @@
 
 use forebay_core::DiskTime;
 
-use super::{Class, Wrong};
+use super::classes::Class;
+use super::violation::Wrong;
 
 #[derive(Debug)]
 pub(super) struct Lag {

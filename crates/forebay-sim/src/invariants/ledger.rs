@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use forebay_core::{Completion, IoQueue, Ticket, Time};
 
-use super::Wrong;
+use super::violation::Wrong;
 
 /// The tickets of one queue.
 #[derive(Debug)]

@@ -17,53 +17,42 @@ mod lag;
 mod ledger;
 mod requests;
 mod starvation;
-
-use core::fmt;
+mod violation;
 
 use forebay_core::{
-    Completion, DiskModel, DiskTime, Op, Policy, QueueDiscipline, Ticket, Time, saturating_nanos,
+    Completion, DiskModel, DiskTime, IoGroup, Op, Policy, QueueDiscipline, Ticket, Time,
+    saturating_nanos,
 };
+use forebay_driver::Driver;
 use forebay_load::job_file::JobFile;
 
-use crate::simulation::{Polling, Scheduler, Shard, SimulationConfig};
+use crate::config::{Polling, SimulationConfig};
+use crate::load_command::LoadCommand;
 use classes::{Class, Shares, fractions};
 use conservation::{Conservation, State};
 use lag::Lag;
 use ledger::Ledger;
 pub(crate) use requests::Requests;
 use starvation::Starvation;
+pub use violation::Violation;
+use violation::Wrong;
 
-/// An invariant that does not hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// When.
-    pub at: Time,
-    /// The number of the shard, if it concerns one.
-    pub shard: Option<u32>,
-    /// The name of the class, if it concerns one.
-    pub class: Option<String>,
-    /// What is wrong.
-    pub what: String,
+/// Which I/O queue of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueueId {
+    /// The number of the I/O group.
+    pub(crate) group: usize,
+    /// The position of the shard.
+    pub(crate) shard: usize,
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "at {} ns", self.at.as_nanos())?;
-        if let Some(shard) = self.shard {
-            write!(f, ", shard {shard}")?;
-        }
-        if let Some(class) = &self.class {
-            write!(f, ", class `{class}`")?;
-        }
-        write!(f, ": {}", self.what)
-    }
+/// A shard at the end of a step.
+#[derive(Clone, Copy)]
+pub(crate) struct ShardState<'a> {
+    pub(crate) driver: &'a Driver<LoadCommand>,
+    /// Whether it neither stalls nor works.
+    pub(crate) is_free: bool,
 }
-
-/// What is wrong, and with which class of the job file if it is about one.
-pub(crate) type Wrong = (Option<usize>, String);
-
-/// A place for requests: the number of the I/O group, and the position of the shard.
-pub(crate) type LaneId = (usize, usize);
 
 /// Watches a run.
 pub(crate) struct Invariants {
@@ -83,6 +72,7 @@ pub(crate) struct Invariants {
 
 /// What is known of an I/O group.
 struct GroupWatch {
+    io_group: IoGroup,
     ledgers: Vec<Ledger>,
     conservation: Option<Conservation>,
     lag: Option<Lag>,
@@ -96,13 +86,14 @@ struct GroupWatch {
 }
 
 impl Invariants {
+    /// Watches shards of these numbers in these I/O groups.
     pub(crate) fn new(
         config: &SimulationConfig,
         model: &DiskModel,
-        policy: Policy,
-        numbers: &[u32],
+        groups: Vec<IoGroup>,
+        numbers: Vec<u32>,
     ) -> Self {
-        let jobs = &config.jobs;
+        let (jobs, policy) = (&config.jobs, config.policy());
         let classes: Vec<Class> = jobs
             .classes
             .iter()
@@ -124,7 +115,8 @@ impl Invariants {
         let (credit, patience) = (config.scheduler.idle_credit, config.scheduler.tick_nanos);
         let parents: Vec<Shares> =
             jobs.groups.iter().map(|group| Shares::new(group.shares)).collect();
-        let group = |_| GroupWatch {
+        let group = |io_group| GroupWatch {
+            io_group,
             ledgers: numbers.iter().map(|_| Ledger::new(classes.len())).collect(),
             conservation: (policy != Policy::Unlimited && !is_lossy).then(|| {
                 Conservation::new(tick.saturating_add(wake_up), is_ours.then_some(patience))
@@ -138,12 +130,12 @@ impl Invariants {
         };
         Self {
             model: model.clone(),
-            groups: (0..if config.scheduler.duplex { 2 } else { 1 }).map(group).collect(),
+            groups: groups.into_iter().map(group).collect(),
             fractions: fractions(&classes, &parents),
             classes,
             parents,
-            numbers: numbers.to_vec(),
             requests: numbers.iter().map(|_| Requests::default()).collect(),
+            numbers,
             violation: None,
         }
     }
@@ -152,62 +144,62 @@ impl Invariants {
     pub(crate) fn enqueued(
         &mut self,
         now: Time,
-        (group, seat): LaneId,
+        queue: QueueId,
         ticket: Ticket,
         (class, op, len): (usize, Op, u64),
     ) {
         let cost = self.model.cost(op, len).units();
-        let watch = &mut self.groups[group];
-        let result = watch.ledgers[seat].enqueued(ticket, class, cost);
+        let watch = &mut self.groups[queue.group];
+        let result = watch.ledgers[queue.shard].enqueued(ticket, class, cost);
         if let Some(starvation) = &mut watch.starvation {
-            starvation.enqueued(seat, (class, cost), watch.dispatched);
+            starvation.enqueued(queue.shard, (class, cost), watch.dispatched);
         }
-        self.note(now, Some(seat), result);
+        self.note(now, Some(queue.shard), result);
     }
 
     /// The queue said that a request goes to the disk now.
-    pub(crate) fn dispatched(&mut self, now: Time, (group, seat): LaneId, ticket: Ticket) {
-        let watch = &mut self.groups[group];
-        let result = watch.ledgers[seat].dispatched(now, ticket).map(|(class, cost)| {
+    pub(crate) fn dispatched(&mut self, now: Time, queue: QueueId, ticket: Ticket) {
+        let watch = &mut self.groups[queue.group];
+        let result = watch.ledgers[queue.shard].dispatched(now, ticket).map(|(class, cost)| {
             watch.dispatched += cost;
-            let waiting = watch.ledgers[seat].queued(class);
+            let waiting = watch.ledgers[queue.shard].queued(class);
             if let Some(lag) = &mut watch.lag {
                 lag.dispatched((class, cost), waiting);
             }
             if let Some(starvation) = &mut watch.starvation {
-                starvation.served(seat, (class, waiting), watch.dispatched);
+                starvation.served(queue.shard, (class, waiting), watch.dispatched);
             }
             if let Some(conservation) = &mut watch.conservation {
                 conservation.dispatched();
             }
         });
-        self.note(now, Some(seat), result);
+        self.note(now, Some(queue.shard), result);
     }
 
     /// The disk has finished the request whose ticket has this index.
-    pub(crate) fn finished(&mut self, now: Time, (group, seat): LaneId, index: usize) {
-        self.groups[group].ledgers[seat].finished(now, index);
+    pub(crate) fn finished(&mut self, now: Time, queue: QueueId, index: usize) {
+        self.groups[queue.group].ledgers[queue.shard].finished(now, index);
     }
 
     /// A request was taken back that waits.
-    pub(crate) fn cancelled(&mut self, now: Time, (group, seat): LaneId, ticket: Ticket) {
-        let watch = &mut self.groups[group];
-        let result = watch.ledgers[seat].cancelled(ticket).map(|class| {
-            let waiting = watch.ledgers[seat].queued(class);
+    pub(crate) fn cancelled(&mut self, now: Time, queue: QueueId, ticket: Ticket) {
+        let watch = &mut self.groups[queue.group];
+        let result = watch.ledgers[queue.shard].cancelled(ticket).map(|class| {
+            let waiting = watch.ledgers[queue.shard].queued(class);
             if let Some(starvation) = &mut watch.starvation {
-                starvation.served(seat, (class, waiting), watch.dispatched);
+                starvation.served(queue.shard, (class, waiting), watch.dispatched);
             }
             watch.lag.iter_mut().for_each(|lag| lag.begin_anew(Some(class)));
         });
-        self.note(now, Some(seat), result);
+        self.note(now, Some(queue.shard), result);
     }
 
     /// The queue was asked until it had nothing more to go, and has given up so many so far.
-    pub(crate) fn polled(&mut self, now: Time, (group, seat): LaneId, overdue: u64) {
-        let watch = &mut self.groups[group];
-        watch.starvation.iter_mut().for_each(|starvation| starvation.polled(seat));
-        let result = watch.ledgers[seat].gave_up(overdue);
-        self.note(now, Some(seat), result);
+    pub(crate) fn polled(&mut self, now: Time, queue: QueueId, overdue: u64) {
+        let watch = &mut self.groups[queue.group];
+        watch.starvation.iter_mut().for_each(|starvation| starvation.polled(queue.shard));
+        let result = watch.ledgers[queue.shard].gave_up(overdue);
+        self.note(now, Some(queue.shard), result);
     }
 
     /// The queue was told that the disk has done a request, and knew of it if it is `Some`, with
@@ -215,26 +207,57 @@ impl Invariants {
     pub(crate) fn completed(
         &mut self,
         now: Time,
-        (group, seat): LaneId,
+        queue: QueueId,
         ticket: Ticket,
         completion: Option<(Completion, u64)>,
     ) {
-        let watch = &mut self.groups[group];
+        let watch = &mut self.groups[queue.group];
         let done = completion.map(|(done, _)| done);
         watch.completed_at = now;
-        let result = watch.ledgers[seat].completed(ticket, done).map(|()| {
+        let result = watch.ledgers[queue.shard].completed(ticket, done).map(|()| {
             if let (Some(conservation), Some((_, nanos))) = (&mut watch.conservation, completion) {
                 conservation.completed(nanos);
             }
         });
-        self.note(now, Some(seat), result);
+        self.note(now, Some(queue.shard), result);
+    }
+
+    /// The owner of a finished request holds it until another of its is done, or sends what is
+    /// left of it: the time is the owner's from now on, and its class pays for it if the queue
+    /// gives the request up.
+    pub(crate) fn resumed(&mut self, queue: QueueId, index: usize) {
+        self.groups[queue.group].ledgers[queue.shard].resumed(index);
+    }
+
+    /// Something has happened to a request of a shard.
+    pub(crate) fn request(
+        &mut self,
+        now: Time,
+        shard: usize,
+        event: impl FnOnce(&mut Requests) -> Result<(), Wrong>,
+    ) {
+        let result = event(&mut self.requests[shard]);
+        self.note(now, Some(shard), result);
+    }
+
+    /// A shard has had its turn, in which all that could be was sent if it `has_sent`.
+    pub(crate) fn after_turn(
+        &mut self,
+        now: Time,
+        shard: usize,
+        driver: &Driver<LoadCommand>,
+        has_sent: bool,
+    ) {
+        let (len, bugs) = (driver.len(), driver.counters().bugs);
+        self.request(now, shard, |requests| requests.after_turn(has_sent, len, bugs));
     }
 
     /// The clock has moved on, and nothing has happened yet.
-    pub(crate) fn before_step(&mut self, now: Time, scheduler: &Scheduler) {
+    pub(crate) fn before_step(&mut self, now: Time) {
         for group in 0..self.groups.len() {
-            let Some(conservation) = &mut self.groups[group].conservation else { continue };
-            let result = conservation.before_step(now, &scheduler.groups[group].group);
+            let GroupWatch { io_group, conservation, .. } = &mut self.groups[group];
+            let Some(conservation) = conservation else { continue };
+            let result = conservation.before_step(now, io_group);
             self.note(now, None, result);
         }
     }
@@ -243,18 +266,17 @@ impl Invariants {
     ///
     /// # Errors
     /// The first violation since the start.
-    pub(crate) fn after_step(
+    pub(crate) fn after_step<'a>(
         &mut self,
         now: Time,
-        scheduler: &Scheduler,
-        shards: &[Shard],
+        shards: &(impl Iterator<Item = ShardState<'a>> + Clone),
         disk_is_empty: bool,
     ) -> Result<(), Violation> {
         for group in 0..self.groups.len() {
-            let result = self.check_ledgers(group, scheduler, shards);
+            let result = self.check_ledgers(group, shards.clone());
             self.note(now, None, result);
-            self.book_given_up(now, group, scheduler);
-            self.check_waiting((now, group), scheduler, (shards, disk_is_empty));
+            self.book_given_up(now, group);
+            self.check_waiting((now, group), (shards.clone(), disk_is_empty));
             let watch = &mut self.groups[group];
             if let Some(lag) = &mut watch.lag {
                 let ledger = &watch.ledgers[0];
@@ -296,17 +318,17 @@ impl Invariants {
         }
     }
 
-    fn check_ledgers(
+    fn check_ledgers<'a>(
         &mut self,
         group: usize,
-        scheduler: &Scheduler,
-        shards: &[Shard],
+        shards: impl Iterator<Item = ShardState<'a>>,
     ) -> Result<(), Wrong> {
         let mut in_disk = 0;
-        for (ledger, shard) in self.groups[group].ledgers.iter_mut().zip(shards) {
+        let watch = &mut self.groups[group];
+        for (ledger, shard) in watch.ledgers.iter_mut().zip(shards) {
             in_disk += ledger.after_step(shard.driver.queue(group))?;
         }
-        let counted = scheduler.groups[group].group.in_flight();
+        let counted = watch.io_group.in_flight();
         if counted == DiskTime::from_units(in_disk) {
             return Ok(());
         }
@@ -318,52 +340,48 @@ impl Invariants {
     }
 
     /// Checks that nothing waits that could go, and that nobody waits for ever.
-    fn check_waiting(
+    fn check_waiting<'a>(
         &mut self,
         (now, group): (Time, usize),
-        scheduler: &Scheduler,
-        (shards, disk_is_empty): (&[Shard], bool),
+        (shards, disk_is_empty): (impl Iterator<Item = ShardState<'a>>, bool),
     ) {
         let watch = &mut self.groups[group];
-        let io_group = &scheduler.groups[group].group;
-        let goal = io_group.effective_goal().units();
+        let goal = watch.io_group.effective_goal().units();
         let is_capped = |class: usize| self.classes[class].is_capped;
         let mut state = State { someone_waits: false, oldest: None, disk_is_empty };
         let mut starved = None;
-        for (seat, shard) in shards.iter().enumerate() {
-            let ledger = &watch.ledgers[seat];
-            if shard.is_free(now) {
+        for (position, shard) in shards.enumerate() {
+            let ledger = &watch.ledgers[position];
+            if shard.is_free {
                 let waits = |class: usize| ledger.queued(class) > 0 && !is_capped(class);
                 state.someone_waits |= ledger.waiting() > 0 && (0..self.classes.len()).any(waits);
                 state.oldest = state.oldest.into_iter().chain(ledger.oldest()).min();
             }
             let Some(starvation) = &mut watch.starvation else { continue };
             let done = (watch.dispatched, goal);
-            let result = starvation.check(seat, done, (&self.fractions, is_capped));
+            let result = starvation.check(position, done, (&self.fractions, is_capped));
             if result.is_err() {
-                starved = Some((seat, result));
+                starved = Some((position, result));
             }
         }
         let conserved = watch
             .conservation
             .as_mut()
-            .map_or(Ok(()), |conservation| conservation.after_step(now, io_group, state));
+            .map_or(Ok(()), |conservation| conservation.after_step(now, &watch.io_group, state));
         self.note(now, None, conserved);
-        if let Some((seat, result)) = starved {
-            self.note(now, Some(seat), result);
+        if let Some((position, result)) = starved {
+            self.note(now, Some(position), result);
         }
     }
 
-    fn note(&mut self, at: Time, seat: Option<usize>, result: Result<(), Wrong>) {
+    fn note(&mut self, at: Time, shard: Option<usize>, result: Result<(), Wrong>) {
         if let (Err((class, what)), None) = (result, &self.violation) {
-            let shard = seat.map(|seat| self.numbers[seat]);
+            let shard = shard.map(|position| self.numbers[position]);
             let class = class.map(|class| self.classes[class].name.clone());
             self.violation = Some(Violation { at, shard, class, what });
         }
     }
 }
 
-#[cfg(test)]
-mod broken;
 #[cfg(test)]
 mod tests;

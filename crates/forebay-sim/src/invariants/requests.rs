@@ -1,12 +1,12 @@
 //! Every request of one shard, from its submission to its end: where its parts are, and what the
 //! disk has done of it.
 
-use forebay_core::{Op, Time};
-use forebay_driver::{Driver, OperationId};
+use forebay_core::Op;
+use forebay_driver::OperationId;
 
-use super::{Invariants, LaneId, Wrong};
+use super::violation::Wrong;
 use crate::disk::Command;
-use crate::simulation::{CommandError, LoadCommand};
+use crate::load_command::CommandError;
 
 /// The requests of one shard.
 #[derive(Debug, Default)]
@@ -182,7 +182,12 @@ impl Requests {
 
     /// The shard has had its turn, in which all that could be was sent if it `has_sent`; its
     /// driver says that it has so many requests, and has met with so many impossible things.
-    fn after_turn(&mut self, has_sent: bool, len: usize, bugs: u64) -> Result<(), Wrong> {
+    pub(super) fn after_turn(
+        &mut self,
+        has_sent: bool,
+        len: usize,
+        bugs: u64,
+    ) -> Result<(), Wrong> {
         if bugs > std::mem::replace(&mut self.bugs, bugs) {
             return wrong(format!("the driver has met with {bugs} impossible things"));
         }
@@ -209,38 +214,6 @@ impl Requests {
         let entry = self.entries.get_mut(id.index()).and_then(Option::as_mut);
         let unknown = || (None, format!("{id:?} was never submitted, or has ended"));
         entry.filter(|entry| entry.id == id).ok_or_else(unknown)
-    }
-}
-
-impl Invariants {
-    /// The owner of a finished request holds it until another of its is done, or sends what is
-    /// left of it: the time is the owner's from now on, and its class pays for it if the queue
-    /// gives the request up.
-    pub(crate) fn resumed(&mut self, (group, seat): LaneId, index: usize) {
-        self.groups[group].ledgers[seat].resumed(index);
-    }
-
-    /// Something has happened to a request of a shard.
-    pub(crate) fn request(
-        &mut self,
-        now: Time,
-        shard: usize,
-        event: impl FnOnce(&mut Requests) -> Result<(), Wrong>,
-    ) {
-        let result = event(&mut self.requests[shard]);
-        self.note(now, Some(shard), result);
-    }
-
-    /// A shard has had its turn, in which all that could be was sent if it `has_sent`.
-    pub(crate) fn after_turn(
-        &mut self,
-        now: Time,
-        shard: usize,
-        driver: &Driver<LoadCommand>,
-        has_sent: bool,
-    ) {
-        let (len, bugs) = (driver.len(), driver.counters().bugs);
-        self.request(now, shard, |requests| requests.after_turn(has_sent, len, bugs));
     }
 }
 

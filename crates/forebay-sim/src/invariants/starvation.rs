@@ -26,7 +26,7 @@
 
 use forebay_core::DiskTime;
 
-use super::Wrong;
+use super::violation::Wrong;
 
 /// Goals by which another shard may be ahead.
 const LEAD_GOALS: f64 = 2.0;
@@ -76,22 +76,22 @@ impl Starvation {
     }
 
     /// A request of `class` was queued, when the group had `dispatched` so much.
-    pub(super) fn enqueued(&mut self, seat: usize, (class, cost): (usize, u64), dispatched: u64) {
-        self.waits[seat][class].get_or_insert_with(|| Wait::from(dispatched));
+    pub(super) fn enqueued(&mut self, shard: usize, (class, cost): (usize, u64), dispatched: u64) {
+        self.waits[shard][class].get_or_insert_with(|| Wait::from(dispatched));
         self.largest = self.largest.max(cost);
     }
 
     /// A request of `class` went, or was taken back, and so many still wait.
-    pub(super) fn served(&mut self, seat: usize, (class, left): (usize, u32), dispatched: u64) {
-        self.waits[seat][class] = (left > 0).then_some(Wait::from(dispatched));
+    pub(super) fn served(&mut self, shard: usize, (class, left): (usize, u32), dispatched: u64) {
+        self.waits[shard][class] = (left > 0).then_some(Wait::from(dispatched));
         for wait in self.waits.iter_mut().filter_map(|waits| waits[class].as_mut()) {
             *wait = Wait::from(dispatched);
         }
     }
 
     /// A shard has asked what may go.
-    pub(super) fn polled(&mut self, seat: usize) {
-        self.turns[seat][0] += 1;
+    pub(super) fn polled(&mut self, shard: usize) {
+        self.turns[shard][0] += 1;
     }
 
     /// `class` kept disk time from others that it is worth `delay` of all that goes to earn.
@@ -112,19 +112,19 @@ impl Starvation {
 
     pub(super) fn check(
         &mut self,
-        seat: usize,
+        shard: usize,
         (dispatched, goal): (u64, u64),
         (fractions, is_capped): (&[f64], impl Fn(usize) -> bool),
     ) -> Result<(), Wrong> {
         let (shards, classes) = (self.waits.len() as f64, fractions.len() as f64);
-        let [turns, looked] = &mut self.turns[seat];
+        let [turns, looked] = &mut self.turns[shard];
         if turns == looked {
             return Ok(());
         }
         *looked = *turns;
         let (largest, goal) = (self.largest as f64, goal as f64);
         let turns_max = classes * (largest / goal.max(1.0) + 1.0) + TURNS_MIN;
-        for (class, wait) in self.waits[seat].iter_mut().enumerate() {
+        for (class, wait) in self.waits[shard].iter_mut().enumerate() {
             let Some(wait) = wait else { continue };
             if is_capped(class) {
                 *wait = Wait::from(dispatched);

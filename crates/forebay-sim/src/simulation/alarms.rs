@@ -10,10 +10,12 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// So many alarms, none of them set.
-    pub(super) fn new(count: usize) -> Self {
+    /// So many alarms, all of them set to `at`.
+    pub(super) fn all_at(at: Time, count: usize) -> Self {
         let leaves = count.next_power_of_two();
-        Self { tree: vec![Time::MAX; 2 * leaves], leaves }
+        let mut alarms = Self { tree: vec![Time::MAX; 2 * leaves], leaves };
+        (0..count).for_each(|alarm| alarms.set(alarm, at));
+        alarms
     }
 
     /// The time of one alarm, [`Time::MAX`] if it is not set.
@@ -67,7 +69,7 @@ mod tests {
     #[test]
     fn the_earliest_alarm_is_found_among_any_number() {
         for count in [1, 2, 3, 8, 100] {
-            let mut alarms = Alarms::new(count);
+            let mut alarms = Alarms::all_at(Time::MAX, count);
             let time = |alarm: usize| Time::from_nanos((alarm * 37 % 101) as u64 + 1);
             for alarm in 0..count {
                 alarms.set(alarm, time(alarm));
@@ -87,7 +89,7 @@ mod tests {
 
     #[test]
     fn an_earlier_alarm_stands() {
-        let mut alarms = Alarms::new(2);
+        let mut alarms = Alarms::all_at(Time::MAX, 2);
         alarms.at_the_latest(1, Time::from_nanos(5));
         alarms.at_the_latest(1, Time::from_nanos(9));
         assert_eq!(alarms.get(1), Time::from_nanos(5));

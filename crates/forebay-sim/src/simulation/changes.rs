@@ -2,9 +2,9 @@
 
 use forebay_core::{Limits, Time, saturating_nanos};
 
-use super::config::What;
 use super::error::SimulationError;
-use super::run::Simulation;
+use super::setup::Simulation;
+use crate::config::What;
 
 impl Simulation {
     pub(super) fn change(&mut self, now: Time, what: &What) -> Result<(), SimulationError> {

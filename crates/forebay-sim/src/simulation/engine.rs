@@ -5,9 +5,9 @@ use forebay_driver::{Command as _, Dispatch, PartId};
 use forebay_load::Rng;
 use slab::Slab;
 
-use super::config::TransferFaults;
-use super::shard::{CommandError, LoadCommand};
+use crate::config::TransferFaults;
 use crate::disk::{Answer, SimDisk};
+use crate::load_command::{CommandError, LoadCommand};
 
 /// Transfers are cut short at multiples of this, but for one in so many.
 const BLOCK: u64 = 512;

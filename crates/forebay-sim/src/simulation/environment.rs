@@ -5,9 +5,9 @@ use forebay_driver::QueueClass;
 use forebay_load::recorder::Measured;
 
 use super::alarms::Alarms;
-use super::config::Polling;
 use super::engine::Engine;
 use super::trace::Tracer;
+use crate::config::Polling;
 use crate::invariants::Invariants;
 
 /// The world around a shard.
@@ -27,17 +27,23 @@ pub(super) struct Environment {
     pub(super) model: DiskModel,
     /// What requests cost the disk in truth.
     pub(super) true_model: DiskModel,
+    pub(super) counts: Counts,
+    pub(super) tracer: Option<Tracer>,
+    pub(super) invariants: Option<Invariants>,
+}
+
+/// What is counted over all shards.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
     /// True disk time of the commands that succeeded in the measured part.
-    pub(super) worth: DiskTime,
+    pub(super) disk_time: DiskTime,
     /// Requests that were completed, warm-up included.
     pub(super) requests: u64,
     /// Parts that were dispatched and have not ended.
-    pub(super) in_disk: u64,
-    pub(super) in_disk_max: u64,
+    pub(super) parts_in_flight: u64,
+    pub(super) parts_in_flight_max: u64,
     /// Commands that the disk has not finished.
-    pub(super) inside_disk: u64,
-    pub(super) tracer: Option<Tracer>,
-    pub(super) invariants: Option<Invariants>,
+    pub(super) commands_in_disk: u64,
 }
 
 impl Environment {
@@ -49,7 +55,8 @@ impl Environment {
     /// The disk has done so much.
     pub(super) fn done(&mut self, now: Time, op: Op, bytes: u64) {
         if now >= self.measured.from && now <= self.measured.to {
-            self.worth = self.worth.plus(self.true_model.cost(op, bytes));
+            let cost = self.true_model.cost(op, bytes);
+            self.counts.disk_time = self.counts.disk_time.plus(cost);
         }
     }
 

@@ -4,7 +4,7 @@ use core::fmt;
 
 use forebay_core::{ClassError, GroupFull, ModelError, Time};
 
-use super::config::What;
+use crate::config::What;
 use crate::invariants::Violation;
 
 /// Why there is no outcome.

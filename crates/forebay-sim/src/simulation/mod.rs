@@ -9,30 +9,29 @@
 //! Memory is bounded however long a run is: requests live in slabs as large as the load is deep,
 //! each shard has one alarm, and what is recorded has a fixed size.
 
-mod agenda;
 mod alarms;
 mod changes;
-mod config;
 mod engine;
 mod environment;
 mod error;
+mod event_queue;
 mod layout;
 mod outcome;
 mod run;
 mod scheduler;
+mod setup;
 mod shard;
 mod trace;
+mod watch;
 
-pub use config::{
+pub use crate::config::{
     Cancels, Change, Coordinators, LongTurns, Period, Polling, SchedulerConfig, SimulationConfig,
     Stalls, TRACE_BUCKETS_DEFAULT, TransferFaults, What,
 };
 pub use error::SimulationError;
 pub use outcome::Outcome;
-pub use run::Simulation;
+pub use setup::Simulation;
 pub use trace::{ClassTrace, Sample, Trace, Waits};
 
 #[cfg(test)]
-pub(crate) use run::policy;
-pub(crate) use scheduler::Scheduler;
-pub(crate) use shard::{CommandError, LoadCommand, Shard};
+mod tests;

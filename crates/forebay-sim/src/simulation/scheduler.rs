@@ -5,8 +5,8 @@ use forebay_core::{
 };
 use forebay_load::job_file::{ClassSpec, GroupSpec, JobFile};
 
-use super::config::{SchedulerConfig, What};
 use super::error::SimulationError;
+use crate::config::{SchedulerConfig, What};
 
 /// More requests than any job file makes.
 const REQUESTS_MAX: u32 = u32::MAX - 1;
@@ -45,6 +45,10 @@ impl Scheduler {
         };
         let count = if config.duplex { 2 } else { 1 };
         Ok(Self { groups: (0..count).map(|_| group()).collect::<Result<_, _>>()? })
+    }
+
+    pub(super) fn io_groups(&self) -> Vec<IoGroup> {
+        self.groups.iter().map(|group| group.group.clone()).collect()
     }
 
     /// A queue in each group for one more shard.

@@ -5,26 +5,24 @@
 //! are no turns. A coordinator is a shard that has the load of others as well.
 
 mod cancels;
-mod command;
 mod holding;
 mod requests;
 
 use std::collections::VecDeque;
 
-use forebay_core::{Blocked, DiskTime, IoQueue, QueueCounters, Time, saturating_nanos};
+use forebay_core::{Blocked, DiskTime, IoQueue, Op, QueueCounters, Time, saturating_nanos};
 use forebay_driver::{Driver, OperationId};
 use forebay_load::Rng;
 use forebay_load::generator::{Action, Generator, Work};
 use forebay_load::recorder::{Completion, Recorder};
 use slab::Slab;
 
-use super::config::Polling;
 use super::engine::Returned;
 use super::environment::Environment;
 use super::layout::Extent;
+use crate::config::Polling;
+use crate::load_command::LoadCommand;
 pub(super) use cancels::ShardCancels;
-pub(crate) use command::{CommandError, LoadCommand};
-use requests::Request;
 
 /// A job on a shard.
 pub(super) struct ShardJob {
@@ -71,11 +69,26 @@ pub(super) struct ShardHabits {
     pub(super) first_tick: Time,
 }
 
+/// A request of a job, from its enqueueing until all of its parts are done.
+#[derive(Debug)]
+struct Request {
+    /// The position of the job among those of the shard.
+    job: usize,
+    fiber: u32,
+    op: Op,
+    len: u64,
+    intended: Time,
+    enqueued: Time,
+    /// When the last of its parts was dispatched, or of what is held for it: what comes after is
+    /// the disk's time alone.
+    dispatched: Time,
+}
+
 /// One shard.
-pub(crate) struct Shard {
+pub(super) struct Shard {
     /// Its position among the shards.
     pub(super) index: usize,
-    pub(crate) driver: Driver<LoadCommand>,
+    pub(super) driver: Driver<LoadCommand>,
     pub(super) jobs: Vec<ShardJob>,
     pub(super) stalls: Option<ShardStalls>,
     long_turns: Option<ShardLongTurns>,
@@ -189,7 +202,7 @@ impl Shard {
     }
 
     /// Whether the shard neither stalls nor works at `now`.
-    pub(crate) fn is_free(&self, now: Time) -> bool {
+    pub(super) fn is_free(&self, now: Time) -> bool {
         now >= self.busy_until
     }
 

@@ -69,7 +69,10 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("forebay-report", &["*", "svg", "page"]),
     ("forebay-load", &["*", "generator", "results"]),
-    ("forebay-sim", &["surface", "disk", "spec", "simulation", "invariants", "swarm"]),
+    (
+        "forebay-sim",
+        &["surface", "disk", "spec", "config", "load_command", "invariants", "simulation", "swarm"],
+    ),
     (
         "forebay",
         &[

@@ -1,6 +1,5 @@
 //! What holds of all sources: imports point down, files and functions are short, and old names are
-//! gone. What does not hold yet stands in `exceptions.txt`, which is to become shorter: an
-//! exception that is not needed any more fails a test too.
+//! gone.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
 mod formats;
@@ -41,21 +40,10 @@ const BANNED: &[(&str, &str)] = &[
     ("manager", "the name of what it does"),
 ];
 
-/// Exceptions, as lines that begin with the word for their kind.
-const EXCEPTIONS: &str = include_str!("exceptions.txt");
-
-/// Compares what was found of one kind with the exceptions of that kind.
-fn only_exceptions(kind: &str, found: impl IntoIterator<Item = String>, advice: &str) {
-    let found: BTreeSet<String> = found.into_iter().map(|what| format!("{kind} {what}")).collect();
-    let is_of_kind = |line: &&str| line.split(' ').next() == Some(kind);
-    let known: BTreeSet<String> =
-        EXCEPTIONS.lines().filter(is_of_kind).map(str::to_owned).collect();
-    let list = |one: &BTreeSet<String>, other: &BTreeSet<String>| {
-        one.difference(other).cloned().collect::<Vec<_>>().join("\n  ")
-    };
-    let (new, gone) = (list(&found, &known), list(&known, &found));
-    assert!(new.is_empty(), "{advice}:\n  {new}");
-    assert!(gone.is_empty(), "no exceptions any more, remove them from the list:\n  {gone}");
+/// Fails with all that was found, if anything was.
+fn assert_none(found: impl IntoIterator<Item = String>, what: &str) {
+    let found: Vec<String> = found.into_iter().collect();
+    assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
 }
 
 fn each_crate(mut see: impl FnMut(&str, &Path)) {
@@ -91,7 +79,7 @@ fn imports_go_in_no_circle() {
     each_crate(|name, folder| {
         found.extend(graph(folder).circular().into_iter().map(|file| format!("{name} {file}")));
     });
-    only_exceptions("circle", found, "imports of these files lead back to them");
+    assert_none(found, "imports of these files lead back to them");
 }
 
 #[test]
@@ -118,7 +106,7 @@ fn imports_point_down() {
             }
         }
     });
-    only_exceptions("upward", found, "rooms that import from one that is not below them");
+    assert_none(found, "rooms that import from one that is not below them");
 }
 
 #[test]
@@ -145,7 +133,7 @@ fn files_are_short() {
         let long = all_sources(folder).into_iter().filter(|file| file.lines > FILE_LINES_MAX);
         found.extend(long.map(|file| format!("{name} {}", file.path)));
     });
-    only_exceptions("file", found, "files of more than 400 lines");
+    assert_none(found, "files of more than 400 lines");
 }
 
 #[test]
@@ -158,7 +146,7 @@ fn functions_are_short() {
             found.extend(long.map(|long| format!("{name} {} {}", source.path, long.name)));
         }
     });
-    only_exceptions("function", found, "functions of more than 60 lines");
+    assert_none(found, "functions of more than 60 lines");
 }
 
 #[test]
@@ -176,5 +164,5 @@ fn old_names_are_gone() {
     });
     let instead = BANNED.iter().map(|(word, new)| format!("{word}: {new}")).collect::<Vec<_>>();
     let advice = format!("names that are not used any more ({})", instead.join("; "));
-    only_exceptions("name", found, &advice);
+    assert_none(found, &advice);
 }

@@ -7,9 +7,6 @@ use forebay_core::Time;
 use forebay_driver::OperationId;
 use forebay_load::Rng;
 
-use super::Shard;
-use crate::simulation::environment::Environment;
-
 /// How a shard cancels single requests.
 #[derive(Clone, Debug)]
 pub(in crate::simulation) struct ShardCancels {
@@ -31,28 +28,17 @@ impl ShardCancels {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    fn pop(&mut self, now: Time) -> Option<OperationId> {
+    /// A request was made, and may be due to be cancelled later on.
+    pub(super) fn add(&mut self, now: Time, id: OperationId) {
+        if self.rng.below(self.one_in) == 0 {
+            let after = self.rng.below(self.within_nanos);
+            self.due.push(Reverse((now.plus_nanos(after), id)));
+        }
+    }
+
+    /// A request that is to be cancelled by `now`; to be asked until it returns `None`.
+    pub(super) fn pop(&mut self, now: Time) -> Option<OperationId> {
         self.next_time().filter(|&at| at <= now)?;
         self.due.pop().map(|Reverse((_, id))| id)
-    }
-}
-
-impl Shard {
-    /// A request was made, and may be cancelled later on.
-    pub(super) fn cancel_later(&mut self, now: Time, id: OperationId) {
-        let Some(ShardCancels { one_in, within_nanos, rng, due }) = &mut self.cancels else {
-            return;
-        };
-        if rng.below(*one_in) == 0 {
-            let after = rng.below(*within_nanos);
-            due.push(Reverse((now.plus_nanos(after), id)));
-        }
-    }
-
-    /// Cancels what is not wanted any more.
-    pub(super) fn cancel_unwanted(&mut self, now: Time, env: &mut Environment) {
-        while let Some(id) = self.cancels.as_mut().and_then(|cancels| cancels.pop(now)) {
-            self.cancel(now, id, env);
-        }
     }
 }

@@ -3,7 +3,8 @@
 use forebay_core::{Op, Time};
 use forebay_driver::QueueClass;
 
-use super::{LoadCommand, Shard};
+use super::Shard;
+use crate::load_command::LoadCommand;
 use crate::simulation::engine::Returned;
 use crate::simulation::environment::Environment;
 
@@ -31,7 +32,7 @@ impl Shard {
         if !is_queued {
             self.held.remove(held);
         } else if let Some(invariants) = &mut env.invariants {
-            invariants.resumed((class.queue, self.index), dispatch.ticket.index());
+            invariants.resumed(self.queue_id(class.queue), dispatch.ticket.index());
         }
         is_queued
     }

@@ -7,26 +7,12 @@ use forebay_driver::{
 use forebay_load::generator::{Action, Work};
 use forebay_load::recorder;
 
-use super::{Busy, LoadCommand, Shard};
+use super::{Busy, Request, Shard};
 use crate::disk::Command;
-use crate::invariants::Requests;
+use crate::invariants::{QueueId, Requests};
+use crate::load_command::LoadCommand;
 use crate::simulation::engine::{Returned, Sent};
 use crate::simulation::environment::Environment;
-
-/// A request of a job, from its enqueueing until all of its parts are done.
-#[derive(Debug)]
-pub(super) struct Request {
-    /// The position of the job among those of the shard.
-    pub(super) job: usize,
-    fiber: u32,
-    op: Op,
-    len: u64,
-    pub(super) intended: Time,
-    enqueued: Time,
-    /// When the last of its parts was dispatched, or of what is held for it: what comes after is
-    /// the disk's time alone.
-    dispatched: Time,
-}
 
 impl Shard {
     /// Hands a request to the driver.
@@ -57,7 +43,7 @@ impl Shard {
         });
         let command = LoadCommand { request, io, held: None };
         match self.submit(now, class, command, env) {
-            Some(id) => self.cancel_later(now, id),
+            Some(id) => self.cancels.iter_mut().for_each(|cancels| cancels.add(now, id)),
             None => self.request_ended(now, request, false, env),
         }
     }
@@ -77,13 +63,18 @@ impl Shard {
             let mut parts = 0;
             for (ticket, len) in self.driver.parts(id) {
                 let charged = if io.len == 0 { 0 } else { len };
-                let queue = (class.queue, self.index);
+                let queue = self.queue_id(class.queue);
                 invariants.enqueued(now, queue, ticket, (of_class, io.op, charged));
                 parts += 1;
             }
             invariants.request(now, self.index, |all| all.submitted(id, io, parts));
         }
         Some(id)
+    }
+
+    /// One of its queues as the invariants know it.
+    pub(super) fn queue_id(&self, group: usize) -> QueueId {
+        QueueId { group, shard: self.index }
     }
 
     /// Sends to the disk what may go, and what the shard has time for.
@@ -98,7 +89,7 @@ impl Shard {
                 && let Some(dispatch) = self.driver.poll_dispatch(now, queue)
             {
                 if let Some(invariants) = &mut env.invariants {
-                    invariants.dispatched(now, (queue, self.index), dispatch.ticket);
+                    invariants.dispatched(now, self.queue_id(queue), dispatch.ticket);
                 }
                 self.send(now, dispatch, false, env);
             }
@@ -107,7 +98,7 @@ impl Shard {
             }
             if let Some(invariants) = &mut env.invariants {
                 let overdue = self.driver.queue(queue).counters().overdue;
-                invariants.polled(now, (queue, self.index), overdue);
+                invariants.polled(now, self.queue_id(queue), overdue);
             }
         }
     }
@@ -127,6 +118,13 @@ impl Shard {
         }
     }
 
+    /// Cancels what is not wanted any more.
+    pub(super) fn cancel_unwanted(&mut self, now: Time, env: &mut Environment) {
+        while let Some(id) = self.cancels.as_mut().and_then(|cancels| cancels.pop(now)) {
+            self.cancel(now, id, env);
+        }
+    }
+
     /// Takes back what waits of a request, and asks the engine to cancel the rest.
     pub(super) fn cancel(&mut self, now: Time, id: OperationId, env: &mut Environment) {
         let (mut ended, mut inflight) = (Vec::new(), Vec::new());
@@ -141,15 +139,15 @@ impl Shard {
         let unsent = ended.len() - waited;
         for (queue, ticket, completion) in ended {
             if completion.is_some() {
-                env.in_disk -= 1;
+                env.counts.parts_in_flight -= 1;
             }
             let Some(invariants) = &mut env.invariants else { continue };
             match completion {
-                None => invariants.cancelled(now, (queue, self.index), ticket),
+                None => invariants.cancelled(now, self.queue_id(queue), ticket),
                 Some(done) => {
                     invariants.completed(
                         now,
-                        (queue, self.index),
+                        self.queue_id(queue),
                         ticket,
                         Some((done, done.disk_nanos)),
                     );
@@ -169,8 +167,9 @@ impl Shard {
         let request = &mut self.requests[key];
         if !again {
             request.dispatched = now;
-            env.in_disk += 1;
-            env.in_disk_max = env.in_disk_max.max(env.in_disk);
+            env.counts.parts_in_flight += 1;
+            env.counts.parts_in_flight_max =
+                env.counts.parts_in_flight_max.max(env.counts.parts_in_flight);
             let class = self.jobs[request.job].class;
             if let Some(tracer) = &mut env.tracer {
                 let cost = env.model.cost(io.op, io.len);
@@ -179,12 +178,12 @@ impl Shard {
         }
         if let Some(invariants) = &mut env.invariants {
             if again {
-                let queue = (dispatch.class.queue, self.index);
+                let queue = self.queue_id(dispatch.class.queue);
                 invariants.resumed(queue, dispatch.ticket.index());
             }
             invariants.request(now, self.index, |all| all.sent(dispatch.operation, again));
         }
-        env.inside_disk += 1;
+        env.counts.commands_in_disk += 1;
         env.engine.push(now, self.index, dispatch, command);
         if self.work_nanos > 0 {
             self.busy = Busy::Coordinating;
@@ -223,12 +222,12 @@ impl Shard {
             env.done(now, command.io.op, bytes);
         }
         if let Some((queue, ticket, completion)) = end {
-            env.in_disk -= 1;
+            env.counts.parts_in_flight -= 1;
             let disk_nanos = completion.map_or(0, |done| done.disk_nanos);
             if let Some(invariants) = &mut env.invariants {
                 let late = now.nanos_since(finished);
                 let done = completion.map(|done| (done, disk_nanos.saturating_sub(late)));
-                invariants.completed(now, (queue, self.index), ticket, done);
+                invariants.completed(now, self.queue_id(queue), ticket, done);
             }
             if let Some(tracer) = &mut env.tracer {
                 let class = self.jobs[self.requests[command.request].job].class;
@@ -270,6 +269,6 @@ impl Shard {
         if let Some(generator) = &mut job.generator {
             generator.completed(now, fiber, ok);
         }
-        env.requests += 1;
+        env.counts.requests += 1;
     }
 }

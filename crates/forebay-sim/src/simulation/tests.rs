@@ -7,10 +7,9 @@ use forebay_config::Source;
 use forebay_core::{DiskModel, Policy, Time};
 use forebay_load::job_file::JobFile;
 
-use super::{Invariants, Violation};
-use crate::simulation::{
-    LongTurns, Outcome, Polling, Simulation, SimulationConfig, SimulationError, policy,
-};
+use super::setup::invariants;
+use super::{LongTurns, Outcome, Polling, Simulation, SimulationConfig, SimulationError};
+use crate::invariants::Violation;
 use crate::spec::DiskSpec;
 
 const DISK: &str = "
@@ -42,10 +41,10 @@ fn config(shards: u32, [a, b]: [u32; 2]) -> SimulationConfig {
 /// Runs `actual` under the eyes of a watch that expects `expected`.
 fn run(actual: SimulationConfig, expected: &SimulationConfig) -> Result<Outcome, SimulationError> {
     let model = DiskModel::from_rates(&expected.disk.rates()).unwrap();
-    let policy = policy(expected);
-    let shards: Vec<u32> = expected.jobs.jobs[0].shards.clone();
-    let invariants = Invariants::new(expected, &model, policy, &shards);
-    Simulation::new(actual).unwrap().watched_by(invariants).run()
+    let mut simulation = Simulation::new(actual).unwrap();
+    let groups = simulation.scheduler.io_groups();
+    simulation.env.invariants = Some(invariants(expected, &model, groups));
+    simulation.run()
 }
 
 fn violation(actual: SimulationConfig, expected: &SimulationConfig) -> Violation {

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use forebay_core::{DiskModel, DiskTime, Policy, QueueDiscipline, Time};
+use forebay_core::{DiskModel, DiskTime, LATENCY_GOAL_DEFAULT, Policy, QueueDiscipline, Time};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Properties;
 
@@ -86,6 +86,14 @@ impl SimulationConfig {
             check_invariants: false,
             trace_buckets: None,
         }
+    }
+
+    /// When requests may go to the disk.
+    pub(crate) fn policy(&self) -> Policy {
+        self.scheduler.policy.unwrap_or_else(|| Policy::PaceWindow {
+            latency_goal: LATENCY_GOAL_DEFAULT,
+            base_latency: Some(self.disk.base_latency()),
+        })
     }
 }
 

@@ -1,50 +1,50 @@
-//! What is to happen at given times of a run.
+//! What is to happen at given times of a run, by its configuration.
 
 use forebay_core::Time;
 
-use super::config::{Change, Period, SimulationConfig, What};
 use super::error::SimulationError;
+use crate::config::{Change, Period, SimulationConfig, What};
 
 /// What is to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Item {
+pub(super) enum Event {
     /// The job with this index begins.
-    Start(usize),
+    StartJob(usize),
     /// It sends nothing more.
-    Stop(usize),
+    StopJob(usize),
     /// Something changes.
     Change(What),
 }
 
-/// The rest of what is to happen, the last first.
+/// The events that are still to come, the last first.
 #[derive(Clone, Debug)]
-pub(super) struct Agenda(Vec<(Time, Item)>);
+pub(super) struct EventQueue(Vec<(Time, Event)>);
 
-impl Agenda {
+impl EventQueue {
     pub(super) fn new(config: &SimulationConfig) -> Result<Self, SimulationError> {
-        let mut items = Vec::new();
+        let mut events = Vec::new();
         let mut seen = Vec::new();
         for Period { job: name, from, to } in &config.schedule {
             let unknown = || SimulationError::Period { job: name.clone() };
             let index = config.jobs.jobs.iter().position(|job| job.name == *name);
             let index = index.filter(|index| !seen.contains(index)).ok_or_else(unknown)?;
             seen.push(index);
-            items.push((*from, Item::Start(index)));
-            items.extend(to.map(|to| (to.max(*from), Item::Stop(index))));
+            events.push((*from, Event::StartJob(index)));
+            events.extend(to.map(|to| (to.max(*from), Event::StopJob(index))));
         }
         for Change { at, what } in &config.changes {
             check_names(config, what)?;
-            items.push((*at, Item::Change(what.clone())));
+            events.push((*at, Event::Change(what.clone())));
         }
         // What comes first in the configuration happens first.
-        items.reverse();
-        items.sort_by_key(|(at, _)| core::cmp::Reverse(*at));
-        Ok(Self(items))
+        events.reverse();
+        events.sort_by_key(|(at, _)| core::cmp::Reverse(*at));
+        Ok(Self(events))
     }
 
     /// Whether a job does not begin with the run.
     pub(super) fn starts_later(&self, job: usize) -> bool {
-        self.0.iter().any(|(_, item)| *item == Item::Start(job))
+        self.0.iter().any(|(_, event)| *event == Event::StartJob(job))
     }
 
     /// When something happens next, [`Time::MAX`] if nothing does.
@@ -53,13 +53,13 @@ impl Agenda {
     }
 
     /// What happens by `now`; to be asked until it returns `None`.
-    pub(super) fn pop(&mut self, now: Time) -> Option<Item> {
-        let (at, item) = self.0.pop()?;
+    pub(super) fn pop(&mut self, now: Time) -> Option<Event> {
+        let (at, event) = self.0.pop()?;
         if at > now {
-            self.0.push((at, item));
+            self.0.push((at, event));
             return None;
         }
-        Some(item)
+        Some(event)
     }
 }
 

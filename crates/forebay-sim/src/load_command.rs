@@ -1,4 +1,4 @@
-//! What a shard has its driver do.
+//! What a simulated shard has its driver do.
 
 use forebay_core::Op;
 use forebay_driver::{Command as DriverCommand, Rest};
@@ -12,11 +12,11 @@ const BLOCK: u64 = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoadCommand {
     /// The key of its request.
-    pub(super) request: usize,
+    pub(crate) request: usize,
     /// What the disk is asked.
-    pub(in crate::simulation) io: Command,
+    pub(crate) io: Command,
     /// The key of what its owner holds until it is done.
-    pub(super) held: Option<usize>,
+    pub(crate) held: Option<usize>,
 }
 
 /// Why a command failed.
