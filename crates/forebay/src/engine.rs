@@ -55,7 +55,7 @@ use crate::sys::fork::OfProcess;
 use self::null::Null;
 use self::threads::Threads;
 use self::uring::{NoRing, Uring};
-use self::waker::Bell;
+use self::waker::WakeDescriptor;
 
 /// Largest [`EngineConfig::depth_max`].
 pub const DEPTH_MAX: u32 = 16_384;
@@ -327,14 +327,14 @@ impl Engine {
 
     /// A handle for other threads to end a sleep of this engine.
     pub fn waker(&self) -> EngineWaker {
-        EngineWaker::new(Arc::clone(self.bell()))
+        EngineWaker::new(Arc::clone(self.descriptor()))
     }
 
-    fn bell(&self) -> &Arc<Bell> {
+    fn descriptor(&self) -> &Arc<WakeDescriptor> {
         match &*self.executor {
-            Executor::Uring(uring) => uring.bell(),
-            Executor::Threads(threads) => threads.bell(),
-            Executor::Null(null) => null.bell(),
+            Executor::Uring(uring) => uring.descriptor(),
+            Executor::Threads(threads) => threads.descriptor(),
+            Executor::Null(null) => null.descriptor(),
         }
     }
 }
@@ -342,7 +342,7 @@ impl Engine {
 /// The descriptor to sleep on in an event loop: see [`Engine::watch`].
 impl AsFd for Engine {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bell().watched()
+        self.descriptor().watched()
     }
 }
 

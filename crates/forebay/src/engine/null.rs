@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::operation::{Completion, Operation};
-use super::waker::Bell;
+use super::waker::WakeDescriptor;
 
 /// Completes every operation when it is submitted, without a system call. Only
 /// an idle wait sleeps.
@@ -16,19 +16,19 @@ pub(super) struct Null {
     /// How many of the first in `pushed` were submitted. Were they complete
     /// before, a loop that pushes what it pops would never end.
     done: usize,
-    bell: Arc<Bell>,
-    /// Whether somebody polls the bell's eventfd between submissions.
+    descriptor: Arc<WakeDescriptor>,
+    /// Whether somebody polls the eventfd of `descriptor` between submissions.
     watched: bool,
 }
 
 impl Null {
     pub(super) fn new(depth_max: u32) -> io::Result<Self> {
         let pushed = VecDeque::with_capacity(depth_max as usize);
-        Ok(Self { pushed, done: 0, bell: Bell::new()?, watched: false })
+        Ok(Self { pushed, done: 0, descriptor: WakeDescriptor::new()?, watched: false })
     }
 
-    pub(super) const fn bell(&self) -> &Arc<Bell> {
-        &self.bell
+    pub(super) const fn descriptor(&self) -> &Arc<WakeDescriptor> {
+        &self.descriptor
     }
 
     pub(super) fn push(&mut self, token: u64, mut operation: Operation) {
@@ -43,12 +43,12 @@ impl Null {
     pub(super) fn submit_and_wait(&mut self, timeout: Option<Duration>) {
         self.collect();
         if std::mem::take(&mut self.watched) {
-            self.bell.stop_watch();
+            self.descriptor.stop_watch();
         }
         if self.done == 0 && timeout != Some(Duration::ZERO) {
-            self.bell.park(timeout);
+            self.descriptor.park(timeout);
         } else {
-            self.bell.awaken();
+            self.descriptor.end_sleep();
         }
     }
 
@@ -58,7 +58,7 @@ impl Null {
 
     pub(super) fn watch(&mut self) {
         self.watched = true;
-        self.bell.watch(!self.pushed.is_empty());
+        self.descriptor.watch(!self.pushed.is_empty());
     }
 
     pub(super) fn pop(&mut self) -> Option<Completion> {

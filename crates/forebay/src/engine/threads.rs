@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::nonblocking;
 use super::operation::{Completion, Operation, Retries};
-use super::waker::Bell;
+use super::waker::WakeDescriptor;
 
 /// Performs an operation and waits for its end.
 type Execute = fn(&mut Operation) -> io::Result<usize>;
@@ -32,7 +32,7 @@ pub(super) struct Threads {
     at_once: VecDeque<Completion>,
     /// Completed and not yet popped.
     done: VecDeque<Completion>,
-    /// Whether somebody polls the bell's eventfd between submissions.
+    /// Whether somebody polls the eventfd of `descriptor` between submissions.
     watched: bool,
     retries: Retries,
     from_workers: Receiver<Completion>,
@@ -51,7 +51,7 @@ struct Pool {
     work: Condvar,
     /// The last worker has left.
     empty: Condvar,
-    bell: Arc<Bell>,
+    descriptor: Arc<WakeDescriptor>,
 }
 
 #[derive(Debug, Default)]
@@ -69,13 +69,13 @@ impl Threads {
         shutdown_timeout: Duration,
         execute: Execute,
     ) -> io::Result<Self> {
-        Ok(Self::beside(Bell::new()?, threads_max, shutdown_timeout, execute))
+        Ok(Self::with_descriptor(WakeDescriptor::new()?, threads_max, shutdown_timeout, execute))
     }
 
-    /// A pool for what another backend cannot do, whose `bell` is rung. That
-    /// one submits, sleeps and collects.
-    pub(super) fn beside(
-        bell: Arc<Bell>,
+    /// A pool for what another backend cannot do, whose
+    /// `descriptor` it notifies. That one submits, sleeps and collects.
+    pub(super) fn with_descriptor(
+        descriptor: Arc<WakeDescriptor>,
         threads_max: u32,
         shutdown_timeout: Duration,
         execute: Execute,
@@ -85,7 +85,7 @@ impl Threads {
             state: Mutex::default(),
             work: Condvar::new(),
             empty: Condvar::new(),
-            bell,
+            descriptor,
         });
         Self {
             pushed: VecDeque::new(),
@@ -102,8 +102,8 @@ impl Threads {
         }
     }
 
-    pub(super) fn bell(&self) -> &Arc<Bell> {
-        &self.pool.bell
+    pub(super) fn descriptor(&self) -> &Arc<WakeDescriptor> {
+        &self.pool.descriptor
     }
 
     pub(super) fn push(&mut self, token: u64, mut operation: Operation) {
@@ -116,22 +116,22 @@ impl Threads {
 
     pub(super) fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         if mem::take(&mut self.watched) {
-            self.pool.bell.stop_watch();
+            self.pool.descriptor.stop_watch();
         }
         let submitted = self.submit();
         self.collect();
         let idle = self.done.is_empty() && timeout != Some(Duration::ZERO);
         if idle && submitted.is_ok() {
-            self.pool.bell.park(timeout);
+            self.pool.descriptor.park(timeout);
         }
-        self.awaken();
+        self.end_sleep();
         submitted
     }
 
     /// Takes a notification, and then what it was of: the other way round, what
     /// ends in between would not be told of when the engine is watched.
-    fn awaken(&mut self) {
-        self.pool.bell.awaken();
+    fn end_sleep(&mut self) {
+        self.pool.descriptor.end_sleep();
         self.collect();
     }
 
@@ -141,7 +141,7 @@ impl Threads {
 
     pub(super) fn watch(&mut self) {
         self.watched = true;
-        self.pool.bell.watch(self.is_busy());
+        self.pool.descriptor.watch(self.is_busy());
     }
 
     /// Whether there is something to submit or to pop.
@@ -238,7 +238,7 @@ impl Pool {
             // A dropped engine takes nothing: the operation ends here.
             let _ = to_engine.send(Completion { token, result, operation });
             self.lock().busy -= 1;
-            self.bell.ring();
+            self.descriptor.notify();
         }
         let mut state = self.lock();
         state.workers -= 1;
@@ -370,8 +370,8 @@ mod tests {
         // A worker ends here.
         let (token, operation) = (1, Operation::unlink("nothing", 0).unwrap());
         threads.to_engine.send(Completion { token, result: Ok(0), operation }).unwrap();
-        threads.bell().ring();
-        threads.awaken();
+        threads.descriptor().notify();
+        threads.end_sleep();
         assert_eq!(threads.pop().unwrap().token, 1);
     }
 }

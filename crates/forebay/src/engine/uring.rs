@@ -17,7 +17,7 @@ use self::slots::{SlotId, Slots};
 use super::blocking;
 use super::operation::{Completion, Operation};
 use super::threads::Threads;
-use super::waker::Bell;
+use super::waker::WakeDescriptor;
 
 /// Marks the completions of the poll for wake-ups. Like [`CANCEL`] it cannot
 /// be the name of a slot: no index is that large.
@@ -38,21 +38,21 @@ const OFFER_AGAIN_AFTER: Duration = Duration::from_millis(1);
 const SUBMIT_BATCH: usize = 4;
 
 /// Most threads for what the kernel cannot do for a ring.
-const THREADS_ASIDE: u32 = 4;
+const FALLBACK_THREADS_MAX: u32 = 4;
 
 /// A ring and the operations that the kernel has.
 pub(super) struct Uring {
     // Dropped first: the kernel must not use the slots when they go.
     ring: IoUring,
     slots: Slots,
-    bell: Arc<Bell>,
+    descriptor: Arc<WakeDescriptor>,
     /// Changes the length of files where the kernel cannot do so for a ring.
-    aside: Option<Threads>,
+    fallback_pool: Option<Threads>,
     /// Whether the kernel tells of completions there where the engine is
     /// watched. Polling the ring itself does not tell of those that it defers.
     is_watched: bool,
-    /// Whether the poll of the bell is in the ring.
-    bell_armed: bool,
+    /// Whether the poll for wake-ups is in the ring.
+    poll_armed: bool,
     /// Bounded, as the completion queue has to hold their completions.
     cancels_in_flight: usize,
     /// Completions that may still be popped in this round. Those that a push
@@ -80,42 +80,47 @@ impl Uring {
     }
 
     fn set_up(depth_max: u32, shutdown_timeout: Duration) -> io::Result<Self> {
-        // One more entry for the poll of the bell. The kernel rounds up to a
+        // One more entry for the poll for wake-ups. The kernel rounds up to a
         // power of two and makes the completion queue twice as long: room for
-        // every operation, for as many cancellations, and for the bell.
+        // every operation, for as many cancellations, and for that poll.
         let ring = setup::ring(depth_max + 1)?;
-        let bell = Bell::new()?;
-        let aside = (!setup::truncates(&ring)?).then(|| {
-            Threads::beside(Arc::clone(&bell), THREADS_ASIDE, shutdown_timeout, blocking::execute)
+        let descriptor = WakeDescriptor::new()?;
+        let fallback_pool = (!setup::truncates(&ring)?).then(|| {
+            Threads::with_descriptor(
+                Arc::clone(&descriptor),
+                FALLBACK_THREADS_MAX,
+                shutdown_timeout,
+                blocking::execute,
+            )
         });
         let mut uring = Self {
             slots: Slots::new(depth_max),
-            bell,
+            descriptor,
             is_watched: false,
-            aside,
-            bell_armed: false,
+            fallback_pool,
+            poll_armed: false,
             cancels_in_flight: 0,
             ready: 0,
             shutdown_timeout,
             ring,
         };
         // Shows at once whether the kernel lets us enter the ring.
-        uring.arm_bell();
+        uring.arm_poll();
         uring.enter(0, None)?;
         Ok(uring)
     }
 
-    pub(super) const fn bell(&self) -> &Arc<Bell> {
-        &self.bell
+    pub(super) const fn descriptor(&self) -> &Arc<WakeDescriptor> {
+        &self.descriptor
     }
 
     /// Queues an operation; gives it back when there is no room. Refusals of
     /// a batch are left to the next submission, which tries it again.
     pub(super) fn push(&mut self, token: u64, operation: Operation) -> Result<(), Operation> {
-        if let Some(aside) = &mut self.aside
+        if let Some(pool) = &mut self.fallback_pool
             && matches!(operation, Operation::Truncate { .. })
         {
-            aside.push(token, operation);
+            pool.push(token, operation);
             return Ok(());
         }
         let id = self.slots.insert(token, operation)?;
@@ -131,20 +136,20 @@ impl Uring {
     }
 
     pub(super) fn submit_and_wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        if !self.bell_armed {
-            self.arm_bell();
+        if !self.poll_armed {
+            self.arm_poll();
         }
-        let submitted = self.aside.as_mut().map_or(Ok(()), Threads::submit);
-        let idle = self.collect_aside() == 0 && self.ring.completion().is_empty();
+        let submitted = self.fallback_pool.as_mut().map_or(Ok(()), Threads::submit);
+        let idle = self.collect_fallback() == 0 && self.ring.completion().is_empty();
         let may_sleep =
-            idle && submitted.is_ok() && self.bell_armed && timeout != Some(Duration::ZERO);
-        let sleep = may_sleep && self.bell.fall_asleep();
+            idle && submitted.is_ok() && self.poll_armed && timeout != Some(Duration::ZERO);
+        let sleep = may_sleep && self.descriptor.begin_sleep();
         let result = self.enter(u32::from(sleep), timeout);
-        self.bell.awaken();
+        self.descriptor.end_sleep();
         if self.is_watched {
-            self.bell.stop_watch();
+            self.descriptor.stop_watch();
         }
-        self.ready = self.collect_aside() + self.ring.completion().len();
+        self.ready = self.collect_fallback() + self.ring.completion().len();
         submitted.and(result)
     }
 
@@ -152,36 +157,36 @@ impl Uring {
     /// next submission, too, which says so.
     pub(super) fn collect(&mut self) {
         let _ = self.enter(0, None);
-        self.ready = self.collect_aside() + self.ring.completion().len();
+        self.ready = self.collect_fallback() + self.ring.completion().len();
     }
 
     /// How much there is to pop that the ring did not do.
-    fn collect_aside(&mut self) -> usize {
-        self.aside.as_mut().map_or(0, Threads::collect)
+    fn collect_fallback(&mut self) -> usize {
+        self.fallback_pool.as_mut().map_or(0, Threads::collect)
     }
 
     pub(super) fn watch(&mut self) {
         if !self.is_watched {
-            let eventfd = self.bell.watched().as_raw_fd();
+            let eventfd = self.descriptor.watched().as_raw_fd();
             self.is_watched = self.ring.submitter().register_eventfd(eventfd).is_ok();
         }
         let queue = self.ring.submission();
         let work_pending = queue.taskrun() || queue.cq_overflow() || !queue.is_empty();
         drop(queue);
-        let is_aside_busy = self.aside.as_ref().is_some_and(Threads::is_busy);
-        let busy = work_pending || is_aside_busy || !self.ring.completion().is_empty();
-        self.bell.watch(busy || !self.is_watched);
+        let is_pool_busy = self.fallback_pool.as_ref().is_some_and(Threads::is_busy);
+        let busy = work_pending || is_pool_busy || !self.ring.completion().is_empty();
+        self.descriptor.watch(busy || !self.is_watched);
     }
 
     pub(super) fn pop(&mut self) -> Option<Completion> {
         loop {
             self.ready = self.ready.checked_sub(1)?;
-            if let Some(completed) = self.aside.as_mut().and_then(Threads::pop) {
+            if let Some(completed) = self.fallback_pool.as_mut().and_then(Threads::pop) {
                 return Some(completed);
             }
             let completion = self.ring.completion().next()?;
             match completion.user_data() {
-                WAKE => self.bell_armed = cqueue::more(completion.flags()),
+                WAKE => self.poll_armed = cqueue::more(completion.flags()),
                 CANCEL => self.cancels_in_flight -= 1,
                 bits => {
                     let Some((token, operation)) = self.slots.take(SlotId::from_bits(bits)) else {
@@ -200,7 +205,7 @@ impl Uring {
         let id = self.slots.find(Some(token)).next();
         match id {
             Some(id) => self.cancel_slot(id),
-            None => self.aside.as_mut().is_some_and(|aside| aside.cancel(token)),
+            None => self.fallback_pool.as_mut().is_some_and(|pool| pool.cancel(token)),
         }
     }
 
@@ -211,9 +216,9 @@ impl Uring {
         asked
     }
 
-    fn arm_bell(&mut self) {
-        let entry = entry::poll(self.bell.eventfd()).user_data(WAKE);
-        self.bell_armed = self.push_entry(&entry);
+    fn arm_poll(&mut self) {
+        let entry = entry::poll(self.descriptor.eventfd()).user_data(WAKE);
+        self.poll_armed = self.push_entry(&entry);
     }
 
     /// Puts an entry into the submission queue; submits first when that is
@@ -226,8 +231,8 @@ impl Uring {
         // which stay in their slot until the kernel reports the end, or are
         // leaked. Buffers, paths and segments live on the heap, do not move
         // with the slot, and nobody else has them; the slot also keeps the
-        // descriptor open. A cancellation points nowhere. The bell, whose eventfd
-        // is polled, outlives the ring.
+        // descriptor open. A cancellation points nowhere. What holds
+        // the eventfd that is polled outlives the ring.
         unsafe { self.ring.submission().push(entry) }.is_ok()
     }
 
@@ -317,7 +322,7 @@ mod tests {
     use super::*;
     use crate::{AlignedBuf, DirectFile};
 
-    /// Held by a test while no operation aside may end.
+    /// Held by a test while no operation of the fallback pool may end.
     static GATE: Mutex<()> = Mutex::new(());
 
     fn stuck(_: &mut Operation) -> io::Result<usize> {
@@ -338,8 +343,9 @@ mod tests {
     #[test]
     fn a_truncation_that_blocks_does_not_hold_what_the_ring_does() {
         let Ok(mut uring) = Uring::new(8, Duration::from_secs(1)) else { return };
-        let bell = Arc::clone(uring.bell());
-        uring.aside = Some(Threads::beside(bell, 1, Duration::from_secs(1), stuck));
+        let descriptor = Arc::clone(uring.descriptor());
+        uring.fallback_pool =
+            Some(Threads::with_descriptor(descriptor, 1, Duration::from_secs(1), stuck));
         let gate = GATE.lock().unwrap();
         let file = DirectFile::options().read(true).open("/dev/zero").unwrap();
         uring.push(1, Operation::Truncate { file: file.clone(), len: 7 }).unwrap();

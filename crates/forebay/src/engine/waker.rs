@@ -17,12 +17,12 @@ const WATCHED: u8 = 3;
 /// Wakes the engine it came from; can be cloned and used from any thread.
 #[derive(Clone, Debug)]
 pub struct EngineWaker {
-    bell: Arc<Bell>,
+    descriptor: Arc<WakeDescriptor>,
 }
 
 impl EngineWaker {
-    pub(super) const fn new(bell: Arc<Bell>) -> Self {
-        Self { bell }
+    pub(super) const fn new(descriptor: Arc<WakeDescriptor>) -> Self {
+        Self { descriptor }
     }
 
     /// Ends a running or the next [`Engine::submit_and_wait`]. What this
@@ -34,7 +34,7 @@ impl EngineWaker {
     ///
     /// [`Engine::submit_and_wait`]: super::Engine::submit_and_wait
     pub fn wake(&self) {
-        self.bell.ring();
+        self.descriptor.notify();
     }
 }
 
@@ -45,7 +45,7 @@ impl EngineWaker {
 /// either comes before the sleep, which then does not begin, or finds the
 /// sleeper and ends it: none is lost.
 #[derive(Debug)]
-pub(super) struct Bell {
+pub(super) struct WakeDescriptor {
     state: AtomicU8,
     /// Ends a sleep of the engine.
     eventfd: OwnedFd,
@@ -53,7 +53,7 @@ pub(super) struct Bell {
     watched: OwnedFd,
 }
 
-impl Bell {
+impl WakeDescriptor {
     pub(super) fn new() -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self { state: AtomicU8::new(AWAKE), eventfd: eventfd()?, watched: eventfd()? }))
     }
@@ -62,19 +62,19 @@ impl Bell {
         self.eventfd.as_fd()
     }
 
-    pub(super) fn ring(&self) {
+    pub(super) fn notify(&self) {
         // Even when a notification is pending: the engine must see what this
         // thread did before, and only a write of ours gives it that.
         match self.state.swap(NOTIFIED, Ordering::AcqRel) {
-            ASLEEP => sound(&self.eventfd),
-            WATCHED => sound(&self.watched),
+            ASLEEP => signal(&self.eventfd),
+            WATCHED => signal(&self.watched),
             _ => {}
         }
     }
 
     /// Announces the sleep. False when a notification is pending: then there
     /// must be none.
-    pub(super) fn fall_asleep(&self) -> bool {
+    pub(super) fn begin_sleep(&self) -> bool {
         self.change_from_awake(ASLEEP)
     }
 
@@ -91,7 +91,7 @@ impl Bell {
     /// to do already: `busy`, or a notification.
     pub(super) fn watch(&self, busy: bool) {
         if !self.change_from_awake(WATCHED) || busy {
-            sound(&self.watched);
+            signal(&self.watched);
         }
     }
 
@@ -101,14 +101,14 @@ impl Bell {
     }
 
     /// Ends the sleep and takes a pending notification.
-    pub(super) fn awaken(&self) {
+    pub(super) fn end_sleep(&self) {
         self.state.swap(AWAKE, Ordering::AcqRel);
     }
 
-    /// Sleeps until rung or for `timeout`, or ends early on a signal; `None`
+    /// Sleeps until notified or for `timeout`, or ends early on a signal; `None`
     /// is without limit.
     pub(super) fn park(&self, timeout: Option<Duration>) {
-        if self.fall_asleep() {
+        if self.begin_sleep() {
             // A time too long to represent is no limit.
             let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
             let mut fds = [PollFd::new(&self.eventfd, PollFlags::IN)];
@@ -116,7 +116,7 @@ impl Bell {
             let _ = rustix::event::poll(&mut fds, timeout.as_ref());
             clear(&self.eventfd);
         }
-        self.awaken();
+        self.end_sleep();
     }
 }
 
@@ -126,7 +126,7 @@ fn eventfd() -> io::Result<OwnedFd> {
 }
 
 /// Makes an eventfd readable.
-fn sound(eventfd: &OwnedFd) {
+fn signal(eventfd: &OwnedFd) {
     // It fails only when its 64-bit count is full, and is then readable anyway.
     let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
 }
@@ -142,41 +142,42 @@ mod tests {
 
     #[test]
     fn a_notification_prevents_the_next_sleep_only() {
-        let bell = Bell::new().unwrap();
-        bell.ring();
-        bell.ring();
-        assert!(!bell.fall_asleep());
-        bell.awaken();
-        assert!(bell.fall_asleep());
+        let descriptor = WakeDescriptor::new().unwrap();
+        descriptor.notify();
+        descriptor.notify();
+        assert!(!descriptor.begin_sleep());
+        descriptor.end_sleep();
+        assert!(descriptor.begin_sleep());
     }
 
     #[test]
     fn an_eventfd_is_written_once_per_sleep() {
-        let bell = Bell::new().unwrap();
+        let descriptor = WakeDescriptor::new().unwrap();
         let count = || {
             let mut bytes = [0; 8];
-            rustix::io::read(bell.eventfd(), &mut bytes).map_or(0, |_| u64::from_ne_bytes(bytes))
+            rustix::io::read(descriptor.eventfd(), &mut bytes)
+                .map_or(0, |_| u64::from_ne_bytes(bytes))
         };
-        bell.ring();
+        descriptor.notify();
         assert_eq!(count(), 0, "awake: no system call");
-        bell.awaken();
-        assert!(bell.fall_asleep());
-        bell.ring();
-        bell.ring();
+        descriptor.end_sleep();
+        assert!(descriptor.begin_sleep());
+        descriptor.notify();
+        descriptor.notify();
         assert_eq!(count(), 1);
     }
 
     #[test]
     fn no_notification_is_lost() {
-        let bell = Bell::new().unwrap();
-        let (to_ringer, ringer) = std::sync::mpsc::channel();
-        let waker = EngineWaker::new(Arc::clone(&bell));
-        let thread = std::thread::spawn(move || ringer.iter().for_each(|()| waker.wake()));
+        let descriptor = WakeDescriptor::new().unwrap();
+        let (to_notifier, notifier) = std::sync::mpsc::channel();
+        let waker = EngineWaker::new(Arc::clone(&descriptor));
+        let thread = std::thread::spawn(move || notifier.iter().for_each(|()| waker.wake()));
         for _ in 0..10_000 {
-            to_ringer.send(()).unwrap();
-            bell.park(None);
+            to_notifier.send(()).unwrap();
+            descriptor.park(None);
         }
-        drop(to_ringer);
+        drop(to_notifier);
         thread.join().unwrap();
     }
 }

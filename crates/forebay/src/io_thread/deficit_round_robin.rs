@@ -1,5 +1,6 @@
 //! The requests of one class that wait before the I/O queue: equal disk time
-//! for the threads that submit them.
+//! for the threads that submit them (Shreedhar, Varghese: Efficient Fair Queueing
+//! Using Deficit Round Robin, SIGCOMM 1995).
 
 use std::collections::{HashMap, VecDeque};
 

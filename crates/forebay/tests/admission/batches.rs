@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use forebay::{AdmitError, AdmitMany, Class, DiskConfig, DiskRates, Op, Permit, Policy, Scheduler};
 
-use crate::executor::{Bell, block_on, poll_once};
+use crate::executor::{WakeCounter, block_on, poll_once};
 use crate::{FAST, scheduler};
 
 const READ: (Op, u64) = (Op::Read, 4096);
@@ -135,17 +135,17 @@ fn asked<'a>(class: &Class, requests: &'a [(Op, u64)]) -> Pin<Box<AdmitMany<'a>>
 fn a_batch_that_waits_for_its_rest_keeps_no_room_and_one_wake_up_tells_of_all() {
     let (scheduler, class) = ten_at_once();
     drop(class.admit_many(&[READ; 4]).wait().unwrap());
-    let bell = Bell::new();
-    let waker = Waker::from(bell.clone());
+    let wakes = WakeCounter::new();
+    let waker = Waker::from(wakes.clone());
     let mut batch = pin!(class.admit_many(&[READ; 10]));
     assert!(batch.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     assert_eq!(counts(&class).1, 0, "some have had their turn, and hold no room");
     assert!(class.permit_counters().consumption > forebay::DiskTime::ZERO);
-    while bell.rung() == 0 {
+    while wakes.count() == 0 {
         thread::park();
     }
     let permit = block_on(batch).unwrap();
-    assert_eq!((permit.requests(), bell.rung()), (10, 1));
+    assert_eq!((permit.requests(), wakes.count()), (10, 1));
     assert_eq!(counts(&class).1, 10);
     drop(permit);
     assert_at_rest(&scheduler, &[class]);

@@ -9,24 +9,24 @@ use std::thread::{self, Thread};
 
 /// Counts wake-ups and ends the sleep of a thread.
 #[derive(Debug)]
-pub(crate) struct Bell {
+pub(crate) struct WakeCounter {
     thread: Thread,
-    rung: AtomicUsize,
+    count: AtomicUsize,
 }
 
-impl Bell {
+impl WakeCounter {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { thread: thread::current(), rung: AtomicUsize::new(0) })
+        Arc::new(Self { thread: thread::current(), count: AtomicUsize::new(0) })
     }
 
-    pub(crate) fn rung(&self) -> usize {
-        self.rung.load(Ordering::SeqCst)
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
     }
 }
 
-impl Wake for Bell {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
-        self.rung.fetch_add(1, Ordering::SeqCst);
+        self.count.fetch_add(1, Ordering::SeqCst);
         self.thread.unpark();
     }
 }
@@ -39,7 +39,7 @@ pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
 /// Runs a future on the calling thread.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let waker = Waker::from(Bell::new());
+    let waker = Waker::from(WakeCounter::new());
     loop {
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(output) => return output,

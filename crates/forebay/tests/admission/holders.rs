@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use forebay::{DiskConfig, DiskRates, Limits, Op, Policy, Scheduler};
 
-use crate::executor::{Bell, block_on, poll_once};
+use crate::executor::{WakeCounter, block_on, poll_once};
 use crate::{FAST, SLOW, scheduler, takes_at_once};
 
 #[test]
@@ -164,17 +164,17 @@ fn a_grant_wakes_one_of_the_many_who_wait_for_more() {
     let scheduler = scheduler(rates, Policy::pace_window());
     let class = scheduler.add_class("class", 100).unwrap();
     let one = block_on(class.admit_async(Op::Read, 4096)).unwrap();
-    let bell = Bell::new();
-    let waker = Waker::from(Arc::clone(&bell));
+    let wakes = WakeCounter::new();
+    let waker = Waker::from(Arc::clone(&wakes));
     let mut many: Vec<_> =
         (0..500).map(|_| Box::pin(one.admit_more(&class, Op::Read, 4096))).collect();
     for more in &mut many {
         _ = more.as_mut().poll(&mut Context::from_waker(&waker));
     }
     thread::sleep(Duration::from_millis(500));
-    let rung = bell.rung();
+    let woken = wakes.count();
     let granted = scheduler.disks()[0].permit_counters().dispatched;
-    assert!(rung > 10 && rung as u64 <= granted, "{rung} wake-ups for {granted}");
+    assert!(woken > 10 && woken as u64 <= granted, "{woken} wake-ups for {granted}");
 }
 
 /// Tasks that hold a permit of a class without a limit while they ask for one of

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use forebay::{AdmitError, Class, DiskRates, Op, Permit, Policy};
 
-use crate::executor::{Bell, block_on, poll_once};
+use crate::executor::{WakeCounter, block_on, poll_once};
 use crate::{FAST, scheduler, takes_at_once};
 
 /// Of 1,000 operations per second: pace stops whatever comes at once.
@@ -36,15 +36,15 @@ fn a_task_is_woken_once_when_it_is_granted() {
     let scheduler = takes_at_once(1);
     let class = scheduler.add_class("class", 100).unwrap();
     let first = class.admit(Op::Read, 4096).unwrap().detach();
-    let bell = Bell::new();
-    let waker = Waker::from(bell.clone());
+    let wakes = WakeCounter::new();
+    let waker = Waker::from(wakes.clone());
     let mut context = Context::from_waker(&waker);
     let mut admit = pin!(class.admit_async(Op::Read, 4096));
     assert!(admit.as_mut().poll(&mut context).is_pending());
     assert!(admit.as_mut().poll(&mut context).is_pending());
-    assert_eq!(bell.rung(), 0);
+    assert_eq!(wakes.count(), 0);
     drop(first);
-    assert_eq!(bell.rung(), 1);
+    assert_eq!(wakes.count(), 1);
     assert!(matches!(admit.as_mut().poll(&mut context), Poll::Ready(Ok(_))));
 }
 
@@ -53,14 +53,14 @@ fn the_waker_polled_with_last_is_woken() {
     let scheduler = takes_at_once(1);
     let class = scheduler.add_class("class", 100).unwrap();
     let first = class.admit(Op::Read, 4096).unwrap().detach();
-    let (before, after) = (Bell::new(), Bell::new());
+    let (before, after) = (WakeCounter::new(), WakeCounter::new());
     let mut admit = pin!(class.admit_async(Op::Read, 4096));
-    for bell in [&before, &after] {
-        let waker = Waker::from(bell.clone());
+    for wakes in [&before, &after] {
+        let waker = Waker::from(wakes.clone());
         assert!(admit.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     }
     drop(first);
-    assert_eq!((before.rung(), after.rung()), (0, 1));
+    assert_eq!((before.count(), after.count()), (0, 1));
 }
 
 #[test]
