@@ -2,7 +2,7 @@
 //! that achieved and cost:
 //!
 //! ```sh
-//! cargo run --release --example engine_read -- FILE [SECONDS] [DEPTH] [auto|io_uring|threads|null]
+//! cargo run --release --example engine_read -- FILE [SECONDS] [DEPTH] [auto|io_uring|threads]
 //! ```
 
 use std::error::Error;
@@ -23,7 +23,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         None | Some("auto") => BackendChoice::Auto,
         Some("io_uring") => BackendChoice::IoUring,
         Some("threads") => BackendChoice::Threads,
-        Some("null") => BackendChoice::Null,
         Some(other) => return Err(format!("no backend is called {other}").into()),
     };
 

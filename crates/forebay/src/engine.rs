@@ -62,6 +62,10 @@ pub const DEPTH_MAX: u32 = 16_384;
 
 /// Which backend to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "internals",
+    expect(clippy::manual_non_exhaustive, reason = "the hidden one is for benchmarks and tests")
+)]
 pub enum BackendChoice {
     /// io_uring, or threads where the kernel or a filter of system calls does
     /// without it (`EPERM`, `EACCES`, `ENOSYS`, `EINVAL`). Other errors, such as
@@ -73,6 +77,8 @@ pub enum BackendChoice {
     /// Threads.
     Threads,
     /// Nothing is done: see [`Backend::Null`].
+    #[cfg(feature = "internals")]
+    #[doc(hidden)]
     Null,
 }
 
@@ -84,7 +90,9 @@ pub enum Backend {
     /// A bounded pool of threads that make blocking calls.
     Threads,
     /// Nobody: every operation succeeds when it is submitted, transfers nothing
-    /// and says it transferred all. For measuring what surrounds the engine.
+    /// and says it transferred all. For measuring what surrounds the engine; not
+    /// an interface, and only with the feature `internals` to be had.
+    #[doc(hidden)]
     Null,
 }
 
@@ -134,6 +142,7 @@ pub struct Engine {
 enum Executor {
     Uring(Box<Uring>),
     Threads(Threads),
+    #[cfg_attr(not(feature = "internals"), expect(dead_code, reason = "nobody can choose it"))]
     Null(Null),
 }
 
@@ -172,6 +181,7 @@ impl Engine {
             },
             BackendChoice::IoUring => uring().map_err(|none| none.error)?,
             BackendChoice::Threads => threads()?,
+            #[cfg(feature = "internals")]
             BackendChoice::Null => Executor::Null(Null::new(depth_max)?),
         };
         Ok(Self {

@@ -22,6 +22,7 @@ pub(super) struct Null {
 }
 
 impl Null {
+    #[cfg_attr(not(feature = "internals"), expect(dead_code, reason = "nobody can choose it"))]
     pub(super) fn new(depth_max: u32) -> io::Result<Self> {
         let pushed = VecDeque::with_capacity(depth_max as usize);
         Ok(Self { pushed, done: 0, descriptor: WakeDescriptor::new()?, watched: false })

@@ -72,8 +72,8 @@ impl Threads {
         Ok(Self::with_descriptor(WakeDescriptor::new()?, threads_max, shutdown_timeout, execute))
     }
 
-    /// A pool for what another backend cannot do, whose
-    /// `descriptor` it notifies. That one submits, sleeps and collects.
+    /// A pool for what another backend cannot do, whose `descriptor` it
+    /// notifies. That one submits, sleeps and collects.
     pub(super) fn with_descriptor(
         descriptor: Arc<WakeDescriptor>,
         threads_max: u32,

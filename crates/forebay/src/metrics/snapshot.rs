@@ -67,7 +67,8 @@ pub struct Engines {
     pub io_uring: u32,
     /// [`Backend::Threads`].
     pub threads: u32,
-    /// [`Backend::Null`].
+    /// [`Backend::Null`]: not an interface.
+    #[doc(hidden)]
     pub null: u32,
 }
 
