@@ -16,20 +16,20 @@
 mod backing;
 mod block_device;
 mod descent;
+mod file_stat;
 mod layer;
 mod machine;
 mod mount;
 mod mount_table;
 mod number;
 mod path_walk;
-mod seen;
 mod stack;
 
 pub use backing::Backing;
 pub use block_device::{BlockDevice, Link, Stripe};
+pub use file_stat::FileStat;
 pub use layer::Layer;
 pub use machine::Machine;
 pub use mount::Mount;
 pub use number::DeviceNumber;
-pub use seen::Seen;
 pub use stack::Stack;

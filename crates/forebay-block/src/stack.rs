@@ -7,13 +7,13 @@ use std::path::{self, Path};
 use rustix::fs::{Mode, OFlags};
 
 use crate::descent::Descent;
+use crate::file_stat::FileStat;
 use crate::layer::Layer;
 use crate::machine::Machine;
 use crate::mount::Mount;
 use crate::mount_table::MountTable;
 use crate::number::DeviceNumber;
 use crate::path_walk::{ResolvedPath, resolve};
-use crate::seen::Seen;
 
 /// What a file lies on.
 #[derive(Clone, Debug)]
@@ -70,14 +70,14 @@ impl Stack {
     /// # Errors
     /// The file cannot be looked up.
     pub fn of_file(machine: &Machine, file: impl AsFd) -> io::Result<Self> {
-        let seen = Seen::of_file(&file)?;
+        let stat = FileStat::of_file(&file)?;
         let table = machine.mount_table();
-        if seen.is_device {
-            return Ok(Self::on(machine, &table, seen.number, None));
+        if stat.is_device {
+            return Ok(Self::on(machine, &table, stat.number, None));
         }
-        let id = seen.mount.or_else(|| mount_of(machine, file.as_fd()));
+        let id = stat.mount.or_else(|| mount_of(machine, file.as_fd()));
         let mount = id.and_then(|id| table.by_id(id));
-        let number = mount.map_or(seen.number, |mount| mount.device);
+        let number = mount.map_or(stat.number, |mount| mount.device);
         Ok(Self::on(machine, &table, number, mount))
     }
 

@@ -14,7 +14,7 @@
 //! use forebay_core::Time;
 //! use forebay_load::generator::Generator;
 //! use forebay_load::job_file::JobFile;
-//! use forebay_load::recorder::{Completion, Measured, Recorder};
+//! use forebay_load::recorder::{Completion, MeasuredInterval, Recorder};
 //! use forebay_load::results::summary::{ShardRecords, over_all_shards};
 //!
 //! let text = "
@@ -26,7 +26,7 @@
 //! let file = JobFile::parse(&Source::new("reads.yaml", text), None, 1)?;
 //!
 //! // A disk that answers at once, on a virtual clock that stands still meanwhile.
-//! let measured = Measured { from: Time::ZERO, to: Time::from_nanos(1_000_000_000) };
+//! let measured = MeasuredInterval { from: Time::ZERO, to: Time::from_nanos(1_000_000_000) };
 //! let mut generator = Generator::new(&file.jobs[0], 0, 0, 1, measured.from);
 //! let mut recorder = Recorder::new(measured)?;
 //! while let Some(now) = generator.next_event().filter(|&now| now < measured.to) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use forebay_config::Source;
 use forebay_core::Time;
 use forebay_load::job_file::JobFile;
-use forebay_load::recorder::{Completion, Measured, Recorder};
+use forebay_load::recorder::{Completion, MeasuredInterval, Recorder};
 use forebay_load::results::model::{
     ClassResult, Comparison, DiskResult, LatencyResult, Properties, PropertiesSource, Report,
     RunResult, VERSION,
@@ -85,7 +85,7 @@ fn records_become_results() {
 ";
     let file = JobFile::parse(&Source::new("a.yaml", text), None, 2).unwrap();
     let us = |us: u64| Time::from_nanos(us * 1000);
-    let measured = Measured { from: us(0), to: us(2_000_000) };
+    let measured = MeasuredInterval { from: us(0), to: us(2_000_000) };
     let recorder = |latency_us: u64| {
         let mut recorder = Recorder::new(measured).unwrap();
         let (intended, enqueued, completed) = (us(10), us(20), us(10 + latency_us));

@@ -8,7 +8,7 @@ use forebay_config::Source;
 use forebay_core::Time;
 use forebay_load::generator::Generator;
 use forebay_load::job_file::{Job, JobFile};
-use forebay_load::recorder::{Completion, Measured, Recorder};
+use forebay_load::recorder::{Completion, MeasuredInterval, Recorder};
 
 const MS: u64 = 1_000_000;
 
@@ -24,7 +24,7 @@ fn job(shard_info: &str, options: &str) -> Job {
 }
 
 /// Runs `job` until the end of `measured`; `done` says when a request sent at a time completes.
-fn run(job: &Job, measured: Measured, done: impl Fn(Time) -> Time) -> Recorder {
+fn run(job: &Job, measured: MeasuredInterval, done: impl Fn(Time) -> Time) -> Recorder {
     let mut generator = Generator::new(job, 0, 0, 1, Time::ZERO);
     let mut recorder = Recorder::new(measured).unwrap();
     let mut in_flight: BinaryHeap<Reverse<(Time, u32, Time, Time)>> = BinaryHeap::new();
@@ -56,7 +56,7 @@ fn one_ms(sent: Time) -> Time {
 
 #[test]
 fn a_closed_loop_is_as_fast_as_its_server() {
-    let measured = Measured { from: ms(1000), to: ms(3000) };
+    let measured = MeasuredInterval { from: ms(1000), to: ms(3000) };
     let recorder = run(&job("parallelism: 8", ""), measured, one_ms);
     // Both ends of the measured part belong to it.
     assert_eq!(recorder.requests, 8 * 2001);
@@ -67,7 +67,7 @@ fn a_closed_loop_is_as_fast_as_its_server() {
 
 #[test]
 fn an_open_loop_keeps_its_rate() {
-    let measured = Measured { from: ms(1000), to: ms(11_000) };
+    let measured = MeasuredInterval { from: ms(1000), to: ms(11_000) };
     let recorder = run(&job("parallelism: 10, rps: 100", ""), measured, one_ms);
     assert!((9_990..=10_010).contains(&recorder.requests), "{}", recorder.requests);
     assert_eq!(recorder.latency.max_ns(), MS);
@@ -82,7 +82,7 @@ fn an_open_loop_keeps_its_rate() {
 #[test]
 fn a_stall_is_seen_by_all_the_requests_it_delays() {
     let stall = |sent: Time| one_ms(if sent < ms(5000) { sent } else { sent.max(ms(6000)) });
-    let measured = Measured { from: ms(0), to: ms(10_000) };
+    let measured = MeasuredInterval { from: ms(0), to: ms(10_000) };
     let recorder = run(&job("parallelism: 10, rps: 100", ""), measured, stall);
     let latency_ms = |quantile| recorder.latency.quantile_ns(quantile) / MS;
     assert!((880..=920).contains(&latency_ms(0.99)), "p99 is {} ms", latency_ms(0.99));
@@ -98,7 +98,7 @@ fn a_stall_is_seen_by_all_the_requests_it_delays() {
 #[test]
 fn a_server_that_hangs_to_the_end_is_seen_too() {
     let hang = |sent: Time| if sent < ms(9000) { one_ms(sent) } else { Time::MAX };
-    let measured = Measured { from: ms(0), to: ms(10_000) };
+    let measured = MeasuredInterval { from: ms(0), to: ms(10_000) };
     let recorder = run(&job("parallelism: 10, rps: 100", ""), measured, hang);
     assert_eq!(recorder.unfinished, 1000);
     assert_eq!(recorder.latency.count(), 10_000);
@@ -109,7 +109,7 @@ fn a_server_that_hangs_to_the_end_is_seen_too() {
 
 #[test]
 fn pauses_take_their_part_of_the_time() {
-    let measured = Measured { from: ms(0), to: ms(10_000) };
+    let measured = MeasuredInterval { from: ms(0), to: ms(10_000) };
     let recorder = run(&job("parallelism: 2, think_time: 9ms", ""), measured, one_ms);
     assert_eq!(recorder.requests, 2 * 1000);
     let phases = job("parallelism: 2, think_time: 75ms, think_after: 25ms", "");
@@ -120,7 +120,7 @@ fn pauses_take_their_part_of_the_time() {
 #[test]
 fn a_seed_is_a_run() {
     let poisson = job("parallelism: 30, rps: 20", "pause_distribution: poisson");
-    let measured = Measured { from: ms(500), to: ms(5000) };
+    let measured = MeasuredInterval { from: ms(500), to: ms(5000) };
     let figures = || {
         let recorder = run(&poisson, measured, |sent| sent.max(ms(2000)).plus_nanos(3 * MS));
         (recorder.requests, recorder.latency.mean_ns(), recorder.latency.quantile_ns(0.9))

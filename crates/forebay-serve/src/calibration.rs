@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use forebay_core::{DiskRates, Time};
-use forebay_sim::disk::{Answer, Command, Finished, SimDisk};
+use forebay_sim::disk::{Command, Completion, SimDisk, Status};
 
 use crate::realtime;
 
@@ -42,9 +42,9 @@ impl SimDisk for FixedDelay {
         self.under_way.push_back((now.plus_nanos(delay), id));
     }
 
-    fn poll_finished(&mut self, now: Time) -> Option<Finished> {
+    fn poll_completion(&mut self, now: Time) -> Option<Completion> {
         let (at, id) = self.under_way.pop_front_if(|(at, _)| *at <= now)?;
-        Some(Finished { id, at, answer: Answer::Done })
+        Some(Completion { id, at, status: Status::Done })
     }
 
     fn next_event(&self) -> Option<Time> {

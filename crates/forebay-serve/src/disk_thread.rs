@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use forebay_core::{Time, saturating_nanos};
-use forebay_sim::disk::{Answer, Command, SimDisk};
+use forebay_sim::disk::{Command, SimDisk, Status};
 use fuser::Errno;
 use slab::Slab;
 
@@ -197,12 +197,12 @@ impl TimelineState {
         let now = self.elapsed();
         let shown = self.show(now.plus_nanos(saturating_nanos(self.ahead)));
         loop {
-            let finished = self.disk.poll_finished(shown)?;
+            let finished = self.disk.poll_completion(shown)?;
             let id = usize::try_from(finished.id).unwrap_or(usize::MAX);
             let Some(InFlight { command, arrived, reply }) = self.in_flight.try_remove(id) else {
                 continue;
             };
-            let failed = finished.answer == Answer::Failed;
+            let failed = finished.status == Status::Failed;
             self.recorder.record(&CompletionSample {
                 op: command.op,
                 len: command.len,

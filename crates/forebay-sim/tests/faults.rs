@@ -5,7 +5,7 @@ mod closed_loop;
 
 use closed_loop::{Load, disk, next, run};
 use forebay_core::{Op, Time};
-use forebay_sim::disk::{Answer, Command, Finished, SimDisk};
+use forebay_sim::disk::{Command, Completion, SimDisk, Status};
 
 /// One read at a time, 100 us each, and no bus to speak of.
 const DISK: &str = "kind: ideal\nchannels: 1\nread_latency: 100us\nwrite_latency: 100us\n\
@@ -24,7 +24,7 @@ fn read(disk: &mut dyn SimDisk, at: u64, id: u64, offset: u64) {
 }
 
 fn done(disk: &mut dyn SimDisk) -> (u64, u64) {
-    let Finished { id, at, .. } = next(disk);
+    let Completion { id, at, .. } = next(disk);
     (id, at.as_nanos() / 1000)
 }
 
@@ -58,8 +58,8 @@ fn a_bad_range_fails_and_takes_its_time() {
         read(&mut *disk, 0, id, offset);
     }
     disk.submit(Time::ZERO, 4, Command { op: Op::Flush, offset: 8192, len: 0 });
-    let answers: Vec<Finished> = (0..5).map(|_| next(&mut *disk)).collect();
-    let failed: Vec<bool> = answers.iter().map(|a| a.answer == Answer::Failed).collect();
+    let answers: Vec<Completion> = (0..5).map(|_| next(&mut *disk)).collect();
+    let failed: Vec<bool> = answers.iter().map(|a| a.status == Status::Failed).collect();
     assert_eq!(failed, [false, true, false, true, false]);
     assert_eq!(answers[1].at, micros(200));
 }
@@ -69,7 +69,7 @@ fn a_disk_stands_still_and_goes_on() {
     let mut disk = with("{kind: hang, from: 50us, to: 1ms}");
     read(&mut *disk, 0, 0, 0);
     read(&mut *disk, 500, 1, 0);
-    assert_eq!(disk.poll_finished(micros(900)), None);
+    assert_eq!(disk.poll_completion(micros(900)), None);
     assert_eq!(done(&mut *disk), (0, 1050));
     assert_eq!(done(&mut *disk), (1, 1150));
 }
@@ -81,7 +81,7 @@ fn a_disk_that_hangs_for_ever_has_no_next_event() {
     read(&mut *disk, 0, 1, 0);
     assert_eq!(done(&mut *disk), (0, 100));
     assert_eq!(disk.next_event(), None);
-    assert_eq!(disk.poll_finished(micros(1 << 40)), None);
+    assert_eq!(disk.poll_completion(micros(1 << 40)), None);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn late_polls_see_what_timely_ones_do() {
         if polls_on_time {
             (0..5).for_each(|_| seen.push(next(&mut *disk)));
         } else {
-            while let Some(finished) = disk.poll_finished(micros(1_000_000)) {
+            while let Some(finished) = disk.poll_completion(micros(1_000_000)) {
                 seen.push(finished);
             }
         }
@@ -150,8 +150,8 @@ fn a_command_fails_if_a_part_of_it_does() {
     let len = 128 << 10;
     disk.submit(Time::ZERO, 7, Command { op: Op::Read, offset: 0, len });
     disk.submit(Time::ZERO, 8, Command { op: Op::Read, offset: len, len });
-    let answers = [next(&mut *disk), next(&mut *disk)].map(|done| (done.id, done.answer));
-    assert_eq!(answers, [(7, Answer::Done), (8, Answer::Failed)]);
+    let answers = [next(&mut *disk), next(&mut *disk)].map(|done| (done.id, done.status));
+    assert_eq!(answers, [(7, Status::Done), (8, Status::Failed)]);
     disk.submit(micros(10_000), 9, Command { op: Op::Flush, offset: 0, len: 0 });
     assert_eq!(next(&mut *disk).id, 9);
     assert_eq!(disk.next_event(), None);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use forebay_core::{Op, Time};
-use forebay_sim::disk::{Answer, Command, SimDisk};
+use forebay_sim::disk::{Command, SimDisk, Status};
 
 use crate::error::Error;
 use crate::load::{Area, PhaseLoad, PhaseRequest, SharedProgress};
@@ -55,8 +55,8 @@ impl SimTarget {
         let hangs = || Error::Incomplete(String::from("the disk does not answer any more"));
         self.now = self.now.max(self.disk.next_event().ok_or_else(hangs)?);
         let mut done = Vec::new();
-        while let Some(finished) = self.disk.poll_finished(self.now) {
-            if finished.answer == Answer::Failed {
+        while let Some(finished) = self.disk.poll_completion(self.now) {
+            if finished.status == Status::Failed {
                 let what = "the disk fails a request: it has bad places; replace it";
                 return Err(Error::Incomplete(what.into()));
             }

@@ -356,7 +356,7 @@ fn reads_through(group: &IoGroup, disk: &mut dyn SimDisk, seconds: u64) -> u64 {
         }
         let next = [disk.next_event(), queue.poll_timeout(now)].into_iter().flatten().min();
         now = next.unwrap().max(now.plus_nanos(1));
-        while let Some(finished) = disk.poll_finished(now) {
+        while let Some(finished) = disk.poll_completion(now) {
             let ticket = running.remove(&finished.id).unwrap();
             queue.complete(now, ticket, Outcome::Done).unwrap();
             queue.enqueue(now, class, Op::Read, 4096).unwrap();

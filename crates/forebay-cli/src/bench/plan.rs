@@ -6,7 +6,7 @@ use std::time::Duration;
 use forebay::engine::BackendChoice;
 use forebay_core::{Policy, QueueDiscipline, Time, saturating_nanos};
 use forebay_load::job_file::{Job, JobFile};
-use forebay_load::recorder::Measured;
+use forebay_load::recorder::MeasuredInterval;
 
 use super::interrupt::Interrupt;
 use super::metrics::Metrics;
@@ -56,8 +56,8 @@ impl Plan<'_> {
     }
 
     /// The part of the run that is measured.
-    pub(super) fn measured(&self) -> Measured {
+    pub(super) fn measured(&self) -> MeasuredInterval {
         let from = Time::from_nanos(saturating_nanos(self.warmup));
-        Measured { from, to: from.plus_nanos(saturating_nanos(self.duration)) }
+        MeasuredInterval { from, to: from.plus_nanos(saturating_nanos(self.duration)) }
     }
 }

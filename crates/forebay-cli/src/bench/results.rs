@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use forebay::engine::Backend;
 use forebay_core::{Blocked, DiskTime, Policy};
-use forebay_load::recorder::Measured;
+use forebay_load::recorder::MeasuredInterval;
 use forebay_load::results::model::{DiskResult, RunResult, VERSION, rounded};
 use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 
@@ -22,7 +22,7 @@ pub(super) struct Run {
 pub(super) fn of(plan: &Plan<'_>, backend: Backend, io_queues: usize, seen: Observed) -> Run {
     let finished = seen.outcomes.iter().map(|outcome| outcome.finished).max();
     let planned = plan.measured();
-    let measured = Measured { to: finished.unwrap_or(planned.to), ..planned };
+    let measured = MeasuredInterval { to: finished.unwrap_or(planned.to), ..planned };
     let disk = (plan.policy_in_force() != Policy::Unlimited).then(|| disk_result(&seen, measured));
     let failed = failed(&seen);
     let processor = seen.processor;
@@ -50,7 +50,7 @@ pub(super) fn of(plan: &Plan<'_>, backend: Backend, io_queues: usize, seen: Obse
     Run { result, failed }
 }
 
-fn disk_result(seen: &Observed, measured: Measured) -> DiskResult {
+fn disk_result(seen: &Observed, measured: MeasuredInterval) -> DiskResult {
     let [before, after] = &seen.counters;
     let consumption = after.consumption.minus(before.consumption);
     let seconds = consumption.units() as f64 / DiskTime::UNITS_PER_SECOND as f64;

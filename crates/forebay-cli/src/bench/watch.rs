@@ -6,7 +6,7 @@ use std::time::Duration;
 use forebay::{Disk, QueueCounters};
 use forebay_core::{DiskTime, Time, saturating_nanos};
 use forebay_load::job_file::JobFile;
-use forebay_load::recorder::Measured;
+use forebay_load::recorder::MeasuredInterval;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::clock::Clock;
@@ -21,7 +21,7 @@ const SECOND_NANOS: u64 = 1_000_000_000;
 /// Looks at a run every now and then.
 pub(super) struct Watch<'a> {
     clock: Clock,
-    measured: Measured,
+    measured: MeasuredInterval,
     disk: &'a Disk,
     pub(super) status: &'a RunStatus,
     line: &'a RunProgress,
@@ -45,7 +45,7 @@ pub(super) struct Observed {
 impl<'a> Watch<'a> {
     pub(super) fn new(
         clock: Clock,
-        measured: Measured,
+        measured: MeasuredInterval,
         disk: &'a Disk,
         status: &'a RunStatus,
         line: &'a RunProgress,
@@ -65,7 +65,7 @@ impl<'a> Watch<'a> {
     /// Looks, and says how long to wait before the next look.
     pub(super) fn look(&mut self, jobs: &JobFile) -> Duration {
         let now = self.clock.now();
-        let Measured { from, to } = self.measured;
+        let MeasuredInterval { from, to } = self.measured;
         if now >= from && now <= to {
             self.busiest.look(now, self.disk.counters().consumption);
         }

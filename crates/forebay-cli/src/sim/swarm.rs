@@ -89,7 +89,7 @@ pub(super) fn replay(options: &ReplayOptions) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use forebay_sim::simulation::SimulationError;
-    use forebay_sim::swarm::{Rule, Settings};
+    use forebay_sim::swarm::{PolicySpec, Settings};
 
     use super::*;
 
@@ -101,7 +101,7 @@ mod tests {
             settings: Settings {
                 millis: 10,
                 model_percent: 95,
-                policy: Rule::Concurrency { requests: 4 },
+                policy: PolicySpec::Concurrency { requests: 4 },
                 duplex: true,
                 tick_micros: Some(500),
                 wake_up_micros: 5,

@@ -121,7 +121,7 @@ impl Loops {
     fn run_until(&mut self, end: u64) {
         loop {
             let nexts = self.shards.iter().map(|shard| shard.next);
-            let (seat, at) = nexts.enumerate().min_by_key(|&(_, at)| at).unwrap();
+            let (shard_index, at) = nexts.enumerate().min_by_key(|&(_, at)| at).unwrap();
             let answer = self.disk.front().map_or(u64::MAX, |&(at, ..)| at);
             if at.min(answer) >= end {
                 self.now = end;
@@ -129,23 +129,23 @@ impl Loops {
             }
             self.now = self.now.max(at.min(answer));
             if answer > at {
-                self.turn(seat);
-            } else if let Some((_, seat, ticket)) = self.disk.pop_front() {
-                self.shards[seat].done.push_back(ticket);
-                self.wake(seat);
+                self.turn(shard_index);
+            } else if let Some((_, shard_index, ticket)) = self.disk.pop_front() {
+                self.shards[shard_index].done.push_back(ticket);
+                self.wake(shard_index);
             }
         }
     }
 
-    fn turn(&mut self, seat: usize) {
+    fn turn(&mut self, shard_index: usize) {
         let now = self.now;
-        self.shards[seat].take_done(now);
-        match self.shards[seat].turns {
+        self.shards[shard_index].take_done(now);
+        match self.shards[shard_index].turns {
             Turns::Prompt => {}
             Turns::Late(from, to) => {
                 let pause = self.random(from, to + 1);
-                self.count_due(seat);
-                let shard = &mut self.shards[seat];
+                self.count_due(shard_index);
+                let shard = &mut self.shards[shard_index];
                 shard.next = now + pause;
                 for _ in 0..shard.asks {
                     if shard.waiting() < ASKS_WAITING_MAX * shard.asks {
@@ -154,32 +154,33 @@ impl Loops {
                 }
             }
             Turns::Flaky(one_in, away) => {
-                self.count_due(seat);
+                self.count_due(shard_index);
                 if self.random(0, one_in) == 0 {
-                    self.shards[seat].away_until = now + away;
+                    self.shards[shard_index].away_until = now + away;
                 }
             }
         }
-        while let Some(ticket) = self.shards[seat].queue.poll_dispatch(Time::from_nanos(now)) {
+        while let Some(ticket) = self.shards[shard_index].queue.poll_dispatch(Time::from_nanos(now))
+        {
             let service = COST * self.run.disk_takes / 100;
             self.busy += service;
             self.disk_free_at = self.disk_free_at.max(now) + service;
-            self.disk.push_back((self.disk_free_at + self.run.latency, seat, ticket));
+            self.disk.push_back((self.disk_free_at + self.run.latency, shard_index, ticket));
         }
-        while let Some(other) = self.shards[seat].queue.poll_wake() {
+        while let Some(other) = self.shards[shard_index].queue.poll_wake() {
             self.wake(other.index());
         }
-        let shard = &mut self.shards[seat];
+        let shard = &mut self.shards[shard_index];
         if shard.turns.follow_events() {
             let timeout = shard.queue.poll_timeout(Time::from_nanos(now));
             shard.next = timeout.map_or(u64::MAX, Time::as_nanos).max(shard.away_until);
         }
     }
 
-    fn count_due(&mut self, seat: usize) {
-        let due = self.due_in(self.now.saturating_sub(self.shards[seat].last));
-        self.shards[seat].due += due;
-        self.shards[seat].last = self.now;
+    fn count_due(&mut self, shard_index: usize) {
+        let due = self.due_in(self.now.saturating_sub(self.shards[shard_index].last));
+        self.shards[shard_index].due += due;
+        self.shards[shard_index].last = self.now;
     }
 
     /// What a late shard may have in a turn after so long a time: its share of what the disk did,
@@ -197,8 +198,8 @@ impl Loops {
         share.min(self.goal).min(asked)
     }
 
-    fn wake(&mut self, seat: usize) {
-        let shard = &mut self.shards[seat];
+    fn wake(&mut self, shard_index: usize) {
+        let shard = &mut self.shards[shard_index];
         if shard.turns.follow_events() {
             shard.next = self.now.max(shard.away_until);
         }

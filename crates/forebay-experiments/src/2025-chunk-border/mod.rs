@@ -67,7 +67,7 @@ fn latency(waiting: (u64, u64), border: u64, part: (u64, u64)) -> Result<f64, St
     }
     array.submit(Time::ZERO, 0, write(part));
     while let Some(now) = array.next_event() {
-        while let Some(finished) = array.poll_finished(now) {
+        while let Some(finished) = array.poll_completion(now) {
             if finished.id == 0 {
                 return Ok(finished.at.as_nanos() as f64 / 1e3);
             }

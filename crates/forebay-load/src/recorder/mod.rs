@@ -9,14 +9,14 @@ pub use latencies::Latencies;
 
 /// The part of a run that is measured: from the end of the warm-up to the deadline, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct MeasuredInterval {
     /// The end of the warm-up.
     pub from: Time,
     /// The deadline.
     pub to: Time,
 }
 
-impl Measured {
+impl MeasuredInterval {
     /// The length in seconds.
     pub fn seconds(self) -> f64 {
         self.to.nanos_since(self.from) as f64 / 1e9
@@ -53,7 +53,7 @@ pub struct Completion {
 #[derive(Clone, Debug)]
 pub struct Recorder {
     /// The part of the run that is measured.
-    pub measured: Measured,
+    pub measured: MeasuredInterval,
     /// Requests done in it.
     pub requests: u64,
     /// Requests that failed in it; not among [`Recorder::requests`].
@@ -91,7 +91,7 @@ impl Recorder {
     ///
     /// # Errors
     /// As [`Latencies::new`].
-    pub fn new(measured: Measured) -> Result<Self, CreationError> {
+    pub fn new(measured: MeasuredInterval) -> Result<Self, CreationError> {
         Ok(Self {
             measured,
             requests: 0,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     fn recorder() -> Recorder {
-        Recorder::new(Measured { from: ms(100), to: ms(200) }).unwrap()
+        Recorder::new(MeasuredInterval { from: ms(100), to: ms(200) }).unwrap()
     }
 
     /// Intended, enqueued, dispatched and completed at these milliseconds.

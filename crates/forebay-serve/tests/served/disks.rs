@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use forebay_core::{DiskRates, Op, Time};
-use forebay_sim::disk::{Answer, Command, Finished, SimDisk};
+use forebay_sim::disk::{Command, Completion, SimDisk, Status};
 
 /// Answers at once; fails in one range, and hangs in another until a flush.
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Scripted {
     fails: Range<u64>,
     hangs: Range<u64>,
     held: Vec<u64>,
-    finished: VecDeque<Finished>,
+    finished: VecDeque<Completion>,
 }
 
 impl Scripted {
@@ -31,16 +31,16 @@ impl SimDisk for Scripted {
         let failed = self.fails.contains(&command.offset) && command.op != Op::Flush;
         if command.op == Op::Flush {
             for id in self.held.drain(..) {
-                self.finished.push_back(Finished { id, at: now, answer: Answer::Done });
+                self.finished.push_back(Completion { id, at: now, status: Status::Done });
             }
         } else if self.hangs.contains(&command.offset) {
             return self.held.push(id);
         }
-        let answer = if failed { Answer::Failed } else { Answer::Done };
-        self.finished.push_back(Finished { id, at: now, answer });
+        let status = if failed { Status::Failed } else { Status::Done };
+        self.finished.push_back(Completion { id, at: now, status });
     }
 
-    fn poll_finished(&mut self, _: Time) -> Option<Finished> {
+    fn poll_completion(&mut self, _: Time) -> Option<Completion> {
         self.finished.pop_front()
     }
 

@@ -10,7 +10,7 @@ use forebay_core::{DiskRates, Time};
 use forebay_load::Rng;
 
 use super::servers::Due;
-use super::{Answer, Command, Finished, SimDisk};
+use super::{Command, Completion, SimDisk, Status};
 use fault::moment;
 pub use fault::{Fault, Range};
 use speed::Speed;
@@ -70,12 +70,12 @@ impl Faulty {
 
     /// Takes the disk's answers until `now`.
     fn collect(&mut self, now: Time) {
-        while let Some(Finished { id, at, answer }) =
-            self.disk.poll_finished(self.speed.inside(now))
+        while let Some(Completion { id, at, status }) =
+            self.disk.poll_completion(self.speed.inside(now))
         {
-            let answer = if self.doomed.remove(&id) { Answer::Failed } else { answer };
+            let status = if self.doomed.remove(&id) { Status::Failed } else { status };
             let at = self.speed.outside(at).unwrap_or(Time::MAX).plus_nanos(self.delay());
-            self.late.push(Finished { id, at, answer });
+            self.late.push(Completion { id, at, status });
         }
     }
 
@@ -116,7 +116,7 @@ impl SimDisk for Faulty {
         }
     }
 
-    fn poll_finished(&mut self, now: Time) -> Option<Finished> {
+    fn poll_completion(&mut self, now: Time) -> Option<Completion> {
         self.advance(now);
         self.late.pop(now)
     }

@@ -7,7 +7,7 @@ use forebay_core::{DiskRates, Op, Time};
 
 use super::measure::small_commands_per_second;
 use super::servers::{span, time, transfer};
-use super::{Answer, Command, Finished, SimDisk};
+use super::{Command, Completion, SimDisk, Status};
 
 /// An old command goes before nearer ones.
 const PATIENCE_NANOS: u64 = 1_000_000_000;
@@ -45,8 +45,8 @@ pub(crate) struct HddDisk {
     parameters: Hdd,
     capacity: u64,
     queued: VecDeque<Queued>,
-    current: Option<Finished>,
-    finished: VecDeque<Finished>,
+    current: Option<Completion>,
+    finished: VecDeque<Completion>,
     /// Where the last command ended.
     head: u64,
 }
@@ -98,7 +98,7 @@ impl HddDisk {
             at = at.plus_nanos(span_nanos(command.len, self.parameters.bandwidth));
             self.head = command.offset.saturating_add(command.len);
         }
-        self.current = Some(Finished { id, at, answer: Answer::Done });
+        self.current = Some(Completion { id, at, status: Status::Done });
     }
 
     /// Does what happens until `now`.
@@ -124,7 +124,7 @@ impl SimDisk for HddDisk {
         }
     }
 
-    fn poll_finished(&mut self, now: Time) -> Option<Finished> {
+    fn poll_completion(&mut self, now: Time) -> Option<Completion> {
         self.advance(now);
         self.finished.pop_front()
     }

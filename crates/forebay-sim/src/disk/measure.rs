@@ -26,7 +26,7 @@ pub(crate) fn small_commands_per_second(disk: &mut dyn SimDisk, capacity: u64, d
     while done < COMMANDS {
         let Some(event) = disk.next_event() else { break };
         now = event;
-        while disk.poll_finished(now).is_some() {
+        while disk.poll_completion(now).is_some() {
             read(disk, now, id);
             id += 1;
             done += 1;

@@ -40,9 +40,9 @@ pub struct Command {
     pub len: u64,
 }
 
-/// How a simulated disk answers.
+/// How a command of a simulated disk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Status {
     /// It did what was asked.
     Done,
     /// It could not: the range is bad (`EIO`).
@@ -51,13 +51,13 @@ pub enum Answer {
 
 /// A command that a simulated disk has finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finished {
+pub struct Completion {
     /// The number under which it was submitted.
     pub id: u64,
     /// When the disk was done with it.
     pub at: Time,
     /// How it ended.
-    pub answer: Answer,
+    pub status: Status,
 }
 
 /// A disk in virtual time, without I/O: a simulation asks it under a virtual
@@ -71,9 +71,9 @@ pub trait SimDisk: Send {
 
     /// A command that was finished by `now`, in the order of finishing; to be
     /// asked until it returns `None`.
-    fn poll_finished(&mut self, now: Time) -> Option<Finished>;
+    fn poll_completion(&mut self, now: Time) -> Option<Completion>;
 
-    /// When [`SimDisk::poll_finished`] can next return something, if nothing is
+    /// When [`SimDisk::poll_completion`] can next return something, if nothing is
     /// submitted before; `None` while nothing is under way, or all of it hangs.
     fn next_event(&self) -> Option<Time>;
 

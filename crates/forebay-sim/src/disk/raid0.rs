@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forebay_core::{DiskRates, Op, Time};
 
-use super::{Answer, Command, Finished, SimDisk};
+use super::{Command, Completion, SimDisk, Status};
 
 /// Disks that take turns by chunks of equal size.
 ///
@@ -28,7 +28,7 @@ struct Member {
 
 struct Whole {
     parts_left: u64,
-    answer: Answer,
+    status: Status,
 }
 
 impl Raid0 {
@@ -73,18 +73,18 @@ impl Raid0 {
     }
 
     /// Ends a part; the command, if that was its last.
-    fn part_done(&mut self, place: usize, part: Finished) -> Option<Finished> {
+    fn part_done(&mut self, place: usize, part: Completion) -> Option<Completion> {
         let id = self.members.get_mut(place)?.parts.remove(&part.id)?;
         let whole = self.whole.get_mut(&id)?;
         whole.parts_left -= 1;
-        if part.answer == Answer::Failed {
-            whole.answer = Answer::Failed;
+        if part.status == Status::Failed {
+            whole.status = Status::Failed;
         }
         if whole.parts_left > 0 {
             return None;
         }
-        let answer = self.whole.remove(&id)?.answer;
-        Some(Finished { id, at: part.at, answer })
+        let status = self.whole.remove(&id)?.status;
+        Some(Completion { id, at: part.at, status })
     }
 }
 
@@ -92,7 +92,7 @@ impl SimDisk for Raid0 {
     fn submit(&mut self, now: Time, id: u64, command: Command) {
         let parts = self.parts(command);
         let parts_left = parts.len() as u64;
-        self.whole.insert(id, Whole { parts_left, answer: Answer::Done });
+        self.whole.insert(id, Whole { parts_left, status: Status::Done });
         for (place, part) in parts {
             if let Some(member) = self.members.get_mut(place) {
                 member.parts.insert(member.next_part, id);
@@ -102,10 +102,10 @@ impl SimDisk for Raid0 {
         }
     }
 
-    fn poll_finished(&mut self, now: Time) -> Option<Finished> {
+    fn poll_completion(&mut self, now: Time) -> Option<Completion> {
         loop {
             let (at, place) = self.soonest().filter(|&(at, _)| at <= now)?;
-            let part = self.members.get_mut(place)?.disk.poll_finished(at);
+            let part = self.members.get_mut(place)?.disk.poll_completion(at);
             if let Some(whole) = part.and_then(|part| self.part_done(place, part)) {
                 return Some(whole);
             }

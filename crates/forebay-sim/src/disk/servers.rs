@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay_core::{DiskRates, DiskTime, Time, saturating_nanos};
 
-use super::{Answer, Command, Finished, SimDisk};
+use super::{Command, Completion, SimDisk, Status};
 
 /// A disk that knows when a command will be done as soon as it takes it.
 pub(crate) trait Service: Send {
@@ -35,10 +35,10 @@ impl<S: Service> Timed<S> {
 impl<S: Service> SimDisk for Timed<S> {
     fn submit(&mut self, now: Time, id: u64, command: Command) {
         let at = self.service.serve(now, command);
-        self.due.push(Finished { id, at, answer: Answer::Done });
+        self.due.push(Completion { id, at, status: Status::Done });
     }
 
-    fn poll_finished(&mut self, now: Time) -> Option<Finished> {
+    fn poll_completion(&mut self, now: Time) -> Option<Completion> {
         self.due.pop(now)
     }
 
@@ -64,9 +64,9 @@ pub(crate) struct Due {
 }
 
 impl Due {
-    pub(crate) fn push(&mut self, finished: Finished) {
-        let Finished { id, at, answer } = finished;
-        self.heap.push(Reverse((at, self.added, id, answer == Answer::Done)));
+    pub(crate) fn push(&mut self, completion: Completion) {
+        let Completion { id, at, status } = completion;
+        self.heap.push(Reverse((at, self.added, id, status == Status::Done)));
         self.added += 1;
     }
 
@@ -74,13 +74,13 @@ impl Due {
         self.heap.peek().map(|&Reverse((at, ..))| at)
     }
 
-    pub(crate) fn pop(&mut self, now: Time) -> Option<Finished> {
+    pub(crate) fn pop(&mut self, now: Time) -> Option<Completion> {
         if self.next()? > now {
             return None;
         }
         let Reverse((at, _, id, done)) = self.heap.pop()?;
-        let answer = if done { Answer::Done } else { Answer::Failed };
-        Some(Finished { id, at, answer })
+        let status = if done { Status::Done } else { Status::Failed };
+        Some(Completion { id, at, status })
     }
 }
 

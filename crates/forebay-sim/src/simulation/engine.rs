@@ -6,7 +6,7 @@ use forebay_load::Rng;
 use slab::Slab;
 
 use crate::config::TransferFaults;
-use crate::disk::{Answer, SimDisk};
+use crate::disk::{SimDisk, Status};
 use crate::load_command::{CommandError, LoadCommand};
 
 /// Transfers are cut short at multiples of this, but for one in so many.
@@ -66,15 +66,15 @@ impl Engine {
     /// What the disk has finished by `now`; the number of a command that it does not have is an
     /// error.
     pub(super) fn pop(&mut self, now: Time) -> Option<Result<Returned, u64>> {
-        let finished = self.disk.poll_finished(now)?;
+        let finished = self.disk.poll_completion(now)?;
         let Some(sent) = self.commands.try_remove(finished.id as usize) else {
             return Some(Err(finished.id));
         };
-        Some(Ok(Returned { sent, result: self.result(&sent, finished.answer) }))
+        Some(Ok(Returned { sent, result: self.result(&sent, finished.status) }))
     }
 
-    fn result(&mut self, sent: &Sent, answer: Answer) -> Result<u64, CommandError> {
-        if answer == Answer::Failed {
+    fn result(&mut self, sent: &Sent, status: Status) -> Result<u64, CommandError> {
+        if status == Status::Failed {
             return Err(CommandError::Failed);
         }
         let TransferFaults { short_one_in, again_one_in, cancelled_one_in } = self.faults;

@@ -2,7 +2,7 @@
 
 use forebay_core::{ClassId, DiskModel, DiskTime, Op, Time};
 use forebay_driver::QueueClass;
-use forebay_load::recorder::Measured;
+use forebay_load::recorder::MeasuredInterval;
 
 use super::alarms::Alarms;
 use super::engine::Engine;
@@ -20,7 +20,7 @@ pub(super) struct Environment {
     pub(super) takes_last: bool,
     /// From an event to the turn of the shard concerned, in nanoseconds.
     pub(super) wake_up_nanos: u64,
-    pub(super) measured: Measured,
+    pub(super) measured: MeasuredInterval,
     /// The classes of each I/O group in the order of the job file.
     pub(super) classes: Vec<Vec<ClassId>>,
     /// What requests are thought to cost.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forebay_core::{Policy, Time};
-use forebay_load::recorder::Measured;
+use forebay_load::recorder::MeasuredInterval;
 use forebay_load::results::model::{DiskResult, RunResult, VERSION, rounded};
 use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 
@@ -32,7 +32,7 @@ impl Outcome {
     pub(super) fn of(simulation: Simulation, ended: Time) -> Self {
         let Simulation { jobs, seed, policy, order, properties, shards, env, watch, .. } =
             simulation;
-        let measured = Measured { to: ended, ..env.measured };
+        let measured = MeasuredInterval { to: ended, ..env.measured };
         let disk = (policy != Policy::Unlimited).then(|| DiskResult {
             in_flight_max: env.counts.parts_in_flight_max,
             ..watch.disk_result(&shards, measured)

@@ -6,7 +6,7 @@ use forebay_core::{
 use forebay_load::Rng;
 use forebay_load::generator::Generator;
 use forebay_load::job_file::JobFile;
-use forebay_load::recorder::{Measured, Recorder};
+use forebay_load::recorder::{MeasuredInterval, Recorder};
 use forebay_load::results::model::{Properties, PropertiesSource};
 
 use super::alarms::Alarms;
@@ -64,7 +64,8 @@ impl Simulation {
             Scheduler::new(&config.jobs, &config.scheduler, (&model, policy), by_queue.len())
                 .map_err(SimulationError::Classes)?;
         let from = Time::from_nanos(saturating_nanos(config.warmup));
-        let measured = Measured { from, to: from.plus_nanos(saturating_nanos(config.duration)) };
+        let measured =
+            MeasuredInterval { from, to: from.plus_nanos(saturating_nanos(config.duration)) };
         let extents = lay_out(&config.jobs, config.capacity)?;
         let builder = ShardBuilder { config: &config, extents, measured, events: &events };
         let shards = builder.shards(&by_queue, &scheduler)?;
@@ -109,7 +110,7 @@ impl Simulation {
 struct ShardBuilder<'a> {
     config: &'a SimulationConfig,
     extents: Vec<Vec<Extent>>,
-    measured: Measured,
+    measured: MeasuredInterval,
     events: &'a EventQueue,
 }
 
@@ -253,7 +254,7 @@ pub(super) fn invariants(
 
 fn tracer(
     config: &SimulationConfig,
-    measured: Measured,
+    measured: MeasuredInterval,
 ) -> Result<Option<Tracer>, SimulationError> {
     let tracer = config.trace_buckets.map(|slices| {
         let names = config.jobs.classes.iter().map(|class| class.name.clone());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use forebay_core::{Blocked, DiskTime, Time};
-use forebay_load::recorder::Measured;
+use forebay_load::recorder::MeasuredInterval;
 use forebay_load::results::model::{DiskResult, rounded};
 
 use super::shard::Shard;
@@ -25,7 +25,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(measured: Measured) -> Self {
+    pub(super) fn new(measured: MeasuredInterval) -> Self {
         let looks = VecDeque::with_capacity(16);
         Self { next: measured.from, baseline: None, looks, busiest: 0.0 }
     }
@@ -49,12 +49,12 @@ impl Watch {
             self.looks.pop_front();
         }
         if let Some(&first) = self.looks.front().filter(|look| is_second(look)) {
-            let span = Measured { from: first.0, to: now };
+            let span = MeasuredInterval { from: first.0, to: now };
             self.busiest = self.busiest.max(per_second(counted.0.minus(first.1), span));
         }
     }
 
-    pub(super) fn disk_result(&self, shards: &[Shard], measured: Measured) -> DiskResult {
+    pub(super) fn disk_result(&self, shards: &[Shard], measured: MeasuredInterval) -> DiskResult {
         let (before, blocked_before) = self.baseline.unwrap_or_default();
         let (after, blocked_after) = sum(shards);
         let mean = per_second(after.minus(before), measured);
@@ -87,7 +87,7 @@ fn sum(shards: &[Shard]) -> (DiskTime, [u64; Blocked::ALL.len()]) {
 }
 
 /// Seconds of disk time per second.
-pub(super) fn per_second(disk_time: DiskTime, span: Measured) -> f64 {
+pub(super) fn per_second(disk_time: DiskTime, span: MeasuredInterval) -> f64 {
     let seconds = disk_time.units() as f64 / DiskTime::UNITS_PER_SECOND as f64;
     if span.seconds() > 0.0 { seconds / span.seconds() } else { 0.0 }
 }

@@ -74,17 +74,17 @@ impl Grid {
         if header.trim() != names {
             let header: String = header.trim().chars().take(QUOTED_MAX).collect();
             let message = format!("the first line is `{}`; write `{names}`", header.escape_debug());
-            return Err(complaint(file, number, None, &message));
+            return Err(error(file, number, None, &message));
         }
         for (number, line) in lines {
             let cell = cell(file, number, line)?;
             let same = |other: &Cell| load(other) == load(&cell);
             if cells.iter().any(same) {
-                return Err(complaint(file, number, None, "this load was given before; remove it"));
+                return Err(error(file, number, None, "this load was given before; remove it"));
             }
             if cells.len() == CELLS_MAX {
                 let message = format!("more than {CELLS_MAX} loads; leave some out");
-                return Err(complaint(file, number, None, &message));
+                return Err(error(file, number, None, &message));
             }
             cells.push(cell);
         }
@@ -186,28 +186,28 @@ fn cell(file: &str, line: u64, text: &str) -> Result<Cell, ConfigError> {
             let field: String = field.chars().take(QUOTED_MAX).collect();
             let field = field.escape_debug();
             let message = format!("found `{field}`; expected a number from 0 to {max}");
-            complaint(file, line, Some(index), &message)
+            error(file, line, Some(index), &message)
         })?;
         // a negative zero becomes a zero
         *figure = value + 0.0;
     }
     if fields.next().is_some() {
         let message = format!("more than {} figures; remove some", COLUMNS.len());
-        return Err(complaint(file, line, None, &message));
+        return Err(error(file, line, None, &message));
     }
     let [write_bandwidth, read_iops, p50_ms, p95_ms, clipped] = figures;
     if p50_ms <= 0.0 {
-        return Err(complaint(file, line, Some(2), "a latency of 0; expected more"));
+        return Err(error(file, line, Some(2), "a latency of 0; expected more"));
     }
     if p95_ms < p50_ms {
         let message = format!("{p95_ms} is below the median, {p50_ms}; expected at least as much");
-        return Err(complaint(file, line, Some(3), &message));
+        return Err(error(file, line, Some(3), &message));
     }
     let (p50_us, p95_us) = (p50_ms * 1e3, p95_ms * 1e3);
     Ok(Cell { write_bandwidth, read_iops, p50_us, p95_us, clipped: clipped != 0.0 })
 }
 
-fn complaint(file: &str, line: u64, column: Option<usize>, message: &str) -> ConfigError {
+fn error(file: &str, line: u64, column: Option<usize>, message: &str) -> ConfigError {
     let key = column.map(|column| COLUMNS[column].0.to_owned());
     ConfigError::at(file, Position { line, column: 1 }, key, message)
 }

@@ -41,7 +41,7 @@ pub struct Settings {
     /// What the disk does in percent of what the scheduler believes, at least 1.
     pub model_percent: u64,
     /// When requests may go to the disk.
-    pub policy: Rule,
+    pub policy: PolicySpec,
     /// Whether reads and all else have a budget each.
     pub duplex: bool,
     /// How often shards look for work; on every event if not given.
@@ -75,7 +75,7 @@ pub struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names are those of the policies and of their parameters")]
-pub enum Rule {
+pub enum PolicySpec {
     None,
     Concurrency {
         requests: u32,
@@ -254,7 +254,7 @@ impl Settings {
     }
 }
 
-impl Rule {
+impl PolicySpec {
     fn policy(self) -> Policy {
         let goal = Duration::from_micros;
         match self {

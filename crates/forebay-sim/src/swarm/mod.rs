@@ -11,7 +11,9 @@ mod shrink;
 
 use core::fmt;
 
-pub use case::{Cancelling, Case, Event, Kind, Rule, Settings, Stalling, Transferring, Turning};
+pub use case::{
+    Cancelling, Case, Event, Kind, PolicySpec, Settings, Stalling, Transferring, Turning,
+};
 
 use crate::simulation::SimulationError;
 use scenario::Scenario;

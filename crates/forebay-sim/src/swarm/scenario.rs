@@ -2,7 +2,9 @@
 
 use forebay_load::Rng;
 
-use super::case::{Cancelling, Case, Event, Kind, Rule, Settings, Stalling, Transferring, Turning};
+use super::case::{
+    Cancelling, Case, Event, Kind, PolicySpec, Settings, Stalling, Transferring, Turning,
+};
 
 /// Sets the random numbers of scenarios apart from those of their loads.
 const SCENARIO_PATH: u64 = 0x5ca1e;
@@ -219,19 +221,19 @@ fn fault(rng: &mut Rng, millis: u64) -> String {
     }
 }
 
-fn policy(rng: &mut Rng) -> Rule {
+fn policy(rng: &mut Rng) -> PolicySpec {
     let latency_goal_micros = 750;
     match rng.below(12) {
-        0 => Rule::None,
-        1 => Rule::Concurrency { requests: pick(rng, &[1, 4, 32]) },
-        2 => Rule::LittlesLaw { latency_goal_micros },
-        3 => Rule::TokenBucket { latency_goal_micros },
-        4 => Rule::TwoLevelBucket { latency_goal_micros },
-        5 => Rule::FlowRatio { latency_goal_micros },
+        0 => PolicySpec::None,
+        1 => PolicySpec::Concurrency { requests: pick(rng, &[1, 4, 32]) },
+        2 => PolicySpec::LittlesLaw { latency_goal_micros },
+        3 => PolicySpec::TokenBucket { latency_goal_micros },
+        4 => PolicySpec::TwoLevelBucket { latency_goal_micros },
+        5 => PolicySpec::FlowRatio { latency_goal_micros },
         _ => {
             let base_latency_micros = (rng.below(2) == 0).then_some(100);
             let latency_goal_micros = pick(rng, &[100, 750, 750, 5000]);
-            Rule::PaceWindow { latency_goal_micros, base_latency_micros }
+            PolicySpec::PaceWindow { latency_goal_micros, base_latency_micros }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use forebay_config::Source;
 use forebay_core::{Op, Time};
 use forebay_load::Rng;
-use forebay_sim::disk::{Command, Finished, SimDisk};
+use forebay_sim::disk::{Command, Completion, SimDisk};
 use forebay_sim::spec::DiskSpec;
 
 /// The disk that a disk file describes.
@@ -23,7 +23,7 @@ pub(crate) struct Load {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct LoadResult {
     pub(crate) iops: u64,
     pub(crate) mean_micros: u64,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Seen {
 const COMMANDS: u64 = 20_000;
 
 /// Runs `load` on a fresh disk, for so many commands that their start and end do not matter.
-pub(crate) fn run(spec: &DiskSpec, load: Load) -> Seen {
+pub(crate) fn run(spec: &DiskSpec, load: Load) -> LoadResult {
     let mut disk = spec.build(1);
     let mut offsets = Rng::new(1, &[]);
     let mut started = HashMap::new();
@@ -47,7 +47,7 @@ pub(crate) fn run(spec: &DiskSpec, load: Load) -> Seen {
     // The first commands find an idle disk, so they do not count.
     let (mut first, mut last) = (Time::ZERO, Time::ZERO);
     for done in 0..COMMANDS {
-        let Finished { id: finished, at, .. } = next(&mut *disk);
+        let Completion { id: finished, at, .. } = next(&mut *disk);
         last = at;
         if done < COMMANDS / 2 {
             first = at;
@@ -59,17 +59,17 @@ pub(crate) fn run(spec: &DiskSpec, load: Load) -> Seen {
         id += 1;
     }
     let counted = COMMANDS / 2;
-    Seen {
+    LoadResult {
         iops: counted * 1_000_000_000 / last.nanos_since(first),
         mean_micros: waited / counted / 1000,
     }
 }
 
 /// The next command to finish, at the moment it does.
-pub(crate) fn next(disk: &mut dyn SimDisk) -> Finished {
+pub(crate) fn next(disk: &mut dyn SimDisk) -> Completion {
     loop {
         let now = disk.next_event().expect("something is under way");
-        if let Some(finished) = disk.poll_finished(now) {
+        if let Some(finished) = disk.poll_completion(now) {
             return finished;
         }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use forebay_config::Source;
 use forebay_core::{DiskModel, DiskRates, Time};
 use forebay_load::job_file::JobFile;
-use forebay_sim::disk::{Answer, Command, Finished, SimDisk};
+use forebay_sim::disk::{Command, Completion, SimDisk, Status};
 use forebay_sim::simulation::{Outcome, Simulation, SimulationConfig};
 
 pub(crate) const MILLI: u64 = 1_000_000;
@@ -61,11 +61,11 @@ impl SimDisk for TestDisk {
         self.finished.push(Reverse((self.free_at.div_ceil(64) + self.latency, id)));
     }
 
-    fn poll_finished(&mut self, now: Time) -> Option<Finished> {
+    fn poll_completion(&mut self, now: Time) -> Option<Completion> {
         let &Reverse((at, id)) = self.finished.peek()?;
         let at = Time::from_nanos(at);
         (at <= now).then(|| self.finished.pop())?;
-        Some(Finished { id, at, answer: Answer::Done })
+        Some(Completion { id, at, status: Status::Done })
     }
 
     fn next_event(&self) -> Option<Time> {

@@ -15,7 +15,7 @@ const BANDWIDTH: u64 = 1_000_000_000;
 /// The latency goal is longer than the base latency and than 128 KiB take.
 const EFFECTIVE_GOAL_US: f64 = 750.0;
 
-struct Seen {
+struct Observation {
     /// The longest time a request waited in the disk beyond its base latency, in effective goals.
     goals: f64,
     /// The part of the time in which the disk served something.
@@ -32,7 +32,13 @@ fn policies() -> [Policy; 3] {
 }
 
 /// Two seconds of deep reads on a disk for which `set_up` makes things hard.
-fn see(policy: Policy, too_fast_percent: u64, disk: TestDisk, shards: u32, stalls: bool) -> Seen {
+fn see(
+    policy: Policy,
+    too_fast_percent: u64,
+    disk: TestDisk,
+    shards: u32,
+    stalls: bool,
+) -> Observation {
     let busy = Arc::clone(&disk.busy);
     let base_us = disk.latency as f64 / 1e3;
     let text = reads("a", "all", 128, "4kB", 100) + &reads("b", "all", 64, "64kB", 100);
@@ -55,11 +61,11 @@ fn see(policy: Policy, too_fast_percent: u64, disk: TestDisk, shards: u32, stall
     let outcome = run(config);
     let longest = outcome.result.classes.iter().map(|class| class.disk_us.max);
     let goals = (longest.fold(0.0, f64::max) - base_us) / EFFECTIVE_GOAL_US;
-    Seen { goals, busy: busy.load(Ordering::Relaxed) as f64 / 64.0 / 2e9 }
+    Observation { goals, busy: busy.load(Ordering::Relaxed) as f64 / 64.0 / 2e9 }
 }
 
 /// What each policy makes of it, printed; ours first.
-fn compare(name: &str, case: impl Fn(Policy) -> Seen) -> Seen {
+fn compare(name: &str, case: impl Fn(Policy) -> Observation) -> Observation {
     let mut table = format!("{name:<34} {:>12} {:>8}\n", "wait, goals", "used, %");
     let mut ours = None;
     for policy in policies() {

@@ -107,7 +107,7 @@ impl Load {
         let write = if self.in_flight[1] < WRITES_MAX { self.write_at } else { f64::INFINITY };
         let nanos = done.min(read).min(write);
         let now = Time::from_nanos(nanos as u64);
-        while let Some(finished) = disk.poll_finished(now) {
+        while let Some(finished) = disk.poll_completion(now) {
             let write = finished.id % 2 == 1;
             self.in_flight[usize::from(write)] -= 1;
             if !write {

@@ -1,8 +1,8 @@
 //! Disks that follow latency surfaces, against what was measured and what was asked.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
-mod complaints;
 mod edge;
+mod errors;
 mod fit;
 mod load;
 mod presets;

@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let (alone, _) = rate(&mut || thread::sleep(Duration::from_secs(1)));
         let rss_before = rss_kib();
-        let mut seen = storm::Seen::default();
+        let mut seen = storm::StormResult::default();
         let (beside, took) =
             rate(&mut || seen = storm::storm(endpoint.address(), PER_SECOND * seconds, PER_SECOND));
         let rss_after = rss_kib();

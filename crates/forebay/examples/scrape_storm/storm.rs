@@ -20,7 +20,7 @@ const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 /// What the good clients have seen.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct StormResult {
     /// Whole answers.
     pub(crate) scrapes: u32,
     /// Anything else.
@@ -34,7 +34,7 @@ pub(crate) struct Seen {
 /// Scrapes `count` times, `per_second` of them in a second if the endpoint is
 /// fast enough, while other clients send nothing, half a request, garbage, or
 /// read an answer byte by byte.
-pub(crate) fn storm(address: SocketAddr, count: u32, per_second: u32) -> Seen {
+pub(crate) fn storm(address: SocketAddr, count: u32, per_second: u32) -> StormResult {
     let over = &AtomicBool::new(false);
     thread::scope(|scope| {
         let bad = [silent, half, garbage, slow]
@@ -43,7 +43,7 @@ pub(crate) fn storm(address: SocketAddr, count: u32, per_second: u32) -> Seen {
         let good: Vec<_> = (0..SCRAPERS)
             .map(|_| scope.spawn(move || scraper(address, count / SCRAPERS, gap)))
             .collect();
-        let mut seen = Seen::default();
+        let mut seen = StormResult::default();
         for scraper in good {
             let Ok(one) = scraper.join() else { continue };
             seen.scrapes += one.scrapes;
@@ -56,8 +56,8 @@ pub(crate) fn storm(address: SocketAddr, count: u32, per_second: u32) -> Seen {
     })
 }
 
-fn scraper(address: SocketAddr, count: u32, gap: Duration) -> Seen {
-    let (start, mut seen) = (Instant::now(), Seen::default());
+fn scraper(address: SocketAddr, count: u32, gap: Duration) -> StormResult {
+    let (start, mut seen) = (Instant::now(), StormResult::default());
     for number in 0..count {
         thread::sleep((gap * number).saturating_sub(start.elapsed()));
         let begun = Instant::now();

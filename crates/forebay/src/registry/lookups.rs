@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use forebay_block::{DeviceNumber, Seen};
+use forebay_block::{DeviceNumber, FileStat};
 use forebay_core::Time;
 
 use super::disk::DiskRecord;
@@ -27,18 +27,18 @@ struct Found {
 
 impl Lookups {
     /// What was found of such a file; `None` if it is to be looked up.
-    pub(crate) fn get(&self, seen: &Seen, now: Time) -> Option<Option<&Arc<DiskRecord>>> {
-        let found = self.0.get(&(seen.mount?, seen.number))?;
+    pub(crate) fn get(&self, stat: &FileStat, now: Time) -> Option<Option<&Arc<DiskRecord>>> {
+        let found = self.0.get(&(stat.mount?, stat.number))?;
         (now.nanos_since(found.at) < BELIEVED_NANOS).then_some(found.disk.as_ref())
     }
 
     /// Notes what was found of such a file at `now`.
-    pub(crate) fn add(&mut self, seen: &Seen, now: Time, disk: Option<&Arc<DiskRecord>>) {
-        let Some(mount) = seen.mount else { return };
+    pub(crate) fn add(&mut self, stat: &FileStat, now: Time, disk: Option<&Arc<DiskRecord>>) {
+        let Some(mount) = stat.mount else { return };
         if self.0.len() >= MOUNTS_MAX {
             self.0.clear();
         }
-        self.0.insert((mount, seen.number), Found { disk: disk.cloned(), at: now });
+        self.0.insert((mount, stat.number), Found { disk: disk.cloned(), at: now });
     }
 
     /// There are other entries now.
@@ -51,28 +51,32 @@ impl Lookups {
 mod tests {
     use super::*;
 
-    fn seen(mount: u64) -> Seen {
-        Seen { number: DeviceNumber { major: 0, minor: 7 }, is_device: false, mount: Some(mount) }
+    fn stat(mount: u64) -> FileStat {
+        FileStat {
+            number: DeviceNumber { major: 0, minor: 7 },
+            is_device: false,
+            mount: Some(mount),
+        }
     }
 
     #[test]
     fn what_was_found_is_believed_for_a_second_and_of_so_many_mounts() {
         let mut lookups = Lookups::default();
         let at = |nanos| Time::from_nanos(5 + nanos);
-        lookups.add(&seen(1), at(0), None);
-        assert!(lookups.get(&seen(1), at(BELIEVED_NANOS - 1)).is_some());
-        assert!(lookups.get(&seen(1), at(BELIEVED_NANOS)).is_none());
-        assert!(lookups.get(&seen(2), at(0)).is_none());
-        let elsewhere = Seen { number: DeviceNumber { major: 0, minor: 8 }, ..seen(1) };
+        lookups.add(&stat(1), at(0), None);
+        assert!(lookups.get(&stat(1), at(BELIEVED_NANOS - 1)).is_some());
+        assert!(lookups.get(&stat(1), at(BELIEVED_NANOS)).is_none());
+        assert!(lookups.get(&stat(2), at(0)).is_none());
+        let elsewhere = FileStat { number: DeviceNumber { major: 0, minor: 8 }, ..stat(1) };
         assert!(lookups.get(&elsewhere, at(0)).is_none());
         for mount in 0..10_000 {
-            lookups.add(&seen(mount), at(0), None);
+            lookups.add(&stat(mount), at(0), None);
             assert!(lookups.0.len() <= MOUNTS_MAX);
-            assert!(lookups.get(&seen(mount), at(0)).is_some());
+            assert!(lookups.get(&stat(mount), at(0)).is_some());
         }
-        lookups.add(&Seen { mount: None, ..seen(1) }, at(0), None);
-        assert!(lookups.get(&Seen { mount: None, ..seen(1) }, at(0)).is_none());
+        lookups.add(&FileStat { mount: None, ..stat(1) }, at(0), None);
+        assert!(lookups.get(&FileStat { mount: None, ..stat(1) }, at(0)).is_none());
         lookups.forget();
-        assert!(lookups.get(&seen(9_999), at(0)).is_none());
+        assert!(lookups.get(&stat(9_999), at(0)).is_none());
     }
 }

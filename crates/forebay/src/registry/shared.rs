@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use forebay_block::{Seen, Stack};
+use forebay_block::{FileStat, Stack};
 use forebay_core::Time;
 
 use super::Registry;
@@ -109,30 +109,30 @@ impl Shared {
     /// The disk of a file, if it can be told without a look at the mounts.
     pub(crate) fn disk_known(
         &self,
-        seen: &Seen,
+        stat: &FileStat,
         now: Time,
     ) -> Result<Option<Arc<DiskRecord>>, Forked> {
         let registry = self.registry()?;
-        if seen.number.is_block()
-            && let Some(record) = registry.coverage.listed(seen.number)
+        if stat.number.is_block()
+            && let Some(record) = registry.coverage.listed(stat.number)
         {
             return Ok(Some(Arc::clone(record)));
         }
-        let found = registry.lookups.get(seen, now);
+        let found = registry.lookups.get(stat, now);
         Ok(found.and_then(|found| found.or_else(|| self.unlisted.disk_again()).cloned()))
     }
 
-    /// The disk of a file on `stack`; of one that was seen then, it is noted.
+    /// The disk of a file on `stack`; of one whose status was asked then, it is noted.
     pub(crate) fn disk_on(
         &self,
         stack: Stack,
-        seen: Option<(Seen, Time)>,
+        stat: Option<(FileStat, Time)>,
         path: impl FnOnce() -> PathBuf,
     ) -> io::Result<Arc<DiskRecord>> {
         let mut registry = self.registry()?;
         let covering = registry.coverage.of(&stack).cloned();
-        if let Some((seen, then)) = seen {
-            registry.lookups.add(&seen, then, covering.as_ref());
+        if let Some((stat, then)) = stat {
+            registry.lookups.add(&stat, then, covering.as_ref());
         }
         drop(registry);
         covering.map_or_else(|| self.unlisted.disk_of(path(), stack), Ok)

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use forebay_block::{Machine, Seen, Stack};
+use forebay_block::{FileStat, Machine, Stack};
 
 pub use self::builder::SchedulerBuilder;
 
@@ -192,12 +192,12 @@ impl Scheduler {
     /// # Errors
     /// As for [`Scheduler::disk_of`].
     pub fn disk_of_file(&self, file: impl AsFd) -> io::Result<Disk> {
-        let (now, seen) = (Clock::of_process().now(), Seen::of_file(&file)?);
-        if let Some(record) = self.shared.disk_known(&seen, now)? {
+        let (now, stat) = (Clock::of_process().now(), FileStat::of_file(&file)?);
+        if let Some(record) = self.shared.disk_known(&stat, now)? {
             return Ok(Disk::of(&self.shared, &record));
         }
         let stack = Stack::of_file(&Machine::this(), &file)?;
-        let record = self.shared.disk_on(stack, Some((seen, now)), || {
+        let record = self.shared.disk_on(stack, Some((stat, now)), || {
             let link = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
             std::fs::read_link(link).unwrap_or_default()
         })?;

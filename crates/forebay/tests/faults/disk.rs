@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay::{DiskRates, Op};
 use forebay_core::Time;
-use forebay_sim::disk::{Answer, Command, Finished, SimDisk};
+use forebay_sim::disk::{Command, Completion, SimDisk, Status};
 
 /// What the scheduler is told, well below what the disk does.
 pub(crate) const RATES: DiskRates = DiskRates {
@@ -26,7 +26,7 @@ pub(crate) const HANGS: Range<u64> = 16 << 20..17 << 20;
 pub(crate) struct Disk {
     /// Everything hangs.
     all_hang: bool,
-    under_way: VecDeque<Finished>,
+    under_way: VecDeque<Completion>,
     free_at: [Time; 8],
 }
 
@@ -46,12 +46,12 @@ impl SimDisk for Disk {
         let failed = is_transfer && FAILS.contains(&command.offset);
         let Some(server) = self.free_at.iter_mut().min() else { return };
         *server = (*server).max(now).plus_nanos(300_000);
-        let answer = if failed { Answer::Failed } else { Answer::Done };
+        let status = if failed { Status::Failed } else { Status::Done };
         let place = self.under_way.partition_point(|other| other.at <= *server);
-        self.under_way.insert(place, Finished { id, at: *server, answer });
+        self.under_way.insert(place, Completion { id, at: *server, status });
     }
 
-    fn poll_finished(&mut self, now: Time) -> Option<Finished> {
+    fn poll_completion(&mut self, now: Time) -> Option<Completion> {
         self.under_way.pop_front_if(|first| first.at <= now)
     }
 

@@ -59,7 +59,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "*",
             "block_device",
             "layer",
-            "seen",
+            "file_stat",
             "mount",
             "mount_table",
             "path_walk",

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use forebay_core::{Op, Time, saturating_nanos};
 use forebay_load::generator::{Action, Work};
-use forebay_load::recorder::{Completion, Measured};
+use forebay_load::recorder::{Completion, MeasuredInterval};
 use slab::Slab;
 
 use super::clock::Clock;
@@ -30,7 +30,7 @@ pub(super) struct Load<'a> {
     pub(super) number: u32,
     pub(super) path: Box<dyn SubmissionPath>,
     pub(super) jobs: Vec<ThreadJob>,
-    pub(super) measured: Measured,
+    pub(super) measured: MeasuredInterval,
     pub(super) clock: Clock,
     pub(super) status: &'a RunStatus,
     /// Whether somebody looks at what is recent.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_core::{DiskRates, Time};
 use forebay_load::recorder::Latencies;
-use forebay_sim::disk::{Command, Finished, Raid0, SimDisk};
+use forebay_sim::disk::{Command, Completion, Raid0, SimDisk};
 
 /// Members of the array.
 pub(crate) const MEMBERS: usize = 4;
@@ -113,8 +113,8 @@ impl SimDisk for TracedArray {
         self.array.submit(now, id, command);
     }
 
-    fn poll_finished(&mut self, now: Time) -> Option<Finished> {
-        let finished = self.array.poll_finished(now)?;
+    fn poll_completion(&mut self, now: Time) -> Option<Completion> {
+        let finished = self.array.poll_completion(now)?;
         if let Some((since, members)) = self.under_way.remove(&finished.id) {
             self.record(|trace| trace.finished(finished.at.nanos_since(since), &members));
         }

@@ -14,7 +14,7 @@ fn written(dir: &Path) -> Properties {
 }
 
 #[track_caller]
-fn complaint(dir: &Path) -> String {
+fn error_message(dir: &Path) -> String {
     let error = Properties::load(&dir.join("forebay.yaml")).unwrap_err().to_string();
     error.replace(&format!("{}/", dir.display()), "")
 }
@@ -37,12 +37,12 @@ fn files_that_contradict_each_other_are_refused() {
     let faster = properties.to_yaml().replace("121499", "130000");
     fs::write(dir.path().join("io.yaml"), faster).unwrap();
     assert_eq!(
-        complaint(dir.path()),
+        error_message(dir.path()),
         "forebay.yaml:3:5: disks[0]: `write_iops` of this disk is not as in `io.yaml`; measure \
          again, or remove one of the two files"
     );
     fs::write(dir.path().join("io.yaml"), "disks: 3").unwrap();
-    assert!(complaint(dir.path()).starts_with("io.yaml:1:8: disks: "));
+    assert!(error_message(dir.path()).starts_with("io.yaml:1:8: disks: "));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn what_is_named_is_a_file_beside_it() {
     let properties = written(dir.path());
     let names = |name: &str| {
         fs::write(dir.path().join("forebay.yaml"), properties.to_forebay_yaml(name)).unwrap();
-        complaint(dir.path())
+        error_message(dir.path())
     };
     for name in ["/etc/passwd", "../io.yaml", "a/b", ".", "..", ""] {
         let said = names(name);

@@ -9,7 +9,7 @@ use crate::number::DeviceNumber;
 
 /// What the kernel says of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct FileStat {
     /// What [`DeviceNumber::of_file`] returns.
     pub number: DeviceNumber,
     /// Whether it is a block device.
@@ -19,7 +19,7 @@ pub struct Seen {
     pub mount: Option<u64>,
 }
 
-impl Seen {
+impl FileStat {
     /// Asks the kernel, and not whoever answers for the file.
     ///
     /// # Errors
@@ -27,14 +27,14 @@ impl Seen {
     pub fn of_file(file: impl AsFd) -> io::Result<Self> {
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
         let wanted = StatxFlags::TYPE | StatxFlags::MNT_ID;
-        let seen = rustix::fs::statx(file.as_fd(), "", flags, wanted)?;
-        let is_device = FileType::from_raw_mode(seen.stx_mode.into()) == FileType::BlockDevice;
+        let stat = rustix::fs::statx(file.as_fd(), "", flags, wanted)?;
+        let is_device = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::BlockDevice;
         let (major, minor) = match is_device {
-            true => (seen.stx_rdev_major, seen.stx_rdev_minor),
-            false => (seen.stx_dev_major, seen.stx_dev_minor),
+            true => (stat.stx_rdev_major, stat.stx_rdev_minor),
+            false => (stat.stx_dev_major, stat.stx_dev_minor),
         };
-        let knows_mount = StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::MNT_ID);
-        let mount = knows_mount.then_some(seen.stx_mnt_id);
+        let knows_mount = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::MNT_ID);
+        let mount = knows_mount.then_some(stat.stx_mnt_id);
         Ok(Self { number: DeviceNumber { major, minor }, is_device, mount })
     }
 }
@@ -47,6 +47,6 @@ impl DeviceNumber {
     /// # Errors
     /// The file cannot be looked up.
     pub fn of_file(file: impl AsFd) -> io::Result<Self> {
-        Seen::of_file(file).map(|seen| seen.number)
+        FileStat::of_file(file).map(|stat| stat.number)
     }
 }

@@ -11,13 +11,13 @@ const RAID0: &str = "kind: raid0\nmembers: [gp3, gp3]\n";
 const FLASH: &str = "kind: flash\nread_command: 1us\nwrite_command: 1us\nbandwidth: 4G\n\
                      dies: 16\npage: 16kB\npage_read: 50us\nprogram_bandwidth: 1G\n";
 
-fn complaint(text: &str) -> String {
+fn error_message(text: &str) -> String {
     DiskSpec::parse(&Source::new("d.yaml", text)).expect_err("a wrong file").to_string()
 }
 
 /// Every file with one mistake, and what is said about it.
 #[test]
-fn complaints_name_the_field_and_the_bound() {
+fn errors_name_the_field_and_the_bound() {
     let files = [
         "channels: 4\n".to_owned(),
         "kind: idael\n".to_owned(),
@@ -51,8 +51,8 @@ fn complaints_name_the_field_and_the_bound() {
         "kind: hdd\nrpm: 0\nseek_min: 1ms\nseek_max: 18ms\nbandwidth: 100M\n".to_owned(),
         "kind: hdd\nrpm: 7200\nseek_min: 20ms\nseek_max: 18ms\nbandwidth: 100M\n".to_owned(),
     ];
-    let said: Vec<String> = files.iter().map(|file| complaint(file)).collect();
-    golden("complaints.txt", &(said.join("\n") + "\n"));
+    let said: Vec<String> = files.iter().map(|file| error_message(file)).collect();
+    golden("disk_file_errors.txt", &(said.join("\n") + "\n"));
 }
 
 #[test]
