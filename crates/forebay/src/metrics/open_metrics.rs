@@ -21,8 +21,10 @@ use super::{ClassSnapshot, DiskSnapshot, Distribution, Engines, Snapshot};
 /// each on the disk where it has not: content type
 /// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 pub fn open_metrics(snapshot: Snapshot) -> String {
-    let mut registry = Registry::with_prefix("forebay_io_queue");
-    registry.register_collector(Box::new(Scrape(snapshot)));
+    let mut registry = Registry::with_prefix("forebay");
+    registry.register_collector(Box::new(Bugs(snapshot.bugs)));
+    let queues = registry.sub_registry_with_prefix("io_queue");
+    queues.register_collector(Box::new(Scrape(snapshot)));
     let mut text = String::new();
     // writing into a string does not fail
     let _ = encode(&mut text, &registry);
@@ -31,6 +33,18 @@ pub fn open_metrics(snapshot: Snapshot) -> String {
 
 #[derive(Debug)]
 struct Scrape(Snapshot);
+
+/// Of the process, not of its queues.
+#[derive(Debug)]
+struct Bugs(u64);
+
+impl Collector for Bugs {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Impossible states of the process that were met: bugs in forebay";
+        let metric = encoder.encode_descriptor("bugs", help, None, MetricType::Counter)?;
+        ConstCounter::new(self.0).encode(metric)
+    }
+}
 
 /// One metric: its name, what it says, and its value.
 type Metric<T, V> = (&'static str, &'static str, fn(&T) -> V);
@@ -215,10 +229,7 @@ impl Scrape {
     fn messages(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Messages and events of the process that were lost: the log is too slow";
         let metric = encoder.encode_descriptor("messages_lost", help, None, MetricType::Counter)?;
-        ConstCounter::new(self.0.messages_lost).encode(metric)?;
-        let help = "Impossible states of the process that were met: bugs in forebay";
-        let metric = encoder.encode_descriptor("bugs", help, None, MetricType::Counter)?;
-        ConstCounter::new(self.0.bugs).encode(metric)
+        ConstCounter::new(self.0.messages_lost).encode(metric)
     }
 
     /// How long queues let nothing through, by reason.

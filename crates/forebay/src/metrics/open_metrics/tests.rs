@@ -34,7 +34,7 @@ fn a_scrape_names_disks_classes_and_reasons() {
         r#"forebay_io_queue_write_iops{mountpoint="/data"} 6000.0"#.into(),
         "forebay_io_queue_unlisted_opens_total 9".into(),
         "forebay_io_queue_messages_lost_total 3".into(),
-        "forebay_io_queue_bugs_total 2".into(),
+        "forebay_bugs_total 2".into(),
         "# EOF".into(),
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
@@ -64,7 +64,8 @@ fn what_dashboards_ask_for_is_there() {
     };
     let mut found: Vec<String> = text.lines().filter_map(described).collect();
     found.sort();
-    let counters = "activations blocked_seconds bugs cancelled consumption errors messages_lost overdue \
+    assert!(text.contains("# TYPE forebay_bugs counter\n"));
+    let counters = "activations blocked_seconds cancelled consumption errors messages_lost overdue \
                     past_window retries starvation_time_sec total_bytes total_delay_sec total_discard_bytes \
                     total_discard_ops total_exec_sec total_flush_ops total_operations \
                     total_read_bytes total_read_ops total_split_bytes total_split_ops \
