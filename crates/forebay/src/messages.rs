@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
@@ -25,6 +25,8 @@ static QUEUE: Mutex<Queue> = Mutex::new(Queue::new());
 
 /// Impossible states that were met.
 static BUGS: AtomicU64 = AtomicU64::new(0);
+/// Whether the log was told of one that [`note_bug`] has met.
+static BUG_TOLD: AtomicBool = AtomicBool::new(false);
 /// Messages that found no room, or no thread.
 static LOST: AtomicU64 = AtomicU64::new(0);
 /// So many of them the log was told of.
@@ -86,6 +88,20 @@ pub(crate) fn count_bugs(count: u64) {
     BUGS.fetch_add(count, Ordering::Relaxed);
 }
 
+/// Something is so that never should be: `invariant` does not hold. All are
+/// counted, and the first of the process is logged. May be called under a lock.
+#[cold]
+pub(crate) fn note_bug(invariant: &str) {
+    count_bugs(1);
+    if !BUG_TOLD.swap(true, Ordering::Relaxed) {
+        warn(format!(
+            "a bug in forebay: it does not hold that {invariant}; requests may be lost; please \
+             report it"
+        ));
+    }
+    debug_assert!(false, "broken: {invariant}");
+}
+
 /// How many there were in this process so far.
 pub(crate) fn bugs() -> u64 {
     BUGS.load(Ordering::Relaxed)
@@ -94,6 +110,14 @@ pub(crate) fn bugs() -> u64 {
 /// How many messages this process has lost so far.
 pub(crate) fn lost() -> u64 {
     LOST.load(Ordering::Relaxed)
+}
+
+/// Whether what `act` does is noted as a bug, and panics where that is wanted.
+#[cfg(test)]
+pub(crate) fn meets_a_bug(act: impl FnOnce()) -> bool {
+    let before = bugs();
+    let has_panicked = contain(act).is_none();
+    bugs() > before && has_panicked == cfg!(debug_assertions)
 }
 
 fn queue() -> Option<MutexGuard<'static, Queue>> {

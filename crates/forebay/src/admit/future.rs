@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use forebay_core::{Op, Ticket};
 
 use crate::Class;
+use crate::messages;
 use crate::permit::{AdmitError, DiskGroup, Permit, PermitQueue};
 
 /// Resolves to a [`Permit`]; see [`Class::admit_async`].
@@ -66,7 +67,10 @@ impl Future for AdmitFuture {
         }
         match self.waiting.take() {
             Some(Waiting { group, ticket }) => Poll::Ready(Ok(Permit::new(group, ticket))),
-            None => Poll::Pending,
+            None => {
+                messages::note_bug("what is granted was waiting");
+                Poll::Pending
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use forebay_core::{Op, Time, saturating_nanos};
 
 use super::ask::check;
+use crate::messages;
 use crate::permit::{
     AdmitError, BatchRequest, Batched, DiskGroup, Grant, NoGrant, Parking, Permit, PermitQueue,
     ThreadPermit, holds_permit,
@@ -96,7 +97,10 @@ impl AdmitMany<'_> {
         self.class.disk.process.check()?;
         let waker = waker.clone();
         if let Some(Waiting { group, batch }) = &self.waiting {
-            let Some(permits) = group.permits_if_used() else { return Poll::Pending };
+            let Some(permits) = group.permits_if_used() else {
+                messages::note_bug("a batch waits where permits are in use");
+                return Poll::Pending;
+            };
             let Some(tickets) = permits.poll_batch(group, *batch, waker) else {
                 return Poll::Pending;
             };

@@ -10,6 +10,7 @@ use super::IoBuf;
 use super::allocation::Allocation;
 use super::free_lists::FreeLists;
 use super::place::Place;
+use crate::messages;
 
 /// A thread keeps so many owners for the next buffers that it lends.
 const KEPT_MAX: usize = 256;
@@ -85,6 +86,13 @@ impl Region {
         Self { start: NonNull::dangling(), len: 0, owner: Arc::new(Owner::Nobody) }
     }
 
+    /// In the place of a region that is not there.
+    #[cold]
+    pub(super) fn lost() -> Self {
+        messages::note_bug("a buffer that is handed over has a place");
+        Self::empty()
+    }
+
     /// The memory of `buffer` as `range` tells of it: its pointer and length.
     ///
     /// # Safety
@@ -100,9 +108,9 @@ impl Region {
         let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
         let lent = Lent { buffer: Place::empty(), set_init };
         let mut owner = kept.unwrap_or_else(|| Arc::new(Owner::Nobody));
-        let Some(place) = Arc::get_mut(&mut owner) else { return Self::empty() };
+        let Some(place) = Arc::get_mut(&mut owner) else { return Self::lost() };
         *place = Owner::Lent(lent);
-        let Owner::Lent(Lent { buffer: place, .. }) = place else { return Self::empty() };
+        let Owner::Lent(Lent { buffer: place, .. }) = place else { return Self::lost() };
         // It is not moved from here on until it is given back.
         let (start, len) = range(place.put(buffer));
         match NonNull::new(start) {

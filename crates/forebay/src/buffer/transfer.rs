@@ -8,6 +8,7 @@ use super::aligned::AlignedBuf;
 use super::place::Place;
 use super::region::Region;
 use super::{IoBuf, IoBufMut};
+use crate::messages;
 
 /// A buffer of any kind to read into, while an operation has it.
 pub struct ReadBuf {
@@ -40,7 +41,7 @@ impl ReadBuf {
                 let range = |buffer: &mut B| (buffer.stable_mut_ptr(), buffer.bytes_total());
                 Region::of_buffer(buffer, range, set_init::<B>)
             },
-            (None, None) => Region::empty(),
+            (None, None) => Region::lost(),
         };
         Self { init: init.min(region.len()), region }
     }
@@ -112,11 +113,12 @@ impl ReadBuf {
         Some(Self { region, init })
     }
 
-    /// Joins what was cut off. What was not is dropped.
+    /// Joins what was cut off.
     pub(crate) fn unsplit(&mut self, rest: Self) {
         let is_filled = self.init == self.len();
-        if self.region.unsplit(rest.region).is_ok() && is_filled {
-            self.init += rest.init;
+        join(&mut self.region, rest.region);
+        if is_filled {
+            self.init = (self.init + rest.init).min(self.len());
         }
     }
 }
@@ -133,7 +135,7 @@ impl WriteBuf {
                 let range = |buffer: &mut B| (buffer.stable_ptr().cast_mut(), buffer.bytes_init());
                 Region::of_buffer(buffer, range, |_, _| ())
             },
-            (None, None) => Region::empty(),
+            (None, None) => Region::lost(),
         };
         Self { region }
     }
@@ -170,9 +172,9 @@ impl WriteBuf {
         Some(Self { region: self.region.split_off(at)? })
     }
 
-    /// Joins what was cut off. What was not is dropped.
+    /// Joins what was cut off.
     pub(crate) fn unsplit(&mut self, rest: Self) {
-        let _ = self.region.unsplit(rest.region);
+        join(&mut self.region, rest.region);
     }
 }
 
@@ -201,6 +203,13 @@ impl fmt::Debug for WriteBuf {
     }
 }
 
+/// Joins `rest` to the region that it was cut from.
+fn join(region: &mut Region, rest: Region) {
+    if region.unsplit(rest).is_err() {
+        messages::note_bug("a buffer follows the one that it was cut from");
+    }
+}
+
 /// What a region was made of, the first `init` bytes of which are initialised.
 ///
 /// # Safety
@@ -220,8 +229,9 @@ unsafe fn into_inner<B: IoBuf>(region: Region, init: usize) -> Option<B> {
 ///
 /// They are.
 unsafe fn set_init<B: IoBufMut>(place: &mut Place, init: usize) {
-    if let Some(buffer) = place.get_mut::<B>() {
+    match place.get_mut::<B>() {
         // SAFETY: as the caller says.
-        unsafe { buffer.set_init(init) };
+        Some(buffer) => unsafe { buffer.set_init(init) },
+        None => messages::note_bug("a buffer is where it was put"),
     }
 }

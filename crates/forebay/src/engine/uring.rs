@@ -18,6 +18,7 @@ use super::blocking;
 use super::operation::{Completion, Operation};
 use super::threads::Threads;
 use super::waker::WakeDescriptor;
+use crate::messages;
 
 /// Marks the completions of the poll for wake-ups. Like [`CANCEL`] it cannot
 /// be the name of a slot: no index is that large.
@@ -124,7 +125,10 @@ impl Uring {
             return Ok(());
         }
         let id = self.slots.insert(token, operation)?;
-        let Some((operation, segments)) = self.slots.parts(id) else { return Ok(()) };
+        let Some((operation, segments)) = self.slots.parts(id) else {
+            messages::note_bug("an operation is in the slot that it was put into");
+            return Ok(());
+        };
         let entry = entry::entry(operation, segments).user_data(id.to_bits());
         if self.push_entry(&entry) {
             if self.ring.submission().len() >= SUBMIT_BATCH {
@@ -190,6 +194,7 @@ impl Uring {
                 CANCEL => self.cancels_in_flight -= 1,
                 bits => {
                     let Some((token, operation)) = self.slots.take(SlotId::from_bits(bits)) else {
+                        messages::note_bug("what the kernel completes is in a slot");
                         continue;
                     };
                     let result = usize::try_from(completion.result())

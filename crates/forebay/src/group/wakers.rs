@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_core::ShardId;
 
+use crate::messages;
+
 type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// For each shard of an I/O group, what makes its thread poll its queue.
@@ -32,7 +34,7 @@ impl Wakers {
 
     /// Makes `shard` poll; nothing if it is not registered.
     pub(crate) fn wake(&self, shard: ShardId) {
-        if let Some(place) = self.shards.get(shard.index()) {
+        if let Some(place) = self.place(shard) {
             Self::call(place);
         }
     }
@@ -51,14 +53,38 @@ impl Wakers {
     }
 
     fn put(&self, shard: ShardId, wake: Option<Wake>) {
-        if let Some(place) = self.shards.get(shard.index()) {
+        if let Some(place) = self.place(shard) {
             *place.lock().unwrap_or_else(PoisonError::into_inner) = wake;
         }
+    }
+
+    fn place(&self, shard: ShardId) -> Option<&Mutex<Option<Wake>>> {
+        let place = self.shards.get(shard.index());
+        if place.is_none() {
+            messages::note_bug("every shard of a group has a place for its waker");
+        }
+        place
     }
 }
 
 impl fmt::Debug for Wakers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Wakers").field("shards_max", &self.shards.len()).finish()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use forebay_core::{DiskModel, GroupConfig, IoGroup, Policy};
+
+    use super::*;
+
+    #[test]
+    fn a_shard_without_a_place_is_told() {
+        let group = IoGroup::new(GroupConfig::new(DiskModel::unmeasured(), Policy::Unlimited));
+        let shard = group.join().unwrap().shard();
+        let wakers = Wakers::new(0);
+        assert!(messages::meets_a_bug(|| wakers.register(shard, || ())));
+        assert!(messages::meets_a_bug(|| wakers.wake(shard)));
     }
 }

@@ -6,6 +6,8 @@ use std::collections::{HashMap, VecDeque};
 
 use slab::Slab;
 
+use crate::messages;
+
 /// The end of a list.
 const NONE: usize = usize::MAX;
 
@@ -63,6 +65,7 @@ impl DeficitRoundRobin {
     ) -> Link {
         let submitter = self.submitter(number);
         let Some(list) = self.submitters.get_mut(submitter) else {
+            messages::note_bug("a submitter is there that was just looked up");
             return Link { submitter, previous: NONE, next: NONE, cost, holder: false };
         };
         self.holders += usize::from(holder);
@@ -86,7 +89,11 @@ impl DeficitRoundRobin {
         let mut in_vain = 0;
         loop {
             let turn = *self.turns.front()?;
-            let submitter = self.submitters.get_mut(turn)?;
+            let Some(submitter) = self.submitters.get_mut(turn) else {
+                messages::note_bug("who has a turn is a submitter");
+                self.turns.pop_front();
+                continue;
+            };
             let key = submitter.first;
             let Some(link) = links.link(key) else {
                 // Nothing of it waits: it gives its credit up.
@@ -125,10 +132,14 @@ impl DeficitRoundRobin {
 
     /// Takes the request `key` out, wherever in the queue it is.
     pub(super) fn remove(&mut self, links: &mut impl Links, key: usize) {
-        let Some(link) = links.link(key) else { return };
+        let Some(link) = links.link(key) else {
+            return messages::note_bug("what is taken out of a queue waits in it");
+        };
         let (submitter, previous, next) = (link.submitter, link.previous, link.next);
         self.holders -= usize::from(link.holder);
-        let Some(list) = self.submitters.get_mut(submitter) else { return };
+        let Some(list) = self.submitters.get_mut(submitter) else {
+            return messages::note_bug("what waits has a submitter");
+        };
         match links.link(previous) {
             Some(link) => link.next = next,
             None => list.first = next,
@@ -229,6 +240,16 @@ mod tests {
         assert!(
             queue.turns.is_empty() && queue.by_number.is_empty() && queue.submitters.is_empty()
         );
+    }
+
+    #[test]
+    fn what_waits_in_no_queue_is_told_and_takes_nothing_from_others() {
+        let (mut queue, mut requests) = (DeficitRoundRobin::default(), Requests::default());
+        let keys = [1, 2, 1].map(|number| requests.push(&mut queue, number, 5));
+        requests.cancel(&mut queue, keys[0]);
+        assert!(messages::meets_a_bug(|| queue.remove(&mut requests, keys[0])));
+        let order: Vec<_> = std::iter::from_fn(|| requests.pop(&mut queue)).collect();
+        assert_eq!(order.len(), 2);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use forebay_driver::QueueClass;
 use super::inbox::{Inbox, InboxFull};
 use crate::engine::Operation;
 use crate::intent::{Cancel, Membership};
+use crate::messages;
 use crate::sys::panics::contain;
 
 /// A thread keeps so many replies for its next requests.
@@ -195,9 +196,10 @@ impl Reply {
     /// Answers an request that was not sent.
     pub(crate) fn refuse(&self, error: io::Error) {
         let mut state = self.lock();
-        if let Some(Submission { operation, .. }) = state.request.take() {
-            state.answer = Some(Completion::refusal(error, operation));
-        }
+        let Some(Submission { operation, .. }) = state.request.take() else {
+            return messages::note_bug("what was not sent has its request");
+        };
+        state.answer = Some(Completion::refusal(error, operation));
     }
 
     /// Nobody waits any more. Returns whether an I/O thread may still have it.
@@ -342,6 +344,13 @@ mod tests {
             done.send(()).unwrap();
         });
         ended.recv_timeout(Duration::from_secs(10)).unwrap();
+    }
+
+    #[test]
+    fn what_was_sent_cannot_be_refused() {
+        let reply = Reply { state: Mutex::default() };
+        assert!(messages::meets_a_bug(|| reply.refuse(io::Error::other("full"))));
+        assert!(reply.poll(&Context::from_waker(Waker::noop())).is_pending());
     }
 
     /// Looks at the reply whenever it is cloned.

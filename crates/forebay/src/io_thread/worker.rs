@@ -143,8 +143,12 @@ impl Worker {
         let mut answered = mem::take(&mut self.requests.abandoned);
         while let Some(completion) = self.reactor.pop() {
             let reactor::Completion { id, result, operation, queue_nanos, disk_nanos } = completion;
-            let Some(key) = self.requests.submitted.get(id.index()) else { continue };
-            let promise = self.requests.pending.remove(*key).promise;
+            let key = self.requests.submitted.get(id.index());
+            let pending = key.and_then(|key| self.requests.pending.try_remove(*key));
+            let Some(Pending { promise, .. }) = pending else {
+                messages::note_bug("what ends in the reactor is a request of its I/O thread");
+                continue;
+            };
             let timing = Timing { queue_nanos, disk_nanos };
             self.wakers.extend(promise.keep(Completion { result, operation, timing }));
             answered += 1;
@@ -206,14 +210,20 @@ impl Requests {
     /// whatever is before one whose submitter holds a permit, for only there
     /// does it get on.
     fn feed(&mut self, reactor: &mut Reactor, class: QueueClass) {
-        let Some(queue) = self.queues.get_mut(class.index()) else { return };
+        let Some(queue) = self.queues.get_mut(class.index()) else {
+            return messages::note_bug("a class with requests here has a queue here");
+        };
         while (reactor.queued(class) < FED_MAX || queue.has_holders())
             && let Some(key) = queue.pop(&mut self.pending, self.quantum)
         {
             let pending = &mut self.pending[key];
-            let Stage::Waiting(_, operation) = mem::replace(&mut pending.stage, Stage::Moving)
-            else {
-                continue;
+            let operation = match mem::replace(&mut pending.stage, Stage::Moving) {
+                Stage::Waiting(_, operation) => operation,
+                other => {
+                    pending.stage = other;
+                    messages::note_bug("what leaves its queue was waiting in it");
+                    continue;
+                }
             };
             match reactor.submit(pending.since, pending.class, operation) {
                 Ok(id) => {
@@ -231,7 +241,9 @@ impl Requests {
     }
 
     fn cancel(&mut self, reactor: &mut Reactor, now: Time, key: usize) {
-        let Some(pending) = self.pending.get_mut(key) else { return };
+        let Some(pending) = self.pending.get_mut(key) else {
+            return messages::note_bug("a request has a key as long as it is here");
+        };
         let class = pending.class;
         match &pending.stage {
             Stage::Submitted(id) => {
@@ -239,14 +251,16 @@ impl Requests {
                 self.feed(reactor, class);
             }
             Stage::Waiting(..) => {
-                if let Some(queue) = self.queues.get_mut(class.index()) {
-                    queue.remove(&mut self.pending, key);
+                match self.queues.get_mut(class.index()) {
+                    Some(queue) => queue.remove(&mut self.pending, key),
+                    None => messages::note_bug("what waits has a queue to wait in"),
                 }
                 let stage = mem::replace(&mut self.pending[key].stage, Stage::Moving);
                 if let Stage::Waiting(_, operation) = stage {
                     self.refused.push((key, Errno::CANCELED.into(), operation));
                 }
             }
+            // It was refused, and is about to be answered.
             Stage::Moving => {}
         }
     }

@@ -20,7 +20,8 @@ pub struct Snapshot {
     /// logger or a hook that is slow, or there was no thread to be had.
     pub messages_lost: u64,
     /// Impossible states that were met in this process: each is a bug in
-    /// forebay, is logged once per queue, and may have lost a request.
+    /// forebay, and may have lost a request. The first of each queue, and the
+    /// first outside of the queues, is logged.
     pub bugs: u64,
 }
 

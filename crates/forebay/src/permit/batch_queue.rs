@@ -19,6 +19,7 @@ use super::state::{State, Timekeeper};
 use super::timer;
 use super::wakeups::Wakeups;
 use crate::group::GroupState;
+use crate::messages;
 
 /// What became of a batch.
 pub(crate) enum Batched {
@@ -55,19 +56,21 @@ impl State {
 
     /// Queues the rest of a batch, as far as there is room.
     fn add_members(&mut self, now: Time, batch: usize, rest: BatchRequest<'_>) {
-        let Some(waiting) = self.batches.get_mut(batch) else { return };
-        let mut tickets = mem::take(&mut waiting.tickets).into_vec();
-        let queued_before = tickets.len();
+        let mut queued = Vec::with_capacity(rest.requests.len());
         let BatchRequest { class, requests, holder } = rest;
         for &(op, len) in requests {
             let Ok(ticket) = queue(self, now, PermitRequest { class, op, len, holder }) else {
                 break;
             };
             self.waiters.add_member(ticket, batch);
-            tickets.push(ticket);
+            queued.push(ticket);
         }
-        let Some(waiting) = self.batches.get_mut(batch) else { return };
-        waiting.queued += tickets.len() - queued_before;
+        let Some(waiting) = self.batches.get_mut(batch) else {
+            return messages::note_bug("a batch is there that was just added");
+        };
+        waiting.queued += queued.len();
+        let mut tickets = mem::take(&mut waiting.tickets).into_vec();
+        tickets.append(&mut queued);
         waiting.tickets = tickets.into();
     }
 
@@ -217,7 +220,10 @@ impl PermitQueue {
 
 /// Takes a batch back, whatever of it was granted. Its waker is to be dropped outside the lock.
 fn give_back(group: &GroupState, state: &mut State, now: Time, batch: usize) -> Option<Batch> {
-    let abandoned = state.batches.try_remove(batch)?;
+    let Some(abandoned) = state.batches.try_remove(batch) else {
+        messages::note_bug("a batch is there until it is collected or abandoned");
+        return None;
+    };
     for &ticket in &abandoned.tickets {
         let (waited, _) = state.withdraw(now, ticket);
         if !waited && let Ok(completion) = state.queue.complete(now, ticket, Outcome::Done) {
@@ -225,4 +231,19 @@ fn give_back(group: &GroupState, state: &mut State, now: Time, batch: usize) -> 
         }
     }
     Some(abandoned)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use forebay_core::{DiskModel, GroupConfig, IoGroup, Policy};
+
+    use super::*;
+
+    #[test]
+    fn a_batch_that_is_gone_is_told() {
+        let group = IoGroup::new(GroupConfig::new(DiskModel::unmeasured(), Policy::Unlimited));
+        let mut state = State::new(group.join().unwrap(), 0);
+        let (now, waker) = (Time::from_nanos(1), Waker::noop());
+        assert!(messages::meets_a_bug(|| _ = state.collect(now, 7, waker.clone()).is_ok()));
+    }
 }

@@ -10,6 +10,7 @@ use super::batch::Batch;
 use super::parking::Parking;
 use super::waiters::{Behind, Waiters};
 use super::wakeups::{Wakeup, Wakeups};
+use crate::messages;
 
 /// A grant that was set aside is forgotten when its place is needed, if it was so
 /// long ago.
@@ -92,7 +93,10 @@ impl State {
 
     /// A request of a batch is granted. Returns whom to wake, if it was the last.
     fn grant_member(&mut self, now: Time, ticket: Ticket, batch: usize) -> Option<Wakeup> {
-        let waiting = self.batches.get_mut(batch)?;
+        let Some(waiting) = self.batches.get_mut(batch) else {
+            messages::note_bug("who waits for a batch is one of a batch");
+            return None;
+        };
         waiting.queued -= 1;
         if waiting.queued > 0 && !waiting.paid {
             self.put_aside(now, ticket);
@@ -114,10 +118,13 @@ impl State {
     /// What was set aside of a batch goes, if each of it has had its turn.
     /// Whether all of it is in the disk now; else some waits for room.
     pub(super) fn enter(&mut self, now: Time, batch: usize) -> bool {
-        let Some(waiting) = self.batches.get_mut(batch).filter(|waiting| waiting.queued == 0)
-        else {
+        let Some(waiting) = self.batches.get_mut(batch) else {
+            messages::note_bug("a batch is there until it is collected or abandoned");
             return false;
         };
+        if waiting.queued > 0 {
+            return false;
+        }
         waiting.paid = true;
         // What is refused waits before all others: the first of them last.
         for &ticket in waiting.tickets.iter().rev() {

@@ -8,6 +8,7 @@ use forebay_core::{Ticket, Time};
 
 use super::parking::Parking;
 use super::wakeups::Wakeup;
+use crate::messages;
 
 /// Not in a list.
 const NONE: u32 = u32::MAX;
@@ -119,7 +120,9 @@ impl Waiters {
                 Behind::One(Wakeup::Task(waker))
             }
             Waiter::Batch(batch) => Behind::Batch(batch),
-            Waiter::Vacant | Waiter::Granted(_) | Waiter::SetAside(_) | Waiter::Paid => {
+            Waiter::Vacant => Behind::Nobody,
+            Waiter::Granted(_) | Waiter::SetAside(_) | Waiter::Paid => {
+                messages::note_bug("what is granted was waiting");
                 Behind::Nobody
             }
         }
@@ -146,9 +149,12 @@ impl Waiters {
     /// The grant that has been unnoticed for longest, and since when.
     pub(super) fn oldest_unnoticed(&self) -> Option<(Ticket, Time)> {
         let slot = self.slots.get(self.unnoticed.oldest as usize)?;
-        match slot.waiter {
-            Waiter::Granted(since) => Some((slot.ticket?, since)),
-            _ => None,
+        match (slot.ticket, &slot.waiter) {
+            (Some(ticket), Waiter::Granted(since)) => Some((ticket, *since)),
+            _ => {
+                messages::note_bug("a list of waiters holds those of its kind");
+                None
+            }
         }
     }
 
@@ -166,9 +172,12 @@ impl Waiters {
     /// and when.
     pub(super) fn oldest_set_aside(&self) -> Option<(Ticket, Time)> {
         let slot = self.slots.get(self.set_aside.oldest as usize)?;
-        match slot.waiter {
-            Waiter::SetAside(since) => Some((slot.ticket?, since)),
-            _ => None,
+        match (slot.ticket, &slot.waiter) {
+            (Some(ticket), Waiter::SetAside(since)) => Some((ticket, *since)),
+            _ => {
+                messages::note_bug("a list of waiters holds those of its kind");
+                None
+            }
         }
     }
 
@@ -261,5 +270,32 @@ impl Waiters {
         let waits = matches!(waiter, Waiter::Thread(_) | Waiter::Task(_) | Waiter::Batch(_));
         self.waiting -= usize::from(waits);
         waiter
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use forebay_core::{DiskModel, GroupConfig, IoGroup, Op, Policy};
+
+    use super::*;
+
+    #[test]
+    fn what_is_granted_twice_is_told() {
+        let group = IoGroup::new(GroupConfig::new(DiskModel::unmeasured(), Policy::Unlimited));
+        let class = group.add_class(None, 100).unwrap();
+        let now = Time::from_nanos(1);
+        let ticket = group.join().unwrap().enqueue(now, class, Op::Read, 4096).unwrap();
+        let adds: [fn(&mut Waiters, Time, Ticket); 3] =
+            [Waiters::add_unnoticed, Waiters::set_aside, |waiters, _, ticket| {
+                waiters.add_paid(ticket);
+            }];
+        for add in adds {
+            let mut waiters = Waiters::new();
+            waiters.add_task(ticket, Waker::noop().clone());
+            assert!(matches!(waiters.grant(now, ticket), Behind::One(_)));
+            add(&mut waiters, now, ticket);
+            assert!(messages::meets_a_bug(|| _ = waiters.grant(now, ticket)));
+            assert!(!waiters.any(), "it is nobody's any more");
+        }
     }
 }

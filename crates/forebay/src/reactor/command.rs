@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use crate::AlignedBuf;
 use crate::engine::Operation;
+use crate::messages;
 
 impl Command for Operation {
     type Error = io::Error;
@@ -121,14 +122,14 @@ impl Command for Operation {
                 let mut more = more.into_iter();
                 if rest.cuts_buffer
                     && let (Some(last), Some(first)) = (buffers.last_mut(), more.next())
+                    && last.unsplit(first).is_err()
                 {
-                    // It was cut from there.
-                    let _ = last.unsplit(first);
+                    messages::note_bug("a buffer follows the one that it was cut from");
                 }
                 buffers.extend(more);
             }
             (Self::PunchHole { len, .. }, Self::PunchHole { len: more, .. }) => *len += more,
-            _ => {}
+            _ => messages::note_bug("the parts of an operation are of one kind"),
         }
     }
 
@@ -225,6 +226,29 @@ mod tests {
             })
             .unwrap()
             .command
+    }
+
+    #[test]
+    fn a_part_of_another_operation_is_told_and_not_joined() {
+        let write = || {
+            let buffer = numbered(1024, &mut 0).into();
+            Operation::Write { file: null(), offset: 0, buffer, range: 0..512 }
+        };
+        let vectored = |count| {
+            let buffers = (0..count).map(|_| numbered(512, &mut 0)).collect();
+            Operation::WriteVectored { file: null(), offset: 0, buffers }
+        };
+        let hole = || Operation::PunchHole { file: null(), offset: 0, len: 512 };
+        for (mut operation, other) in [
+            (write(), write()),
+            (write(), hole()),
+            (vectored(2), vectored(2)),
+            (vectored(1), write()),
+            (hole(), vectored(1)),
+        ] {
+            let rest = Rest { command: other, cuts_buffer: true };
+            assert!(messages::meets_a_bug(|| operation.unsplit(rest)), "{operation:?}");
+        }
     }
 
     proptest! {

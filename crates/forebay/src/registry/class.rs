@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam_utils::atomic::AtomicCell;
 use forebay_core::{ClassError, ClassGroupId, ClassId, IoGroup, Limits};
 
+use crate::messages;
+
 /// A class on all disks.
 pub(crate) type ClassRecord = Record<ClassId>;
 /// A group of classes on all disks.
@@ -127,8 +129,9 @@ impl<Id: Node> Record<Id> {
         let Settings { shares, limits } = *self.settings();
         let id = Id::add(io, parent, shares)?;
         id.set_limits(io, &part_of(&limits, parts))?;
-        if let Some(cell) = self.ids.get(slot) {
-            cell.store(Place(Some(id)));
+        match self.ids.get(slot) {
+            Some(cell) => cell.store(Place(Some(id))),
+            None => messages::note_bug("a class has a place for every I/O group"),
         }
         Ok(())
     }

@@ -41,6 +41,10 @@ impl SlotId {
     const fn index(self) -> usize {
         (self.0 & u32::MAX as u64) as usize
     }
+
+    const fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
 }
 
 /// A fixed number of slots; taking and freeing one allocates nothing.
@@ -83,9 +87,13 @@ impl Slots {
         Some((slot.operation.as_mut()?, &mut slot.segments))
     }
 
-    /// Frees a slot and returns its token and operation.
+    /// Frees a slot and returns its token and operation, if it is in the use
+    /// that `id` names.
     pub(super) fn take(&mut self, id: SlotId) -> Option<(u64, Operation)> {
         let slot = self.slots.get_mut(id.index())?;
+        if slot.generation != id.generation() {
+            return None;
+        }
         let operation = slot.operation.take()?;
         slot.generation = slot.generation.wrapping_add(1);
         self.free.push(id.index() as u32);
@@ -123,6 +131,7 @@ mod tests {
         let third = slots.insert(3, operation()).unwrap();
         assert_eq!(third.index(), first.index());
         assert_ne!(third, first, "a new use has a new name");
+        assert!(slots.take(first).is_none(), "the old one is void");
         assert_eq!(slots.find(Some(2)).collect::<Vec<_>>(), [second]);
         assert_eq!(slots.find(None).count(), 2);
     }
