@@ -1,10 +1,13 @@
 //! What is simulated.
 
+mod units;
+
 use core::time::Duration;
 
 use forebay_core::{DiskModel, DiskTime, LATENCY_GOAL_DEFAULT, Policy, QueueDiscipline, Time};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Properties;
+use serde::{Deserialize, Serialize};
 
 use crate::disk::SimDisk;
 
@@ -148,40 +151,48 @@ pub struct Coordinators {
 }
 
 /// Shards that stand still now and then, as if another program had their processor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Stalls {
     /// One poll in so many stalls; at least 1.
     pub one_in: u64,
     /// For how long.
+    #[serde(rename = "micros", with = "units::micros")]
     pub length: Duration,
     /// The numbers of the shards that stall.
     pub shards: Vec<u32>,
 }
 
 /// Shards that are busy with something else after their turns, whatever happens meanwhile.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LongTurns {
     /// After one turn in so many; at least 1.
     pub one_in: u64,
     /// For how long at least,
+    #[serde(rename = "from_micros", with = "units::micros")]
     pub shortest: Duration,
     /// and at most; any length between them is as likely.
+    #[serde(rename = "to_micros", with = "units::micros")]
     pub longest: Duration,
     /// The numbers of the shards.
     pub shards: Vec<u32>,
 }
 
 /// Requests that are cancelled, each on its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cancels {
     /// One request in so many is cancelled; at least 1.
     pub one_in: u64,
     /// At most so long after it was made: it may have ended by then.
+    #[serde(rename = "within_micros", with = "units::micros")]
     pub within: Duration,
 }
 
 /// What an engine says of transfers that the disk has done: once in so many, never if that is 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TransferFaults {
     /// Only a part was transferred, if anything.
     pub short_one_in: u64,
@@ -204,16 +215,19 @@ pub struct Period {
 }
 
 /// A change while the load runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Change {
     /// When, from the start of the run, warm-up included.
+    #[serde(rename = "at_millis", with = "units::time_millis")]
     pub at: Time,
     /// What changes.
     pub what: What,
 }
 
 /// What changes while the load runs. Classes and groups of classes are given by their names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum What {
     /// A class or a group of classes has other shares.
     Shares {
@@ -227,6 +241,7 @@ pub enum What {
         /// The name.
         class: String,
         /// What it may transfer over all shards together; as much as it can if not given.
+        #[serde(skip_serializing_if = "Option::is_none")]
         bytes_per_second: Option<u64>,
     },
     /// A class is removed, its waiting requests with it, and one of its name is added.
@@ -234,8 +249,25 @@ pub enum What {
         /// The name.
         class: String,
         /// The name of the group that the new class is in, if it is in one.
+        #[serde(skip_serializing_if = "Option::is_none")]
         parent: Option<String>,
     },
     /// No shard has a turn for so long; the disk goes on.
-    Pause(Duration),
+    Pause {
+        /// How long.
+        #[serde(rename = "millis", with = "units::millis")]
+        length: Duration,
+    },
+}
+
+impl What {
+    /// The name of the class that it is about, if it is about one.
+    pub(crate) fn class(&self) -> Option<&str> {
+        match self {
+            Self::Shares { class, .. } | Self::Limit { class, .. } | Self::Move { class, .. } => {
+                Some(class)
+            }
+            Self::Pause { .. } => None,
+        }
+    }
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use forebay_config::{ConfigError, Source};
-use forebay_core::{DiskModel, DiskRates, Policy, Time};
+use forebay_core::{DiskModel, DiskRates, Policy};
 use forebay_load::job_file::JobFile;
 use serde::{Deserialize, Serialize};
 
 use crate::simulation::{
     Cancels, Change, LongTurns, Outcome, Polling, SchedulerConfig, Simulation, SimulationConfig,
-    SimulationError, Stalls, TransferFaults, What,
+    SimulationError, Stalls, TransferFaults,
 };
 use crate::spec::DiskSpec;
 
@@ -54,21 +54,21 @@ pub struct Settings {
     pub takes_last: bool,
     /// Shards that stand still now and then.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stalls: Option<Stalling>,
+    pub stalls: Option<Stalls>,
     /// Shards that are busy with something else after their turns.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub long_turns: Option<Turning>,
+    pub long_turns: Option<LongTurns>,
     /// Requests that are cancelled some time after they were made.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cancels: Option<Cancelling>,
+    pub cancels: Option<Cancels>,
     /// What goes wrong with transfers that the disk has done.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub transfers: Option<Transferring>,
+    pub transfers: Option<TransferFaults>,
     /// Names of jobs that hold what their requests were granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<String>,
     /// What changes on the way.
-    pub changes: Vec<Event>,
+    pub changes: Vec<Change>,
 }
 
 /// A [`Policy`] in words and numbers.
@@ -96,80 +96,6 @@ pub enum PolicySpec {
         latency_goal_micros: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         base_latency_micros: Option<u64>,
-    },
-}
-
-/// Shards that stand still now and then: [`Stalls`] in words and numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "as in `Stalls`")]
-pub struct Stalling {
-    pub one_in: u64,
-    pub micros: u64,
-    pub shards: Vec<u32>,
-}
-
-/// Shards that are busy with something else after their turns: [`LongTurns`] in words and numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "as in `LongTurns`")]
-pub struct Turning {
-    pub one_in: u64,
-    pub from_micros: u64,
-    pub to_micros: u64,
-    pub shards: Vec<u32>,
-}
-
-/// Requests that are cancelled: [`Cancels`] in words and numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "as in `Cancels`")]
-pub struct Cancelling {
-    pub one_in: u64,
-    pub within_micros: u64,
-}
-
-/// What goes wrong with transfers: [`TransferFaults`] in words and numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "as in `TransferFaults`")]
-pub struct Transferring {
-    pub short_one_in: u64,
-    pub again_one_in: u64,
-    pub cancelled_one_in: u64,
-}
-
-/// A [`Change`] in words and numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Event {
-    /// When, from the start of the run.
-    pub at_millis: u64,
-    /// What changes.
-    pub what: Kind,
-}
-
-/// What changes: [`What`] in words and numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "as in `What`")]
-pub enum Kind {
-    Shares {
-        class: String,
-        shares: u32,
-    },
-    Limit {
-        class: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        bytes_per_second: Option<u64>,
-    },
-    Move {
-        class: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        parent: Option<String>,
-    },
-    Pause {
-        millis: u64,
     },
 }
 
@@ -220,12 +146,12 @@ impl Case {
             polling: settings.polling(),
             takes_last: settings.takes_last,
             wake_up_latency: Duration::from_micros(settings.wake_up_micros),
-            stalls: settings.stalls.as_ref().map(Stalling::stalls),
-            long_turns: settings.long_turns.as_ref().map(Turning::long_turns),
-            cancels: settings.cancels.map(Cancelling::cancels),
-            transfer_faults: settings.transfers.map(Transferring::faults).unwrap_or_default(),
+            stalls: settings.stalls.clone(),
+            long_turns: settings.long_turns.clone(),
+            cancels: settings.cancels,
+            transfer_faults: settings.transfers.unwrap_or_default(),
             holders: settings.holders.clone(),
-            changes: settings.changes.iter().map(Event::change).collect(),
+            changes: settings.changes.clone(),
             check_invariants: true,
             ..SimulationConfig::new(jobs, disk)
         })
@@ -276,67 +202,6 @@ impl PolicySpec {
                 latency_goal: goal(latency_goal_micros),
                 base_latency: base_latency_micros.map(goal),
             },
-        }
-    }
-}
-
-impl Stalling {
-    fn stalls(&self) -> Stalls {
-        let Self { one_in, micros, ref shards } = *self;
-        Stalls { one_in, length: Duration::from_micros(micros), shards: shards.clone() }
-    }
-}
-
-impl Turning {
-    fn long_turns(&self) -> LongTurns {
-        let Self { one_in, from_micros, to_micros, ref shards } = *self;
-        LongTurns {
-            one_in,
-            shortest: Duration::from_micros(from_micros),
-            longest: Duration::from_micros(to_micros),
-            shards: shards.clone(),
-        }
-    }
-}
-
-impl Cancelling {
-    const fn cancels(self) -> Cancels {
-        let Self { one_in, within_micros } = self;
-        Cancels { one_in, within: Duration::from_micros(within_micros) }
-    }
-}
-
-impl Transferring {
-    const fn faults(self) -> TransferFaults {
-        let Self { short_one_in, again_one_in, cancelled_one_in } = self;
-        TransferFaults { short_one_in, again_one_in, cancelled_one_in }
-    }
-}
-
-impl Event {
-    fn change(&self) -> Change {
-        let at = Time::from_nanos(self.at_millis.saturating_mul(1_000_000));
-        Change { at, what: self.what.clone().what() }
-    }
-}
-
-impl Kind {
-    fn what(self) -> What {
-        match self {
-            Self::Shares { class, shares } => What::Shares { class, shares },
-            Self::Limit { class, bytes_per_second } => What::Limit { class, bytes_per_second },
-            Self::Move { class, parent } => What::Move { class, parent },
-            Self::Pause { millis } => What::Pause(Duration::from_millis(millis)),
-        }
-    }
-
-    /// The name of the class that it is about, if it is about one.
-    pub(super) fn class(&self) -> Option<&str> {
-        match self {
-            Self::Shares { class, .. } | Self::Limit { class, .. } | Self::Move { class, .. } => {
-                Some(class)
-            }
-            Self::Pause { .. } => None,
         }
     }
 }

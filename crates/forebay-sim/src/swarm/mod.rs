@@ -11,9 +11,7 @@ mod shrink;
 
 use core::fmt;
 
-pub use case::{
-    Cancelling, Case, Event, Kind, PolicySpec, Settings, Stalling, Transferring, Turning,
-};
+pub use case::{Case, PolicySpec, Settings};
 
 use crate::simulation::SimulationError;
 use scenario::Scenario;

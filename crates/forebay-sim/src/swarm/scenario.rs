@@ -1,10 +1,12 @@
 //! A random scenario, and the files that it comes to.
 
+use core::time::Duration;
+
+use forebay_core::Time;
 use forebay_load::Rng;
 
-use super::case::{
-    Cancelling, Case, Event, Kind, PolicySpec, Settings, Stalling, Transferring, Turning,
-};
+use super::case::{Case, PolicySpec, Settings};
+use crate::simulation::{Cancels, Change, LongTurns, Stalls, TransferFaults, What};
 
 /// Sets the random numbers of scenarios apart from those of their loads.
 const SCENARIO_PATH: u64 = 0x5ca1e;
@@ -58,12 +60,12 @@ impl Scenario {
         let long_turns = (rng.below(4) == 0).then(|| long_turns(rng, shards));
         // Who turns rarely has few turns in a short time.
         let millis = (50 + rng.below(150)) * if long_turns.is_some() { 3 } else { 1 };
-        let mut changes: Vec<Event> =
+        let mut changes: Vec<Change> =
             (0..rng.below(4)).map(|_| change(rng, millis, &jobs, &used)).collect();
         let pause = (rng.below(6) == 0).then(|| pick(rng, &[1, 20, 200, 1000, 10_000]));
-        changes.extend(pause.map(|length| Event {
-            at_millis: rng.below(millis),
-            what: Kind::Pause { millis: length },
+        changes.extend(pause.map(|length| Change {
+            at: at_millis(rng.below(millis)),
+            what: What::Pause { length: Duration::from_millis(length) },
         }));
         let holders = jobs.iter().filter(|_| rng.below(12) == 0).map(|job| job.name.clone());
         let holders = holders.collect();
@@ -177,22 +179,26 @@ impl SwarmJob {
 }
 
 /// Of the groups, those in `used` have classes when the run begins.
-fn change(rng: &mut Rng, millis: u64, jobs: &[SwarmJob], used: &[usize]) -> Event {
-    let at_millis = rng.below(millis);
+fn change(rng: &mut Rng, millis: u64, jobs: &[SwarmJob], used: &[usize]) -> Change {
+    let at = at_millis(rng.below(millis));
     let class = jobs[rng.below(jobs.len() as u64) as usize].class();
     let what = match rng.below(4) {
-        0 | 1 => Kind::Shares { class, shares: shares(rng) as u32 },
+        0 | 1 => What::Shares { class, shares: shares(rng) as u32 },
         2 => {
             let limits = [None, None, Some(1), Some(1_000_000), Some(10_000_000), Some(1 << 30)];
-            Kind::Limit { class, bytes_per_second: pick(rng, &limits) }
+            What::Limit { class, bytes_per_second: pick(rng, &limits) }
         }
         _ => {
             let group = rng.below(used.len() as u64 + 1) as usize;
             let parent = used.get(group).map(|group| format!("group{group}"));
-            Kind::Move { class, parent }
+            What::Move { class, parent }
         }
     };
-    Event { at_millis, what }
+    Change { at, what }
+}
+
+fn at_millis(millis: u64) -> Time {
+    Time::from_nanos(millis * 1_000_000)
 }
 
 fn disk(rng: &mut Rng) -> String {
@@ -238,17 +244,17 @@ fn policy(rng: &mut Rng) -> PolicySpec {
     }
 }
 
-fn stalls(rng: &mut Rng, shards: u32) -> Stalling {
-    Stalling {
+fn stalls(rng: &mut Rng, shards: u32) -> Stalls {
+    Stalls {
         one_in: pick(rng, &[10, 100, 1000]),
-        micros: pick(rng, &[500, 3000, 10_000]),
+        length: Duration::from_micros(pick(rng, &[500, 3000, 10_000])),
         shards: (0..shards).filter(|_| rng.below(2) == 0).collect(),
     }
 }
 
 /// Shards whose turns are all slow and irregular, or who compute for a while now and then.
-fn long_turns(rng: &mut Rng, shards: u32) -> Turning {
-    let (one_in, from_micros, to_micros) = match rng.below(4) {
+fn long_turns(rng: &mut Rng, shards: u32) -> LongTurns {
+    let (one_in, shortest, longest) = match rng.below(4) {
         0 => (10, 5000, 50_000),
         1 => (1, 100, 1000),
         2 => (1, 100, 20_000),
@@ -258,17 +264,18 @@ fn long_turns(rng: &mut Rng, shards: u32) -> Turning {
         }
     };
     let shards = (0..shards).filter(|_| rng.below(2) == 0).collect();
-    Turning { one_in, from_micros, to_micros, shards }
+    let [shortest, longest] = [shortest, longest].map(Duration::from_micros);
+    LongTurns { one_in, shortest, longest, shards }
 }
 
 /// Requests that are cancelled, early and late, and what the engine does with transfers.
-fn engine(seed: u64) -> (Option<Cancelling>, Option<Transferring>) {
+fn engine(seed: u64) -> (Option<Cancels>, Option<TransferFaults>) {
     let rng = &mut Rng::new(seed, &[SCENARIO_PATH, ENGINE_PATH]);
-    let cancels = (rng.below(3) == 0).then(|| Cancelling {
+    let cancels = (rng.below(3) == 0).then(|| Cancels {
         one_in: pick(rng, &[3, 10, 100]),
-        within_micros: pick(rng, &[50, 1000, 20_000, 200_000]),
+        within: Duration::from_micros(pick(rng, &[50, 1000, 20_000, 200_000])),
     });
-    let transfers = (rng.below(3) == 0).then(|| Transferring {
+    let transfers = (rng.below(3) == 0).then(|| TransferFaults {
         short_one_in: pick(rng, &[0, 2, 10, 100]),
         again_one_in: pick(rng, &[0, 1, 2, 10, 100]),
         cancelled_one_in: pick(rng, &[0, 1, 2]),
