@@ -39,7 +39,7 @@ pub(crate) enum Command {
 /// that want one.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The disk: a preset, a disk file, or a measured latency surface (.csv)
+    /// The disk: a preset, a disk file, or a measured latency surface (.csv, .json)
     #[arg(long, value_name = "NAME|FILE")]
     disk: String,
     /// Size of a sector in bytes, 512 or 4096; the disk's own if not given

@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// The job file: which load to run, in the format of Seastar's io_tester
     #[arg(value_name = "JOBS.yaml")]
     jobs: PathBuf,
-    /// The disk: a preset, a disk file, or a measured latency surface (.csv)
+    /// The disk: a preset, a disk file, or a measured latency surface (.csv, .json)
     #[arg(long, value_name = "NAME|FILE")]
     disk: String,
     /// Let shards look for work every so often only, instead of on every event

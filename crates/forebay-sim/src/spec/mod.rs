@@ -28,7 +28,7 @@
 //! write_latency: 100us
 //! ```
 //!
-//! A measured surface is a CSV file as [`Grid::parse`] reads it, and the disk is fitted to it.
+//! A measured surface is a file as [`Grid::read`] reads it, and the disk is fitted to it.
 //!
 //! Faults, as [`Fault`] explains them, each with any of these keys (`from: 0` unless given, and
 //! without `to` for ever):
@@ -90,7 +90,7 @@ enum Model {
 
 impl DiskSpec {
     /// The disk that `name_or_path` means: a preset, or else a disk file (`.yaml`, `.yml`), or
-    /// else a measured surface (`.csv`).
+    /// else a measured surface (`.csv`, or fio's `.json`).
     ///
     /// # Errors
     /// There is no such preset and no such file, or the file cannot be read, is not of the format
@@ -111,19 +111,20 @@ impl DiskSpec {
                 let text = forebay_config::read(path)?;
                 Self::parse_at(name_or_path, &Source::new(name_or_path, &text), depth)
             }
-            Some("csv") => Self::measured(name_or_path, &forebay_config::read(path)?),
+            Some("csv" | "json") => Self::measured(name_or_path, &Grid::read(path)?),
             _ => Err(unknown(name_or_path)),
         }
     }
 
-    /// The disk that comes nearest to the surface in the `text` of the file called `file`.
-    fn measured(file: &str, text: &str) -> Result<Self, ConfigError> {
+    /// The disk that comes nearest to the surface in the file called `file`.
+    fn measured(file: &str, surface: &Grid) -> Result<Self, ConfigError> {
+        surface.enough_for_a_disk(file)?;
         Ok(Self {
             name: file.to_owned(),
             source: format!("fitted to the surface {file}"),
             capacity: CAPACITY_DEFAULT,
             sector: SECTOR_DEFAULT,
-            model: Model::Surface(Surface::fitted(&Grid::parse(file, text)?)),
+            model: Model::Surface(Surface::fitted(surface)),
             faults: Vec::new(),
         })
     }
@@ -219,7 +220,7 @@ fn unknown(name: &str) -> ConfigError {
         .map_or_else(|| String::from("name"), |near| format!("did you mean `{near}`? Name"));
     let names: Vec<&str> = presets::names().collect();
     let message = format!(
-        "no such disk; {hint} a .yaml or .csv file, or one of the presets: {}",
+        "no such disk; {hint} a .yaml, .csv or .json file, or one of the presets: {}",
         names.join(", ")
     );
     ConfigError::whole_file(name, message)

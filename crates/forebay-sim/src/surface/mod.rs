@@ -1,7 +1,9 @@
 //! Latency surfaces: measured ones, and queueing models that behave like them.
 
+mod csv;
 mod exponential;
 mod exponentials;
+mod fio;
 mod fit;
 mod grid;
 mod latency;

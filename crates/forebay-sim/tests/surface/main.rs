@@ -6,6 +6,7 @@ mod errors;
 mod fit;
 mod load;
 mod presets;
+mod readers;
 
 /// Name and text of the measured surfaces.
 const SURFACES: [(&str, &str); 4] = [

@@ -1,0 +1,201 @@
+//! Measured surfaces as CSV: one load a line.
+
+use forebay_config::{ConfigError, Position};
+
+use super::grid::{CELLS_MAX, Cell, Grid, LATENCY_MAX_US, load, sorted};
+
+/// The columns of a surface file, by their names in the two forms that go round, and their largest
+/// figures: far above any disk.
+const COLUMNS: [(&[&str], f64); 7] = [
+    (&["w_bw_Bps", "write_bandwidth_bytes_per_sec"], 1e15),
+    (&["r_iops", "read_iops"], 1e12),
+    (&["p50_ms"], LATENCY_MAX_US / 1e3),
+    (&["p95_ms"], LATENCY_MAX_US / 1e3),
+    (&["p95_clipped"], 1.0),
+    (&["p99_ms"], LATENCY_MAX_US / 1e3),
+    (&["p999_ms"], LATENCY_MAX_US / 1e3),
+];
+/// The first of them are in every file.
+const REQUIRED: usize = 4;
+/// Those that say nothing of a load that the disk did not carry.
+const LATENCIES: [usize; 4] = [2, 3, 5, 6];
+/// The forms of the first line.
+const FORMS: &str = "write `w_bw_Bps,r_iops,p50_ms,p95_ms,p95_clipped` or \
+                     `write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms`, with `p99_ms` and \
+                     `p999_ms` where they are known";
+/// Without lines of missed loads a file has at most so many different loads along each axis.
+const AXIS_MAX: usize = 64;
+/// So many characters of what is wrong are quoted.
+const QUOTED_MAX: usize = 80;
+
+impl Grid {
+    /// Reads the CSV `text` of the file called `file`, as [`Grid::parse_csv`], and makes sure that
+    /// a disk can be fitted to it.
+    ///
+    /// # Errors
+    /// Those of [`Grid::parse_csv`] and of [`Grid::enough_for_a_disk`].
+    pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let grid = Self::parse_csv(file, text)?;
+        grid.enough_for_a_disk(file)?;
+        Ok(grid)
+    }
+
+    /// Reads the CSV `text` of the file called `file`: a line with the names
+    /// `w_bw_Bps,r_iops,p50_ms,p95_ms,p95_clipped` or
+    /// `write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms`, with `p99_ms` and `p999_ms` where
+    /// they are known, then a line for each load. Lines that begin with `#` are skipped.
+    ///
+    /// A line with empty latencies is a load that the disk did not carry. In a file without such
+    /// lines every combination of the loads along both axes that has no line is one.
+    ///
+    /// # Errors
+    /// A column is missing or unknown, a figure is out of bounds, a load is given twice, or there
+    /// are more than 1024 of them.
+    pub fn parse_csv(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));
+        let mut lines = lines.filter(|(_, line)| !line.trim().is_empty());
+        let (number, header) = lines.next().unwrap_or((1, ""));
+        let header =
+            Header::parse(header.trim()).map_err(|message| error(file, number, None, &message))?;
+        let mut grid = Self { cells: Vec::new(), missed: Vec::new() };
+        for (number, text) in lines {
+            let line = Line { file, number, header: &header };
+            let (at, cell) = line.parse(text)?;
+            if grid.loads().any(|other| other == at) {
+                return Err(line.error(None, "this load was given before; remove it"));
+            }
+            if grid.loads().count() == CELLS_MAX {
+                let message = format!("more than {CELLS_MAX} loads; leave some out");
+                return Err(line.error(None, &message));
+            }
+            match cell {
+                Some(cell) => grid.cells.push(cell),
+                None => grid.missed.push(at),
+            }
+        }
+        if grid.missed.is_empty() {
+            grid.missed = absent(file, &grid.cells)?;
+        }
+        Ok(grid)
+    }
+}
+
+/// Which column stands where in a line.
+struct Header<'a> {
+    names: Vec<&'a str>,
+    columns: Vec<usize>,
+}
+
+impl<'a> Header<'a> {
+    fn parse(text: &'a str) -> Result<Self, String> {
+        let names: Vec<&str> = text.split(',').map(str::trim).collect();
+        let columns: Option<Vec<usize>> = names
+            .iter()
+            .map(|name| COLUMNS.iter().position(|(known, _)| known.contains(name)))
+            .collect();
+        let wrong = |what: &str| format!("the first line is `{}`; {FORMS}{what}", quoted(text));
+        let columns = columns.ok_or_else(|| wrong(""))?;
+        let given = |column| columns.iter().filter(|&&given| given == column).count();
+        if let Some(missing) = (0..REQUIRED).find(|&column| given(column) == 0) {
+            return Err(wrong(&format!("; a column `{}` is missing", COLUMNS[missing].0[0])));
+        }
+        if let Some(twice) = (0..COLUMNS.len()).find(|&column| given(column) > 1) {
+            return Err(wrong(&format!("; there are two columns `{}`", COLUMNS[twice].0[0])));
+        }
+        Ok(Self { names, columns })
+    }
+}
+
+/// A line of a file.
+struct Line<'a> {
+    file: &'a str,
+    number: u64,
+    header: &'a Header<'a>,
+}
+
+impl Line<'_> {
+    /// The load, and what was measured under it if the disk carried it.
+    fn parse(&self, text: &str) -> Result<((f64, f64), Option<Cell>), ConfigError> {
+        let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+        let Header { names, columns } = self.header;
+        if fields.len() > names.len() {
+            let message = format!("more than {} figures; remove some", names.len());
+            return Err(self.error(None, &message));
+        }
+        let of = |wanted| columns.iter().position(|&column| column == wanted);
+        let is_empty = |place: usize| fields.get(place).is_some_and(|field| field.is_empty());
+        let missed = LATENCIES.iter().filter_map(|&column| of(column)).all(is_empty);
+        let mut figures = [None; COLUMNS.len()];
+        for (place, &column) in columns.iter().enumerate() {
+            if column < 2 || !missed {
+                let field = fields.get(place).copied().unwrap_or_default();
+                figures[column] = Some(self.figure(place, field, COLUMNS[column].1)?);
+            }
+        }
+        let [write, read, p50, p95, clipped, p99, p999] = figures;
+        let at = (write.unwrap_or_default(), read.unwrap_or_default());
+        let (Some(p50), Some(p95)) = (p50, p95) else { return Ok((at, None)) };
+        if p50 <= 0.0 {
+            return Err(self.error(of(2), "a latency of 0; expected more"));
+        }
+        let mut last = (p50, "the median");
+        for (column, next) in [(3, Some(p95)), (5, p99), (6, p999)] {
+            let Some(next) = next else { continue };
+            if next < last.0 {
+                let (below, name) = last;
+                let message = format!("{next} is below {name}, {below}; expected at least as much");
+                return Err(self.error(of(column), &message));
+            }
+            last = (next, COLUMNS[column].0[0]);
+        }
+        let cell = Cell {
+            write_bandwidth: at.0,
+            read_iops: at.1,
+            p50_us: p50 * 1e3,
+            p95_us: p95 * 1e3,
+            p99_us: p99.map(|p99| p99 * 1e3),
+            p999_us: p999.map(|p999| p999 * 1e3),
+            clipped: clipped.is_some_and(|clipped| clipped != 0.0),
+        };
+        Ok((at, Some(cell)))
+    }
+
+    fn figure(&self, place: usize, field: &str, max: f64) -> Result<f64, ConfigError> {
+        let value: Option<f64> = field.parse().ok();
+        let value = value.filter(|value| (0.0..=max).contains(value)).ok_or_else(|| {
+            let message = format!("found `{}`; expected a number from 0 to {max}", quoted(field));
+            self.error(Some(place), &message)
+        })?;
+        // a negative zero becomes a zero
+        Ok(value + 0.0)
+    }
+
+    fn error(&self, place: Option<usize>, message: &str) -> ConfigError {
+        let name = place.and_then(|place| self.header.names.get(place).copied());
+        error(self.file, self.number, name, message)
+    }
+}
+
+/// The combinations of the loads along both axes that have no cell.
+fn absent(file: &str, cells: &[Cell]) -> Result<Vec<(f64, f64)>, ConfigError> {
+    let writes = sorted(cells.iter().map(|cell| cell.write_bandwidth));
+    let reads = sorted(cells.iter().map(|cell| cell.read_iops));
+    if writes.len().max(reads.len()) > AXIS_MAX {
+        let message = format!(
+            "more than {AXIS_MAX} different loads along an axis are no matrix; give the loads that \
+             were missed as lines with empty latencies"
+        );
+        return Err(ConfigError::whole_file(file, message));
+    }
+    let all = writes.iter().flat_map(|&write| reads.iter().map(move |&read| (write, read)));
+    Ok(all.filter(|&wanted| cells.iter().all(|cell| load(cell) != wanted)).collect())
+}
+
+fn quoted(text: &str) -> String {
+    let text: String = text.chars().take(QUOTED_MAX).collect();
+    text.escape_debug().to_string()
+}
+
+fn error(file: &str, line: u64, name: Option<&str>, message: &str) -> ConfigError {
+    ConfigError::at(file, Position { line, column: 1 }, name.map(str::to_owned), message)
+}
