@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod console;
 mod disk;
+mod explore;
 mod failure;
 mod info;
 mod load_options;
@@ -37,6 +38,7 @@ enum Command {
     Check(check::Options),
     Info(info::Options),
     Tune(tune::Options),
+    Explore(explore::Options),
     #[command(subcommand)]
     Sim(sim::Command),
     Reproduce(reproduce::Options),
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Command::Check(options) => return check::run(options),
         Command::Info(options) => info::run(options),
         Command::Tune(options) => tune::run(options),
+        Command::Explore(options) => explore::run(options),
         Command::Sim(command) => sim::run(command),
         Command::Reproduce(options) => reproduce::run(options),
         Command::Disk(command) => serve::run(command),

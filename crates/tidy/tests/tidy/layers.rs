@@ -10,6 +10,7 @@ pub(crate) const CRATES: &[&str] = &[
     "forebay-report",
     "forebay-load",
     "forebay-sim",
+    "forebay-explore",
     "forebay",
     "forebay-serve",
     "forebay-experiments",
@@ -72,6 +73,10 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     (
         "forebay-sim",
         &["surface", "disk", "spec", "config", "load_command", "invariants", "simulation", "swarm"],
+    ),
+    (
+        "forebay-explore",
+        &["goal", "error", "loads", "region", "quality", "sites", "*", "fit", "report"],
     ),
     (
         "forebay",

@@ -1,0 +1,90 @@
+//! `forebay explore`: which mixes of reads and writes a disk carries within a latency.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use forebay_explore::{Error, Fit, Goal, Report, fit, text};
+use forebay_sim::surface::Grid;
+
+use crate::console::{json, note, print};
+use crate::failure::Failure;
+
+/// What is fitted unless goals are given: those of them that the disk meets.
+const GOALS: [&str; 3] = ["p95=500us", "p95=1ms", "p95=2ms"];
+
+/// Find out which mixes of reads and writes a disk carries within a latency.
+///
+/// Takes a measured surface: read latencies under loads of reads and writes. For each goal a region
+/// of loads is fitted that keep it, and judged by loads that were left out of the fit: how much of
+/// what it allows breaks the goal (over), and how much of what keeps it is forbidden (waste), beside
+/// the straight line between the disk's figures.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// A surface measured earlier: CSV, or the result file (.json) of diskplorer
+    #[arg(long, value_name = "FILE")]
+    from: PathBuf,
+    /// A percentile of reads, and how long it may be, such as p95=1ms; more than once for several.
+    /// Unless given, p95 of 0.5, 1 and 2 ms where the disk meets them
+    #[arg(long, value_name = "GOAL")]
+    goal: Vec<Goal>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// JSON
+    Json,
+}
+
+/// The command.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let surface = Grid::read(&options.from)?;
+    let fits = options.fits(&surface)?;
+    let name = options.from.display().to_string();
+    if options.json || options.format == Format::Json {
+        let (cells, missed) = (surface.cells().len(), surface.missed().len());
+        return print(&json(&Report::new(&name, cells, missed, &fits))?);
+    }
+    print(&text(&name, &fits))
+}
+
+impl Options {
+    fn fits(&self, surface: &Grid) -> Result<Vec<Fit>, Failure> {
+        let wrong = |error: Error| unusable(&self.from, &error);
+        if !self.goal.is_empty() {
+            let fits = self.goal.iter().map(|&goal| fit(surface, goal).map_err(wrong));
+            return fits.collect();
+        }
+        let mut fits = Vec::new();
+        let mut unmet = None;
+        for goal in GOALS.into_iter().filter_map(|goal| goal.parse().ok()) {
+            match fit(surface, goal) {
+                Ok(fit) => fits.push(fit),
+                Err(error @ (Error::BelowBase { .. } | Error::NothingMeets { .. })) => {
+                    unmet = Some(error);
+                }
+                Err(error) => return Err(wrong(error)),
+            }
+        }
+        match unmet {
+            Some(error) if fits.is_empty() => Err(wrong(error)),
+            Some(error) => {
+                note(format_args!("left out: {error}"));
+                Ok(fits)
+            }
+            None => Ok(fits),
+        }
+    }
+}
+
+fn unusable(from: &Path, error: &Error) -> Failure {
+    Failure::Input(format!("{}: {error}", from.display()))
+}

@@ -1,0 +1,53 @@
+//! `explore`: what it prints, and what it says of input that it cannot use.
+
+use std::process::Command;
+
+use crate::lab::Lab;
+use crate::process::{Ended, run};
+
+const I3: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../forebay-sim/presets/i3.2xlarge.csv");
+
+fn explore(arguments: &[&str]) -> Ended {
+    run(Command::new(env!("CARGO_BIN_EXE_forebay")).arg("explore").args(arguments))
+}
+
+#[test]
+fn fits_are_printed_for_programs_and_for_people() {
+    let results = explore(&["--from", I3, "--goal", "p95=1ms", "--json"]).results();
+    let fit = &results["fits"][0];
+    assert_eq!(fit["goal"], "p95=1ms");
+    let part = |value: &serde_json::Value| value.as_f64().unwrap();
+    let sum = part(&fit["over"]) + part(&fit["waste"]);
+    let line = part(&fit["line"]["over"]) + part(&fit["line"]["waste"]);
+    assert!(sum <= 0.35 && line >= 0.5, "{sum} beside {line}");
+    assert_eq!(fit["region"]["radii"].as_array().unwrap().len(), 33);
+    let text = explore(&["--from", I3, "--goal", "p95=1ms"]);
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    assert!(text.stdout.contains("p95=1ms") && text.stdout.contains("waste"), "{}", text.stdout);
+}
+
+#[test]
+fn a_surface_that_nothing_can_be_fitted_to_is_named() {
+    let lab = Lab::new();
+    let header = "w_bw_Bps,r_iops,p50_ms,p95_ms\n";
+    let few = lab.file("few.csv", &format!("{header}0,10,1,2\n5e6,10,1,2\n"));
+    let negative = lab.file("negative.csv", &format!("{header}0,10,1,2\n-5,10,1,2\n"));
+    let headless = lab.file("headless.csv", "w_bw_Bps,p50_ms,p95_ms\n");
+    for (file, words) in [
+        (few, ["few.csv: 2 usable cells", "at least 9"]),
+        (negative, ["negative.csv:3:1: w_bw_Bps", "found `-5`"]),
+        (headless, ["headless.csv:1:1:", "a column `r_iops` is missing"]),
+    ] {
+        explore(&["--from", &file.display().to_string()]).complains(2, &words);
+    }
+    explore(&["--from", "/nowhere.csv"]).complains(2, &["/nowhere.csv"]);
+    explore(&["--from", "/nowhere.json"]).complains(2, &["/nowhere.json: cannot be read"]);
+}
+
+#[test]
+fn goals_that_no_disk_or_not_this_one_keeps_are_refused() {
+    explore(&["--from", I3, "--goal", "p95=10us"])
+        .complains(2, &["i3.2xlarge.csv: the goal p95=10us is below", "such as --goal p95="]);
+    explore(&["--from", I3, "--goal", "p99=1ms"]).complains(2, &["no p99", "p50, p95"]);
+    explore(&["--from", I3, "--goal", "p95=fast"]).complains(2, &["p95=1ms"]);
+}

@@ -1,0 +1,55 @@
+//! Why no region can be fitted.
+
+use thiserror::Error;
+
+use crate::goal::Goal;
+
+/// Why no region can be fitted; the text says what to do.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Error {
+    /// Too few loads with reads were measured, or none with writes.
+    #[error(
+        "{found} usable cells, with reads and beside writes; a fit needs at least {least}: measure \
+         more loads of both directions, such as diskplorer's matrix of 21 x 21"
+    )]
+    TooFewCells {
+        /// How many there are.
+        found: usize,
+        /// How many there must be.
+        least: usize,
+    },
+    /// The percentile was not measured.
+    #[error("the surface has no {percentile}; ask for one that it has, with --goal: {known}")]
+    NoPercentile {
+        /// The one that was asked for.
+        percentile: &'static str,
+        /// Those that there are.
+        known: String,
+    },
+    /// No disk time is left for a queue, or not even for the request.
+    #[error(
+        "the goal {goal} is below what a read takes in the idle disk, {base}: ask for more, such \
+         as --goal {goal_possible}"
+    )]
+    BelowBase {
+        /// The goal.
+        goal: Goal,
+        /// The least median that was measured.
+        base: String,
+        /// One that may be met.
+        goal_possible: Goal,
+    },
+    /// Every load breaks the goal.
+    #[error(
+        "no load of the surface keeps {goal}; the least that was measured is {least}: ask for more, \
+         such as --goal {goal_possible}"
+    )]
+    NothingMeets {
+        /// The goal.
+        goal: Goal,
+        /// The least latency of the goal's percentile.
+        least: String,
+        /// One that is met.
+        goal_possible: Goal,
+    },
+}

@@ -1,0 +1,108 @@
+//! The loads of a surface, judged by a goal.
+
+use forebay_sim::surface::Grid;
+
+use crate::error::Error;
+use crate::goal::{Goal, Percentile, time};
+
+/// A fit needs at least so many cells.
+pub(crate) const CELLS_MIN: usize = 9;
+/// How much longer or shorter than the goal a latency is, as a logarithm: further away says
+/// nothing about where the border is. A load that was missed counts as the most.
+const EXCESS_MAX: f64 = 1.4;
+
+/// What a disk does in one direction alone: the ends of the straight line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// Bytes written per second.
+    pub write_bandwidth: f64,
+    /// Reads per second.
+    pub read_iops: f64,
+}
+
+/// A load, and whether it keeps the goal.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Load {
+    /// Writes and reads as parts of what the disk does alone.
+    pub(crate) write: f64,
+    pub(crate) read: f64,
+    /// Whether it keeps the goal.
+    pub(crate) safe: bool,
+    /// The logarithm of latency over goal, bounded.
+    pub(crate) excess: f64,
+}
+
+impl Load {
+    /// The disk time that it takes each second, by the straight line.
+    pub(crate) fn time(&self) -> f64 {
+        self.write + self.read
+    }
+
+    /// The part of writes in that.
+    pub(crate) fn write_part(&self) -> f64 {
+        if self.time() > 0.0 { self.write / self.time() } else { 0.0 }
+    }
+}
+
+/// What the straight line is drawn between: the highest loads that were tried.
+pub(crate) fn figures(surface: &Grid) -> Figures {
+    let (write_bandwidth, read_iops) = surface.maxima();
+    Figures { write_bandwidth, read_iops }
+}
+
+/// The loads of `surface` with reads in them, judged by `goal`.
+pub(crate) fn judged(surface: &Grid, figures: Figures, goal: Goal) -> Vec<Load> {
+    let Goal { percentile, latency_us } = goal;
+    let load = |write: f64, read: f64, safe: bool, excess: f64| Load {
+        write: write / figures.write_bandwidth,
+        read: read / figures.read_iops,
+        safe,
+        excess: excess.clamp(-EXCESS_MAX, EXCESS_MAX),
+    };
+    let measured = surface.cells().iter().filter_map(|cell| {
+        let latency = percentile.of(cell)?;
+        let safe = latency <= latency_us;
+        // a bound below the goal does not say whether it is kept
+        let known = !(safe && percentile.is_bound(cell));
+        let excess = libm::log(latency / latency_us);
+        known.then(|| load(cell.write_bandwidth, cell.read_iops, safe, excess))
+    });
+    let missed = surface.missed().iter().map(|&(write, read)| load(write, read, false, EXCESS_MAX));
+    measured.chain(missed).filter(|load| load.read > 0.0).collect()
+}
+
+/// Whether a region can be fitted to `surface` for `goal`.
+pub(crate) fn check(surface: &Grid, goal: Goal) -> Result<(), Error> {
+    let Goal { percentile, latency_us } = goal;
+    let cells = surface.cells().iter().filter(|cell| cell.read_iops > 0.0);
+    let latencies: Vec<f64> = cells.filter_map(|cell| percentile.of(cell)).collect();
+    if latencies.is_empty() && !surface.cells().is_empty() {
+        let known = |percentile: &Percentile| {
+            surface.cells().iter().any(|cell| percentile.of(cell).is_some())
+        };
+        let known = Percentile::ALL.into_iter().filter(known).map(Percentile::name);
+        let known = known.collect::<Vec<_>>().join(", ");
+        return Err(Error::NoPercentile { percentile: percentile.name(), known });
+    }
+    let figures = figures(surface);
+    if latencies.len() < CELLS_MIN || figures.write_bandwidth <= 0.0 {
+        return Err(Error::TooFewCells { found: latencies.len(), least: CELLS_MIN });
+    }
+    let base = surface.cells().iter().map(|cell| cell.p50_us).fold(f64::INFINITY, f64::min);
+    let least = latencies.into_iter().fold(f64::INFINITY, f64::min);
+    // a round figure of which there is something to fit
+    let goal_possible = Goal { latency_us: rounded_up(2.0 * least), ..goal };
+    if latency_us < base {
+        return Err(Error::BelowBase { goal, base: time(base), goal_possible });
+    }
+    if !judged(surface, figures, goal).iter().any(|load| load.safe) {
+        return Err(Error::NothingMeets { goal, least: time(least), goal_possible });
+    }
+    Ok(())
+}
+
+/// The next figure with one digit.
+fn rounded_up(value: f64) -> f64 {
+    let scale = libm::pow(10.0, libm::floor(libm::log10(value)));
+    (value / scale).ceil() * scale
+}
