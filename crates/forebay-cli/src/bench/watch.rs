@@ -1,12 +1,12 @@
 //! What is seen of a run from outside, while it goes on.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use forebay::{Disk, QueueCounters};
-use forebay_core::{DiskTime, Time, saturating_nanos};
+use forebay_core::{Time, saturating_nanos};
 use forebay_load::job_file::JobFile;
 use forebay_load::recorder::MeasuredInterval;
+use forebay_load::results::consumption::BusiestSecond;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::clock::Clock;
@@ -16,7 +16,6 @@ use super::run_status::RunStatus;
 
 /// How often the run is looked at.
 const PERIOD: Duration = Duration::from_millis(100);
-const SECOND_NANOS: u64 = 1_000_000_000;
 
 /// Looks at a run every now and then.
 pub(super) struct Watch<'a> {
@@ -93,7 +92,7 @@ impl<'a> Watch<'a> {
         Observed {
             outcomes,
             processor: end.saturating_sub(begin),
-            consumption_max: self.busiest.rate_max(),
+            consumption_max: self.busiest.rate_max().unwrap_or_else(|| self.busiest.rate()),
             counters: [before, after],
         }
     }
@@ -103,66 +102,4 @@ impl<'a> Watch<'a> {
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
-}
-
-/// The most disk time dispatched in any second, or in all of a shorter time.
-#[derive(Debug, Default)]
-struct BusiestSecond {
-    /// What was dispatched by when, in the last second.
-    looks: VecDeque<(Time, DiskTime)>,
-    rate_max: Option<f64>,
-}
-
-impl BusiestSecond {
-    fn look(&mut self, now: Time, dispatched: DiskTime) {
-        self.looks.push_back((now, dispatched));
-        let is_second = |&(then, _): &(Time, DiskTime)| now.nanos_since(then) >= SECOND_NANOS;
-        while self.looks.get(1).is_some_and(is_second) {
-            self.looks.pop_front();
-        }
-        if self.looks.front().is_some_and(is_second) {
-            let rate = self.rate();
-            self.rate_max = Some(self.rate_max.map_or(rate, |max| max.max(rate)));
-        }
-    }
-
-    /// Disk time per second, in seconds.
-    fn rate_max(&self) -> f64 {
-        self.rate_max.unwrap_or_else(|| self.rate())
-    }
-
-    fn rate(&self) -> f64 {
-        let (Some((from, before)), Some((to, after))) = (self.looks.front(), self.looks.back())
-        else {
-            return 0.0;
-        };
-        let length = DiskTime::from_nanos(to.nanos_since(*from)).units().max(1);
-        after.minus(*before).units() as f64 / length as f64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn busiest(looks: &[(u64, u64)]) -> f64 {
-        let mut busiest = BusiestSecond::default();
-        for &(at_ms, dispatched_ms) in looks {
-            let dispatched = DiskTime::from_nanos(dispatched_ms * 1_000_000);
-            busiest.look(Time::from_nanos(at_ms * 1_000_000), dispatched);
-        }
-        busiest.rate_max()
-    }
-
-    #[test]
-    fn the_busiest_second_may_begin_at_any_look() {
-        let looks = [(0, 0), (500, 100), (1000, 200), (1500, 700), (2000, 1200), (3000, 1300)];
-        assert_eq!(busiest(&looks), 1.0);
-    }
-
-    #[test]
-    fn less_than_a_second_is_taken_whole() {
-        assert_eq!(busiest(&[(0, 0), (100, 90), (400, 100)]), 0.25);
-        assert_eq!(busiest(&[]), 0.0);
-    }
 }

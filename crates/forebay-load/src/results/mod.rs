@@ -1,6 +1,7 @@
 //! The results of a run: [`model`] is what is written as JSON or YAML, [`text()`] what people
 //! read, and [`verdict`] what a comparison comes to, in words.
 
+pub mod consumption;
 mod figures;
 pub mod model;
 pub mod summary;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use forebay_core::{Policy, Time};
 use forebay_load::recorder::MeasuredInterval;
+use forebay_load::results::consumption::per_second;
 use forebay_load::results::model::{DiskResult, RunResult, VERSION, rounded};
 use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 
 use super::setup::Simulation;
 use super::trace::Trace;
-use super::watch::per_second;
 
 /// What comes of a run.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ mod requests;
 
 use std::collections::VecDeque;
 
-use forebay_core::{Blocked, DiskTime, IoQueue, Op, QueueCounters, Time, saturating_nanos};
+use forebay_core::{IoQueue, Op, Time, saturating_nanos};
 use forebay_driver::{Driver, OperationId};
 use forebay_load::Rng;
 use forebay_load::generator::{Action, Generator, Work};
@@ -212,19 +212,6 @@ impl Shard {
             && self.processor.is_empty()
             && !matches!(self.busy, Busy::Processor { .. })
             && self.jobs.iter().all(|job| job.generator.as_ref().is_some_and(Generator::is_done))
-    }
-
-    /// What the queues have counted.
-    pub(super) fn counters(&self) -> (DiskTime, [u64; Blocked::ALL.len()]) {
-        let mut sum = (DiskTime::ZERO, [0; Blocked::ALL.len()]);
-        for queue in self.driver.queues() {
-            let QueueCounters { consumption, blocked_nanos, .. } = queue.counters();
-            sum.0 = sum.0.plus(consumption);
-            for (sum, nanos) in sum.1.iter_mut().zip(blocked_nanos) {
-                *sum += nanos;
-            }
-        }
-        sum
     }
 
     /// Ends the run at `to`: what is not done is recorded as such.
