@@ -73,7 +73,7 @@ impl fmt::Debug for Wakers {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use forebay_core::{DiskModel, GroupConfig, IoGroup, Policy};
 

@@ -200,8 +200,9 @@ impl Requests {
         }
         let queue = &mut self.queues[class.index()];
         let link = queue.push(&mut self.pending, key, (submitter, cost), class.holder);
-        if let Stage::Waiting(none, _) = &mut self.pending[key].stage {
-            *none = Some(link);
+        match &mut self.pending[key].stage {
+            Stage::Waiting(none, _) => *none = Some(link),
+            _ => messages::note_bug("what was just queued waits"),
         }
         self.feed(reactor, class);
     }
@@ -256,9 +257,10 @@ impl Requests {
                     None => messages::note_bug("what waits has a queue to wait in"),
                 }
                 let stage = mem::replace(&mut self.pending[key].stage, Stage::Moving);
-                if let Stage::Waiting(_, operation) = stage {
-                    self.refused.push((key, Errno::CANCELED.into(), operation));
-                }
+                let Stage::Waiting(_, operation) = stage else {
+                    return messages::note_bug("what waits has its operation");
+                };
+                self.refused.push((key, Errno::CANCELED.into(), operation));
             }
             // It was refused, and is about to be answered.
             Stage::Moving => {}

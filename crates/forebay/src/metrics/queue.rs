@@ -8,6 +8,7 @@ use forebay_core::{CLASSES_MAX, ClassCounters, ClassId, Completion, IoQueue, Que
 use super::histogram::{Histogram, add};
 use super::snapshot::ClassSnapshot;
 use crate::engine::{Backend, Retries};
+use crate::messages;
 
 /// Counters are published so often while there is work, in nanoseconds.
 const PUBLISH_NANOS: u64 = 1_000_000;
@@ -101,7 +102,10 @@ impl QueueMetrics {
     /// [`QueueMetrics::record`], so that this stays small.
     #[cold]
     fn give_place(&self, class: ClassId) -> Option<&ClassHistograms> {
-        let place = self.classes.get(class.index())?;
+        let Some(place) = self.classes.get(class.index()) else {
+            messages::note_bug("every class has a place for its figures");
+            return None;
+        };
         let histograms = place.get_or_init(|| Box::new(ClassHistograms::new(class)));
         histograms.clear(class);
         Some(histograms)

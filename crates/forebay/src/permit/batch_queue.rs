@@ -233,7 +233,7 @@ fn give_back(group: &GroupState, state: &mut State, now: Time, batch: usize) -> 
     Some(abandoned)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use forebay_core::{DiskModel, GroupConfig, IoGroup, Policy};
 

@@ -197,9 +197,12 @@ impl Waiters {
 
     /// The parking place of the thread that waits for the ticket with this index.
     pub(super) fn thread(&self, index: u32) -> Option<&Arc<Parking>> {
-        match &self.slots.get(index as usize)?.waiter {
-            Waiter::Thread(parking) => Some(parking),
-            _ => None,
+        match self.slots.get(index as usize).map(|slot| &slot.waiter) {
+            Some(Waiter::Thread(parking)) => Some(parking),
+            _ => {
+                messages::note_bug("the thread that keeps time waits for a ticket");
+                None
+            }
         }
     }
 
@@ -273,7 +276,7 @@ impl Waiters {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use forebay_core::{DiskModel, GroupConfig, IoGroup, Op, Policy};
 
