@@ -199,7 +199,9 @@ fn every_type_and_option_of_a_job_runs() {
     let groups = lab.file("groups.yaml", GROUPS);
     for backend in ["auto", "threads"] {
         let mut command = lab.bench(EVERYTHING);
-        command.args(["--shards", "2", "--format", "json", "--backend", backend]);
+        // Each is to end something on a busy machine, too: some wait behind megabytes.
+        command.args(["--duration", "1s", "--shards", "2"]);
+        command.args(["--format", "json", "--backend", backend]);
         let ended = run(command.arg("--sched-groups").arg(&groups));
         assert_is_run(&ended.results(), &EVERY_JOB);
     }
