@@ -66,6 +66,7 @@ fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
             command: time(discard.command_us),
             gib: time(discard.gib_us),
         }),
+        regions: Vec::new(),
     }
 }
 

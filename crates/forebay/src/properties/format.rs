@@ -1,6 +1,7 @@
 //! From the text of an io-properties file, or of a `forebay.yaml`, to checked properties.
 
 mod measured;
+mod region;
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -56,6 +57,7 @@ struct Disk {
     write_steady: Option<Located<bool>>,
     write_first_excess: Option<Located<f64>>,
     write_observed_s: Option<Located<u64>>,
+    regions: Option<Located<Vec<Located<region::Region>>>>,
 }
 
 /// Pairs of bytes and nanoseconds.

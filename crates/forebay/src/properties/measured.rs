@@ -7,6 +7,8 @@ use forebay_core::{
     saturating_nanos,
 };
 
+use super::region::MixRegion;
+
 /// What a measurement knows of a disk beside its rates; all of it optional.
 ///
 /// From a file, each time is at most 100 seconds.
@@ -22,6 +24,9 @@ pub struct Measured {
     pub flush: Option<Duration>,
     /// The disk time of discards.
     pub discard: Option<DiscardCost>,
+    /// Which mixes of reads and writes keep which latency, at most
+    /// [`REGIONS_MAX`](super::REGIONS_MAX).
+    pub regions: Vec<MixRegion>,
 }
 
 /// One direction of a disk, as measured.

@@ -32,6 +32,7 @@
 //! | `read_steady`, `write_steady` | whether the rates were seen to last |
 //! | `read_first_excess`, `write_first_excess` | how much higher they were at first, as a part |
 //! | `read_observed_s`, `write_observed_s` | for how long they were watched |
+//! | `regions` | which mixes of reads and writes keep which latency: see [`MixRegion`] |
 //!
 //! ```
 //! use forebay::properties::Properties;
@@ -54,8 +55,10 @@
 mod beside;
 mod coverage;
 mod device;
+mod edit;
 mod format;
 mod measured;
+mod region;
 #[cfg(test)]
 mod tests;
 mod yaml;
@@ -74,6 +77,7 @@ pub(crate) use coverage::Coverage;
 pub use device::PropertiesError;
 pub use forebay_block::DeviceNumber as Device;
 pub use measured::{CostAt, DiscardCost, Measured, MeasuredDirection, Steadiness};
+pub use region::{MixRegion, RADIUS_ONE, REGION_RADII, REGIONS_MAX};
 
 /// The most disks in one file.
 pub const DISKS_MAX: usize = 64;
@@ -260,5 +264,14 @@ impl Properties {
     /// which names the file `io_properties` beside it.
     pub fn to_forebay_yaml(&self, io_properties: &str) -> String {
         yaml::forebay(&self.disks, io_properties)
+    }
+
+    /// The `text` of a `forebay.yaml` of one disk with these `regions` instead of those that it
+    /// has; comments and all else stay as they are.
+    ///
+    /// None where the text is no such file, describes several disks, or is not in the usual form,
+    /// a line for each key and the disks at its end.
+    pub fn with_regions(text: &str, regions: &[MixRegion]) -> Option<String> {
+        edit::with_regions(text, regions)
     }
 }

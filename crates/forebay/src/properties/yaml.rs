@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{CostAt, DiskProperties, Measured, Steadiness};
+use super::{CostAt, DiskProperties, Measured, MixRegion, Steadiness};
 
 /// A file for Seastar.
 pub(super) fn io_properties(disks: &[DiskProperties]) -> String {
@@ -71,6 +71,22 @@ fn measured(lines: &mut Vec<String>, measured: &Measured) {
             lines.push(format!("{name}_observed_s: {}", observed.as_secs()));
         }
     }
+    if !measured.regions.is_empty() {
+        lines.push(String::from("regions:"));
+        lines.extend(measured.regions.iter().map(|of| format!("  - {}", region(of))));
+    }
+}
+
+/// A region as it stands in a list.
+pub(super) fn region(region: &MixRegion) -> String {
+    let MixRegion { read_percentile, latency, write_bandwidth, read_iops, radii } = region;
+    let radii: Vec<String> = radii.iter().map(u32::to_string).collect();
+    format!(
+        "{{read_percentile: {read_percentile:?}, latency_us: {}, write_bandwidth: \
+         {write_bandwidth}, read_iops: {read_iops}, radii: [{}]}}",
+        micros(*latency),
+        radii.join(", ")
+    )
 }
 
 /// Microseconds, exact to the nanosecond.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use forebay_config::{ConfigError, Located, Quantity, Source};
 use forebay_core::{LADDER_POINTS_MAX, REQUEST_LEN_MAX};
 
-use super::{Disk, Ladder};
+use super::{Disk, Ladder, region};
 use crate::properties::measured::contradiction;
 use crate::properties::{CostAt, DiscardCost, Measured, MeasuredDirection, Steadiness};
 
@@ -52,7 +52,8 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
     if let (Some(Duration::ZERO), Some(given)) = (base_latency, disk.base_latency_us) {
         return Err(source.error(given.at, "no disk answers at once; measure again"));
     }
-    Ok(Measured { base_latency, read, write, flush, discard })
+    let regions = region::check(source, disk.regions.as_ref(), factor)?;
+    Ok(Measured { base_latency, read, write, flush, discard, regions })
 }
 
 /// One direction as it is written.

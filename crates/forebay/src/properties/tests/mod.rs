@@ -4,5 +4,6 @@ mod beside;
 mod devices;
 mod measured;
 mod messages;
+mod regions;
 mod round_trip;
 mod samples;

@@ -8,7 +8,8 @@ use proptest::option;
 use proptest::prelude::*;
 
 use crate::properties::{
-    CostAt, DiscardCost, DiskProperties, Measured, MeasuredDirection, Properties, Steadiness,
+    CostAt, DiscardCost, DiskProperties, Measured, MeasuredDirection, MixRegion, Properties,
+    REGION_RADII, Steadiness,
 };
 
 fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
@@ -56,6 +57,20 @@ fn direction(iops: u64, bandwidth: u64) -> impl Strategy<Value = MeasuredDirecti
     )
 }
 
+fn region() -> impl Strategy<Value = MixRegion> {
+    let radii = vec(1..=1_u32 << 17, REGION_RADII);
+    let rates = (1..=1_000_000_000_000_u64, 1..=100_000_000_u64);
+    (0.001..99.999, 1..100_000_000_000_u64, rates, radii).prop_map(
+        |(read_percentile, nanos, (write_bandwidth, read_iops), radii)| MixRegion {
+            read_percentile,
+            latency: Duration::from_nanos(nanos),
+            write_bandwidth,
+            read_iops,
+            radii,
+        },
+    )
+}
+
 fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
     let time = || (1..100_000_000_000_u64).prop_map(Duration::from_nanos);
     let discard = (time(), time()).prop_map(|(command, gib)| DiscardCost { command, gib });
@@ -63,9 +78,12 @@ fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
         direction(disk.read_iops, disk.read_bandwidth),
         direction(disk.write_iops, disk.write_bandwidth),
         (option::of(time()), option::of(time()), option::of(discard)),
+        vec(region(), 0..3).prop_filter("different", |regions| {
+            regions.len() < 2 || regions[0].latency != regions[1].latency
+        }),
     );
-    parts.prop_map(move |(read, write, (base_latency, flush, discard))| {
-        let measured = Measured { base_latency, read, write, flush, discard };
+    parts.prop_map(move |(read, write, (base_latency, flush, discard), regions)| {
+        let measured = Measured { base_latency, read, write, flush, discard, regions };
         let summed = disk.max_cost_function == Some(false);
         let max_cost_function = if summed { None } else { disk.max_cost_function };
         DiskProperties { measured, max_cost_function, ..disk.clone() }
