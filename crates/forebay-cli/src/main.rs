@@ -13,6 +13,7 @@ mod serve;
 mod sim;
 mod span;
 mod tune;
+mod whole_file;
 
 use std::process::ExitCode;
 

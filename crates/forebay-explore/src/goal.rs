@@ -32,6 +32,16 @@ impl Percentile {
         }
     }
 
+    /// As a number.
+    pub const fn number(self) -> f64 {
+        match self {
+            Self::P50 => 50.0,
+            Self::P95 => 95.0,
+            Self::P99 => 99.0,
+            Self::P999 => 99.9,
+        }
+    }
+
     /// The latency in microseconds, if it was measured.
     pub fn of(self, cell: &Cell) -> Option<f64> {
         match self {

@@ -1,6 +1,6 @@
 //! The loads of a surface, judged by a goal.
 
-use forebay_sim::surface::Grid;
+use forebay_sim::surface::{Cell, Grid};
 
 use crate::error::Error;
 use crate::goal::{Goal, Percentile, time};
@@ -52,23 +52,40 @@ pub(crate) fn figures(surface: &Grid) -> Figures {
 
 /// The loads of `surface` with reads in them, judged by `goal`.
 pub(crate) fn judged(surface: &Grid, figures: Figures, goal: Goal) -> Vec<Load> {
-    let Goal { percentile, latency_us } = goal;
-    let load = |write: f64, read: f64, safe: bool, excess: f64| Load {
-        write: write / figures.write_bandwidth,
-        read: read / figures.read_iops,
+    let measured = surface.cells().iter().filter_map(|cell| {
+        judged_load((cell.write_bandwidth, cell.read_iops), Some(cell), figures, goal)
+    });
+    let missed = surface.missed().iter();
+    let missed = missed.filter_map(|&at| judged_load(at, None, figures, goal));
+    measured.chain(missed).filter(|load| load.read > 0.0).collect()
+}
+
+/// The load `at` so many bytes written and reads per second, judged by `goal`; without a `cell` the
+/// disk did not carry it. None where that is not known.
+pub(crate) fn judged_load(
+    at: (f64, f64),
+    cell: Option<&Cell>,
+    figures: Figures,
+    goal: Goal,
+) -> Option<Load> {
+    let (safe, excess) = match cell {
+        None => (false, EXCESS_MAX),
+        Some(cell) => {
+            let latency = goal.percentile.of(cell)?;
+            let safe = latency <= goal.latency_us;
+            // a bound below the goal does not say whether it is kept
+            if safe && goal.percentile.is_bound(cell) {
+                return None;
+            }
+            (safe, libm::log(latency / goal.latency_us))
+        }
+    };
+    Some(Load {
+        write: at.0 / figures.write_bandwidth,
+        read: at.1 / figures.read_iops,
         safe,
         excess: excess.clamp(-EXCESS_MAX, EXCESS_MAX),
-    };
-    let measured = surface.cells().iter().filter_map(|cell| {
-        let latency = percentile.of(cell)?;
-        let safe = latency <= latency_us;
-        // a bound below the goal does not say whether it is kept
-        let known = !(safe && percentile.is_bound(cell));
-        let excess = libm::log(latency / latency_us);
-        known.then(|| load(cell.write_bandwidth, cell.read_iops, safe, excess))
-    });
-    let missed = surface.missed().iter().map(|&(write, read)| load(write, read, false, EXCESS_MAX));
-    measured.chain(missed).filter(|load| load.read > 0.0).collect()
+    })
 }
 
 /// Whether a region can be fitted to `surface` for `goal`.

@@ -92,6 +92,23 @@ const fn name(kind: Kind) -> &'static str {
 
 /// The fits as a table, and what is to be said of them.
 pub fn text(surface: &str, fits: &[Fit]) -> String {
+    let mut table = table(fits);
+    table.title = format!("Regions of {surface}");
+    let mut text = format!("{table}\n");
+    paragraph(&mut text, "", LEGEND);
+    for advice in advice(fits) {
+        paragraph(&mut text, "", &advice);
+    }
+    text
+}
+
+/// What the columns mean.
+pub(crate) const LEGEND: &str = "over: of the loads that the region allows, those that break the goal; waste: of the loads \
+     that keep it, those that it forbids; both on loads left out of the fit. line: the straight \
+     line between the most reads and the most writes. The last columns are what the region allows \
+     of reads alone, of both in equal disk time, and of writes beside a few reads.";
+
+pub(crate) fn table(fits: &[Fit]) -> Table {
     let columns = [
         "goal",
         "region",
@@ -103,14 +120,12 @@ pub fn text(surface: &str, fits: &[Fit]) -> String {
         "half and half",
         "writes MB/s",
     ];
-    let mut table = Table::new(&format!("Regions of {surface}"), &columns);
+    let mut table = Table::new("", &columns);
     for fit in fits {
         let [reads, mixed, writes] = [0.0, 0.5, 1.0].map(|part| {
             let radius = fit.shape.radius(part);
-            (
-                radius * part * fit.figures.write_bandwidth,
-                radius * (1.0 - part) * fit.figures.read_iops,
-            )
+            let bytes = radius * part * fit.figures.write_bandwidth;
+            (bytes, radius * (1.0 - part) * fit.figures.read_iops)
         });
         let megabytes = |bytes: f64| format!("{:.0}", bytes / 1e6);
         table.row([
@@ -125,22 +140,15 @@ pub fn text(surface: &str, fits: &[Fit]) -> String {
             megabytes(writes.0),
         ]);
     }
-    let mut text = format!("{table}\n");
-    paragraph(
-        &mut text,
-        "",
-        "over: of the loads that the region allows, those that break the goal; waste: of the loads \
-         that keep it, those that it forbids; both on loads left out of the fit. line: the straight \
-         line between the most reads and the most writes. The last columns are what the region \
-         allows of reads alone, of both in equal disk time, and of writes beside a few reads.",
-    );
-    for fit in fits.iter().filter(|fit| fit.is_poor()) {
-        paragraph(&mut text, "", &advice(fit));
-    }
-    text
+    table
 }
 
-fn advice(fit: &Fit) -> String {
+/// What is to be said of regions that do not fit well.
+pub(crate) fn advice(fits: &[Fit]) -> impl Iterator<Item = String> {
+    fits.iter().filter(|fit| fit.is_poor()).map(poor)
+}
+
+fn poor(fit: &Fit) -> String {
     let goal: Goal = fit.goal;
     if fit.kind == Kind::Safe {
         return format!(

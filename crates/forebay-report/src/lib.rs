@@ -3,6 +3,7 @@
 
 mod chart;
 mod format;
+mod heat_map;
 mod page;
 #[cfg(feature = "svg")]
 mod svg;
@@ -11,6 +12,7 @@ mod text;
 
 pub use chart::{Chart, Mark, Scale, Series};
 pub use format::{scaled, size};
+pub use heat_map::{HeatCell, HeatLine, HeatMap, stacked};
 pub use page::{Page, escaped};
 #[cfg(feature = "svg")]
 pub use svg::{DrawError, svg};

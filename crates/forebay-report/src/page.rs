@@ -14,7 +14,9 @@ caption{text-align:left;font-weight:600;padding-bottom:.3rem}th,td{padding:.2rem
 border-bottom:1px solid #ddd;text-align:right}th:first-child,td:first-child{text-align:left}\
 li{margin:.3rem 0}li.warns{font-weight:600}.about{color:#555;font-size:.9rem}\
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(30rem,100%),1fr));gap:1rem}\
-figure{margin:0}svg{max-width:100%;height:auto}nav a{margin-right:.8rem}";
+figure{margin:0}svg{max-width:100%;height:auto}nav a{margin-right:.8rem}\
+@media screen and (prefers-color-scheme:dark){body{background:#16181b;color:#ddd}\
+th,td{border-color:#444}.about{color:#aaa}a{color:#8ab4f8}}";
 
 /// A page that is being written; texts are escaped.
 #[derive(Clone, Debug)]

@@ -1,5 +1,7 @@
 //! `forebay explore`: which mixes of reads and writes a disk carries within a latency.
 
+mod output;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -27,6 +29,15 @@ pub(crate) struct Options {
     /// Unless given, p95 of 0.5, 1 and 2 ms where the disk meets them
     #[arg(long, value_name = "GOAL")]
     goal: Vec<Goal>,
+    /// Write the regions into this forebay.yaml, which `tune` made, instead of those that it has
+    #[arg(long, short, value_name = "forebay.yaml")]
+    output: Option<PathBuf>,
+    /// Write a page with heat maps: the region, the straight line, and where they are wrong
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// Write the heat maps alone
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -49,6 +60,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let surface = Grid::read(&options.from)?;
     let fits = options.fits(&surface)?;
     let name = options.from.display().to_string();
+    let (report, picture) = (options.report.as_ref(), options.svg.as_ref());
+    output::pictures((&name, &surface), &fits, report, picture)?;
+    if let Some(path) = &options.output {
+        output::regions(path, &fits)?;
+    }
     if options.json || options.format == Format::Json {
         let (cells, missed) = (surface.cells().len(), surface.missed().len());
         return print(&json(&Report::new(&name, cells, missed, &fits))?);

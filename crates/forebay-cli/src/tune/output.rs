@@ -1,8 +1,6 @@
 //! The files that are written: each whole, or not at all.
 
-use std::fs::{self, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use forebay_tune::{Error, Fit, Run, files};
@@ -12,6 +10,7 @@ use super::page;
 use super::tuned::Tuned;
 use crate::console::note;
 use crate::failure::Failure;
+use crate::whole_file;
 
 pub(super) const PROPERTIES: &str = "io-properties.yaml";
 const FOREBAY: &str = "forebay.yaml";
@@ -19,7 +18,6 @@ const REPORT: &str = "tune.html";
 const RUN: &str = "tune.json";
 /// What an interrupted run has measured so far.
 const PARTIAL: &str = "tune.partial.json";
-const MODE: u32 = 0o644;
 
 /// Where the files go.
 pub(super) struct Output {
@@ -61,7 +59,7 @@ impl Output {
         }
         let runs: Vec<Run> = before.iter().chain([run]).cloned().collect();
         let path = self.dir.join(PARTIAL);
-        place(&path, &Run::to_json(&runs)?)
+        whole_file::write(&path, &Run::to_json(&runs)?)
             .map_err(|source| Error::Io { what: format!("write `{}`", path.display()), source })
     }
 
@@ -93,19 +91,6 @@ impl Output {
     }
 
     fn put(&self, name: &str, text: &str) -> Result<(), Failure> {
-        let path = self.dir.join(name);
-        place(&path, text)
-            .map_err(|error| Failure::Run(format!("cannot write `{}`: {error}", path.display())))
+        whole_file::put(&self.dir.join(name), text)
     }
-}
-
-/// Writes `text` beside `path` first, and then gives it its name.
-fn place(path: &Path, text: &str) -> io::Result<()> {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let mut file = NamedTempFile::new_in(dir.unwrap_or_else(|| Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(Permissions::from_mode(MODE))?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
 }

@@ -51,3 +51,26 @@ fn goals_that_no_disk_or_not_this_one_keeps_are_refused() {
     explore(&["--from", I3, "--goal", "p99=1ms"]).complains(2, &["no p99", "p50, p95"]);
     explore(&["--from", I3, "--goal", "p95=fast"]).complains(2, &["p95=1ms"]);
 }
+
+#[test]
+fn regions_are_written_into_a_forebay_yaml_that_is_there() {
+    let lab = Lab::new();
+    let yaml = lab.file(
+        "forebay.yaml",
+        "disks:\n  - mountpoint: /mnt\n    read_iops: 400000\n    write_iops: 100000\n    \
+         read_bandwidth: 1900000000\n    write_bandwidth: 800000000\n",
+    );
+    let page = lab.file("explore.html", "");
+    let (yaml, page) = (yaml.display().to_string(), page.display().to_string());
+    let goals = ["--goal", "p95=1ms", "--goal", "p95=2ms"];
+    let files = ["--from", I3, "-o", &yaml, "--report", &page];
+    let ended = explore(&[&files[..], &goals[..]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let written = std::fs::read_to_string(&yaml).unwrap();
+    assert_eq!(written.matches("read_percentile: 95.0, latency_us:").count(), 2, "{written}");
+    assert!(std::fs::read_to_string(&page).unwrap().contains("straight line"));
+    explore(&["--from", I3, "-o", "/nowhere/forebay.yaml"])
+        .complains(2, &["run `forebay tune DIR`"]);
+    let broken = lab.file("broken.yaml", "disks: []").display().to_string();
+    explore(&["--from", I3, "-o", &broken]).complains(2, &["broken.yaml:1:"]);
+}

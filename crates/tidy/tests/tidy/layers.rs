@@ -68,7 +68,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "stack",
         ],
     ),
-    ("forebay-report", &["*", "svg", "page"]),
+    ("forebay-report", &["*", "svg", "page", "heat_map"]),
     ("forebay-load", &["*", "generator", "results"]),
     (
         "forebay-sim",
@@ -76,7 +76,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "forebay-explore",
-        &["goal", "error", "loads", "region", "quality", "sites", "*", "fit", "report"],
+        &["goal", "error", "loads", "region", "quality", "sites", "*", "fit", "report", "picture"],
     ),
     (
         "forebay",
@@ -129,5 +129,5 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("forebay-check", &["*", "subject", "observe", "probes", "report", "directory"]),
-    ("forebay-cli", &["span", "failure", "console", "disk", "load_options", "*"]),
+    ("forebay-cli", &["span", "failure", "console", "whole_file", "disk", "load_options", "*"]),
 ];

@@ -1,0 +1,153 @@
+//! A surface and its regions as pictures.
+
+use forebay_report::{HeatCell, HeatLine, HeatMap, Page, stacked};
+use forebay_sim::surface::{Cell, Grid};
+
+use crate::fit::Fit;
+use crate::goal::{Percentile, time};
+use crate::loads::judged_load;
+use crate::region::Shape;
+use crate::report;
+
+/// Points of a border.
+const BORDER_STEPS: usize = 256;
+
+/// The heat maps of the fits below each other, as an SVG document.
+pub fn svg(surface: &Grid, fits: &[Fit]) -> String {
+    stacked(&maps(surface, fits))
+}
+
+/// A page that needs nothing beside it: tables and heat maps of the surface called `name`.
+pub fn page(name: &str, surface: &Grid, fits: &[Fit]) -> String {
+    let mut page = Page::new(&format!("forebay explore: {name}"));
+    page.title(name);
+    let (cells, missed) = (surface.cells().len(), surface.missed().len());
+    page.about(&format!("{cells} loads measured, {missed} missed by more than 3 %."));
+    page.table(&report::table(fits));
+    page.paragraph(report::LEGEND);
+    let advice: Vec<String> = report::advice(fits).collect();
+    page.list(advice.iter().map(|text| (&**text, true)));
+    page.heading("maps", "Maps");
+    let maps: Vec<String> = maps(surface, fits).iter().map(HeatMap::svg).collect();
+    page.charts(&maps);
+    page.finish()
+}
+
+fn maps(surface: &Grid, fits: &[Fit]) -> Vec<HeatMap> {
+    fits.iter().enumerate().map(|(index, fit)| map(surface, fit, index)).collect()
+}
+
+fn map(surface: &Grid, fit: &Fit, index: usize) -> HeatMap {
+    let tiles = Tiles::of(surface);
+    let measured = surface.cells().iter().map(|cell| {
+        let at = (cell.write_bandwidth, cell.read_iops);
+        (at, Some(cell))
+    });
+    let missed = surface.missed().iter().map(|&at| (at, None));
+    let all: Vec<((f64, f64), Option<&Cell>)> = measured.chain(missed).collect();
+    let percentile = fit.goal.percentile;
+    let border = |shape: &Shape| {
+        let points = shape.border(fit.figures, BORDER_STEPS);
+        vec![points.into_iter().map(|(write, read)| (write / 1e6, read)).collect()]
+    };
+    let line = |name: &str, dashes: &str, width, pieces| HeatLine {
+        name: name.to_owned(),
+        dashes: dashes.to_owned(),
+        width,
+        pieces,
+    };
+    HeatMap {
+        id: format!("map-{index}"),
+        title: format!("{}: the region, and where it is wrong", fit.goal),
+        axes: ["MB written per second".to_owned(), "reads per second".to_owned()],
+        figure: format!("{} of reads, us", percentile.name()),
+        cells: all.iter().map(|&(at, cell)| tiles.tile(fit, at, cell)).collect(),
+        lines: vec![
+            line("border of the region", "", 2.5, border(&fit.shape)),
+            line("straight line", "7 5", 2.0, border(&Shape::LINE)),
+            line("goal", "2 3", 2.0, tiles.contour(fit, &all)),
+        ],
+        marks: ["over: allowed, and breaks the goal", "waste: forbidden, and keeps it"]
+            .map(str::to_owned),
+    }
+}
+
+/// The part of the map that stands for each load: half of the way to the next ones.
+struct Tiles {
+    writes: Vec<f64>,
+    reads: Vec<f64>,
+}
+
+impl Tiles {
+    fn of(surface: &Grid) -> Self {
+        let axis = |figure: fn((f64, f64)) -> f64| {
+            let mut values: Vec<f64> = surface.loads().map(figure).collect();
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+            values
+        };
+        Self { writes: axis(|load| load.0), reads: axis(|load| load.1) }
+    }
+
+    /// The tile of a load, in MB and reads per second.
+    fn sides(&self, at: (f64, f64)) -> ((f64, f64), (f64, f64)) {
+        let (left, right) = around(&self.writes, at.0);
+        ((left / 1e6, right / 1e6), around(&self.reads, at.1))
+    }
+
+    fn tile(&self, fit: &Fit, at: (f64, f64), cell: Option<&Cell>) -> HeatCell {
+        let (x, y) = self.sides(at);
+        let wrong = judged_load(at, cell, fit.figures, fit.goal).filter(|load| load.read > 0.0);
+        let mark = wrong.and_then(|load| match (fit.shape.allows(&load), load.safe) {
+            (true, false) => Some(0),
+            (false, true) => Some(1),
+            _ => None,
+        });
+        let value = cell.and_then(|cell| fit.goal.percentile.of(cell));
+        HeatCell { x, y, value, mark, note: note(at, cell) }
+    }
+
+    /// Where tiles that keep the goal end.
+    fn contour(&self, fit: &Fit, all: &[((f64, f64), Option<&Cell>)]) -> Vec<Vec<(f64, f64)>> {
+        let keeps = |write: Option<&f64>, read: Option<&f64>| {
+            let at = (*write?, *read?);
+            let (_, cell) = all.iter().find(|(other, _)| *other == at)?;
+            let cell = (*cell)?;
+            let latency = fit.goal.percentile.of(cell)?;
+            (latency <= fit.goal.latency_us && !fit.goal.percentile.is_bound(cell)).then_some(())
+        };
+        let mut pieces = Vec::new();
+        for (i, &write) in self.writes.iter().enumerate() {
+            for (j, &read) in self.reads.iter().enumerate() {
+                let inside = keeps(Some(&write), Some(&read)).is_some();
+                let ((_, right), (bottom, top)) = self.sides((write, read));
+                let (left, _) = self.sides((write, read)).0;
+                if inside != keeps(self.writes.get(i + 1), Some(&read)).is_some() {
+                    pieces.push(vec![(right, bottom), (right, top)]);
+                }
+                if inside != keeps(Some(&write), self.reads.get(j + 1)).is_some() {
+                    pieces.push(vec![(left, top), (right, top)]);
+                }
+            }
+        }
+        pieces
+    }
+}
+
+/// From half of the way to the one before to half of the way to the one after.
+fn around(axis: &[f64], value: f64) -> (f64, f64) {
+    let place = axis.iter().take_while(|&&other| other < value).count();
+    let before = place.checked_sub(1).map_or(value, |before| axis[before]);
+    let after = axis.get(place + 1).copied().unwrap_or(value);
+    ((before + value) / 2.0, (value + after) / 2.0)
+}
+
+fn note((write, read): (f64, f64), cell: Option<&Cell>) -> String {
+    let load = format!("{:.0} MB/s written, {read:.0} reads/s", write / 1e6);
+    let Some(cell) = cell else { return format!("{load}: missed") };
+    let known = Percentile::ALL.into_iter().filter_map(|percentile| {
+        let bound = if percentile.is_bound(cell) { "at least " } else { "" };
+        Some(format!("{} {bound}{}", percentile.name(), time(percentile.of(cell)?)))
+    });
+    format!("{load}: {}", known.collect::<Vec<_>>().join(", "))
+}
