@@ -29,7 +29,6 @@ impl IoQueue {
     }
 
     /// [`check_lead`](Self::check_lead) beside other shards.
-    #[inline(never)]
     fn check_lead_of_peers(&mut self, class: u16, cost: DiskTime, now: Time) -> Result<(), Stop> {
         self.notice_unattended(now);
         let unused = self.shared.budget.unused(now, self.uncounted(now));
