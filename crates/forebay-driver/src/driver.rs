@@ -115,12 +115,13 @@ impl<C: Command> Driver<C> {
     /// [`poll_dispatch`](Self::poll_dispatch), until it returns `None` or the
     /// engine takes none.
     pub fn poll_unsent(&mut self) -> Option<Dispatch> {
-        let part = self.unsent.pop_front()?;
-        let Some((operation, request, Part { ticket, .. })) = self.table.part(part) else {
+        while let Some(part) = self.unsent.pop_front() {
+            if let Some((operation, request, Part { ticket, .. })) = self.table.part(part) {
+                return Some(Dispatch { part, operation, class: request.class, ticket: *ticket });
+            }
             self.note_bug("what is to be sent is a part");
-            return None;
-        };
-        Some(Dispatch { part, operation, class: request.class, ticket: *ticket })
+        }
+        None
     }
 
     /// The command of a part that goes to the engine now. What the engine does

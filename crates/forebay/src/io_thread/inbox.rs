@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::engine::EngineWaker;
+use crate::messages::note_bug;
 
 /// Most requests that one I/O thread has, waiting and in the disk.
 pub const REQUESTS_MAX: usize = 1 << 16;
@@ -65,9 +66,15 @@ impl<M> Inbox<M> {
     /// are done. False when the thread is to end.
     pub(super) fn take(&self, messages: &mut Vec<M>, answered: usize) -> bool {
         let mut state = self.lock();
-        state.unanswered -= answered;
+        let was_counted = answered <= state.unanswered;
+        state.unanswered = state.unanswered.saturating_sub(answered);
         mem::swap(&mut state.messages, messages);
-        !state.closed
+        let goes_on = !state.closed;
+        drop(state);
+        if !was_counted {
+            note_bug("what is answered was counted when it was sent");
+        }
+        goes_on
     }
 
     /// The thread has broken down, which has ended all requests that it had. It
