@@ -78,6 +78,33 @@ impl Grid {
         }
         Ok(grid)
     }
+
+    /// The surface as CSV, which [`Grid::parse_csv`] reads back; the 99th percentile and the 99.9th
+    /// where all cells have them.
+    pub fn to_csv(&self) -> String {
+        type Tail = fn(&Cell) -> Option<f64>;
+        let mut text = String::from("write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms");
+        text += ",p95_clipped";
+        let tails: [(&str, Tail); 2] =
+            [("p99_ms", |cell| cell.p99_us), ("p999_ms", |cell| cell.p999_us)];
+        let known = |(_, tail): &(&str, Tail)| self.cells.iter().all(|cell| tail(cell).is_some());
+        let tails: Vec<_> = tails.into_iter().filter(known).collect();
+        tails.iter().for_each(|(name, _)| text += &format!(",{name}"));
+        text.push('\n');
+        for cell in &self.cells {
+            let Cell { write_bandwidth, read_iops, p50_us, p95_us, .. } = cell;
+            let (p50, p95, clipped) = (p50_us / 1e3, p95_us / 1e3, u8::from(cell.clipped));
+            text += &format!("{write_bandwidth},{read_iops},{p50},{p95},{clipped}");
+            for us in tails.iter().filter_map(|(_, tail)| tail(cell)) {
+                text += &format!(",{}", us / 1e3);
+            }
+            text.push('\n');
+        }
+        for (write, read) in &self.missed {
+            text += &format!("{write},{read},,,{}\n", ",".repeat(tails.len()));
+        }
+        text
+    }
 }
 
 /// Which column stands where in a line.

@@ -51,6 +51,12 @@ pub struct Grid {
 }
 
 impl Grid {
+    /// The surface of these cells, and of the loads that the disk did not carry, as (bytes written
+    /// per second, reads per second); no load stands in it twice.
+    pub fn new(cells: Vec<Cell>, missed: Vec<(f64, f64)>) -> Self {
+        Self { cells, missed }
+    }
+
     /// The cells that were measured.
     pub fn cells(&self) -> &[Cell] {
         &self.cells

@@ -86,6 +86,33 @@ fn with_lines_of_missed_loads_the_absent_ones_were_not_tried() {
 }
 
 #[test]
+fn a_surface_is_read_back_as_it_is_written() {
+    let near = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-12;
+    for (name, text) in SURFACES {
+        for surface in [
+            Grid::parse_csv(name, text).unwrap(),
+            Grid::parse_fio(name, fio(&Grid::parse_csv(name, text).unwrap()).as_bytes()).unwrap(),
+        ] {
+            let back = Grid::parse_csv(name, &surface.to_csv()).unwrap();
+            assert_eq!(back.missed(), surface.missed(), "{name}");
+            assert_eq!(back.cells().len(), surface.cells().len(), "{name}");
+            for (one, two) in surface.cells().iter().zip(back.cells()) {
+                assert_eq!(
+                    (one.write_bandwidth, one.read_iops),
+                    (two.write_bandwidth, two.read_iops)
+                );
+                assert!(near(one.p50_us, two.p50_us) && near(one.p95_us, two.p95_us), "{one:?}");
+                assert_eq!(one.clipped, two.clipped, "{name}");
+                match (one.p999_us, two.p999_us) {
+                    (Some(one), Some(two)) => assert!(near(one, two), "{name}"),
+                    (one, two) => assert_eq!(one, two, "{name}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn results_of_fio_that_are_no_surface_are_refused() {
     let error_message =
         |text: &str| Grid::parse_fio("r.json", text.as_bytes()).unwrap_err().to_string();
