@@ -1,7 +1,7 @@
 //! Which mixes of reads and writes a disk carries within a latency.
 //!
 //! - A measured surface, [`Grid`](forebay_sim::surface::Grid): read latencies under loads of reads
-//!   and writes.
+//!   and writes; [`measure`] makes one of a simulated disk.
 //! - A [`Goal`]: a percentile of the latency of reads, and how long it may be.
 //! - [`fit`]: the region of the loads that keep it, as a [`Shape`], and on loads that were left out
 //!   of the fit how much of what it allows breaks the goal (*over*), and how much of what keeps the
@@ -23,6 +23,7 @@ mod quality;
 mod radii;
 mod region;
 mod report;
+mod simulated;
 mod sites;
 
 pub use error::Error;
@@ -33,3 +34,4 @@ pub use picture::{page, svg};
 pub use quality::Quality;
 pub use region::{Power, RADII_STEPS, RADIUS_ONE, Shape};
 pub use report::{Report, text};
+pub use simulated::measure;

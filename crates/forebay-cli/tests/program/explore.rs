@@ -74,3 +74,20 @@ fn regions_are_written_into_a_forebay_yaml_that_is_there() {
     let broken = lab.file("broken.yaml", "disks: []").display().to_string();
     explore(&["--from", I3, "-o", &broken]).complains(2, &["broken.yaml:1:"]);
 }
+
+#[test]
+fn a_simulated_disk_is_measured_and_kept() {
+    let lab = Lab::new();
+    let (kept, again) = (lab.file("kept.csv", ""), lab.file("again.csv", ""));
+    let (kept, again) = (kept.display().to_string(), again.display().to_string());
+    let goal = ["--goal", "p99.9=20ms", "--json"];
+    let of = |input: [&str; 2], save: &str| {
+        explore(&[&input[..], &goal[..], &["--save", save]].concat()).results()["fits"].clone()
+    };
+    let measured = of(["--disk", "gp3"], &kept);
+    assert_eq!(measured[0]["goal"], "p99.9=20ms");
+    assert_eq!(of(["--from", &kept], &again), measured);
+    explore(&["--disk", "gp33"]).complains(2, &["did you mean `gp3`?"]);
+    explore(&[]).complains(2, &["--from"]);
+    explore(&["--from", I3, "--disk", "gp3"]).complains(2, &["cannot be used with"]);
+}

@@ -4,6 +4,7 @@
 mod bad_input;
 mod hostile;
 mod measured;
+mod simulated;
 mod synthetic;
 
 use forebay_explore::{Fit, fit};
