@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use forebay::properties::REGIONS_MAX;
 use forebay_explore::{Error, Fit, Goal, Report, fit, measure, text};
 use forebay_sim::spec::DiskSpec;
 use forebay_sim::surface::Grid;
@@ -104,6 +105,13 @@ impl Options {
 
     fn fits(&self, name: &str, surface: &Grid) -> Result<Vec<Fit>, Failure> {
         let wrong = |error: Error| Failure::Input(format!("{name}: {error}"));
+        if self.goal.len() > REGIONS_MAX {
+            return Err(Failure::Input(format!("more than {REGIONS_MAX} goals; leave some out")));
+        }
+        let twice = |&(index, goal): &(usize, &Goal)| self.goal[..index].contains(goal);
+        if let Some((_, goal)) = self.goal.iter().enumerate().find(twice) {
+            return Err(Failure::Input(format!("--goal {goal} is given twice; leave one out")));
+        }
         if !self.goal.is_empty() {
             let fits = self.goal.iter().map(|&goal| fit(surface, goal).map_err(wrong));
             return fits.collect();
