@@ -4,6 +4,7 @@ use super::IoQueue;
 use super::stop::{Stop, Wait};
 use crate::peers::{Lead, Met};
 use crate::shard_id::ShardId;
+use crate::shared::Shared;
 use crate::{Blocked, DiskTime, Time};
 
 /// A shard may lead the others by this many times the disk time that lies
@@ -77,14 +78,23 @@ impl IoQueue {
         let spent = self.shared.budget.spent();
         // once for what has been spent, or two that wait for each other would
         // wake each other until the time is over
-        let woken = spent.map(|spent| (spent, lead.over));
-        let again = woken.is_some() && self.woken_for == woken;
+        let woken = Some((spent.unwrap_or_else(|| self.uncounted_spent(lead.over)), lead.over));
+        let again = self.woken_for == woken;
         if !again && (spent.is_none() || self.shared.peers.expect(lead.over, now)) {
             self.wakes.push(lead.over);
         }
         self.woken_for = woken;
         let resume_at = Some(self.latest_resume(now).min(looks_at));
         Stop { reason: Blocked::FairnessLead, resume_at }
+    }
+
+    /// Stands for what has been spent where the policy does not count that: it
+    /// changes when something goes to the disk or comes back, here, at `other`,
+    /// or elsewhere unless both happen there.
+    fn uncounted_spent(&self, other: ShardId) -> u64 {
+        let Shared { budget, peers, .. } = &*self.shared;
+        let here = self.totals.dispatched.wrapping_add(self.totals.completed);
+        budget.in_flight().units().wrapping_add(here).wrapping_add(peers.dispatched(other))
     }
 
     /// Whether a shard that turns in time is so far behind that it goes first

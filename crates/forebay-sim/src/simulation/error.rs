@@ -78,7 +78,8 @@ impl fmt::Display for SimulationError {
             Self::Zero(field) => write!(f, "{field} is 0; expected at least 1"),
             Self::Standstill(at) => write!(
                 f,
-                "the clock stands still at {} ns: the disk takes no time; give it a latency",
+                "the clock stands still at {} ns: the disk takes no time (give it a latency), or \
+                 shards wake each other without end (a bug of the scheduler)",
                 at.as_nanos()
             ),
             Self::Disk { at, id } => write!(

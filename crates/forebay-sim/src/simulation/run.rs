@@ -54,11 +54,11 @@ impl Simulation {
 
     /// All that happens at `now`, and what follows from it at once.
     fn step(&mut self, now: Time) -> Result<(), SimulationError> {
-        self.steps_at_once = if now > self.now { 0 } else { self.steps_at_once + 1 };
-        if self.steps_at_once > STEPS_AT_ONCE_MAX {
-            return Err(SimulationError::Standstill(now));
+        if now > self.now {
+            self.steps_at_once = 0;
         }
         self.now = now;
+        self.count_step()?;
         if let Some(invariants) = &mut self.env.invariants {
             invariants.before_step(now);
         }
@@ -69,6 +69,7 @@ impl Simulation {
         self.take_finished(now)?;
         while self.env.alarms.first_time() <= now {
             let shard = self.env.alarms.first();
+            self.count_step()?;
             self.shards[shard].turn(now, &mut self.env);
             // Who asks for another turn at once has it in the next step, after the others.
             if self.env.alarms.get(shard) <= now {
@@ -83,6 +84,15 @@ impl Simulation {
             invariants
                 .after_step(now, &shards, disk_is_empty)
                 .map_err(SimulationError::Invariant)?;
+        }
+        Ok(())
+    }
+
+    /// One more thing is done at this moment, which cannot go on for ever.
+    fn count_step(&mut self) -> Result<(), SimulationError> {
+        self.steps_at_once += 1;
+        if self.steps_at_once > STEPS_AT_ONCE_MAX {
+            return Err(SimulationError::Standstill(self.now));
         }
         Ok(())
     }
