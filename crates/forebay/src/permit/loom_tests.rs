@@ -185,10 +185,11 @@ fn join<T>(threads: impl IntoIterator<Item = JoinHandle<T>>) -> Vec<T> {
     threads.into_iter().map(|thread| thread.join().unwrap()).collect()
 }
 
-/// Every interleaving in which threads are interrupted at most four times.
+/// Every interleaving in which threads are interrupted at most three times, or
+/// `LOOM_MAX_PREEMPTIONS` times.
 fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(4);
+    builder.preemption_bound.get_or_insert(3);
     builder.check(run);
 }
 
