@@ -4,9 +4,7 @@ use super::IoQueue;
 use super::in_disk::ask;
 use super::stop::Stop;
 use crate::budget::{Ask, Overdue, Refusal, Reservation};
-
 use crate::requests::{State, Ticket};
-
 use crate::{Blocked, DiskTime, Time};
 
 /// A queue that is blocked by others looks again after this time at the latest.

@@ -66,15 +66,12 @@ impl<M> Inbox<M> {
     /// are done. False when the thread is to end.
     pub(super) fn take(&self, messages: &mut Vec<M>, answered: usize) -> bool {
         let mut state = self.lock();
-        let was_counted = answered <= state.unanswered;
-        state.unanswered = state.unanswered.saturating_sub(answered);
-        mem::swap(&mut state.messages, messages);
-        let goes_on = !state.closed;
-        drop(state);
-        if !was_counted {
+        if answered > state.unanswered {
             note_bug("what is answered was counted when it was sent");
         }
-        goes_on
+        state.unanswered = state.unanswered.saturating_sub(answered);
+        mem::swap(&mut state.messages, messages);
+        !state.closed
     }
 
     /// The thread has broken down, which has ended all requests that it had. It
