@@ -14,14 +14,9 @@ use crate::{power, radii};
 const POOR: f64 = 0.4;
 /// Steps of the safe region.
 const STEPS_SAFE: usize = 8;
-/// What is tried; of two that are as good, the one that stands first.
-const KINDS: [Kind; 5] = [
-    Kind::Line,
-    Kind::Power,
-    Kind::Radii { steps: 4 },
-    Kind::Radii { steps: 8 },
-    Kind::Radii { steps: 16 },
-];
+/// What is tried beside the straight line; of two that are as good, the one that stands first.
+const KINDS: [Kind; 4] =
+    [Kind::Power, Kind::Radii { steps: 4 }, Kind::Radii { steps: 8 }, Kind::Radii { steps: 16 }];
 
 /// A kind of region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

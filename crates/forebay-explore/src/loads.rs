@@ -52,12 +52,9 @@ pub(crate) fn figures(surface: &Grid) -> Figures {
 
 /// The loads of `surface` with reads in them, judged by `goal`.
 pub(crate) fn judged(surface: &Grid, figures: Figures, goal: Goal) -> Vec<Load> {
-    let measured = surface.cells().iter().filter_map(|cell| {
-        judged_load((cell.write_bandwidth, cell.read_iops), Some(cell), figures, goal)
-    });
-    let missed = surface.missed().iter();
-    let missed = missed.filter_map(|&at| judged_load(at, None, figures, goal));
-    measured.chain(missed).filter(|load| load.read > 0.0).collect()
+    let loads = surface.loads_with_cells();
+    let judged = loads.filter_map(|(at, cell)| judged_load(at, cell, figures, goal));
+    judged.filter(|load| load.read > 0.0).collect()
 }
 
 /// The load `at` so many bytes written and reads per second, judged by `goal`; without a `cell` the

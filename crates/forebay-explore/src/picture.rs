@@ -39,12 +39,7 @@ fn maps(surface: &Grid, fits: &[Fit]) -> Vec<HeatMap> {
 
 fn map(surface: &Grid, fit: &Fit, index: usize) -> HeatMap {
     let tiles = Tiles::of(surface);
-    let measured = surface.cells().iter().map(|cell| {
-        let at = (cell.write_bandwidth, cell.read_iops);
-        (at, Some(cell))
-    });
-    let missed = surface.missed().iter().map(|&at| (at, None));
-    let all: Vec<((f64, f64), Option<&Cell>)> = measured.chain(missed).collect();
+    let all: Vec<((f64, f64), Option<&Cell>)> = surface.loads_with_cells().collect();
     let percentile = fit.goal.percentile;
     let border = |shape: &Shape| {
         let points = shape.border(fit.figures, BORDER_STEPS);
@@ -80,13 +75,7 @@ struct Tiles {
 
 impl Tiles {
     fn of(surface: &Grid) -> Self {
-        let axis = |figure: fn((f64, f64)) -> f64| {
-            let mut values: Vec<f64> = surface.loads().map(figure).collect();
-            values.sort_by(f64::total_cmp);
-            values.dedup();
-            values
-        };
-        Self { writes: axis(|load| load.0), reads: axis(|load| load.1) }
+        Self { writes: surface.axis(|load| load.0), reads: surface.axis(|load| load.1) }
     }
 
     /// The tile of a load, in MB and reads per second.
@@ -109,23 +98,20 @@ impl Tiles {
 
     /// Where tiles that keep the goal end.
     fn contour(&self, fit: &Fit, all: &[((f64, f64), Option<&Cell>)]) -> Vec<Vec<(f64, f64)>> {
-        let keeps = |write: Option<&f64>, read: Option<&f64>| {
-            let at = (*write?, *read?);
-            let (_, cell) = all.iter().find(|(other, _)| *other == at)?;
-            let cell = (*cell)?;
-            let latency = fit.goal.percentile.of(cell)?;
-            (latency <= fit.goal.latency_us && !fit.goal.percentile.is_bound(cell)).then_some(())
+        let keeps = |at: (f64, f64)| {
+            let load = all.iter().find(|(other, _)| *other == at);
+            let judged = load.and_then(|&(_, cell)| judged_load(at, cell, fit.figures, fit.goal));
+            judged.is_some_and(|load| load.safe)
         };
         let mut pieces = Vec::new();
         for (i, &write) in self.writes.iter().enumerate() {
             for (j, &read) in self.reads.iter().enumerate() {
-                let inside = keeps(Some(&write), Some(&read)).is_some();
-                let ((_, right), (bottom, top)) = self.sides((write, read));
-                let (left, _) = self.sides((write, read)).0;
-                if inside != keeps(self.writes.get(i + 1), Some(&read)).is_some() {
+                let inside = keeps((write, read));
+                let ((left, right), (bottom, top)) = self.sides((write, read));
+                if inside != self.writes.get(i + 1).is_some_and(|&next| keeps((next, read))) {
                     pieces.push(vec![(right, bottom), (right, top)]);
                 }
-                if inside != keeps(Some(&write), self.reads.get(j + 1)).is_some() {
+                if inside != self.reads.get(j + 1).is_some_and(|&next| keeps((write, next))) {
                     pieces.push(vec![(left, top), (right, top)]);
                 }
             }

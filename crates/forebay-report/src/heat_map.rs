@@ -84,26 +84,8 @@ impl HeatMap {
         stacked(core::slice::from_ref(self))
     }
 
-    fn most(&self, along: fn(&HeatCell) -> (f64, f64)) -> f64 {
-        let most = self.cells.iter().map(|cell| along(cell).1).fold(0.0, f64::max);
-        if most > 0.0 { most } else { 1.0 }
-    }
-
-    /// Where a point of the map is in the picture.
-    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
-        let (across, up) = (x / self.most(|cell| cell.x), y / self.most(|cell| cell.y));
-        (LEFT + across * ACROSS, TOP + UP - up * UP)
-    }
-
-    /// The least and the greatest figure.
-    fn range(&self) -> (f64, f64) {
-        let values = || self.cells.iter().filter_map(|cell| cell.value);
-        let least = values().fold(f64::INFINITY, f64::min);
-        let most = values().fold(0.0, f64::max);
-        if least < most { (least, most) } else { (1.0, 10.0) }
-    }
-
     fn draw(&self, svg: &mut String) {
+        let scales = Scales::of(&self.cells);
         let Self { id, title, .. } = self;
         let (title, middle) = (escaped(title), LEFT + ACROSS / 2.0);
         *svg += &format!(
@@ -112,7 +94,7 @@ impl HeatMap {
              <text x=\"{middle}\" y=\"24\" text-anchor=\"middle\" font-size=\"16\">{title}</text>\n"
         );
         for cell in &self.cells {
-            self.cell(svg, cell);
+            self.cell(svg, &scales, cell);
         }
         let clip = format!("{id}-clip");
         *svg += &format!(
@@ -122,7 +104,7 @@ impl HeatMap {
         for line in &self.lines {
             for piece in &line.pieces {
                 let points = piece.iter().map(|&point| {
-                    let (x, y) = self.place(point);
+                    let (x, y) = scales.place(point);
                     format!("{x:.1},{y:.1}")
                 });
                 stroke(svg, line, &points.collect::<Vec<_>>().join(" "));
@@ -131,16 +113,16 @@ impl HeatMap {
         *svg += "</g>\n";
         for cell in self.cells.iter().filter(|cell| cell.mark.is_some()) {
             let (x, y) = ((cell.x.0 + cell.x.1) / 2.0, (cell.y.0 + cell.y.1) / 2.0);
-            mark(svg, self.place((x, y)), cell.mark);
+            mark(svg, scales.place((x, y)), cell.mark);
         }
-        self.axes(svg);
-        self.legend(svg);
+        self.axes(svg, &scales);
+        self.legend(svg, scales.range);
     }
 
-    fn cell(&self, svg: &mut String, cell: &HeatCell) {
+    fn cell(&self, svg: &mut String, scales: &Scales, cell: &HeatCell) {
         let ((left, bottom), (right, top)) =
-            (self.place((cell.x.0, cell.y.0)), self.place((cell.x.1, cell.y.1)));
-        let (least, most) = self.range();
+            (scales.place((cell.x.0, cell.y.0)), scales.place((cell.x.1, cell.y.1)));
+        let (least, most) = scales.range;
         let fill = cell.value.map_or_else(
             || format!("url(#{})", self.id),
             |value| colour((value / least).ln() / (most / least).ln()),
@@ -152,14 +134,14 @@ impl HeatMap {
         );
     }
 
-    fn axes(&self, svg: &mut String) {
-        let (x_most, y_most) = (self.most(|cell| cell.x), self.most(|cell| cell.y));
+    fn axes(&self, svg: &mut String, scales: &Scales) {
+        let &Scales { x_most, y_most, .. } = scales;
         *svg += &format!(
             "<rect class=\"axis\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{ACROSS}\" height=\"{UP}\"/>\n"
         );
         for tick in 0..=TICKS {
             let part = tick as f64 / TICKS as f64;
-            let (x, y) = self.place((x_most * part, y_most * part));
+            let (x, y) = scales.place((x_most * part, y_most * part));
             let (below, beside) = (TOP + UP + 18.0, LEFT - 8.0);
             let label = |most: f64| scaled(rounded(most * part));
             *svg += &format!(
@@ -178,8 +160,7 @@ impl HeatMap {
         );
     }
 
-    fn legend(&self, svg: &mut String) {
-        let (least, most) = self.range();
+    fn legend(&self, svg: &mut String, (least, most): (f64, f64)) {
         const STEPS: usize = 40;
         let (step, bar) = (280.0 / STEPS as f64, LEGEND - 10.0);
         for index in 0..STEPS {
@@ -214,6 +195,32 @@ impl HeatMap {
             y - 6.0,
             self.id
         );
+    }
+}
+
+/// How far a map reaches, and from which figure to which.
+struct Scales {
+    x_most: f64,
+    y_most: f64,
+    range: (f64, f64),
+}
+
+impl Scales {
+    fn of(cells: &[HeatCell]) -> Self {
+        let most = |along: fn(&HeatCell) -> (f64, f64)| {
+            let most = cells.iter().map(|cell| along(cell).1).fold(0.0, f64::max);
+            if most > 0.0 { most } else { 1.0 }
+        };
+        let values = || cells.iter().filter_map(|cell| cell.value);
+        let (least, greatest) =
+            (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        let range = if least < greatest { (least, greatest) } else { (1.0, 10.0) };
+        Self { x_most: most(|cell| cell.x), y_most: most(|cell| cell.y), range }
+    }
+
+    /// Where a point of the map is in the picture.
+    fn place(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (LEFT + x / self.x_most * ACROSS, TOP + UP - y / self.y_most * UP)
     }
 }
 

@@ -22,10 +22,10 @@ const GOALS: [&str; 3] = ["p95=500us", "p95=1ms", "p95=2ms"];
 
 /// Find out which mixes of reads and writes a disk carries within a latency.
 ///
-/// Takes a measured surface, or measures a simulated disk: read latencies under loads of reads and writes. For each goal a region
-/// of loads is fitted that keep it, and judged by loads that were left out of the fit: how much of
-/// what it allows breaks the goal (over), and how much of what keeps it is forbidden (waste), beside
-/// the straight line between the disk's figures.
+/// Takes a measured surface, or measures a simulated disk: read latencies under loads of reads and
+/// writes. For each goal a region of loads is fitted that keep it, and judged by loads that were
+/// left out of the fit: how much of what it allows breaks the goal (over), and how much of what
+/// keeps it is forbidden (waste), beside the straight line between the disk's figures.
 #[derive(Args)]
 pub(crate) struct Options {
     /// A surface measured earlier: CSV, or the result file (.json) of diskplorer

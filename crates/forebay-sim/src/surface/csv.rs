@@ -2,7 +2,7 @@
 
 use forebay_config::{ConfigError, Position};
 
-use super::grid::{CELLS_MAX, Cell, Grid, LATENCY_MAX_US, load, sorted};
+use super::grid::{Cell, Grid, LATENCY_MAX_US, load, sorted};
 
 /// The columns of a surface file, by their names in the two forms that go round, and their largest
 /// figures: far above any disk.
@@ -61,17 +61,8 @@ impl Grid {
         for (number, text) in lines {
             let line = Line { file, number, header: &header };
             let (at, cell) = line.parse(text)?;
-            if grid.loads().any(|other| other == at) {
-                return Err(line.error(None, "this load was given before; remove it"));
-            }
-            if grid.loads().count() == CELLS_MAX {
-                let message = format!("more than {CELLS_MAX} loads; leave some out");
-                return Err(line.error(None, &message));
-            }
-            match cell {
-                Some(cell) => grid.cells.push(cell),
-                None => grid.missed.push(at),
-            }
+            grid.check_new(at, "remove it").map_err(|message| line.error(None, &message))?;
+            grid.push(at, cell);
         }
         if grid.missed.is_empty() {
             grid.missed = absent(file, &grid.cells)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use forebay_config::{ConfigError, Position};
 use serde::Deserialize;
 
-use super::grid::{CELLS_MAX, Cell, Grid, LATENCY_MAX_US};
+use super::grid::{Cell, Grid, LATENCY_MAX_US};
 
 /// The longest file that is read, in bytes: histograms make some 100 KiB of each load.
 const BYTES_MAX: u64 = 1 << 30;
@@ -108,16 +108,9 @@ impl Grid {
             let at = load(rest).ok_or_else(|| {
                 fail("expected job(r_idx=N,w_idx=N,write_bw=BYTES,r_iops=N) with figures of a disk")
             })?;
-            if grid.loads().any(|other| other == at) {
-                return Err(fail("this load was given before; run fio with group_reporting"));
-            }
-            if grid.loads().count() == CELLS_MAX {
-                return Err(fail(&format!("more than {CELLS_MAX} loads; leave some out")));
-            }
-            match job.cell(at).map_err(|message| fail(&message))? {
-                Some(cell) => grid.cells.push(cell),
-                None => grid.missed.push(at),
-            }
+            let is_new = grid.check_new(at, "run fio with group_reporting");
+            let cell = is_new.and_then(|()| job.cell(at));
+            grid.push(at, cell.map_err(|message| fail(&message))?);
         }
         if grid.loads().next().is_none() {
             let message = "no job is called job(r_idx=...; name the result file of diskplorer.py";

@@ -11,7 +11,7 @@ const CELLS_MIN: usize = 16;
 /// and so many different loads along each axis: the fit takes time for every combination of them.
 const LOADS: RangeInclusive<usize> = 3..=32;
 /// The most cells of any surface.
-pub(super) const CELLS_MAX: usize = 32 * 32;
+const CELLS_MAX: usize = 32 * 32;
 
 /// One measured load, and the read latencies under it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,9 +81,21 @@ impl Grid {
         })
     }
 
+    /// All loads, as (bytes written per second, reads per second), each with its cell if the disk
+    /// carried it.
+    pub fn loads_with_cells(&self) -> impl Iterator<Item = ((f64, f64), Option<&Cell>)> {
+        let carried = self.cells.iter().map(|cell| (load(cell), Some(cell)));
+        carried.chain(self.missed.iter().map(|&at| (at, None)))
+    }
+
     /// All loads, carried or not, as (bytes written per second, reads per second).
     pub fn loads(&self) -> impl Iterator<Item = (f64, f64)> {
-        self.cells.iter().map(load).chain(self.missed.iter().copied())
+        self.loads_with_cells().map(|(at, _)| at)
+    }
+
+    /// The different values of a `figure` of the loads, rising.
+    pub fn axis(&self, figure: fn((f64, f64)) -> f64) -> Vec<f64> {
+        sorted(self.loads().map(figure))
     }
 
     /// The highest loads that were tried: bytes written per second, and reads
@@ -96,8 +108,24 @@ impl Grid {
         )
     }
 
-    fn axis(&self, figure: fn((f64, f64)) -> f64) -> Vec<f64> {
-        sorted(self.loads().map(figure))
+    /// Whether the load `at` is a new one, for which there is room; if not, why, with `advice` where
+    /// it was given before.
+    pub(super) fn check_new(&self, at: (f64, f64), advice: &str) -> Result<(), String> {
+        if self.loads().any(|other| other == at) {
+            return Err(format!("this load was given before; {advice}"));
+        }
+        if self.loads().count() == CELLS_MAX {
+            return Err(format!("more than {CELLS_MAX} loads; leave some out"));
+        }
+        Ok(())
+    }
+
+    /// Adds a load, with its cell if the disk carried it.
+    pub(super) fn push(&mut self, at: (f64, f64), cell: Option<Cell>) {
+        match cell {
+            Some(cell) => self.cells.push(cell),
+            None => self.missed.push(at),
+        }
     }
 
     /// Whether there is enough to fit a disk to, in the file called `file`.
