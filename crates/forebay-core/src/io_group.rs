@@ -11,8 +11,8 @@ use crate::peers::Peers;
 use crate::shard_id::SHARDS_MAX;
 use crate::shared::Shared;
 use crate::{
-    ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, Limits, Policy,
-    QueueDiscipline, Time,
+    ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, LatencyTarget,
+    LatencyTargetStatus, Limits, Policy, QueueDiscipline, Time,
 };
 
 /// What an I/O group is made of.
@@ -34,6 +34,9 @@ pub struct GroupConfig {
     /// Disk time that a class may claim at once for having been idle. Zero is
     /// fair; more favours bursts at the cost of everybody else.
     pub idle_credit: DiskTime,
+    /// What requests may take in the disk. Only [`Policy::PaceWindow`] heeds
+    /// it; without one, pace and window stay what the model says.
+    pub latency_target: Option<LatencyTarget>,
 }
 
 impl GroupConfig {
@@ -48,6 +51,7 @@ impl GroupConfig {
             requests_max: 1 << 20,
             tick_nanos: 500_000,
             idle_credit: DiskTime::ZERO,
+            latency_target: None,
         }
     }
 }
@@ -86,7 +90,7 @@ impl IoGroup {
         let shards_max = config.shards_max.min(SHARDS_MAX);
         let sole = shards_max == 1;
         let shared = Shared {
-            budget: Budget::new(&config.policy, &config.model, sole),
+            budget: Budget::new(&config.policy, &config.model, sole, config.latency_target),
             model: config.model,
             tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
@@ -239,6 +243,24 @@ impl IoGroup {
     /// The most disk time that may be unfinished when another request goes.
     pub fn window(&self) -> DiskTime {
         self.shared.budget.window()
+    }
+
+    /// What became of the latency target; `None` where there is none.
+    pub fn latency_target(&self) -> Option<LatencyTargetStatus> {
+        self.shared.budget.latency_target()
+    }
+
+    /// Thousandths of the model's rate at which the pace runs: 1000 unless a
+    /// latency target corrects it.
+    pub fn speed_permille(&self) -> u64 {
+        self.shared.budget.speeds_permille().0
+    }
+
+    /// Thousandths of the model's rate that the disk delivered when work last
+    /// waited for it; 1000 until some has. Where nothing corrects the pace, a
+    /// disk that is faster than its model is not seen to be.
+    pub fn delivered_permille(&self) -> u64 {
+        self.shared.budget.speeds_permille().1
     }
 
     /// Disk time of the requests in the disk now.

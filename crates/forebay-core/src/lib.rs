@@ -73,6 +73,7 @@ mod holders;
 pub mod internals;
 mod io_group;
 mod io_queue;
+mod latency_target;
 mod limit;
 #[cfg(all(test, loom))]
 mod loom_tests;
@@ -105,6 +106,7 @@ pub use io_group::{GroupConfig, GroupFull, IoGroup};
 pub use io_queue::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
+pub use latency_target::{LatencyTarget, LatencyTargetError, LatencyTargetStatus};
 pub use limit::Limits;
 pub use op::Op;
 pub use requests::Ticket;

@@ -4,7 +4,9 @@ mod units;
 
 use core::time::Duration;
 
-use forebay_core::{DiskModel, DiskTime, LATENCY_GOAL_DEFAULT, Policy, QueueDiscipline, Time};
+use forebay_core::{
+    DiskModel, DiskTime, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, QueueDiscipline, Time,
+};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Properties;
 use serde::{Deserialize, Serialize};
@@ -116,6 +118,8 @@ pub struct SchedulerConfig {
     pub idle_credit: DiskTime,
     /// Whether reads and all else have a budget each.
     pub duplex: bool,
+    /// What requests may take in the disk.
+    pub latency_target: Option<LatencyTarget>,
 }
 
 impl Default for SchedulerConfig {
@@ -127,6 +131,7 @@ impl Default for SchedulerConfig {
             tick_nanos: 500_000,
             idle_credit: DiskTime::ZERO,
             duplex: false,
+            latency_target: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod ask;
 mod base_latency;
+mod feedback;
 mod goal;
 mod limit;
 #[cfg(feature = "history")]
@@ -15,7 +16,9 @@ mod pace;
 mod policy;
 mod probe;
 mod rate;
+mod reservation;
 mod room;
+mod told;
 #[cfg(feature = "history")]
 mod two_level;
 
@@ -25,15 +28,19 @@ mod tests;
 use core::time::Duration;
 
 pub(crate) use ask::Ask;
+pub(crate) use feedback::Sampler;
 pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
 pub(crate) use probe::Progress;
+pub(crate) use reservation::{Refusal, Reservation};
 
 use crate::flow::FlowRatio;
+use crate::latency_target::LatencyTarget;
 use crate::sync::Padded;
 use crate::{DiskModel, DiskTime, Time};
 
+use feedback::Feedback;
 use goal::Goal;
 use limit::Limit;
 use overdue::Meanwhile;
@@ -54,27 +61,6 @@ const NEARLY_EMPTY_PART: u64 = 8;
 /// what the pace hands out until what they hold may be given up.
 const HELD_WINDOWS: u64 = overdue::WINDOWS;
 
-/// Why the budget let nothing through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// The rate is used up; it is open again at this time.
-    Pace(Time),
-    /// Too much is unfinished; it opens when something completes.
-    Window,
-}
-
-/// What became of an attempt to reserve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reservation {
-    /// The request may go; `nearly_idle` if it met an almost empty disk.
-    Granted { nearly_idle: bool },
-    /// The budget is closed.
-    Refused(Refusal),
-    /// Another queue took the rate between two steps. Room was taken and given
-    /// back meanwhile, so queues that found the window full must be woken.
-    Undone,
-}
-
 /// The budget of one disk, shared by all queues of its group.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -88,12 +74,19 @@ pub(crate) struct Budget {
     flow_limit_permille: Option<u64>,
     pub(crate) overdue: Overdue,
     probe: Probe,
+    feedback: Padded<Feedback>,
 }
 
 impl Budget {
     /// `sole` if a single shard uses it.
-    pub(crate) fn new(policy: &Policy, model: &DiskModel, sole: bool) -> Self {
+    pub(crate) fn new(
+        policy: &Policy,
+        model: &DiskModel,
+        sole: bool,
+        target: Option<LatencyTarget>,
+    ) -> Self {
         let goal = Goal::new(policy, model);
+        let target = target.filter(|_| matches!(policy, Policy::PaceWindow { .. }));
         #[cfg(feature = "history")]
         let flow_limit = matches!(policy, Policy::FlowRatio { .. });
         Self {
@@ -105,6 +98,7 @@ impl Budget {
             flow_limit_permille: flow_limit.then_some(policy::FLOW_RATIO_LIMIT_PERMILLE),
             overdue: Overdue::new(),
             probe: Probe::new(),
+            feedback: Padded(Feedback::new(target)),
         }
     }
 
@@ -134,6 +128,11 @@ impl Budget {
         DiskTime::from_units(self.window_units(self.effective_goal()))
     }
 
+    /// What may be unfinished now: the window, as the loop has corrected it.
+    fn limit_units(&self, goal: DiskTime) -> u64 {
+        self.feedback.0.limit(self.window_units(goal))
+    }
+
     fn window_units(&self, goal: DiskTime) -> u64 {
         goal.units().saturating_mul(WINDOW_GOALS).saturating_add(self.goal.0.extra().units())
     }
@@ -142,7 +141,7 @@ impl Budget {
     /// effective goal. `unattended` is in the disk and does not count.
     pub(crate) fn unused(&self, now: Time, unattended: DiskTime) -> DiskTime {
         let goal = self.effective_goal();
-        let room = self.limit.part_free(goal, self.window().units(), unattended);
+        let room = self.limit.part_free(goal, self.limit_units(goal), unattended);
         self.rate.0.available(now, goal).min(room)
     }
 
@@ -183,8 +182,7 @@ impl Budget {
         if !self.rate.0.is_open(now, goal) {
             return Reservation::Refused(self.refusal_of_rate(now, goal));
         }
-        let window = self.window_units(goal);
-        let limit = window.saturating_add(unattended.units());
+        let limit = self.limit_units(goal).saturating_add(unattended.units());
         let Some(before) = self.limit.enter(ask, goal, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
@@ -209,13 +207,14 @@ impl Budget {
         let (true, Rate::Pace(pace)) = (self.limit.is_window(), &self.rate.0) else { return false };
         let goal = self.effective_goal();
         let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
-        let window = if window_binds { self.window_units(goal) } else { u64::MAX };
+        let window = if window_binds { self.limit_units(goal) } else { u64::MAX };
         let window = window.saturating_add(overdraft);
         if self.limit.enter(ask, goal, window).is_none() {
             return false;
         }
         let burst = goal.units().saturating_add(overdraft);
-        let taken = pace.try_take(now, DiskTime::from_units(burst), ask.cost);
+        let taken =
+            pace.try_take(now, DiskTime::from_units(burst), self.feedback.0.priced(ask.cost));
         if !taken {
             self.limit.leave(ask);
         }
@@ -226,7 +225,7 @@ impl Budget {
     /// disk. Else when the rate is open again, if time alone brings that about.
     pub(crate) fn reserve_bypass(&self, now: Time, ask: &Ask) -> Result<(), Option<Time>> {
         let goal = self.effective_goal();
-        if !self.rate.0.try_take(now, goal, ask.cost) {
+        if !self.rate.0.try_take(now, goal, self.feedback.0.priced(ask.cost)) {
             return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
         }
         self.limit.enter_anyway(ask);
@@ -275,7 +274,8 @@ impl Budget {
     /// Whether there is room, asked by a queue that has just left a mark and
     /// would otherwise sleep.
     pub(crate) fn room_after_mark(&self) -> bool {
-        self.limit.open_after_mark(self.effective_goal(), self.window().units())
+        let goal = self.effective_goal();
+        self.limit.open_after_mark(goal, self.limit_units(goal))
     }
 
     /// A request has completed after so long, which may be overdue.
@@ -342,7 +342,7 @@ impl Budget {
         if !self.counts_disk_time() {
             return usize::MAX;
         }
-        let (used, window) = (self.limit.in_flight(), self.window().units());
+        let (used, window) = (self.limit.in_flight(), self.limit_units(self.effective_goal()));
         match used {
             _ if used < window / 8 => usize::MAX,
             _ if used < window / 2 => 2,
@@ -358,7 +358,7 @@ impl Budget {
 
     /// Whether the window, if that is what bounds the disk, is open.
     pub(crate) fn has_room(&self) -> bool {
-        self.counts_disk_time() && self.limit.in_flight() < self.window().units()
+        self.counts_disk_time() && self.limit.in_flight() < self.limit_units(self.effective_goal())
     }
 
     /// Takes room for a request that goes however much is in the disk.
@@ -369,7 +369,7 @@ impl Budget {
     #[cfg(not(feature = "history"))]
     #[inline]
     fn priced(&self, cost: DiskTime, _goal: DiskTime, _flow: &FlowRatio) -> DiskTime {
-        cost
+        self.feedback.0.priced(cost)
     }
 
     #[cfg(feature = "history")]
@@ -380,7 +380,7 @@ impl Budget {
                 let raised = u64::try_from(raised).unwrap_or(u64::MAX);
                 DiskTime::from_units(raised.min(goal.units())).max(cost)
             }
-            _ => cost,
+            _ => self.feedback.0.priced(cost),
         }
     }
 }

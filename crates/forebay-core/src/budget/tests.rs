@@ -15,23 +15,23 @@ fn model(iops: u64, bandwidth: u64) -> DiskModel {
 
 #[test]
 fn the_effective_goal_covers_a_slow_disk() {
-    let fast = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
+    let fast = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
     assert_eq!(fast.effective_goal(), DiskTime::from_nanos(750_000));
     // 128 KiB take 10.4 ms on this one
-    let slow = Budget::new(&Policy::pace_window(), &model(500, 12_500_000), false);
+    let slow = Budget::new(&Policy::pace_window(), &model(500, 12_500_000), false, None);
     assert_eq!(slow.effective_goal().as_nanos_ceil(), 10_485_760);
     let policy = Policy::PaceWindow {
         latency_goal: LATENCY_GOAL_DEFAULT,
         base_latency: Some(Duration::from_millis(30)),
     };
-    let far = Budget::new(&policy, &model(500, 12_500_000), false);
+    let far = Budget::new(&policy, &model(500, 12_500_000), false, None);
     assert_eq!(far.effective_goal(), DiskTime::from_nanos(30_000_000));
     assert_eq!(far.window(), DiskTime::from_nanos(60_000_000));
 }
 
 #[test]
 fn a_slow_base_latency_is_learnt_from_light_load() {
-    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
+    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
     for _ in 0..8 {
         budget.observe_idle_service(10_000_000);
     }
@@ -44,19 +44,19 @@ fn a_slow_base_latency_is_learnt_from_light_load() {
 
 #[test]
 fn a_base_latency_that_is_stated_later_is_not_unlearnt() {
-    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
+    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
     budget.set_base_latency(Duration::from_millis(5));
     (0..32).for_each(|_| budget.observe_idle_service(100_000));
     assert_eq!(budget.effective_goal(), DiskTime::from_nanos(5_000_000));
     let law = Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT };
-    let other = Budget::new(&law, &model(100_000, 1_000_000_000), false);
+    let other = Budget::new(&law, &model(100_000, 1_000_000_000), false, None);
     other.set_base_latency(Duration::from_millis(5));
     assert_eq!(other.effective_goal(), DiskTime::from_nanos(750_000));
 }
 
 #[test]
 fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
-    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false);
+    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
     let cost = DiskTime::from_nanos(200_000);
     let ask = Ask::new(cost, Op::Read, 4096);
     let grant =
@@ -79,7 +79,7 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
 
 #[test]
 fn an_unsplittable_request_larger_than_everything_goes_alone() {
-    let budget = Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000), false);
+    let budget = Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000), false, None);
     let cost = DiskTime::from_nanos(800_000_000);
     let ask = Ask::new(cost, Op::Write, 8 << 20);
     let grant =
@@ -94,7 +94,7 @@ fn ask(model: &DiskModel, op: Op, len: u64) -> Ask {
 
 /// How many requests go at once into an idle disk.
 fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
-    let budget = Budget::new(policy, model, false);
+    let budget = Budget::new(policy, model, false, None);
     let ask = ask(model, op, len);
     let now = Time::from_nanos(1_000_000_000);
     let granted = |_| {
@@ -129,7 +129,7 @@ fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
         (Policy::TwoLevelBucket { latency_goal: goal }, 8),
     ];
     for (policy, expected) in policies {
-        let budget = Budget::new(&policy, &model, false);
+        let budget = Budget::new(&policy, &model, false, None);
         let mut granted = 0;
         for step in 0..1_000 {
             let now = Time::from_nanos(1_000_000_000 + step * 100_000);
@@ -146,7 +146,7 @@ fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
 fn a_flow_ratio_above_the_limit_raises_prices() {
     let model = model(10_000, 1_000_000_000);
     let budget =
-        Budget::new(&Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT }, &model, false);
+        Budget::new(&Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT }, &model, false, None);
     let (cost, goal) = (DiskTime::from_nanos(100_000), budget.effective_goal());
     assert_eq!(budget.priced(cost, goal, &FlowRatio::of_permille(1_100)), cost);
     assert_eq!(

@@ -63,6 +63,7 @@ impl IoQueue {
             let transfer = request.cost.as_nanos_ceil();
             self.shared.budget.observe_idle_service(disk_nanos.saturating_sub(transfer));
         }
+        self.sample(now, &request, outcome, disk_nanos);
         self.progress.served = self.progress.served.wrapping_add(request.cost.units());
         self.fair.completed(request.class, now);
         self.totals.completed += 1;

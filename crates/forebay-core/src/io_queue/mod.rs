@@ -3,6 +3,7 @@
 mod at_once;
 mod attempt;
 mod completion;
+mod feedback;
 mod in_disk;
 mod late_turn;
 mod lateness;
@@ -25,7 +26,7 @@ pub use outcome::{
 use stop::{Stop, Wait};
 use unattended::Unattended;
 
-use crate::budget::Progress;
+use crate::budget::{Progress, Sampler};
 use crate::fair_queue::FairQueue;
 use crate::flow::FlowRatio;
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
@@ -88,6 +89,7 @@ pub struct IoQueue {
     /// Whether the others know that a holder waits here, for its turn or for a
     /// limit.
     holder_told: (bool, bool),
+    sampler: Sampler,
 }
 
 impl IoQueue {
@@ -118,6 +120,7 @@ impl IoQueue {
             room_freed_at: None,
             in_disk_before: 0,
             holder_told: (false, false),
+            sampler: Sampler::default(),
             model: shared.model.clone(),
             shared,
             shard,
@@ -365,6 +368,7 @@ impl IoQueue {
         }
         if let Some(stop) = stop {
             self.lateness.end_turn(self.held > DiskTime::ZERO);
+            self.sample_stop(now, stop.reason);
             self.update_flow(now);
             self.search_window(now);
             self.stopped = Some((stop, now));

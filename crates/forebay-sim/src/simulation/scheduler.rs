@@ -41,6 +41,7 @@ impl Scheduler {
             group_config.order = config.order;
             group_config.tick_nanos = config.tick_nanos;
             group_config.idle_credit = config.idle_credit;
+            group_config.latency_target = config.latency_target;
             Group::new(IoGroup::new(group_config), jobs, policy != Policy::Unlimited)
         };
         let count = if config.duplex { 2 } else { 1 };

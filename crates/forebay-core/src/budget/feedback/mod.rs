@@ -1,0 +1,327 @@
+//! The loop: speed and window follow what requests experience in the disk.
+//!
+//! Shards count what comes back and tell it in small samples. Each sample moves
+//! the window; whoever tells the last one of a period moves the speed.
+
+mod law;
+mod period;
+mod sample;
+mod window;
+
+use core::time::Duration;
+
+use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
+use crate::sync::{AtomicU64, Ordering};
+use crate::{DiskTime, Time, saturating_nanos};
+
+use law::State;
+use period::{COUNTED_MIN, Period, SPEED_ONE};
+pub(crate) use sample::{Sample, Sampler, Threshold};
+use window::{Bounds, window_after};
+
+/// A period is at least so long,
+const PERIOD_NANOS_MIN: u64 = 20_000_000;
+/// and longer while fewer than [`COUNTED_MIN`] requests were counted, but not
+/// than this.
+const PERIOD_NANOS_MAX: u64 = 200_000_000;
+/// What lies so far back is not one period.
+const STALE_NANOS: u64 = 400_000_000;
+/// Requests that went so soon after others had to wait met a loaded disk.
+const REFUSED_LATELY_NANOS: u64 = 1_000_000;
+/// While the latency of the idle disk is not known, the window holds at least
+/// this part of a goal.
+const GOAL_PART: u64 = 4;
+/// A higher speed was not measured, but is an error of the clock.
+const SPEED_MEASURED_MAX: u64 = 1024 * SPEED_ONE;
+/// That somebody had to wait is noted once in this time.
+const NOTED_NANOS: u64 = 100_000;
+
+/// The present correction of pace and window, for one disk.
+#[derive(Debug)]
+pub(super) struct Feedback {
+    target: Option<LatencyTarget>,
+    /// The window in units of time; `u64::MAX` until something was counted.
+    window: AtomicU64,
+    /// What it comes to in disk time, as the model counts it; `u64::MAX` likewise.
+    limit: AtomicU64,
+    /// What a unit of the model's disk time costs of the pace, times 2^20.
+    price: AtomicU64,
+    /// The speed in force, times 2^20.
+    speed: AtomicU64,
+    /// What was delivered when work last waited, as a speed.
+    delivered: AtomicU64,
+    /// What the target comes to, in nanoseconds.
+    threshold_nanos: AtomicU64,
+    refused_at: AtomicU64,
+    /// One if the disk was busy for half of the last period.
+    is_loaded: AtomicU64,
+    /// One if the target held then.
+    holds: AtomicU64,
+    /// One while sending less does not help.
+    given_up: AtomicU64,
+    began_at: AtomicU64,
+    sums: Sums,
+    state: SharedState,
+}
+
+/// Samples of all shards since the period began.
+#[derive(Debug, Default)]
+struct Sums {
+    counted: AtomicU64,
+    over: AtomicU64,
+    nanos: AtomicU64,
+    served: AtomicU64,
+    at_pace: AtomicU64,
+    at_window: AtomicU64,
+}
+
+/// [`State`], read and written by whoever ends a period; the next ends 20 ms
+/// later.
+#[derive(Debug)]
+struct SharedState([AtomicU64; 11]);
+
+impl SharedState {
+    fn new(state: &State) -> Self {
+        let shared = Self(core::array::from_fn(|_| AtomicU64::new(0)));
+        shared.store(state);
+        shared
+    }
+
+    fn load(&self) -> State {
+        State::from_words(core::array::from_fn(|index| get(&self.0[index])))
+    }
+
+    fn store(&self, state: &State) {
+        self.0.iter().zip(state.to_words()).for_each(|(word, value)| set(word, value));
+    }
+}
+
+/// What the disk and the model say when a sample is told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Disk {
+    pub(super) goal: DiskTime,
+    /// Two goals, and what else the disk was found to need.
+    pub(super) window: DiskTime,
+    pub(super) extra: DiskTime,
+    pub(super) base: DiskTime,
+}
+
+impl Feedback {
+    pub(super) fn new(target: Option<LatencyTarget>) -> Self {
+        Self {
+            target,
+            window: AtomicU64::new(u64::MAX),
+            limit: AtomicU64::new(u64::MAX),
+            price: AtomicU64::new(SPEED_ONE),
+            speed: AtomicU64::new(SPEED_ONE),
+            delivered: AtomicU64::new(SPEED_ONE),
+            threshold_nanos: AtomicU64::new(u64::MAX),
+            refused_at: AtomicU64::new(0),
+            is_loaded: AtomicU64::new(0),
+            holds: AtomicU64::new(1),
+            given_up: AtomicU64::new(0),
+            began_at: AtomicU64::new(0),
+            sums: Sums::default(),
+            state: SharedState::new(&State::BEGIN),
+        }
+    }
+
+    /// The window in force; `nominal` is what it is without correction.
+    #[inline]
+    pub(super) fn limit(&self, nominal: u64) -> u64 {
+        match get(&self.limit) {
+            u64::MAX => nominal,
+            limit => limit,
+        }
+    }
+
+    /// What `cost` takes of the pace.
+    #[inline]
+    pub(super) fn priced(&self, cost: DiskTime) -> DiskTime {
+        match get(&self.price) {
+            SPEED_ONE => cost,
+            price => DiskTime::from_units(scaled(cost.units(), price)),
+        }
+    }
+
+    /// What requests are measured against.
+    pub(super) fn threshold(&self) -> Option<Threshold> {
+        let target = self.target?;
+        Some(Threshold { op: target.op(), nanos: get(&self.threshold_nanos) })
+    }
+
+    /// Work has to wait for the disk.
+    pub(super) fn refused(&self, now: Time) {
+        if now.nanos_since(Time::from_nanos(get(&self.refused_at))) > NOTED_NANOS {
+            set(&self.refused_at, now.as_nanos());
+        }
+    }
+
+    /// Whether a request that was dispatched then met a loaded disk: one that
+    /// others waited for, or that was busy without that.
+    pub(super) fn met_load(&self, dispatched_at: Time) -> bool {
+        let refused_at = Time::from_nanos(get(&self.refused_at));
+        get(&self.is_loaded) != 0
+            || (refused_at > Time::ZERO
+                && dispatched_at.nanos_since(refused_at) <= REFUSED_LATELY_NANOS)
+    }
+
+    /// One shard tells what it has seen.
+    pub(super) fn add(&self, now: Time, sample: Sample, disk: &Disk) {
+        set(&self.threshold_nanos, self.threshold_of(disk));
+        self.sums.add(&sample);
+        if let Some(target) = &self.target
+            && sample.counted > 0
+        {
+            let allowed = u64::from(1000 - target.permille());
+            let counts = (sample.counted, sample.over);
+            let window = window_after(get(&self.window), counts, allowed, self.bounds(disk));
+            self.set_window(window);
+        }
+        let began_at = get(&self.began_at);
+        let nanos = now.nanos_since(Time::from_nanos(began_at));
+        let is_over = nanos >= PERIOD_NANOS_MAX
+            || (nanos >= PERIOD_NANOS_MIN && get(&self.sums.counted) >= COUNTED_MIN);
+        let order = Ordering::Relaxed;
+        if is_over && self.began_at.compare_exchange(began_at, now.as_nanos(), order, order).is_ok()
+        {
+            self.end_period(now, nanos, disk);
+        }
+    }
+
+    fn end_period(&self, now: Time, nanos: u64, disk: &Disk) {
+        let sample = self.sums.take();
+        let delivered = speed_of(sample.served, nanos);
+        let mut state = self.state.load();
+        set(&self.is_loaded, u64::from(2 * delivered >= state.speed));
+        let was_refused = sample.at_pace.saturating_add(sample.at_window) > 0;
+        if nanos > STALE_NANOS || !was_refused {
+            return;
+        }
+        set(&self.delivered, delivered);
+        let Some(target) = &self.target else { return };
+        let bounds = self.bounds(disk);
+        let window = get(&self.window).clamp(bounds.min, bounds.max);
+        let period = Period {
+            now_nanos: now.as_nanos(),
+            nanos,
+            counted: sample.counted,
+            over: sample.over,
+            allowed_permille: u64::from(1000 - target.permille()),
+            mean_nanos: sample.nanos / sample.counted.max(1),
+            delivered,
+            is_saturated: sample.at_window > sample.at_pace,
+            window_at_max: window >= bounds.max,
+            window_at_min: window <= bounds.min / 20 * 21,
+            base_nanos: disk.base.as_nanos_ceil(),
+        };
+        state.step(&period);
+        self.state.store(&state);
+        set(&self.holds, u64::from(!period.is_high()));
+        set(&self.given_up, u64::from(state.has_given_up(now.as_nanos())));
+        set(&self.speed, state.speed);
+        set(&self.price, SPEED_ONE * SPEED_ONE / state.speed.max(1));
+        if get(&self.window) != u64::MAX {
+            self.set_window(window);
+        }
+    }
+
+    fn set_window(&self, window: u64) {
+        set(&self.window, window);
+        set(&self.limit, scaled(window, get(&self.speed)));
+    }
+
+    /// The latency in force.
+    fn threshold_of(&self, disk: &Disk) -> u64 {
+        let of_window = disk.goal.as_nanos_ceil().saturating_mul(2);
+        let stated = self.target.and_then(|target| target.latency()).map(saturating_nanos);
+        match stated {
+            Some(stated) if stated > disk.base.as_nanos_ceil() => stated,
+            _ => of_window,
+        }
+    }
+
+    /// From the latency of the idle disk, or a part of the goal while it is not
+    /// known, to three quarters of the target, or to what the disk needs.
+    fn bounds(&self, disk: &Disk) -> Bounds {
+        let (goal, base) = (disk.goal.units(), disk.base.units());
+        let target = DiskTime::from_nanos(self.threshold_of(disk)).units();
+        let needed = goal.max(base + base / 2).max(target / 4 * 3);
+        let nominal = disk.window.units();
+        let max = needed.saturating_add(disk.extra.units()).min(nominal);
+        let least = if base > 0 { base.min(goal) } else { goal / GOAL_PART };
+        if get(&self.given_up) != 0 {
+            return Bounds { min: nominal, max: nominal };
+        }
+        Bounds { min: least.clamp(1, max.max(1)), max: max.max(1) }
+    }
+
+    pub(super) fn status(&self, disk: &Disk) -> Option<LatencyTargetStatus> {
+        let target = self.target?;
+        let threshold = self.threshold_of(disk);
+        let below_base =
+            target.latency().is_some_and(|stated| saturating_nanos(stated) != threshold);
+        let limit = self.limit(disk.window.units());
+        Some(LatencyTargetStatus {
+            latency: Duration::from_nanos(threshold),
+            holds: get(&self.holds) != 0,
+            attainable: !below_base && get(&self.given_up) == 0,
+            window: DiskTime::from_units(limit),
+        })
+    }
+
+    /// Thousandths of the model's rate: at which the pace runs, and what the
+    /// disk did when work last waited for it.
+    pub(super) fn speeds_permille(&self) -> (u64, u64) {
+        let permille = |speed: u64| speed.saturating_mul(1000) / SPEED_ONE;
+        (permille(get(&self.speed)), permille(get(&self.delivered)))
+    }
+}
+
+impl Sums {
+    fn add(&self, sample: &Sample) {
+        let add = |sum: &AtomicU64, number: u64| {
+            if number > 0 {
+                sum.fetch_add(number, Ordering::Relaxed);
+            }
+        };
+        add(&self.counted, sample.counted);
+        add(&self.over, sample.over);
+        add(&self.nanos, sample.nanos);
+        add(&self.served, sample.served);
+        add(&self.at_pace, sample.at_pace);
+        add(&self.at_window, sample.at_window);
+    }
+
+    fn take(&self) -> Sample {
+        let take = |sum: &AtomicU64| sum.swap(0, Ordering::Relaxed);
+        Sample {
+            counted: take(&self.counted),
+            over: take(&self.over),
+            nanos: take(&self.nanos),
+            served: take(&self.served),
+            at_pace: take(&self.at_pace),
+            at_window: take(&self.at_window),
+        }
+    }
+}
+
+/// A speed: disk time served per time.
+fn speed_of(served: u64, nanos: u64) -> u64 {
+    let time = u128::from(nanos.max(1)) * u128::from(DiskTime::UNITS_PER_NANO);
+    let speed = u128::from(served) * u128::from(SPEED_ONE) / time;
+    u64::try_from(speed).unwrap_or(u64::MAX).min(SPEED_MEASURED_MAX)
+}
+
+fn scaled(units: u64, factor: u64) -> u64 {
+    let product = u128::from(units) * u128::from(factor) / u128::from(SPEED_ONE);
+    u64::try_from(product).unwrap_or(u64::MAX - 1)
+}
+
+fn get(number: &AtomicU64) -> u64 {
+    number.load(Ordering::Relaxed)
+}
+
+fn set(number: &AtomicU64, value: u64) {
+    number.store(value, Ordering::Relaxed);
+}

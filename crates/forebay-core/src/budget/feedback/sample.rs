@@ -1,0 +1,75 @@
+//! What a shard has seen of the disk since it last told the group.
+
+use crate::{Blocked, DiskTime, Op, Time};
+
+/// So many counted requests are told of together: one step of the window.
+pub(super) const COUNTED_MAX: u64 = 32;
+/// A shard that sees fewer tells of them after this time.
+const TOLD_AFTER_NANOS: u64 = 5_000_000;
+
+/// Counts until they are told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    /// Requests of the target's kind that met a loaded disk,
+    pub(super) counted: u64,
+    /// of which so many took longer than the target,
+    pub(super) over: u64,
+    /// and what they took altogether.
+    pub(super) nanos: u64,
+    /// Disk time completed, in units of the model.
+    pub(super) served: u64,
+    /// How often work had to wait for the pace,
+    pub(super) at_pace: u64,
+    /// and for the window.
+    pub(super) at_window: u64,
+}
+
+/// The sample of one queue.
+#[derive(Debug, Default)]
+pub(crate) struct Sampler {
+    sample: Sample,
+    told_at: Time,
+}
+
+/// What a latency target asks of a request that came back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Threshold {
+    pub(super) op: Op,
+    pub(super) nanos: u64,
+}
+
+impl Sampler {
+    /// A request of `cost` was completed.
+    pub(crate) fn served(&mut self, cost: DiskTime) {
+        self.sample.served = self.sample.served.saturating_add(cost.units());
+    }
+
+    /// A request that met a loaded disk was done in so long.
+    pub(crate) fn count(&mut self, threshold: Threshold, op: Op, disk_nanos: u64) {
+        if op == threshold.op {
+            self.sample.counted += 1;
+            self.sample.over += u64::from(disk_nanos > threshold.nanos);
+            self.sample.nanos = self.sample.nanos.saturating_add(disk_nanos);
+        }
+    }
+
+    /// Work waits; whether for the disk.
+    pub(crate) fn waits(&mut self, reason: Blocked) -> bool {
+        match reason {
+            Blocked::Pace | Blocked::PaceDiskIdle => self.sample.at_pace += 1,
+            Blocked::Window => self.sample.at_window += 1,
+            Blocked::Empty | Blocked::ClassLimit | Blocked::FairnessLead => return false,
+        }
+        true
+    }
+
+    /// What is to be told now.
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<Sample> {
+        let due =
+            self.sample.counted >= COUNTED_MAX || now.nanos_since(self.told_at) > TOLD_AFTER_NANOS;
+        due.then(|| {
+            self.told_at = now;
+            core::mem::take(&mut self.sample)
+        })
+    }
+}

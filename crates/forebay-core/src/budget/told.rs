@@ -1,0 +1,44 @@
+//! What shards tell of the disk, and what became of the latency target.
+
+use super::Budget;
+use super::feedback::{Disk, Sample, Threshold};
+use crate::Time;
+use crate::latency_target::LatencyTargetStatus;
+
+impl Budget {
+    /// What a request is measured against that was dispatched then, if it met a
+    /// loaded disk.
+    pub(crate) fn threshold_of_load(&self, dispatched_at: Time) -> Option<Threshold> {
+        let threshold = self.feedback.0.threshold()?;
+        self.feedback.0.met_load(dispatched_at).then_some(threshold)
+    }
+
+    /// What a shard has seen of the disk.
+    pub(crate) fn tell(&self, now: Time, sample: Sample) {
+        self.feedback.0.add(now, sample, &self.disk());
+    }
+
+    /// Work has to wait for the disk.
+    pub(crate) fn refused(&self, now: Time) {
+        self.feedback.0.refused(now);
+    }
+
+    /// What became of the latency target.
+    pub(crate) fn latency_target(&self) -> Option<LatencyTargetStatus> {
+        self.feedback.0.status(&self.disk())
+    }
+
+    /// The speed in force, and what the disk delivered of its model.
+    pub(crate) fn speeds_permille(&self) -> (u64, u64) {
+        self.feedback.0.speeds_permille()
+    }
+
+    fn disk(&self) -> Disk {
+        Disk {
+            goal: self.effective_goal(),
+            window: self.window(),
+            extra: self.goal.0.extra(),
+            base: self.base_latency(),
+        }
+    }
+}
