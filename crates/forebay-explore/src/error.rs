@@ -10,7 +10,8 @@ pub enum Error {
     /// Too few loads with reads were measured, or none with writes.
     #[error(
         "{found} usable cells, with reads and beside writes; a fit needs at least {least}: measure \
-         more loads of both directions, such as diskplorer's matrix of 21 x 21"
+         more loads of both directions, such as the matrix of 21 x 21 that diskplorer measures and \
+         `forebay explore DIR --full`, or lower rates"
     )]
     TooFewCells {
         /// How many there are.

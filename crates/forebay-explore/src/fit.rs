@@ -8,7 +8,7 @@ use crate::loads::{self, Figures, Load};
 use crate::quality::Quality;
 use crate::region::Shape;
 use crate::sites::{Site, sites};
-use crate::{power, radii};
+use crate::{between, power, radii};
 
 /// From this sum of over and waste on, no region is said to fit.
 const POOR: f64 = 0.4;
@@ -66,8 +66,7 @@ struct Half {
 }
 
 impl Half {
-    fn of(surface: &Grid, figures: Figures, goal: Goal) -> Self {
-        let loads = loads::judged(surface, figures, goal);
+    fn of(loads: Vec<Load>) -> Self {
         Self { sites: sites(&loads), loads }
     }
 
@@ -88,6 +87,9 @@ impl Half {
 /// The region of the loads of `surface` that keep `goal`: of several kinds the one with the least
 /// sum of over and waste on loads left out of the fit.
 ///
+/// Of a surface that is no matrix, such as [`adaptive`](crate::adaptive) makes, the loads between
+/// those that were measured are taken from what is around them.
+///
 /// The surface is halved like a chess board; each half is fitted and judged by the other, and the
 /// kind that does best is fitted to all of it. The straight line is one of the kinds, so the result
 /// is never worse than it. Takes about half a second; the same on every machine.
@@ -98,7 +100,14 @@ impl Half {
 pub fn fit(surface: &Grid, goal: Goal) -> Result<Fit, Error> {
     loads::check(surface, goal)?;
     let figures = loads::figures(surface);
-    let halves = surface.checkerboard().map(|half| Half::of(&half, figures, goal));
+    let all = loads::judged(surface, figures, goal);
+    let halves = if surface.is_matrix() {
+        surface.checkerboard().map(|half| loads::judged(&half, figures, goal))
+    } else {
+        between::halves(&all)
+    };
+    let whole = if surface.is_matrix() { all } else { halves.concat() };
+    let halves = halves.map(Half::of);
     let judge = |kind| {
         let [one, other] = &halves;
         Quality::mean(&[
@@ -118,6 +127,6 @@ pub fn fit(surface: &Grid, goal: Goal) -> Result<Fit, Error> {
             (kind, quality) = (Kind::Safe, safe);
         }
     }
-    let shape = Half::of(surface, figures, goal).shape(kind);
+    let shape = Half::of(whole).shape(kind);
     Ok(Fit { goal, figures, kind, shape, quality, line })
 }

@@ -1,7 +1,8 @@
 //! Which mixes of reads and writes a disk carries within a latency.
 //!
 //! - A measured surface, [`Grid`](forebay_sim::surface::Grid): read latencies under loads of reads
-//!   and writes; [`measure`] makes one of a simulated disk.
+//!   and writes. Of the loads of a [`Matrix`] all are measured, or those alone where a goal begins
+//!   to break ([`adaptive`]); a [`SimulatedDisk`] is one that can be.
 //! - A [`Goal`]: a percentile of the latency of reads, and how long it may be.
 //! - [`fit`]: the region of the loads that keep it, as a [`Shape`], and on loads that were left out
 //!   of the fit how much of what it allows breaks the goal (*over*), and how much of what keeps the
@@ -13,10 +14,13 @@
 //! are dearer.
 #![forbid(unsafe_code)]
 
+mod adaptive;
+mod between;
 mod error;
 mod fit;
 mod goal;
 mod loads;
+mod matrix;
 mod picture;
 mod power;
 mod quality;
@@ -26,12 +30,14 @@ mod report;
 mod simulated;
 mod sites;
 
+pub use adaptive::{adaptive, adaptive_cells_max};
 pub use error::Error;
 pub use fit::{Fit, Kind, fit};
 pub use goal::{Goal, Percentile};
 pub use loads::Figures;
+pub use matrix::Matrix;
 pub use picture::{page, svg};
 pub use quality::Quality;
 pub use region::{Power, RADII_STEPS, RADIUS_ONE, Shape};
 pub use report::{Report, text};
-pub use simulated::measure;
+pub use simulated::SimulatedDisk;

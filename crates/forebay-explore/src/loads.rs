@@ -9,7 +9,7 @@ use crate::goal::{Goal, Percentile, time};
 pub(crate) const CELLS_MIN: usize = 9;
 /// How much longer or shorter than the goal a latency is, as a logarithm: further away says
 /// nothing about where the border is. A load that was missed counts as the most.
-const EXCESS_MAX: f64 = 1.4;
+pub(crate) const EXCESS_MAX: f64 = 1.4;
 
 /// What a disk does in one direction alone: the ends of the straight line.
 #[derive(Clone, Copy, Debug, PartialEq)]

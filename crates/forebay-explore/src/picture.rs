@@ -21,8 +21,7 @@ pub fn svg(surface: &Grid, fits: &[Fit]) -> String {
 pub fn page(name: &str, surface: &Grid, fits: &[Fit]) -> String {
     let mut page = Page::new(&format!("forebay explore: {name}"));
     page.title(name);
-    let (cells, missed) = (surface.cells().len(), surface.missed().len());
-    page.about(&format!("{cells} loads measured, {missed} missed by more than 3 %."));
+    page.about(&report::measured(surface));
     page.table(&report::table(fits));
     page.paragraph(report::LEGEND);
     let advice: Vec<String> = report::advice(fits).collect();

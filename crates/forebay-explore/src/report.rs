@@ -1,6 +1,7 @@
 //! Fits, for people and for programs.
 
 use forebay_report::{Table, paragraph, scaled};
+use forebay_sim::surface::Grid;
 use serde::Serialize;
 
 use crate::fit::{Fit, Kind};
@@ -47,8 +48,9 @@ struct RegionReport {
 }
 
 impl Report {
-    /// The report on the surface called `surface`, with so many cells measured and missed.
-    pub fn new(surface: &str, cells: usize, missed: usize, fits: &[Fit]) -> Self {
+    /// The report on the surface `grid` called `surface`.
+    pub fn new(surface: &str, grid: &Grid, fits: &[Fit]) -> Self {
+        let (cells, missed) = (grid.cells().len(), grid.missed().len());
         let figures = fits.first().map(|fit| fit.figures);
         Self {
             version: VERSION,
@@ -91,13 +93,25 @@ const fn name(kind: Kind) -> &'static str {
 }
 
 /// The fits as a table, and what is to be said of them.
-pub fn text(surface: &str, fits: &[Fit]) -> String {
+pub fn text(surface: &str, grid: &Grid, fits: &[Fit]) -> String {
     let mut table = table(fits);
     table.title = format!("Regions of {surface}");
     let mut text = format!("{table}\n");
+    paragraph(&mut text, "", &measured(grid));
     paragraph(&mut text, "", LEGEND);
     for advice in advice(fits) {
         paragraph(&mut text, "", &advice);
+    }
+    text
+}
+
+/// What of the surface was measured.
+pub(crate) fn measured(grid: &Grid) -> String {
+    let (cells, missed) = (grid.cells().len(), grid.missed().len());
+    let mut text = format!("{cells} loads measured, {missed} missed by more than 3 %.");
+    if !grid.is_matrix() {
+        text += " They lie where a goal begins to break; those between are taken from what is \
+                 around them, also where the fit is judged.";
     }
     text
 }

@@ -4,7 +4,7 @@ use forebay_core::{Op, Time};
 use forebay_load::Rng;
 use forebay_sim::disk::{Command, SimDisk};
 use forebay_sim::spec::DiskSpec;
-use forebay_sim::surface::{Cell, Grid};
+use forebay_sim::surface::Cell;
 
 /// Bytes of a read and of a write.
 const READ: u64 = 4096;
@@ -23,29 +23,32 @@ const IN_FLIGHT_MAX: u64 = 4096;
 const MISSING: f64 = 0.03;
 const MISSING_COUNT: f64 = 16.0;
 
-/// The read latencies of a disk under `steps` + 1 rates of reads, from none to what it does alone,
-/// beside as many rates of writes: each load on a disk of its own, both directions at random times
-/// (an open loop, Poisson). Reads of 4 KiB at random places, writes of 128 KiB one after the other.
-///
-/// `progress` is told how many loads are done, and of how many. 1 to 31 steps; the same on every
-/// machine.
-pub fn measure(disk: &DiskSpec, steps: u32, mut progress: impl FnMut(u32, u32)) -> Grid {
-    let steps = steps.clamp(1, 31);
-    let rates = disk.build(0).rates();
-    let (mut cells, mut missed) = (Vec::new(), Vec::new());
-    let all = (steps + 1) * (steps + 1);
-    for index in 0..all {
-        let part = |step: u32| f64::from(step) / f64::from(steps);
-        let write = (rates.write_bandwidth as f64 * part(index / (steps + 1))).round();
-        let read = (rates.read_iops as f64 * part(index % (steps + 1))).round();
-        let mut load = Load::new(disk, (write, read), u64::from(index));
-        match load.run() {
-            Some(cell) => cells.push(cell),
-            None => missed.push((write, read)),
-        }
-        progress(index + 1, all);
+/// The read latencies of a simulated disk under a load.
+pub struct SimulatedDisk {
+    disk: DiskSpec,
+    measured: u64,
+}
+
+impl SimulatedDisk {
+    /// A disk.
+    pub fn new(disk: DiskSpec) -> Self {
+        Self { disk, measured: 0 }
     }
-    Grid::new(cells, missed)
+
+    /// What it does alone: the bytes that it writes and the reads that it does per second.
+    pub fn rates(&self) -> (f64, f64) {
+        let rates = self.disk.build(0).rates();
+        (rates.write_bandwidth as f64, rates.read_iops as f64)
+    }
+
+    /// The latencies of reads while so many bytes are written and reads done per second, if it
+    /// carries that: on a disk of its own, both directions at random times (an open loop, Poisson).
+    /// Reads of 4 KiB at random places, writes of 128 KiB one after the other. The same on every
+    /// machine.
+    pub fn measure(&mut self, at: (f64, f64)) -> Option<Cell> {
+        self.measured += 1;
+        Load::new(&self.disk, at, self.measured - 1).run()
+    }
 }
 
 /// Requests of one kind.

@@ -10,6 +10,8 @@ fn try_all(text: &str) {
     for read in [Grid::parse_csv("f", text), Grid::parse_fio("f", text.as_bytes())] {
         match read {
             Ok(surface) => {
+                let again = Grid::parse_csv("f", &surface.to_csv()).unwrap();
+                assert_eq!(again.loads().count(), surface.loads().count(), "{text}");
                 for goal in ["p95=1ms", "p99.9=3s"] {
                     let _ = fit(&surface, goal.parse().unwrap());
                 }
@@ -44,6 +46,7 @@ proptest! {
         for header in [
             "w_bw_Bps,r_iops,p50_ms,p95_ms,p95_clipped",
             "read_iops,write_bandwidth_bytes_per_sec,p50_ms,p95_ms,p99_ms,p999_ms",
+            "r_iops,w_bw_Bps,p50_ms,p95_ms,missed",
         ] {
             try_all(&format!("{header}\n{}", lines.join("\n")));
         }

@@ -1,6 +1,7 @@
 //! Regions, fitted to surfaces that are known and to some that were measured.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
+mod adaptive;
 mod bad_input;
 mod hostile;
 mod measured;
@@ -28,4 +29,16 @@ fn surface(name: &str) -> Grid {
 
 fn fitted(surface: &Grid, goal: &str) -> Fit {
     fit(surface, goal.parse().unwrap()).unwrap()
+}
+
+/// How far two shapes are apart: the area that only one of them has, of what the first has.
+fn apart(one: impl Fn(f64) -> f64, other: impl Fn(f64) -> f64) -> f64 {
+    let parts = (0..1000).map(|part| (f64::from(part) + 0.5) / 1000.0);
+    let (mut area, mut differs) = (0.0, 0.0);
+    for part in parts {
+        let (one, other) = (one(part).powi(2), other(part).powi(2));
+        area += one;
+        differs += (one - other).abs();
+    }
+    differs / area
 }

@@ -1,8 +1,11 @@
 //! Surfaces of simulated disks.
 
 use forebay_config::Source;
-use forebay_explore::measure;
+use std::convert::Infallible;
+
+use forebay_explore::{Matrix, SimulatedDisk};
 use forebay_sim::spec::DiskSpec;
+use forebay_sim::surface::Grid;
 
 use crate::fitted;
 
@@ -14,12 +17,15 @@ fn disk(text: &str) -> DiskSpec {
     DiskSpec::parse(&Source::new("d.yaml", text)).unwrap()
 }
 
+fn measured(steps: u32) -> Grid {
+    let mut disk = SimulatedDisk::new(disk(IDEAL));
+    let matrix = Matrix::even(disk.rates(), steps);
+    matrix.full(|at| Ok::<_, Infallible>(disk.measure(at))).unwrap()
+}
+
 #[test]
 fn a_disk_is_measured_at_every_load() {
-    let (mut told, disk) = (Vec::new(), disk(IDEAL));
-    let surface = measure(&disk, 4, |done, all| told.push((done, all)));
-    assert_eq!(told.len(), 25);
-    assert_eq!(told.last(), Some(&(25, 25)));
+    let (surface, disk) = (measured(4), disk(IDEAL));
     assert_eq!(surface.cells().len() + surface.missed().len(), 25);
     let rates = disk.build(1).rates();
     assert!(surface.missed().contains(&(rates.write_bandwidth as f64, rates.read_iops as f64)));
@@ -31,12 +37,12 @@ fn a_disk_is_measured_at_every_load() {
         let rising = [cell.p50_us, cell.p95_us, cell.p99_us.unwrap(), cell.p999_us.unwrap()];
         assert!(rising.is_sorted(), "{cell:?}");
     }
-    assert_eq!(surface, measure(&disk, 4, |_, _| {}), "the same each time");
+    assert_eq!(surface, measured(4), "the same each time");
 }
 
 #[test]
 fn a_measured_surface_has_a_region() {
-    let surface = measure(&disk(IDEAL), 10, |_, _| {});
+    let surface = measured(10);
     for goal in ["p95=1ms", "p99.9=2ms"] {
         let fit = fitted(&surface, goal);
         println!("{goal}: {:?} {:?}, line {:?}", fit.kind, fit.quality, fit.line);

@@ -3,7 +3,7 @@
 use forebay_explore::{Kind, Power, RADII_STEPS, RADIUS_ONE, Shape};
 use forebay_sim::surface::Grid;
 
-use crate::fitted;
+use crate::{apart, fitted};
 
 const WRITE_MAX: f64 = 1e9;
 const READ_MAX: f64 = 2e5;
@@ -13,7 +13,7 @@ const READ: f64 = 0.9;
 
 /// A surface of so many loads along each axis: 1 ms on the border of the region, less inside, and
 /// missed from 1.3 times as far out on.
-fn surface(exponent: f64, steps: usize) -> Grid {
+pub(crate) fn surface(exponent: f64, steps: usize) -> Grid {
     let mut text = String::from("write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms\n");
     for write in 0..=steps {
         for read in 0..=steps {
@@ -32,18 +32,6 @@ fn surface(exponent: f64, steps: usize) -> Grid {
 fn gauge(x: f64, y: f64, exponent: f64) -> f64 {
     let (x, y) = (x / WRITE, y / READ);
     (x.powf(exponent) + y.powf(exponent)).powf(1.0 / exponent)
-}
-
-/// How far two shapes are apart: the area that only one of them has, of what the first has.
-fn apart(one: impl Fn(f64) -> f64, other: impl Fn(f64) -> f64) -> f64 {
-    let parts = (0..1000).map(|part| (f64::from(part) + 0.5) / 1000.0);
-    let (mut area, mut differs) = (0.0, 0.0);
-    for part in parts {
-        let (one, other) = (one(part).powi(2), other(part).powi(2));
-        area += one;
-        differs += (one - other).abs();
-    }
-    differs / area
 }
 
 #[test]

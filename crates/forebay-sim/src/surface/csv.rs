@@ -6,7 +6,7 @@ use super::grid::{Cell, Grid, LATENCY_MAX_US, load, sorted};
 
 /// The columns of a surface file, by their names in the two forms that go round, and their largest
 /// figures: far above any disk.
-const COLUMNS: [(&[&str], f64); 7] = [
+const COLUMNS: [(&[&str], f64); 8] = [
     (&["w_bw_Bps", "write_bandwidth_bytes_per_sec"], 1e15),
     (&["r_iops", "read_iops"], 1e12),
     (&["p50_ms"], LATENCY_MAX_US / 1e3),
@@ -14,7 +14,10 @@ const COLUMNS: [(&[&str], f64); 7] = [
     (&["p95_clipped"], 1.0),
     (&["p99_ms"], LATENCY_MAX_US / 1e3),
     (&["p999_ms"], LATENCY_MAX_US / 1e3),
+    (&["missed"], 1.0),
 ];
+/// Where that stands, every load has a line, and those without are not known.
+const MISSED: usize = 7;
 /// The first of them are in every file.
 const REQUIRED: usize = 4;
 /// Those that say nothing of a load that the disk did not carry.
@@ -22,7 +25,7 @@ const LATENCIES: [usize; 4] = [2, 3, 5, 6];
 /// The forms of the first line.
 const FORMS: &str = "write `w_bw_Bps,r_iops,p50_ms,p95_ms,p95_clipped` or \
                      `write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms`, with `p99_ms` and \
-                     `p999_ms` where they are known";
+                     `p999_ms` where they are known, and `missed` where other loads are not known";
 /// Without lines of missed loads a file has at most so many different loads along each axis.
 const AXIS_MAX: usize = 64;
 /// So many characters of what is wrong are quoted.
@@ -45,8 +48,9 @@ impl Grid {
     /// `write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms`, with `p99_ms` and `p999_ms` where
     /// they are known, then a line for each load. Lines that begin with `#` are skipped.
     ///
-    /// A line with empty latencies is a load that the disk did not carry. In a file without such
-    /// lines every combination of the loads along both axes that has no line is one.
+    /// A line with empty latencies is a load that the disk did not carry, and one with 1 as
+    /// `missed`. In a file without such lines and such a column every combination of the loads along
+    /// both axes that has no line is one.
     ///
     /// # Errors
     /// A column is missing or unknown, a figure is out of bounds, a load is given twice, or there
@@ -64,14 +68,15 @@ impl Grid {
             grid.check_new(at, "remove it").map_err(|message| line.error(None, &message))?;
             grid.push(at, cell);
         }
-        if grid.missed.is_empty() {
+        if grid.missed.is_empty() && !header.columns.contains(&MISSED) {
             grid.missed = absent(file, &grid.cells)?;
         }
         Ok(grid)
     }
 
-    /// The surface as CSV, which [`Grid::parse_csv`] reads back; the 99th percentile and the 99.9th
-    /// where all cells have them.
+    /// The surface as CSV, which [`Grid::parse_csv`] reads back: the 99th percentile and the 99.9th
+    /// where all cells have them, and `missed` where there are combinations of which nothing is
+    /// known.
     pub fn to_csv(&self) -> String {
         type Tail = fn(&Cell) -> Option<f64>;
         let mut text = String::from("write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms");
@@ -81,7 +86,8 @@ impl Grid {
         let known = |(_, tail): &(&str, Tail)| self.cells.iter().all(|cell| tail(cell).is_some());
         let tails: Vec<_> = tails.into_iter().filter(known).collect();
         tails.iter().for_each(|(name, _)| text += &format!(",{name}"));
-        text.push('\n');
+        let is_matrix = self.is_matrix();
+        text += if is_matrix { "\n" } else { ",missed\n" };
         for cell in &self.cells {
             let Cell { write_bandwidth, read_iops, p50_us, p95_us, .. } = cell;
             let (p50, p95, clipped) = (p50_us / 1e3, p95_us / 1e3, u8::from(cell.clipped));
@@ -89,10 +95,11 @@ impl Grid {
             for us in tails.iter().filter_map(|(_, tail)| tail(cell)) {
                 text += &format!(",{}", us / 1e3);
             }
-            text.push('\n');
+            text += if is_matrix { "\n" } else { ",0\n" };
         }
         for (write, read) in &self.missed {
-            text += &format!("{write},{read},,,{}\n", ",".repeat(tails.len()));
+            text += &format!("{write},{read},,,{}", ",".repeat(tails.len()));
+            text += if is_matrix { "\n" } else { ",1\n" };
         }
         text
     }
@@ -150,8 +157,11 @@ impl Line<'_> {
                 figures[column] = Some(self.figure(place, field, COLUMNS[column].1)?);
             }
         }
-        let [write, read, p50, p95, clipped, p99, p999] = figures;
+        let [write, read, p50, p95, clipped, p99, p999, missed] = figures;
         let at = (write.unwrap_or_default(), read.unwrap_or_default());
+        if missed.is_some_and(|missed| missed != 0.0) {
+            return Ok((at, None));
+        }
         let (Some(p50), Some(p95)) = (p50, p95) else { return Ok((at, None)) };
         if p50 <= 0.0 {
             return Err(self.error(of(2), "a latency of 0; expected more"));

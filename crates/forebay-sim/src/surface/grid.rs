@@ -98,6 +98,11 @@ impl Grid {
         sorted(self.loads().map(figure))
     }
 
+    /// Whether every combination of the loads along both axes was tried.
+    pub fn is_matrix(&self) -> bool {
+        self.axis(|load| load.0).len() * self.axis(|load| load.1).len() == self.loads().count()
+    }
+
     /// The highest loads that were tried: bytes written per second, and reads
     /// per second.
     pub fn maxima(&self) -> (f64, f64) {
