@@ -1,43 +1,63 @@
 //! `forebay explore`: which mixes of reads and writes a disk carries within a latency.
 
+mod fits;
+mod kept;
+mod measured;
 mod output;
 
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use forebay::properties::REGIONS_MAX;
-use forebay_explore::{Error, Fit, Goal, Report, fit, measure, text};
-use forebay_sim::spec::DiskSpec;
-use forebay_sim::surface::Grid;
+use clap::{ArgGroup, Args, ValueEnum, value_parser};
+use forebay_config::ByteSize;
+use forebay_explore::{Goal, Report, text};
 
 use crate::console::{json, note, print};
 use crate::failure::Failure;
-use crate::whole_file;
+use crate::{span, whole_file};
+use output::Pictures;
 
-/// Steps of each axis of the matrix, as diskplorer has them.
-const STEPS: u32 = 20;
-/// What is fitted unless goals are given: those of them that the disk meets.
-const GOALS: [&str; 3] = ["p95=500us", "p95=1ms", "p95=2ms"];
+/// Rates of each direction in the whole matrix, as diskplorer has them.
+const RATES: u32 = 21;
 
 /// Find out which mixes of reads and writes a disk carries within a latency.
 ///
-/// Takes a measured surface, or measures a simulated disk: read latencies under loads of reads and
-/// writes. For each goal a region of loads is fitted that keep it, and judged by loads that were
-/// left out of the fit: how much of what it allows breaks the goal (over), and how much of what
-/// keeps it is forbidden (waste), beside the straight line between the disk's figures.
+/// Measures the disk below DIR, or a simulated disk, or takes a surface measured earlier: read
+/// latencies under loads of reads and writes. For each goal a region of loads is fitted that keep
+/// it, and judged by loads that were left out of the fit: how much of what it allows breaks the
+/// goal (over), and how much of what keeps the goal is forbidden (waste), beside the straight line
+/// between the disk's figures.
+///
+/// Below DIR files are made in free space, have no names, and are gone at the end, however it ends.
+/// Each load lasts --seconds; without --full those alone are measured where a goal begins to
+/// break, a sixth at most.
 #[derive(Args)]
+#[command(group = ArgGroup::new("source").required(true).args(["place", "from", "disk"]))]
 pub(crate) struct Options {
+    /// A directory on the disk to measure, or with --overwrite-device a block device
+    #[arg(value_name = "DIR")]
+    place: Option<PathBuf>,
     /// A surface measured earlier: CSV, or the result file (.json) of diskplorer
-    #[arg(long, value_name = "FILE", required_unless_present = "disk")]
+    #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// Measure a simulated disk, a preset or a disk file, under virtual time: 21 rates of reads
-    /// beside 21 rates of writes
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "from")]
+    /// Measure a simulated disk, a preset or a disk file, under virtual time
+    #[arg(long, value_name = "NAME|FILE")]
     disk: Option<String>,
-    /// Write what was measured, as CSV for --from
+    /// Measure all combinations of 21 rates of reads and 21 rates of writes
+    #[arg(long, conflicts_with = "from")]
+    full: bool,
+    /// The same, with so many rates
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(3..=32),
+          conflicts_with_all = ["from", "full"])]
+    grid: Option<u32>,
+    #[command(flatten)]
+    load: LoadOptions,
+    /// Write what was measured, as CSV for --from; explore.csv unless given, where DIR is measured
     #[arg(long, value_name = "FILE.csv")]
     save: Option<PathBuf>,
+    /// Go on with the interrupted measurement of DIR whose loads are kept beside --save
+    #[arg(long, conflicts_with_all = ["from", "disk"])]
+    resume: bool,
     /// A percentile of reads, and how long it may be, such as p95=1ms; more than once for several.
     /// Unless given, p95 of 0.5, 1 and 2 ms where the disk meets them
     #[arg(long, value_name = "GOAL")]
@@ -45,18 +65,42 @@ pub(crate) struct Options {
     /// Write the regions into this forebay.yaml, which `tune` made, instead of those that it has
     #[arg(long, short, value_name = "forebay.yaml")]
     output: Option<PathBuf>,
-    /// Write a page with heat maps: the region, the straight line, and where they are wrong
-    #[arg(long, value_name = "FILE.html")]
-    report: Option<PathBuf>,
-    /// Write the heat maps alone
-    #[arg(long, value_name = "FILE.svg")]
-    svg: Option<PathBuf>,
+    #[command(flatten)]
+    pictures: Pictures,
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
+}
+
+/// How DIR is loaded.
+#[derive(Args)]
+struct LoadOptions {
+    /// How long each load is measured, after a fourth of that as warm-up
+    #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "TIME", default_value = "2s", value_parser = span::parse_positive)]
+    seconds: Duration,
+    /// Bytes of a read
+    #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "SIZE", default_value = "4kB")]
+    read_size: ByteSize,
+    /// Bytes of a write
+    #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "SIZE", default_value = "128kB")]
+    write_size: ByteSize,
+    /// Bytes of data: half of them are read, half are written
+    #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "SIZE", default_value = "2GB")]
+    data_size: ByteSize,
+    /// Give back what was written, by holes in files and discards on devices, at the rate of the
+    /// writes
+    #[arg(long, conflicts_with_all = ["from", "disk"])]
+    trim: bool,
+    /// DIR is a block device, and the data on it may be destroyed
+    #[arg(long, alias = "device", conflicts_with_all = ["from", "disk"])]
+    overwrite_device: bool,
+    /// What the disk can do, where the rates end: an io-properties file, or a forebay.yaml. Unless
+    /// given, the disk is measured briefly
+    #[arg(long, conflicts_with_all = ["from", "disk"], value_name = "FILE")]
+    properties: Option<PathBuf>,
 }
 
 /// How it is printed.
@@ -70,70 +114,36 @@ enum Format {
 
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let (name, surface) = options.surface()?;
-    if let Some(path) = &options.save {
-        whole_file::put(path, &surface.to_csv())?;
+    let goals = fits::goals(&options.goal)?;
+    let (name, surface) = measured::surface(options, &goals)?;
+    if let Some(path) = options.save_path() {
+        whole_file::put(&path, &surface.to_csv())?;
+        note(format_args!("{}: what was measured, for --from", path.display()));
     }
-    let fits = options.fits(&name, &surface)?;
-    let (report, picture) = (options.report.as_ref(), options.svg.as_ref());
-    output::pictures((&name, &surface), &fits, report, picture)?;
+    let fits = fits::of(&name, &surface, &goals, options.goal.is_empty())?;
+    options.pictures.write((&name, &surface), &fits)?;
     if let Some(path) = &options.output {
         output::regions(path, &fits)?;
     }
     if options.json || options.format == Format::Json {
-        let (cells, missed) = (surface.cells().len(), surface.missed().len());
-        return print(&json(&Report::new(&name, cells, missed, &fits))?);
+        return print(&json(&Report::new(&name, &surface, &fits))?);
     }
-    print(&text(&name, &fits))
+    print(&text(&name, &surface, &fits))
 }
 
 impl Options {
-    /// The surface and what it is called.
-    fn surface(&self) -> Result<(String, Grid), Failure> {
-        if let Some(path) = &self.from {
-            return Ok((path.display().to_string(), Grid::read(path)?));
-        }
-        let name = self.disk.as_deref().unwrap_or_default();
-        let disk = DiskSpec::resolve(name)?;
-        let surface = measure(&disk, STEPS, |done, all| {
-            if done % (STEPS + 1) == 0 && io::stderr().is_terminal() {
-                note(format_args!("{done} of {all} loads"));
-            }
-        });
-        Ok((name.to_owned(), surface))
+    /// Where the surface goes, if anywhere.
+    fn save_path(&self) -> Option<PathBuf> {
+        self.save.clone().or_else(|| self.place.as_ref().map(|_| PathBuf::from("explore.csv")))
     }
 
-    fn fits(&self, name: &str, surface: &Grid) -> Result<Vec<Fit>, Failure> {
-        let wrong = |error: Error| Failure::Input(format!("{name}: {error}"));
-        if self.goal.len() > REGIONS_MAX {
-            return Err(Failure::Input(format!("more than {REGIONS_MAX} goals; leave some out")));
-        }
-        let twice = |&(index, goal): &(usize, &Goal)| self.goal[..index].contains(goal);
-        if let Some((_, goal)) = self.goal.iter().enumerate().find(twice) {
-            return Err(Failure::Input(format!("--goal {goal} is given twice; leave one out")));
-        }
-        if !self.goal.is_empty() {
-            let fits = self.goal.iter().map(|&goal| fit(surface, goal).map_err(wrong));
-            return fits.collect();
-        }
-        let mut fits = Vec::new();
-        let mut unmet = None;
-        for goal in GOALS.into_iter().filter_map(|goal| goal.parse().ok()) {
-            match fit(surface, goal) {
-                Ok(fit) => fits.push(fit),
-                Err(error @ (Error::BelowBase { .. } | Error::NothingMeets { .. })) => {
-                    unmet = Some(error);
-                }
-                Err(error) => return Err(wrong(error)),
-            }
-        }
-        match unmet {
-            Some(error) if fits.is_empty() => Err(wrong(error)),
-            Some(error) => {
-                note(format_args!("left out: {error}"));
-                Ok(fits)
-            }
-            None => Ok(fits),
-        }
+    /// Rates of each direction.
+    fn rates(&self) -> u32 {
+        self.grid.unwrap_or(RATES)
+    }
+
+    /// Whether every combination of them is measured.
+    fn is_full(&self) -> bool {
+        self.full || self.grid.is_some()
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use forebay::properties::{MixRegion, Properties};
 use forebay_explore::{Fit, page, svg};
 use forebay_sim::surface::Grid;
@@ -11,20 +12,32 @@ use crate::console::note;
 use crate::failure::Failure;
 use crate::whole_file;
 
-/// Writes the page and the pictures that were asked for.
-pub(super) fn pictures(
-    (name, surface): (&str, &Grid),
-    fits: &[Fit],
-    report: Option<&PathBuf>,
-    picture: Option<&PathBuf>,
-) -> Result<(), Failure> {
-    if let Some(path) = report {
-        whole_file::put(path, &page(name, surface, fits))?;
+/// What is drawn.
+#[derive(Args)]
+pub(super) struct Pictures {
+    /// Write a page with heat maps: the region, the straight line, and where they are wrong
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// Write the heat maps alone
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+}
+
+impl Pictures {
+    /// Writes the page and the pictures that were asked for.
+    pub(super) fn write(
+        &self,
+        (name, surface): (&str, &Grid),
+        fits: &[Fit],
+    ) -> Result<(), Failure> {
+        if let Some(path) = &self.report {
+            whole_file::put(path, &page(name, surface, fits))?;
+        }
+        if let Some(path) = &self.svg {
+            whole_file::put(path, &svg(surface, fits))?;
+        }
+        Ok(())
     }
-    if let Some(path) = picture {
-        whole_file::put(path, &svg(surface, fits))?;
-    }
-    Ok(())
 }
 
 /// Writes the regions into the forebay.yaml at `path`, which is there.

@@ -1,9 +1,11 @@
 //! `explore`: what it prints, and what it says of input that it cannot use.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::lab::Lab;
-use crate::process::{Ended, run};
+use crate::process::{Ended, run, run_and_at};
+use rustix::process::{Pid, Signal, kill_process};
 
 const I3: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../forebay-sim/presets/i3.2xlarge.csv");
 
@@ -92,4 +94,95 @@ fn a_simulated_disk_is_measured_and_kept() {
     explore(&["--disk", "gp33"]).complains(2, &["did you mean `gp3`?"]);
     explore(&[]).complains(2, &["--from"]);
     explore(&["--from", I3, "--disk", "gp3"]).complains(2, &["cannot be used with"]);
+}
+
+/// Properties that any disk keeps, on a busy machine too.
+fn slow(lab: &Lab) -> PathBuf {
+    let dir = lab.dir.path().display();
+    let text = format!(
+        "disks: [{{mountpoint: \"{dir}\", read_iops: 400, write_iops: 400, read_bandwidth: \
+         4000000, write_bandwidth: 4000000}}]"
+    );
+    lab.file("slow.yaml", &text)
+}
+
+/// `explore` on the directory of the lab, with few short loads and little data.
+fn of_directory(lab: &Lab, save: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.arg("explore").arg(lab.dir.path()).args(["--save", save]);
+    command.args(["--goal", "p50=30s", "--properties"]).arg(slow(lab));
+    command.args(["--seconds", "40ms", "--data-size", "64MB"]).args(arguments);
+    command
+}
+
+#[test]
+fn a_directory_is_measured_and_nothing_is_left() {
+    let (lab, kept) = (Lab::new(), Lab::new());
+    let save = kept.dir.path().join("explore.csv").display().to_string();
+    for arguments in [&["--grid", "5", "--trim"][..], &[]] {
+        let ended = run(of_directory(&lab, &save, arguments).arg("--json"));
+        lab.assert_nothing_left();
+        assert_eq!(kept.left_behind().len(), 1, "{:?}", kept.left_behind());
+        let results = ended.results();
+        let count = |name: &str| results[name].as_u64().unwrap();
+        let loads = count("cells") + count("missed");
+        if arguments.is_empty() {
+            assert!((9..=73).contains(&loads), "{loads}");
+        } else {
+            assert_eq!(loads, 25);
+        }
+        assert!(ended.stderr.contains(" loads of 0.1 s each"), "{}", ended.stderr);
+        let again = explore(&["--from", &save, "--goal", "p50=30s", "--json"]).results();
+        assert_eq!(again["fits"], results["fits"]);
+    }
+}
+
+#[test]
+fn an_interrupted_measurement_is_gone_on_with() {
+    let (lab, kept) = (Lab::new(), Lab::new());
+    let save = kept.dir.path().join("explore.csv").display().to_string();
+    let partial = format!("{save}.partial.json");
+    let grid = ["--grid", "5"];
+    let resumed = [&grid[..], &["--resume"]].concat();
+    of_directory_complains(&lab, &save, &resumed, &["there is no `", "leave out --resume"]);
+    let ended = run_and_at(&mut of_directory(&lab, &save, &grid), "measuring", |child| {
+        while !std::fs::exists(&partial).unwrap() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        kill_process(Pid::from_child(child), Signal::INT).unwrap();
+    });
+    ended.complains(130, &["loads are kept in", "--resume"]);
+    lab.assert_nothing_left();
+    of_directory_complains(&lab, &save, &grid, &["go on with it by --resume, or remove it"]);
+    of_directory_complains(&lab, &save, &["--resume"], &["with other options"]);
+    let ended = run(of_directory(&lab, &save, &resumed).arg("--json"));
+    assert!(ended.stderr.contains("of them are known"), "{}", ended.stderr);
+    let results = ended.results();
+    let loads = results["cells"].as_u64().unwrap() + results["missed"].as_u64().unwrap();
+    assert_eq!(loads, 25);
+    assert!(!std::fs::exists(&partial).unwrap());
+    std::fs::write(&partial, "{").unwrap();
+    of_directory_complains(&lab, &save, &["--resume"], &["remove the file, and measure again"]);
+}
+
+fn of_directory_complains(lab: &Lab, save: &str, arguments: &[&str], words: &[&str]) {
+    run(&mut of_directory(lab, save, arguments)).complains(2, words);
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    let lab = Lab::new();
+    let save = lab.dir.path().join("explore.csv").display().to_string();
+    let dir = lab.dir.path().display().to_string();
+    let on = |arguments: &[&str]| explore(&[&[&*dir, "--save", &save], arguments].concat());
+    on(&["--read-size", "1000"]).complains(2, &["--read-size is 1000 bytes", "multiple of 512"]);
+    on(&["--data-size", "1MB"]).complains(2, &["--data-size is 1048576 bytes; give"]);
+    on(&["--data-size", "9000000GB"]).complains(2, &["free", "--data-size is"]);
+    on(&["--seconds", "0s"]).complains(2, &["more than zero"]);
+    on(&["--disk", "gp3"]).complains(2, &["cannot be used with"]);
+    explore(&["/nowhere"]).complains(2, &["there is no directory `/nowhere`"]);
+    explore(&["/dev/null"]).complains(2, &["/dev/null"]);
+    explore(&["--disk", "gp3", "--trim"]).complains(2, &["cannot be used with"]);
+    explore(&["/proc"]).complains(2, &["cannot make files in `/proc`", "name another directory"]);
+    lab.assert_nothing_left();
 }

@@ -21,6 +21,12 @@ impl Offsets {
         Self::Wrapping { next: 0, size, reqsize }
     }
 
+    /// As [`Offsets::wrapping`], but from the middle on.
+    pub(super) fn half_away(size: u64, reqsize: u32) -> Self {
+        let half = size / u64::from(reqsize.max(1)) / 2 * u64::from(reqsize);
+        Self::Wrapping { next: half, size, reqsize }
+    }
+
     pub(super) fn growing(size: u64, reqsize: u32) -> Self {
         Self::Growing { next: size, reqsize }
     }

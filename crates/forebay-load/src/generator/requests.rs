@@ -50,6 +50,7 @@ impl RequestSource {
             JobKind::RandRead => Self::Transfer(Op::Read, Offsets::random(size, reqsize, rng)),
             JobKind::RandWrite => Self::Transfer(Op::Write, Offsets::random(size, reqsize, rng)),
             JobKind::Append => Self::Transfer(Op::Write, Offsets::growing(size, reqsize)),
+            JobKind::Discard => Self::Transfer(Op::Discard, Offsets::half_away(size, reqsize)),
             JobKind::Fsync => Self::Flush,
             JobKind::Unlink => Self::Unlink { next_file: 0 },
             JobKind::Cpu => Self::Cpu(job.execution_time),

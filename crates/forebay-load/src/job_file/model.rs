@@ -121,6 +121,10 @@ pub enum JobKind {
     Unlink,
     /// Keep the thread busy.
     Cpu,
+    /// Give back what was written longest ago, where another job of the same file writes it from
+    /// its beginning to its end: half of the file away. Job files do not have it.
+    #[serde(skip)]
+    Discard,
 }
 
 impl JobKind {

@@ -132,6 +132,12 @@ impl ThreadJob {
         at: u64,
         len: u64,
     ) -> io::Result<Operation> {
+        if op == Op::Discard
+            && let Data::Extent(extent) = &self.data
+        {
+            let offset = extent.start + start + at;
+            return Ok(Operation::PunchHole { file: extent.file.clone(), offset, len });
+        }
         if op == Op::Discard {
             let name = match &self.data {
                 Data::Files(names) => names.get(start as usize).cloned(),
@@ -191,7 +197,11 @@ impl ThreadJob {
                 format!("cannot flush `{}`: {error}", name.display())
             }
             (Data::Extent(Extent { name, start, .. }), op) => {
-                let verb = if op.is_write() { "write" } else { "read" };
+                let verb = match op {
+                    Op::Discard => "give back",
+                    op if op.is_write() => "write",
+                    _ => "read",
+                };
                 let offset = start + offset;
                 format!("cannot {verb} {len} bytes at {offset} of `{}`: {error}", name.display())
             }

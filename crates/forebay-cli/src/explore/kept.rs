@@ -1,0 +1,164 @@
+//! What an interrupted measurement leaves, to be gone on with.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use forebay_config::{ConfigError, Position};
+use forebay_explore::Goal;
+use forebay_sim::surface::{Cell, Grid};
+use serde::{Deserialize, Serialize};
+
+use crate::console::{json, note};
+use crate::failure::Failure;
+use crate::whole_file;
+
+/// Version of the file.
+const VERSION: u32 = 1;
+
+/// What is measured: an interrupted measurement is gone on with only if it is the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Task {
+    version: u32,
+    place: PathBuf,
+    rates: u32,
+    full: bool,
+    goals: Vec<String>,
+    seconds: f64,
+    read_bytes: u64,
+    write_bytes: u64,
+    data_bytes: u64,
+    trim: bool,
+}
+
+/// The file as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    task: Task,
+    /// Where the rates end: bytes written and reads per second.
+    write_bandwidth: f64,
+    read_iops: f64,
+    /// CSV.
+    surface: String,
+}
+
+/// The loads measured so far, which are written down after each.
+pub(super) struct Kept {
+    path: PathBuf,
+    task: Task,
+    /// Where the rates end, if that is known.
+    pub(super) most: Option<(f64, f64)>,
+    known: HashMap<(u64, u64), Option<Cell>>,
+}
+
+fn key((write, read): (f64, f64)) -> (u64, u64) {
+    (write.to_bits(), read.to_bits())
+}
+
+impl Task {
+    pub(super) fn new(options: &super::Options, place: &Path, goals: &[Goal]) -> Self {
+        let load = &options.load;
+        Self {
+            version: VERSION,
+            place: place.to_owned(),
+            rates: options.rates(),
+            full: options.is_full(),
+            goals: goals.iter().map(ToString::to_string).collect(),
+            seconds: load.seconds.as_secs_f64(),
+            read_bytes: load.read_size.0,
+            write_bytes: load.write_size.0,
+            data_bytes: load.data_size.0,
+            trim: load.trim,
+        }
+    }
+}
+
+impl Kept {
+    /// Loads that will be kept beside `save`. Those that are there already are taken where
+    /// `resume` says so, and otherwise in the way.
+    pub(super) fn beside(save: &Path, task: Task, resume: bool) -> Result<Self, Failure> {
+        let mut name = OsString::from(save);
+        name.push(".partial.json");
+        let path = PathBuf::from(name);
+        let shown = path.display();
+        let mut kept = Self { path: path.clone(), task, most: None, known: HashMap::new() };
+        if resume {
+            kept.read()?;
+        } else if path.exists() {
+            return Err(Failure::Input(format!(
+                "`{shown}` holds the loads of an interrupted measurement; go on with it by \
+                 --resume, or remove it"
+            )));
+        }
+        Ok(kept)
+    }
+
+    fn read(&mut self) -> Result<(), Failure> {
+        let shown = self.path.display().to_string();
+        if !self.path.exists() {
+            return Err(Failure::Input(format!(
+                "there is no `{shown}` to go on with; leave out --resume, or name the --save of \
+                 the interrupted measurement"
+            )));
+        }
+        let text = forebay_config::read(&self.path)?;
+        let file: File = serde_json::from_str(&text).map_err(|error| {
+            let line = Position { line: error.line() as u64, column: error.column() as u64 };
+            let message = format!("{error}; remove the file, and measure again");
+            ConfigError::at(&shown, line, None, message)
+        })?;
+        if file.task != self.task {
+            return Err(Failure::Input(format!(
+                "`{shown}` is of a measurement with other options; give the same ones with \
+                 --resume, or remove it"
+            )));
+        }
+        let surface = Grid::parse_csv(&shown, &file.surface)?;
+        for (at, cell) in surface.loads_with_cells() {
+            self.known.insert(key(at), cell.copied());
+        }
+        self.most = Some((file.write_bandwidth, file.read_iops));
+        Ok(())
+    }
+
+    /// How many loads there are.
+    pub(super) fn count(&self) -> usize {
+        self.known.len()
+    }
+
+    /// What was measured at this load, if it was.
+    pub(super) fn get(&self, at: (f64, f64)) -> Option<Option<Cell>> {
+        self.known.get(&key(at)).copied()
+    }
+
+    /// Writes down one more load.
+    pub(super) fn put(&mut self, at: (f64, f64), cell: Option<Cell>) -> Result<(), Failure> {
+        self.known.insert(key(at), cell);
+        let (write_bandwidth, read_iops) = self.most.unwrap_or_default();
+        let cells = self.known.values().flatten().copied().collect();
+        let missed = self.known.iter().filter(|(_, cell)| cell.is_none());
+        let load = |(&(write, read), _)| (f64::from_bits(write), f64::from_bits(read));
+        let surface = Grid::new(cells, missed.map(load).collect()).to_csv();
+        let task = self.task.clone();
+        whole_file::put(&self.path, &json(&File { task, write_bandwidth, read_iops, surface })?)
+    }
+
+    /// Removes what was written down.
+    pub(super) fn forget(&self) {
+        // not there if nothing was measured
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Says how the measurement can be gone on with, where anything of it is kept.
+    pub(super) fn offer_to_go_on(&self) {
+        if self.path.exists() {
+            let (count, path) = (self.count(), self.path.display());
+            note(format_args!(
+                "{count} loads are kept in `{path}`; go on by the same command with --resume"
+            ));
+        }
+    }
+}

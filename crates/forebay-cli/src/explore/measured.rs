@@ -1,0 +1,138 @@
+//! Where the surface comes from: a file, a simulated disk, a disk.
+
+use std::path::Path;
+
+use forebay::properties::Properties;
+use forebay_explore::{Goal, Matrix, SimulatedDisk, adaptive, adaptive_cells_max};
+use forebay_sim::spec::DiskSpec;
+use forebay_sim::surface::{Cell, Grid};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+
+use super::Options;
+use super::kept::{Kept, Task};
+use crate::bench::{MixedLoad, MixedLoadOptions};
+use crate::console::note;
+use crate::failure::Failure;
+
+const SECTOR: u64 = 512;
+/// The longest read and write.
+const REQUEST_BYTES_MAX: u64 = 64 << 20;
+
+/// The surface and what it is called.
+pub(super) fn surface(options: &Options, goals: &[Goal]) -> Result<(String, Grid), Failure> {
+    if let Some(path) = &options.from {
+        return Ok((path.display().to_string(), Grid::read(path)?));
+    }
+    if let Some(place) = &options.place {
+        return of_disk(options, place, goals);
+    }
+    let name = options.disk.as_deref().unwrap_or_default();
+    let mut disk = SimulatedDisk::new(DiskSpec::resolve(name)?);
+    let matrix = Matrix::even(disk.rates(), options.rates() - 1);
+    let bar = ProgressBar::new(most(options, &matrix).into());
+    let template = "{bar:30} {pos} of at most {len} loads, {eta} left";
+    bar.set_style(
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    let surface = measured(options, &matrix, goals, |at| {
+        let cell = disk.measure(at);
+        bar.inc(1);
+        Ok(cell)
+    });
+    bar.finish_and_clear();
+    Ok((name.to_owned(), surface?))
+}
+
+/// The most loads that are measured.
+fn most(options: &Options, matrix: &Matrix) -> u32 {
+    if options.is_full() { matrix.cells() } else { adaptive_cells_max(matrix) }
+}
+
+fn measured(
+    options: &Options,
+    matrix: &Matrix,
+    goals: &[Goal],
+    measure: impl FnMut((f64, f64)) -> Result<Option<Cell>, Failure>,
+) -> Result<Grid, Failure> {
+    if options.is_full() { matrix.full(measure) } else { adaptive(matrix, goals, measure) }
+}
+
+/// Measures the disk at `place`.
+fn of_disk(options: &Options, place: &Path, goals: &[Goal]) -> Result<(String, Grid), Failure> {
+    let properties = options.load.properties.as_deref().map(Properties::load).transpose()?;
+    let mut disk = MixedLoad::new(options.mixed_load(place)?)?;
+    let name = place.display().to_string();
+    let save = options.save_path().unwrap_or_default();
+    let mut kept = Kept::beside(&save, Task::new(options, disk.path(), goals), options.resume)?;
+    let rates = match kept.most {
+        Some(rates) => rates,
+        None => disk.rates(properties.as_ref())?,
+    };
+    kept.most = Some(rates);
+    let matrix = Matrix::even(rates, options.rates() - 1);
+    let (most, seconds) = (most(options, &matrix), options.load.seconds.as_secs_f64() * 1.25);
+    let before = kept.count();
+    note(format_args!(
+        "measuring {}{most} loads of {seconds:.1} s each, up to {:.0} reads/s beside {}/s written: \
+         {:.0} s{}",
+        if options.is_full() { "" } else { "at most " },
+        rates.1,
+        HumanBytes(rates.0 as u64),
+        f64::from(most).max(before as f64) * seconds - before as f64 * seconds,
+        if before > 0 { format!(", {before} of them are known") } else { String::new() },
+    ));
+    let surface = measured(options, &matrix, goals, |at| {
+        if let Some(cell) = kept.get(at) {
+            return Ok(cell);
+        }
+        let done = kept.count();
+        let left = f64::from(most).max(done as f64) - done as f64;
+        let title = format!(
+            "load {} of at most {most}, {:.0} s left: {}/s written beside {:.0} reads/s,",
+            done + 1,
+            left * seconds,
+            HumanBytes(at.0 as u64),
+            at.1
+        );
+        let cell = disk.measure(&title, at)?;
+        kept.put(at, cell)?;
+        Ok(cell)
+    });
+    match surface {
+        Ok(surface) => {
+            kept.forget();
+            Ok((name, surface))
+        }
+        Err(failure) => {
+            kept.offer_to_go_on();
+            Err(failure)
+        }
+    }
+}
+
+impl Options {
+    fn mixed_load(&self, place: &Path) -> Result<MixedLoadOptions, Failure> {
+        let load = &self.load;
+        let request = |option: &str, bytes: u64| {
+            let fits =
+                bytes.is_multiple_of(SECTOR) && (SECTOR..=REQUEST_BYTES_MAX).contains(&bytes);
+            fits.then_some(bytes as u32).ok_or_else(|| {
+                Failure::Input(format!(
+                    "{option} is {bytes} bytes; give a multiple of {SECTOR}, up to \
+                     {REQUEST_BYTES_MAX}"
+                ))
+            })
+        };
+        let options = MixedLoadOptions {
+            place: place.to_owned(),
+            may_overwrite_device: load.overwrite_device,
+            read_bytes: request("--read-size", load.read_size.0)?,
+            write_bytes: request("--write-size", load.write_size.0)?,
+            data_bytes: load.data_size.0,
+            discards: load.trim,
+            duration: load.seconds,
+        };
+        options.check()?;
+        Ok(options)
+    }
+}
