@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::cost::{IOPS_SIZE_DEFAULT, SATURATION_LENGTH_DEFAULT};
-use crate::{CostCurve, CostError, DiskTime, Op};
+use crate::{CostCurve, CostError, DiskTime, MixPrices, Op};
 
 /// Longest request that the engine sends to a disk in one piece, in bytes.
 pub const REQUEST_LEN_MAX: u64 = 16 << 20;
@@ -50,6 +50,7 @@ pub struct DiskModel {
     flush: DiskTime,
     /// The bytes of a sector, a power of two, less one.
     sector_mask: u64,
+    mixes: Option<MixPrices>,
 }
 
 impl DiskModel {
@@ -58,7 +59,8 @@ impl DiskModel {
     /// [`DiskModel::with_discard`] say better.
     pub fn new(read: CostCurve, write: CostCurve) -> Self {
         let operation = write.cost(0);
-        Self { read, write, discard: CostCurve::flat(operation), flush: operation, sector_mask: 0 }
+        let discard = CostCurve::flat(operation);
+        Self { read, write, discard, flush: operation, sector_mask: 0, mixes: None }
     }
 
     /// The model of a disk known by its four figures, with the usual sizes:
@@ -134,6 +136,21 @@ impl DiskModel {
     pub fn with_sector(mut self, bytes: u64) -> Self {
         self.sector_mask = bytes.checked_next_power_of_two().map_or(0, |sector| sector - 1);
         self
+    }
+
+    /// The same model of a disk that takes longer or shorter for mixes of reads
+    /// and writes than for either alone: how fast
+    /// [`Policy::PaceWindow`](crate::Policy::PaceWindow) lets them through, and
+    /// how many at once. What requests cost their classes stays the same.
+    #[must_use]
+    pub const fn with_mix_prices(mut self, prices: Option<MixPrices>) -> Self {
+        self.mixes = prices;
+        self
+    }
+
+    /// What mixes cost beside what their parts do, if that is known.
+    pub const fn mix_prices(&self) -> Option<&MixPrices> {
+        self.mixes.as_ref()
     }
 
     /// `bytes` in whole sectors.

@@ -77,6 +77,7 @@ mod latency_target;
 mod limit;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod mix_prices;
 mod op;
 mod peers;
 mod requests;
@@ -108,6 +109,7 @@ pub use io_queue::{
 };
 pub use latency_target::{LatencyTarget, LatencyTargetError, LatencyTargetStatus};
 pub use limit::Limits;
+pub use mix_prices::{MIX_PRICES, MixPrices, PRICE_ONE};
 pub use op::Op;
 pub use requests::Ticket;
 pub use shard_id::{SHARDS_MAX, ShardId};

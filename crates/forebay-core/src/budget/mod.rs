@@ -11,9 +11,11 @@ mod goal;
 mod limit;
 #[cfg(feature = "history")]
 mod littles_law;
+mod mix;
 mod overdue;
 mod pace;
 mod policy;
+mod price;
 mod probe;
 mod rate;
 mod reservation;
@@ -29,6 +31,7 @@ use core::time::Duration;
 
 pub(crate) use ask::Ask;
 pub(crate) use feedback::Sampler;
+pub(crate) use mix::Dispatched;
 pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
@@ -38,12 +41,14 @@ pub(crate) use reservation::{Refusal, Reservation};
 use crate::flow::FlowRatio;
 use crate::latency_target::LatencyTarget;
 use crate::sync::Padded;
-use crate::{DiskModel, DiskTime, Time};
+use crate::{DiskModel, DiskTime, PRICE_ONE, Time};
 
 use feedback::Feedback;
 use goal::Goal;
 use limit::Limit;
+use mix::Mix;
 use overdue::Meanwhile;
+use price::Price;
 use probe::{Probe, Sizes};
 use rate::Rate;
 
@@ -75,6 +80,7 @@ pub(crate) struct Budget {
     pub(crate) overdue: Overdue,
     probe: Probe,
     feedback: Padded<Feedback>,
+    mix: Padded<Mix>,
 }
 
 impl Budget {
@@ -99,6 +105,7 @@ impl Budget {
             overdue: Overdue::new(),
             probe: Probe::new(),
             feedback: Padded(Feedback::new(target)),
+            mix: Padded(Mix::new(model.mix_prices())),
         }
     }
 
@@ -128,9 +135,14 @@ impl Budget {
         DiskTime::from_units(self.window_units(self.effective_goal()))
     }
 
-    /// What may be unfinished now: the window, as the loop has corrected it.
+    /// What may be unfinished now: the window as the loop has corrected it, at
+    /// the present price.
     fn limit_units(&self, goal: DiskTime) -> u64 {
-        self.feedback.0.limit(self.window_units(goal))
+        self.limit_at(self.feedback.0.price(), goal)
+    }
+
+    fn limit_at(&self, price: Price, goal: DiskTime) -> u64 {
+        price.done_in(self.feedback.0.window(self.window_units(goal)))
     }
 
     fn window_units(&self, goal: DiskTime) -> u64 {
@@ -182,11 +194,12 @@ impl Budget {
         if !self.rate.0.is_open(now, goal) {
             return Reservation::Refused(self.refusal_of_rate(now, goal));
         }
-        let limit = self.limit_units(goal).saturating_add(unattended.units());
+        let price = self.feedback.0.price();
+        let limit = self.limit_at(price, goal).saturating_add(unattended.units());
         let Some(before) = self.limit.enter(ask, goal, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
-        if self.rate.0.try_take(now, goal, self.priced(ask.cost, goal, flow)) {
+        if self.rate.0.try_take(now, goal, self.priced(ask.cost, goal, price, flow)) {
             let asked = self.goal.0.asked().units().saturating_mul(WINDOW_GOALS);
             return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
         }
@@ -205,16 +218,15 @@ impl Budget {
     /// both have no such credit.
     pub(crate) fn try_overdraw(&self, now: Time, ask: &Ask, window_binds: bool) -> bool {
         let (true, Rate::Pace(pace)) = (self.limit.is_window(), &self.rate.0) else { return false };
-        let goal = self.effective_goal();
+        let (goal, price) = (self.effective_goal(), self.feedback.0.price());
         let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
-        let window = if window_binds { self.limit_units(goal) } else { u64::MAX };
-        let window = window.saturating_add(overdraft);
+        let limit = if window_binds { self.limit_at(price, goal) } else { u64::MAX };
+        let window = limit.saturating_add(price.done_in(overdraft));
         if self.limit.enter(ask, goal, window).is_none() {
             return false;
         }
         let burst = goal.units().saturating_add(overdraft);
-        let taken =
-            pace.try_take(now, DiskTime::from_units(burst), self.feedback.0.priced(ask.cost));
+        let taken = pace.try_take(now, DiskTime::from_units(burst), price.time_of(ask.cost));
         if !taken {
             self.limit.leave(ask);
         }
@@ -225,7 +237,7 @@ impl Budget {
     /// disk. Else when the rate is open again, if time alone brings that about.
     pub(crate) fn reserve_bypass(&self, now: Time, ask: &Ask) -> Result<(), Option<Time>> {
         let goal = self.effective_goal();
-        if !self.rate.0.try_take(now, goal, self.feedback.0.priced(ask.cost)) {
+        if !self.rate.0.try_take(now, goal, self.feedback.0.price().time_of(ask.cost)) {
             return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
         }
         self.limit.enter_anyway(ask);
@@ -243,11 +255,12 @@ impl Budget {
     /// there is room, or else past the window, one effective goal and then the
     /// rate of the disk.
     pub(crate) fn reenter(&self, now: Time, ask: &Ask) -> bool {
-        let goal = self.effective_goal();
-        if self.limit.enter(ask, goal, goal.units().saturating_mul(WINDOW_GOALS)).is_some() {
+        let (goal, price) = (self.effective_goal(), self.feedback.0.price());
+        let window = price.done_in(goal.units().saturating_mul(WINDOW_GOALS));
+        if self.limit.enter(ask, goal, window).is_some() {
             return true;
         }
-        let enters = self.again.0.try_take(now, goal, ask.cost);
+        let enters = self.again.0.try_take(now, goal, price.time_of(ask.cost));
         if enters {
             self.limit.enter_anyway(ask);
         }
@@ -257,6 +270,10 @@ impl Budget {
     /// Other rates: the effective goal follows.
     pub(crate) fn set_model(&self, model: &DiskModel) {
         self.goal.0.set_model(model);
+        self.mix.0.set_prices(model.mix_prices());
+        if model.mix_prices().is_none() {
+            self.feedback.0.set_price_of_mix(PRICE_ONE);
+        }
     }
 
     /// The latency of the idle disk is known now: the effective goal follows.
@@ -368,19 +385,19 @@ impl Budget {
 
     #[cfg(not(feature = "history"))]
     #[inline]
-    fn priced(&self, cost: DiskTime, _goal: DiskTime, _flow: &FlowRatio) -> DiskTime {
-        self.feedback.0.priced(cost)
+    fn priced(&self, cost: DiskTime, _goal: DiskTime, price: Price, _flow: &FlowRatio) -> DiskTime {
+        price.time_of(cost)
     }
 
     #[cfg(feature = "history")]
-    fn priced(&self, cost: DiskTime, goal: DiskTime, flow: &FlowRatio) -> DiskTime {
+    fn priced(&self, cost: DiskTime, goal: DiskTime, price: Price, flow: &FlowRatio) -> DiskTime {
         match self.flow_limit_permille {
             Some(limit) if flow.permille() > limit => {
                 let raised = u128::from(cost.units()) * u128::from(flow.permille()) / 1000;
                 let raised = u64::try_from(raised).unwrap_or(u64::MAX);
                 DiskTime::from_units(raised.min(goal.units())).max(cost)
             }
-            _ => self.feedback.0.priced(cost),
+            _ => price.time_of(cost),
         }
     }
 }

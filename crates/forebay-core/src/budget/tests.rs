@@ -148,10 +148,11 @@ fn a_flow_ratio_above_the_limit_raises_prices() {
     let budget =
         Budget::new(&Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT }, &model, false, None);
     let (cost, goal) = (DiskTime::from_nanos(100_000), budget.effective_goal());
-    assert_eq!(budget.priced(cost, goal, &FlowRatio::of_permille(1_100)), cost);
+    let price = budget.feedback.0.price();
+    assert_eq!(budget.priced(cost, goal, price, &FlowRatio::of_permille(1_100)), cost);
     assert_eq!(
-        budget.priced(cost, goal, &FlowRatio::of_permille(2_000)),
+        budget.priced(cost, goal, price, &FlowRatio::of_permille(2_000)),
         DiskTime::from_nanos(200_000)
     );
-    assert_eq!(budget.priced(cost, goal, &FlowRatio::of_permille(90_000)), goal);
+    assert_eq!(budget.priced(cost, goal, price, &FlowRatio::of_permille(90_000)), goal);
 }

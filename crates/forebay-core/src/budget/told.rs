@@ -1,7 +1,7 @@
 //! What shards tell of the disk, and what became of the latency target.
 
-use super::Budget;
 use super::feedback::{Disk, Sample, Threshold};
+use super::{Budget, Dispatched};
 use crate::Time;
 use crate::latency_target::LatencyTargetStatus;
 
@@ -16,6 +16,13 @@ impl Budget {
     /// What a shard has seen of the disk.
     pub(crate) fn tell(&self, now: Time, sample: Sample) {
         self.feedback.0.add(now, sample, &self.disk());
+    }
+
+    /// This went to the disk, of which the caller has not told yet: what it
+    /// costs beside each other is the price of what follows.
+    pub(crate) fn note_mix(&self, now: Time, dispatched: Dispatched) {
+        let price = self.mix.0.note(now, dispatched, self.window());
+        self.feedback.0.set_price_of_mix(price);
     }
 
     /// Work has to wait for the disk.

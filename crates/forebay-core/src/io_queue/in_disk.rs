@@ -40,6 +40,7 @@ impl IoQueue {
             totals.consumption = totals.consumption.plus(cost);
             let bytes = if op == Op::Discard { 0 } else { len };
             self.fair.charge_limits(class, now, bytes);
+            self.count_in_mix(now, op, cost);
         }
     }
 

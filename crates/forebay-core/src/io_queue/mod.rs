@@ -8,6 +8,7 @@ mod in_disk;
 mod late_turn;
 mod lateness;
 mod lead;
+mod mix;
 mod notice;
 mod outcome;
 mod peers;
@@ -20,6 +21,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use lateness::Lateness;
+use mix::Untold;
 pub use outcome::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
@@ -79,6 +81,7 @@ pub struct IoQueue {
     classes: Vec<ClassCounters>,
     totals: QueueCounters,
     progress: Progress,
+    untold: Untold,
     flow: FlowRatio,
     stopped: Option<(Stop, Time)>,
     wakes: Wakes,
@@ -114,6 +117,7 @@ impl IoQueue {
             classes: Vec::new(),
             totals: QueueCounters::default(),
             progress: shared.peers.progress_of(shard),
+            untold: Untold::new(&shared.model, &shared.budget),
             flow: FlowRatio::new(),
             stopped: None,
             wakes: Wakes::default(),
@@ -142,6 +146,7 @@ impl IoQueue {
     pub fn set_model(&mut self, model: DiskModel) {
         self.shared.budget.set_model(&model);
         self.fair.set_lead_max(self.shared.budget.effective_goal());
+        self.untold = Untold::new(&model, &self.shared.budget);
         self.model = model;
     }
 

@@ -14,6 +14,8 @@ use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskTime, Time, saturating_nanos};
 
+use super::price::{CurrentPrice, Price};
+
 use law::State;
 use period::{COUNTED_MIN, Period, SPEED_ONE};
 pub(crate) use sample::{Sample, Sampler, Threshold};
@@ -42,10 +44,11 @@ pub(super) struct Feedback {
     target: Option<LatencyTarget>,
     /// The window in units of time; `u64::MAX` until something was counted.
     window: AtomicU64,
-    /// What it comes to in disk time, as the model counts it; `u64::MAX` likewise.
-    limit: AtomicU64,
-    /// What a unit of the model's disk time costs of the pace, times 2^20.
-    price: AtomicU64,
+    /// What a unit of the model's disk time costs of the pace: that of the mix,
+    /// divided by the speed.
+    price: CurrentPrice,
+    /// What the mix costs beside its parts, times 2^20.
+    price_of_mix: AtomicU64,
     /// The speed in force, times 2^20.
     speed: AtomicU64,
     /// What was delivered when work last waited, as a speed.
@@ -70,6 +73,7 @@ struct Sums {
     counted: AtomicU64,
     over: AtomicU64,
     nanos: AtomicU64,
+    /// At the price of its mix.
     served: AtomicU64,
     at_pace: AtomicU64,
     at_window: AtomicU64,
@@ -111,8 +115,8 @@ impl Feedback {
         Self {
             target,
             window: AtomicU64::new(u64::MAX),
-            limit: AtomicU64::new(u64::MAX),
-            price: AtomicU64::new(SPEED_ONE),
+            price: CurrentPrice::new(),
+            price_of_mix: AtomicU64::new(SPEED_ONE),
             speed: AtomicU64::new(SPEED_ONE),
             delivered: AtomicU64::new(SPEED_ONE),
             threshold_nanos: AtomicU64::new(u64::MAX),
@@ -128,20 +132,32 @@ impl Feedback {
 
     /// The window in force; `nominal` is what it is without correction.
     #[inline]
-    pub(super) fn limit(&self, nominal: u64) -> u64 {
-        match get(&self.limit) {
+    pub(super) fn window(&self, nominal: u64) -> u64 {
+        match get(&self.window) {
             u64::MAX => nominal,
-            limit => limit,
+            window => window,
         }
     }
 
-    /// What `cost` takes of the pace.
+    /// What disk time costs now, as model, region and loop have it together.
     #[inline]
-    pub(super) fn priced(&self, cost: DiskTime) -> DiskTime {
-        match get(&self.price) {
-            SPEED_ONE => cost,
-            price => DiskTime::from_units(scaled(cost.units(), price)),
+    pub(super) fn price(&self) -> Price {
+        self.price.get()
+    }
+
+    /// What the region says of the present mix, times 2^20.
+    pub(super) fn set_price_of_mix(&self, price: u32) {
+        if get(&self.price_of_mix) != u64::from(price) {
+            set(&self.price_of_mix, u64::from(price));
+            self.update_price();
         }
+    }
+
+    /// Who comes later may have missed what another has just changed: the next
+    /// change mends it.
+    fn update_price(&self) {
+        let price = get(&self.price_of_mix).saturating_mul(SPEED_ONE) / get(&self.speed).max(1);
+        self.price.set(u32::try_from(price).unwrap_or(u32::MAX));
     }
 
     /// What requests are measured against.
@@ -169,6 +185,8 @@ impl Feedback {
     /// One shard tells what it has seen.
     pub(super) fn add(&self, now: Time, sample: Sample, disk: &Disk) {
         set(&self.threshold_nanos, self.threshold_of(disk));
+        let served = scaled(sample.served, get(&self.price_of_mix));
+        let sample = Sample { served, ..sample };
         self.sums.add(&sample);
         if let Some(target) = &self.target
             && sample.counted > 0
@@ -176,7 +194,7 @@ impl Feedback {
             let allowed = u64::from(1000 - target.permille());
             let counts = (sample.counted, sample.over);
             let window = window_after(get(&self.window), counts, allowed, self.bounds(disk));
-            self.set_window(window);
+            set(&self.window, window);
         }
         let began_at = get(&self.began_at);
         let nanos = now.nanos_since(Time::from_nanos(began_at));
@@ -220,15 +238,10 @@ impl Feedback {
         set(&self.holds, u64::from(!period.is_high()));
         set(&self.given_up, u64::from(state.has_given_up(now.as_nanos())));
         set(&self.speed, state.speed);
-        set(&self.price, SPEED_ONE * SPEED_ONE / state.speed.max(1));
+        self.update_price();
         if get(&self.window) != u64::MAX {
-            self.set_window(window);
+            set(&self.window, window);
         }
-    }
-
-    fn set_window(&self, window: u64) {
-        set(&self.window, window);
-        set(&self.limit, scaled(window, get(&self.speed)));
     }
 
     /// The latency in force.
@@ -261,7 +274,7 @@ impl Feedback {
         let threshold = self.threshold_of(disk);
         let below_base =
             target.latency().is_some_and(|stated| saturating_nanos(stated) != threshold);
-        let limit = self.limit(disk.window.units());
+        let limit = self.price().done_in(self.window(disk.window.units()));
         Some(LatencyTargetStatus {
             latency: Duration::from_nanos(threshold),
             holds: get(&self.holds) != 0,

@@ -1,0 +1,254 @@
+//! Of what the disk gets, how much is writes, and what such a mix costs.
+
+use crate::mix_prices::{self, MIX_PRICES, PRICE_BITS, PRICE_ONE};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::{DiskTime, MixPrices, Time};
+
+/// Reads and writes that were dispatched within so long of each other are a mix.
+const TOGETHER_NANOS: u64 = 100_000_000;
+/// More disk time at once counts as this.
+const AT_ONCE_MAX: u64 = DiskTime::UNITS_PER_SECOND;
+
+/// Disk time that was dispatched, as it is without a price.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Dispatched {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+}
+
+/// The mix of a group, of which its queues tell now and then.
+///
+/// It is averaged twice, one after the other, each time over about one window
+/// of disk time: requests that alternate hardly move it, and another load has
+/// moved it after a few windows.
+#[derive(Debug)]
+pub(super) struct Mix {
+    prices: [AtomicU32; MIX_PRICES],
+    /// The part of writes, averaged once in the upper half and twice in the
+    /// lower, in units of 2^-20.
+    write_part: AtomicU64,
+    /// When reads, and when writes, were dispatched last, in nanoseconds plus
+    /// one; zero if never.
+    read_at: AtomicU64,
+    written_at: AtomicU64,
+}
+
+impl Mix {
+    pub(super) fn new(prices: Option<&MixPrices>) -> Self {
+        let mix = Self {
+            prices: core::array::from_fn(|_| AtomicU32::new(PRICE_ONE)),
+            write_part: AtomicU64::new(0),
+            read_at: AtomicU64::new(0),
+            written_at: AtomicU64::new(0),
+        };
+        mix.set_prices(prices);
+        mix
+    }
+
+    /// Other prices, or none any more: from the next dispatches on.
+    pub(super) fn set_prices(&self, prices: Option<&MixPrices>) {
+        let table = prices.map_or(MixPrices::PLAIN.prices(), MixPrices::prices);
+        for (to, &from) in self.prices.iter().zip(table) {
+            to.store(from, Ordering::Relaxed);
+        }
+    }
+
+    /// This was dispatched since the caller told of it last: what requests
+    /// cost from now on. `window` is over what to average.
+    pub(super) fn note(&self, now: Time, dispatched: Dispatched, window: DiskTime) -> u32 {
+        let Dispatched { reads, writes } = dispatched;
+        if reads > 0 {
+            self.read_at.store(now.as_nanos().saturating_add(1), Ordering::Relaxed);
+        }
+        if writes > 0 {
+            self.written_at.store(now.as_nanos().saturating_add(1), Ordering::Relaxed);
+        }
+        let (reads, writes) = (reads.min(AT_ONCE_MAX), writes.min(AT_ONCE_MAX));
+        let window = window.units().clamp(1, AT_ONCE_MAX);
+        let averages = self.average(reads, writes, window);
+        if is_recent(&self.read_at, now) && is_recent(&self.written_at, now) {
+            mix_prices::interpolated(averages.twice as u32, |step| {
+                self.prices[step].load(Ordering::Relaxed)
+            })
+        } else {
+            PRICE_ONE
+        }
+    }
+
+    fn average(&self, reads: u64, writes: u64, window: u64) -> Averages {
+        let sum = reads + writes;
+        let part = (writes << PRICE_BITS) / sum.max(1);
+        let weight = (sum << PRICE_BITS) / (window + sum);
+        let mut seen = self.write_part.load(Ordering::Relaxed);
+        loop {
+            let next = Averages::unpacked(seen).with(part, weight);
+            let order = Ordering::Relaxed;
+            match self.write_part.compare_exchange_weak(seen, next.packed(), order, order) {
+                Ok(_) => return next,
+                Err(other) => seen = other,
+            }
+        }
+    }
+}
+
+fn is_recent(moment: &AtomicU64, now: Time) -> bool {
+    let moment = moment.load(Ordering::Relaxed);
+    moment > 0 && now.nanos_since(Time::from_nanos(moment - 1)) <= TOGETHER_NANOS
+}
+
+/// The part of writes, in units of 2^-20.
+#[derive(Clone, Copy, Debug)]
+struct Averages {
+    once: u64,
+    twice: u64,
+}
+
+impl Averages {
+    const fn unpacked(packed: u64) -> Self {
+        Self { once: packed >> 32, twice: packed & u32::MAX as u64 }
+    }
+
+    const fn packed(self) -> u64 {
+        self.once << 32 | self.twice
+    }
+
+    /// After disk time of which `part` was writes, and which weighs `weight`.
+    fn with(self, part: u64, weight: u64) -> Self {
+        let once = moved(self.once, part, weight);
+        Self { once, twice: moved(self.twice, once, weight) }
+    }
+}
+
+/// `from` moved towards `to` by the part `weight`: none of them above 2^20.
+fn moved(from: u64, to: u64, weight: u64) -> u64 {
+    if to >= from {
+        from + (((to - from) * weight) >> PRICE_BITS)
+    } else {
+        from - (((from - to) * weight) >> PRICE_BITS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: DiskTime = DiskTime::from_nanos(1_500_000);
+
+    /// The table of (u^p + (1 - u)^p)^(1/p).
+    fn norm(p: f64) -> MixPrices {
+        MixPrices::new(core::array::from_fn(|step| {
+            let part = step as f64 / 32.0;
+            let price = (part.powf(p) + (1.0 - part).powf(p)).powf(1.0 / p);
+            (price * f64::from(PRICE_ONE)).round() as u32
+        }))
+    }
+
+    fn nanos(reads: u64, writes: u64) -> Dispatched {
+        let units = |nanos| DiskTime::from_nanos(nanos).units();
+        Dispatched { reads: units(reads), writes: units(writes) }
+    }
+
+    /// What is charged per disk time, in reads of 7 us and writes of `write`
+    /// nanoseconds with the part `part` of the disk time, each told of alone.
+    fn charged(prices: &MixPrices, part: f64, write: u64) -> f64 {
+        let mix = Mix::new(Some(prices));
+        let (mut now, mut price) = (0, PRICE_ONE);
+        let (mut reads, mut writes, mut paid) = (0, 0, 0.0);
+        for step in 0..200_000 {
+            let is_write = writes as f64 * (1.0 - part) <= reads as f64 * part;
+            let (cost, next) =
+                if is_write { (write, nanos(0, write)) } else { (7_000, nanos(7_000, 0)) };
+            if step > 20_000 {
+                paid += cost as f64 * f64::from(price);
+                *(if is_write { &mut writes } else { &mut reads }) += cost;
+            }
+            now += cost;
+            price = mix.note(Time::from_nanos(now), next, WINDOW);
+            if step <= 20_000 {
+                *(if is_write { &mut writes } else { &mut reads }) += cost;
+            }
+            if step == 20_000 {
+                (reads, writes) = (0, 0);
+            }
+        }
+        paid / f64::from(PRICE_ONE) / (reads + writes) as f64
+    }
+
+    #[test]
+    fn a_steady_mix_is_charged_its_price_to_one_percent() {
+        for p in [0.4, 1.0, 2.0, 60.0] {
+            let prices = norm(p);
+            for part in [0.125, 0.25, 0.5, 0.75, 0.9375] {
+                for write in [10_000, 50_000, 220_000] {
+                    let exact = f64::from(prices.at((part * f64::from(PRICE_ONE)) as u32));
+                    let error = charged(&prices, part, write) * f64::from(PRICE_ONE) / exact - 1.0;
+                    assert!(error.abs() < 0.01, "p {p}, {part} in {write} ns: off by {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn plain_prices_are_exactly_one_whatever_the_mix() {
+        let mix = Mix::new(Some(&norm(1.0)));
+        for step in 1..10_000_u64 {
+            let dispatched = nanos(step * 7_919 % 300_000, step * 104_729 % 5_000_000);
+            let price = mix.note(Time::from_nanos(step * 100_000), dispatched, WINDOW);
+            assert_eq!(price, PRICE_ONE, "{step}");
+        }
+    }
+
+    #[test]
+    fn one_direction_alone_has_its_plain_rate() {
+        let mut prices = *norm(0.4).prices();
+        (prices[0], prices[32]) = (PRICE_ONE * 2, PRICE_ONE * 3);
+        let mix = Mix::new(Some(&MixPrices::new(prices)));
+        let at = |millis: u64| Time::from_nanos(millis * 1_000_000);
+        for millis in 0..50 {
+            assert_eq!(mix.note(at(millis), nanos(100_000, 0), WINDOW), PRICE_ONE);
+        }
+        assert!(mix.note(at(50), nanos(0, 100_000), WINDOW) > PRICE_ONE);
+        for millis in 51..149 {
+            assert!(mix.note(at(millis), nanos(0, 5_000_000), WINDOW) > PRICE_ONE, "{millis}");
+        }
+        for millis in 150..200 {
+            assert_eq!(mix.note(at(millis), nanos(0, 5_000_000), WINDOW), PRICE_ONE, "{millis}");
+        }
+    }
+
+    #[test]
+    fn another_load_is_another_mix_after_a_few_windows() {
+        let mix = Mix::new(Some(&norm(0.4)));
+        let price = |reads, writes| mix.note(Time::from_nanos(1), nanos(reads, writes), WINDOW);
+        (0..100).for_each(|_| _ = price(100_000, 0));
+        let quarter = |_| price(75_000, 75_000);
+        let half = f64::from(norm(0.4).at(PRICE_ONE / 2));
+        let last = (0..50).map(quarter).last().unwrap();
+        assert!(f64::from(last) > 0.95 * half, "after five windows {last} of {half}");
+    }
+
+    #[test]
+    fn absurd_amounts_keep_the_mix_within_its_bounds() {
+        let mix = Mix::new(Some(&norm(0.4)));
+        let amounts = [0, 1, 1 << 20, 1 << 40, u64::MAX];
+        for reads in amounts {
+            for writes in amounts {
+                for window in amounts {
+                    let now = Time::MAX;
+                    let dispatched = Dispatched { reads, writes };
+                    let price = mix.note(now, dispatched, DiskTime::from_units(window));
+                    assert!((PRICE_ONE / 4..=PRICE_ONE * 16).contains(&price));
+                    let averages = Averages::unpacked(mix.write_part.load(Ordering::Relaxed));
+                    assert!(averages.once <= 1 << 20 && averages.twice <= 1 << 20);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn prices_that_are_taken_back_are_plain_again() {
+        let mix = Mix::new(Some(&norm(0.4)));
+        mix.set_prices(None);
+        assert_eq!(mix.note(Time::ZERO, nanos(1000, 1000), WINDOW), PRICE_ONE);
+    }
+}

@@ -1,0 +1,105 @@
+//! What disk time costs now: how much longer the disk takes than its model says.
+
+use crate::DiskTime;
+use crate::mix_prices::{PRICE_BITS, PRICE_ONE};
+use crate::sync::{AtomicU64, Ordering};
+
+/// A price and its inverse in one word, so that a request reads both at once.
+#[derive(Debug)]
+pub(super) struct CurrentPrice {
+    word: AtomicU64,
+}
+
+/// A price as it was at some moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Price {
+    price: u32,
+    inverse: u32,
+}
+
+impl CurrentPrice {
+    /// A price of one.
+    pub(super) fn new() -> Self {
+        Self { word: AtomicU64::new(Price::of(PRICE_ONE).packed()) }
+    }
+
+    #[inline]
+    pub(super) fn get(&self) -> Price {
+        Price::unpacked(self.word.load(Ordering::Relaxed))
+    }
+
+    /// Stores nothing where nothing changes: all shards read it.
+    pub(super) fn set(&self, price: u32) {
+        let word = Price::of(price).packed();
+        if self.word.load(Ordering::Relaxed) != word {
+            self.word.store(word, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Price {
+    fn of(price: u32) -> Self {
+        let inverse = (1 << (2 * PRICE_BITS)) / u64::from(price.max(1));
+        Self { price, inverse: u32::try_from(inverse).unwrap_or(u32::MAX) }
+    }
+
+    fn packed(self) -> u64 {
+        u64::from(self.price) << 32 | u64::from(self.inverse)
+    }
+
+    #[inline]
+    fn unpacked(word: u64) -> Self {
+        Self { price: (word >> 32) as u32, inverse: word as u32 }
+    }
+
+    /// For how long the disk is busy with so much disk time.
+    #[inline]
+    pub(super) fn time_of(self, cost: DiskTime) -> DiskTime {
+        DiskTime::from_units(times(cost.units(), self.price))
+    }
+
+    /// How much disk time the disk does in so long.
+    #[inline]
+    pub(super) fn done_in(self, time: u64) -> u64 {
+        times(time, self.inverse)
+    }
+}
+
+#[inline]
+fn times(units: u64, factor: u32) -> u64 {
+    if factor == PRICE_ONE {
+        return units;
+    }
+    let scaled = (u128::from(units) * u128::from(factor)) >> PRICE_BITS;
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_price_of_one_changes_no_amount() {
+        let price = CurrentPrice::new().get();
+        for units in [0, 1, 12_345, 1 << 60, u64::MAX] {
+            assert_eq!(price.time_of(DiskTime::from_units(units)).units(), units);
+            assert_eq!(price.done_in(units), units);
+        }
+    }
+
+    #[test]
+    fn what_costs_more_is_let_in_less() {
+        let current = CurrentPrice::new();
+        for price in [PRICE_ONE / 4, PRICE_ONE / 2, 2_472_000, PRICE_ONE * 16] {
+            current.set(price);
+            let factor = f64::from(price) / f64::from(PRICE_ONE);
+            for units in [1_000_000, 96_000_000, 1 << 50] {
+                let time = current.get().time_of(DiskTime::from_units(units)).units() as f64;
+                assert!((time / units as f64 / factor - 1.0).abs() < 1e-5, "{price}, {units}");
+                let done = current.get().done_in(units) as f64;
+                assert!((done / units as f64 * factor - 1.0).abs() < 2e-5, "{price}, {units}");
+            }
+            assert_eq!(current.get().time_of(DiskTime::ZERO), DiskTime::ZERO);
+        }
+    }
+}
