@@ -67,6 +67,7 @@ fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
             gib: time(discard.gib_us),
         }),
         regions: Vec::new(),
+        region_goal: None,
     }
 }
 

@@ -58,6 +58,7 @@ struct Disk {
     write_first_excess: Option<Located<f64>>,
     write_observed_s: Option<Located<u64>>,
     regions: Option<Located<Vec<Located<region::Region>>>>,
+    region_goal: Option<Located<region::Goal>>,
 }
 
 /// Pairs of bytes and nanoseconds.

@@ -7,7 +7,7 @@ use forebay_core::{
     saturating_nanos,
 };
 
-use super::region::MixRegion;
+use super::region::{MixRegion, RegionGoal};
 
 /// What a measurement knows of a disk beside its rates; all of it optional.
 ///
@@ -27,6 +27,8 @@ pub struct Measured {
     /// Which mixes of reads and writes keep which latency, at most
     /// [`REGIONS_MAX`](super::REGIONS_MAX).
     pub regions: Vec<MixRegion>,
+    /// Which of them prices mixes; see [`DiskProperties::region`](super::DiskProperties::region).
+    pub region_goal: Option<RegionGoal>,
 }
 
 /// One direction of a disk, as measured.

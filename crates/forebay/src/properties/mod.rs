@@ -33,6 +33,7 @@
 //! | `read_first_excess`, `write_first_excess` | how much higher they were at first, as a part |
 //! | `read_observed_s`, `write_observed_s` | for how long they were watched |
 //! | `regions` | which mixes of reads and writes keep which latency: see [`MixRegion`] |
+//! | `region_goal` | which of these regions prices mixes: see [`RegionGoal`] |
 //!
 //! ```
 //! use forebay::properties::Properties;
@@ -58,6 +59,7 @@ mod device;
 mod edit;
 mod format;
 mod measured;
+mod mix_prices;
 mod region;
 #[cfg(test)]
 mod tests;
@@ -77,7 +79,7 @@ pub(crate) use coverage::Coverage;
 pub use device::PropertiesError;
 pub use forebay_block::DeviceNumber as Device;
 pub use measured::{CostAt, DiscardCost, Measured, MeasuredDirection, Steadiness};
-pub use region::{MixRegion, RADIUS_ONE, REGION_RADII, REGIONS_MAX};
+pub use region::{MixRegion, RADIUS_ONE, REGION_RADII, REGIONS_MAX, RegionGoal};
 
 /// The most disks in one file.
 pub const DISKS_MAX: usize = 64;

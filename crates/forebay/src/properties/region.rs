@@ -9,7 +9,18 @@ pub const RADIUS_ONE: u32 = 1 << 16;
 /// The most regions of a disk.
 pub const REGIONS_MAX: usize = 16;
 
-/// The mixes of reads and writes that keep a latency of reads. The scheduler does not use them yet.
+/// Which of several regions the scheduler goes by: the one nearest to this.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RegionGoal {
+    /// Which percentile of the latency of reads, above 0 and below 100.
+    pub read_percentile: f64,
+    /// How long it is at most, above 0 and at most 100 seconds.
+    pub latency: Duration,
+}
+
+/// The mixes of reads and writes that keep a latency of reads. Under
+/// [`Policy::PaceWindow`](crate::Policy::PaceWindow) the disk gets no more of a mix than the region
+/// holds; reads without writes, and writes without reads, have their full rate.
 ///
 /// Counted in disk time as a straight line between two figures has it, a second of the disk holds
 /// as much as the radius at the part that writes have of it.

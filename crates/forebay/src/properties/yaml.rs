@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{CostAt, DiskProperties, Measured, MixRegion, Steadiness};
+use super::{CostAt, DiskProperties, Measured, MixRegion, RegionGoal, Steadiness};
 
 /// A file for Seastar.
 pub(super) fn io_properties(disks: &[DiskProperties]) -> String {
@@ -70,6 +70,12 @@ fn measured(lines: &mut Vec<String>, measured: &Measured) {
             lines.push(format!("{name}_first_excess: {first_excess:?}"));
             lines.push(format!("{name}_observed_s: {}", observed.as_secs()));
         }
+    }
+    if let Some(RegionGoal { read_percentile, latency }) = measured.region_goal {
+        let latency = micros(latency);
+        lines.push(format!(
+            "region_goal: {{read_percentile: {read_percentile:?}, latency_us: {latency}}}"
+        ));
     }
     if !measured.regions.is_empty() {
         lines.push(String::from("regions:"));

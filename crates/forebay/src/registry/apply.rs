@@ -43,6 +43,7 @@ impl Registry {
         let mut applied = Vec::new();
         for (Checked { config, stacks, model }, known) in checked.into_iter().zip(known) {
             let disk = if let Some(disk) = known {
+                let model = config.properties.priced(model, &disk.policy, self.parts);
                 for group in disk.groups() {
                     if let Some(base) = config.properties.measured.base_latency {
                         group.io.set_base_latency(base);
@@ -51,7 +52,9 @@ impl Registry {
                 }
                 disk
             } else {
-                self.add_disk(&config.name, &model, &config.rules(), layout)?
+                let rules = config.rules();
+                let model = config.properties.priced(model, &rules.policy, self.parts);
+                self.add_disk(&config.name, &model, &rules, layout)?
             };
             disk.set_rates(config.properties.rates());
             disk.set_sector(config.properties.physical_block_size);

@@ -88,7 +88,7 @@ impl DiskConfig {
         Rules { policy, order: self.order, duplex: self.properties.duplex }
     }
 
-    /// What requests cost on one of `parts` equal parts of the disk.
+    /// What requests cost on one of `parts` equal parts of the disk, mixes as their parts.
     pub(crate) fn model(&self, parts: u64) -> Result<DiskModel, ModelError> {
         self.properties.model_of_part(parts)
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_core::DiskRates;
+use forebay_core::{DiskRates, Policy};
 
 use crate::directions::Directions;
 use crate::io_thread::{IoThreads, IoThreadsConfig};
@@ -16,6 +16,8 @@ use crate::sys::numa;
 pub(crate) struct DiskRecord {
     pub(crate) name: String,
     pub(crate) process: Process,
+    /// The one it was made with, which no reload changes.
+    pub(crate) policy: Policy,
     /// One, or one per NUMA node, each with its part of the capacity.
     nodes: Box<[Node]>,
     /// What it was last configured with.
@@ -34,13 +36,15 @@ struct Node {
 impl DiskRecord {
     pub(crate) fn new(
         name: String,
+        policy: Policy,
         nodes: impl IntoIterator<Item = Directions>,
         io_threads: &IoThreadsConfig,
     ) -> Self {
         let node = |directions| Node { directions, io_threads: IoThreads::new(io_threads) };
         let nodes = nodes.into_iter().map(node).collect();
         let process = Process::current();
-        Self { name, process, nodes, rates: Mutex::default(), sector: AtomicUsize::new(1) }
+        let (rates, sector) = (Mutex::default(), AtomicUsize::new(1));
+        Self { name, process, policy, nodes, rates, sector }
     }
 
     /// All I/O groups.

@@ -94,7 +94,7 @@ impl Registry {
         let nodes: Vec<Directions> = (0..layout.io_groups).map(node).collect();
         let depth = nodes.first().map_or(0, |node| depth(node, rules.policy, model));
         let io_threads = io_threads(name, depth, layout);
-        let disk = DiskRecord::new(name.to_owned(), nodes, &io_threads);
+        let disk = DiskRecord::new(name.to_owned(), rules.policy, nodes, &io_threads);
         let disk = Arc::new(disk);
         for group in disk.groups() {
             // A group of classes comes after the one that it is in.

@@ -53,7 +53,8 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
         return Err(source.error(given.at, "no disk answers at once; measure again"));
     }
     let regions = region::check(source, disk.regions.as_ref(), factor)?;
-    Ok(Measured { base_latency, read, write, flush, discard, regions })
+    let region_goal = region::check_goal(source, disk.region_goal.as_ref())?;
+    Ok(Measured { base_latency, read, write, flush, discard, regions, region_goal })
 }
 
 /// One direction as it is written.

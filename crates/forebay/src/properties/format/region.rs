@@ -6,7 +6,7 @@ use forebay_config::{ConfigError, Located, Quantity, Source};
 use serde::Deserialize;
 
 use super::{BANDWIDTH_MAX, IOPS_MAX};
-use crate::properties::{MixRegion, RADIUS_ONE, REGION_RADII, REGIONS_MAX};
+use crate::properties::{MixRegion, RADIUS_ONE, REGION_RADII, REGIONS_MAX, RegionGoal};
 
 /// A longer latency is a slip.
 const LATENCY_US_MAX: f64 = 1e8;
@@ -20,6 +20,27 @@ pub(super) struct Region {
     write_bandwidth: Located<Quantity>,
     read_iops: Located<Quantity>,
     radii: Located<Vec<Located<u64>>>,
+}
+
+/// A goal as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Goal {
+    read_percentile: Located<f64>,
+    latency_us: Located<f64>,
+}
+
+/// Which of the regions of a disk is to be used.
+pub(super) fn check_goal(
+    source: Source<'_>,
+    goal: Option<&Located<Goal>>,
+) -> Result<Option<RegionGoal>, ConfigError> {
+    let Some(Located { value: Goal { read_percentile, latency_us }, .. }) = goal else {
+        return Ok(None);
+    };
+    let read_percentile = percentile(source, *read_percentile)?;
+    let latency = latency(source, *latency_us)?;
+    Ok(Some(RegionGoal { read_percentile, latency }))
 }
 
 /// The regions of a disk whose rates are to be multiplied by `factor`.
@@ -50,16 +71,8 @@ pub(super) fn check(
 
 fn one(source: Source<'_>, region: &Region, factor: f64) -> Result<MixRegion, ConfigError> {
     let Region { read_percentile, latency_us, write_bandwidth, read_iops, radii } = region;
-    if !(read_percentile.value > 0.0 && read_percentile.value < 100.0) {
-        let message = format!("found {}; expected a percentile, such as 95", read_percentile.value);
-        return Err(source.error(read_percentile.at, message));
-    }
-    let nanos = (latency_us.value * 1e3).round();
-    if !(1.0..=LATENCY_US_MAX * 1e3).contains(&nanos) {
-        let found = latency_us.value;
-        let message = format!("found {found}; expected more than 0, to {LATENCY_US_MAX}");
-        return Err(source.error(latency_us.at, message));
-    }
+    let read_percentile = percentile(source, *read_percentile)?;
+    let latency = latency(source, *latency_us)?;
     if radii.value.len() != REGION_RADII {
         let message = format!("{} radii; expected {REGION_RADII}", radii.value.len());
         return Err(source.error(radii.at, message));
@@ -72,8 +85,8 @@ fn one(source: Source<'_>, region: &Region, factor: f64) -> Result<MixRegion, Co
         })
     };
     Ok(MixRegion {
-        read_percentile: read_percentile.value,
-        latency: Duration::from_nanos(nanos as u64),
+        read_percentile,
+        latency,
         write_bandwidth: super::scaled_rate(
             source,
             *write_bandwidth,
@@ -84,4 +97,21 @@ fn one(source: Source<'_>, region: &Region, factor: f64) -> Result<MixRegion, Co
         read_iops: super::scaled_rate(source, *read_iops, factor, IOPS_MAX, "reads per second")?,
         radii: radii.value.iter().map(radius).collect::<Result<_, _>>()?,
     })
+}
+
+fn percentile(source: Source<'_>, given: Located<f64>) -> Result<f64, ConfigError> {
+    if given.value > 0.0 && given.value < 100.0 {
+        return Ok(given.value);
+    }
+    let message = format!("found {}; expected a percentile, such as 95", given.value);
+    Err(source.error(given.at, message))
+}
+
+fn latency(source: Source<'_>, given: Located<f64>) -> Result<Duration, ConfigError> {
+    let nanos = (given.value * 1e3).round();
+    if (1.0..=LATENCY_US_MAX * 1e3).contains(&nanos) {
+        return Ok(Duration::from_nanos(nanos as u64));
+    }
+    let message = format!("found {}; expected more than 0, to {LATENCY_US_MAX}", given.value);
+    Err(source.error(given.at, message))
 }

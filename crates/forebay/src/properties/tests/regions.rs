@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::properties::{MixRegion, Properties, RADIUS_ONE, REGION_RADII};
+use crate::properties::{MixRegion, Properties, RADIUS_ONE, REGION_RADII, RegionGoal};
 
 const FILE: &str = "# of the rack in the corner
 io_properties: io-properties.yaml
@@ -77,6 +77,29 @@ fn regions_that_no_disk_has_are_refused() {
         ("radii:", "radi:", "unknown key `radi`"),
     ] {
         let error = Properties::parse("f.yaml", &good.replacen(from, to, 1)).unwrap_err();
+        assert!(error.to_string().contains(said), "{from} to {to}: {error}");
+    }
+}
+
+#[test]
+fn the_goal_of_the_region_in_use_is_read_back_and_stays_when_regions_change() {
+    let goal = "    region_goal: {read_percentile: 95.0, latency_us: 1000.000}\n";
+    let text = format!("{FILE}{goal}");
+    let with = Properties::with_regions(&text, &[region(500), region(1000)]).unwrap();
+    let properties = Properties::parse("f", &with).unwrap();
+    let latency = Duration::from_millis(1);
+    let expected = RegionGoal { read_percentile: 95.0, latency };
+    assert_eq!(properties.disks[0].measured.region_goal, Some(expected));
+    assert_eq!(Properties::with_regions(&with, &[]).as_deref(), Some(text.as_str()));
+    let written = properties.to_forebay_yaml("io-properties.yaml");
+    assert!(written.contains(goal.trim()), "{written}");
+    assert_eq!(Properties::parse("f", &written).unwrap(), properties);
+    for (from, to, said) in [
+        ("95.0", "0", "region_goal.read_percentile: found 0; expected a percentile"),
+        ("1000.000", "0", "region_goal.latency_us: found 0; expected more than 0"),
+        (", latency_us: 1000.000", "", "latency_us"),
+    ] {
+        let error = Properties::parse("f.yaml", &text.replacen(from, to, 1)).unwrap_err();
         assert!(error.to_string().contains(said), "{from} to {to}: {error}");
     }
 }

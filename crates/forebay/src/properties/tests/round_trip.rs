@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::properties::{
     CostAt, DiscardCost, DiskProperties, Measured, MeasuredDirection, MixRegion, Properties,
-    REGION_RADII, Steadiness,
+    REGION_RADII, RegionGoal, Steadiness,
 };
 
 fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
@@ -81,9 +81,12 @@ fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
         vec(region(), 0..3).prop_filter("different", |regions| {
             regions.len() < 2 || regions[0].latency != regions[1].latency
         }),
+        option::of((0.001..99.999, time())),
     );
-    parts.prop_map(move |(read, write, (base_latency, flush, discard), regions)| {
-        let measured = Measured { base_latency, read, write, flush, discard, regions };
+    parts.prop_map(move |(read, write, (base_latency, flush, discard), regions, goal)| {
+        let region_goal =
+            goal.map(|(read_percentile, latency)| RegionGoal { read_percentile, latency });
+        let measured = Measured { base_latency, read, write, flush, discard, regions, region_goal };
         let summed = disk.max_cost_function == Some(false);
         let max_cost_function = if summed { None } else { disk.max_cost_function };
         DiskProperties { measured, max_cost_function, ..disk.clone() }
