@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use forebay::properties::DiskProperties;
-use forebay_core::{DiskModel, DiskRates};
-use forebay_load::results::model::{Properties, PropertiesSource};
+use forebay::properties::{DiskProperties, MixRegion};
+use forebay_core::{DiskModel, DiskRates, Policy};
+use forebay_load::results::model::{Properties, PropertiesSource, RegionInUse};
 
 use crate::failure::Failure;
 
@@ -66,8 +66,19 @@ impl Disk {
         }
     }
 
-    /// The figures as results show them.
-    pub(crate) fn in_results(&self) -> Properties {
+    /// By which region mixes are priced under `policy`, if by one.
+    pub(crate) fn region(&self, policy: &Policy) -> Option<&MixRegion> {
+        self.properties.as_ref().and_then(|properties| properties.region(policy))
+    }
+
+    /// What requests and mixes of them cost under `policy`.
+    pub(crate) fn model_under(&self, policy: &Policy) -> DiskModel {
+        let priced = self.properties.as_ref().and_then(|disk| disk.model_under(policy).ok());
+        priced.unwrap_or_else(|| self.model.clone())
+    }
+
+    /// The figures as results under `policy` show them.
+    pub(crate) fn in_results(&self, policy: &Policy) -> Properties {
         let rate = |rate: fn(&DiskRates) -> u64| self.rates.as_ref().map(rate);
         Properties {
             source: self.source,
@@ -75,6 +86,10 @@ impl Disk {
             read_bandwidth: rate(|rates| rates.read_bandwidth),
             write_iops: rate(|rates| rates.write_iops),
             write_bandwidth: rate(|rates| rates.write_bandwidth),
+            region: self.region(policy).map(|region| RegionInUse {
+                read_percentile: region.read_percentile,
+                latency_us: region.latency.as_secs_f64() * 1e6,
+            }),
         }
     }
 }

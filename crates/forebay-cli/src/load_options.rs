@@ -15,6 +15,7 @@ use forebay_load::results::text;
 
 use crate::console::json;
 use crate::failure::Failure;
+use crate::region_options::RegionOptions;
 use crate::span;
 
 /// How long the fair queue of 2016 remembers.
@@ -45,6 +46,8 @@ pub(crate) struct LoadOptions {
     /// How the scheduler decides when a request may go to the disk
     #[arg(long, value_enum, default_value_t = PolicyName::PaceWindow)]
     policy: PolicyName,
+    #[command(flatten)]
+    region: RegionOptions,
     /// In which order the scheduler serves classes; the one of --policy unless given
     #[arg(long, value_enum)]
     order: Option<OrderName>,
@@ -146,7 +149,11 @@ impl LoadOptions {
 
     /// The properties file, if one is given.
     pub(crate) fn properties(&self) -> Result<Option<Properties>, Failure> {
-        Ok(self.properties.as_deref().map(Properties::load).transpose()?)
+        let mut properties = self.properties.as_deref().map(Properties::load).transpose()?;
+        if let Some(properties) = &mut properties {
+            self.region.apply(properties);
+        }
+        Ok(properties)
     }
 
     /// How many shards run.

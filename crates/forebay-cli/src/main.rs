@@ -8,6 +8,7 @@ mod explore;
 mod failure;
 mod info;
 mod load_options;
+mod region_options;
 mod reproduce;
 mod serve;
 mod sim;

@@ -40,7 +40,7 @@ pub(super) fn of(plan: &Plan<'_>, backend: Backend, io_queues: usize, seen: Obse
         io_queues: io_queues as u32,
         policy: plan.policy.name().to_owned(),
         order: plan.order.name().to_owned(),
-        properties: plan.disk.in_results(),
+        properties: plan.disk.in_results(&plan.policy),
         scheduler: plan.policy_in_force().name().to_owned(),
         seed: plan.seed,
         classes: over_all_shards(plan.jobs, &records),

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use forebay_core::{DiskModel, DiskTime, GroupConfig, IoGroup, Op, Policy};
+use forebay::properties::DiskProperties;
+use forebay_core::{DiskModel, DiskTime, GroupConfig, IoGroup, Op, PRICE_ONE, Policy};
+use forebay_load::results::model::RegionInUse;
 use serde::Serialize;
 
 /// The size that fits into every goal.
@@ -29,6 +31,47 @@ pub(super) struct Budget {
     /// Reads and writes of 4 KiB, then of 128 KiB, that fill the window.
     pub(super) depth: u64,
     pub(super) depth_large: u64,
+}
+
+/// How mixes of reads and writes are priced.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Mixes {
+    /// By which region.
+    region: RegionInUse,
+    /// How much longer half reads and half writes take than alone.
+    price_of_half: f64,
+}
+
+impl Mixes {
+    /// How mixes on this disk are priced, if they are.
+    pub(super) fn of(
+        disk: &DiskProperties,
+        latency_goal: Duration,
+        base_latency: Option<Duration>,
+    ) -> Option<Self> {
+        let policy = Policy::PaceWindow { latency_goal, base_latency };
+        let region = disk.region(&policy)?;
+        let model = disk.model_under(&policy).ok()?;
+        let price = model.mix_prices()?.at(PRICE_ONE / 2);
+        Some(Self {
+            region: RegionInUse {
+                read_percentile: region.read_percentile,
+                latency_us: region.latency.as_secs_f64() * 1e6,
+            },
+            price_of_half: f64::from(price) / f64::from(PRICE_ONE),
+        })
+    }
+
+    /// For people.
+    pub(super) fn said(&self) -> String {
+        let RegionInUse { read_percentile, latency_us } = self.region;
+        format!(
+            "go by the region that keeps p{read_percentile} of reads within {:.3} ms: half and \
+             half, they take {:.2} times as long as alone",
+            latency_us / 1e3,
+            self.price_of_half
+        )
+    }
 }
 
 /// What decides the effective goal.

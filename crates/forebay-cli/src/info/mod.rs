@@ -22,6 +22,7 @@ use forebay_core::SHARDS_MAX;
 
 use crate::console::{json, print};
 use crate::failure::Failure;
+use crate::region_options::RegionOptions;
 use crate::span;
 use disk::DescribedDisk;
 use queues::Threads;
@@ -52,6 +53,8 @@ pub(crate) struct Options {
     /// How long requests may wait inside a disk
     #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]
     latency_goal: Duration,
+    #[command(flatten)]
+    region: RegionOptions,
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -85,7 +88,8 @@ impl Options {
     /// The disks asked for, or else the one that is assumed.
     fn known(&self) -> Result<Vec<DescribedDisk>, Failure> {
         if let Some(path) = &self.properties {
-            let properties = Properties::load(path)?;
+            let mut properties = Properties::load(path)?;
+            self.region.apply(&mut properties);
             return properties
                 .disks
                 .iter()

@@ -7,7 +7,7 @@ use forebay_core::Op;
 use forebay_report::paragraph;
 use serde::Serialize;
 
-use super::budget::{Budget, GoalReason};
+use super::budget::{Budget, GoalReason, Mixes};
 use super::costs::{CostFigures, CostRow, rows};
 use super::disk::{DescribedDisk, DiskFigures};
 use super::queues::{Queues, Threads, recommended};
@@ -33,6 +33,8 @@ struct DiskReport {
     figures: Option<FiguresReport>,
     /// None where nothing is known of the disk, and nothing binds.
     budget: Option<Budget>,
+    /// None where mixes cost what their parts do.
+    mixes: Option<Mixes>,
     queues: Option<Queues>,
     read_costs: Vec<CostRow>,
     write_costs: Vec<CostRow>,
@@ -79,7 +81,12 @@ impl DiskReport {
             disk.figures.as_ref().map(|figures| FiguresReport::new(figures, disk.base_latency));
         let budget =
             stated.as_ref().map(|_| Budget::of(&disk.model, latency_goal, disk.base_latency));
+        let mixes = disk
+            .figures
+            .as_ref()
+            .and_then(|figures| Mixes::of(&figures.properties, latency_goal, disk.base_latency));
         Self {
+            mixes,
             name: disk.name.clone(),
             source: disk.source.clone(),
             queues: budget.as_ref().map(|budget| recommended(budget.depth, threads)),
@@ -102,6 +109,9 @@ impl DiskReport {
             let why = queues.explain(budget.depth, threads);
             let said = format!("{}, local depth {}: {why}", queues.count, queues.local_depth);
             item(text, "I/O queues", &said);
+        }
+        if let Some(mixes) = &self.mixes {
+            item(text, "mixes", &mixes.said());
         }
         for (name, rows) in [("reads", &self.read_costs), ("writes", &self.write_costs)] {
             write_rows(text, name, rows);

@@ -116,13 +116,13 @@ impl Options {
     ) -> Result<Outcome, SimulationError> {
         let mut config = SimulationConfig::new(jobs.clone(), spec.build(self.load.seed));
         config.scheduler = SchedulerConfig {
-            model: Some(known.model.clone()),
+            model: Some(known.model_under(&policy)),
             policy: Some(policy),
             order: self.load.order(),
             duplex: known.duplex,
             ..SchedulerConfig::default()
         };
-        config.properties = Some(known.in_results());
+        config.properties = Some(known.in_results(&policy));
         config.warmup = self.load.warmup;
         config.duration = self.load.duration;
         config.seed = self.load.seed;

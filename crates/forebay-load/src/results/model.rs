@@ -74,6 +74,18 @@ pub struct Properties {
     pub write_iops: Option<u64>,
     /// Bytes written per second.
     pub write_bandwidth: Option<u64>,
+    /// By which region it priced mixes of reads and writes, if by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<RegionInUse>,
+}
+
+/// A region of mixes that keep a latency of reads.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RegionInUse {
+    /// Which percentile of the latency.
+    pub read_percentile: f64,
+    /// How long it is at most, in microseconds.
+    pub latency_us: f64,
 }
 
 /// Where the figures of a disk come from.

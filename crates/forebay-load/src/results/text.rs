@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::model::{Report, RunResult};
+use super::model::{RegionInUse, Report, RunResult};
 use super::table::{comparison_table, run_table};
 use super::verdict::verdict;
 
@@ -41,6 +41,14 @@ fn disk_lines(run: &RunResult) -> String {
         percent(disk.consumption_max),
         disk.in_flight_max
     );
+    if let Some(RegionInUse { read_percentile, latency_us }) = run.properties.region {
+        let _ = writeln!(
+            text,
+            "Mixes of reads and writes went by the region that keeps p{read_percentile} of reads \
+             within {:.3} ms.",
+            latency_us / 1e3
+        );
+    }
     let waits = disk.dispatch_blocked.iter().filter(|(reason, _)| *reason != "empty");
     let waits: Vec<String> =
         waits.map(|(reason, seconds)| format!("{reason} {seconds:.1}s")).collect();

@@ -225,6 +225,7 @@ fn properties(rates: &DiskRates) -> Properties {
         read_bandwidth: Some(rates.read_bandwidth),
         write_iops: Some(rates.write_iops),
         write_bandwidth: Some(rates.write_bandwidth),
+        region: None,
     }
 }
 
