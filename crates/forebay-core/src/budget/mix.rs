@@ -19,14 +19,14 @@ pub(crate) struct Dispatched {
 /// The mix of a group, of which its queues tell now and then.
 ///
 /// It is averaged twice, one after the other, each time over about one window
-/// of disk time: requests that alternate hardly move it, and another load has
-/// moved it after a few windows.
+/// of disk time: requests that alternate hardly move it. After a few windows
+/// without any of one direction it is the other alone, so that the tail of an
+/// average is not paid for.
 #[derive(Debug)]
 pub(super) struct Mix {
     prices: [AtomicU32; MIX_PRICES],
-    /// The part of writes, averaged once in the upper half and twice in the
-    /// lower, in units of 2^-20.
-    write_part: AtomicU64,
+    /// An [`Average`].
+    average: AtomicU64,
     /// When reads, and when writes, were dispatched last, in nanoseconds plus
     /// one; zero if never.
     read_at: AtomicU64,
@@ -37,7 +37,7 @@ impl Mix {
     pub(super) fn new(prices: Option<&MixPrices>) -> Self {
         let mix = Self {
             prices: core::array::from_fn(|_| AtomicU32::new(PRICE_ONE)),
-            write_part: AtomicU64::new(0),
+            average: AtomicU64::new(0),
             read_at: AtomicU64::new(0),
             written_at: AtomicU64::new(0),
         };
@@ -65,9 +65,9 @@ impl Mix {
         }
         let (reads, writes) = (reads.min(AT_ONCE_MAX), writes.min(AT_ONCE_MAX));
         let window = window.units().clamp(1, AT_ONCE_MAX);
-        let averages = self.average(reads, writes, window);
+        let average = self.average(reads, writes, window);
         if is_recent(&self.read_at, now) && is_recent(&self.written_at, now) {
-            mix_prices::interpolated(averages.twice as u32, |step| {
+            mix_prices::interpolated(average.twice as u32, |step| {
                 self.prices[step].load(Ordering::Relaxed)
             })
         } else {
@@ -75,15 +75,12 @@ impl Mix {
         }
     }
 
-    fn average(&self, reads: u64, writes: u64, window: u64) -> Averages {
-        let sum = reads + writes;
-        let part = (writes << PRICE_BITS) / sum.max(1);
-        let weight = (sum << PRICE_BITS) / (window + sum);
-        let mut seen = self.write_part.load(Ordering::Relaxed);
+    fn average(&self, reads: u64, writes: u64, window: u64) -> Average {
+        let mut seen = self.average.load(Ordering::Relaxed);
         loop {
-            let next = Averages::unpacked(seen).with(part, weight);
+            let next = Average::unpacked(seen).with(reads, writes, window);
             let order = Ordering::Relaxed;
-            match self.write_part.compare_exchange_weak(seen, next.packed(), order, order) {
+            match self.average.compare_exchange_weak(seen, next.packed(), order, order) {
                 Ok(_) => return next,
                 Err(other) => seen = other,
             }
@@ -96,26 +93,60 @@ fn is_recent(moment: &AtomicU64, now: Time) -> bool {
     moment > 0 && now.nanos_since(Time::from_nanos(moment - 1)) <= TOGETHER_NANOS
 }
 
-/// The part of writes, in units of 2^-20.
+/// The part of writes, in units of 2^-20, and how long ago each direction came.
 #[derive(Clone, Copy, Debug)]
-struct Averages {
+struct Average {
     once: u64,
     twice: u64,
+    /// Disk time since there were reads, and since there were writes, in parts
+    /// of a window.
+    without_reads: u64,
+    without_writes: u64,
 }
 
-impl Averages {
+/// Bits of a part of writes, which may be all, and of a time without one.
+const PART_BITS: u32 = PRICE_BITS + 1;
+const WITHOUT_BITS: u32 = 11;
+const WITHOUT_MAX: u64 = (1 << WITHOUT_BITS) - 1;
+/// A window in parts.
+const WINDOW_PARTS_BITS: u32 = 8;
+/// After so many windows without one direction it is the other alone.
+const ALONE_AFTER: u64 = 2 << WINDOW_PARTS_BITS;
+
+impl Average {
     const fn unpacked(packed: u64) -> Self {
-        Self { once: packed >> 32, twice: packed & u32::MAX as u64 }
+        Self {
+            once: packed & ((1 << PART_BITS) - 1),
+            twice: packed >> PART_BITS & ((1 << PART_BITS) - 1),
+            without_reads: packed >> (2 * PART_BITS) & WITHOUT_MAX,
+            without_writes: packed >> (2 * PART_BITS + WITHOUT_BITS),
+        }
     }
 
     const fn packed(self) -> u64 {
-        self.once << 32 | self.twice
+        self.once
+            | self.twice << PART_BITS
+            | self.without_reads << (2 * PART_BITS)
+            | self.without_writes << (2 * PART_BITS + WITHOUT_BITS)
     }
 
-    /// After disk time of which `part` was writes, and which weighs `weight`.
-    fn with(self, part: u64, weight: u64) -> Self {
+    /// After so much disk time.
+    fn with(self, reads: u64, writes: u64, window: u64) -> Self {
+        let sum = reads + writes;
+        let part = (writes << PRICE_BITS) / sum.max(1);
+        let weight = (sum << PRICE_BITS) / (window + sum);
         let once = moved(self.once, part, weight);
-        Self { once, twice: moved(self.twice, once, weight) }
+        let twice = moved(self.twice, once, weight);
+        let time = (sum << WINDOW_PARTS_BITS) / window;
+        let without = |before: u64, now| if now > 0 { 0 } else { (before + time).min(WITHOUT_MAX) };
+        let without_reads = without(self.without_reads, reads);
+        let without_writes = without(self.without_writes, writes);
+        let (once, twice) = match () {
+            () if without_reads > ALONE_AFTER => (PRICE_ONE.into(), PRICE_ONE.into()),
+            () if without_writes > ALONE_AFTER => (0, 0),
+            () => (once, twice),
+        };
+        Self { once, twice, without_reads, without_writes }
     }
 }
 
@@ -238,8 +269,9 @@ mod tests {
                     let dispatched = Dispatched { reads, writes };
                     let price = mix.note(now, dispatched, DiskTime::from_units(window));
                     assert!((PRICE_ONE / 4..=PRICE_ONE * 16).contains(&price));
-                    let averages = Averages::unpacked(mix.write_part.load(Ordering::Relaxed));
-                    assert!(averages.once <= 1 << 20 && averages.twice <= 1 << 20);
+                    let average = Average::unpacked(mix.average.load(Ordering::Relaxed));
+                    assert!(average.once <= 1 << 20 && average.twice <= 1 << 20);
+                    assert_eq!(Average::unpacked(average.packed()).packed(), average.packed());
                 }
             }
         }

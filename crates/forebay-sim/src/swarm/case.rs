@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forebay_config::{ConfigError, Source};
-use forebay_core::{DiskModel, DiskRates, Policy};
+use forebay_core::{DiskModel, DiskRates, MIX_PRICES, MixPrices, PRICE_ONE, Policy};
 use forebay_load::job_file::JobFile;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +67,9 @@ pub struct Settings {
     /// Names of jobs that hold what their requests were granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<String>,
+    /// What mixes cost beside their parts, in percent, at equal steps of the part of writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix_percent: Option<[u32; 5]>,
     /// What changes on the way.
     pub changes: Vec<Change>,
 }
@@ -165,19 +168,32 @@ impl Settings {
             return Err(SimulationError::Zero("model_percent"));
         }
         let told = |rate: u64| (rate.saturating_mul(100) / self.model_percent).max(1);
-        DiskModel::from_rates(&DiskRates {
+        let model = DiskModel::from_rates(&DiskRates {
             read_iops: told(rates.read_iops),
             write_iops: told(rates.write_iops),
             read_bandwidth: told(rates.read_bandwidth),
             write_bandwidth: told(rates.write_bandwidth),
         })
-        .map_err(SimulationError::Model)
+        .map_err(SimulationError::Model)?;
+        Ok(model.with_mix_prices(self.mix_percent.map(mix_prices)))
     }
 
     fn polling(&self) -> Polling {
         self.tick_micros
             .map_or(Polling::Events, |micros| Polling::Tick(micros.saturating_mul(1000)))
     }
+}
+
+/// The prices with straight edges between these, in percent.
+fn mix_prices(percent: [u32; 5]) -> MixPrices {
+    const STEPS: usize = (MIX_PRICES - 1) / 4;
+    MixPrices::new(core::array::from_fn(|step| {
+        let (from, beyond) = (step / STEPS, step % STEPS);
+        let low = u64::from(percent[from]) * (STEPS - beyond) as u64;
+        let high = percent.get(from + 1).map_or(0, |&high| u64::from(high) * beyond as u64);
+        let price = (low + high) * u64::from(PRICE_ONE) / (100 * STEPS as u64);
+        u32::try_from(price).unwrap_or(u32::MAX)
+    }))
 }
 
 impl PolicySpec {

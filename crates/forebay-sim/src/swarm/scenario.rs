@@ -12,6 +12,7 @@ use crate::simulation::{Cancels, Change, LongTurns, Stalls, TransferFaults, What
 const SCENARIO_PATH: u64 = 0x5ca1e;
 /// Sets apart those of what came later: a seed is otherwise what it was.
 const ENGINE_PATH: u64 = 1;
+const REGION_PATH: u64 = 2;
 const SIZES: [&str; 6] = ["512", "4kB", "16kB", "64kB", "128kB", "1MB"];
 const KINDS: [&str; 5] = ["randread", "randwrite", "seqread", "seqwrite", "append"];
 
@@ -89,6 +90,7 @@ impl Scenario {
                 cancels,
                 transfers,
                 holders,
+                mix_percent: mix_percent(seed),
                 changes,
             },
             jobs,
@@ -281,6 +283,14 @@ fn engine(seed: u64) -> (Option<Cancels>, Option<TransferFaults>) {
         cancelled_one_in: pick(rng, &[0, 1, 2]),
     });
     (cancels, transfers)
+}
+
+/// Prices of mixes: of reads alone, of writes alone, and between.
+fn mix_percent(seed: u64) -> Option<[u32; 5]> {
+    let rng = &mut Rng::new(seed, &[SCENARIO_PATH, REGION_PATH]);
+    (rng.below(2) == 0).then(|| {
+        core::array::from_fn(|_| pick(rng, &[25, 50, 60, 80, 100, 120, 200, 300, 1000, 1600]))
+    })
 }
 
 fn shares(rng: &mut Rng) -> u64 {

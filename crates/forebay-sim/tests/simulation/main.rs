@@ -4,6 +4,7 @@
 
 mod bed;
 mod faults;
+mod mixes;
 mod runs;
 mod shares;
 mod window;
