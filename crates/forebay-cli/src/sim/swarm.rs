@@ -101,6 +101,7 @@ mod tests {
             settings: Settings {
                 millis: 10,
                 model_percent: 95,
+                mix_percent: None,
                 policy: PolicySpec::Concurrency { requests: 4 },
                 duplex: true,
                 tick_micros: Some(500),

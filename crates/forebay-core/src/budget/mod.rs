@@ -41,7 +41,7 @@ pub(crate) use reservation::{Refusal, Reservation};
 use crate::flow::FlowRatio;
 use crate::latency_target::LatencyTarget;
 use crate::sync::Padded;
-use crate::{DiskModel, DiskTime, PRICE_ONE, Time};
+use crate::{DiskModel, DiskTime, Time};
 
 use feedback::Feedback;
 use goal::Goal;
@@ -265,15 +265,6 @@ impl Budget {
             self.limit.enter_anyway(ask);
         }
         enters
-    }
-
-    /// Other rates: the effective goal follows.
-    pub(crate) fn set_model(&self, model: &DiskModel) {
-        self.goal.0.set_model(model);
-        self.mix.0.set_prices(model.mix_prices());
-        if model.mix_prices().is_none() {
-            self.feedback.0.set_price_of_mix(PRICE_ONE);
-        }
     }
 
     /// The latency of the idle disk is known now: the effective goal follows.

@@ -1,11 +1,20 @@
-//! What shards tell of the disk, and what became of the latency target.
+//! What is told of the disk, and what became of the latency target.
 
 use super::feedback::{Disk, Sample, Threshold};
 use super::{Budget, Dispatched};
-use crate::Time;
 use crate::latency_target::LatencyTargetStatus;
+use crate::{DiskModel, PRICE_ONE, Time};
 
 impl Budget {
+    /// Other rates, and other prices of mixes.
+    pub(crate) fn set_model(&self, model: &DiskModel) {
+        self.goal.0.set_model(model);
+        self.mix.0.set_prices(model.mix_prices());
+        if model.mix_prices().is_none() {
+            self.feedback.0.set_price_of_mix(PRICE_ONE);
+        }
+    }
+
     /// What a request is measured against that was dispatched then, if it met a
     /// loaded disk.
     pub(crate) fn threshold_of_load(&self, dispatched_at: Time) -> Option<Threshold> {

@@ -1,4 +1,4 @@
-//! What the queue sees of the disk, told to the loop.
+//! What the queue sees of the disk, for the loop and for the flow ratio.
 
 use super::{IoQueue, Outcome};
 use crate::requests::Request;
@@ -26,5 +26,10 @@ impl IoQueue {
         if self.sampler.waits(reason) {
             self.shared.budget.refused(now);
         }
+    }
+
+    pub(super) fn update_flow(&mut self, now: Time) {
+        let goal = self.shared.budget.effective_goal().as_nanos_ceil();
+        self.flow.update(now, goal, self.totals.dispatched, self.totals.completed);
     }
 }

@@ -379,11 +379,6 @@ impl IoQueue {
             self.stopped = Some((stop, now));
         }
     }
-
-    fn update_flow(&mut self, now: Time) {
-        let goal = self.shared.budget.effective_goal().as_nanos_ceil();
-        self.flow.update(now, goal, self.totals.dispatched, self.totals.completed);
-    }
 }
 
 impl Drop for IoQueue {

@@ -71,6 +71,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     add(&|scenario| scenario.settings.tick_micros = None);
     add(&|scenario| scenario.settings.duplex = false);
     add(&|scenario| scenario.settings.model_percent = 100);
+    add(&|scenario| scenario.settings.mix_percent = None);
     add(&|scenario| scenario.settings.millis = (scenario.settings.millis * 3 / 4).max(1));
     for job in 0..scenario.jobs.len() {
         add(&|scenario| {
