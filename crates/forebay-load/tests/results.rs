@@ -56,6 +56,7 @@ fn run(scheduler: &str, classes: Vec<ClassResult>) -> RunResult {
             read_bandwidth: None,
             write_iops: None,
             write_bandwidth: None,
+            region: None,
         },
         scheduler: scheduler.to_owned(),
         seed: 1,
