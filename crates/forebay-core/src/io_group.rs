@@ -11,7 +11,7 @@ use crate::peers::Peers;
 use crate::shard_id::SHARDS_MAX;
 use crate::shared::Shared;
 use crate::{
-    ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, IoQueue, LatencyTarget,
+    ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, GroupCounters, IoQueue, LatencyTarget,
     LatencyTargetStatus, Limits, Policy, QueueDiscipline, Time,
 };
 
@@ -248,6 +248,17 @@ impl IoGroup {
     /// What became of the latency target; `None` where there is none.
     pub fn latency_target(&self) -> Option<LatencyTargetStatus> {
         self.shared.budget.latency_target()
+    }
+
+    /// Another latency target, or none, from now on: the loop begins anew, where
+    /// it stands. [`Policy::PaceWindow`] alone heeds it.
+    pub fn set_latency_target(&self, target: Option<LatencyTarget>) {
+        self.shared.budget.set_latency_target(target);
+    }
+
+    /// What became of the load so far, to compare with a later look.
+    pub fn counters(&self) -> GroupCounters {
+        self.shared.budget.counters()
     }
 
     /// Thousandths of the model's rate at which the pace runs: 1000 unless a

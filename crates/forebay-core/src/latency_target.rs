@@ -1,13 +1,20 @@
 //! What requests may take in the disk, as a promise about what is measured.
 
+mod text;
+
 use core::fmt;
 use core::time::Duration;
 
-use crate::{DiskTime, Op};
+use crate::{DiskTime, Op, saturating_nanos};
 
 /// Percentiles of a target, in thousandths: the median, and 999 of 1000.
 const PERMILLE_MIN: u32 = 500;
 const PERMILLE_MAX: u32 = 999;
+/// A longer latency is a slip.
+const LATENCY_MAX: Duration = Duration::from_secs(60);
+/// Bits of a word for the permille, and above them the nanoseconds; the lowest
+/// one tells writes from reads.
+const PERMILLE_BITS: u32 = 10;
 
 /// A percentile of reads, or of writes, is to stay within a latency in the disk.
 ///
@@ -28,8 +35,10 @@ pub enum LatencyTargetError {
     Op,
     /// A percentile below 50 or above 99.9.
     Percentile,
-    /// A latency of zero.
+    /// A latency of zero, or above a minute.
     Latency,
+    /// No percentile with a time.
+    Syntax,
 }
 
 impl fmt::Display for LatencyTargetError {
@@ -37,7 +46,11 @@ impl fmt::Display for LatencyTargetError {
         f.write_str(match self {
             Self::Op => "a latency target is one of reads or of writes",
             Self::Percentile => "the percentile of a latency target is from 50 to 99.9",
-            Self::Latency => "a latency target is longer than zero",
+            Self::Latency => "a latency target is longer than zero, and at most a minute",
+            Self::Syntax => {
+                "expected a percentile of reads and a time, such as p95=1ms or p99.9=2ms, or of \
+                 writes, such as writes:p95=5ms"
+            }
         })
     }
 }
@@ -49,7 +62,7 @@ impl LatencyTarget {
     pub const OF_WINDOW: Self = Self { op: Op::Read, permille: 950, latency: None };
 
     /// `permille` of 1000 requests (500 to 999), all reads or all writes, take
-    /// at most `latency` in the disk.
+    /// at most `latency` (up to a minute) in the disk.
     ///
     /// # Errors
     /// The operation is neither, or a figure is out of range.
@@ -59,7 +72,9 @@ impl LatencyTarget {
             _ if permille < PERMILLE_MIN || permille > PERMILLE_MAX => {
                 Err(LatencyTargetError::Percentile)
             }
-            _ if latency.is_zero() => Err(LatencyTargetError::Latency),
+            _ if latency.is_zero() || latency.as_nanos() > LATENCY_MAX.as_nanos() => {
+                Err(LatencyTargetError::Latency)
+            }
             _ => Ok(Self { op, permille, latency: Some(latency) }),
         }
     }
@@ -78,12 +93,35 @@ impl LatencyTarget {
     pub const fn latency(&self) -> Option<Duration> {
         self.latency
     }
+
+    /// All of it in a word; zero for none.
+    pub(crate) fn to_word(target: Option<Self>) -> u64 {
+        target.map_or(0, |Self { op, permille, latency }| {
+            let nanos = latency.map_or(0, saturating_nanos);
+            let is_write = u64::from(op == Op::Write);
+            nanos << (PERMILLE_BITS + 1) | u64::from(permille) << 1 | is_write
+        })
+    }
+
+    /// What [`LatencyTarget::to_word`] made a word of.
+    #[inline]
+    pub(crate) fn from_word(word: u64) -> Option<Self> {
+        let permille = (word >> 1) as u32 & ((1 << PERMILLE_BITS) - 1);
+        let nanos = word >> (PERMILLE_BITS + 1);
+        (permille > 0).then(|| Self {
+            op: if word & 1 == 0 { Op::Read } else { Op::Write },
+            permille,
+            latency: (nanos > 0).then(|| Duration::from_nanos(nanos)),
+        })
+    }
 }
 
 /// What became of a [`LatencyTarget`], and what the disk does of what its model
 /// says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyTargetStatus {
+    /// What was asked for.
+    pub target: LatencyTarget,
     /// The latency in force: two effective goals where no other was stated, or
     /// where the stated one is below the latency of the idle disk.
     pub latency: Duration,

@@ -75,6 +75,7 @@ mod io_group;
 mod io_queue;
 mod latency_target;
 mod limit;
+mod load_status;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod mix_prices;
@@ -100,7 +101,7 @@ pub use cost::{
     BANDWIDTH_MAX, CostCurve, CostError, IOPS_MAX, IOPS_SIZE_DEFAULT, LADDER_POINTS_MAX,
     SATURATION_LENGTH_DEFAULT,
 };
-pub use counters::{ClassCounters, QueueCounters};
+pub use counters::{ClassCounters, GroupCounters, QueueCounters};
 pub use disk_model::{DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN};
 pub use fair_queue::QueueDiscipline;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
@@ -109,6 +110,7 @@ pub use io_queue::{
 };
 pub use latency_target::{LatencyTarget, LatencyTargetError, LatencyTargetStatus};
 pub use limit::Limits;
+pub use load_status::LoadStatus;
 pub use mix_prices::{MIX_PRICES, MixPrices, PRICE_ONE};
 pub use op::Op;
 pub use requests::Ticket;

@@ -2,8 +2,8 @@
 
 use super::feedback::{Disk, Sample, Threshold};
 use super::{Budget, Dispatched};
-use crate::latency_target::LatencyTargetStatus;
-use crate::{DiskModel, PRICE_ONE, Time};
+use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
+use crate::{DiskModel, GroupCounters, PRICE_ONE, Time};
 
 impl Budget {
     /// Other rates, and other prices of mixes.
@@ -42,6 +42,18 @@ impl Budget {
     /// What became of the latency target.
     pub(crate) fn latency_target(&self) -> Option<LatencyTargetStatus> {
         self.feedback.0.status(&self.disk())
+    }
+
+    /// Another target, or none; only where there is a window to correct.
+    pub(crate) fn set_latency_target(&self, target: Option<LatencyTarget>) {
+        if self.counts_disk_time() {
+            self.feedback.0.set_target(target);
+        }
+    }
+
+    /// What was counted of the group.
+    pub(crate) fn counters(&self) -> GroupCounters {
+        self.feedback.0.counters()
     }
 
     /// The speed in force, and what the disk delivered of its model.

@@ -362,6 +362,7 @@ impl IoQueue {
             let blocked = &mut self.totals.blocked_nanos[last.reason.index()];
             *blocked = blocked.wrapping_add(nanos);
             self.progress.waited(last.reason, nanos);
+            self.sampler.waited(last.reason, nanos);
         }
         if !self.shared.peers.alone() {
             self.shared.peers.promise(self.shard, self.promised(now, stop));

@@ -6,19 +6,21 @@
 mod law;
 mod period;
 mod sample;
+mod totals;
 mod window;
 
 use core::time::Duration;
 
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
 use crate::sync::{AtomicU64, Ordering};
-use crate::{DiskTime, Time, saturating_nanos};
+use crate::{DiskTime, GroupCounters, Time, saturating_nanos};
 
 use super::price::{CurrentPrice, Price};
 
 use law::State;
 use period::{COUNTED_MIN, Period, SPEED_ONE};
 pub(crate) use sample::{Sample, Sampler, Threshold};
+use totals::Totals;
 use window::{Bounds, window_after};
 
 /// A period is at least so long,
@@ -41,7 +43,8 @@ const NOTED_NANOS: u64 = 100_000;
 /// The present correction of pace and window, for one disk.
 #[derive(Debug)]
 pub(super) struct Feedback {
-    target: Option<LatencyTarget>,
+    /// What [`LatencyTarget::to_word`] made of the target.
+    target: AtomicU64,
     /// The window in units of time; `u64::MAX` until something was counted.
     window: AtomicU64,
     /// What a unit of the model's disk time costs of the pace: that of the mix,
@@ -64,6 +67,7 @@ pub(super) struct Feedback {
     given_up: AtomicU64,
     began_at: AtomicU64,
     sums: Sums,
+    totals: Totals,
     state: SharedState,
 }
 
@@ -113,7 +117,7 @@ pub(super) struct Disk {
 impl Feedback {
     pub(super) fn new(target: Option<LatencyTarget>) -> Self {
         Self {
-            target,
+            target: AtomicU64::new(LatencyTarget::to_word(target)),
             window: AtomicU64::new(u64::MAX),
             price: CurrentPrice::new(),
             price_of_mix: AtomicU64::new(SPEED_ONE),
@@ -126,8 +130,35 @@ impl Feedback {
             given_up: AtomicU64::new(0),
             began_at: AtomicU64::new(0),
             sums: Sums::default(),
+            totals: Totals::default(),
             state: SharedState::new(&State::BEGIN),
         }
+    }
+
+    /// What is promised.
+    fn target(&self) -> Option<LatencyTarget> {
+        LatencyTarget::from_word(get(&self.target))
+    }
+
+    /// Promises something else from now on. What was found stays where the loop
+    /// begins; without a target nothing is corrected any more.
+    pub(super) fn set_target(&self, target: Option<LatencyTarget>) {
+        let word = LatencyTarget::to_word(target);
+        if self.target.swap(word, Ordering::Relaxed) == word {
+            return;
+        }
+        set(&self.holds, 1);
+        set(&self.given_up, 0);
+        self.state.store(&State { speed: get(&self.speed), ..State::BEGIN });
+        if target.is_none() {
+            self.correct_nothing();
+        }
+    }
+
+    fn correct_nothing(&self) {
+        set(&self.window, u64::MAX);
+        set(&self.speed, SPEED_ONE);
+        self.update_price();
     }
 
     /// The window in force; `nominal` is what it is without correction.
@@ -162,7 +193,7 @@ impl Feedback {
 
     /// What requests are measured against.
     pub(super) fn threshold(&self) -> Option<Threshold> {
-        let target = self.target?;
+        let target = self.target()?;
         Some(Threshold { op: target.op(), nanos: get(&self.threshold_nanos) })
     }
 
@@ -188,7 +219,8 @@ impl Feedback {
         let served = scaled(sample.served, get(&self.price_of_mix));
         let sample = Sample { served, ..sample };
         self.sums.add(&sample);
-        if let Some(target) = &self.target
+        self.totals.cover(now, &sample);
+        if let Some(target) = self.target()
             && sample.counted > 0
         {
             let allowed = u64::from(1000 - target.permille());
@@ -213,11 +245,16 @@ impl Feedback {
         let mut state = self.state.load();
         set(&self.is_loaded, u64::from(2 * delivered >= state.speed));
         let was_refused = sample.at_pace.saturating_add(sample.at_window) > 0;
+        if self.totals.end_period(&sample, nanos) {
+            set(&self.delivered, delivered);
+        }
         if nanos > STALE_NANOS || !was_refused {
             return;
         }
-        set(&self.delivered, delivered);
-        let Some(target) = &self.target else { return };
+        let Some(target) = self.target() else {
+            // whoever ended a period meanwhile may have corrected once more
+            return self.correct_nothing();
+        };
         let bounds = self.bounds(disk);
         let window = get(&self.window).clamp(bounds.min, bounds.max);
         let period = Period {
@@ -247,7 +284,7 @@ impl Feedback {
     /// The latency in force.
     fn threshold_of(&self, disk: &Disk) -> u64 {
         let of_window = disk.goal.as_nanos_ceil().saturating_mul(2);
-        let stated = self.target.and_then(|target| target.latency()).map(saturating_nanos);
+        let stated = self.target().and_then(|target| target.latency()).map(saturating_nanos);
         match stated {
             Some(stated) if stated > disk.base.as_nanos_ceil() => stated,
             _ => of_window,
@@ -270,17 +307,23 @@ impl Feedback {
     }
 
     pub(super) fn status(&self, disk: &Disk) -> Option<LatencyTargetStatus> {
-        let target = self.target?;
+        let target = self.target()?;
         let threshold = self.threshold_of(disk);
         let below_base =
             target.latency().is_some_and(|stated| saturating_nanos(stated) != threshold);
         let limit = self.price().done_in(self.window(disk.window.units()));
         Some(LatencyTargetStatus {
+            target,
             latency: Duration::from_nanos(threshold),
             holds: get(&self.holds) != 0,
             attainable: !below_base && get(&self.given_up) == 0,
             window: DiskTime::from_units(limit),
         })
+    }
+
+    /// What was counted so far.
+    pub(super) fn counters(&self) -> GroupCounters {
+        self.totals.counters()
     }
 
     /// Thousandths of the model's rate: at which the pace runs, and what the
@@ -315,6 +358,7 @@ impl Sums {
             served: take(&self.served),
             at_pace: take(&self.at_pace),
             at_window: take(&self.at_window),
+            ..Sample::default()
         }
     }
 }

@@ -22,6 +22,10 @@ pub(crate) struct Sample {
     pub(super) at_pace: u64,
     /// and for the window.
     pub(super) at_window: u64,
+    /// For how long work has waited, in nanoseconds,
+    pub(super) waited: u64,
+    /// since then.
+    pub(super) since: Time,
 }
 
 /// The sample of one queue.
@@ -63,13 +67,21 @@ impl Sampler {
         true
     }
 
+    /// Nothing went for so long.
+    pub(crate) fn waited(&mut self, reason: Blocked, nanos: u64) {
+        if !matches!(reason, Blocked::Empty | Blocked::ClassLimit) {
+            self.sample.waited = self.sample.waited.saturating_add(nanos);
+        }
+    }
+
     /// What is to be told now.
     pub(crate) fn take_due(&mut self, now: Time) -> Option<Sample> {
         let due =
             self.sample.counted >= COUNTED_MAX || now.nanos_since(self.told_at) > TOLD_AFTER_NANOS;
         due.then(|| {
+            let next = Sample { since: now, ..Sample::default() };
             self.told_at = now;
-            core::mem::take(&mut self.sample)
+            core::mem::replace(&mut self.sample, next)
         })
     }
 }

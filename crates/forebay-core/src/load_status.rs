@@ -1,0 +1,64 @@
+//! What became of the load of a disk, all its I/O groups together.
+
+use crate::{GroupCounters, IoGroup, LatencyTargetStatus};
+
+/// Whether a disk does what its figures say, and keeps what is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadStatus {
+    /// Thousandths of the disk's rate at which requests are let through: 1000
+    /// unless the latency target corrects it. Of several groups the lowest.
+    pub pace_permille: u64,
+    /// Thousandths of what its figures say that the disk did when work last
+    /// waited for it; `None` before any has. Healthy is 900 or more: much less
+    /// means that the figures are wrong for this mix, or the disk is not itself.
+    /// Of several groups the lowest.
+    pub speed_permille: Option<u64>,
+    /// What became of the latency target, if there is one: it holds, and is
+    /// attainable, where it does and is in all groups; the window is the smallest.
+    pub target: Option<LatencyTargetStatus>,
+    /// For how long work has waited, and how many requests were within the target.
+    pub counters: GroupCounters,
+}
+
+impl Default for LoadStatus {
+    /// Of a disk that nothing was asked of.
+    fn default() -> Self {
+        Self {
+            pace_permille: 1000,
+            speed_permille: None,
+            target: None,
+            counters: GroupCounters::default(),
+        }
+    }
+}
+
+impl LoadStatus {
+    /// Of the disk that these groups share.
+    pub fn of<'a>(groups: impl IntoIterator<Item = &'a IoGroup>) -> Self {
+        let of_groups = groups.into_iter().map(Self::of_group);
+        of_groups.reduce(Self::with).unwrap_or_default()
+    }
+
+    fn of_group(group: &IoGroup) -> Self {
+        let counters = group.counters();
+        Self {
+            pace_permille: group.speed_permille(),
+            speed_permille: (counters.waited_nanos > 0).then(|| group.delivered_permille()),
+            target: group.latency_target(),
+            counters,
+        }
+    }
+
+    fn with(mut self, other: Self) -> Self {
+        self.pace_permille = self.pace_permille.min(other.pace_permille);
+        let speeds = [self.speed_permille, other.speed_permille];
+        self.speed_permille = speeds.into_iter().flatten().min();
+        if let (Some(all), Some(one)) = (&mut self.target, other.target) {
+            all.holds &= one.holds;
+            all.attainable &= one.attainable;
+            all.window = all.window.min(one.window);
+        }
+        self.counters.merge(&other.counters);
+        self
+    }
+}
