@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_core::{Op, QueueCounters};
+use forebay_core::{LoadStatus, Op, QueueCounters};
 
 use crate::engine::Retries;
 use crate::registry::{DiskRecord, Shared};
@@ -54,6 +54,11 @@ impl Disk {
             group.all_metrics().for_each(|queue| queue.add_totals_to(&mut totals, &mut retries));
         }
         totals
+    }
+
+    /// Whether the disk does what its figures say, and keeps its latency target.
+    pub fn load(&self) -> LoadStatus {
+        self.record.load()
     }
 
     /// Disk time of the requests and permits that are unfinished now.

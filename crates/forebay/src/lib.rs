@@ -134,6 +134,7 @@ pub use validation::RequestError;
 pub use forebay_core;
 pub use forebay_core::{
     Blocked, CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassCounters, DiskRates,
-    DiskTime, LATENCY_GOAL_DEFAULT, Limits, ModelError, Op, Policy, QueueCounters, QueueDiscipline,
-    SHARDS_MAX, SHARES_MAX,
+    DiskTime, GroupCounters, LATENCY_GOAL_DEFAULT, LatencyTarget, LatencyTargetError,
+    LatencyTargetStatus, Limits, LoadStatus, ModelError, Op, Policy, QueueCounters,
+    QueueDiscipline, SHARDS_MAX, SHARES_MAX,
 };

@@ -105,7 +105,8 @@ const CLASS_HISTOGRAMS: &[(&str, &str, Which)] = &[
 const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
     (
         "flow_ratio",
-        "Requests dispatched per request completed; 1 by construction under a window",
+        "Requests dispatched per request completed; 1 by construction under a window, which \
+         therefore shows in the speed whether the disk is slow",
         |disk| Some(disk.totals.flow_ratio_permille as f64 / 1000.0),
     ),
     ("in_disk", "Requests in the disk", |disk| Some(f64::from(disk.totals.in_disk))),
@@ -118,6 +119,36 @@ const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
     ("window_seconds", "Disk time that may be unfinished in the disk", |disk| {
         disk.window_nanos.map(seconds)
     }),
+    (
+        "speed",
+        "What the disk did of what its figures say when work last waited for it; 0.9 or more is \
+         healthy, less means wrong figures for this mix (run forebay explore) or a disk in trouble",
+        |disk| disk.load.speed_permille.map(permille),
+    ),
+    (
+        "pace",
+        "Factor on the disk's rate at which requests go; 1 unless the latency target corrects it",
+        |disk| disk.rates.map(|_| permille(disk.load.pace_permille)),
+    ),
+    ("latency_target_seconds", "What the percentile of the latency target may be", |disk| {
+        disk.load.target.map(|status| status.latency.as_secs_f64())
+    }),
+    (
+        "latency_target_holds",
+        "Whether the latency target held when work last waited; 1 is healthy",
+        |disk| disk.load.target.map(|status| f64::from(u8::from(status.holds))),
+    ),
+    (
+        "latency_target_attainable",
+        "Whether sending less keeps the latency target; 0 means that it is given up for now",
+        |disk| disk.load.target.map(|status| f64::from(u8::from(status.attainable))),
+    ),
+    (
+        "window_corrected_seconds",
+        "The window in force, as the latency target corrects it; between the base latency and \
+         the window",
+        |disk| disk.load.target.map(|status| seconds(disk_nanos(status.window))),
+    ),
     ("base_latency_seconds", "Latency of the idle disk, stated or learnt", |disk| {
         disk.base_latency_nanos.map(seconds)
     }),
@@ -131,11 +162,30 @@ const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
     }),
 ];
 
-const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[(
-    "past_window",
-    "Requests that went while the window was full, for a holder's sake",
-    |disk| disk.totals.window_bypasses,
-)];
+const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
+    ("past_window", "Requests that went while the window was full, for a holder's sake", |disk| {
+        disk.totals.window_bypasses
+    }),
+    (
+        "target_measured",
+        "Requests measured against the latency target: those of its kind that met a loaded disk",
+        |disk| disk.load.counters.measured,
+    ),
+    ("target_over", "Of these, those that took longer in the disk", |disk| {
+        disk.load.counters.over_target
+    }),
+];
+
+const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
+    ("waited_sec", "Time in which work waited for the disk throughout", |disk| {
+        disk.load.counters.waited_nanos
+    }),
+    (
+        "waited_consumption",
+        "Disk time completed in that time, in seconds: divided by it, the speed over any span",
+        |disk| disk_nanos(disk.load.counters.served_meanwhile),
+    ),
+];
 
 impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -201,6 +251,13 @@ impl Scrape {
             for disk in &self.0.disks {
                 let labels = [("mountpoint", &disk.name)];
                 ConstCounter::new(value(disk)).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        for &(name, help, nanos) in DISK_SECONDS {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for disk in &self.0.disks {
+                let labels = [("mountpoint", &disk.name)];
+                ConstCounter::new(seconds(nanos(disk))).encode(metric.encode_family(&labels)?)?;
             }
         }
         Ok(())
@@ -282,6 +339,10 @@ fn operations(class: &ClassSnapshot, op: Op) -> u64 {
 
 fn bytes(class: &ClassSnapshot, op: Op) -> u64 {
     class.counters.bytes[op.index()]
+}
+
+fn permille(of: u64) -> f64 {
+    of as f64 / 1000.0
 }
 
 fn rate(disk: &DiskSnapshot, of: fn(&DiskRates) -> u64) -> Option<f64> {

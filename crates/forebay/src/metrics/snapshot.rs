@@ -1,6 +1,6 @@
 //! What a scheduler has counted, at one moment.
 
-use forebay_core::{Blocked, ClassCounters, DiskRates, QueueCounters};
+use forebay_core::{Blocked, ClassCounters, DiskRates, LoadStatus, QueueCounters};
 
 use super::Distribution;
 use crate::engine::{Backend, Retries};
@@ -41,6 +41,8 @@ pub struct DiskSnapshot {
     /// The latency of the idle disk that the effective goal allows for, stated
     /// or learnt, in nanoseconds; `None` if it is not known.
     pub base_latency_nanos: Option<u64>,
+    /// Whether the disk does what its figures say, and keeps its latency target.
+    pub load: LoadStatus,
     /// Disk time of what is in the disk now, in nanoseconds.
     pub in_flight_nanos: u64,
     /// All classes together.

@@ -1,5 +1,6 @@
 //! From the text of an io-properties file, or of a `forebay.yaml`, to checked properties.
 
+mod latency_target;
 mod measured;
 mod region;
 
@@ -43,6 +44,7 @@ struct Disk {
     duplex: bool,
     rate_factor: Option<Located<f64>>,
     max_cost_function: Option<Located<bool>>,
+    latency_target: Option<Located<String>>,
     base_latency_us: Option<Located<f64>>,
     read_cost_ns: Option<Located<Ladder>>,
     write_cost_ns: Option<Located<Ladder>>,
@@ -124,6 +126,8 @@ fn check(
     }
     let factor = rate_factor(source, disk.rate_factor)?;
     let measured = measured::check(source, &disk, factor)?;
+    let latency_target =
+        latency_target::check(source, disk.latency_target.as_ref(), measured.base_latency)?;
     let rate = |rate, max, unit| scaled_rate(source, rate, factor, max, unit);
     let operations = "operations per second";
     let bytes = "bytes per second";
@@ -148,6 +152,7 @@ fn check(
         physical_block_size: block_size(disk.physical_block_size)?,
         duplex: disk.duplex,
         max_cost_function: disk.max_cost_function.map(|max| max.value),
+        latency_target,
         measured,
     })
 }

@@ -24,6 +24,7 @@
 //! | key | meaning |
 //! |---|---|
 //! | `io_properties` | at the top: the file of the same disks for Seastar, in the same directory; it may be missing, and must not say anything else |
+//! | `latency_target` | what requests may take in the disk under load: `p95=1ms` of reads, `writes:p99.9=5ms`, `p95=2goals` for two effective goals, which holds where nothing is stated, or `off` |
 //! | `base_latency_us` | of one small read at a time |
 //! | `read_cost_ns`, `write_cost_ns` | lists of `[bytes, nanoseconds of disk time]`, sizes rising |
 //! | `read_knee`, `write_knee` | requests in flight that keep the disk busy |
@@ -58,6 +59,7 @@ mod coverage;
 mod device;
 mod edit;
 mod format;
+mod latency_target;
 mod measured;
 mod mix_prices;
 mod region;
@@ -71,13 +73,14 @@ use forebay_block::Machine;
 pub use forebay_config::ConfigError;
 use forebay_config::Source;
 use forebay_core::{
-    CostCurve, CostError, DiskModel, DiskRates, IOPS_SIZE_DEFAULT, ModelError, Op,
+    CostCurve, CostError, DiskModel, DiskRates, IOPS_SIZE_DEFAULT, LatencyTarget, ModelError, Op,
     SATURATION_LENGTH_DEFAULT,
 };
 
 pub(crate) use coverage::Coverage;
 pub use device::PropertiesError;
 pub use forebay_block::DeviceNumber as Device;
+pub use latency_target::{TargetBelowBase, parse_latency_target};
 pub use measured::{CostAt, DiscardCost, Measured, MeasuredDirection, Steadiness};
 pub use region::{MixRegion, RADIUS_ONE, REGION_RADII, REGIONS_MAX, RegionGoal};
 
@@ -120,6 +123,9 @@ pub struct DiskProperties {
     /// Whether to charge the larger of an operation's two costs instead of their sum, where the
     /// file says so.
     pub max_cost_function: Option<bool>,
+    /// What requests may take in the disk under load; [`LatencyTarget::OF_WINDOW`] where the file
+    /// says nothing, `None` where it says `off`.
+    pub latency_target: Option<LatencyTarget>,
     /// What only a measurement knows, from a `forebay.yaml`.
     pub measured: Measured,
 }
@@ -142,6 +148,7 @@ impl DiskProperties {
             physical_block_size: None,
             duplex: false,
             max_cost_function: None,
+            latency_target: Some(LatencyTarget::OF_WINDOW),
             measured: Measured::default(),
         }
     }
@@ -255,7 +262,8 @@ impl Properties {
     }
 
     /// The text of an io-properties file with this content, which [`Properties::parse`] and
-    /// Seastar read back; [`DiskProperties::measured`] is not in it.
+    /// Seastar read back; [`DiskProperties::measured`] and [`DiskProperties::latency_target`] are
+    /// not in it.
     ///
     /// YAML is Unicode: of a mountpoint that is not, the offending bytes are replaced.
     pub fn to_yaml(&self) -> String {

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use forebay_core::LatencyTarget;
+
 use super::{CostAt, DiskProperties, Measured, MixRegion, RegionGoal, Steadiness};
 
 /// A file for Seastar.
@@ -17,6 +19,10 @@ pub(super) fn forebay(disks: &[DiskProperties], io_properties: &str) -> String {
     let mut text = format!("io_properties: {}\ndisks:\n", scalar(io_properties));
     for disk in disks {
         let mut lines = rates(disk);
+        if disk.latency_target != Some(LatencyTarget::OF_WINDOW) {
+            let target = disk.latency_target.map(|target| target.to_string());
+            lines.push(format!("latency_target: {}", target.as_deref().unwrap_or("off")));
+        }
         measured(&mut lines, &disk.measured);
         entry(&mut text, &lines);
     }

@@ -12,7 +12,7 @@ use super::config::DiskConfig;
 use super::disk::DiskRecord;
 use super::error::SchedulerError;
 use super::layout::{DEFAULT_DISK, Layout};
-use crate::properties::{DISKS_MAX, Device};
+use crate::properties::{DISKS_MAX, Device, TargetBelowBase};
 
 /// A disk whose figures and paths were found to be good.
 pub(crate) struct Checked<'a> {
@@ -49,6 +49,7 @@ impl Registry {
                         group.io.set_base_latency(base);
                     }
                     group.set_model(model.clone());
+                    group.io.set_latency_target(config.properties.latency_target);
                 }
                 disk
             } else {
@@ -107,6 +108,8 @@ pub(crate) fn check(disks: &[DiskConfig], parts: u64) -> Result<Vec<Checked<'_>>
         let name = &config.name;
         let model = config.model(parts);
         let model = model.map_err(|source| SchedulerError::Rates { disk: name.clone(), source })?;
+        TargetBelowBase::check(config.properties.latency_target, config.base_latency())
+            .map_err(|source| SchedulerError::LatencyTarget { disk: name.clone(), source })?;
         let mut stacks = Vec::new();
         for mountpoint in &config.properties.mountpoints {
             let stack = Stack::of_path(&machine, mountpoint).map_err(|source| {

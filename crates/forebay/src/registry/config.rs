@@ -1,8 +1,9 @@
 //! What a disk is said to do, by whoever configures the scheduler.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use forebay_core::{DiskModel, DiskRates, ModelError, Policy, QueueDiscipline};
+use forebay_core::{DiskModel, DiskRates, LatencyTarget, ModelError, Policy, QueueDiscipline};
 
 use crate::properties::DiskProperties;
 
@@ -11,6 +12,7 @@ pub(crate) struct Rules {
     pub(crate) policy: Policy,
     pub(crate) order: QueueDiscipline,
     pub(crate) duplex: bool,
+    pub(crate) latency_target: Option<LatencyTarget>,
 }
 
 /// One disk of a [`SchedulerBuilder`](crate::SchedulerBuilder).
@@ -67,6 +69,15 @@ impl DiskConfig {
         self
     }
 
+    /// Sets what requests may take in the disk under load, or that nothing is promised of it;
+    /// [`LatencyTarget::OF_WINDOW`] unless set, or what the properties say. Pace and window are
+    /// corrected so that it holds, while work waits; only [`Policy::PaceWindow`] heeds it.
+    #[must_use]
+    pub fn latency_target(mut self, target: Option<LatencyTarget>) -> Self {
+        self.properties.latency_target = target;
+        self
+    }
+
     /// Gives reads a budget and all other requests another, each as if it were
     /// alone, for a disk whose directions do not disturb each other.
     #[must_use]
@@ -85,7 +96,16 @@ impl DiskConfig {
             }
             policy => policy,
         };
-        Rules { policy, order: self.order, duplex: self.properties.duplex }
+        let DiskProperties { duplex, latency_target, .. } = self.properties;
+        Rules { policy, order: self.order, duplex, latency_target }
+    }
+
+    /// The base latency that is stated, by the policy or by a measurement.
+    pub(crate) fn base_latency(&self) -> Option<Duration> {
+        match self.rules().policy {
+            Policy::PaceWindow { base_latency, .. } => base_latency,
+            _ => None,
+        }
     }
 
     /// What requests cost on one of `parts` equal parts of the disk, mixes as their parts.

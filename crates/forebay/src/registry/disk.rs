@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use forebay_core::{DiskRates, Policy};
+use forebay_core::{DiskRates, LoadStatus, Policy};
 
 use crate::directions::Directions;
 use crate::io_thread::{IoThreads, IoThreadsConfig};
@@ -50,6 +50,11 @@ impl DiskRecord {
     /// All I/O groups.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &Arc<DiskGroup>> {
         self.nodes.iter().flat_map(|node| node.directions.iter())
+    }
+
+    /// Whether the disk does what its figures say, over all I/O groups.
+    pub(crate) fn load(&self) -> LoadStatus {
+        LoadStatus::of(self.groups().map(|group| &group.io))
     }
 
     /// Whether reads and writes have a budget each.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use forebay_core::{ModelError, SHARDS_MAX};
 
 use super::layout::{DEFAULT_CLASS, IO_GROUPS_MAX};
-use crate::properties::{ConfigError, DISKS_MAX, Device};
+use crate::properties::{ConfigError, DISKS_MAX, Device, TargetBelowBase};
 use crate::sys::fork::Forked;
 
 /// Why a class or a group of classes could not be made, changed or removed.
@@ -57,6 +57,14 @@ pub enum SchedulerError {
         disk: String,
         /// What is wrong with them.
         source: ModelError,
+    },
+    /// The latency target of a disk asks for what it cannot do.
+    #[error("the disk `{disk}`: {source}")]
+    LatencyTarget {
+        /// Name of the disk.
+        disk: String,
+        /// What is asked for, and what the disk does.
+        source: TargetBelowBase,
     },
     /// A mountpoint cannot be looked up.
     #[error(

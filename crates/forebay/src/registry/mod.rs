@@ -83,6 +83,7 @@ impl Registry {
         let group = |slot| {
             let mut config = GroupConfig::new(model.clone(), rules.policy);
             config.order = rules.order;
+            config.latency_target = rules.latency_target;
             config.shards_max = layout.shards_max;
             config.requests_max = layout.requests_max;
             Arc::new(DiskGroup::new(name, config, slot, self.hook.clone()))
@@ -288,8 +289,12 @@ mod tests {
         let mut registry = Registry::new(8, 4, &Hook::default());
         let io_threads = IoThreadsConfig::default();
         let layout = Layout { io_groups: 4, shards_max: 1, requests_max: 1000, io_threads };
-        let rules =
-            Rules { policy: Policy::Unlimited, order: QueueDiscipline::StartTime, duplex: false };
+        let rules = Rules {
+            policy: Policy::Unlimited,
+            order: QueueDiscipline::StartTime,
+            duplex: false,
+            latency_target: None,
+        };
         let add = |registry: &mut Registry, name| {
             registry.add_disk(name, &DiskModel::unmeasured(), &rules, layout).unwrap();
         };

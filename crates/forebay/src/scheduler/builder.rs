@@ -174,8 +174,12 @@ impl SchedulerBuilder {
             Registry::new((DISKS_MAX + 1) * io_groups * QUEUES_MAX, io_groups as u64, &self.hook);
         let applied = registry.apply(check(&self.disks, io_groups as u64)?, layout)?;
         let unmeasured = DiskModel::unmeasured();
-        let rules =
-            Rules { policy: Policy::Unlimited, order: QueueDiscipline::StartTime, duplex: false };
+        let rules = Rules {
+            policy: Policy::Unlimited,
+            order: QueueDiscipline::StartTime,
+            duplex: false,
+            latency_target: None,
+        };
         let default_disk = registry.add_disk(DEFAULT_DISK, &unmeasured, &rules, layout)?;
         let untagged = registry.add_class(DEFAULT_CLASS, None, DEFAULT_CLASS_SHARES)?;
         let first = registry.disks.first().unwrap_or(&default_disk);

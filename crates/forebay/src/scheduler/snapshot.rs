@@ -38,6 +38,7 @@ fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
         effective_goal_nanos: known(io.effective_goal(), DiskTime::MAX),
         window_nanos: known(io.window(), DiskTime::MAX),
         base_latency_nanos: known(io.base_latency(), DiskTime::ZERO),
+        load: disk.load(),
         classes: classes.iter().map(|class| named(class)).collect(),
         ..DiskSnapshot::default()
     };

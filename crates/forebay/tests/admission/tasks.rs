@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use forebay::{AdmitError, Class, DiskRates, Op, Permit, Policy};
+use forebay::{AdmitError, Class, DiskConfig, DiskRates, Op, Permit, Policy, Scheduler};
 
 use crate::executor::{WakeCounter, block_on, poll_once};
 use crate::{FAST, scheduler, takes_at_once};
@@ -190,7 +190,9 @@ fn a_permit_goes_where_its_task_goes() {
 /// milliseconds, takes at these polls, while threads keep the window full.
 fn taken_now_and_then(every: u64, polls: usize) -> usize {
     let rates = DiskRates { read_iops: 4_000, write_iops: 4_000, ..FAST };
-    let scheduler = scheduler(rates, Policy::pace_window());
+    // what holders sleep is no latency that less of them would shorten
+    let disk = DiskConfig::new("disk", rates).latency_target(None);
+    let scheduler = Scheduler::builder().disk(disk).build().unwrap();
     let [backlog, polled] =
         ["backlog", "polled"].map(|name| scheduler.add_class(name, 100).unwrap());
     let stop = AtomicBool::new(false);

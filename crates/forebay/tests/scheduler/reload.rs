@@ -86,3 +86,51 @@ fn those_who_wait_take_over_the_new_figures() {
     scheduler.reload(&parsed(at, 1_000_000_000)).unwrap();
     assert!(goal() < before);
 }
+
+#[test]
+fn a_latency_target_follows_a_reload_under_load() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().to_str().unwrap();
+    let with = |target: &str| {
+        let text = properties(at, 100_000_000);
+        Properties::parse("test", &format!("{text}    latency_target: {target}\n")).unwrap()
+    };
+    let scheduler = Scheduler::builder().properties(&parsed(at, 100_000_000)).build().unwrap();
+    let class = scheduler.add_class("class", 300).unwrap();
+    let disk = scheduler.disk(at).unwrap();
+    let status = || disk.load().target;
+    let goal = disk.effective_goal().unwrap();
+    assert_eq!(status().unwrap().latency, 2 * goal, "what the window promises unless stated");
+    let held = class.admit(Op::Read, 1_000_000).unwrap().detach();
+    for (target, latency) in [("p99=3ms", 3), ("writes:p95=7ms", 7)] {
+        scheduler.reload(&with(target)).unwrap();
+        let status = status().unwrap();
+        assert_eq!(status.target.to_string(), target);
+        assert_eq!(status.latency, Duration::from_millis(latency));
+        assert!(status.holds && status.attainable);
+    }
+    scheduler.reload(&with("off")).unwrap();
+    assert_eq!(status(), None);
+    drop(held);
+}
+
+#[test]
+fn a_latency_target_below_the_base_latency_is_refused_and_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().to_str().unwrap();
+    let parsed = |text: &str| Properties::parse("test", text);
+    let text = format!("{}    base_latency_us: 2000\n", properties(at, 100_000_000));
+    let good = parsed(&text).unwrap();
+    let scheduler = Scheduler::builder().properties(&good).build().unwrap();
+    let error = parsed(&format!("{text}    latency_target: p95=1ms\n")).unwrap_err().to_string();
+    assert!(error.contains("base latency of the disk, 2ms"), "{error}");
+    assert!(error.contains("forebay explore"), "{error}");
+    let mut below = good;
+    below.disks[0].latency_target = Some("p95=1ms".parse().unwrap());
+    let error = scheduler.reload(&below).unwrap_err().to_string();
+    assert!(error.contains("base latency of the disk, 2ms"), "{error}");
+    assert_eq!(scheduler.disk(at).unwrap().load().target.unwrap().target.to_string(), "p95=2goals");
+    // the latency of a write in the idle disk may be shorter than that of a read
+    below.disks[0].latency_target = Some("writes:p95=1ms".parse().unwrap());
+    scheduler.reload(&below).unwrap();
+}

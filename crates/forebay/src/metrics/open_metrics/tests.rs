@@ -1,3 +1,7 @@
+use std::time::Duration;
+
+use forebay_core::{GroupCounters, LatencyTarget, LatencyTargetStatus, LoadStatus};
+
 use super::*;
 use crate::engine::Retries;
 
@@ -66,13 +70,15 @@ fn what_dashboards_ask_for_is_there() {
     found.sort();
     assert!(text.contains("# TYPE forebay_bugs counter\n"));
     let counters = "activations blocked_seconds cancelled consumption errors messages_lost overdue \
-                    past_window retries starvation_time_sec total_bytes total_delay_sec total_discard_bytes \
+                    past_window retries starvation_time_sec target_measured target_over total_bytes total_delay_sec total_discard_bytes \
                     total_discard_ops total_exec_sec total_flush_ops total_operations \
                     total_read_bytes total_read_ops total_split_bytes total_split_ops \
-                    total_write_bytes total_write_ops unlisted_opens";
+                    total_write_bytes total_write_ops unlisted_opens waited_consumption waited_sec";
     let gauges = "base_latency_seconds delay disk_queue_length effective_goal_seconds \
-                  engines flow_ratio in_disk in_disk_seconds queue_length read_bandwidth \
-                  read_iops shares window_seconds write_bandwidth write_iops";
+                  engines flow_ratio in_disk in_disk_seconds latency_target_attainable \
+                  latency_target_holds latency_target_seconds pace queue_length read_bandwidth \
+                  read_iops shares speed window_corrected_seconds window_seconds write_bandwidth \
+                  write_iops";
     let histograms = "disk_latency_seconds latency_seconds queue_latency_seconds";
     let named = [("counter", counters), ("gauge", gauges), ("histogram", histograms)];
     let expected = named.iter().flat_map(|(kind, names)| {
@@ -97,6 +103,48 @@ fn what_is_known_of_a_disks_goal_window_and_base_latency_has_its_value() {
         let line = format!("forebay_io_queue_{name}_seconds{{mountpoint=\"/data\"}} {value}\n");
         assert!(text.contains(&line), "{line} in {text}");
     }
+}
+
+#[test]
+fn a_disk_that_is_slower_than_its_figures_shows_in_speed_and_target() {
+    let status = LatencyTargetStatus {
+        target: LatencyTarget::OF_WINDOW,
+        latency: Duration::from_micros(1500),
+        holds: false,
+        attainable: true,
+        window: DiskTime::from_nanos(900_000),
+    };
+    let counters = GroupCounters {
+        waited_nanos: 2_000_000_000,
+        served_meanwhile: DiskTime::from_nanos(1_160_000_000),
+        measured: 1000,
+        over_target: 70,
+    };
+    let load = LoadStatus {
+        pace_permille: 620,
+        speed_permille: Some(580),
+        target: Some(status),
+        counters,
+    };
+    let disk = DiskSnapshot { name: "/data".into(), load, ..Default::default() };
+    let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
+    for (name, value) in [
+        ("speed", "0.58"),
+        ("latency_target_seconds", "0.0015"),
+        ("latency_target_holds", "0.0"),
+        ("latency_target_attainable", "1.0"),
+        ("window_corrected_seconds", "0.0009"),
+        ("target_measured_total", "1000"),
+        ("target_over_total", "70"),
+        ("waited_sec_total", "2.0"),
+        ("waited_consumption_total", "1.16"),
+    ] {
+        let line = format!("forebay_io_queue_{name}{{mountpoint=\"/data\"}} {value}\n");
+        assert!(text.contains(&line), "{line} in {text}");
+    }
+    let nothing = DiskSnapshot { name: "/data".into(), ..Default::default() };
+    let text = open_metrics(Snapshot { disks: vec![nothing], ..Default::default() });
+    assert!(!text.contains("speed{") && !text.contains("latency_target_holds{"), "{text}");
 }
 
 #[test]

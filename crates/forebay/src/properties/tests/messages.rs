@@ -166,3 +166,27 @@ fn numbers() {
          to 1048576; correct it or remove the key",
     );
 }
+
+#[test]
+fn latency_targets() {
+    for wrong in ["p95", "1ms", "p95=1", "true"] {
+        complains(
+            &with(&format!("latency_target: {wrong}")),
+            &format!(
+                "io.yaml:7:21: disks[0].latency_target: found `{wrong}`; expected a percentile of \
+                 reads and a time, such as p95=1ms or p99.9=2ms, or of writes, such as \
+                 writes:p95=5ms; `off` is for none"
+            ),
+        );
+    }
+    complains(
+        &with("latency_target: p100=1ms"),
+        "io.yaml:7:21: disks[0].latency_target: found `p100=1ms`; the percentile of a latency \
+         target is from 50 to 99.9; `off` is for none",
+    );
+    complains(
+        &with("latency_target: p95=0ms"),
+        "io.yaml:7:21: disks[0].latency_target: found `p95=0ms`; a latency target is longer than \
+         zero, and at most a minute; `off` is for none",
+    );
+}

@@ -7,9 +7,11 @@ use proptest::collection::{hash_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 
+use forebay_core::{LatencyTarget, Op};
+
 use crate::properties::{
     CostAt, DiscardCost, DiskProperties, Measured, MeasuredDirection, MixRegion, Properties,
-    REGION_RADII, RegionGoal, Steadiness,
+    REGION_RADII, RegionGoal, Steadiness, TargetBelowBase,
 };
 
 fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
@@ -33,6 +35,7 @@ fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
             physical_block_size: lengths.2,
             duplex: flags.0,
             max_cost_function: flags.1,
+            latency_target: Some(LatencyTarget::OF_WINDOW),
         })
 }
 
@@ -55,6 +58,13 @@ fn direction(iops: u64, bandwidth: u64) -> impl Strategy<Value = MeasuredDirecti
             steadiness,
         },
     )
+}
+
+fn latency_target() -> impl Strategy<Value = LatencyTarget> {
+    let op = prop_oneof![Just(Op::Read), Just(Op::Write)];
+    (op, 500..=999_u32, 1..=60_000_000_000_u64).prop_map(|(op, permille, nanos)| {
+        LatencyTarget::new(op, permille, Duration::from_nanos(nanos)).unwrap()
+    })
 }
 
 fn region() -> impl Strategy<Value = MixRegion> {
@@ -82,14 +92,17 @@ fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
             regions.len() < 2 || regions[0].latency != regions[1].latency
         }),
         option::of((0.001..99.999, time())),
+        option::of(latency_target()),
     );
-    parts.prop_map(move |(read, write, (base_latency, flush, discard), regions, goal)| {
+    parts.prop_map(move |(read, write, (base_latency, flush, discard), regions, goal, target)| {
         let region_goal =
             goal.map(|(read_percentile, latency)| RegionGoal { read_percentile, latency });
         let measured = Measured { base_latency, read, write, flush, discard, regions, region_goal };
         let summed = disk.max_cost_function == Some(false);
         let max_cost_function = if summed { None } else { disk.max_cost_function };
-        DiskProperties { measured, max_cost_function, ..disk.clone() }
+        let latency_target = target
+            .filter(|&target| TargetBelowBase::check(Some(target), measured.base_latency).is_ok());
+        DiskProperties { measured, max_cost_function, latency_target, ..disk.clone() }
     })
 }
 
