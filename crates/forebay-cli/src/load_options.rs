@@ -6,15 +6,17 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, value_parser};
-use forebay::properties::Properties;
+use forebay::properties::{Properties, TargetBelowBase};
 use forebay_config::Source;
-use forebay_core::{Policy, QueueDiscipline, SHARDS_MAX};
+use forebay_core::{LatencyTarget, Policy, QueueDiscipline, SHARDS_MAX};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Report;
 use forebay_load::results::text;
 
 use crate::console::json;
+use crate::disk::Disk;
 use crate::failure::Failure;
+use crate::latency_target::TargetOption;
 use crate::region_options::RegionOptions;
 use crate::span;
 
@@ -43,6 +45,11 @@ pub(crate) struct LoadOptions {
     /// How long requests may wait inside the disk
     #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]
     latency_goal: Duration,
+    /// What requests may take in the disk while others wait: a percentile of reads, such as p95=1ms
+    /// or p99.9=2ms, or of writes, such as writes:p95=5ms, or off. Unless given, what --properties
+    /// says, or p95=2goals: 95 of 100 reads within two effective goals
+    #[arg(long, value_name = "TARGET")]
+    latency_target: Option<TargetOption>,
     /// How the scheduler decides when a request may go to the disk
     #[arg(long, value_enum, default_value_t = PolicyName::PaceWindow)]
     policy: PolicyName,
@@ -175,6 +182,24 @@ impl LoadOptions {
                 Policy::Concurrency { requests: self.concurrency }
             }
             PolicyName::None => Policy::Unlimited,
+        }
+    }
+
+    /// What requests may take in `disk`: as asked for, or as its properties say, while the policy
+    /// can hold it.
+    pub(crate) fn latency_target(&self, disk: &Disk) -> Result<Option<LatencyTarget>, Failure> {
+        let heeds = self.policy == PolicyName::PaceWindow;
+        match self.latency_target {
+            Some(TargetOption(Some(target))) if !heeds => Err(Failure::Input(format!(
+                "--latency-target {target} is for --policy pace+window: no other corrects itself"
+            ))),
+            asked => {
+                let stated = || disk.properties.as_ref()?.latency_target;
+                let target = asked.map_or_else(stated, |TargetOption(target)| target);
+                TargetBelowBase::check(target, disk.base_latency)
+                    .map_err(|error| Failure::Input(error.to_string()))?;
+                Ok(target.filter(|_| heeds))
+            }
         }
     }
 

@@ -7,6 +7,7 @@ mod disk;
 mod explore;
 mod failure;
 mod info;
+mod latency_target;
 mod load_options;
 mod region_options;
 mod reproduce;

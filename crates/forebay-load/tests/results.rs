@@ -128,6 +128,9 @@ fn the_format_stays() {
         flow_ratio: 1.0,
         in_flight_max: 33,
         dispatch_blocked: BTreeMap::from([(String::from("window"), 1.25)]),
+        speed: None,
+        waited_seconds: None,
+        latency_target: None,
     });
     let report = Report::Run(Box::new(result));
     let json = serde_json::to_string_pretty(&report).unwrap() + "\n";

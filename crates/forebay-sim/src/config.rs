@@ -1,6 +1,6 @@
 //! What is simulated.
 
-mod units;
+pub(crate) mod units;
 
 use core::time::Duration;
 
@@ -118,7 +118,7 @@ pub struct SchedulerConfig {
     pub idle_credit: DiskTime,
     /// Whether reads and all else have a budget each.
     pub duplex: bool,
-    /// What requests may take in the disk.
+    /// What requests may take in the disk; nothing is corrected if not given.
     pub latency_target: Option<LatencyTarget>,
 }
 
@@ -257,6 +257,12 @@ pub enum What {
         #[serde(skip_serializing_if = "Option::is_none")]
         parent: Option<String>,
     },
+    /// The scheduler has another latency target.
+    Target {
+        /// Which; none if not given.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "units::latency_target")]
+        target: Option<LatencyTarget>,
+    },
     /// No shard has a turn for so long; the disk goes on.
     Pause {
         /// How long.
@@ -272,7 +278,7 @@ impl What {
             Self::Shares { class, .. } | Self::Limit { class, .. } | Self::Move { class, .. } => {
                 Some(class)
             }
-            Self::Pause { .. } => None,
+            Self::Target { .. } | Self::Pause { .. } => None,
         }
     }
 }

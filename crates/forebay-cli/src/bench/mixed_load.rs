@@ -161,6 +161,7 @@ impl MixedLoad {
             target: self.target.path(),
             disk: &Disk::unmeasured(),
             policy: Policy::Unlimited,
+            latency_target: None,
             order: QueueDiscipline::StartTime,
             topology: Topology::PerThread,
             io_queues: 1,

@@ -117,6 +117,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
                 Some(_) => load.policy(disk.base_latency),
                 None => Policy::Unlimited,
             },
+            latency_target: load.latency_target(&disk)?,
             order: load.order(),
             topology: options.topology,
             io_queues,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use forebay::engine::BackendChoice;
-use forebay_core::{Policy, QueueDiscipline, Time, saturating_nanos};
+use forebay_core::{LatencyTarget, Policy, QueueDiscipline, Time, saturating_nanos};
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::recorder::MeasuredInterval;
 
@@ -25,6 +25,8 @@ pub(super) struct Plan<'a> {
     pub(super) disk: &'a Disk,
     /// The scheduler's policy.
     pub(super) policy: Policy,
+    /// What requests may take in the disk.
+    pub(super) latency_target: Option<LatencyTarget>,
     /// In which order it serves classes.
     pub(super) order: QueueDiscipline,
     pub(super) topology: Topology,

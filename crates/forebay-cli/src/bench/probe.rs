@@ -117,6 +117,7 @@ impl Probe<'_> {
             target: self.target.path(),
             disk: &Disk::unmeasured(),
             policy: Policy::Unlimited,
+            latency_target: None,
             order: QueueDiscipline::StartTime,
             topology: Topology::PerThread,
             io_queues: 1,

@@ -44,7 +44,10 @@ impl Scheduled {
         if let Some(properties) = &plan.disk.properties {
             let mountpoints = vec![plan.target.to_owned()];
             let here = DiskProperties { mountpoints, ..properties.clone() };
-            let config = DiskConfig::from_properties(&here).policy(policy).order(plan.order);
+            let config = DiskConfig::from_properties(&here)
+                .policy(policy)
+                .latency_target(plan.latency_target)
+                .order(plan.order);
             builder = builder.disk(config);
         }
         let scheduler = builder.build().map_err(|error| Failure::Input(error.to_string()))?;

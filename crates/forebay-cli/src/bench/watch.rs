@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use forebay::{Disk, QueueCounters};
+use forebay::Disk;
 use forebay_core::{Time, saturating_nanos};
 use forebay_load::job_file::JobFile;
 use forebay_load::recorder::MeasuredInterval;
-use forebay_load::results::consumption::BusiestSecond;
+use forebay_load::results::consumption::{BusiestSecond, DiskLook};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::clock::Clock;
@@ -26,8 +26,8 @@ pub(super) struct Watch<'a> {
     line: &'a RunProgress,
     line_due: Time,
     busiest: BusiestSecond,
-    /// When the measured part began and ended: processor time, and what the queues had counted.
-    ends: [Option<(Duration, QueueCounters)>; 2],
+    /// When the measured part began and ended: processor time, and what was seen of the disk.
+    ends: [Option<(Duration, DiskLook)>; 2],
 }
 
 /// What was seen of a run, and what its threads brought home.
@@ -37,8 +37,8 @@ pub(super) struct Observed {
     pub(super) processor: Duration,
     /// Disk time dispatched per second in the busiest second, in seconds.
     pub(super) consumption_max: f64,
-    /// What the queues had counted when the measured part began and ended.
-    pub(super) counters: [QueueCounters; 2],
+    /// What was seen of the disk when the measured part began and ended.
+    pub(super) looks: [DiskLook; 2],
 }
 
 impl<'a> Watch<'a> {
@@ -69,7 +69,7 @@ impl<'a> Watch<'a> {
             self.busiest.look(now, self.disk.counters().consumption);
         }
         if now >= from {
-            self.ends[0].get_or_insert_with(|| (processor_time(), self.disk.counters()));
+            self.ends[0].get_or_insert_with(|| (processor_time(), look(self.disk)));
         }
         if now >= to {
             self.measured_part_ends();
@@ -84,7 +84,7 @@ impl<'a> Watch<'a> {
 
     /// Stops counting what belongs to the measured part.
     pub(super) fn measured_part_ends(&mut self) {
-        self.ends[1].get_or_insert_with(|| (processor_time(), self.disk.counters()));
+        self.ends[1].get_or_insert_with(|| (processor_time(), look(self.disk)));
     }
 
     pub(super) fn observed(self, outcomes: Vec<LoadOutcome>) -> Observed {
@@ -93,9 +93,13 @@ impl<'a> Watch<'a> {
             outcomes,
             processor: end.saturating_sub(begin),
             consumption_max: self.busiest.rate_max().unwrap_or_else(|| self.busiest.rate()),
-            counters: [before, after],
+            looks: [before, after],
         }
     }
+}
+
+fn look(disk: &Disk) -> DiskLook {
+    DiskLook { queues: disk.counters(), load: disk.load() }
 }
 
 /// Processor time of all threads of this process.

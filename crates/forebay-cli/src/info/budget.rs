@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use forebay::properties::DiskProperties;
-use forebay_core::{DiskModel, DiskTime, GroupConfig, IoGroup, Op, PRICE_ONE, Policy};
+use forebay_core::{DiskTime, GroupConfig, IoGroup, Op, PRICE_ONE, Policy};
 use forebay_load::results::model::RegionInUse;
 use serde::Serialize;
+
+use super::disk::DescribedDisk;
 
 /// The size that fits into every goal.
 const GOAL_LEN: u64 = 128 << 10;
@@ -21,6 +23,10 @@ pub(super) struct Budget {
     pub(super) burst_us: f64,
     /// Disk time that may be unfinished in the disk when another request goes.
     pub(super) window_us: f64,
+    /// What requests may take in the disk while others wait, as stated; none for no promise.
+    pub(super) latency_target: Option<String>,
+    /// What the percentile may be.
+    pub(super) latency_target_us: Option<f64>,
     /// Longest pieces that requests are sent in: reads, writes.
     pub(super) largest_request_bytes: [u64; 2],
     /// Disk time of the dearer of the two.
@@ -84,14 +90,14 @@ pub(super) enum GoalReason {
 }
 
 impl Budget {
-    /// The budget of a disk with this model.
-    pub(super) fn of(
-        model: &DiskModel,
-        latency_goal: Duration,
-        base_latency: Option<Duration>,
-    ) -> Self {
+    /// The budget of a disk.
+    pub(super) fn of(disk: &DescribedDisk, latency_goal: Duration) -> Self {
+        let (model, base_latency) = (&disk.model, disk.base_latency);
         let policy = Policy::PaceWindow { latency_goal, base_latency };
-        let group = IoGroup::new(GroupConfig::new(model.clone(), policy));
+        let latency_target = disk.latency_target();
+        let group =
+            IoGroup::new(GroupConfig { latency_target, ..GroupConfig::new(model.clone(), policy) });
+        let target = group.latency_target();
         let (goal, window) = (group.effective_goal(), group.window());
         let largest = [Op::Read, Op::Write].map(|op| (op, model.largest_request(op, goal)));
         let largest_cost =
@@ -108,6 +114,8 @@ impl Budget {
             },
             burst_us: us(goal),
             window_us: us(window),
+            latency_target: target.map(|status| status.target.to_string()),
+            latency_target_us: target.map(|status| status.latency.as_nanos() as f64 / 1e3),
             largest_request_bytes: largest.map(|(_, len)| len),
             largest_request_us: us(largest_cost),
             longest_wait_us: us(window.plus(largest_cost)),

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use forebay::properties::DiskProperties;
-use forebay_core::{DiskModel, DiskRates, SATURATION_LENGTH_DEFAULT};
+use forebay::properties::{DiskProperties, TargetBelowBase};
+use forebay_core::{DiskModel, DiskRates, LatencyTarget, SATURATION_LENGTH_DEFAULT};
 use forebay_load::results::model::PropertiesSource;
 
 use crate::disk::Disk;
 use crate::failure::Failure;
+use crate::latency_target::TargetOption;
 
 /// What is said of a disk, and what the scheduler makes of it.
 #[derive(Clone, Debug)]
@@ -72,6 +73,21 @@ impl DescribedDisk {
         });
         let figures = figures.transpose()?;
         Ok(Self { name, source, figures, model, base_latency })
+    }
+
+    /// What requests may take in it while others wait.
+    pub(super) fn latency_target(&self) -> Option<LatencyTarget> {
+        self.figures.as_ref().and_then(|figures| figures.properties.latency_target)
+    }
+
+    /// The same disk with the latency target asked for, if any was.
+    pub(super) fn with_target(mut self, asked: Option<TargetOption>) -> Result<Self, Failure> {
+        if let (Some(TargetOption(target)), Some(figures)) = (asked, &mut self.figures) {
+            figures.properties.latency_target = target;
+        }
+        TargetBelowBase::check(self.latency_target(), self.base_latency)
+            .map_err(|error| Failure::Input(format!("{}: {error}", self.name)))?;
+        Ok(self)
     }
 
     /// A disk that nobody has described.

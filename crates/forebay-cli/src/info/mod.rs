@@ -22,6 +22,7 @@ use forebay_core::SHARDS_MAX;
 
 use crate::console::{json, print};
 use crate::failure::Failure;
+use crate::latency_target::TargetOption;
 use crate::region_options::RegionOptions;
 use crate::span;
 use disk::DescribedDisk;
@@ -55,6 +56,10 @@ pub(crate) struct Options {
     latency_goal: Duration,
     #[command(flatten)]
     region: RegionOptions,
+    /// What requests may take in the disk while others wait: p95=1ms of reads, writes:p95=5ms, or
+    /// off; what --properties says, or else p95=2goals, unless given
+    #[arg(long, value_name = "TARGET")]
+    latency_target: Option<TargetOption>,
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -73,7 +78,9 @@ enum Format {
 
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let known = options.known()?;
+    let disks = options.known()?.into_iter();
+    let known = disks.map(|disk| disk.with_target(options.latency_target));
+    let known = known.collect::<Result<Vec<_>, _>>()?;
     if options.format == Format::Properties {
         return print(&presets::properties_file(&known)?);
     }

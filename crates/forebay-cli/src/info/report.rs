@@ -79,8 +79,7 @@ impl DiskReport {
     fn new(disk: &DescribedDisk, threads: Threads, latency_goal: Duration) -> Self {
         let stated =
             disk.figures.as_ref().map(|figures| FiguresReport::new(figures, disk.base_latency));
-        let budget =
-            stated.as_ref().map(|_| Budget::of(&disk.model, latency_goal, disk.base_latency));
+        let budget = stated.as_ref().map(|_| Budget::of(disk, latency_goal));
         let mixes = disk
             .figures
             .as_ref()
@@ -207,6 +206,15 @@ fn write_budget(text: &mut String, budget: &Budget) {
         budget.depth_large
     );
     item(text, "window", &window);
+    let target = match (&budget.latency_target, budget.latency_target_us) {
+        (Some(target), Some(us)) => format!(
+            "{target}, which is {} in the disk; while others wait, pace and window are corrected so \
+             that it holds",
+            time(us)
+        ),
+        _ => "off: pace and window stay what the figures say".into(),
+    };
+    item(text, "latency target", &target);
     let [read, write] = budget.largest_request_bytes.map(size);
     let largest = format!("{read} read, {write} written; longer ones go in parts");
     item(text, "largest request", &largest);

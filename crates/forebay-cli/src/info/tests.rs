@@ -38,7 +38,7 @@ fn text(disks: &[DescribedDisk]) -> String {
 }
 
 fn budget(disk: &DescribedDisk) -> Budget {
-    Budget::of(&disk.model, LATENCY_GOAL_DEFAULT, disk.base_latency)
+    Budget::of(disk, LATENCY_GOAL_DEFAULT)
 }
 
 #[test]
@@ -134,4 +134,16 @@ fn the_goal_says_what_decides_it() {
     let mut far = preset("i4i.2xlarge");
     far.base_latency = Some(Duration::from_millis(10));
     assert_eq!(budget(&far).goal_reason, GoalReason::BaseLatency);
+}
+
+#[test]
+fn the_latency_target_is_said_and_one_below_the_base_latency_is_refused() {
+    let with = |target: &str| preset("i4i.2xlarge").with_target(Some(target.parse().unwrap()));
+    let said = |target: &str| text(&[with(target).unwrap()]);
+    assert!(said("p99.9=2ms").contains("latency target   p99.9=2ms, which is 2.00 ms in the disk"));
+    assert!(said("off").contains("latency target   off"));
+    let base_latency = Some(Duration::from_millis(1));
+    let far = DescribedDisk { base_latency, ..preset("i4i.2xlarge") };
+    assert!(far.clone().with_target(Some("p95=1ms".parse().unwrap())).is_err());
+    assert!(far.with_target(Some("p95=1.1ms".parse().unwrap())).is_ok());
 }

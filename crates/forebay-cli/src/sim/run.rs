@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use forebay_core::Policy;
+use forebay_core::{LatencyTarget, Policy};
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION};
 use forebay_sim::simulation::{
@@ -50,10 +50,11 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let jobs = load.job_file(&options.jobs, load.shards.unwrap_or(SHARDS_DEFAULT))?;
     check_sector(&jobs, &spec).map_err(|message| Failure::Input(format!("{name}: {message}")))?;
     let known = options.known(&spec)?;
+    let target = load.latency_target(&known)?;
     let start = Instant::now();
     let mut requests = 0;
     let mut one = |policy| {
-        let outcome = options.simulate(&jobs, &spec, &known, policy);
+        let outcome = options.simulate(&jobs, &spec, &known, (policy, target));
         let outcome = outcome.map_err(|error| {
             Failure::Input(format!("{name}: on the disk {}: {error}", spec.name()))
         })?;
@@ -112,7 +113,7 @@ impl Options {
         jobs: &JobFile,
         spec: &DiskSpec,
         known: &Disk,
-        policy: Policy,
+        (policy, latency_target): (Policy, Option<LatencyTarget>),
     ) -> Result<Outcome, SimulationError> {
         let mut config = SimulationConfig::new(jobs.clone(), spec.build(self.load.seed));
         config.scheduler = SchedulerConfig {
@@ -120,6 +121,7 @@ impl Options {
             policy: Some(policy),
             order: self.load.order(),
             duplex: known.duplex,
+            latency_target,
             ..SchedulerConfig::default()
         };
         config.properties = Some(known.in_results(&policy));

@@ -88,6 +88,7 @@ pub(super) fn replay(options: &ReplayOptions) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use forebay_core::LatencyTarget;
     use forebay_sim::simulation::SimulationError;
     use forebay_sim::swarm::{PolicySpec, Settings};
 
@@ -103,6 +104,7 @@ mod tests {
                 model_percent: 95,
                 mix_percent: None,
                 policy: PolicySpec::Concurrency { requests: 4 },
+                latency_target: Some(LatencyTarget::OF_WINDOW),
                 duplex: true,
                 tick_micros: Some(500),
                 wake_up_micros: 5,

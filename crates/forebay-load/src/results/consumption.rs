@@ -3,12 +3,14 @@
 
 use std::collections::VecDeque;
 
-use forebay_core::{Blocked, DiskTime, QueueCounters, Time};
+use forebay_core::{Blocked, DiskTime, GroupCounters, LoadStatus, QueueCounters, Time};
 
-use super::model::{DiskResult, rounded};
+use super::model::{DiskResult, LatencyTargetResult, rounded};
 use crate::recorder::MeasuredInterval;
 
 const SECOND_NANOS: u64 = 1_000_000_000;
+/// Where work waited for less than this part of the run, nothing is said of the disk's speed.
+const WAITED_MIN: f64 = 0.1;
 
 /// Seconds of disk time per second of `span`; 0 if that is empty.
 pub fn per_second(disk_time: DiskTime, span: MeasuredInterval) -> f64 {
@@ -16,11 +18,20 @@ pub fn per_second(disk_time: DiskTime, span: MeasuredInterval) -> f64 {
     if span.seconds() > 0.0 { seconds / span.seconds() } else { 0.0 }
 }
 
-/// The result of a disk whose queues together had counted `before` and `after` the measured part of
-/// a run, and dispatched `consumption_max` in its busiest second.
+/// What was seen of a disk at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct DiskLook {
+    /// What its queues together had counted.
+    pub queues: QueueCounters,
+    /// Whether it did what its figures say.
+    pub load: LoadStatus,
+}
+
+/// The result of a disk that looked like this `before` and `after` the measured part of a run, and
+/// whose queues dispatched `consumption_max` in its busiest second.
 pub fn disk_result(
-    before: &QueueCounters,
-    after: &QueueCounters,
+    DiskLook { queues: before, load: load_before }: &DiskLook,
+    DiskLook { queues: after, load }: &DiskLook,
     measured: MeasuredInterval,
     consumption_max: f64,
 ) -> DiskResult {
@@ -31,13 +42,37 @@ pub fn disk_result(
         let nanos = after.saturating_sub(before);
         (reason.name().to_owned(), rounded(nanos as f64 / 1e9, 3))
     };
+    let counted = load.counters.since(&load_before.counters);
+    let waited = counted.waited_nanos as f64 / 1e9;
+    let permille = counted.speed_permille().filter(|_| waited >= measured.seconds() * WAITED_MIN);
     DiskResult {
         consumption_mean: rounded(mean, 4),
         consumption_max: rounded(consumption_max.max(mean), 4),
         flow_ratio: after.flow_ratio_permille as f64 / 1000.0,
         in_flight_max: after.in_disk_max.into(),
         dispatch_blocked: Blocked::ALL.into_iter().map(blocked).collect(),
+        speed: permille.map(|permille| permille as f64 / 1000.0),
+        waited_seconds: permille.map(|_| rounded(waited, 3)),
+        latency_target: latency_target(load, &counted),
     }
+}
+
+/// What became of the latency target, of which so much was counted.
+fn latency_target(load: &LoadStatus, counted: &GroupCounters) -> Option<LatencyTargetResult> {
+    let status = load.target?;
+    let GroupCounters { measured, over_target: over, .. } = *counted;
+    let allowed = u64::from(1000 - status.target.permille());
+    Some(LatencyTargetResult {
+        target: status.target.to_string(),
+        latency_us: status.latency.as_nanos() as f64 / 1e3,
+        measured,
+        over,
+        holds: (measured > 0)
+            .then(|| over.saturating_mul(1000) <= measured.saturating_mul(allowed)),
+        attainable: status.attainable,
+        pace: load.pace_permille as f64 / 1000.0,
+        window_us: rounded(status.window.as_nanos_ceil() as f64 / 1e3, 1),
+    })
 }
 
 /// The most disk time dispatched in any second, by looks at the total now and then.

@@ -172,6 +172,37 @@ pub struct DiskResult {
     pub in_flight_max: u64,
     /// For how many seconds requests waited for which reason.
     pub dispatch_blocked: BTreeMap<String, f64>,
+    /// What the disk did of what its figures say while work waited for it; none where that was for
+    /// less than a tenth of the measured part. Healthy is 0.9 or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
+    /// For how many seconds work waited for the disk throughout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_seconds: Option<f64>,
+    /// What became of the latency target; none without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_target: Option<LatencyTargetResult>,
+}
+
+/// What became of a latency target in the measured part of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyTargetResult {
+    /// As it is written: `p95=1ms`, `writes:p99=5ms`.
+    pub target: String,
+    /// What the percentile may be in the disk, in microseconds.
+    pub latency_us: f64,
+    /// Requests of its kind that met a loaded disk,
+    pub measured: u64,
+    /// of which so many took longer.
+    pub over: u64,
+    /// Whether these were no more than may be; none where nothing was measured.
+    pub holds: Option<bool>,
+    /// Whether sending less keeps it, as the scheduler found at the end.
+    pub attainable: bool,
+    /// The part of the disk's rate at which requests were let through at the end.
+    pub pace: f64,
+    /// Disk time that might be unfinished in the disk at the end, in microseconds.
+    pub window_us: f64,
 }
 
 /// `value` with `digits` digits behind the point, so that results stay comparable as text.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::model::{RegionInUse, Report, RunResult};
+use super::figures::{duration, rate};
+use super::model::{DiskResult, LatencyTargetResult, RegionInUse, Report, RunResult};
 use super::table::{comparison_table, run_table};
 use super::verdict::verdict;
 
@@ -53,5 +54,48 @@ fn disk_lines(run: &RunResult) -> String {
     let waits: Vec<String> =
         waits.map(|(reason, seconds)| format!("{reason} {seconds:.1}s")).collect();
     let _ = writeln!(text, "Requests waited, summed over shards, for\n{}.", waits.join(", "));
-    text
+    text + &speed_lines(disk) + &disk.latency_target.as_ref().map(target_lines).unwrap_or_default()
 }
+
+/// What the disk does of what is said of it, with what to do where that is something else.
+fn speed_lines(disk: &DiskResult) -> String {
+    let (Some(speed), Some(waited)) = (disk.speed, disk.waited_seconds) else {
+        return String::new();
+    };
+    let (percent, waited) = (speed * 100.0, duration(waited * 1e6));
+    let within = if disk.latency_target.is_some() { ", within its latency target" } else { "" };
+    let advice = match speed {
+        _ if speed < SPEED_HEALTHY => ":\nrun `forebay explore DIR`",
+        _ if speed > SPEED_ABOVE => ",\nwhich are too low: run `forebay tune DIR`",
+        _ => "",
+    };
+    format!(
+        "This disk does {percent:.0} % of what its figures say for this mix{within}{advice} \
+         (work waited for {waited}).\n"
+    )
+}
+
+/// Whether the latency target held, and if not, why not.
+fn target_lines(of: &LatencyTargetResult) -> String {
+    let LatencyTargetResult { measured, over, .. } = *of;
+    let (target, latency) = (&of.target, duration(of.latency_us));
+    let part = 100.0 - over as f64 / measured.max(1) as f64 * 100.0;
+    let met = format!("{part:.1} of 100 of {} requests took no longer", rate(measured as f64));
+    let said = match of.holds {
+        None => String::from("was not put to the test: nothing of its kind met a loaded disk"),
+        Some(true) => format!("holds: {met}"),
+        Some(false) if of.attainable => format!("does not hold: only {met}"),
+        Some(false) => format!("cannot be kept: only {met}, and sending less does not help"),
+    };
+    format!(
+        "Latency target {target} ({latency} in the disk) {said}.\nIn the end the pace was {:.0} % \
+         of the disk's rate, the window {}.\n",
+        of.pace * 100.0,
+        duration(of.window_us)
+    )
+}
+
+/// A disk that does less of what its figures say does not do what they say,
+const SPEED_HEALTHY: f64 = 0.9;
+/// and one that does more neither.
+const SPEED_ABOVE: f64 = 1.15;

@@ -30,6 +30,27 @@ pub(super) mod millis {
     }
 }
 
+/// Latency targets as they are written.
+pub(crate) mod latency_target {
+    use forebay_core::LatencyTarget;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        target: &Option<LatencyTarget>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        target.map(|target| target.to_string()).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'a, D: Deserializer<'a>>(
+        from: D,
+    ) -> Result<Option<LatencyTarget>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
 /// Times in milliseconds since the start.
 pub(super) mod time_millis {
     use core::time::Duration;

@@ -30,6 +30,10 @@ impl Simulation {
                 let named = |name: &String| groups.iter().position(|group| group.name == *name);
                 self.move_class(now, class, parent.as_ref().and_then(named))?;
             }
+            What::Target { target } => {
+                let groups = &self.scheduler.groups;
+                groups.iter().for_each(|group| group.group.set_latency_target(*target));
+            }
             What::Pause { length } => {
                 let until = now.plus_nanos(saturating_nanos(*length));
                 self.shards.iter_mut().for_each(|shard| shard.pause(until));

@@ -71,7 +71,7 @@ fn check_names(config: &SimulationConfig, what: &What) -> Result<(), SimulationE
         What::Shares { class, .. } => is_class(class) || is_group(class),
         What::Limit { class, .. } => is_class(class),
         What::Move { class, parent } => is_class(class) && parent.iter().all(is_group),
-        What::Pause { .. } => true,
+        What::Target { .. } | What::Pause { .. } => true,
     };
     if known { Ok(()) } else { Err(SimulationError::Change(what.clone())) }
 }

@@ -30,12 +30,13 @@ pub struct Outcome {
 
 impl Outcome {
     pub(super) fn of(simulation: Simulation, ended: Time) -> Self {
-        let Simulation { jobs, seed, policy, order, properties, shards, env, watch, .. } =
-            simulation;
+        let Simulation {
+            jobs, seed, policy, order, properties, scheduler, shards, env, watch, ..
+        } = simulation;
         let measured = MeasuredInterval { to: ended, ..env.measured };
         let disk = (policy != Policy::Unlimited).then(|| DiskResult {
             in_flight_max: env.counts.parts_in_flight_max,
-            ..watch.disk_result(&shards, measured)
+            ..watch.disk_result(&shards, &scheduler, measured)
         });
         let io_queues = shards.len() as u32;
         let mut records: BTreeMap<u32, ShardRecords> = BTreeMap::new();

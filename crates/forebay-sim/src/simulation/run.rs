@@ -37,7 +37,7 @@ impl Simulation {
                 shard.take_returned(ended, &mut self.env);
             }
         }
-        self.watch.look(ended, &self.shards);
+        self.watch.look(ended, &self.shards, &self.scheduler);
         for shard in &mut self.shards {
             shard.finish(ended);
         }
@@ -62,7 +62,7 @@ impl Simulation {
         if let Some(invariants) = &mut self.env.invariants {
             invariants.before_step(now);
         }
-        self.watch.look(now, &self.shards);
+        self.watch.look(now, &self.shards, &self.scheduler);
         while let Some(event) = self.events.pop(now) {
             self.handle_event(now, &event)?;
         }

@@ -1,10 +1,11 @@
 //! What the queues have counted while a run goes on.
 
-use forebay_core::{QueueCounters, Time};
+use forebay_core::{LoadStatus, QueueCounters, Time};
 use forebay_load::recorder::MeasuredInterval;
-use forebay_load::results::consumption::{BusiestSecond, disk_result};
+use forebay_load::results::consumption::{BusiestSecond, DiskLook, disk_result};
 use forebay_load::results::model::DiskResult;
 
+use super::scheduler::Scheduler;
 use super::shard::Shard;
 
 /// How often the disk time dispatched is looked at.
@@ -14,8 +15,8 @@ const PERIOD_NANOS: u64 = 100_000_000;
 #[derive(Debug)]
 pub(super) struct Watch {
     next: Time,
-    /// What the queues had counted when the measured part began.
-    baseline: Option<QueueCounters>,
+    /// What was seen when the measured part began.
+    baseline: Option<DiskLook>,
     busiest: BusiestSecond,
 }
 
@@ -30,21 +31,31 @@ impl Watch {
     }
 
     /// Looks if it is time to.
-    pub(super) fn look(&mut self, now: Time, shards: &[Shard]) {
+    pub(super) fn look(&mut self, now: Time, shards: &[Shard], scheduler: &Scheduler) {
         if now < self.next {
             return;
         }
         self.next = now.plus_nanos(PERIOD_NANOS);
         let counted = counters(shards);
         self.busiest.look(now, counted.consumption);
-        self.baseline.get_or_insert(counted);
+        self.baseline.get_or_insert_with(|| look(counted, scheduler));
     }
 
-    pub(super) fn disk_result(self, shards: &[Shard], measured: MeasuredInterval) -> DiskResult {
+    pub(super) fn disk_result(
+        self,
+        shards: &[Shard],
+        scheduler: &Scheduler,
+        measured: MeasuredInterval,
+    ) -> DiskResult {
         let before = self.baseline.unwrap_or_default();
         let busiest = self.busiest.rate_max().unwrap_or_default();
-        disk_result(&before, &counters(shards), measured, busiest)
+        disk_result(&before, &look(counters(shards), scheduler), measured, busiest)
     }
+}
+
+fn look(queues: QueueCounters, scheduler: &Scheduler) -> DiskLook {
+    let groups = scheduler.groups.iter().map(|group| &group.group);
+    DiskLook { queues, load: LoadStatus::of(groups) }
 }
 
 /// What all queues have counted.

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use forebay_config::{ConfigError, Source};
-use forebay_core::{DiskModel, DiskRates, MIX_PRICES, MixPrices, PRICE_ONE, Policy};
+use forebay_core::{DiskModel, DiskRates, LatencyTarget, MIX_PRICES, MixPrices, PRICE_ONE, Policy};
 use forebay_load::job_file::JobFile;
 use serde::{Deserialize, Serialize};
 
+use crate::config::units;
 use crate::simulation::{
     Cancels, Change, LongTurns, Outcome, Polling, SchedulerConfig, Simulation, SimulationConfig,
     SimulationError, Stalls, TransferFaults,
@@ -42,6 +43,9 @@ pub struct Settings {
     pub model_percent: u64,
     /// When requests may go to the disk.
     pub policy: PolicySpec,
+    /// What requests may take in the disk; nothing is corrected if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "units::latency_target")]
+    pub latency_target: Option<LatencyTarget>,
     /// Whether reads and all else have a budget each.
     pub duplex: bool,
     /// How often shards look for work; on every event if not given.
@@ -141,6 +145,7 @@ impl Case {
                 model: Some(settings.model(&disk.rates())?),
                 policy: Some(settings.policy.policy()),
                 duplex: settings.duplex,
+                latency_target: settings.latency_target,
                 ..SchedulerConfig::default()
             },
             warmup: Duration::ZERO,

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use forebay_core::Time;
+use forebay_core::{LatencyTarget, Op, Time};
 use forebay_load::Rng;
 
 use super::case::{Case, PolicySpec, Settings};
@@ -13,6 +13,7 @@ const SCENARIO_PATH: u64 = 0x5ca1e;
 /// Sets apart those of what came later: a seed is otherwise what it was.
 const ENGINE_PATH: u64 = 1;
 const REGION_PATH: u64 = 2;
+const TARGET_PATH: u64 = 3;
 const SIZES: [&str; 6] = ["512", "4kB", "16kB", "64kB", "128kB", "1MB"];
 const KINDS: [&str; 5] = ["randread", "randwrite", "seqread", "seqwrite", "append"];
 
@@ -81,6 +82,7 @@ impl Scenario {
                 millis: millis + pause.unwrap_or(0),
                 model_percent: pick(rng, &[10, 30, 50, 80, 95, 100, 100, 100, 120, 300, 1000]),
                 policy: policy(rng),
+                latency_target: target(seed),
                 duplex: rng.below(4) == 0,
                 tick_micros: (rng.below(4) == 0).then_some(500),
                 wake_up_micros: pick(rng, &[0, 0, 5, 50]),
@@ -291,6 +293,20 @@ fn mix_percent(seed: u64) -> Option<[u32; 5]> {
     (rng.below(2) == 0).then(|| {
         core::array::from_fn(|_| pick(rng, &[25, 50, 60, 80, 100, 120, 200, 300, 1000, 1600]))
     })
+}
+
+/// What is promised of the latency in the disk.
+fn target(seed: u64) -> Option<LatencyTarget> {
+    let rng = &mut Rng::new(seed, &[SCENARIO_PATH, TARGET_PATH]);
+    let millis = [1, 1, 10].map(Duration::from_millis);
+    match rng.below(4) {
+        0 | 1 => None,
+        2 => Some(LatencyTarget::OF_WINDOW),
+        _ => {
+            let (op, permille) = (pick(rng, &[Op::Read, Op::Write]), pick(rng, &[500, 950, 999]));
+            LatencyTarget::new(op, permille, pick(rng, &millis)).ok()
+        }
+    }
 }
 
 fn shares(rng: &mut Rng) -> u64 {
