@@ -8,6 +8,7 @@ mod lab;
 mod leftovers;
 mod output;
 mod process;
+mod regions;
 mod serve;
 mod sim_run;
 mod swarm;

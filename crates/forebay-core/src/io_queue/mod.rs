@@ -15,18 +15,19 @@ mod peers;
 mod set_aside;
 mod stop;
 mod unattended;
+mod untold;
 mod window_bypass;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use lateness::Lateness;
-use mix::Untold;
 pub use outcome::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
 use stop::{Stop, Wait};
 use unattended::Unattended;
+use untold::Untold;
 
 use crate::budget::{Progress, Sampler};
 use crate::fair_queue::FairQueue;

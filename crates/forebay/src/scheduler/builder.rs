@@ -200,7 +200,12 @@ impl SchedulerBuilder {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use forebay_core::PRICE_ONE;
+
     use super::*;
+    use crate::properties::{DiskProperties, MixRegion, RADIUS_ONE, REGION_RADII};
 
     #[test]
     fn groups_beyond_the_numa_nodes_there_are_do_not_strand_capacity() {
@@ -224,5 +229,45 @@ mod tests {
             model.cost(forebay_core::Op::Read, 4096).as_nanos_ceil()
         };
         assert_eq!([1, 2, 4].map(cost), [10_000, 20_000, 40_000]);
+    }
+
+    #[test]
+    fn regions_of_a_reloaded_file_price_mixes_for_the_goal_that_the_disk_was_made_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let rates = forebay_core::DiskRates {
+            read_iops: 100_000,
+            write_iops: 100_000,
+            read_bandwidth: 1_000_000_000,
+            write_bandwidth: 1_000_000_000,
+        };
+        let mut disk = DiskProperties::from_rates(&rates, vec![dir.path().to_owned()]);
+        let region = |millis, radius| MixRegion {
+            read_percentile: 95.0,
+            latency: Duration::from_millis(millis),
+            write_bandwidth: rates.write_bandwidth,
+            read_iops: rates.read_iops,
+            radii: vec![radius; REGION_RADII],
+        };
+        let policy =
+            Policy::PaceWindow { latency_goal: Duration::from_millis(5), base_latency: None };
+        let config = DiskConfig::from_properties(&disk).policy(policy);
+        let scheduler = SchedulerBuilder::new().disk(config).build().unwrap();
+        let record = Arc::clone(&scheduler.shared.registry().unwrap().disks[0]);
+        let price_of_half = || {
+            let group = record.groups().next().unwrap();
+            group
+                .newer_model(&mut { u64::MAX })
+                .unwrap()
+                .mix_prices()
+                .map(|prices| prices.at(PRICE_ONE / 2))
+        };
+        assert_eq!(price_of_half(), None);
+        disk.measured.regions = vec![region(1, RADIUS_ONE / 4), region(10, RADIUS_ONE / 2)];
+        scheduler.reload(&Properties { disks: vec![disk.clone()] }).unwrap();
+        let price = price_of_half().unwrap();
+        assert!(price.abs_diff(2 * PRICE_ONE) < PRICE_ONE / 1000, "{price}");
+        disk.measured.regions.clear();
+        scheduler.reload(&Properties { disks: vec![disk] }).unwrap();
+        assert_eq!(price_of_half(), None);
     }
 }

@@ -129,5 +129,17 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("forebay-check", &["*", "subject", "observe", "probes", "report", "directory"]),
-    ("forebay-cli", &["span", "failure", "console", "whole_file", "disk", "load_options", "*"]),
+    (
+        "forebay-cli",
+        &[
+            "span",
+            "failure",
+            "console",
+            "whole_file",
+            "disk",
+            "region_options",
+            "load_options",
+            "*",
+        ],
+    ),
 ];
