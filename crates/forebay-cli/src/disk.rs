@@ -1,12 +1,22 @@
 //! What is known of the disk under a load.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay::properties::{DiskProperties, MixRegion};
 use forebay_core::{DiskModel, DiskRates, Policy};
 use forebay_load::results::model::{Properties, PropertiesSource, RegionInUse};
+use forebay_sim::disk::SimDisk;
 
 use crate::failure::Failure;
+
+/// What a simulated disk truly does, at these places.
+pub(crate) fn truth(disk: &dyn SimDisk, mountpoints: Vec<PathBuf>) -> DiskProperties {
+    let mut properties = DiskProperties::from_rates(&disk.rates(), mountpoints);
+    properties.measured.base_latency = Some(disk.base_latency());
+    properties.measured.seeks = disk.seeks();
+    properties
+}
 
 /// What is known of a disk.
 #[derive(Clone, Debug)]
@@ -40,18 +50,9 @@ impl Disk {
         Ok(Self { properties, model, rates, source, duplex, base_latency })
     }
 
-    /// A disk of these rates, with the usual sizes.
-    pub(crate) fn of_rates(
-        rates: DiskRates,
-        source: PropertiesSource,
-        base_latency: Option<Duration>,
-    ) -> Result<Self, Failure> {
-        let model = DiskModel::from_rates(&rates).map_err(|error| {
-            Failure::Input(format!("the rates of the disk make no model: {error}"))
-        })?;
-        let properties = Some(DiskProperties::from_rates(&rates, Vec::new()));
-        let rates = Some(rates);
-        Ok(Self { properties, model, rates, source, duplex: false, base_latency })
+    /// A simulated disk, as it is.
+    pub(crate) fn simulated(disk: &dyn SimDisk) -> Result<Self, Failure> {
+        Self::new(&truth(disk, Vec::new()), PropertiesSource::Simulated)
     }
 
     /// A disk of which nothing is known: requests have a price, and no rate binds.

@@ -175,6 +175,16 @@ impl CostCurve {
         Ok(curve)
     }
 
+    /// The bytes alone, at `bandwidth` per second: of requests that need no seek.
+    ///
+    /// # Errors
+    /// A bandwidth outside `1..=BANDWIDTH_MAX`.
+    pub fn transfer(bandwidth: u64) -> Result<Self, CostError> {
+        let mut curve = Self::flat_units(0);
+        curve.segments[0].slope = byte_slope(bandwidth)?;
+        Ok(curve)
+    }
+
     /// The same cost for every size.
     pub fn flat(cost: DiskTime) -> Self {
         Self::flat_units(cost.units())

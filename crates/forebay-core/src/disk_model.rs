@@ -1,5 +1,6 @@
 //! A disk as the scheduler sees it: what each kind of request costs.
 
+use alloc::boxed::Box;
 use core::fmt;
 
 use crate::cost::{IOPS_SIZE_DEFAULT, SATURATION_LENGTH_DEFAULT};
@@ -48,6 +49,8 @@ pub struct DiskModel {
     write: CostCurve,
     discard: CostCurve,
     flush: DiskTime,
+    /// Of reads and writes that go on where others ended, if that differs.
+    sequential: Option<Box<[CostCurve; 2]>>,
     /// The bytes of a sector, a power of two, less one.
     sector_mask: u64,
     mixes: Option<MixPrices>,
@@ -60,7 +63,15 @@ impl DiskModel {
     pub fn new(read: CostCurve, write: CostCurve) -> Self {
         let operation = write.cost(0);
         let discard = CostCurve::flat(operation);
-        Self { read, write, discard, flush: operation, sector_mask: 0, mixes: None }
+        Self {
+            read,
+            write,
+            discard,
+            flush: operation,
+            sequential: None,
+            sector_mask: 0,
+            mixes: None,
+        }
     }
 
     /// The model of a disk known by its four figures, with the usual sizes:
@@ -130,6 +141,15 @@ impl DiskModel {
         self
     }
 
+    /// The same model of a disk that seeks: requests that go on where another
+    /// ended ([`IoQueue::enqueue`](crate::IoQueue::enqueue) says when) cost this,
+    /// if it is less.
+    #[must_use]
+    pub fn with_sequential(mut self, read: CostCurve, write: CostCurve) -> Self {
+        self.sequential = Some(Box::new([read, write]));
+        self
+    }
+
     /// The same model of a disk that reads and writes whole sectors of `bytes`,
     /// the next power of two unless it is one: a part of one costs all of it.
     #[must_use]
@@ -166,6 +186,23 @@ impl DiskModel {
             Op::Discard => self.discard.cost(bytes),
             Op::Flush => self.flush,
         }
+    }
+
+    /// What a request of `bytes` costs that goes on where another ended.
+    pub fn sequential_cost(&self, op: Op, bytes: u64) -> DiskTime {
+        let cost = self.cost(op, bytes);
+        match (&self.sequential, op) {
+            (Some(curves), Op::Read | Op::Write) => {
+                cost.min(curves[op.index()].cost(self.sectors(bytes)))
+            }
+            _ => cost,
+        }
+    }
+
+    /// Whether the price depends on where a request is.
+    #[inline]
+    pub const fn seeks(&self) -> bool {
+        self.sequential.is_some()
     }
 
     /// What `bytes` cost at full bandwidth, without the operation.

@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use crate::budget::Budget;
 use crate::class_tree::ClassTree;
+use crate::head::Head;
 use crate::holders::Holders;
 use crate::peers::Peers;
 use crate::shard_id::SHARDS_MAX;
@@ -94,6 +95,7 @@ impl IoGroup {
             model: config.model,
             tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
+            head: Head::new(),
             holders: Holders::new(),
             holders_held_back: Holders::new(),
             order: config.order,

@@ -54,6 +54,7 @@
 
 extern crate alloc;
 
+mod access;
 mod blocked;
 mod budget;
 mod class_tree;
@@ -67,6 +68,7 @@ mod decay;
 mod disk_model;
 mod fair_queue;
 mod flow;
+mod head;
 mod holders;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -91,6 +93,7 @@ mod tag_heap;
 mod time;
 mod wakes;
 
+pub use access::{Access, Place};
 pub use blocked::Blocked;
 pub use budget::{LATENCY_GOAL_DEFAULT, Policy};
 pub use class_tree::{

@@ -180,6 +180,11 @@ impl Requests {
         })
     }
 
+    /// Where the request with this index is, if there is one.
+    pub(crate) fn state(&self, index: u32) -> State {
+        self.slots.get(index as usize).map_or(State::Free, |request| request.state)
+    }
+
     pub(crate) fn at(&self, index: u32) -> &Request {
         &self.slots[index as usize]
     }

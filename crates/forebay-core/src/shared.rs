@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use crate::budget::Budget;
 use crate::class_tree::ClassTree;
+use crate::head::Head;
 use crate::holders::Holders;
 use crate::peers::Peers;
 use crate::{DiskModel, QueueDiscipline};
@@ -22,6 +23,7 @@ pub(crate) struct Shared {
     pub(crate) holders: Holders,
     /// and where a limit holds one back.
     pub(crate) holders_held_back: Holders,
+    pub(crate) head: Head,
     pub(crate) order: QueueDiscipline,
     pub(crate) requests_max: u32,
     pub(crate) tick_nanos: u64,

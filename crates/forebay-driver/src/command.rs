@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use forebay_core::Op;
+use forebay_core::{Op, Place};
 
 /// What an engine is asked to do, and what can be cut into parts.
 ///
@@ -16,6 +16,9 @@ pub trait Command: Sized + fmt::Debug {
 
     /// Bytes that it is about; zero if it is not about any.
     fn bytes(&self) -> u64;
+
+    /// Where it begins, if it is about bytes that have a place.
+    fn place(&self) -> Option<Place>;
 
     /// Whether it moves data, and so can be done in part.
     fn transfers(&self) -> bool;

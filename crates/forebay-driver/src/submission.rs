@@ -1,6 +1,6 @@
 //! Putting requests into the I/O queue, in parts if need be.
 
-use forebay_core::{EnqueueError, Join, Parts, Ticket, Time};
+use forebay_core::{Access, EnqueueError, Join, Parts, Ticket, Time};
 
 use crate::class::QueueClass;
 use crate::command::{Command, Rest};
@@ -72,14 +72,15 @@ impl<C: Command> Driver<C> {
         command: &C,
         mut parts: Parts,
     ) -> Result<(Ticket, Vec<Ticket>), EnqueueError> {
-        let (op, is_range) = (command.op(), command.bytes() > 0);
+        let (op, place, is_range) = (command.op(), command.place(), command.bytes() > 0);
         let queue = &mut self.queues[class.queue].io;
-        let mut enqueue = |(_, len): (u64, u64)| {
+        let mut enqueue = |(at, len): (u64, u64)| {
             let len = if is_range { len } else { 0 };
+            let access = Access { op, place: place.map(|place| place.plus(at)) };
             if class.holder {
-                queue.enqueue_for_holder(now, class.id, op, len)
+                queue.enqueue_for_holder(now, class.id, access, len)
             } else {
-                queue.enqueue(now, class.id, op, len)
+                queue.enqueue(now, class.id, access, len)
             }
         };
         let first = enqueue(parts.next().unwrap_or_default())?;

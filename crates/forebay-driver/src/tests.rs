@@ -2,7 +2,9 @@
 
 mod impossible;
 
-use forebay_core::{DiskModel, DiskRates, EnqueueError, GroupConfig, IoGroup, Op, Policy, Time};
+use forebay_core::{
+    CostCurve, DiskModel, DiskRates, EnqueueError, GroupConfig, IoGroup, Op, Place, Policy, Time,
+};
 
 use super::*;
 
@@ -30,6 +32,10 @@ impl Command for Io {
 
     fn bytes(&self) -> u64 {
         self.len
+    }
+
+    fn place(&self) -> Option<Place> {
+        Some(Place { file: 0, offset: self.offset })
     }
 
     fn transfers(&self) -> bool {
@@ -364,4 +370,25 @@ fn reads_have_a_queue_of_their_own_where_there_are_two() {
     let queues = |count| Op::ALL.map(|op| queue_for(op, count));
     assert_eq!(queues(1), [0; 4]);
     assert_eq!(queues(2).map(|queue| queue == 0), Op::ALL.map(|op| op == Op::Read));
+}
+
+#[test]
+fn the_parts_of_a_request_go_on_where_others_end() {
+    let bytes = || CostCurve::transfer(100_000_000).unwrap();
+    let rates = DiskRates {
+        read_iops: 100,
+        write_iops: 100,
+        read_bandwidth: 100_000_000,
+        write_bandwidth: 100_000_000,
+    };
+    let model = DiskModel::from_rates(&rates).unwrap().with_sequential(bytes(), bytes());
+    for op in [Op::Read, Op::Write] {
+        let mut bed = Bed::with(64, |config| config.model = model.clone());
+        let id = bed.submit(op, LARGE);
+        assert_eq!(bed.driver.parts(id).map(|(_, len)| len).collect::<Vec<_>>(), [512 << 10; 16]);
+        bed.run(|command| Ok(command.len));
+        // the first pays a seek
+        let charged = bed.driver.queue(0).counters().consumption.as_nanos_ceil();
+        assert_eq!(charged, 10_000_000 + 15 * 5_242_880);
+    }
 }

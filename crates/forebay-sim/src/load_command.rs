@@ -1,6 +1,6 @@
 //! What a simulated shard has its driver do.
 
-use forebay_core::Op;
+use forebay_core::{Op, Place};
 use forebay_driver::{Command as DriverCommand, Rest};
 
 use crate::disk::Command;
@@ -41,6 +41,10 @@ impl DriverCommand for LoadCommand {
 
     fn bytes(&self) -> u64 {
         self.io.len
+    }
+
+    fn place(&self) -> Option<Place> {
+        self.transfers().then_some(Place { file: 0, offset: self.io.offset })
     }
 
     fn transfers(&self) -> bool {

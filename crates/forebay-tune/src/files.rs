@@ -50,6 +50,7 @@ fn disk_properties(run: &Run, fit: &Fit) -> DiskProperties {
 
 fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
     Measured {
+        seeks: false,
         base_latency: Some(time(fit.base_latency_us)).filter(|base| !base.is_zero()),
         read: consistent(
             direction(&fit.read, &fit.read_knee, &fit.read_steadiness),

@@ -104,8 +104,7 @@ impl Options {
             };
             return Disk::new(disk, PropertiesSource::File);
         }
-        let disk = spec.build(self.load.seed);
-        Disk::of_rates(disk.rates(), PropertiesSource::Simulated, Some(disk.base_latency()))
+        Disk::simulated(&*spec.build(self.load.seed))
     }
 
     fn simulate(

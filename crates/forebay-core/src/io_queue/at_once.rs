@@ -4,7 +4,7 @@ use super::stop::Stop;
 use super::{EnqueueError, IoQueue};
 use crate::budget::{Ask, Reservation};
 use crate::requests::Ticket;
-use crate::{Blocked, ClassId, DiskTime, Op, Time};
+use crate::{Access, Blocked, ClassId, DiskTime, Time};
 
 impl IoQueue {
     /// Dispatches a request at once if nothing waits in this queue and the
@@ -22,15 +22,18 @@ impl IoQueue {
         &mut self,
         now: Time,
         class: ClassId,
-        op: Op,
+        access: impl Into<Access>,
         len: u64,
     ) -> Result<Option<Ticket>, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
         let Some(rested_since) = self.at_rest_since(now) else { return Ok(None) };
-        let ticket = self.insert(now, class, op, len)?;
-        let (node, cost) = (class.node(), self.requests.at(ticket.slot()).cost);
+        let access = access.into();
+        let ticket = self.insert(now, class, access, len)?;
         self.note_class(class);
-        let Some(nearly_idle) = self.reserve_at_once(now, class, &Ask::new(cost, op, len)) else {
+        self.price_by_place(now, ticket.slot());
+        let (node, cost) = (class.node(), self.requests.at(ticket.slot()).cost);
+        let Some(nearly_idle) = self.reserve_at_once(now, class, &Ask::new(cost, access.op, len))
+        else {
             self.requests.remove(ticket.slot());
             return Ok(None);
         };

@@ -27,6 +27,7 @@ impl IoQueue {
     /// One try to dispatch.
     pub(super) fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
         let (class, index) = self.first_within_limits(now)?;
+        self.price_by_place(now, index);
         let ask = ask(self.requests.at(index));
         self.check_lead(class, ask.cost, now)?;
         let reservation = self.reserve(now, &ask);

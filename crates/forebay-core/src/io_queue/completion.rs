@@ -54,6 +54,7 @@ impl IoQueue {
             self.leave_window(ticket.slot());
             self.free_room(now);
         }
+        self.leave_head(now, ticket.slot());
         self.requests.remove(ticket.slot());
         self.lateness.take_back(request.cost);
         self.latest_disk_nanos = disk_nanos;

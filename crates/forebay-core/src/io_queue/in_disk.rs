@@ -32,6 +32,7 @@ impl IoQueue {
         let Request { cost, class, op, len, prepaid, .. } = *request;
         self.requests.push_back(&mut self.in_disk, index);
         self.held = self.held.plus(cost);
+        self.move_head(now, index, op);
         let totals = &mut self.totals;
         totals.in_disk += 1;
         totals.in_disk_max = totals.in_disk_max.max(totals.in_disk);

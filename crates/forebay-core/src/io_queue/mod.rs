@@ -3,6 +3,7 @@
 mod at_once;
 mod attempt;
 mod completion;
+mod end_of_turn;
 mod feedback;
 mod in_disk;
 mod late_turn;
@@ -12,8 +13,10 @@ mod mix;
 mod notice;
 mod outcome;
 mod peers;
+mod seek;
 mod set_aside;
 mod stop;
+mod streams;
 mod unattended;
 mod untold;
 mod window_bypass;
@@ -26,6 +29,7 @@ pub use outcome::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
 use stop::{Stop, Wait};
+use streams::Streams;
 use unattended::Unattended;
 use untold::Untold;
 
@@ -36,7 +40,9 @@ use crate::requests::{Fifo, Request, Requests, State, Ticket};
 use crate::shard_id::ShardId;
 use crate::shared::Shared;
 use crate::wakes::Wakes;
-use crate::{Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time};
+use crate::{
+    Access, Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time,
+};
 
 /// A single request is at most this part of what a queue holds, in however
 /// many parts it goes.
@@ -57,6 +63,7 @@ pub struct IoQueue {
     shard: ShardId,
     model: DiskModel,
     requests: Requests,
+    streams: Streams,
     fair: FairQueue,
     /// Requests in the disk that the window counts, oldest first.
     in_disk: Fifo,
@@ -103,6 +110,7 @@ impl IoQueue {
         let fair = FairQueue::new(tree, peers, shard, shared.order, lead_max);
         Self {
             requests: Requests::new(shared.requests_max),
+            streams: Streams::default(),
             fair,
             in_disk: Fifo::EMPTY,
             given_up: Fifo::EMPTY,
@@ -157,14 +165,26 @@ impl IoQueue {
         self.shared.budget.effective_goal()
     }
 
-    /// What a request costs now.
+    /// What a request costs now that does not go on where another ended.
     pub fn cost(&self, op: Op, len: u64) -> DiskTime {
         self.model.cost(op, len)
     }
 
-    /// Queues a request of `len` bytes behind the others of its class.
+    /// What a request costs that is in the disk; that of one which waits is only
+    /// known when it goes, if the model looks at places. `None` for no such.
+    pub fn cost_of(&self, ticket: Ticket) -> Option<DiskTime> {
+        self.requests.get(ticket).map(|request| request.cost)
+    }
+
+    /// Queues a request of `len` bytes behind the others of its class: an
+    /// [`Op`], or one [at a place](Op::at).
     ///
     /// The request stays one piece whatever it costs; see [`IoQueue::split`].
+    /// Where the model has another price for requests that go on where one of
+    /// the same [`Op`] and file ended, this one has that price if, when it goes,
+    /// the other was the last read or write that went from any queue of the
+    /// group; or if the other is in the disk from this queue, and all that went
+    /// from the group for a window went on where others ended.
     ///
     /// # Errors
     /// The queue is full, the class was removed, or the request costs more
@@ -173,10 +193,10 @@ impl IoQueue {
         &mut self,
         now: Time,
         class: ClassId,
-        op: Op,
+        access: impl Into<Access>,
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
-        self.queue(now, class, op, len, false)
+        self.queue(now, class, access.into(), len, false)
     }
 
     #[inline(always)]
@@ -184,12 +204,12 @@ impl IoQueue {
         &mut self,
         now: Time,
         class: ClassId,
-        op: Op,
+        access: Access,
         len: u64,
         holder: bool,
     ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
-        let ticket = self.insert(now, class, op, len)?;
+        let ticket = self.insert(now, class, access, len)?;
         if holder {
             self.requests.at_mut(ticket.slot()).holder = true;
         }
@@ -353,32 +373,6 @@ impl IoQueue {
     fn resume_at_once(&mut self, now: Time) {
         if let Some((stop, _)) = &mut self.stopped {
             stop.resume_at = Some(now);
-        }
-    }
-
-    /// Books the time since the last stop on its reason.
-    fn note_stop(&mut self, now: Time, stop: Option<Stop>) {
-        if let Some((last, since)) = self.stopped.take() {
-            let nanos = now.nanos_since(since);
-            let blocked = &mut self.totals.blocked_nanos[last.reason.index()];
-            *blocked = blocked.wrapping_add(nanos);
-            self.progress.waited(last.reason, nanos);
-            self.sampler.waited(last.reason, nanos);
-        }
-        if !self.shared.peers.alone() {
-            self.shared.peers.promise(self.shard, self.promised(now, stop));
-            if let Some(stop) = stop {
-                self.fair.publish_owed();
-                self.pass_on_room(now, stop.reason);
-                self.publish_held(now);
-            }
-        }
-        if let Some(stop) = stop {
-            self.lateness.end_turn(self.held > DiskTime::ZERO);
-            self.sample_stop(now, stop.reason);
-            self.update_flow(now);
-            self.search_window(now);
-            self.stopped = Some((stop, now));
         }
     }
 }

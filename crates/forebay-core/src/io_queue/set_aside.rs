@@ -4,7 +4,7 @@ use super::in_disk::ask;
 use super::outcome::{COST_UNCHECKED_LEN, REQUEST_COST_MAX, StaleTicket};
 use super::{EnqueueError, IoQueue};
 use crate::requests::{State, Ticket};
-use crate::{ClassId, DiskTime, Op, Time};
+use crate::{Access, ClassId, DiskTime, Time};
 
 /// A request that was given up is forgotten when its place is needed, if it
 /// went so long ago.
@@ -74,9 +74,10 @@ impl IoQueue {
         &mut self,
         now: Time,
         class: ClassId,
-        op: Op,
+        access: Access,
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
+        let Access { op, .. } = access;
         let (node, cost) = (class.node(), self.cost(op, len));
         if len > COST_UNCHECKED_LEN && cost > REQUEST_COST_MAX {
             return Err(EnqueueError::TooCostly { op, len });
@@ -84,7 +85,10 @@ impl IoQueue {
         if !self.requests.has_room() {
             self.forget_given_up(now);
         }
-        self.requests.insert(now, node, op, len, cost).ok_or(EnqueueError::Full)
+        let inserted = self.requests.insert(now, node, op, len, cost);
+        let ticket = inserted.ok_or(EnqueueError::Full)?;
+        self.note_place(ticket.slot(), access, len);
+        Ok(ticket)
     }
 
     #[cold]

@@ -7,7 +7,7 @@ use super::{EnqueueError, IoQueue};
 use crate::budget::Ask;
 use crate::holders::Holders;
 use crate::requests::Ticket;
-use crate::{Blocked, ClassId, DiskTime, Op, Time};
+use crate::{Access, Blocked, ClassId, DiskTime, Time};
 
 /// After this time a policy whose rate needs completions is asked again.
 const RETRY_NANOS: u64 = 1_000_000;
@@ -36,10 +36,10 @@ impl IoQueue {
         &mut self,
         now: Time,
         class: ClassId,
-        op: Op,
+        access: impl Into<Access>,
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
-        self.queue(now, class, op, len, true)
+        self.queue(now, class, access.into(), len, true)
     }
 
     /// Whether a holder waits that no limit holds back: here, or on another

@@ -11,6 +11,7 @@ mod holders;
 mod late_shards;
 mod limits;
 mod policies;
+mod seeks;
 mod set_aside;
 mod shares;
 mod slow_disks;

@@ -131,6 +131,10 @@ impl SimDisk for Faulty {
         self.disk.rates()
     }
 
+    fn seeks(&self) -> bool {
+        self.disk.seeks()
+    }
+
     fn base_latency(&self) -> Duration {
         self.disk.base_latency()
     }

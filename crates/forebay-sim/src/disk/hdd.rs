@@ -145,6 +145,10 @@ impl SimDisk for HddDisk {
         }
     }
 
+    fn seeks(&self) -> bool {
+        true
+    }
+
     fn base_latency(&self) -> Duration {
         // The median distance between two random places is 0.29 of the disk.
         let Hdd { seek_min, seek_max, .. } = self.parameters;

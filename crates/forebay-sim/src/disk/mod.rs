@@ -12,7 +12,7 @@ mod surface;
 
 use core::time::Duration;
 
-use forebay_core::{DiskRates, Op, Time};
+use forebay_core::{CostCurve, DiskModel, DiskRates, ModelError, Op, Time};
 
 pub use cloud::Cloud;
 pub use faults::{Fault, Range};
@@ -79,6 +79,28 @@ pub trait SimDisk: Send {
 
     /// What the disk truly does: small operations and bytes per second.
     fn rates(&self) -> DiskRates;
+
+    /// Whether a command that begins where the last one ended takes its bytes alone.
+    fn seeks(&self) -> bool {
+        false
+    }
+
+    /// What requests truly cost.
+    ///
+    /// # Errors
+    /// The rates make no model.
+    fn model(&self) -> Result<DiskModel, ModelError> {
+        let rates = self.rates();
+        let model = DiskModel::from_rates(&rates)?;
+        if !self.seeks() {
+            return Ok(model);
+        }
+        let curve = |direction, bandwidth| {
+            CostCurve::transfer(bandwidth).map_err(|cause| ModelError { direction, cause })
+        };
+        let read = curve(Op::Read, rates.read_bandwidth)?;
+        Ok(model.with_sequential(read, curve(Op::Write, rates.write_bandwidth)?))
+    }
 
     /// Median latency of a small read on the idle disk.
     fn base_latency(&self) -> Duration;

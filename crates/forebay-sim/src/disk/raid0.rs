@@ -131,6 +131,10 @@ impl SimDisk for Raid0 {
         }
     }
 
+    fn seeks(&self) -> bool {
+        self.members.iter().any(|member| member.disk.seeks())
+    }
+
     fn base_latency(&self) -> Duration {
         self.members.iter().map(|member| member.disk.base_latency()).max().unwrap_or_default()
     }

@@ -107,6 +107,23 @@ impl Ledger {
         Ok(())
     }
 
+    /// A request that waits goes at this price, which where it is may lower.
+    pub(super) fn priced(
+        &mut self,
+        ticket: Ticket,
+        price: u64,
+        may_be_less: bool,
+    ) -> Result<(), Wrong> {
+        let entry = self.entries.get_mut(ticket.index()).and_then(Option::as_mut);
+        let Some(entry) = entry else { return Ok(()) };
+        if price != entry.cost && !(may_be_less && price < entry.cost) {
+            let what = format!("{ticket:?} costs {}, and goes for {price}", entry.cost);
+            return wrong(entry.class, what);
+        }
+        entry.cost = price;
+        Ok(())
+    }
+
     /// The class of the request, and its cost.
     pub(super) fn dispatched(&mut self, now: Time, ticket: Ticket) -> Result<(usize, u64), Wrong> {
         let entry = self.entries.get_mut(ticket.index()).and_then(Option::as_mut);

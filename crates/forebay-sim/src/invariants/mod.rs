@@ -157,10 +157,19 @@ impl Invariants {
         self.note(now, Some(queue.shard), result);
     }
 
-    /// The queue said that a request goes to the disk now.
-    pub(crate) fn dispatched(&mut self, now: Time, queue: QueueId, ticket: Ticket) {
+    /// The queue said that a request goes to the disk now, at this price.
+    pub(crate) fn dispatched(
+        &mut self,
+        now: Time,
+        queue: QueueId,
+        ticket: Ticket,
+        price: DiskTime,
+    ) {
         let watch = &mut self.groups[queue.group];
-        let result = watch.ledgers[queue.shard].dispatched(now, ticket).map(|(class, cost)| {
+        let ledger = &mut watch.ledgers[queue.shard];
+        let priced = ledger.priced(ticket, price.units(), self.model.seeks());
+        let dispatched = priced.and_then(|()| ledger.dispatched(now, ticket));
+        let result = dispatched.map(|(class, cost)| {
             watch.dispatched += cost;
             let waiting = watch.ledgers[queue.shard].queued(class);
             if let Some(lag) = &mut watch.lag {

@@ -52,10 +52,14 @@ impl Environment {
         QueueClass { queue, id: self.classes[queue][class], holder: false }
     }
 
-    /// The disk has done so much.
-    pub(super) fn done(&mut self, now: Time, op: Op, bytes: u64) {
+    /// The disk has done so much of what was thought to cost so much.
+    pub(super) fn done(&mut self, now: Time, op: Op, bytes: u64, charged: DiskTime) {
         if now >= self.measured.from && now <= self.measured.to {
-            let cost = self.true_model.cost(op, bytes);
+            let cost = if charged < self.model.cost(op, bytes) {
+                self.true_model.sequential_cost(op, bytes)
+            } else {
+                self.true_model.cost(op, bytes)
+            };
             self.counts.disk_time = self.counts.disk_time.plus(cost);
         }
     }

@@ -55,7 +55,7 @@ impl Simulation {
     pub fn new(config: SimulationConfig) -> Result<Self, SimulationError> {
         check_config(&config)?;
         let rates = config.disk.rates();
-        let true_model = DiskModel::from_rates(&rates).map_err(SimulationError::Model)?;
+        let true_model = config.disk.model().map_err(SimulationError::Model)?;
         let model = config.scheduler.model.clone().unwrap_or_else(|| true_model.clone());
         let policy = config.policy();
         let events = EventQueue::new(&config)?;

@@ -7,4 +7,5 @@ mod faults;
 mod mixes;
 mod runs;
 mod shares;
+mod streams;
 mod window;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_core::Op;
+use forebay_core::{Access, Op};
 
 use crate::Class;
 use crate::permit::{AdmitError, DiskGroup, NoGrant, PermitQueue, PermitRequest};
@@ -12,15 +12,15 @@ impl Class {
     pub(super) fn ask<'a>(
         &self,
         group: &'a Arc<DiskGroup>,
-        op: Op,
+        access: Access,
         len: u64,
     ) -> Result<(&'a PermitQueue, PermitRequest), AdmitError> {
-        check(op, len)?;
+        check(access.op, len)?;
         self.disk.process.check()?;
         let class = self.id_on(group).ok_or_else(|| AdmitError::removed(self.name()))?;
         let permits =
             group.permits().map_err(|full| AdmitError::no_shard(full, &self.disk.name))?;
-        Ok((permits, PermitRequest { class, op, len, holder: self.holder }))
+        Ok((permits, PermitRequest { class, access, len, holder: self.holder }))
     }
 
     pub(super) fn explain(&self, error: NoGrant) -> AdmitError {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forebay_core::{Op, Time, saturating_nanos};
+use forebay_core::{Access, Op, saturating_nanos};
 
 use super::future::AdmitFuture;
 use crate::permit::{AdmitError, Grant, NoGrant, Permit, ThreadPermit, holds_permit};
@@ -32,8 +32,7 @@ impl Class {
     /// the disk more than 60 s, or a class that was removed; [`AdmitError`] has
     /// the rarer ones.
     pub fn admit(&self, op: Op, len: u64) -> Result<ThreadPermit<'_>, AdmitError> {
-        let now = Clock::of_process().now();
-        self.admit_until(now, op, len, None)
+        self.admit_access(op.into(), len, None)
     }
 
     /// [`Class::admit`], but waits for `timeout` at most.
@@ -47,8 +46,7 @@ impl Class {
         len: u64,
         timeout: Duration,
     ) -> Result<ThreadPermit<'_>, AdmitError> {
-        let now = Clock::of_process().now();
-        self.admit_until(now, op, len, Some(now.plus_nanos(saturating_nanos(timeout))))
+        self.admit_access(op.into(), len, Some(timeout))
     }
 
     /// [`Class::admit`] if that need not wait: the budget is open and nobody
@@ -57,15 +55,7 @@ impl Class {
     /// # Errors
     /// As for [`Class::admit`].
     pub fn try_admit(&self, op: Op, len: u64) -> Result<Option<ThreadPermit<'_>>, AdmitError> {
-        let now = Clock::of_process().now();
-        let group = self.disk.here().of(op);
-        let (permits, mut request) = self.ask(group, op, len)?;
-        request.holder |= holds_permit(now);
-        match permits.try_admit(group, now, request) {
-            Ok((ticket, now)) => Ok(Some(ThreadPermit::new(Grant::new(group, ticket), now))),
-            Err(NoGrant::TimedOut) => Ok(None),
-            Err(error) => Err(self.explain(error)),
-        }
+        self.try_admit_access(op.into(), len)
     }
 
     /// [`Class::admit`] for a task: resolves to the permit. It asks when it is
@@ -77,7 +67,7 @@ impl Class {
     /// Cancel safety: dropping the future takes the request back, in constant
     /// time; if it had been granted meanwhile, the grant ends.
     pub fn admit_async(&self, op: Op, len: u64) -> AdmitFuture {
-        AdmitFuture::new(self.clone(), op, len)
+        AdmitFuture::new(self.clone(), op.into(), len)
     }
 
     /// This class, for whoever holds this permit and will not drop it before what
@@ -91,19 +81,38 @@ impl Class {
         Self { holder: true, ..self.clone() }
     }
 
-    fn admit_until(
+    /// [`Class::admit_timeout`], or [`Class::admit`] without a timeout, of an access.
+    pub(super) fn admit_access(
         &self,
-        now: Time,
-        op: Op,
+        access: Access,
         len: u64,
-        deadline: Option<Time>,
+        timeout: Option<Duration>,
     ) -> Result<ThreadPermit<'_>, AdmitError> {
-        let group = self.disk.here().of(op);
-        let (permits, mut request) = self.ask(group, op, len)?;
+        let now = Clock::of_process().now();
+        let deadline = timeout.map(|timeout| now.plus_nanos(saturating_nanos(timeout)));
+        let group = self.disk.here().of(access.op);
+        let (permits, mut request) = self.ask(group, access, len)?;
         request.holder |= holds_permit(now);
         let ticket = permits.admit(group, now, request, deadline);
         let (ticket, now) = ticket.map_err(|error| self.explain(error))?;
         Ok(ThreadPermit::new(Grant::new(group, ticket), now))
+    }
+
+    /// [`Class::try_admit`] of an access.
+    pub(super) fn try_admit_access(
+        &self,
+        access: Access,
+        len: u64,
+    ) -> Result<Option<ThreadPermit<'_>>, AdmitError> {
+        let now = Clock::of_process().now();
+        let group = self.disk.here().of(access.op);
+        let (permits, mut request) = self.ask(group, access, len)?;
+        request.holder |= holds_permit(now);
+        match permits.try_admit(group, now, request) {
+            Ok((ticket, now)) => Ok(Some(ThreadPermit::new(Grant::new(group, ticket), now))),
+            Err(NoGrant::TimedOut) => Ok(None),
+            Err(error) => Err(self.explain(error)),
+        }
     }
 }
 

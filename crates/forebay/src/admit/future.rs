@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use forebay_core::{Op, Ticket};
+use forebay_core::{Access, Ticket};
 
 use crate::Class;
 use crate::messages;
@@ -24,7 +24,7 @@ use crate::permit::{AdmitError, DiskGroup, Permit, PermitQueue};
 #[must_use = "it asks for the permit when it is polled"]
 pub struct AdmitFuture {
     class: Class,
-    op: Op,
+    access: Access,
     len: u64,
     waiting: Option<Waiting>,
 }
@@ -36,8 +36,8 @@ struct Waiting {
 }
 
 impl AdmitFuture {
-    pub(super) const fn new(class: Class, op: Op, len: u64) -> Self {
-        Self { class, op, len, waiting: None }
+    pub(super) const fn new(class: Class, access: Access, len: u64) -> Self {
+        Self { class, access, len, waiting: None }
     }
 }
 
@@ -55,8 +55,8 @@ impl Future for AdmitFuture {
                 return Poll::Pending;
             }
         } else {
-            let group = Arc::clone(self.class.disk.here().of(self.op));
-            let (permits, request) = self.class.ask(&group, self.op, self.len)?;
+            let group = Arc::clone(self.class.disk.here().of(self.access.op));
+            let (permits, request) = self.class.ask(&group, self.access, self.len)?;
             let started = permits.start_task(&group, request, waker);
             let (ticket, granted) = started.map_err(|error| self.class.explain(error))?;
             if granted {
@@ -95,7 +95,7 @@ impl fmt::Debug for AdmitFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdmitFuture")
             .field("class", &self.class)
-            .field("op", &self.op)
+            .field("access", &self.access)
             .field("len", &self.len)
             .finish_non_exhaustive()
     }

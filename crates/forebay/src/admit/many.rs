@@ -136,7 +136,7 @@ impl AdmitMany<'_> {
         group: &'a Arc<DiskGroup>,
     ) -> Result<Option<(&'a PermitQueue, BatchRequest<'_>)>, AdmitError> {
         let Some(&(op, len)) = self.requests.first() else { return Ok(None) };
-        let (permits, request) = self.class.ask(group, op, len)?;
+        let (permits, request) = self.class.ask(group, op.into(), len)?;
         let directions = self.class.disk.here();
         let is_here = |&&(op, _): &&(Op, u64)| Arc::ptr_eq(directions.of(op), group);
         let count = self.requests.iter().take_while(is_here).count().max(1);

@@ -9,9 +9,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use forebay_core::Op;
+use forebay_core::Access;
 
 use super::future::AdmitFuture;
+use crate::direct_file::file_number;
 use crate::permit::{AdmitError, Permit, ThreadPermit};
 use crate::{Class, DirectFile, Disk, File, Scheduler};
 
@@ -30,6 +31,9 @@ mod sealed {
     pub trait Sealed {
         /// The disk that it is on.
         fn disk_in(&self, scheduler: &Scheduler) -> io::Result<Disk>;
+
+        /// What its offsets are counted in: a [`Place::file`](forebay_core::Place::file).
+        fn file_number(&self) -> io::Result<u64>;
     }
 }
 
@@ -40,12 +44,20 @@ impl Sealed for Disk {
     fn disk_in(&self, _: &Scheduler) -> io::Result<Disk> {
         Ok(self.clone())
     }
+
+    fn file_number(&self) -> io::Result<u64> {
+        Ok(0)
+    }
 }
 
 impl OnDisk for File {}
 impl Sealed for File {
     fn disk_in(&self, _: &Scheduler) -> io::Result<Disk> {
         Ok(self.disk().clone())
+    }
+
+    fn file_number(&self) -> io::Result<u64> {
+        Ok(self.direct_file().number())
     }
 }
 
@@ -57,6 +69,10 @@ macro_rules! looked_up {
             impl Sealed for $descriptor {
                 fn disk_in(&self, scheduler: &Scheduler) -> io::Result<Disk> {
                     scheduler.disk_of_file(self.as_fd())
+                }
+
+                fn file_number(&self) -> io::Result<u64> {
+                    file_number(self.as_fd())
                 }
             }
         )+
@@ -73,7 +89,7 @@ looked_up!(fs::File, OwnedFd, BorrowedFd<'_>, DirectFile);
 pub struct AdmitFor {
     /// The class, on that disk.
     class: Result<Class, AdmitError>,
-    op: Op,
+    access: Access,
     len: u64,
 }
 
@@ -83,7 +99,7 @@ impl AdmitFor {
     /// # Errors
     /// As for [`Class::admit`]; also that of the look-up.
     pub fn wait(self) -> Result<ThreadPermit<'static>, AdmitError> {
-        Ok(self.class?.admit(self.op, self.len)?.into_owned())
+        Ok(self.class?.admit_access(self.access, self.len, None)?.into_owned())
     }
 
     /// [`Class::admit_timeout`].
@@ -91,7 +107,7 @@ impl AdmitFor {
     /// # Errors
     /// As for [`Class::admit_timeout`]; also that of the look-up.
     pub fn wait_timeout(self, timeout: Duration) -> Result<ThreadPermit<'static>, AdmitError> {
-        Ok(self.class?.admit_timeout(self.op, self.len, timeout)?.into_owned())
+        Ok(self.class?.admit_access(self.access, self.len, Some(timeout))?.into_owned())
     }
 
     /// [`Class::try_admit`].
@@ -99,7 +115,7 @@ impl AdmitFor {
     /// # Errors
     /// As for [`Class::try_admit`]; also that of the look-up.
     pub fn try_now(self) -> Result<Option<ThreadPermit<'static>>, AdmitError> {
-        Ok(self.class?.try_admit(self.op, self.len)?.map(ThreadPermit::into_owned))
+        Ok(self.class?.try_admit_access(self.access, self.len)?.map(ThreadPermit::into_owned))
     }
 }
 
@@ -109,8 +125,8 @@ impl IntoFuture for AdmitFor {
     type IntoFuture = Admitting;
 
     fn into_future(self) -> Admitting {
-        let Self { class, op, len } = self;
-        Admitting(class.map(|class| class.admit_async(op, len)).map_err(Some))
+        let Self { class, access, len } = self;
+        Admitting(class.map(|class| AdmitFuture::new(class, access, len)).map_err(Some))
     }
 }
 
@@ -143,6 +159,12 @@ impl Class {
     /// class was obtained [on](Class::on): [`Class::admit`] for a program with
     /// several disks.
     ///
+    /// On a hard disk, with [`seeks`](crate::properties::Measured::seeks) in its properties, say
+    /// where: `Op::Write.at(offset)`, in bytes from the beginning of the target. A request
+    /// that goes on where another of the same [`Op`] ends takes its bytes alone, and is charged
+    /// that, if the other is not complete or was the last that the disk got. For a descriptor
+    /// that costs a system call more.
+    ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
@@ -170,10 +192,17 @@ impl Class {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn admit_for(&self, target: &impl OnDisk, op: Op, len: u64) -> AdmitFor {
+    pub fn admit_for(&self, target: &impl OnDisk, access: impl Into<Access>, len: u64) -> AdmitFor {
+        let mut access = access.into();
         let disk = target.disk_in(&Scheduler::of(&self.scheduler));
+        let disk = disk.and_then(|disk| {
+            if access.place.is_some() {
+                access = access.of(target.file_number()?);
+            }
+            Ok(disk)
+        });
         let class = disk.map_err(AdmitError::Lookup).and_then(|disk| self.on_disk_of(&disk));
-        AdmitFor { class, op, len }
+        AdmitFor { class, access, len }
     }
 
     fn on_disk_of(&self, disk: &Disk) -> Result<Self, AdmitError> {
@@ -186,7 +215,7 @@ impl Class {
 
 impl Scheduler {
     /// [`Class::admit_for`] in the [current class](Self::current_class).
-    pub fn admit_for(&self, target: &impl OnDisk, op: Op, len: u64) -> AdmitFor {
-        self.current_class().admit_for(target, op, len)
+    pub fn admit_for(&self, target: &impl OnDisk, access: impl Into<Access>, len: u64) -> AdmitFor {
+        self.current_class().admit_for(target, access, len)
     }
 }

@@ -23,6 +23,8 @@ pub struct DirectFile {
 #[derive(Debug)]
 struct Shared {
     fd: OwnedFd,
+    /// What [`file_number`] says of it.
+    number: u64,
     /// `None` for a buffered file.
     direct: Option<Alignment>,
     /// Bytes of the disk's sectors, where it misreports them; otherwise 1.
@@ -57,9 +59,15 @@ impl DirectFile {
         if flags.contains(OFlags::APPEND) {
             return Err(invalid(IGNORES_OFFSETS));
         }
+        let number = file_number(fd.as_fd())?;
         let direct = if flags.contains(OFlags::DIRECT) { alignment(&fd)? } else { None };
         let (sector, always_blocks) = (AtomicUsize::new(1), AtomicBool::new(false));
-        Ok(Self { shared: Arc::new(Shared { fd, direct, sector, always_blocks }) })
+        Ok(Self { shared: Arc::new(Shared { fd, number, direct, sector, always_blocks }) })
+    }
+
+    /// The same for whoever opens the same file, and hardly for any other.
+    pub(crate) fn number(&self) -> u64 {
+        self.shared.number
     }
 
     /// Whether requests bypass the page cache, as far as the kernel says: tmpfs
@@ -118,6 +126,14 @@ impl AsFd for DirectFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.fd.as_fd()
     }
+}
+
+/// A number of the file that is open, hardly that of another, and not zero.
+pub(crate) fn file_number(file: BorrowedFd<'_>) -> io::Result<u64> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let stat = rustix::fs::statx(file, "", flags, StatxFlags::INO)?;
+    let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
+    Ok((device.rotate_left(40) ^ stat.stx_ino).max(1))
 }
 
 /// Why no file has `O_APPEND`.

@@ -59,7 +59,8 @@ impl State {
         let mut queued = Vec::with_capacity(rest.requests.len());
         let BatchRequest { class, requests, holder } = rest;
         for &(op, len) in requests {
-            let Ok(ticket) = queue(self, now, PermitRequest { class, op, len, holder }) else {
+            let access = op.into();
+            let Ok(ticket) = queue(self, now, PermitRequest { class, access, len, holder }) else {
                 break;
             };
             self.waiters.add_member(ticket, batch);
@@ -99,7 +100,8 @@ fn grant_at_once(
     let BatchRequest { class, requests, holder } = batch_request;
     let mut granted = Vec::with_capacity(requests.len());
     for &(op, len) in requests {
-        match enqueue(state, now, PermitRequest { class, op, len, holder }, wakeups) {
+        let access = op.into();
+        match enqueue(state, now, PermitRequest { class, access, len, holder }, wakeups) {
             Ok((ticket, true)) => granted.push(ticket),
             Ok((ticket, false)) => return Ok((granted, Some(ticket))),
             Err(error) if granted.is_empty() => return Err(error),

@@ -57,7 +57,7 @@ impl Bed {
     }
 
     fn request(&self) -> PermitRequest {
-        PermitRequest { class: self.class, op: Op::Read, len: LEN, holder: false }
+        PermitRequest { class: self.class, access: Op::Read.into(), len: LEN, holder: false }
     }
 
     fn now(&self) -> Time {

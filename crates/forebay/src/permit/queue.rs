@@ -185,8 +185,9 @@ pub(super) fn enqueue(
     request: PermitRequest,
     wakeups: &mut Wakeups,
 ) -> Result<(Ticket, bool), NoGrant> {
-    let PermitRequest { class, op, len, .. } = request;
-    let at_once = state.queue.dispatch_at_once(now, class, op, len).map_err(NoGrant::Refused)?;
+    let PermitRequest { class, access, len, .. } = request;
+    let at_once =
+        state.queue.dispatch_at_once(now, class, access, len).map_err(NoGrant::Refused)?;
     if let Some(ticket) = at_once {
         state.collect_shards(wakeups);
         return Ok((ticket, true));
@@ -205,11 +206,11 @@ pub(super) fn queue(
     now: Time,
     request: PermitRequest,
 ) -> Result<Ticket, EnqueueError> {
-    let PermitRequest { class, op, len, holder } = request;
+    let PermitRequest { class, access, len, holder } = request;
     if holder {
-        state.queue.enqueue_for_holder(now, class, op, len)
+        state.queue.enqueue_for_holder(now, class, access, len)
     } else {
-        state.queue.enqueue(now, class, op, len)
+        state.queue.enqueue(now, class, access, len)
     }
 }
 

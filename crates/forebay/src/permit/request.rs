@@ -2,7 +2,7 @@
 
 use std::io;
 
-use forebay_core::{ClassId, EnqueueError, Op};
+use forebay_core::{Access, ClassId, EnqueueError, Op};
 
 /// Why there is no grant.
 pub(crate) enum NoGrant {
@@ -15,7 +15,7 @@ pub(crate) enum NoGrant {
 #[derive(Clone, Copy)]
 pub(crate) struct PermitRequest {
     pub(crate) class: ClassId,
-    pub(crate) op: Op,
+    pub(crate) access: Access,
     pub(crate) len: u64,
     /// Whoever asks holds a permit that others may wait for.
     pub(crate) holder: bool,

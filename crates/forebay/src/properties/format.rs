@@ -46,6 +46,8 @@ struct Disk {
     max_cost_function: Option<Located<bool>>,
     latency_target: Option<Located<String>>,
     base_latency_us: Option<Located<f64>>,
+    #[serde(default)]
+    seeks: bool,
     read_cost_ns: Option<Located<Ladder>>,
     write_cost_ns: Option<Located<Ladder>>,
     read_knee: Option<Located<f64>>,

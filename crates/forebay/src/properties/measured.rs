@@ -20,6 +20,9 @@ pub struct Measured {
     pub read: MeasuredDirection,
     /// Writes.
     pub write: MeasuredDirection,
+    /// Whether a head has to move: a read or write that [goes on](forebay_core::IoQueue::enqueue)
+    /// where another of its file ended takes the disk the time of its bytes alone.
+    pub seeks: bool,
     /// The disk time of a flush.
     pub flush: Option<Duration>,
     /// The disk time of discards.

@@ -26,6 +26,7 @@
 //! | `io_properties` | at the top: the file of the same disks for Seastar, in the same directory; it may be missing, and must not say anything else |
 //! | `latency_target` | what requests may take in the disk under load: `p95=1ms` of reads, `writes:p99.9=5ms`, `p95=2goals` for two effective goals, which holds where nothing is stated, or `off` |
 //! | `base_latency_us` | of one small read at a time |
+//! | `seeks` | whether a request that goes on where one of its file ended takes its bytes alone |
 //! | `read_cost_ns`, `write_cost_ns` | lists of `[bytes, nanoseconds of disk time]`, sizes rising |
 //! | `read_knee`, `write_knee` | requests in flight that keep the disk busy |
 //! | `flush_us` | disk time of a flush |
@@ -189,10 +190,17 @@ impl DiskProperties {
             saturation: self.write_saturation_length,
         };
         let summed = self.max_cost_function == Some(false);
-        let read = read.curve(summed, parts).map_err(wrong(Op::Read))?;
-        let write = write.curve(summed, parts).map_err(wrong(Op::Write))?;
+        let random = |of: &Direction<'_>, op| of.curve(summed, parts).map_err(wrong(op));
         let sector = self.physical_block_size.unwrap_or(1);
-        let model = DiskModel::new(read, write).with_sector(sector);
+        let mut model = DiskModel::new(random(&read, Op::Read)?, random(&write, Op::Write)?)
+            .with_sector(sector);
+        if self.measured.seeks {
+            let sequential = |of: &Direction<'_>, op| {
+                CostCurve::transfer(of_part(of.bandwidth, parts)).map_err(wrong(op))
+            };
+            model =
+                model.with_sequential(sequential(&read, Op::Read)?, sequential(&write, Op::Write)?);
+        }
         self.measured.refine(model, parts).map_err(wrong(Op::Discard))
     }
 }
@@ -205,14 +213,17 @@ struct Direction<'a> {
     saturation: Option<u64>,
 }
 
+/// The rate of one of `parts` equal parts of a disk; one of zero stays zero, to be refused.
+fn of_part(rate: u64, parts: u64) -> u64 {
+    if rate == 0 { 0 } else { (rate / parts).max(1) }
+}
+
 impl Direction<'_> {
     fn curve(&self, summed: bool, parts: u64) -> Result<CostCurve, CostError> {
         if !self.measured.cost.is_empty() {
             return self.measured.curve(parts);
         }
-        // A rate of zero stays zero, to be refused.
-        let part = |rate: u64| if rate == 0 { 0 } else { (rate / parts).max(1) };
-        let (iops, bandwidth) = (part(self.iops), part(self.bandwidth));
+        let (iops, bandwidth) = (of_part(self.iops, parts), of_part(self.bandwidth, parts));
         if summed {
             return CostCurve::sum(iops, bandwidth);
         }

@@ -64,6 +64,9 @@ fn measured(lines: &mut Vec<String>, measured: &Measured) {
     time("flush_us", measured.flush);
     time("discard_us", measured.discard.map(|discard| discard.command));
     time("discard_gib_us", measured.discard.map(|discard| discard.gib));
+    if measured.seeks {
+        lines.push(String::from("seeks: true"));
+    }
     for (name, direction) in [("read", &measured.read), ("write", &measured.write)] {
         if !direction.cost.is_empty() {
             let point = |at: &CostAt| format!("[{}, {}]", at.bytes, at.cost.as_nanos());

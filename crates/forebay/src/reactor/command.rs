@@ -4,7 +4,7 @@
 use std::io;
 use std::ops::Range;
 
-use forebay_core::Op;
+use forebay_core::{Op, Place};
 use forebay_driver::{Command, Rest};
 use rustix::io::Errno;
 
@@ -33,6 +33,18 @@ impl Command for Operation {
             }
             Self::PunchHole { len, .. } | Self::Unlink { len, .. } => *len,
             _ => 0,
+        }
+    }
+
+    fn place(&self) -> Option<Place> {
+        match self {
+            Self::Read { file, offset, .. }
+            | Self::ReadVectored { file, offset, .. }
+            | Self::Write { file, offset, .. }
+            | Self::WriteVectored { file, offset, .. } => {
+                Some(Place { file: file.number(), offset: *offset })
+            }
+            _ => None,
         }
     }
 

@@ -56,6 +56,50 @@ fn a_permit_is_charged_to_the_disk_of_what_it_is_for() {
 }
 
 #[test]
+fn a_permit_that_goes_on_where_one_ended_pays_its_bytes_where_the_disk_seeks() {
+    const LEN: u64 = 128 << 10;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    fs::write(&path, "data").unwrap();
+    let other = fs::File::create(dir.path().join("other")).unwrap();
+    for (seeks, sequential) in [(true, 1_310_720), (false, 5_000_000)] {
+        let text = format!(
+            "disks:\n  - mountpoint: {}\n    read_iops: 200\n    write_iops: 200\n    \
+             read_bandwidth: 100000000\n    write_bandwidth: 100000000\n    seeks: {seeks}\n",
+            dir.path().display()
+        );
+        let scheduler: Scheduler = text.parse().unwrap();
+        let class = scheduler.add_class("class", 100).unwrap();
+        let opened = fs::File::options().write(true).open(&path).unwrap();
+        let owned = OwnedFd::from(opened.try_clone().unwrap());
+        let direct = DirectFile::options().read(true).direct(false).open(&path).unwrap();
+        let file = scheduler.open(&path, &FileOptions::new().read(true).direct(false)).unwrap();
+        let ask = |n: u64| {
+            let access = Op::Write.at(n * LEN);
+            match n % 4 {
+                0 => class.admit_for(&opened, access, LEN),
+                1 => class.admit_for(&owned, access, LEN),
+                2 => class.admit_for(&direct, access, LEN),
+                _ => scheduler.admit_for(&file, access, LEN),
+            }
+        };
+        let disk = scheduler.disk_of_file(&opened).unwrap();
+        let charged = |asked: AdmitFor| {
+            let permit = asked.wait().unwrap();
+            let charged = disk.in_flight().as_nanos() as u64;
+            drop(permit);
+            charged
+        };
+        // a window of 10 ms, in which the disk may have had something else
+        let prices: Vec<u64> = (0..40).map(|n| charged(ask(n))).collect();
+        assert_eq!((prices[0], prices[39]), (5_000_000, sequential), "{prices:?}");
+        assert_eq!(charged(class.admit_for(&other, Op::Write.at(40 * LEN), LEN)), 5_000_000);
+        assert_eq!(charged(ask(40)), 5_000_000, "the head was elsewhere");
+        assert_eq!(charged(class.admit_for(&opened, Op::Write, LEN)), 5_000_000);
+    }
+}
+
+#[test]
 fn a_disk_must_be_the_schedulers() {
     let scheduler = two_disks().build().unwrap();
     let other = two_disks().build().unwrap();

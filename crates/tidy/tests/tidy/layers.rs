@@ -28,6 +28,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         &[
             "time",
             "op",
+            "access",
             "*",
             "shard_id",
             "cost",

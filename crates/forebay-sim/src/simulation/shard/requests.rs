@@ -89,7 +89,9 @@ impl Shard {
                 && let Some(dispatch) = self.driver.poll_dispatch(now, queue)
             {
                 if let Some(invariants) = &mut env.invariants {
-                    invariants.dispatched(now, self.queue_id(queue), dispatch.ticket);
+                    let price = self.driver.queue(queue).cost_of(dispatch.ticket);
+                    let id = self.queue_id(queue);
+                    invariants.dispatched(now, id, dispatch.ticket, price.unwrap_or_default());
                 }
                 self.send(now, dispatch, false, env);
             }
@@ -163,7 +165,7 @@ impl Shard {
     /// A part goes to the disk: for the first time, or again.
     fn send(&mut self, now: Time, dispatch: Dispatch, again: bool, env: &mut Environment) {
         let Some(command) = self.driver.take(dispatch.part) else { return };
-        let LoadCommand { request: key, io, .. } = command;
+        let LoadCommand { request: key, .. } = command;
         let request = &mut self.requests[key];
         if !again {
             request.dispatched = now;
@@ -172,7 +174,8 @@ impl Shard {
                 env.counts.parts_in_flight_max.max(env.counts.parts_in_flight);
             let class = self.jobs[request.job].class;
             if let Some(tracer) = &mut env.tracer {
-                let cost = env.model.cost(io.op, io.len);
+                let queue = self.driver.queue(dispatch.class.queue);
+                let cost = queue.cost_of(dispatch.ticket).unwrap_or_default();
                 tracer.dispatched(now, class, now.nanos_since(request.enqueued), cost);
             }
         }
@@ -214,12 +217,14 @@ impl Shard {
         env: &mut Environment,
     ) {
         let Returned { sent: Sent { dispatch, command, .. }, result } = returned;
+        let queue = self.driver.queue(dispatch.class.queue);
+        let charged = queue.cost_of(dispatch.ticket).unwrap_or_default();
         let mut end = None;
         let ended =
             |part: PartEnd<'_>| end = Some((part.queue, part.ticket, part.completion.copied()));
         self.driver.handle_completion(now, Time::ZERO, dispatch.part, result, command, ended);
         if let Ok(bytes) = result {
-            env.done(now, command.io.op, bytes);
+            env.done(now, command.io.op, bytes, charged);
         }
         if let Some((queue, ticket, completion)) = end {
             env.counts.parts_in_flight -= 1;

@@ -44,6 +44,31 @@ fn requests_cost_what_was_measured() {
 }
 
 #[test]
+fn a_disk_that_seeks_has_another_price_for_what_goes_on_where_others_end() {
+    let of = |lines: &[&str]| Properties::parse("f", &with(lines)).unwrap().disks.remove(0);
+    for lines in
+        [vec!["seeks: true"], vec![COST, "seeks: true"], vec!["seeks: true", "rate_factor: 1"]]
+    {
+        let disk = of(&lines);
+        for (op, bytes) in [(Op::Read, 4096), (Op::Write, 131_072)] {
+            for parts in [1, 4] {
+                let model = disk.model_of_part(parts).unwrap();
+                let nanos = model.sequential_cost(op, bytes).as_nanos_ceil();
+                assert!(nanos.abs_diff(bytes * parts * 10 / 3) < 2, "{op:?} {bytes}: {nanos}");
+                assert!(model.sequential_cost(op, bytes) <= model.cost(op, bytes));
+            }
+        }
+        assert!(!Properties { disks: vec![disk] }.to_yaml().contains("seeks"));
+    }
+    for lines in [&[][..], &["seeks: false"]] {
+        let model = of(lines).model().unwrap();
+        assert_eq!(model.sequential_cost(Op::Read, 4096), model.cost(Op::Read, 4096));
+    }
+    let error = Properties::parse("f.yaml", &with(&["seeks: 5"])).unwrap_err().to_string();
+    assert!(error.starts_with("f.yaml:7:"), "{error}");
+}
+
+#[test]
 fn the_factor_of_the_rates_is_one_of_costs_too() {
     let disk = Properties::parse("f", &with(&[COST, "rate_factor: 0.5"])).unwrap().disks.remove(0);
     assert_eq!(disk.read_iops, 4000);

@@ -1,0 +1,48 @@
+//! Where on its disk a group is.
+
+use crate::sync::{AtomicU64, Ordering};
+use crate::{Op, Place, Time};
+
+/// The place of a request that says none.
+pub(crate) const NOWHERE: u64 = 0;
+
+/// Where the head of a group's disk is.
+#[derive(Debug)]
+pub(crate) struct Head {
+    /// Where the last request ends that went.
+    latest_end: AtomicU64,
+    /// When the disk last got or finished one that goes on nowhere, in nanoseconds.
+    random_at: AtomicU64,
+}
+
+impl Head {
+    pub(crate) fn new() -> Self {
+        Self { latest_end: AtomicU64::new(NOWHERE), random_at: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn is_at(&self, place: u64) -> bool {
+        place != NOWHERE && self.latest_end.load(Ordering::Relaxed) == place
+    }
+
+    pub(crate) fn meets_random(&self, now: Time) {
+        self.random_at.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn random_at(&self) -> Time {
+        Time::from_nanos(self.random_at.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn moves_to(&self, place: u64) {
+        self.latest_end.store(place, Ordering::Relaxed);
+    }
+}
+
+/// A number for a place and what is done there, never [`NOWHERE`].
+pub(crate) fn mark(op: Op, Place { file, offset }: Place) -> u64 {
+    // splitmix64: what is next to each other must not be so in the table
+    let mut mixed = file.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset ^ (op.index() as u64) << 62;
+    for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(factor);
+    }
+    (mixed ^ mixed >> 31).max(1)
+}

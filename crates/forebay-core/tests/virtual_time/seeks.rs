@@ -1,0 +1,185 @@
+//! Disks that seek: what goes on where another ended is charged for its bytes alone.
+
+use forebay_core::{
+    Access, ClassId, CostCurve, DiskModel, DiskTime, GroupConfig, IoGroup, IoQueue, Op, Outcome,
+    Policy, Ticket, Time,
+};
+
+use crate::world::{MILLI, SECOND, model};
+
+const LEN: u64 = 128 << 10;
+const SEEK: u64 = 5 * MILLI;
+/// Of 128 KiB at 100 MB/s.
+const BYTES: u64 = 1_310_720;
+
+fn hard_disk() -> DiskModel {
+    let bytes = || CostCurve::transfer(100_000_000).unwrap();
+    model(200, 100_000_000).with_sequential(bytes(), bytes())
+}
+
+struct Bed {
+    queues: Vec<IoQueue>,
+    class: ClassId,
+    now: u64,
+}
+
+impl Bed {
+    fn new(shards: usize) -> Self {
+        let mut config = GroupConfig::new(hard_disk(), Policy::pace_window());
+        config.shards_max = shards;
+        let group = IoGroup::new(config);
+        let class = group.add_class(None, 100).unwrap();
+        let queues = (0..shards).map(|_| group.join().unwrap()).collect();
+        Self { queues, class, now: SECOND }
+    }
+
+    /// A request goes once the budget is open: its name, and what it is charged in nanoseconds.
+    fn goes(&mut self, shard: usize, access: impl Into<Access>, len: u64) -> (Ticket, u64) {
+        let queue = &mut self.queues[shard];
+        queue.enqueue(Time::from_nanos(self.now), self.class, access, len).unwrap();
+        loop {
+            self.now += MILLI;
+            if let Some(ticket) = queue.poll_dispatch(Time::from_nanos(self.now)) {
+                return (ticket, queue.cost_of(ticket).unwrap().as_nanos_ceil());
+            }
+        }
+    }
+
+    fn ends(&mut self, shard: usize, ticket: Ticket) {
+        let now = Time::from_nanos(self.now);
+        self.queues[shard].complete(now, ticket, Outcome::Done).unwrap();
+    }
+
+    /// What a request is charged that goes and is done before the next.
+    fn charged(&mut self, access: impl Into<Access>, len: u64) -> u64 {
+        let (ticket, charged) = self.goes(0, access, len);
+        self.ends(0, ticket);
+        charged
+    }
+}
+
+fn nth(n: u64, file: u64) -> Access {
+    Op::Write.at(n * LEN).of(file)
+}
+
+#[test]
+fn a_stream_that_is_alone_for_a_window_pays_its_bytes() {
+    for depth in [1, 2, 5] {
+        let mut bed = Bed::new(1);
+        let mut in_disk = std::collections::VecDeque::new();
+        for n in 0..200 {
+            if in_disk.len() == depth {
+                let oldest = in_disk.pop_front().unwrap();
+                bed.ends(0, oldest);
+            }
+            let (ticket, charged) = bed.goes(0, nth(n, 1), LEN);
+            assert!(charged == BYTES || n < 10, "{depth} {n}: {charged}");
+            in_disk.push_back(ticket);
+        }
+    }
+}
+
+#[test]
+fn what_begins_elsewhere_pays_a_seek() {
+    let mut bed = Bed::new(1);
+    let after_a_stream = |bed: &mut Bed, access: Access| {
+        (0..20).for_each(|n| _ = bed.charged(nth(n, 7), LEN));
+        bed.charged(access, LEN)
+    };
+    assert_eq!(after_a_stream(&mut bed, nth(20, 7)), BYTES);
+    let elsewhere = [
+        (nth(21, 7), "a gap"),
+        (nth(19, 7), "again"),
+        (Op::Write.at(20 * LEN + 512).of(7), "further on"),
+        (nth(20, 8), "another file"),
+        (Op::Write.at(20 * LEN), "the disk itself"),
+        (Op::Read.at(20 * LEN).of(7), "the other direction"),
+        (Op::Write.into(), "who knows where"),
+    ];
+    for (access, what) in elsewhere {
+        assert_eq!(after_a_stream(&mut bed, access), SEEK, "{what}");
+    }
+}
+
+#[test]
+fn each_way_back_to_a_stream_is_a_seek_while_others_use_the_disk() {
+    let mut bed = Bed::new(1);
+    bed.now += SECOND;
+    (0..20).for_each(|n| _ = bed.charged(nth(n, 1), LEN));
+    for n in 20..60 {
+        assert_eq!(bed.charged(Op::Read.at(n * 999 * LEN).of(2), 4096), SEEK);
+        assert_eq!(bed.charged(nth(n, 1), LEN), SEEK, "{n}");
+    }
+    // a window later, with nothing else
+    (60..80).for_each(|n| _ = bed.charged(nth(n, 1), LEN));
+    assert_eq!(bed.charged(nth(80, 1), LEN), BYTES);
+}
+
+#[test]
+fn a_read_that_is_still_in_the_disk_keeps_its_head_away() {
+    let mut bed = Bed::new(1);
+    let (read, _) = bed.goes(0, Op::Read.at(0), 4096);
+    let prices: Vec<u64> = (0..40).map(|n| bed.charged(nth(n, 1), LEN)).collect();
+    assert_eq!(prices.last(), Some(&BYTES), "it hangs, or was done long ago");
+    bed.ends(0, read);
+    assert_eq!(bed.charged(nth(40, 1), LEN), SEEK);
+}
+
+#[test]
+fn flushes_and_discards_leave_the_head_where_it_is() {
+    let mut bed = Bed::new(1);
+    (0..20).for_each(|n| _ = bed.charged(nth(n, 1), LEN));
+    for n in 20..30 {
+        bed.charged(Op::Flush, 0);
+        assert_eq!(bed.charged(nth(n, 1), LEN), BYTES, "{n}");
+        bed.charged(Op::Discard, LEN);
+    }
+}
+
+#[test]
+fn streams_beside_each_other_pay_their_bytes_while_the_disk_has_some_of_each() {
+    for shards in [1, 2] {
+        let mut bed = Bed::new(shards);
+        let mut last: [Option<Ticket>; 2] = [None; 2];
+        for n in 0..200 {
+            for (file, last) in last.iter_mut().enumerate() {
+                let shard = file % shards;
+                let (ticket, charged) = bed.goes(shard, nth(n, file as u64), LEN);
+                assert!(charged == BYTES || n < 50, "{n} of {file}: {charged}");
+                if let Some(before) = last.replace(ticket) {
+                    bed.ends(shard, before);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_does_not_seek_charges_no_less_anywhere() {
+    let config = GroupConfig::new(model(200, 100_000_000), Policy::pace_window());
+    let group = IoGroup::new(config);
+    let class = group.add_class(None, 100).unwrap();
+    let mut queue = group.join().unwrap();
+    for n in 0..20 {
+        let now = Time::from_nanos(SECOND * n);
+        let ticket = queue.enqueue(now, class, nth(n, 1), LEN).unwrap();
+        assert_eq!(queue.poll_dispatch(now), Some(ticket));
+        assert_eq!(queue.cost_of(ticket), Some(DiskTime::from_nanos(SEEK)));
+        queue.complete(now, ticket, Outcome::Done).unwrap();
+    }
+}
+
+#[test]
+fn what_was_set_aside_keeps_the_price_it_paid() {
+    let mut bed = Bed::new(1);
+    (0..20).for_each(|n| _ = bed.charged(nth(n, 1), LEN));
+    let (ticket, charged) = bed.goes(0, nth(20, 1), LEN);
+    assert_eq!(charged, BYTES);
+    let now = Time::from_nanos(bed.now);
+    bed.queues[0].set_aside(now, ticket).unwrap();
+    bed.charged(Op::Read.at(1 << 40), 4096);
+    let now = Time::from_nanos(bed.now);
+    assert!(bed.queues[0].take_up(now, ticket).unwrap());
+    assert_eq!(bed.queues[0].cost_of(ticket), Some(DiskTime::from_nanos(BYTES)));
+    bed.ends(0, ticket);
+}
