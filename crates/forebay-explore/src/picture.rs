@@ -95,22 +95,26 @@ impl Tiles {
         HeatCell { x, y, value, mark, note: note(at, cell) }
     }
 
-    /// Where tiles that keep the goal end.
+    /// Where tiles that keep the goal end, as far as what is beside them is known.
     fn contour(&self, fit: &Fit, all: &[((f64, f64), Option<&Cell>)]) -> Vec<Vec<(f64, f64)>> {
         let keeps = |at: (f64, f64)| {
-            let load = all.iter().find(|(other, _)| *other == at);
-            let judged = load.and_then(|&(_, cell)| judged_load(at, cell, fit.figures, fit.goal));
-            judged.is_some_and(|load| load.safe)
+            let &(_, cell) = all.iter().find(|(other, _)| *other == at)?;
+            let judged = judged_load(at, cell, fit.figures, fit.goal);
+            Some(judged.is_some_and(|load| load.safe))
+        };
+        let ends = |one: Option<bool>, other: Option<(f64, f64)>| {
+            let other = other.map_or(Some(false), &keeps);
+            one.zip(other).is_some_and(|(one, other)| one != other)
         };
         let mut pieces = Vec::new();
         for (i, &write) in self.writes.iter().enumerate() {
             for (j, &read) in self.reads.iter().enumerate() {
                 let inside = keeps((write, read));
                 let ((left, right), (bottom, top)) = self.sides((write, read));
-                if inside != self.writes.get(i + 1).is_some_and(|&next| keeps((next, read))) {
+                if ends(inside, self.writes.get(i + 1).map(|&next| (next, read))) {
                     pieces.push(vec![(right, bottom), (right, top)]);
                 }
-                if inside != self.reads.get(j + 1).is_some_and(|&next| keeps((write, next))) {
+                if ends(inside, self.reads.get(j + 1).map(|&next| (write, next))) {
                     pieces.push(vec![(left, top), (right, top)]);
                 }
             }

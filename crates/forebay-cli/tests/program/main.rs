@@ -7,6 +7,7 @@ mod input;
 mod lab;
 mod leftovers;
 mod output;
+mod pages;
 mod process;
 mod regions;
 mod serve;
