@@ -148,6 +148,8 @@ impl<E, M: FnMut((f64, f64)) -> Result<Option<Cell>, E>> Search<'_, M> {
     /// Searches how many loads of a ray keep the goal, from `guess` on in steps that double.
     fn ray(&mut self, turn: u32, goal: Goal, guess: usize) -> Result<Ray, E> {
         let (mut keeps, mut breaks) = (0, self.len() + 1);
+        // of some disks reads are late while there are few, so that none at first is no guess
+        let guess = if guess == 0 { self.len() / 2 } else { guess };
         let (mut next, mut step) = (guess.clamp(1, self.len().max(1)), 1);
         while breaks - keeps > 1 && (self.known.len() as u32) < self.most {
             if self.keeps(self.place(turn, next), goal)? {

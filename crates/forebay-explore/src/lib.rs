@@ -29,6 +29,7 @@ mod region;
 mod report;
 mod simulated;
 mod sites;
+mod what_if;
 
 pub use adaptive::{adaptive, adaptive_cells_max};
 pub use error::Error;
@@ -41,3 +42,4 @@ pub use quality::Quality;
 pub use region::{Power, RADII_STEPS, RADIUS_ONE, Shape};
 pub use report::{Report, text};
 pub use simulated::SimulatedDisk;
+pub use what_if::{Demand, Grant, Prediction, predict};

@@ -4,6 +4,7 @@ mod fits;
 mod kept;
 mod measured;
 mod output;
+mod what_if;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use crate::console::{json, note, print};
 use crate::failure::Failure;
 use crate::{span, whole_file};
 use output::Pictures;
+use what_if::WhatIf;
 
 /// Rates of each direction in the whole matrix, as diskplorer has them.
 const RATES: u32 = 21;
@@ -32,13 +34,14 @@ const RATES: u32 = 21;
 /// Each load lasts --seconds; without --full those alone are measured where a goal begins to
 /// break, a sixth at most.
 #[derive(Args)]
-#[command(group = ArgGroup::new("source").required(true).args(["place", "from", "disk"]))]
+#[command(group = ArgGroup::new("source").required(true).multiple(true)
+    .args(["place", "from", "disk", "what_if"]))]
 pub(crate) struct Options {
     /// A directory on the disk to measure, or with --overwrite-device a block device
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", conflicts_with_all = ["from", "disk", "what_if"])]
     place: Option<PathBuf>,
     /// A surface measured earlier: CSV, or the result file (.json) of diskplorer
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "disk")]
     from: Option<PathBuf>,
     /// Measure a simulated disk, a preset or a disk file, under virtual time
     #[arg(long, value_name = "NAME|FILE")]
@@ -67,6 +70,8 @@ pub(crate) struct Options {
     output: Option<PathBuf>,
     #[command(flatten)]
     pictures: Pictures,
+    #[command(flatten)]
+    what_if: WhatIf,
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -114,6 +119,10 @@ enum Format {
 
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let is_json = options.json || options.format == Format::Json;
+    if let Some(path) = &options.what_if.what_if {
+        return options.what_if.answer(path, &options.goal, options.disk.as_deref(), is_json);
+    }
     let goals = fits::goals(&options.goal)?;
     let (name, surface) = measured::surface(options, &goals)?;
     if let Some(path) = options.save_path() {
@@ -125,7 +134,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if let Some(path) = &options.output {
         output::regions(path, &fits)?;
     }
-    if options.json || options.format == Format::Json {
+    if is_json {
         return print(&json(&Report::new(&name, &surface, &fits))?);
     }
     print(&text(&name, &surface, &fits))

@@ -186,3 +186,34 @@ fn what_cannot_be_measured_is_refused() {
     explore(&["/proc"]).complains(2, &["cannot make files in `/proc`", "name another directory"]);
     lab.assert_nothing_left();
 }
+
+#[test]
+fn what_classes_would_get_is_predicted_as_the_simulator_has_it() {
+    let lab = Lab::new();
+    let disk = "disks:\n  - mountpoint: /mnt\n    read_iops: 411000\n    write_iops: 183000\n    \
+                read_bandwidth: 2015000000\n    write_bandwidth: 808000000\n";
+    let bare = lab.file("bare.yaml", disk).display().to_string();
+    let yaml = lab.file("forebay.yaml", disk).display().to_string();
+    let written = explore(&["--from", I3, "--goal", "p95=1ms", "-o", &yaml]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let what_if = |more: &[&str]| explore(&[&["--what-if", &yaml], more].concat());
+    let loads = ["--load", "queries:1000:reads=50000", "--load", "compaction:100:writes=max"];
+    let results = what_if(&[&loads[..], &["--disk", "i3.2xlarge", "--json"]].concat()).results();
+    let class = |index: usize, name: &str| results["classes"][index][name].clone();
+    assert_eq!(class(0, "predicted"), 50_000.0);
+    assert_eq!((class(0, "is_less"), class(1, "is_less")), (false.into(), true.into()));
+    for index in [0, 1] {
+        let predicted = class(index, "predicted").as_f64().unwrap();
+        let simulated = class(index, "simulated")["rate"].as_f64().unwrap();
+        assert!((simulated / predicted - 1.0).abs() <= 0.1, "{predicted}, simulated {simulated}");
+    }
+    assert!(class(0, "simulated")["disk_p95_us"].as_f64().unwrap() <= 1100.0, "{results}");
+    let text = what_if(&loads);
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    assert!(text.stdout.contains("wait without bound: compaction"), "{}", text.stdout);
+    what_if(&[]).complains(2, &["--load"]);
+    what_if(&["--load", "a:0:reads=1"]).complains(2, &["shares from 1 to 10000"]);
+    what_if(&["--load", "a:1:reads=1", "--load", "a:1:reads=2"]).complains(2, &["given twice"]);
+    explore(&["--what-if", &bare, "--load", "a:1:reads=1"])
+        .complains(2, &["holds no regions", "run `forebay explore DIR -o"]);
+}

@@ -13,7 +13,7 @@ const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "c
 /// Nothing, after saying so, where there is no browser.
 fn shown(page: &Path) -> Option<(String, Vec<String>)> {
     let is_there = |browser: &&str| Command::new(browser).arg("--version").output().is_ok();
-    let Some(browser) = BROWSERS.iter().find(is_there) else {
+    let Some(browser) = BROWSERS.into_iter().find(is_there) else {
         eprintln!("skipped: there is no Chromium");
         return None;
     };
