@@ -49,8 +49,8 @@ pub(crate) struct Options {
     /// Measure all combinations of 21 rates of reads and 21 rates of writes
     #[arg(long, conflicts_with = "from")]
     full: bool,
-    /// The same, with so many rates
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(3..=32),
+    /// The same, with so many rates, 4 to 32
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(4..=32),
           conflicts_with_all = ["from", "full"])]
     grid: Option<u32>,
     #[command(flatten)]
