@@ -25,9 +25,18 @@ impl IoQueue {
         access: impl Into<Access>,
         len: u64,
     ) -> Result<Option<Ticket>, EnqueueError> {
+        self.pass(now, class, access.into(), len)
+    }
+
+    fn pass(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        access: Access,
+        len: u64,
+    ) -> Result<Option<Ticket>, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
         let Some(rested_since) = self.at_rest_since(now) else { return Ok(None) };
-        let access = access.into();
         let ticket = self.insert(now, class, access, len)?;
         self.note_class(class);
         self.price_by_place(now, ticket.slot());
