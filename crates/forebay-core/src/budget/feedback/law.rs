@@ -5,49 +5,26 @@
 //! follows the rate that was delivered while the window was full, and grows
 //! while the pace is what holds work back.
 
-use super::period::{COUNTED_MIN, CUT_PERMILLE, Period, SPEED_ONE};
+use super::period::{CUT_PERMILLE, Period, SPEED_ONE};
+use super::state::{GIVEN_UP_NANOS, GROWTH, SPEED_MAX, SPEED_MIN, State};
 
-/// The disk may be this many times as fast as its model,
-const SPEED_MAX: u64 = 4 * SPEED_ONE;
-/// or this part of it.
-const SPEED_MIN: u64 = SPEED_ONE / 20;
+/// What waits in a full disk drains at this rate.
+const DRAIN_PERMILLE: u64 = 8;
 /// After a cut the disk settles for so long.
 const SETTLE_NANOS: u64 = 20_000_000;
-/// Growth per millisecond, in parts of [`SPEED_ONE`]: at first 4 % in a second,
-/// doubled in 360 ms, up to 200 %.
-const GROWTH: (u64, u64) = (42, 2097);
-const GROWTH_DOUBLES_MILLIS: u64 = 360;
-/// So many periods after a cut say what is usual.
-const USUAL_PERIODS: u64 = 5;
-/// Beyond the knee requests take this many times the latency of the idle disk.
-const KNEE_BASES: u64 = 5;
+/// Growth doubles in so long.
+const GROWTH_DOUBLES_MILLIS: u64 = 300;
+/// Without any request of the target's kind, growth per millisecond up to the
+/// rate of the model: a part of so many.
+const ALONE_PART: u64 = 200;
+/// A full disk is let to drain for so long before more is tried.
+const DRAIN_NANOS: u64 = 400_000_000;
 /// Cuts that have not helped for this long are given up,
 const FUTILE_NANOS_MAX: u64 = 1_000_000_000;
-/// for as long at first, and twice as long each further time,
-const GIVEN_UP_NANOS: (u64, u64) = (8_000_000_000, 256_000_000_000);
-/// or until the target has held for so long.
+/// for a while, or until the target has held for so long.
 const CALM_NANOS: u64 = 200_000_000;
 /// After this long all is forgotten of what was given up.
 const LONG_CALM_NANOS: u64 = 60_000_000_000;
-
-/// What is remembered from period to period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State {
-    pub(super) speed: u64,
-    pub(super) growth: u64,
-    /// Growth is quick to a little below this: there the disk had enough.
-    pub(super) cap: u64,
-    /// What was delivered when the window was last full.
-    pub(super) saturated_speed: u64,
-    /// Periods since the last cut, and the sum of their means.
-    pub(super) usual_periods: u64,
-    pub(super) usual_nanos: u64,
-    pub(super) settles_until: u64,
-    pub(super) given_up_until: u64,
-    pub(super) given_up_nanos: u64,
-    pub(super) futile_nanos: u64,
-    pub(super) calm_nanos: u64,
-}
 
 /// What follows from a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,73 +33,15 @@ enum Verdict {
     Grow,
     /// The disk delivers no more than it did.
     CutToDelivered,
+    /// It does not, by a little: what waits in it is to drain.
+    Drain,
+    /// More for others is less for those that the target is about.
+    Revert,
     /// Less would keep the target, as nothing else does.
     CutByExcess,
 }
 
 impl State {
-    pub(super) const BEGIN: Self = Self {
-        speed: SPEED_ONE,
-        growth: GROWTH.1,
-        cap: u64::MAX,
-        saturated_speed: 0,
-        usual_periods: 0,
-        usual_nanos: 0,
-        settles_until: 0,
-        given_up_until: 0,
-        given_up_nanos: 0,
-        futile_nanos: 0,
-        calm_nanos: 0,
-    };
-
-    /// The numbers in the order of their declaration.
-    pub(super) fn to_words(self) -> [u64; 11] {
-        [
-            self.speed,
-            self.growth,
-            self.cap,
-            self.saturated_speed,
-            self.usual_periods,
-            self.usual_nanos,
-            self.settles_until,
-            self.given_up_until,
-            self.given_up_nanos,
-            self.futile_nanos,
-            self.calm_nanos,
-        ]
-    }
-
-    /// What [`State::to_words`] made words of; whatever they are, the speed and
-    /// its growth are in range.
-    pub(super) fn from_words(words: [u64; 11]) -> Self {
-        let [
-            speed,
-            growth,
-            cap,
-            saturated_speed,
-            usual_periods,
-            usual_nanos,
-            settles_until,
-            given_up_until,
-            given_up_nanos,
-            futile_nanos,
-            calm_nanos,
-        ] = words;
-        Self {
-            speed: speed.clamp(SPEED_MIN, SPEED_MAX),
-            growth: growth.clamp(GROWTH.0, GROWTH.1),
-            cap,
-            saturated_speed,
-            usual_periods,
-            usual_nanos,
-            settles_until,
-            given_up_until,
-            given_up_nanos: given_up_nanos.min(GIVEN_UP_NANOS.1),
-            futile_nanos,
-            calm_nanos,
-        }
-    }
-
     /// Whether cuts were found not to help.
     pub(super) fn has_given_up(&self, now_nanos: u64) -> bool {
         now_nanos < self.given_up_until
@@ -130,52 +49,70 @@ impl State {
 
     /// One period has ended in which work waited.
     pub(super) fn step(&mut self, period: &Period) {
-        if period.is_saturated && period.delivered > self.speed / 5 {
+        if period.is_saturated && !period.window_at_min && period.delivered > self.speed / 5 {
             self.saturated_speed = period.delivered.min(self.speed);
         }
         let is_beyond_knee = self.is_beyond_knee(period);
+        let is_full = self.is_full(period);
         if period.now_nanos < self.settles_until {
             return;
         }
-        match self.judge(period, is_beyond_knee) {
+        match self.judge(period, is_beyond_knee, is_full) {
             Verdict::Stay => {}
             Verdict::Grow => self.grow(period),
             Verdict::CutToDelivered => {
-                self.cut(period, period.delivered.min(self.speed), CUT_PERMILLE.0);
+                let permille = if period.is_high() { CUT_PERMILLE.0 } else { DRAIN_PERMILLE };
+                self.cut(period, period.delivered.min(self.speed), permille);
+            }
+            Verdict::Drain => {
+                let cap = self.full_speed();
+                self.drains_until = period.now_nanos.saturating_add(DRAIN_NANOS);
+                self.cut(period, cap, DRAIN_PERMILLE);
+                self.speed = self.speed.max(SPEED_ONE);
+            }
+            Verdict::Revert => {
+                self.drains_until = period.now_nanos.saturating_add(DRAIN_NANOS);
+                self.growth = GROWTH.0;
+                self.cap = self.speed;
+                self.speed = self.usual_speed.max(SPEED_ONE).min(self.speed);
+                self.settles_until = period.now_nanos.saturating_add(SETTLE_NANOS);
             }
             Verdict::CutByExcess => self.cut(period, self.speed, period.excess_permille()),
         }
         self.consider_futility(period);
     }
 
-    /// Whether requests take much longer than is usual after a cut, or than in
-    /// the idle disk: more is delivered past that point, but to nobody's good.
-    fn is_beyond_knee(&mut self, period: &Period) -> bool {
-        if period.counted < COUNTED_MIN {
-            return false;
+    /// A period in which nothing had to wait, though the disk was busy: beyond
+    /// the rate of the model, what is let through and not used is taken back.
+    pub(super) fn step_unrefused(&mut self, period: &Period) {
+        let is_busy = period.delivered > SPEED_ONE / 16 * 15;
+        if self.speed > SPEED_ONE && is_busy && period.is_late() {
+            self.drains_until = period.now_nanos.saturating_add(DRAIN_NANOS);
+            self.cut(period, period.delivered.max(SPEED_ONE), DRAIN_PERMILLE);
+            self.speed = self.speed.max(SPEED_ONE);
         }
-        let settled = period.now_nanos >= self.settles_until;
-        if settled && !period.is_saturated && self.usual_periods < USUAL_PERIODS {
-            self.usual_periods += 1;
-            self.usual_nanos = self.usual_nanos.saturating_add(period.mean_nanos);
-        }
-        let twice_usual = (self.usual_nanos / USUAL_PERIODS).saturating_mul(2);
-        let is_unusual = self.usual_periods == USUAL_PERIODS && period.mean_nanos > twice_usual;
-        let knee = period.base_nanos.saturating_mul(KNEE_BASES);
-        is_unusual || (knee > 0 && period.mean_nanos > knee)
     }
 
-    fn judge(&self, period: &Period, is_beyond_knee: bool) -> Verdict {
+    fn judge(&self, period: &Period, is_beyond_knee: bool, is_full: bool) -> Verdict {
         let Period { is_saturated, delivered, .. } = *period;
         let is_high = period.is_high();
         if self.has_given_up(period.now_nanos) {
-            return if is_saturated { Verdict::CutToDelivered } else { self.growth_of(delivered) };
+            return match is_saturated {
+                true => Verdict::CutToDelivered,
+                false if self.speed < SPEED_ONE => self.growth_of(delivered),
+                false => Verdict::Stay,
+            };
         }
-        if is_beyond_knee || (is_saturated && (is_high || period.window_at_max)) {
+        let too_much =
+            is_saturated && (period.fills_window() || (is_high && !period.window_at_min));
+        if is_beyond_knee || too_much {
             return Verdict::CutToDelivered;
         }
         match is_high {
             true if period.window_at_min => Verdict::CutByExcess,
+            _ if is_full => Verdict::Drain,
+            _ if self.is_at_their_cost(period) => Verdict::Revert,
+            false if period.now_nanos < self.drains_until => Verdict::Stay,
             false if !is_saturated => self.growth_of(delivered),
             _ => Verdict::Stay,
         }
@@ -194,12 +131,16 @@ impl State {
 
     fn cut(&mut self, period: &Period, cap: u64, permille: u64) {
         self.cap = cap;
-        let least = if period.is_saturated { SPEED_MIN } else { self.floor() };
+        let is_capacity = period.is_saturated && !period.window_at_min;
+        let least = if is_capacity { SPEED_MIN } else { self.floor() };
         let next = (cap / 1000 * (1000 - permille)).max(self.speed / 10 * 7).max(least);
         self.speed = self.speed.min(next);
         self.growth = GROWTH.0;
         self.usual_periods = 0;
         self.usual_nanos = 0;
+        self.usual_rate = 0;
+        self.let_through = 0;
+        self.delivered = 0;
         self.settles_until = period.now_nanos.saturating_add(SETTLE_NANOS);
     }
 
@@ -208,7 +149,7 @@ impl State {
         let below_cap = self.cap.saturating_sub(self.cap / 64);
         if period.counted == 0 {
             if self.speed < SPEED_ONE {
-                self.speed = (self.speed + self.speed * millis / 1000).min(SPEED_ONE);
+                self.speed = (self.speed + self.speed * millis / ALONE_PART).min(SPEED_ONE);
             }
         } else if self.cap != u64::MAX && self.speed < below_cap {
             self.speed = (self.speed + self.speed * 2 * millis / 1000).min(below_cap);
@@ -259,6 +200,8 @@ mod tests {
     use super::*;
 
     const WELL: Period = Period::WELL;
+    /// Periods after which what is usual is known.
+    const USUAL: u64 = 6;
 
     fn after(state: &State, period: &Period) -> State {
         let mut state = *state;
@@ -297,8 +240,38 @@ mod tests {
     }
 
     #[test]
+    fn growth_that_costs_reads_their_rate_is_taken_back() {
+        let mut state = State::BEGIN;
+        let mut now_nanos = WELL.now_nanos;
+        for _ in 0..USUAL {
+            now_nanos += WELL.nanos;
+            state.step(&Period { now_nanos, delivered: state.speed, ..WELL });
+        }
+        let grown = state.speed;
+        assert!(grown > SPEED_ONE);
+        let well = Period { now_nanos: now_nanos + WELL.nanos, delivered: grown, ..WELL };
+        assert!(after(&state, &Period { counted: 990, mean_nanos: 110_000, ..well }).speed > grown);
+        let cost = Period { counted: 500, mean_nanos: 180_000, base_nanos: 100_000, ..well };
+        assert!(after(&state, &cost).speed < grown);
+    }
+
+    #[test]
+    fn speed_beyond_the_model_that_nobody_uses_is_taken_back() {
+        let grown = State { speed: SPEED_ONE / 8 * 9, ..State::BEGIN };
+        let filled = Period { delivered: SPEED_ONE, mean_nanos: 200_000, ..WELL };
+        let step = |period: Period| {
+            let mut state = grown;
+            state.step_unrefused(&period);
+            state.speed
+        };
+        assert_eq!(step(filled), SPEED_ONE);
+        assert_eq!(step(Period { mean_nanos: 90_000, ..filled }), grown.speed);
+        assert_eq!(step(Period { delivered: SPEED_ONE / 2, ..filled }), grown.speed);
+    }
+
+    #[test]
     fn what_never_helps_is_given_up_and_taken_up_again_when_all_is_calm() {
-        let hopeless = Period { over: 500, window_at_min: true, window_at_max: false, ..WELL };
+        let hopeless = Period { over: 500, window_at_min: true, ..WELL };
         let mut state = State { saturated_speed: SPEED_ONE, ..State::BEGIN };
         let mut now_nanos = WELL.now_nanos;
         while !state.has_given_up(now_nanos) {
@@ -319,7 +292,7 @@ mod tests {
         let extremes = [0, 1, SPEED_ONE, u64::MAX];
         for word in extremes {
             for number in extremes {
-                let mut state = State::from_words([word; 11]);
+                let mut state = State::from_words([word; 16]);
                 let period = Period {
                     now_nanos: number,
                     nanos: number,

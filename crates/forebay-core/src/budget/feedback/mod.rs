@@ -6,6 +6,8 @@
 mod law;
 mod period;
 mod sample;
+mod signs;
+mod state;
 mod totals;
 mod window;
 
@@ -17,9 +19,9 @@ use crate::{DiskTime, GroupCounters, Time, saturating_nanos};
 
 use super::price::{CurrentPrice, Price};
 
-use law::State;
 use period::{COUNTED_MIN, Period, SPEED_ONE};
 pub(crate) use sample::{Sample, Sampler, Threshold};
+use state::State;
 use totals::Totals;
 use window::{Bounds, window_after};
 
@@ -86,7 +88,7 @@ struct Sums {
 /// [`State`], read and written by whoever ends a period; the next ends 20 ms
 /// later.
 #[derive(Debug)]
-struct SharedState([AtomicU64; 11]);
+struct SharedState([AtomicU64; 16]);
 
 impl SharedState {
     fn new(state: &State) -> Self {
@@ -248,7 +250,7 @@ impl Feedback {
         if self.totals.end_period(&sample, nanos) {
             set(&self.delivered, delivered);
         }
-        if nanos > STALE_NANOS || !was_refused {
+        if nanos > STALE_NANOS {
             return;
         }
         let Some(target) = self.target() else {
@@ -266,13 +268,19 @@ impl Feedback {
             mean_nanos: sample.nanos / sample.counted.max(1),
             delivered,
             is_saturated: sample.at_window > sample.at_pace,
-            window_at_max: window >= bounds.max,
+            window_nanos: DiskTime::from_units(window).as_nanos_ceil(),
             window_at_min: window <= bounds.min / 20 * 21,
             base_nanos: disk.base.as_nanos_ceil(),
         };
-        state.step(&period);
+        if was_refused {
+            state.step(&period);
+        } else {
+            state.step_unrefused(&period);
+        }
         self.state.store(&state);
-        set(&self.holds, u64::from(!period.is_high()));
+        if was_refused {
+            set(&self.holds, u64::from(!period.is_high()));
+        }
         set(&self.given_up, u64::from(state.has_given_up(now.as_nanos())));
         set(&self.speed, state.speed);
         self.update_price();
@@ -296,7 +304,7 @@ impl Feedback {
     fn bounds(&self, disk: &Disk) -> Bounds {
         let (goal, base) = (disk.goal.units(), disk.base.units());
         let target = DiskTime::from_nanos(self.threshold_of(disk)).units();
-        let needed = goal.max(base + base / 2).max(target / 4 * 3);
+        let needed = goal.max(base + base / 2).max(target / 8 * 7);
         let nominal = disk.window.units();
         let max = needed.saturating_add(disk.extra.units()).min(nominal);
         let least = if base > 0 { base.min(goal) } else { goal / GOAL_PART };

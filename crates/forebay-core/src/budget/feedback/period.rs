@@ -4,6 +4,9 @@
 pub(super) const SPEED_ONE: u64 = 1 << 20;
 /// A period with fewer counted requests says nothing of their mean.
 pub(super) const COUNTED_MIN: u64 = 100;
+/// Requests wait in the disk if they take so much longer than in the idle one:
+/// (5, 4).
+const LATE: (u64, u64) = (5, 4);
 /// One cut takes at most three tenths: what was measured may have been a hang.
 pub(super) const CUT_PERMILLE: (u64, u64) = (31, 300);
 
@@ -24,7 +27,7 @@ pub(super) struct Period {
     /// Whether work waited for the window rather than for the pace.
     pub(super) is_saturated: bool,
     /// Where the window stands.
-    pub(super) window_at_max: bool,
+    pub(super) window_nanos: u64,
     pub(super) window_at_min: bool,
     /// The latency of the idle disk; zero if it is not known.
     pub(super) base_nanos: u64,
@@ -39,6 +42,27 @@ impl Period {
         let chance = deviation.saturating_mul(self.counted.isqrt()) / 8 * 9;
         let most = self.counted.saturating_mul(allowed).saturating_add(chance);
         self.over.saturating_mul(1000) > most
+    }
+
+    /// Counted requests in a million milliseconds.
+    pub(super) fn rate(&self) -> u64 {
+        let rate = u128::from(self.counted) * 1_000_000_000_000 / u128::from(self.nanos.max(1));
+        u64::try_from(rate).unwrap_or(u64::MAX)
+    }
+
+    /// Whether requests take longer than in the idle disk: they wait in it.
+    pub(super) fn is_late(&self) -> bool {
+        self.base_nanos > 0 && self.is_later_than(self.base_nanos)
+    }
+
+    /// Whether requests take clearly longer than that.
+    pub(super) fn is_later_than(&self, nanos: u64) -> bool {
+        self.mean_nanos > nanos.saturating_mul(LATE.0) / LATE.1
+    }
+
+    /// Whether requests wait in the disk for as long as the window lets them.
+    pub(super) fn fills_window(&self) -> bool {
+        self.is_late() && self.mean_nanos > self.window_nanos / 2
     }
 
     /// How much to cut for what is above the target, in thousandths.
@@ -60,7 +84,7 @@ impl Period {
         mean_nanos: 100_000,
         delivered: SPEED_ONE,
         is_saturated: false,
-        window_at_max: true,
+        window_nanos: 1_000_000,
         window_at_min: false,
         base_nanos: 80_000,
     };
