@@ -12,6 +12,10 @@ use crate::{apart, surface, synthetic};
 /// A region of fewer loads than this is no larger than what a step of the matrix leaves open.
 const SAFE_MIN: usize = 40;
 
+/// Where over and waste of the region of all loads are more than this together, none describes the
+/// disk, and there is nothing to be found again.
+const WRONG_MAX: f64 = 0.2;
+
 /// The loads of a surface, by their bits.
 fn answers(surface: &Grid) -> BTreeMap<(u64, u64), Cell> {
     let key = |cell: &Cell| (cell.write_bandwidth.to_bits(), cell.read_iops.to_bits());
@@ -48,8 +52,12 @@ fn off(name: &str, full: &Grid, goals: &[&str]) -> Vec<(Goal, f64)> {
         };
         let radius = |fit: &Fit, part| fit.shape.radius(part);
         let off = apart(|part| radius(&of_all, part), |part| radius(&of_few, part));
-        println!("{name} {goal}: {asked} of {cells} loads, {safe} keep it, area off by {off:.3}");
-        if safe >= SAFE_MIN {
+        let wrong = of_all.quality.sum();
+        println!(
+            "{name} {goal}: {asked} of {cells} loads, {safe} keep it, area off by {off:.3}; that of \
+             all is wrong by {wrong:.3}"
+        );
+        if safe >= SAFE_MIN && wrong <= WRONG_MAX {
             all.push((goal, off));
         }
     }
