@@ -159,6 +159,9 @@ impl LoadOptions {
         let mut properties = self.properties.as_deref().map(Properties::load).transpose()?;
         if let Some(properties) = &mut properties {
             self.region.apply(properties);
+            if let Some(TargetOption(target)) = self.latency_target {
+                properties.disks.iter_mut().for_each(|disk| disk.latency_target = target);
+            }
         }
         Ok(properties)
     }

@@ -10,7 +10,8 @@ use forebay_explore::Goal;
 #[derive(Args)]
 pub(crate) struct RegionOptions {
     /// Of several regions in a forebay.yaml, take the one nearest to this latency of reads, such as
-    /// p95=1ms; unless given, nearest to what the window promises
+    /// p95=1ms; unless given, nearest to the latency target of reads, or to what the window
+    /// promises
     #[arg(long, value_name = "GOAL")]
     region_goal: Option<Goal>,
     /// Let mixes of reads and writes through as if they cost what their parts cost alone, whatever

@@ -15,8 +15,9 @@ const PROMISED_GOALS: u32 = 2;
 
 impl DiskProperties {
     /// The region by which `policy` prices mixes: of the percentile nearest to that of
-    /// [`region_goal`](super::Measured::region_goal), the one nearest in latency. Without a goal,
-    /// it is what the window promises: p95 within two effective goals.
+    /// [`region_goal`](super::Measured::region_goal), the one nearest in latency. Without that, the
+    /// goal is the [latency target](Self::latency_target) of reads, if it states a latency, or else
+    /// what the window promises: p95 within two effective goals.
     ///
     /// None where there are no regions, or reads and writes have a budget each, or the policy has
     /// no use for it.
@@ -25,9 +26,12 @@ impl DiskProperties {
         if self.duplex {
             return None;
         }
-        let (percentile, latency) = match &self.measured.region_goal {
-            Some(goal) => (goal.read_percentile, goal.latency),
-            None => {
+        let target = self.latency_target.filter(|target| target.op() == Op::Read);
+        let target = target.and_then(|target| Some((target.permille(), target.latency()?)));
+        let (percentile, latency) = match (&self.measured.region_goal, target) {
+            (Some(goal), _) => (goal.read_percentile, goal.latency),
+            (None, Some((permille, latency))) => (f64::from(permille) / 10.0, latency),
+            (None, None) => {
                 let large = self.model().ok()?.dearer_cost(WRITE_LEN).as_nanos_ceil();
                 let least = latency_goal.max(Duration::from_nanos(large));
                 let goal = least.max(base_latency.unwrap_or_default());
@@ -94,7 +98,7 @@ impl MixRegion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::properties::{REGION_RADII, RegionGoal};
+    use crate::properties::{REGION_RADII, RegionGoal, parse_latency_target};
     use forebay_core::DiskRates;
 
     const RATES: DiskRates = DiskRates {
@@ -175,6 +179,11 @@ mod tests {
         assert_eq!(chosen(&disk, 1500), Some(4000));
         // 128 KiB take 262 us to write
         assert_eq!(chosen(&disk, 10), Some(500));
+        disk.latency_target = parse_latency_target("p95=4ms").unwrap();
+        assert_eq!(chosen(&disk, 750), Some(4000));
+        disk.latency_target = parse_latency_target("writes:p95=4ms").unwrap();
+        assert_eq!(chosen(&disk, 750), Some(1000));
+        disk.latency_target = parse_latency_target("p95=4ms").unwrap();
         let latency = Duration::from_micros(1400);
         disk.measured.region_goal = Some(RegionGoal { read_percentile: 98.0, latency });
         assert_eq!(chosen(&disk, 750), Some(1500));
