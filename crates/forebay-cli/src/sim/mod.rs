@@ -1,5 +1,6 @@
 //! `forebay sim`: the scheduler on simulated disks, under a virtual clock.
 
+mod page;
 mod run;
 mod swarm;
 

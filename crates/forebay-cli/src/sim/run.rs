@@ -1,7 +1,7 @@
 //! `forebay sim run`: one load on a simulated disk.
 
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -9,7 +9,7 @@ use forebay_core::{LatencyTarget, Policy};
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION};
 use forebay_sim::simulation::{
-    Outcome, Polling, SchedulerConfig, Simulation, SimulationConfig, SimulationError,
+    Outcome, Polling, SchedulerConfig, Simulation, SimulationConfig, SimulationError, Trace,
 };
 use forebay_sim::spec::DiskSpec;
 
@@ -18,6 +18,9 @@ use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::load_options::LoadOptions;
 use crate::span;
+use crate::whole_file;
+
+use super::page;
 
 /// Shards, unless given: the same on every machine, so that results are too.
 const SHARDS_DEFAULT: u32 = 2;
@@ -40,6 +43,10 @@ pub(crate) struct Options {
     /// Let shards look for work every so often only, instead of on every event
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     tick: Option<Duration>,
+    /// Write a page with charts of the scheduled run too: latency target, measured percentile, speed
+    /// and throughput over time
+    #[arg(long, value_name = "FILE.html")]
+    page: Option<PathBuf>,
 }
 
 /// The command.
@@ -53,12 +60,14 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let target = load.latency_target(&known)?;
     let start = Instant::now();
     let mut requests = 0;
+    let mut trace = None;
     let mut one = |policy| {
         let outcome = options.simulate(&jobs, &spec, &known, (policy, target));
         let outcome = outcome.map_err(|error| {
             Failure::Input(format!("{name}: on the disk {}: {error}", spec.name()))
         })?;
         requests += outcome.requests;
+        trace = outcome.trace;
         Ok::<_, Failure>(outcome.result)
     };
     let policy = load.policy(known.base_latency);
@@ -68,6 +77,9 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     } else {
         Report::Run(Box::new(one(policy)?))
     };
+    if let (Some(path), Some(trace)) = (&options.page, &trace) {
+        options.write_page(path, &spec, &report, trace)?;
+    }
     let seconds = start.elapsed().as_secs_f64();
     note(format_args!(
         "{requests} requests simulated in {seconds:.1} s, {:.2} million per second",
@@ -107,6 +119,23 @@ impl Options {
         Disk::simulated(&*spec.build(self.load.seed))
     }
 
+    fn write_page(
+        &self,
+        path: &Path,
+        spec: &DiskSpec,
+        report: &Report,
+        trace: &Trace,
+    ) -> Result<(), Failure> {
+        let run = match report {
+            Report::Run(run) => run,
+            Report::Comparison(comparison) => &comparison.runs[1],
+        };
+        let name = format!("{} on {}", self.jobs.display(), spec.name());
+        let html = page::html(&name, run, trace)
+            .map_err(|error| Failure::Run(format!("cannot draw the charts: {error}")))?;
+        whole_file::put(path, &html)
+    }
+
     fn simulate(
         &self,
         jobs: &JobFile,
@@ -128,6 +157,7 @@ impl Options {
         config.duration = self.load.duration;
         config.seed = self.load.seed;
         config.capacity = Some(spec.capacity());
+        config.trace_buckets = self.page.as_ref().map(|_| page::SLICES);
         if let Some(tick) = self.tick {
             let nanos = u64::try_from(tick.as_nanos()).ok().and_then(NonZero::new);
             config.polling = nanos.map_or(Polling::Events, |nanos| Polling::Tick(nanos.get()));

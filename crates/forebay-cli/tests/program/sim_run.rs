@@ -229,3 +229,37 @@ fn options_that_make_no_sense_are_refused() {
     let mut alone = Command::new(env!("CARGO_BIN_EXE_forebay"));
     run(alone.args(["sim", "run"])).complains(2, &["--disk", "JOBS.yaml", "sim run"]);
 }
+
+#[test]
+fn a_latency_target_is_kept_and_said_and_drawn_over_time() {
+    let lab = Lab::new();
+    let page = lab.file("loop.html", "");
+    let page = page.to_str().unwrap();
+    let disk = lab.file("disk.yaml", IDEAL);
+    let disk = disk.to_str().unwrap();
+    let said = results(&lab, disk, &["--latency-target", "p99=3ms", "--page", page]).results();
+    let target = &said["disk"]["latency_target"];
+    assert_eq!((&target["target"], &target["latency_us"]), (&"p99=3ms".into(), &3000.0.into()));
+    assert_eq!(target["attainable"], true);
+    let html = std::fs::read_to_string(page).unwrap();
+    for word in ["The loop at work", "measured (p99)", "delivered while work waited", "Throughput"]
+    {
+        assert!(html.contains(word), "{word}");
+    }
+    let off = results(&lab, disk, &["--latency-target", "off"]).results();
+    assert!(off["disk"].get("latency_target").is_none());
+}
+
+#[test]
+fn a_latency_target_that_is_none_or_below_the_base_latency_or_for_nobody_is_refused() {
+    let lab = Lab::new();
+    for (arguments, words) in [
+        (&["--latency-target", "p95=1"][..], &["p95=1ms", "writes:p95=5ms", "`off`"][..]),
+        (&["--latency-target", "p100=1ms"], &["from 50 to 99.9"]),
+        (&["--latency-target", "p95=0ms"], &["longer than zero"]),
+        (&["--latency-target", "p95=100us"], &["base latency", "forebay explore DIR"]),
+        (&["--latency-target", "p95=1ms", "--policy", "token-bucket"], &["pace+window"]),
+    ] {
+        run(simulate(&lab, JOBS, "gp3").args(arguments)).complains(2, words);
+    }
+}

@@ -11,6 +11,7 @@
 
 mod alarms;
 mod changes;
+mod correction;
 mod engine;
 mod environment;
 mod error;
@@ -28,6 +29,7 @@ pub use crate::config::{
     Cancels, Change, Coordinators, LongTurns, Period, Polling, SchedulerConfig, SimulationConfig,
     Stalls, TRACE_BUCKETS_DEFAULT, TransferFaults, What,
 };
+pub use correction::Correction;
 pub use error::SimulationError;
 pub use outcome::Outcome;
 pub use setup::Simulation;

@@ -70,7 +70,7 @@ impl Simulation {
         let builder = ShardBuilder { config: &config, extents, measured, events: &events };
         let shards = builder.shards(&by_queue, &scheduler)?;
         let env = Environment {
-            tracer: tracer(&config, measured)?,
+            tracer: tracer(&config, measured, &scheduler)?,
             invariants: config
                 .check_invariants
                 .then(|| invariants(&config, &model, scheduler.io_groups())),
@@ -256,10 +256,12 @@ pub(super) fn invariants(
 fn tracer(
     config: &SimulationConfig,
     measured: MeasuredInterval,
+    scheduler: &Scheduler,
 ) -> Result<Option<Tracer>, SimulationError> {
     let tracer = config.trace_buckets.map(|slices| {
         let names = config.jobs.classes.iter().map(|class| class.name.clone());
-        Tracer::new(names, (measured.to.as_nanos(), slices), measured.from)
+        let length = measured.to.as_nanos();
+        Tracer::new(names, (length, slices), measured.from, scheduler.io_groups())
     });
     tracer.transpose().map_err(|error| no_memory(&error))
 }

@@ -1,8 +1,10 @@
 //! What happened when: a run in a fixed number of time slices, to draw charts from.
 
-use forebay_core::{DiskTime, Time};
+use forebay_core::{DiskTime, IoGroup, Op, Time};
 use forebay_load::recorder::Latencies;
 use hdrhistogram::CreationError;
+
+use super::correction::{Correction, Corrections};
 
 /// A run in time slices of one length, warm-up included.
 #[derive(Clone, Debug)]
@@ -11,6 +13,8 @@ pub struct Trace {
     pub slice_nanos: u64,
     /// What each class did, in the order of the job file.
     pub classes: Vec<ClassTrace>,
+    /// What the scheduler did for its latency target, slice by slice.
+    pub corrections: Vec<Correction>,
 }
 
 /// What one class did.
@@ -75,6 +79,7 @@ pub(super) struct Tracer {
     slices: usize,
     measured_from: Time,
     slice_ends: Time,
+    corrections: Corrections,
 }
 
 impl Tracer {
@@ -83,13 +88,16 @@ impl Tracer {
         classes: impl Iterator<Item = String>,
         (length, slices): (u64, usize),
         measured_from: Time,
+        groups: Vec<IoGroup>,
     ) -> Result<Self, CreationError> {
         let slices = slices.max(1);
         let slice_nanos = length.div_ceil(slices as u64).max(1);
         let class = |name| ClassTrace::new(name, slices);
         let classes = classes.map(class).collect::<Result<_, _>>()?;
         let slice_ends = Time::from_nanos(slice_nanos);
-        Ok(Self { trace: Trace { slice_nanos, classes }, slices, measured_from, slice_ends })
+        let trace = Trace { slice_nanos, classes, corrections: Vec::with_capacity(slices) };
+        let corrections = Corrections::new(groups)?;
+        Ok(Self { trace, slices, measured_from, slice_ends, corrections })
     }
 
     /// A command of `class` that had waited for `queue_nanos` goes to the disk.
@@ -112,7 +120,7 @@ impl Tracer {
         &mut self,
         now: Time,
         class: usize,
-        disk_nanos: u64,
+        (op, disk_nanos): (Op, u64),
         bytes: Option<u64>,
     ) {
         self.turn_over(now);
@@ -123,6 +131,7 @@ impl Tracer {
         class.slice.sample.bytes += bytes;
         class.slice.sample.operations += 1;
         class.slice.disk.record(disk_nanos);
+        self.corrections.completed(op, disk_nanos);
         if measured {
             class.disk.record(disk_nanos);
         }
@@ -136,6 +145,9 @@ impl Tracer {
                 class.end_slice();
             }
         }
+        if self.trace.corrections.len() < self.slices {
+            self.trace.corrections.push(self.corrections.end_slice());
+        }
         self.trace
     }
 
@@ -148,6 +160,9 @@ impl Tracer {
                 if class.samples.len() + 1 < self.slices {
                     class.end_slice();
                 }
+            }
+            if self.trace.corrections.len() + 1 < self.slices {
+                self.trace.corrections.push(self.corrections.end_slice());
             }
         }
     }

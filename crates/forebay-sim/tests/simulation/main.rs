@@ -8,4 +8,5 @@ mod mixes;
 mod runs;
 mod shares;
 mod streams;
+mod target;
 mod window;

@@ -236,7 +236,7 @@ impl Shard {
             }
             if let Some(tracer) = &mut env.tracer {
                 let class = self.jobs[self.requests[command.request].job].class;
-                tracer.completed(now, class, disk_nanos, result.ok());
+                tracer.completed(now, class, (command.io.op, disk_nanos), result.ok());
             }
         }
         if let Some(invariants) = &mut env.invariants {

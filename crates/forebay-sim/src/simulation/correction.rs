@@ -1,0 +1,45 @@
+//! The loop at work: what the latency target made of each time slice of a run.
+
+use forebay_core::{IoGroup, LatencyTarget, LoadStatus, Op};
+use forebay_load::recorder::Latencies;
+use hdrhistogram::CreationError;
+
+/// What the scheduler did for its latency target in one slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Correction {
+    /// How it stood at the end of the slice.
+    pub status: LoadStatus,
+    /// The percentile that the target is about, in nanoseconds, of all commands of its kind that
+    /// succeeded in the slice; of reads the 95th without a target, 0 if there were none.
+    pub percentile_nanos: u64,
+}
+
+/// Fills the corrections of a trace.
+#[derive(Clone, Debug)]
+pub(super) struct Corrections {
+    groups: Vec<IoGroup>,
+    target: LatencyTarget,
+    latencies: Latencies,
+}
+
+impl Corrections {
+    pub(super) fn new(groups: Vec<IoGroup>) -> Result<Self, CreationError> {
+        Ok(Self { groups, target: LatencyTarget::OF_WINDOW, latencies: Latencies::new()? })
+    }
+
+    pub(super) fn completed(&mut self, op: Op, disk_nanos: u64) {
+        if op == self.target.op() {
+            self.latencies.record(disk_nanos);
+        }
+    }
+
+    pub(super) fn end_slice(&mut self) -> Correction {
+        let quantile = f64::from(self.target.permille()) / 1000.0;
+        let known = self.latencies.count() > 0;
+        let percentile_nanos = if known { self.latencies.quantile_ns(quantile) } else { 0 };
+        self.latencies.clear();
+        let status = LoadStatus::of(&self.groups);
+        self.target = status.target.map_or(LatencyTarget::OF_WINDOW, |status| status.target);
+        Correction { status, percentile_nanos }
+    }
+}
