@@ -1,6 +1,6 @@
 //! Mixes by the region that `explore` wrote, beside the straight line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn explored(lab: &Lab, disk: &str) -> PathBuf {
     file
 }
 
-fn simulated(lab: &Lab, disk: &str, properties: &PathBuf, jobs: &str, options: &[&str]) -> Value {
+fn simulated(lab: &Lab, disk: &str, properties: &Path, jobs: &str, options: &[&str]) -> Value {
     let jobs = lab.file("jobs.yaml", jobs);
     let (jobs, properties) = (jobs.to_str().unwrap(), properties.to_str().unwrap());
     let files = ["sim", "run", jobs, "--disk", disk, "--properties", properties];
