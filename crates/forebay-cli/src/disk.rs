@@ -1,6 +1,5 @@
 //! What is known of the disk under a load.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay::properties::{DiskProperties, MixRegion};
@@ -9,14 +8,6 @@ use forebay_load::results::model::{Properties, PropertiesSource, RegionInUse};
 use forebay_sim::disk::SimDisk;
 
 use crate::failure::Failure;
-
-/// What a simulated disk truly does, at these places.
-pub(crate) fn truth(disk: &dyn SimDisk, mountpoints: Vec<PathBuf>) -> DiskProperties {
-    let mut properties = DiskProperties::from_rates(&disk.rates(), mountpoints);
-    properties.measured.base_latency = Some(disk.base_latency());
-    properties.measured.seeks = disk.seeks();
-    properties
-}
 
 /// What is known of a disk.
 #[derive(Clone, Debug)]
@@ -52,7 +43,10 @@ impl Disk {
 
     /// A simulated disk, as it is.
     pub(crate) fn simulated(disk: &dyn SimDisk) -> Result<Self, Failure> {
-        Self::new(&truth(disk, Vec::new()), PropertiesSource::Simulated)
+        let mut properties = DiskProperties::from_rates(&disk.rates(), Vec::new());
+        properties.measured.base_latency = Some(disk.base_latency());
+        properties.measured.seeks = disk.seeks();
+        Self::new(&properties, PropertiesSource::Simulated)
     }
 
     /// A disk of which nothing is known: requests have a price, and no rate binds.

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use forebay::properties::Properties;
+use forebay::properties::{DiskProperties, Properties};
 use forebay_sim::spec::DiskSpec;
 
 use super::disk::DescribedDisk;
-use crate::disk::truth;
 use crate::failure::Failure;
 
 /// What is random about a simulated disk, its figures do not depend on.
@@ -16,9 +15,10 @@ const SEED: u64 = 1;
 pub(super) fn known(name: &str, mountpoint: &Path) -> Result<DescribedDisk, Failure> {
     let spec = DiskSpec::resolve(name)?;
     let disk = spec.build(SEED);
+    let base_latency = Some(disk.base_latency());
     let source = spec.source().trim().to_owned();
-    let properties = truth(&*disk, vec![mountpoint.to_owned()]);
-    DescribedDisk::new(name.to_owned(), source, properties, Some(disk.base_latency()))
+    let properties = DiskProperties::from_rates(&disk.rates(), vec![mountpoint.to_owned()]);
+    DescribedDisk::new(name.to_owned(), source, properties, base_latency)
 }
 
 /// An io-properties file of these disks, which names where the figures come from.
