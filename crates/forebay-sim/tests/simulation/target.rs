@@ -42,6 +42,24 @@ fn disk_of(config: SimulationConfig) -> DiskResult {
 }
 
 #[test]
+fn the_speed_is_what_the_disk_does_of_its_figures_with_a_target_and_without() {
+    // more than the window of a model that is too fast holds
+    let deep = reads("a", "all", 512, "4kB", 100);
+    for percent in [50, 170] {
+        for target in [None, Some(LatencyTarget::OF_WINDOW)] {
+            let disk = disk_of(set_up(&deep, percent, target));
+            // nobody sees how much faster a disk is to which no more is sent
+            let most = if target.is_some() { f64::INFINITY } else { 1.0 };
+            let truth = (100.0 / percent as f64).min(most);
+            let speed = disk.speed.unwrap();
+            assert!((speed / truth - 1.0).abs() < 0.06, "{percent} %, {target:?}: {speed}");
+            assert!((disk.flow_ratio - 1.0).abs() < 0.01, "{}", disk.flow_ratio);
+            assert_eq!(disk.latency_target.is_some(), target.is_some());
+        }
+    }
+}
+
+#[test]
 fn a_target_is_measured_and_holds() {
     let target = "p99=2ms".parse().unwrap();
     let of = disk_of(set_up(&saturated(), 200, Some(target))).latency_target.unwrap();
