@@ -59,6 +59,11 @@ impl core::error::Error for LatencyTargetError {}
 
 impl LatencyTarget {
     /// What the window promises: of reads 95 in 100 within two effective goals.
+    ///
+    /// It is measured where the disk's time is known: of requests that an engine
+    /// sent and reaped promptly ([`IoQueue::complete_reaped`](crate::IoQueue::complete_reaped)).
+    /// A stated target is measured on all, permits too, whose time is their
+    /// owner's.
     pub const OF_WINDOW: Self = Self { op: Op::Read, permille: 950, latency: None };
 
     /// `permille` of 1000 requests (500 to 999), all reads or all writes, take

@@ -68,6 +68,7 @@ mod decay;
 mod disk_model;
 mod fair_queue;
 mod flow;
+mod group_counters;
 mod head;
 mod holders;
 #[cfg(feature = "internals")]
@@ -104,9 +105,10 @@ pub use cost::{
     BANDWIDTH_MAX, CostCurve, CostError, IOPS_MAX, IOPS_SIZE_DEFAULT, LADDER_POINTS_MAX,
     SATURATION_LENGTH_DEFAULT,
 };
-pub use counters::{ClassCounters, GroupCounters, QueueCounters};
+pub use counters::{ClassCounters, QueueCounters};
 pub use disk_model::{DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN};
 pub use fair_queue::QueueDiscipline;
+pub use group_counters::GroupCounters;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
 pub use io_queue::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,

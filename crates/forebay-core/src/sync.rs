@@ -6,6 +6,16 @@ pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+/// A number that is read and written alone: no order with others.
+pub(crate) fn get(number: &AtomicU64) -> u64 {
+    number.load(Ordering::Relaxed)
+}
+
+/// Stores such a number.
+pub(crate) fn set(number: &AtomicU64, value: u64) {
+    number.store(value, Ordering::Relaxed);
+}
+
 /// Keeps a value on cache lines of its own (two, for the prefetcher).
 #[derive(Debug, Default)]
 #[repr(align(128))]

@@ -41,7 +41,7 @@ pub(super) struct WhatIf {
 
 /// What would be, for programs.
 #[derive(Serialize)]
-struct Answer {
+struct Forecast {
     version: u32,
     /// The region that was taken.
     read_percentile: f64,
@@ -50,11 +50,11 @@ struct Answer {
     write_part: f64,
     time: f64,
     radius: f64,
-    classes: Vec<ClassAnswer>,
+    classes: Vec<ClassForecast>,
 }
 
 #[derive(Serialize)]
-struct ClassAnswer {
+struct ClassForecast {
     name: String,
     shares: u32,
     writes: bool,
@@ -75,7 +75,7 @@ struct Simulated {
 }
 
 impl WhatIf {
-    /// Answers, where it is asked.
+    /// Forecasts, where it is asked.
     pub(super) fn answer(
         &self,
         path: &Path,
@@ -113,7 +113,7 @@ impl WhatIf {
         region: &MixRegion,
         prediction: &Prediction,
         simulated: Option<&[ClassResult]>,
-    ) -> Answer {
+    ) -> Forecast {
         let class = |wish: &Wish| {
             let found = simulated?.iter().find(|class| class.name == wish.name)?;
             let rate =
@@ -125,7 +125,7 @@ impl WhatIf {
                 disk_p99_us: found.disk_us.p99,
             })
         };
-        let classes = self.load.iter().zip(&prediction.grants).map(|pair| ClassAnswer {
+        let classes = self.load.iter().zip(&prediction.grants).map(|pair| ClassForecast {
             name: pair.0.name.clone(),
             shares: pair.0.shares,
             writes: pair.0.writes,
@@ -135,7 +135,7 @@ impl WhatIf {
             simulated: class(pair.0),
         });
         let Prediction { write_part, time, radius, .. } = *prediction;
-        Answer {
+        Forecast {
             version: VERSION,
             read_percentile: region.read_percentile,
             latency_us: region.latency.as_secs_f64() * 1e6,
@@ -209,7 +209,7 @@ fn region<'a>(path: &Path, disk: &'a DiskProperties) -> Result<&'a MixRegion, Fa
     })
 }
 
-impl Answer {
+impl Forecast {
     fn text(&self) -> String {
         let Self { read_percentile, latency_us, write_part, time, radius, .. } = self;
         let title = format!("By the region for p{read_percentile} = {latency_us:.0} us");

@@ -4,7 +4,7 @@
 //! two goals of work: the window blocks while the rate is open. Whether more
 //! would help shows only when it is tried, for a slow disk looks the same.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, get, set};
 use crate::{Blocked, DiskTime, Time};
 
 /// A measurement takes at least so long.
@@ -251,12 +251,4 @@ impl Measured {
 fn per_second(served: u64, nanos: u64) -> u64 {
     let rate = u128::from(served) * 1_000_000_000 / u128::from(nanos.max(1));
     u64::try_from(rate).unwrap_or(u64::MAX)
-}
-
-fn get(number: &AtomicU64) -> u64 {
-    number.load(Ordering::Relaxed)
-}
-
-fn set(number: &AtomicU64, value: u64) {
-    number.store(value, Ordering::Relaxed);
 }

@@ -59,12 +59,12 @@ impl IoQueue {
         self.lateness.take_back(request.cost);
         self.latest_disk_nanos = disk_nanos;
         let done = outcome == Outcome::Done;
-        let is_known = || now.nanos_since(looked_at) <= disk_nanos / REAPED_PART;
-        if request.nearly_idle && done && !overdue && is_known() {
+        let is_known = now.nanos_since(looked_at) <= disk_nanos / REAPED_PART;
+        if request.nearly_idle && done && !overdue && is_known {
             let transfer = request.cost.as_nanos_ceil();
             self.shared.budget.observe_idle_service(disk_nanos.saturating_sub(transfer));
         }
-        self.sample(now, &request, outcome, disk_nanos);
+        self.sample(now, &request, done, (disk_nanos, is_known));
         self.progress.served = self.progress.served.wrapping_add(request.cost.units());
         self.fair.completed(request.class, now);
         self.totals.completed += 1;

@@ -1,18 +1,26 @@
 //! What the queue sees of the disk, for the loop and for the flow ratio.
 
-use super::{IoQueue, Outcome};
+use super::IoQueue;
 use crate::requests::Request;
 use crate::{Blocked, Time};
 
 impl IoQueue {
-    /// A request has come back after `disk_nanos`.
+    /// A request has come back after `nanos`, which may be how long its owner
+    /// took and not the disk.
     // on the way of each request; other callers are rare
     #[inline(always)]
-    pub(super) fn sample(&mut self, now: Time, request: &Request, outcome: Outcome, nanos: u64) {
+    pub(super) fn sample(
+        &mut self,
+        now: Time,
+        request: &Request,
+        done: bool,
+        (nanos, is_known): (u64, bool),
+    ) {
         let budget = &self.shared.budget;
         self.sampler.served(request.cost);
-        if outcome == Outcome::Done
+        if done
             && let Some(threshold) = budget.threshold_of_load(request.dispatched_at)
+            && (is_known || threshold.of_owners)
         {
             self.sampler.count(threshold, request.op, nanos);
         }

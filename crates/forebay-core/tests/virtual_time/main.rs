@@ -9,6 +9,7 @@ mod counters;
 mod faults;
 mod holders;
 mod late_shards;
+mod latency_target;
 mod limits;
 mod policies;
 mod seeks;

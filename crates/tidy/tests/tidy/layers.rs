@@ -47,6 +47,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "shared",
             "io_queue",
             "io_group",
+            "load_status",
             "internals",
         ],
     ),
@@ -77,7 +78,10 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "forebay-explore",
-        &["goal", "error", "loads", "region", "quality", "sites", "*", "fit", "report", "picture"],
+        &[
+            "goal", "error", "loads", "region", "quality", "sites", "matrix", "*", "fit", "report",
+            "picture",
+        ],
     ),
     (
         "forebay",
@@ -139,8 +143,10 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "whole_file",
             "disk",
             "region_options",
+            "latency_target",
             "load_options",
             "*",
+            "explore",
         ],
     ),
 ];

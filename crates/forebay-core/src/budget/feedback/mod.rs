@@ -14,12 +14,12 @@ mod window;
 use core::time::Duration;
 
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, get, set};
 use crate::{DiskTime, GroupCounters, Time, saturating_nanos};
 
 use super::price::{CurrentPrice, Price};
 
-use period::{COUNTED_MIN, Period, SPEED_ONE};
+use period::{COUNTED_MIN, Period, SPEED_ONE, STALE_NANOS};
 pub(crate) use sample::{Sample, Sampler, Threshold};
 use state::State;
 use totals::Totals;
@@ -30,8 +30,6 @@ const PERIOD_NANOS_MIN: u64 = 20_000_000;
 /// and longer while fewer than [`COUNTED_MIN`] requests were counted, but not
 /// than this.
 const PERIOD_NANOS_MAX: u64 = 200_000_000;
-/// What lies so far back is not one period.
-const STALE_NANOS: u64 = 400_000_000;
 /// Requests that went so soon after others had to wait met a loaded disk.
 const REFUSED_LATELY_NANOS: u64 = 1_000_000;
 /// While the latency of the idle disk is not known, the window holds at least
@@ -196,7 +194,8 @@ impl Feedback {
     /// What requests are measured against.
     pub(super) fn threshold(&self) -> Option<Threshold> {
         let target = self.target()?;
-        Some(Threshold { op: target.op(), nanos: get(&self.threshold_nanos) })
+        let of_owners = target.latency().is_some();
+        Some(Threshold { op: target.op(), nanos: get(&self.threshold_nanos), of_owners })
     }
 
     /// Work has to wait for the disk.
@@ -381,12 +380,4 @@ fn speed_of(served: u64, nanos: u64) -> u64 {
 fn scaled(units: u64, factor: u64) -> u64 {
     let product = u128::from(units) * u128::from(factor) / u128::from(SPEED_ONE);
     u64::try_from(product).unwrap_or(u64::MAX - 1)
-}
-
-fn get(number: &AtomicU64) -> u64 {
-    number.load(Ordering::Relaxed)
-}
-
-fn set(number: &AtomicU64, value: u64) {
-    number.store(value, Ordering::Relaxed);
 }

@@ -2,6 +2,8 @@
 
 /// A speed of one: the rate that the model promises.
 pub(super) const SPEED_ONE: u64 = 1 << 20;
+/// What lies so far back is not one period.
+pub(super) const STALE_NANOS: u64 = 400_000_000;
 /// A period with fewer counted requests says nothing of their mean.
 pub(super) const COUNTED_MIN: u64 = 100;
 /// Requests wait in the disk if they take so much longer than in the idle one:

@@ -40,6 +40,8 @@ pub(crate) struct Sampler {
 pub(crate) struct Threshold {
     pub(super) op: Op,
     pub(super) nanos: u64,
+    /// Whether what owners took counts, where nobody knows what the disk did.
+    pub(crate) of_owners: bool,
 }
 
 impl Sampler {

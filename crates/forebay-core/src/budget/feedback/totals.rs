@@ -1,7 +1,8 @@
 //! What was counted in all, for those who look now and then.
 
-use super::{STALE_NANOS, Sample, get};
-use crate::sync::{AtomicU64, Ordering};
+use super::period::STALE_NANOS;
+use super::sample::Sample;
+use crate::sync::{AtomicU64, Ordering, get};
 use crate::{DiskTime, GroupCounters, Time};
 
 /// A shard counts as one whose work waits if it did for so many tenths of the
