@@ -190,9 +190,7 @@ fn a_permit_goes_where_its_task_goes() {
 /// milliseconds, takes at these polls, while threads keep the window full.
 fn taken_now_and_then(every: u64, polls: usize) -> usize {
     let rates = DiskRates { read_iops: 4_000, write_iops: 4_000, ..FAST };
-    // what holders sleep is no latency that less of them would shorten
-    let disk = DiskConfig::new("disk", rates).latency_target(None);
-    let scheduler = Scheduler::builder().disk(disk).build().unwrap();
+    let scheduler = Scheduler::builder().disk(DiskConfig::new("disk", rates)).build().unwrap();
     let [backlog, polled] =
         ["backlog", "polled"].map(|name| scheduler.add_class(name, 100).unwrap());
     let stop = AtomicBool::new(false);
