@@ -124,8 +124,7 @@ pub struct DiskProperties {
     /// Whether to charge the larger of an operation's two costs instead of their sum, where the
     /// file says so.
     pub max_cost_function: Option<bool>,
-    /// What requests may take in the disk under load; [`LatencyTarget::OF_WINDOW`] where the file
-    /// says nothing, `None` where it says `off`.
+    /// What requests may take in the disk under load, where the file says so.
     pub latency_target: Option<LatencyTarget>,
     /// What only a measurement knows, from a `forebay.yaml`.
     pub measured: Measured,
@@ -149,7 +148,7 @@ impl DiskProperties {
             physical_block_size: None,
             duplex: false,
             max_cost_function: None,
-            latency_target: Some(LatencyTarget::OF_WINDOW),
+            latency_target: None,
             measured: Measured::default(),
         }
     }

@@ -3,8 +3,6 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use forebay_core::LatencyTarget;
-
 use super::{CostAt, DiskProperties, Measured, MixRegion, RegionGoal, Steadiness};
 
 /// A file for Seastar.
@@ -19,9 +17,8 @@ pub(super) fn forebay(disks: &[DiskProperties], io_properties: &str) -> String {
     let mut text = format!("io_properties: {}\ndisks:\n", scalar(io_properties));
     for disk in disks {
         let mut lines = rates(disk);
-        if disk.latency_target != Some(LatencyTarget::OF_WINDOW) {
-            let target = disk.latency_target.map(|target| target.to_string());
-            lines.push(format!("latency_target: {}", target.as_deref().unwrap_or("off")));
+        if let Some(target) = disk.latency_target {
+            lines.push(format!("latency_target: {target}"));
         }
         measured(&mut lines, &disk.measured);
         entry(&mut text, &lines);

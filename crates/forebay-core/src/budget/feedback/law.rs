@@ -17,10 +17,12 @@ const GROWTH_DOUBLES_MILLIS: u64 = 300;
 /// Without any request of the target's kind, growth per millisecond up to the
 /// rate of the model: a part of so many.
 const ALONE_PART: u64 = 200;
+/// While the target holds, cuts cost at most this part of what was delivered.
+const BEST_PART: u64 = 16;
 /// A full disk is let to drain for so long before more is tried.
 const DRAIN_NANOS: u64 = 400_000_000;
 /// Cuts that have not helped for this long are given up,
-const FUTILE_NANOS_MAX: u64 = 1_000_000_000;
+const FUTILE_NANOS_MAX: u64 = 2_000_000_000;
 /// for a while, or until the target has held for so long.
 const CALM_NANOS: u64 = 200_000_000;
 /// After this long all is forgotten of what was given up.
@@ -57,13 +59,15 @@ impl State {
         if period.now_nanos < self.settles_until {
             return;
         }
+        let before = self.speed;
         match self.judge(period, is_beyond_knee, is_full) {
             Verdict::Stay => {}
             Verdict::Grow => self.grow(period),
-            Verdict::CutToDelivered => {
-                let permille = if period.is_high() { CUT_PERMILLE.0 } else { DRAIN_PERMILLE };
-                self.cut(period, period.delivered.min(self.speed), permille);
+            Verdict::CutToDelivered if period.is_high() => {
+                self.cut(period, period.delivered.min(self.speed), CUT_PERMILLE.0);
+                self.best = 0;
             }
+            Verdict::CutToDelivered => self.cut_while_well(period),
             Verdict::Drain => {
                 let cap = self.full_speed();
                 self.drains_until = period.now_nanos.saturating_add(DRAIN_NANOS);
@@ -77,9 +81,12 @@ impl State {
                 self.speed = self.usual_speed.max(SPEED_ONE).min(self.speed);
                 self.settles_until = period.now_nanos.saturating_add(SETTLE_NANOS);
             }
-            Verdict::CutByExcess => self.cut(period, self.speed, period.excess_permille()),
+            Verdict::CutByExcess => {
+                self.cut(period, self.speed, period.excess_permille());
+                self.best = 0;
+            }
         }
-        self.consider_futility(period);
+        self.consider_futility(period, before);
     }
 
     /// A period in which nothing had to wait, though the disk was busy: beyond
@@ -91,6 +98,32 @@ impl State {
             self.cut(period, period.delivered.max(SPEED_ONE), DRAIN_PERMILLE);
             self.speed = self.speed.max(SPEED_ONE);
         }
+    }
+
+    /// Requests wait in the disk though the target holds. What waits there drains
+    /// at a little less than the disk delivers; where they wait for as long after
+    /// that it is not for each other, and what it cost is given back.
+    fn cut_while_well(&mut self, period: &Period) {
+        let now_nanos = period.now_nanos;
+        if self.speed > SPEED_ONE {
+            // beyond the model's rate nothing was promised
+            self.cut(period, period.delivered.min(self.speed), DRAIN_PERMILLE);
+            self.speed = self.speed.max(SPEED_ONE);
+            return;
+        }
+        if now_nanos < self.drains_until.max(self.kept_until) || self.best == 0 {
+            return;
+        }
+        self.drains_until = now_nanos.saturating_add(DRAIN_NANOS);
+        let least = self.best / BEST_PART * (BEST_PART - 1);
+        if self.speed > least {
+            self.cut(period, period.delivered.max(least).min(self.speed), DRAIN_PERMILLE);
+            return;
+        }
+        self.speed = self.best.clamp(self.speed, SPEED_MAX);
+        self.kept_nanos =
+            self.kept_nanos.saturating_mul(2).clamp(GIVEN_UP_NANOS.0, GIVEN_UP_NANOS.1);
+        self.kept_until = now_nanos.saturating_add(self.kept_nanos);
     }
 
     fn judge(&self, period: &Period, is_beyond_knee: bool, is_full: bool) -> Verdict {
@@ -105,7 +138,8 @@ impl State {
         }
         let too_much =
             is_saturated && (period.fills_window() || (is_high && !period.window_at_min));
-        if is_beyond_knee || too_much {
+        let keeps = !is_high && period.now_nanos < self.kept_until && self.speed <= SPEED_ONE;
+        if (is_beyond_knee || too_much) && !keeps {
             return Verdict::CutToDelivered;
         }
         match is_high {
@@ -161,11 +195,12 @@ impl State {
         self.speed = self.speed.min(SPEED_MAX);
     }
 
-    /// Where the least window and half the speed do not keep the target,
-    /// nothing does: it is given up for a while.
-    fn consider_futility(&mut self, period: &Period) {
+    /// Where cuts do not bring the target back for long, nothing does: it is given
+    /// up for a while, and what was cut is given back, up to the model's rate.
+    fn consider_futility(&mut self, period: &Period, before: u64) {
         if !period.is_high() {
-            self.futile_nanos = 0;
+            self.futile_nanos =
+                self.futile_nanos.saturating_sub(2 * period.nanos.min(LONG_CALM_NANOS));
             self.calm_nanos = self.calm_nanos.saturating_add(period.nanos);
             if self.calm_nanos > CALM_NANOS {
                 self.given_up_until = 0;
@@ -176,8 +211,10 @@ impl State {
             return;
         }
         self.calm_nanos = 0;
-        let at_end = period.window_at_min && self.speed <= self.floor() / 50 * 51;
-        if at_end && !self.has_given_up(period.now_nanos) {
+        if !self.has_given_up(period.now_nanos) {
+            if self.futile_nanos == 0 {
+                self.missed_from = before;
+            }
             self.futile_nanos = self.futile_nanos.saturating_add(period.nanos);
             if self.futile_nanos > FUTILE_NANOS_MAX {
                 self.give_up(period.now_nanos);
@@ -190,7 +227,7 @@ impl State {
         self.given_up_nanos =
             self.given_up_nanos.saturating_mul(2).clamp(GIVEN_UP_NANOS.0, GIVEN_UP_NANOS.1);
         self.given_up_until = now_nanos.saturating_add(self.given_up_nanos);
-        self.speed = self.speed.max(self.saturated_speed.min(SPEED_MAX) / 20 * 19);
+        self.speed = self.speed.max(self.missed_from.min(SPEED_ONE));
         self.growth = GROWTH.0;
     }
 }
@@ -292,7 +329,7 @@ mod tests {
         let extremes = [0, 1, SPEED_ONE, u64::MAX];
         for word in extremes {
             for number in extremes {
-                let mut state = State::from_words([word; 16]);
+                let mut state = State::from_words([word; 20]);
                 let period = Period {
                     now_nanos: number,
                     nanos: number,

@@ -86,7 +86,7 @@ struct Sums {
 /// [`State`], read and written by whoever ends a period; the next ends 20 ms
 /// later.
 #[derive(Debug)]
-struct SharedState([AtomicU64; 16]);
+struct SharedState([AtomicU64; 20]);
 
 impl SharedState {
     fn new(state: &State) -> Self {

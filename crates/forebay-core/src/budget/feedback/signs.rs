@@ -45,6 +45,9 @@ impl State {
         let delivered = period.delivered.min(SPEED_MAX).saturating_mul(millis);
         self.delivered = fade(self.delivered).saturating_add(delivered);
         let compared = self.let_through >= self.speed.saturating_mul(COMPARED_MILLIS);
+        if compared {
+            self.best = self.best.max(self.full_speed().min(self.speed));
+        }
         compared
             && self.speed > SPEED_ONE
             && period.counted > 0

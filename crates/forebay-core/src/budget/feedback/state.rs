@@ -39,6 +39,15 @@ pub(super) struct State {
     /// up, and the speed.
     pub(super) usual_rate: u64,
     pub(super) usual_speed: u64,
+    /// The most that was delivered since the target was last missed: while it
+    /// holds, cuts must not cost a sixteenth of that.
+    pub(super) best: u64,
+    /// No such cuts until then, since they did not help,
+    pub(super) kept_until: u64,
+    /// which they did not for so long the last time.
+    pub(super) kept_nanos: u64,
+    /// The speed when the target began to be missed.
+    pub(super) missed_from: u64,
 }
 
 impl State {
@@ -59,10 +68,14 @@ impl State {
         drains_until: 0,
         usual_rate: 0,
         usual_speed: SPEED_ONE,
+        best: 0,
+        kept_until: 0,
+        kept_nanos: 0,
+        missed_from: SPEED_ONE,
     };
 
     /// The numbers in the order of their declaration.
-    pub(super) fn to_words(self) -> [u64; 16] {
+    pub(super) fn to_words(self) -> [u64; 20] {
         [
             self.speed,
             self.growth,
@@ -80,12 +93,16 @@ impl State {
             self.drains_until,
             self.usual_rate,
             self.usual_speed,
+            self.best,
+            self.kept_until,
+            self.kept_nanos,
+            self.missed_from,
         ]
     }
 
     /// What [`State::to_words`] made words of; whatever they are, the speed and
     /// its growth are in range.
-    pub(super) fn from_words(words: [u64; 16]) -> Self {
+    pub(super) fn from_words(words: [u64; 20]) -> Self {
         let [
             speed,
             growth,
@@ -103,6 +120,10 @@ impl State {
             drains_until,
             usual_rate,
             usual_speed,
+            best,
+            kept_until,
+            kept_nanos,
+            missed_from,
         ] = words;
         Self {
             speed: speed.clamp(SPEED_MIN, SPEED_MAX),
@@ -121,6 +142,10 @@ impl State {
             drains_until,
             usual_rate,
             usual_speed,
+            best,
+            kept_until,
+            kept_nanos: kept_nanos.min(GIVEN_UP_NANOS.1),
+            missed_from: missed_from.clamp(SPEED_MIN, SPEED_MAX),
         }
     }
 }
