@@ -47,13 +47,13 @@ impl core::error::Error for ModelError {}
 pub struct DiskModel {
     read: CostCurve,
     write: CostCurve,
-    discard: CostCurve,
+    discard: Box<CostCurve>,
     flush: DiskTime,
     /// Of reads and writes that go on where others ended, if that differs.
     sequential: Option<Box<[CostCurve; 2]>>,
     /// The bytes of a sector, a power of two, less one.
     sector_mask: u64,
-    mixes: Option<MixPrices>,
+    mixes: Option<Box<MixPrices>>,
 }
 
 impl DiskModel {
@@ -62,7 +62,7 @@ impl DiskModel {
     /// [`DiskModel::with_discard`] say better.
     pub fn new(read: CostCurve, write: CostCurve) -> Self {
         let operation = write.cost(0);
-        let discard = CostCurve::flat(operation);
+        let discard = Box::new(CostCurve::flat(operation));
         Self {
             read,
             write,
@@ -137,7 +137,7 @@ impl DiskModel {
     /// The same model with a measured cost of discards by size.
     #[must_use]
     pub fn with_discard(mut self, curve: CostCurve) -> Self {
-        self.discard = curve;
+        self.discard = Box::new(curve);
         self
     }
 
@@ -163,14 +163,14 @@ impl DiskModel {
     /// [`Policy::PaceWindow`](crate::Policy::PaceWindow) lets them through, and
     /// how many at once. What requests cost their classes stays the same.
     #[must_use]
-    pub const fn with_mix_prices(mut self, prices: Option<MixPrices>) -> Self {
-        self.mixes = prices;
+    pub fn with_mix_prices(mut self, prices: Option<MixPrices>) -> Self {
+        self.mixes = prices.map(Box::new);
         self
     }
 
     /// What mixes cost beside what their parts do, if that is known.
-    pub const fn mix_prices(&self) -> Option<&MixPrices> {
-        self.mixes.as_ref()
+    pub fn mix_prices(&self) -> Option<&MixPrices> {
+        self.mixes.as_deref()
     }
 
     /// `bytes` in whole sectors.

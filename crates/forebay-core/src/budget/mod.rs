@@ -27,6 +27,7 @@ mod two_level;
 #[cfg(test)]
 mod tests;
 
+use alloc::boxed::Box;
 use core::time::Duration;
 
 pub(crate) use ask::Ask;
@@ -79,8 +80,9 @@ pub(crate) struct Budget {
     flow_limit_permille: Option<u64>,
     pub(crate) overdue: Overdue,
     probe: Probe,
-    feedback: Padded<Feedback>,
-    mix: Padded<Mix>,
+    /// Boxed, as what follows: budgets are made on small stacks too.
+    feedback: Box<Padded<Feedback>>,
+    mix: Box<Padded<Mix>>,
 }
 
 impl Budget {
@@ -104,8 +106,8 @@ impl Budget {
             flow_limit_permille: flow_limit.then_some(policy::FLOW_RATIO_LIMIT_PERMILLE),
             overdue: Overdue::new(),
             probe: Probe::new(),
-            feedback: Padded(Feedback::new(target)),
-            mix: Padded(Mix::new(model.mix_prices())),
+            feedback: Box::new(Padded(Feedback::new(target))),
+            mix: Box::new(Padded(Mix::new(model.mix_prices()))),
         }
     }
 
