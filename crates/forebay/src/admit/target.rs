@@ -161,7 +161,7 @@ impl Class {
     ///
     /// On a hard disk, with [`seeks`](crate::properties::Measured::seeks) in its properties, say
     /// where: `Op::Write.at(offset)`, in bytes from the beginning of the target. A request
-    /// that goes on where another of the same [`Op`] ends takes its bytes alone, and is charged
+    /// that goes on where another of the same [`Op`](crate::Op) ends takes its bytes alone, and is charged
     /// that, if the other is not complete or was the last that the disk got. For a descriptor
     /// that costs a system call more.
     ///
