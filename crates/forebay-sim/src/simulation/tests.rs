@@ -125,6 +125,6 @@ fn requests_that_cost_another_price_do_not_add_up() {
     rates.read_iops /= 2;
     dear.scheduler.model = Some(DiskModel::from_rates(&rates).unwrap());
     let seen = violation(dear, &config(1, [100, 100]));
-    assert!(seen.what.contains("the budget counts"), "{seen}");
+    assert!(seen.what.contains("and goes for"), "{seen}");
     assert_eq!(seen.at, Time::ZERO);
 }
