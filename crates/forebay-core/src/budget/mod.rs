@@ -228,7 +228,7 @@ impl Budget {
             return false;
         }
         let burst = goal.units().saturating_add(overdraft);
-        let taken = pace.try_take(now, DiskTime::from_units(burst), price.time_of(ask.cost));
+        let taken = pace.try_take(now, DiskTime::from_units(burst), price.time_of(ask.cost, goal));
         if !taken {
             self.limit.leave(ask);
         }
@@ -239,7 +239,7 @@ impl Budget {
     /// disk. Else when the rate is open again, if time alone brings that about.
     pub(crate) fn reserve_bypass(&self, now: Time, ask: &Ask) -> Result<(), Option<Time>> {
         let goal = self.effective_goal();
-        if !self.rate.0.try_take(now, goal, self.feedback.0.price().time_of(ask.cost)) {
+        if !self.rate.0.try_take(now, goal, self.feedback.0.price().time_of(ask.cost, goal)) {
             return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
         }
         self.limit.enter_anyway(ask);
@@ -262,7 +262,7 @@ impl Budget {
         if self.limit.enter(ask, goal, window).is_some() {
             return true;
         }
-        let enters = self.again.0.try_take(now, goal, price.time_of(ask.cost));
+        let enters = self.again.0.try_take(now, goal, price.time_of(ask.cost, goal));
         if enters {
             self.limit.enter_anyway(ask);
         }
@@ -378,8 +378,8 @@ impl Budget {
 
     #[cfg(not(feature = "history"))]
     #[inline]
-    fn priced(&self, cost: DiskTime, _goal: DiskTime, price: Price, _flow: &FlowRatio) -> DiskTime {
-        price.time_of(cost)
+    fn priced(&self, cost: DiskTime, goal: DiskTime, price: Price, _flow: &FlowRatio) -> DiskTime {
+        price.time_of(cost, goal)
     }
 
     #[cfg(feature = "history")]
@@ -390,7 +390,7 @@ impl Budget {
                 let raised = u64::try_from(raised).unwrap_or(u64::MAX);
                 DiskTime::from_units(raised.min(goal.units())).max(cost)
             }
-            _ => price.time_of(cost),
+            _ => price.time_of(cost, goal),
         }
     }
 }

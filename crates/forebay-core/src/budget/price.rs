@@ -4,6 +4,10 @@ use crate::DiskTime;
 use crate::mix_prices::{PRICE_BITS, PRICE_ONE};
 use crate::sync::{AtomicU64, Ordering};
 
+/// A price above one makes no request dearer than so many effective goals, a
+/// window: where the price is wrong the disk is empty for as long.
+const PRICED_GOALS: u64 = 2;
+
 /// A price and its inverse in one word, so that a request reads both at once.
 #[derive(Debug)]
 pub(super) struct CurrentPrice {
@@ -52,10 +56,15 @@ impl Price {
         Self { price: (word >> 32) as u32, inverse: word as u32 }
     }
 
-    /// For how long the disk is busy with so much disk time.
+    /// For how long the disk is busy with a request of this cost, of which the
+    /// price makes no more than a few times the effective `goal`.
     #[inline]
-    pub(super) fn time_of(self, cost: DiskTime) -> DiskTime {
-        DiskTime::from_units(times(cost.units(), self.price))
+    pub(super) fn time_of(self, cost: DiskTime, goal: DiskTime) -> DiskTime {
+        if self.price == PRICE_ONE {
+            return cost;
+        }
+        let most = goal.units().saturating_mul(PRICED_GOALS).max(cost.units());
+        DiskTime::from_units(times(cost.units(), self.price).min(most))
     }
 
     /// How much disk time the disk does in so long.
@@ -82,7 +91,7 @@ mod tests {
     fn a_price_of_one_changes_no_amount() {
         let price = CurrentPrice::new().get();
         for units in [0, 1, 12_345, 1 << 60, u64::MAX] {
-            assert_eq!(price.time_of(DiskTime::from_units(units)).units(), units);
+            assert_eq!(price.time_of(DiskTime::from_units(units), DiskTime::MAX).units(), units);
             assert_eq!(price.done_in(units), units);
         }
     }
@@ -94,12 +103,26 @@ mod tests {
             current.set(price);
             let factor = f64::from(price) / f64::from(PRICE_ONE);
             for units in [1_000_000, 96_000_000, 1 << 50] {
-                let time = current.get().time_of(DiskTime::from_units(units)).units() as f64;
+                let cost = DiskTime::from_units(units);
+                let time = current.get().time_of(cost, DiskTime::MAX).units() as f64;
                 assert!((time / units as f64 / factor - 1.0).abs() < 1e-5, "{price}, {units}");
                 let done = current.get().done_in(units) as f64;
                 assert!((done / units as f64 * factor - 1.0).abs() < 2e-5, "{price}, {units}");
             }
-            assert_eq!(current.get().time_of(DiskTime::ZERO), DiskTime::ZERO);
+            assert_eq!(current.get().time_of(DiskTime::ZERO, DiskTime::MAX), DiskTime::ZERO);
         }
+    }
+
+    #[test]
+    fn a_high_price_leaves_the_disk_empty_for_a_window_only() {
+        let current = CurrentPrice::new();
+        let goal = DiskTime::from_units(1_000_000);
+        let [small, one, large] = [1, 1_000_000, 9_000_000].map(DiskTime::from_units);
+        current.set(PRICE_ONE * 300);
+        assert_eq!(current.get().time_of(small, goal).units(), 300);
+        assert_eq!(current.get().time_of(one, goal).units(), PRICED_GOALS * goal.units());
+        assert_eq!(current.get().time_of(large, goal), large);
+        current.set(PRICE_ONE / 2);
+        assert_eq!(current.get().time_of(large, goal).units(), large.units() / 2);
     }
 }
