@@ -228,7 +228,9 @@ impl Budget {
             return false;
         }
         let burst = goal.units().saturating_add(overdraft);
-        let taken = pace.try_take(now, DiskTime::from_units(burst), price.time_of(ask.cost, goal));
+        // what is owed already is enough for the disk to be empty where prices are wrong
+        let amount = price.time_of(ask.cost, goal).min(goal.max(ask.cost));
+        let taken = pace.try_take(now, DiskTime::from_units(burst), amount);
         if !taken {
             self.limit.leave(ask);
         }

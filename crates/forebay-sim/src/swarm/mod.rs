@@ -93,10 +93,12 @@ mod tests {
     /// late shard starved beside another on it, and beside holders who had filled the disk. A class
     /// whose holder was given up lagged by what it had been charged. Classes with few shares used all
     /// that their late shard may overdraw, hid what a sibling was owed, and were waited for each time
-    /// they asked for a little.
+    /// they asked for a little. What late shards overdrew came on top of a request at eight times its
+    /// cost, and all waited beside an empty disk until both were paid for.
     #[test]
     fn scenarios_that_once_failed_hold() {
-        for seed in [8118, 1998, 3513, 13_207, 4058, 32_436, 35_324, 45_491, 86_023, 17_853] {
+        for seed in [8118, 1998, 3513, 13_207, 4058, 32_436, 35_324, 45_491, 86_023, 17_853, 56_502]
+        {
             run(1, seed, |_| {}).unwrap_or_else(|failure| panic!("{failure:#?}"));
         }
     }
