@@ -27,6 +27,9 @@ pub(crate) struct Environment {
     pub(crate) device: DeviceNumber,
     pub(crate) space: Observed<FreeSpace>,
     pub(crate) io: Observed<FileIo>,
+    /// Nothing where it was not tried.
+    #[serde(default)]
+    pub(crate) page_cache: Option<PageCache>,
     /// Why io_uring is not to be had; nothing where it is.
     pub(crate) io_uring_refused: Option<String>,
 }
@@ -54,6 +57,18 @@ pub(crate) struct FileIo {
     pub(crate) nowait_read: Nowait,
     /// Overwrites that must not block.
     pub(crate) nowait_write: Nowait,
+}
+
+/// What of the page cache can be seen and steered, by what it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PageCache {
+    /// What is in memory is seen.
+    pub(crate) residency: bool,
+    /// What was written is dirty in memory before it is on the disk.
+    pub(crate) dirt: bool,
+    /// A range can be written back by itself.
+    pub(crate) ranges: bool,
 }
 
 /// Whether requests may bypass the page cache.

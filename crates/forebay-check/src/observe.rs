@@ -1,5 +1,5 @@
-//! Asks the system about a directory. One small file without a name is made in it, and one block
-//! of it is written and read.
+//! Asks the system about a directory. Small files without names are made in it, and
+//! what is written to them is read.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -7,13 +7,13 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use forebay::AlignedBuf;
 use forebay::engine::{BackendChoice, Engine, EngineConfig};
+use forebay::{AlignedBuf, PageCacheSupport};
 use forebay_block::Stack;
 use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
-use crate::environment::{Direct, Environment, FileIo, FreeSpace, Nowait};
+use crate::environment::{Direct, Environment, FileIo, FreeSpace, Nowait, PageCache};
 
 /// What is written and read; a multiple of every alignment that filesystems ask for.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -30,6 +30,7 @@ pub(crate) fn environment(dir: &Path, stack: &Stack) -> io::Result<Environment> 
         device: stack.block_device().unwrap_or(stack.number),
         space: space(dir).map_err(|error| error.to_string()),
         io: file_io(dir).map_err(|error| unwritable(&error)),
+        page_cache: PageCacheSupport::of_directory(dir).ok().map(page_cache),
         io_uring_refused: io_uring_refused(),
     })
 }
@@ -101,6 +102,11 @@ fn nowait(result: rustix::io::Result<usize>) -> Nowait {
     }
 }
 
+fn page_cache(support: PageCacheSupport) -> PageCache {
+    let PageCacheSupport { residency, dirt, ranges, .. } = support;
+    PageCache { residency, dirt, ranges }
+}
+
 fn io_uring_refused() -> Option<String> {
     let config =
         EngineConfig { backend: BackendChoice::Auto, depth_max: 1, ..EngineConfig::default() };
@@ -135,7 +141,7 @@ mod tests {
         let environment =
             environment(&path, &Stack::of_path(&Machine::this(), &path).unwrap()).unwrap();
         assert!(environment.space.unwrap().blocks > 0);
-        assert!(environment.io.is_ok());
+        assert!(environment.io.is_ok() && environment.page_cache.is_some());
         assert_eq!(fs::read_dir(&path).unwrap().count(), 0);
     }
 

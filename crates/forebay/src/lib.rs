@@ -28,6 +28,9 @@
 //!   [`Class::admit_async`] is the same for a task on any executor, and
 //!   [`Class::admit_for`] finds the disk of a file. This fits every program that
 //!   exists.
+//! - **Writers through the page cache**: [`Class::buffered_writer`] lets the page cache take what is
+//!   written, as ever, and writes it back in the turn of the class. A permit around such a
+//!   write would end when memory has it.
 //! - **Files**: a [`File`] is opened through the scheduler, or
 //!   [taken over](Scheduler::file_from_fd) from a program that opened it; the
 //!   scheduler sends its requests by io_uring, or by threads where that is
@@ -83,9 +86,11 @@
 mod admit;
 mod backlog;
 mod buffer;
+mod buffered;
 mod class;
 mod direct_file;
 mod directions;
+mod dirty_limits;
 mod disk;
 pub mod engine;
 mod events;
@@ -99,6 +104,7 @@ mod io_queues;
 mod io_thread;
 mod messages;
 pub mod metrics;
+mod page_cache;
 mod permit;
 pub mod properties;
 mod reactor;
@@ -111,6 +117,7 @@ mod validation;
 pub use admit::{AdmitFor, AdmitFuture, AdmitMany, Admitting, OnDisk};
 pub use backlog::{BacklogController, BacklogError};
 pub use buffer::{AlignedBuf, BufferPool, IoBuf, IoBufMut, Slice, SliceError};
+pub use buffered::BufferedWriter;
 pub use class::{Class, ClassGroup, Entered};
 pub use direct_file::{DirectFile, FileOptions};
 pub use disk::Disk;
@@ -119,6 +126,7 @@ pub use file::{BufResult, File, Request, Timing};
 pub use intent::Intent;
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 pub use io_thread::REQUESTS_MAX;
+pub use page_cache::PageCacheSupport;
 pub use permit::{AdmitError, Permit, ThreadPermit};
 pub use registry::{
     ClassError, DEFAULT_CLASS, DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, SchedulerError, Unlisted,

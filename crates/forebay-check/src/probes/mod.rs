@@ -11,6 +11,7 @@ mod free_space;
 mod io_uring;
 mod merges;
 mod nowait;
+mod page_cache;
 mod requests;
 mod rotational;
 mod scheduler;
@@ -25,7 +26,7 @@ use crate::subject::Subject;
 type Probe = fn(&Subject<'_>) -> Vec<Finding>;
 
 /// Every probe and its name.
-const PROBES: [(&str, Probe); 18] = [
+const PROBES: [(&str, Probe); 19] = [
     ("filesystem", filesystem::probe),
     ("free-space", free_space::probe),
     ("block-size", block_size::probe),
@@ -33,6 +34,7 @@ const PROBES: [(&str, Probe); 18] = [
     ("stripe", stripe::probe),
     ("direct-io", alignment::probe),
     ("nowait", nowait::probe),
+    ("page-cache", page_cache::probe),
     ("io-uring", io_uring::probe),
     ("aio", aio::probe),
     ("scheduler", scheduler::probe),

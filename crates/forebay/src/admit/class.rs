@@ -82,7 +82,7 @@ impl Class {
     }
 
     /// [`Class::admit_timeout`], or [`Class::admit`] without a timeout, of an access.
-    pub(super) fn admit_access(
+    pub(crate) fn admit_access(
         &self,
         access: Access,
         len: u64,

@@ -36,7 +36,7 @@ struct Waiting {
 }
 
 impl AdmitFuture {
-    pub(super) const fn new(class: Class, access: Access, len: u64) -> Self {
+    pub(crate) const fn new(class: Class, access: Access, len: u64) -> Self {
         Self { class, access, len, waiting: None }
     }
 }

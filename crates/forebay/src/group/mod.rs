@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use forebay_core::{
-    DiskModel, GroupConfig, GroupFull, IoGroup, IoQueue, Policy, SHARDS_MAX, ShardId, Time,
+    DiskModel, DiskTime, GroupConfig, GroupFull, IoGroup, IoQueue, Op, Policy, SHARDS_MAX, ShardId,
+    Time,
 };
 
 pub(crate) use self::wakers::Wakers;
@@ -115,6 +116,11 @@ impl GroupState {
         }
         *version = present;
         Some(self.model.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    /// What such a request costs.
+    pub(crate) fn cost(&self, op: Op, len: u64) -> DiskTime {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner).cost(op, len)
     }
 
     /// From now on requests cost this, as soon as the queues are

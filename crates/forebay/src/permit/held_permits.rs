@@ -14,6 +14,7 @@ use std::cell::Cell;
 use forebay_core::{DiskTime, Time};
 
 use crate::group::GroupState;
+use crate::sys::sync::Clock;
 
 /// Permits that begin while so many others of the thread have not lapsed
 /// share one with others.
@@ -55,6 +56,12 @@ impl HeldPermit {
 /// Whether the calling thread holds a permit that a window still counts.
 pub(crate) fn holds_permit(now: Time) -> bool {
     HELD_PERMITS.with(|held| held.any(now))
+}
+
+/// [`holds_permit`] at present. It looks at the clock only where that matters.
+pub(crate) fn holds_permit_now() -> bool {
+    let may = HELD_PERMITS.with(|held| held.waking.get() > 0 || held.count.get() > 0);
+    may && holds_permit(Clock::of_process().now())
 }
 
 /// Runs `wake`, during which the calling thread counts as a holder: others may

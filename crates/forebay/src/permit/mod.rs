@@ -27,7 +27,7 @@ pub(crate) use self::disk_group::DiskGroup;
 pub use self::error::AdmitError;
 pub(crate) use self::grant::Grant;
 pub use self::grant::{Permit, ThreadPermit};
-pub(crate) use self::held_permits::holds_permit;
+pub(crate) use self::held_permits::{holds_permit, holds_permit_now};
 pub(crate) use self::parking::Parking;
 pub(crate) use self::queue::PermitQueue;
 pub(crate) use self::request::{BatchRequest, NoGrant, PermitRequest};

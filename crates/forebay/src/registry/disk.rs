@@ -6,10 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use forebay_core::{DiskRates, LoadStatus, Policy};
 
 use crate::directions::Directions;
+use crate::dirty_limits::DirtyLimits;
 use crate::io_thread::{IoThreads, IoThreadsConfig};
 use crate::permit::DiskGroup;
 use crate::sys::fork::Process;
 use crate::sys::numa;
+use crate::sys::workers::Workers;
+
+/// Threads of a disk that write back what is dirty in memory, at most: each waits for one part.
+const WORKERS_MAX: usize = 32;
 
 /// What the scheduler keeps of a disk.
 #[derive(Debug)]
@@ -22,6 +27,10 @@ pub(crate) struct DiskRecord {
     nodes: Box<[Node]>,
     /// What it was last configured with.
     rates: Mutex<Option<DiskRates>>,
+    /// Writes back what is dirty in memory, and flushes.
+    pub(crate) workers: Workers,
+    /// How much of it there may be.
+    pub(crate) dirty_limits: Arc<DirtyLimits>,
     /// The bytes of a sector, if the disk misreports them; otherwise 1.
     sector: AtomicUsize,
 }
@@ -44,7 +53,8 @@ impl DiskRecord {
         let nodes = nodes.into_iter().map(node).collect();
         let process = Process::current();
         let (rates, sector) = (Mutex::default(), AtomicUsize::new(1));
-        Self { name, process, policy, nodes, rates, sector }
+        let (workers, dirty_limits) = (Workers::new(WORKERS_MAX), Arc::default());
+        Self { name, process, policy, nodes, rates, workers, dirty_limits, sector }
     }
 
     /// All I/O groups.

@@ -5,3 +5,4 @@ pub(crate) mod fork;
 pub(crate) mod numa;
 pub(crate) mod panics;
 pub(crate) mod sync;
+pub(crate) mod workers;

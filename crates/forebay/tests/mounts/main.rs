@@ -1,11 +1,13 @@
-//! Which disk a file is on, for real: overlays, subvolumes, bind mounts, partitions, and a network
-//! mount that answers nothing. Where this system cannot mount these they are listed as ignored,
+//! File systems that are mounted for real: which disk a file is on with overlays, subvolumes, bind
+//! mounts, partitions and a network mount that answers nothing; and how what is dirty gets there. Where this system cannot mount these they are listed as ignored,
 //! with the reason; for root in CI they fail.
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod dead;
+mod failing;
 mod lab;
 mod places;
+mod write_back;
 
 use std::process::{Command, ExitCode};
 
@@ -48,6 +50,13 @@ fn main() -> ExitCode {
         places::a_btrfs_subvolume_is_on_the_disk_of_its_device: ["mkfs.btrfs", "btrfs"],
         places::a_bind_mount_is_on_the_disk_of_what_it_shows: ["mkfs.ext4"],
         places::partitions_are_on_their_disk_and_share_its_budget: ["mkfs.ext4", "addpart"],
+        write_back::the_probe_says_what_works_by_what_it_does: ["mkfs.ext4", "mkfs.btrfs"],
+        write_back::what_was_written_back_is_clean_before_its_permit_ends:
+            ["mkfs.ext4", "mkfs.btrfs"],
+        write_back::a_file_of_an_overlay_is_written_back_with_flushes: ["mkfs.ext4"],
+        write_back::a_file_in_memory_is_written_as_it_always_was: [],
+        write_back::an_error_of_writeback_reaches_the_engine_and_the_writer: ["mkfs.ext4"],
+        write_back::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
         dead::a_network_mount_that_answers_nothing_stops_nobody: [],
     ];
     libtest_mimic::run(&arguments, tests).exit_code()

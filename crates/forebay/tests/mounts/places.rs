@@ -11,7 +11,7 @@ use crate::lab::{Lab, disk_of, listing, mount, system};
 const MIB: u64 = 1 << 20;
 
 /// An overlay with a file `low` in its lower layer, and where its upper directory is.
-fn overlay(lab: &Lab) -> (PathBuf, PathBuf) {
+pub(crate) fn overlay(lab: &Lab) -> (PathBuf, PathBuf) {
     let on = lab.mounted("ext4", &lab.device, "disk");
     let (lower, merged) = (lab.dir("lower"), lab.dir("merged"));
     let (upper, work) = (on.join("upper"), on.join("work"));

@@ -1,0 +1,68 @@
+//! What of a file is dirty, as the kernel says.
+
+use std::ops::Range;
+use std::os::fd::AsFd;
+
+use crate::page_cache::{page_size, residency};
+
+/// A piece of a file of which something is dirty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DirtyPiece {
+    pub(super) range: Range<u64>,
+    /// Bytes of its dirty pages, at least 1.
+    pub(super) dirty: u64,
+}
+
+/// The pieces of a file that are dirty, between multiples of `piece_len`; none where that cannot be
+/// seen. A clean half is looked at no closer.
+pub(super) fn dirty_pieces(file: impl AsFd, piece_len: u64) -> Vec<DirtyPiece> {
+    let file = file.as_fd();
+    let size = rustix::fs::fstat(file).ok().and_then(|stat| u64::try_from(stat.st_size).ok());
+    let pieces = size.unwrap_or(0).div_ceil(piece_len);
+    let mut found = Vec::new();
+    let mut open: Vec<_> = std::iter::once(0..pieces).collect();
+    while let Some(numbers) = open.pop() {
+        let (range, count) =
+            (numbers.start * piece_len..numbers.end * piece_len, numbers.end - numbers.start);
+        let dirty = match residency(file, range.start, range.end - range.start) {
+            Ok(seen) if count > 0 => seen.dirty.saturating_mul(page_size()),
+            _ => 0,
+        };
+        if dirty == 0 {
+            continue;
+        }
+        if count == 1 {
+            let dirty = dirty.min(piece_len);
+            found.push(DirtyPiece { range, dirty });
+            continue;
+        }
+        let half = numbers.start + count / 2;
+        open.extend([half..numbers.end, numbers.start..half]);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_dirty_is_found_wherever_it_is() {
+        let file = tempfile::tempfile_in(".").unwrap();
+        file.set_len(1 << 30).unwrap();
+        let places = [0u64, 5 << 20, (999 << 20) + 4096];
+        places.iter().for_each(|at| file.write_all_at(&[7; 4096], *at).unwrap());
+        let found = dirty_pieces(&file, 1 << 20);
+        // not everywhere is it seen
+        if !found.is_empty() {
+            let starts: Vec<_> = found.iter().map(|piece| piece.range.start).collect();
+            assert_eq!(starts, [0, 5 << 20, 999 << 20]);
+            assert!(found.iter().all(|piece| piece.dirty >= 4096));
+            file.sync_data().unwrap();
+            assert_eq!(dirty_pieces(&file, 1 << 20), []);
+        }
+        assert_eq!(dirty_pieces(tempfile::tempfile().unwrap(), 4096), []);
+    }
+}

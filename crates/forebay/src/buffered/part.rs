@@ -1,0 +1,115 @@
+//! The parts of dirty files: each asks for its permit, and holds it until the disk has the part.
+
+use std::future::Future;
+use std::io;
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use forebay_core::Op;
+
+use super::dirty_file::{DirtyFile, PartRange};
+use super::failure::Failure;
+use crate::admit::AdmitFuture;
+use crate::dirty_limits::HandOver;
+use crate::permit::{AdmitError, Permit};
+use crate::{Class, Scheduler};
+
+/// A part that was asked for.
+struct Part {
+    file: Arc<DirtyFile>,
+    part: PartRange,
+    /// Its class was removed, and it is in that of work that names none.
+    untagged: bool,
+    /// Until it has its permit.
+    admit: Mutex<Option<AdmitFuture>>,
+}
+
+/// Asks for the parts of a file that are next, whose permits are a holder's if `holder` says so.
+pub(super) fn ask(file: &Arc<DirtyFile>, holder: bool) {
+    while let Some(part) = file.next_part() {
+        Part::ask(file, part, Class { holder, ..file.class.clone() }, false);
+    }
+}
+
+impl HandOver for DirtyFileHandle {
+    fn hand_over(&self) {
+        self.0.hand_over_all();
+        ask(&self.0, false);
+    }
+}
+
+/// Counts as a file with dirt as long as its writer is there.
+pub(super) struct DirtyFileHandle(pub(super) Arc<DirtyFile>);
+
+impl Part {
+    fn ask(file: &Arc<DirtyFile>, part: PartRange, class: Class, untagged: bool) {
+        let admit = AdmitFuture::new(class, file.access(part.range.start), part.dirty);
+        let (file, admit) = (Arc::clone(file), Mutex::new(Some(admit)));
+        let part = Arc::new(Self { file, part, untagged, admit });
+        // It stands in the order from now on, not when a thread is free.
+        if let Poll::Ready(admitted) = part.poll() {
+            part.file.class.disk.workers.run({
+                let part = Arc::clone(&part);
+                move || part.carry_out(admitted)
+            });
+        }
+    }
+
+    fn poll(self: &Arc<Self>) -> Poll<Result<Permit, AdmitError>> {
+        let waker = Waker::from(Arc::clone(self));
+        let mut admit = self.admit.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(future) = admit.as_mut() else { return Poll::Pending };
+        let polled = Pin::new(future).poll(&mut Context::from_waker(&waker));
+        if polled.is_ready() {
+            *admit = None;
+        }
+        polled
+    }
+
+    fn carry_out(&self, admitted: Result<Permit, AdmitError>) {
+        let file = &self.file;
+        match admitted {
+            Ok(permit) => {
+                let result = self.write_back(&permit);
+                permit.complete(&result);
+                file.end_part(&self.part, result.err().map(Failure::of_write_back));
+            }
+            Err(AdmitError::ClassRemoved { .. }) if !self.untagged => {
+                return Self::ask(file, self.part.clone(), file.untagged(), true);
+            }
+            Err(error) => file.give_back(&self.part, Failure::of_admission(error)),
+        }
+        ask(file, false);
+    }
+
+    fn write_back(&self, permit: &Permit) -> io::Result<()> {
+        let file = &self.file;
+        let admit_flush = || {
+            let class = file.class.for_holder_of(permit);
+            class.admit(Op::Flush, 0).map(|permit| permit.detach())
+        };
+        file.path.write_back(file.own.as_fd(), &self.part.range, admit_flush)
+    }
+}
+
+impl DirtyFile {
+    /// The class of work that names none, on the same disk: where its own was removed.
+    fn untagged(&self) -> Class {
+        let scheduler = Scheduler::of(&self.class.scheduler);
+        Class { disk: Arc::clone(&self.class.disk), ..scheduler.untagged() }
+    }
+}
+
+/// It is granted: a thread looks, which can do what blocks.
+impl Wake for Part {
+    fn wake(self: Arc<Self>) {
+        let disk = Arc::clone(&self.file.class.disk);
+        disk.workers.run(move || {
+            if let Poll::Ready(admitted) = self.poll() {
+                self.carry_out(admitted);
+            }
+        });
+    }
+}

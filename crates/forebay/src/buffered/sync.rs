@@ -1,0 +1,106 @@
+//! Flushes that come after the dirt they cover.
+
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use forebay_core::Op;
+
+use super::dirty_file::{DirtyFile, part_len};
+use super::dirty_pieces::{DirtyPiece, dirty_pieces};
+use super::part;
+use crate::direct_file::file_number;
+use crate::page_cache::write_back;
+use crate::{Class, Scheduler};
+
+/// Which of the file's metadata is to be durable with its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Metadata {
+    /// What is needed to read the data back: `fdatasync`.
+    Needed,
+    /// All of it: `fsync`.
+    All,
+}
+
+/// Writes back all that is dirty of the file, in parts of its class, and flushes.
+///
+/// Cancel safety: what was handed over is written back all the same.
+pub(super) async fn sync(
+    file: &Arc<DirtyFile>,
+    metadata: Metadata,
+    holder: bool,
+) -> io::Result<()> {
+    let last = file.hand_over_all();
+    part::ask(file, holder);
+    poll_fn(|context| file.poll_ended(last, context.waker())).await;
+    // What was not written through the writer, as far as it can be seen.
+    let others = dirty_pieces(&file.own, file.part_len());
+    if !others.is_empty() {
+        let last = file.hand_over_others(others);
+        part::ask(file, holder);
+        poll_fn(|context| file.poll_ended(last, context.waker())).await;
+    }
+    let mut class = file.class.clone();
+    class.holder |= holder;
+    let permit = class.admit_async(Op::Flush, 0).await?;
+    let flushed = Arc::clone(file);
+    let call = move || {
+        let result = flush(&flushed.own, metadata);
+        permit.complete(&result);
+        result
+    };
+    let result = file.class.disk.workers.call(call).await;
+    // An error that this description was told of before is not told again.
+    file.take_failure().and(result)
+}
+
+fn flush(file: impl AsFd, metadata: Metadata) -> io::Result<()> {
+    let result = match metadata {
+        Metadata::Needed => rustix::fs::fdatasync(file),
+        Metadata::All => rustix::fs::fsync(file),
+    };
+    Ok(result?)
+}
+
+impl Class {
+    /// Makes what was written to `file`, in whatever way, durable, with what is needed to read it
+    /// back (`fdatasync`), at the price of what is dirty: first the dirt, in parts of up to 1 MiB
+    /// that each have their turn, then the flush. For an engine that flushes by itself and has a
+    /// permit for the flush alone: that would do the writes of a whole file at once, in no class.
+    ///
+    /// What is dirty is seen with `cachestat` (Linux 6.5, not on an overlay); where it is not, the
+    /// flush alone has a permit. A [`BufferedWriter`](crate::BufferedWriter) knows without.
+    ///
+    /// # Errors
+    /// Those of `fdatasync(2)`, also of writeback before, once for each open file description;
+    /// those of [`Class::admit`].
+    pub fn sync_data(&self, file: impl AsFd) -> io::Result<()> {
+        self.sync(file.as_fd(), Metadata::Needed)
+    }
+
+    /// [`Class::sync_data`] with all attributes (`fsync`).
+    ///
+    /// # Errors
+    /// As for [`Class::sync_data`].
+    pub fn sync_all(&self, file: impl AsFd) -> io::Result<()> {
+        self.sync(file.as_fd(), Metadata::All)
+    }
+
+    fn sync(&self, file: BorrowedFd<'_>, metadata: Metadata) -> io::Result<()> {
+        let disk = Scheduler::of(&self.scheduler).disk_of_file(file)?;
+        let class = self.on(&disk).map_err(io::Error::other)?;
+        let number = file_number(file)?;
+        for DirtyPiece { range, dirty } in dirty_pieces(file, part_len(&class)) {
+            let access = Op::Write.at(range.start).of(number);
+            let permit = class.admit_access(access, dirty, None)?;
+            let result = write_back(file, range.start, range.end - range.start);
+            permit.complete(&result);
+            result?;
+        }
+        let permit = class.admit(Op::Flush, 0)?;
+        let result = flush(file, metadata);
+        permit.complete(&result);
+        result
+    }
+}

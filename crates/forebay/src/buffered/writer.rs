@@ -1,0 +1,286 @@
+//! Writing through the page cache, in the turn of a class.
+
+use std::fmt;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Weak};
+
+use rustix::fs::{FileType, OFlags};
+
+use super::block_on::block_on;
+use super::dirty_file::DirtyFile;
+use super::part::DirtyFileHandle;
+use super::sync::{Metadata, sync};
+use super::write_back_path::WriteBackPath;
+use crate::dirty_limits::HandOver;
+use crate::permit::holds_permit_now;
+use crate::{Class, Scheduler};
+
+/// Writes to a file through the page cache, and has what is dirty written back in the turn of a
+/// [`Class`].
+///
+/// A write is done when the page cache has it, as ever. As soon as 128 KiB to 1 MiB of the file
+/// without a gap are dirty (as much as costs a quarter of the effective goal), a permit for a write
+/// of that is asked for, and a thread of the library writes this part back and holds the permit
+/// until the disk has it: by itself (`sync_file_range`) where what was seen dirty is seen clean
+/// after that, else by flushing the file (`fdatasync`, with a permit of its own: overlays, old
+/// kernels). Several parts go at the same time. What makes no part stays in memory until half of
+/// the bound is dirty, [`write_back`](Self::write_back) or a flush is asked for, or the writer is
+/// dropped; or until the kernel writes it, 30 s later.
+///
+/// So the disk gets the writes when it is their class's turn, and not when the kernel finds that
+/// there are too many; and reads do not wait behind gigabytes of them. The order in which parts get
+/// there is open, as it is with the kernel: only a flush promises anything. A killed process loses
+/// nothing that a write has returned for.
+///
+/// # Bounds
+/// At most 16 MiB of a file are dirty ([`with_dirty_max`](Self::with_dirty_max)), 64 MiB of a
+/// class's files on a disk, and 128 MiB of all on a disk; beyond the last each class has 1 MiB. A
+/// write beyond that waits, and its future pends.
+///
+/// # Errors of writeback
+/// They are told as they would be without: by the next flush of each open file description, the
+/// engine's own as well (parts are written back through a description of the library's, and the
+/// kernel tells each). The writer tells them with the next write, once, and with the next flush in
+/// any case; so it does where a part got no permit.
+///
+/// # Which files
+/// Files and block devices that are open for writing. The writer takes the descriptor, or borrows
+/// it from an engine that keeps it (`&File`); what the engine writes by itself meanwhile passes no
+/// class until the writer flushes. With `O_APPEND` there is [`Write`](std::io::Write) alone. Where a write is at the
+/// disk when it returns (`O_DIRECT`, `O_SYNC`, a FUSE file system without a cache for writes) the
+/// permit comes before it.
+///
+/// A thread that holds a permit gets on here too. In a forked child everything is refused with
+/// [`Forked`](crate::Forked).
+///
+/// ```
+/// use std::io::Write;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("table");
+/// let scheduler = forebay::Scheduler::builder().build()?;
+/// let compaction = scheduler.add_class("compaction", 100)?;
+///
+/// let mut table = compaction.buffered_writer(std::fs::File::create(&path)?)?;
+/// table.write_all(&[7; 10_000])?;
+/// table.sync_all()?;
+/// # assert_eq!(std::fs::read(&path)?, [7; 10_000]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct BufferedWriter<F: AsFd> {
+    pub(super) file: F,
+    dirt: Dirt,
+    /// Where the next bytes of [`Write`](std::io::Write) go; the descriptor knows if it has
+    /// `O_APPEND`.
+    pub(super) position: Option<u64>,
+}
+
+/// What is handed over when the writer is dropped.
+struct Dirt(Arc<DirtyFileHandle>);
+
+impl Drop for Dirt {
+    fn drop(&mut self) {
+        if self.file().class.disk.process.is_here() {
+            self.0.hand_over();
+        }
+    }
+}
+
+impl Dirt {
+    fn file(&self) -> &Arc<DirtyFile> {
+        &self.0.0
+    }
+}
+
+impl Class {
+    /// A writer to an open file, which writes it back in this class, on the disk that it is on.
+    ///
+    /// # Errors
+    /// `InvalidInput` for what is neither a file nor a block device or is open for reading only;
+    /// those of `open(2)` and [`Scheduler::disk_of_file`], and where no thread can be had.
+    pub fn buffered_writer<F: AsFd>(&self, file: F) -> io::Result<BufferedWriter<F>> {
+        self.disk.process.check().map_err(io::Error::other)?;
+        let (flags, position) = checked(&file)?;
+        let disk = Scheduler::of(&self.scheduler).disk_of_file(file.as_fd())?;
+        let class = Self { disk: Arc::clone(&disk.record), holder: false, ..self.clone() };
+        let dirty = Arc::new(DirtyFile::new(&file, class, WriteBackPath::of(flags))?);
+        let dirt = Dirt(Arc::new(DirtyFileHandle(dirty)));
+        let handle: Weak<dyn HandOver> = Arc::downgrade(&dirt.0) as _;
+        disk.record.dirty_limits.add_file(handle);
+        Ok(BufferedWriter { file, dirt, position })
+    }
+}
+
+/// The flags of a file that can be written to anywhere, and where its position is unless it has
+/// `O_APPEND`.
+fn checked(file: impl AsFd) -> io::Result<(OFlags, Option<u64>)> {
+    let file = file.as_fd();
+    let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
+    if !matches!(kind, FileType::RegularFile | FileType::BlockDevice) {
+        return refuse("a buffered writer is for files and block devices");
+    }
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    if flags & OFlags::RWMODE == OFlags::RDONLY {
+        return refuse(
+            "a file that is open for reading only cannot be written: open it for writing",
+        );
+    }
+    if flags.contains(OFlags::APPEND) {
+        return Ok((flags, None));
+    }
+    Ok((flags, Some(rustix::fs::tell(file)?)))
+}
+
+impl<F: AsFd> BufferedWriter<F> {
+    /// Sets how many bytes of the file may be dirty; 16 MiB unless set. Parts that are
+    /// longer than half of that are written back in shorter ones.
+    #[must_use]
+    pub fn with_dirty_max(self, bytes: u64) -> Self {
+        self.dirty_file().set_dirty_max(bytes);
+        self
+    }
+
+    /// Writes bytes from the beginning of `buffer` at `offset`, and returns how many: up to the end
+    /// of a part, so mostly less than 1 MiB. Waits while too much is dirty.
+    ///
+    /// # Errors
+    /// Those of `pwrite(2)`, and what went wrong with what was written before; `InvalidInput` with
+    /// `O_APPEND`.
+    pub fn write_at(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
+        self.check_offsets()?;
+        self.write_some(buffer, Some(offset))
+    }
+
+    /// [`Self::write_at`] until all of `buffer` is written.
+    ///
+    /// # Errors
+    /// As for [`Self::write_at`].
+    pub fn write_all_at(&self, mut buffer: &[u8], mut offset: u64) -> io::Result<()> {
+        while !buffer.is_empty() {
+            let written = self.write_at(buffer, offset)?;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            buffer = &buffer[written..];
+            offset += written as u64;
+        }
+        Ok(())
+    }
+
+    /// [`Self::write_at`] for a task: pends while too much is dirty. The write itself is done by
+    /// the poll that finds room: it takes as long as the memory does, or the disk where a page is
+    /// written in part that has to be read first.
+    ///
+    /// Cancel safety: dropped before it is ready, it has written nothing.
+    ///
+    /// # Errors
+    /// As for [`Self::write_at`].
+    pub async fn write_at_async(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
+        self.check_offsets()?;
+        self.write_in_task(buffer, Some(offset)).await
+    }
+
+    /// Hands over what is dirty, to be written back in the class's turn, and does not wait for it.
+    ///
+    /// # Errors
+    /// In a forked child.
+    pub fn write_back(&self) -> io::Result<()> {
+        self.check()?;
+        self.dirt.0.hand_over();
+        Ok(())
+    }
+
+    /// Makes what was written durable, with what is needed to read it back (`fdatasync`): the dirt
+    /// first, in parts of the class, also what others have made dirty in the file where that is
+    /// seen; then the flush, with a permit.
+    ///
+    /// # Errors
+    /// Those of `fdatasync(2)` and of what was written back since the last flush; those of
+    /// [`Class::admit`].
+    pub fn sync_data(&self) -> io::Result<()> {
+        self.sync_here(Metadata::Needed)
+    }
+
+    /// [`Self::sync_data`] with all attributes (`fsync`).
+    ///
+    /// # Errors
+    /// As for [`Self::sync_data`].
+    pub fn sync_all(&self) -> io::Result<()> {
+        self.sync_here(Metadata::All)
+    }
+
+    /// [`Self::sync_data`] for a task.
+    ///
+    /// Cancel safety: what is dirty is written back all the same.
+    ///
+    /// # Errors
+    /// As for [`Self::sync_data`].
+    pub async fn sync_data_async(&self) -> io::Result<()> {
+        self.check()?;
+        sync(self.dirty_file(), Metadata::Needed, false).await
+    }
+
+    /// [`Self::sync_all`] for a task.
+    ///
+    /// Cancel safety: as for [`Self::sync_data_async`].
+    ///
+    /// # Errors
+    /// As for [`Self::sync_data`].
+    pub async fn sync_all_async(&self) -> io::Result<()> {
+        self.check()?;
+        sync(self.dirty_file(), Metadata::All, false).await
+    }
+
+    /// Bytes of the file that were written here and are not on the disk yet.
+    pub fn dirty(&self) -> u64 {
+        self.dirty_file().dirty()
+    }
+
+    /// The descriptor. Its position is not the writer's.
+    pub const fn get_ref(&self) -> &F {
+        &self.file
+    }
+
+    /// The descriptor, whose position is the writer's now. What is dirty is handed over.
+    ///
+    /// # Errors
+    /// Those of `lseek(2)`.
+    pub fn into_inner(self) -> io::Result<F> {
+        if let Some(position) = self.position {
+            rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Start(position))?;
+        }
+        Ok(self.file)
+    }
+
+    pub(super) fn dirty_file(&self) -> &Arc<DirtyFile> {
+        &self.dirt.0.0
+    }
+
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.dirty_file().class.disk.process.check().map_err(io::Error::other)
+    }
+
+    fn check_offsets(&self) -> io::Result<()> {
+        if self.position.is_some() {
+            return Ok(());
+        }
+        let why =
+            "a file that is open with O_APPEND ignores offsets: open it without, or use Write";
+        Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+    }
+
+    fn sync_here(&self, metadata: Metadata) -> io::Result<()> {
+        self.check()?;
+        block_on(sync(self.dirty_file(), metadata, holds_permit_now()))
+    }
+}
+
+impl<F: AsFd> fmt::Debug for BufferedWriter<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BufferedWriter").field("dirty", &self.dirty()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,165 @@
+//! The writes of a writer, and what each makes dirty.
+
+use std::future::poll_fn;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::task::Poll;
+
+use super::block_on::block_on;
+use super::dirty_file::whole_pages;
+use super::part;
+use super::writer::BufferedWriter;
+use crate::admit::AdmitFuture;
+use crate::page_cache::page_size;
+use crate::permit::holds_permit_now;
+
+impl<F: AsFd> BufferedWriter<F> {
+    /// Writes what fits of `buffer`, at the end of the file if there is no offset.
+    pub(super) fn write_some(&self, buffer: &[u8], offset: Option<u64>) -> io::Result<usize> {
+        let buffer = self.begin(buffer, offset)?;
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        if self.dirty_file().path.is_through() {
+            return block_on(self.write_through(buffer, offset));
+        }
+        let (reserved, holder) = (pages_of(buffer, offset), holds_permit_now());
+        if !self.dirty_file().try_reserve(reserved) {
+            block_on(self.reserve(reserved, holder));
+        }
+        self.write_reserved(buffer, offset, reserved, holder)
+    }
+
+    /// [`Self::write_some`] for a task.
+    pub(super) async fn write_in_task(
+        &self,
+        buffer: &[u8],
+        offset: Option<u64>,
+    ) -> io::Result<usize> {
+        let buffer = self.begin(buffer, offset)?;
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        if self.dirty_file().path.is_through() {
+            return self.write_through(buffer, offset).await;
+        }
+        let reserved = pages_of(buffer, offset);
+        self.reserve(reserved, false).await;
+        self.write_reserved(buffer, offset, reserved, false)
+    }
+
+    /// As much of `buffer` as is written at a time, unless something went wrong before.
+    fn begin<'a>(&self, buffer: &'a [u8], offset: Option<u64>) -> io::Result<&'a [u8]> {
+        self.check()?;
+        let file = self.dirty_file();
+        file.failure_for_write()?;
+        Ok(&buffer[..file.len_at_once(offset.unwrap_or(0), buffer.len())])
+    }
+
+    fn write_reserved(
+        &self,
+        buffer: &[u8],
+        offset: Option<u64>,
+        reserved: u64,
+        holder: bool,
+    ) -> io::Result<usize> {
+        let file = self.dirty_file();
+        let range = self.put(buffer, offset).inspect_err(|_| file.release(reserved))?;
+        if file.mark(&range, reserved) {
+            part::ask(file, holder);
+        }
+        Ok((range.end - range.start) as usize)
+    }
+
+    /// Waits until so much more may be dirty.
+    async fn reserve(&self, bytes: u64, holder: bool) {
+        let file = self.dirty_file();
+        poll_fn(|context| {
+            if file.try_reserve(bytes) {
+                return Poll::Ready(());
+            }
+            file.hand_over_all();
+            part::ask(file, holder);
+            file.poll_reserve(bytes, context.waker())
+        })
+        .await;
+    }
+
+    /// Where a write is at the disk when it returns.
+    async fn write_through(&self, buffer: &[u8], offset: Option<u64>) -> io::Result<usize> {
+        let file = self.dirty_file();
+        let access = file.access(offset.unwrap_or(0));
+        let admit = AdmitFuture::new(file.class.clone(), access, buffer.len() as u64);
+        let permit = admit.await?;
+        let result = self.put(buffer, offset);
+        permit.complete(&result);
+        result.map(|range| (range.end - range.start) as usize)
+    }
+
+    /// The write itself; where it went.
+    fn put(&self, buffer: &[u8], offset: Option<u64>) -> io::Result<Range<u64>> {
+        loop {
+            let written = match offset {
+                Some(offset) => rustix::io::pwrite(&self.file, buffer, offset),
+                None => rustix::io::write(&self.file, buffer),
+            };
+            let written = match written {
+                Ok(written) => written as u64,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let start = match offset {
+                Some(offset) => offset,
+                None => rustix::fs::tell(&self.file)?.saturating_sub(written),
+            };
+            return Ok(start..start + written);
+        }
+    }
+}
+
+/// At a position of its own, which begins where the descriptor's is; at the end of the file with
+/// `O_APPEND`.
+impl<F: AsFd> Write for BufferedWriter<F> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let written = self.write_some(buffer, self.position)?;
+        if let Some(position) = &mut self.position {
+            *position += written as u64;
+        }
+        Ok(written)
+    }
+
+    /// Tells what went wrong, and does nothing else: what was written is in the page cache, and
+    /// [`BufferedWriter::sync_data`] makes it durable.
+    fn flush(&mut self) -> io::Result<()> {
+        self.dirty_file().failure_for_write()
+    }
+}
+
+impl<F: AsFd> Seek for BufferedWriter<F> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        use rustix::fs::SeekFrom as To;
+        let to = match (to, self.position) {
+            (SeekFrom::Start(to), _) => To::Start(to),
+            (SeekFrom::End(by), _) => To::End(by),
+            (SeekFrom::Current(by), None) => To::Current(by),
+            (SeekFrom::Current(by), Some(position)) => {
+                let to = position.checked_add_signed(by);
+                To::Start(to.ok_or(io::ErrorKind::InvalidInput)?)
+            }
+        };
+        let position = rustix::fs::seek(&self.file, to)?;
+        if self.position.is_some() {
+            self.position = Some(position);
+        }
+        Ok(position)
+    }
+}
+
+/// Bytes of the pages that a write makes dirty at most.
+fn pages_of(buffer: &[u8], offset: Option<u64>) -> u64 {
+    let len = buffer.len() as u64;
+    let Some(offset) = offset else { return len.saturating_add(2 * page_size()) };
+    let pages = whole_pages(&(offset..offset.saturating_add(len)));
+    pages.end - pages.start
+}

@@ -1,0 +1,227 @@
+//! Threads for calls that may block: as many as there are such calls, up to a bound, and none that
+//! has had nothing to do for a while.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+use std::thread;
+use std::time::Duration;
+
+use crate::sys::panics::contain;
+
+/// A thread that has found nothing to do for so long ends.
+const IDLE_MAX: Duration = Duration::from_secs(1);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// The threads of one owner. They outlive it by what they have to do, and [`IDLE_MAX`].
+pub(crate) struct Workers {
+    shared: Arc<Shared>,
+}
+
+/// As long as this is there one of the threads is.
+pub(crate) struct KeptWorker {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    threads_max: usize,
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    /// Of these, those that wait for a job.
+    idle: usize,
+    /// Those that want one to be there.
+    kept: usize,
+}
+
+impl Workers {
+    pub(crate) fn new(threads_max: usize) -> Self {
+        let shared = Shared { threads_max, state: Mutex::default(), work: Condvar::new() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Sees to it that a thread is there from now on.
+    ///
+    /// # Errors
+    /// There is none, and none can be had.
+    pub(crate) fn keep_one(&self) -> io::Result<KeptWorker> {
+        let mut state = self.shared.lock();
+        state.kept += 1;
+        let kept = KeptWorker { shared: Arc::clone(&self.shared) };
+        if state.threads == 0 {
+            state.threads = 1;
+            drop(state);
+            self.shared.start()?;
+        }
+        Ok(kept)
+    }
+
+    /// Has `job` run, after those that were handed over before it. For who [keeps](Self::keep_one)
+    /// a thread: more than that cannot always be had.
+    pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) {
+        let mut state = self.shared.lock();
+        state.jobs.push_back(Box::new(job));
+        let wakes = state.idle >= state.jobs.len();
+        let starts = !wakes && state.threads < self.shared.threads_max;
+        state.threads += usize::from(starts);
+        drop(state);
+        if wakes {
+            self.shared.work.notify_one();
+        } else if starts {
+            // Those that there are have it for an answer.
+            let _ = self.shared.start();
+        }
+    }
+
+    /// What `call` returns, which one of the threads makes.
+    ///
+    /// Cancel safety: it is made all the same.
+    pub(crate) async fn call<R: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> R + Send + 'static,
+    ) -> R {
+        let answer = Arc::new(Mutex::new((None, None::<Waker>)));
+        let told = Arc::clone(&answer);
+        self.run(move || {
+            let result = call();
+            let mut answer = told.lock().unwrap_or_else(PoisonError::into_inner);
+            answer.0 = Some(result);
+            let waker = answer.1.take();
+            drop(answer);
+            waker.into_iter().for_each(Waker::wake);
+        });
+        poll_fn(|context| {
+            let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
+            answer.1 = Some(context.waker().clone());
+            answer.0.take().map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+
+    #[cfg(test)]
+    fn threads(&self) -> usize {
+        self.shared.lock().threads
+    }
+}
+
+impl Shared {
+    /// Starts a thread, which is counted already.
+    fn start(self: &Arc<Self>) -> io::Result<()> {
+        let shared = Arc::clone(self);
+        let thread = thread::Builder::new().name(String::from("forebay-sync"));
+        let started = thread.spawn(move || shared.work());
+        started.map(drop).inspect_err(|_| self.lock().threads -= 1)
+    }
+
+    /// A thread's life.
+    fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                drop(state);
+                contain(job);
+                state = self.lock();
+                continue;
+            }
+            state.idle += 1;
+            let is_kept = state.kept > 0 && state.threads == 1;
+            let (awake, timed_out) = if is_kept {
+                (self.work.wait(state).unwrap_or_else(PoisonError::into_inner), false)
+            } else {
+                let waited = self.work.wait_timeout(state, IDLE_MAX);
+                let (awake, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                (awake, timeout.timed_out())
+            };
+            state = awake;
+            state.idle -= 1;
+            let is_needed = state.kept > 0 && state.threads == 1;
+            if timed_out && state.jobs.is_empty() && !is_needed {
+                state.threads -= 1;
+                return;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for KeptWorker {
+    fn drop(&mut self) {
+        self.shared.lock().kept -= 1;
+        self.shared.work.notify_all();
+    }
+}
+
+impl std::fmt::Debug for Workers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workers").field("threads_max", &self.shared.threads_max).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn as_many_threads_as_calls_that_block_and_none_when_idle() {
+        let workers = Workers::new(3);
+        let (told, done) = mpsc::channel();
+        let gates: Vec<_> = (0..5)
+            .map(|n| {
+                let (open, gate) = mpsc::channel::<()>();
+                let told = told.clone();
+                workers.run(move || {
+                    let _ = gate.recv();
+                    told.send(n).unwrap();
+                });
+                open
+            })
+            .collect();
+        assert_eq!(workers.threads(), 3);
+        drop(gates);
+        let mut ran: Vec<i32> = done.iter().take(5).collect();
+        ran.sort_unstable();
+        assert_eq!(ran, [0, 1, 2, 3, 4]);
+        let begin = Instant::now();
+        while workers.threads() > 0 {
+            assert!(begin.elapsed() < Duration::from_secs(60), "threads are left behind");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_kept_stays_and_goes_with_the_last_that_kept_it() {
+        let workers = Workers::new(4);
+        let kept = [workers.keep_one().unwrap(), workers.keep_one().unwrap()];
+        (0..4).for_each(|_| workers.run(|| thread::sleep(Duration::from_millis(20))));
+        thread::sleep(IDLE_MAX * 2);
+        assert_eq!(workers.threads(), 1);
+        drop(kept);
+        let begin = Instant::now();
+        while workers.threads() > 0 {
+            assert!(begin.elapsed() < Duration::from_secs(60), "a thread is left behind");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_no_thread_and_calls_are_answered() {
+        let workers = Workers::new(1);
+        workers.run(|| std::panic::panic_any("a job's own"));
+        assert_eq!(smol::block_on(workers.call(|| 7)), 7);
+        assert_eq!(workers.threads(), 1);
+    }
+}

@@ -1,0 +1,86 @@
+//! Descriptors of every kind.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
+use rustix::fs::OFlags;
+
+use crate::{Bed, contents, pattern, until};
+
+#[test]
+fn what_cannot_be_written_is_refused_with_words() {
+    let bed = Bed::new();
+    bed.file("data");
+    let path = bed.dir.path().join("data");
+    for (what, refused) in [
+        ("reading only", bed.class.buffered_writer(File::open(&path).unwrap()).map(drop)),
+        ("for files", bed.class.buffered_writer(io::pipe().unwrap().1).map(drop)),
+        ("for files", bed.class.buffered_writer(File::open(bed.dir.path()).unwrap()).map(drop)),
+    ] {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        assert!(refused.to_string().contains(what), "{refused}");
+    }
+}
+
+#[test]
+fn a_log_is_written_at_its_end() {
+    let bed = Bed::new();
+    let path = bed.dir.path().join("log");
+    fs::write(&path, "begin ").unwrap();
+    let log = OpenOptions::new().append(true).open(&path).unwrap();
+    let mut writer = bed.class.buffered_writer(log).unwrap();
+    let data = pattern(1 << 20);
+    writer.write_all(&data).unwrap();
+    assert_eq!(writer.write_at(b"x", 0).unwrap_err().kind(), ErrorKind::InvalidInput);
+    writer.sync_data().unwrap();
+    assert_eq!((writer.dirty(), bed.admitted()), (0, (1 << 20) + 4096));
+    assert_eq!(contents(&path), [b"begin ", &data[..]].concat());
+}
+
+#[test]
+fn a_write_that_is_at_the_disk_when_it_returns_has_its_permit_first() {
+    let bed = Bed::new();
+    let flags = OFlags::DSYNC.bits().cast_signed();
+    let path = bed.dir.path().join("data");
+    let file = OpenOptions::new().write(true).create(true).custom_flags(flags).open(&path);
+    let writer = bed.class.buffered_writer(file.unwrap()).unwrap();
+    writer.write_all_at(&[7; 10_000], 0).unwrap();
+    assert_eq!((bed.admitted(), writer.dirty()), (10_000, 0));
+    writer.sync_data().unwrap();
+    assert_eq!(contents(&path), [7; 10_000]);
+}
+
+#[test]
+fn a_file_that_is_cut_or_has_no_name_loses_nothing_else() {
+    let bed = Bed::new();
+    let path = bed.dir.path().join("data");
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
+    let data = pattern(3 << 20);
+    writer.write_all_at(&data, 0).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(5000).unwrap();
+    writer.sync_data().unwrap();
+    assert_eq!(contents(&path), data[..5000]);
+    fs::remove_file(&path).unwrap();
+    writer.write_all_at(&data, 5000).unwrap();
+    writer.sync_all().unwrap();
+    let file = writer.into_inner().unwrap();
+    assert_eq!(file.metadata().unwrap().len(), 5000 + (3 << 20));
+}
+
+#[test]
+fn a_file_of_others_is_written_back_with_them() {
+    let bed = Bed::new();
+    let file = bed.file("data");
+    let mut engine = file.try_clone().unwrap();
+    // borrowed, as an engine does that keeps its file
+    let writer = bed.class.buffered_writer(&file).unwrap();
+    engine.write_all(&pattern(2 << 20)).unwrap();
+    writer.write_all_at(&[9; 4096], 2 << 20).unwrap();
+    writer.sync_data().unwrap();
+    // what the engine wrote by itself is seen where the kernel says what is dirty
+    assert!([4096, 4096 + (2 << 20)].contains(&bed.admitted()), "{}", bed.admitted());
+    drop(writer);
+    until("nothing more", || bed.class.permit_counters().queued == 0);
+}

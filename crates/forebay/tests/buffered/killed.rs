@@ -1,0 +1,87 @@
+//! Processes that are killed, and forked.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+
+use forebay::Forked;
+
+use crate::{Bed, MIB};
+
+const BLOCK: usize = 8192;
+
+/// What a child does until it is killed: tells the number of each block once it is written.
+fn write_blocks(bed: &Bed, mut told: impl Write) -> ! {
+    let own = forebay::Scheduler::builder().build().unwrap();
+    let class = own.add_class("class", 100).unwrap();
+    let writer = class.buffered_writer(bed.file("data")).unwrap().with_dirty_max(MIB);
+    for number in 0u64.. {
+        let block = [(number % 251) as u8; BLOCK];
+        writer.write_all_at(&block, number % 1024 * BLOCK as u64).unwrap();
+        told.write_all(&[0]).unwrap();
+    }
+    unreachable!()
+}
+
+#[test]
+fn a_killed_process_loses_nothing_that_a_write_has_returned_for() {
+    for round in 0..100usize {
+        let bed = Bed::new();
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        // SAFETY: the child does what the test is about, and does not come back.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            write_blocks(&bed, writer);
+        }
+        drop(writer);
+        let count = 1 + round * 7919 % 1000;
+        reader.read_exact(&mut vec![0; count]).unwrap();
+        // SAFETY: ends that child, and takes its end.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+        }
+        let mut rest = Vec::new();
+        reader.read_to_end(&mut rest).unwrap();
+        let file = bed.file("data");
+        let told = (count + rest.len()) as u64;
+        for number in told.saturating_sub(1024)..told {
+            let mut block = [0; BLOCK];
+            file.read_exact_at(&mut block, number % 1024 * BLOCK as u64).unwrap();
+            let next = number + 1024;
+            // the one that was not told may be there already, in part
+            let kept =
+                block.iter().all(|byte| [number, next].map(|n| (n % 251) as u8).contains(byte));
+            assert!(kept, "round {round}: block {number} of {told}");
+        }
+        fs::remove_file(bed.dir.path().join("data")).unwrap();
+    }
+}
+
+#[test]
+fn a_child_is_refused_and_its_drop_leaves_its_parents_writer() {
+    let bed = Bed::new();
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
+    writer.write_all_at(&[7; 4096], 0).unwrap();
+    let is_forked = |result: std::io::Result<()>| {
+        let error = result.unwrap_err();
+        error.get_ref().is_some_and(|source| source.is::<Forked>())
+    };
+    // SAFETY: the child does what the test is about, and ends at once.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let refused = is_forked(writer.write_all_at(&[9], 0))
+            && is_forked(writer.sync_data())
+            && is_forked(writer.write_back())
+            && is_forked(bed.class.buffered_writer(bed.file("data")).map(drop));
+        drop(writer);
+        // SAFETY: ends the child without what its parent does at its end.
+        unsafe { libc::_exit(i32::from(!refused)) }
+    }
+    let mut status = 0;
+    // SAFETY: waits for a child of this process, into a number of its own.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(status, 0, "the child failed");
+    writer.sync_data().unwrap();
+    assert_eq!(bed.admitted(), 4096);
+}

@@ -1,0 +1,193 @@
+//! What writers do, wait for and leave behind.
+
+use std::future::Future;
+use std::io::{Seek, SeekFrom, Write};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use forebay::Op;
+
+use crate::{Bed, MIB, contents, pattern, until};
+
+#[test]
+fn what_is_written_in_any_way_is_in_the_file() {
+    let bed = Bed::new();
+    let mut expected = pattern(3 << 20);
+    let mut writer = bed.class.buffered_writer(bed.file("data")).unwrap();
+    for piece in expected.chunks(70_001) {
+        writer.write_all(piece).unwrap();
+    }
+    for (at, len) in [(0, 1), (4095, 2), (1 << 20, 300_000), ((3 << 20) - 5, 5)] {
+        expected[at..at + len].fill(9);
+        writer.write_all_at(&vec![9; len], at as u64).unwrap();
+    }
+    smol::block_on(async {
+        assert_eq!(writer.write_at_async(b"task", 77).await.unwrap(), 4);
+        writer.sync_data_async().await.unwrap();
+    });
+    expected[77..81].copy_from_slice(b"task");
+    assert_eq!(writer.dirty(), 0);
+    assert_eq!(writer.seek(SeekFrom::End(0)).unwrap(), 3 << 20);
+    writer.write_all(b"end").unwrap();
+    assert_eq!(writer.stream_position().unwrap(), (3 << 20) + 3);
+    expected.extend(b"end");
+    writer.sync_all().unwrap();
+    assert!(writer.write_all_at(b"x", u64::MAX).is_err(), "no file is so long");
+    assert_eq!(writer.dirty(), 0);
+    let mut file = writer.into_inner().unwrap();
+    assert_eq!(file.stream_position().unwrap(), (3 << 20) + 3);
+    assert_eq!(contents(&bed.dir.path().join("data")), expected);
+}
+
+#[test]
+fn all_that_is_written_is_admitted_in_parts_and_the_flush_after_it() {
+    let bed = Bed::new();
+    let mut writer = bed.class.buffered_writer(bed.file("data")).unwrap();
+    writer.write_all(&pattern(8 << 20)).unwrap();
+    writer.sync_data().unwrap();
+    let counters = bed.class.permit_counters();
+    assert_eq!(counters.bytes[Op::Write.index()], 8 * MIB);
+    assert!(counters.operations[Op::Write.index()] >= 8, "no part is longer than 1 MiB");
+    assert!(counters.operations[Op::Flush.index()] >= 1);
+    assert_eq!((counters.queued, counters.in_disk), (0, 0));
+    // pages that are written again and again are written back once
+    for n in 0..100 {
+        writer.write_all_at(&[n; 100], u64::from(n) * 40).unwrap();
+    }
+    writer.sync_data().unwrap();
+    assert_eq!(bed.admitted(), 8 * MIB + 4096);
+}
+
+#[test]
+fn a_writer_waits_at_its_bound_of_dirty_bytes() {
+    let bed = Bed::limited(8 * MIB);
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap().with_dirty_max(2 * MIB);
+    let (begin, over) = (Instant::now(), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (writer, is_over) = (&writer, &over);
+        scope.spawn(move || {
+            let data = pattern(1 << 20);
+            (0..12).for_each(|n| writer.write_all_at(&data, n * MIB).unwrap());
+            is_over.store(true, Ordering::Relaxed);
+        });
+        while !over.load(Ordering::Relaxed) {
+            assert!(writer.dirty() <= 2 * MIB, "{}", writer.dirty());
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+    assert!(begin.elapsed() > Duration::from_millis(500), "nothing has waited");
+    writer.sync_data().unwrap();
+    assert_eq!(bed.admitted(), 12 * MIB);
+}
+
+/// Counts as woken.
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+#[test]
+fn a_write_that_is_dropped_while_it_waits_has_written_nothing() {
+    let bed = Bed::limited(MIB);
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap().with_dirty_max(MIB);
+    writer.write_all_at(&pattern(1 << 20), 0).unwrap();
+    let before = writer.dirty();
+    let woken = Arc::new(Woken(AtomicBool::new(false)));
+    let waker = Waker::from(Arc::clone(&woken));
+    let data = vec![9; 1 << 20];
+    for _ in 0..3 {
+        let mut write = Box::pin(writer.write_at_async(&data, MIB));
+        assert!(write.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    assert!(writer.dirty() <= before);
+    assert_eq!(writer.get_ref().metadata().unwrap().len(), MIB);
+    let mut write = pin!(writer.write_at_async(&data, MIB));
+    let mut written = write.as_mut().poll(&mut Context::from_waker(&waker));
+    while written.is_pending() {
+        until("a wake-up", || woken.0.swap(false, Ordering::Acquire));
+        written = write.as_mut().poll(&mut Context::from_waker(&waker));
+    }
+    assert!(matches!(written, Poll::Ready(Ok(len)) if len as u64 == MIB), "{written:?}");
+}
+
+#[test]
+fn what_a_dropped_writer_had_is_written_back() {
+    let bed = Bed::new();
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
+    writer.write_all_at(&[7; 5000], 100).unwrap();
+    assert_eq!(bed.admitted(), 0, "it is no part yet");
+    drop(writer);
+    until("the rest", || bed.admitted() == 8192);
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
+    writer.write_all_at(&[8; 5000], 1 << 20).unwrap();
+    writer.write_back().unwrap();
+    until("what is asked for", || writer.dirty() == 0);
+}
+
+#[test]
+fn a_dropped_flush_leaves_parts_that_end() {
+    let bed = Bed::limited(4 * MIB);
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
+    writer.write_all_at(&pattern(2 << 20), 0).unwrap();
+    for _ in 0..3 {
+        let mut sync = Box::pin(writer.sync_data_async());
+        assert!(sync.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    until("the parts", || writer.dirty() == 0);
+    writer.sync_data().unwrap();
+}
+
+#[test]
+fn files_that_wait_with_little_dirt_make_room_for_others_of_their_class() {
+    let bed = Bed::new();
+    let writers: Vec<_> =
+        (0..40).map(|n| bed.class.buffered_writer(bed.file(&n.to_string())).unwrap()).collect();
+    let begin = Instant::now();
+    // each less than it hands over by itself, all together more than a class may have
+    for at in 0..1000 {
+        for writer in &writers {
+            writer.write_all_at(&[1; 100], at * 8192).unwrap();
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "all wait");
+    }
+    let dirty: u64 = writers.iter().map(|writer| writer.dirty()).sum();
+    assert!(dirty <= 64 * MIB, "{dirty}");
+    drop(writers);
+}
+
+#[test]
+fn what_is_dirty_of_a_removed_class_is_written_back_without_one() {
+    let bed = Bed::new();
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
+    writer.write_all_at(&[7; 4096], 0).unwrap();
+    bed.scheduler.remove_class(&bed.class).unwrap();
+    writer.write_back().unwrap();
+    let untagged = bed.scheduler.untagged();
+    let disk = bed.scheduler.disk("disk").unwrap();
+    let untagged = untagged.on(&disk).unwrap();
+    until("its part", || untagged.permit_counters().bytes[Op::Write.index()] == 4096);
+    let refused = writer.sync_data().unwrap_err();
+    assert!(refused.to_string().contains("`class` was removed"), "{refused}");
+}
+
+#[test]
+fn a_thread_that_holds_a_permit_gets_its_flush() {
+    let bed = Bed::new();
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
+    let begin = Instant::now();
+    for _ in 0..20 {
+        // more than the window
+        let _held = bed.class.admit(Op::Read, 16 << 20).unwrap();
+        let _more = bed.class.admit(Op::Read, 512 << 20).unwrap();
+        writer.write_all_at(&[7; 4096], 0).unwrap();
+        writer.sync_data().unwrap();
+    }
+    assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
+}

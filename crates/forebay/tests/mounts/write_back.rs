@@ -1,0 +1,188 @@
+//! What is written through the page cache, on file systems of several kinds and on a disk that
+//! fails.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use forebay::{Class, DiskConfig, Op, PageCacheSupport, Scheduler};
+
+use crate::failing::{Failing, RATES};
+use crate::lab::{Lab, listing, mount};
+use crate::places::overlay;
+
+const MIB: u64 = 1 << 20;
+
+fn file(path: &Path) -> File {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
+}
+
+/// Bytes of a file that are dirty in memory or on their way to the disk, and all that are in memory.
+fn residency(file: &File) -> [u64; 2] {
+    let (range, mut seen) = ([0u64; 2], [0u64; 5]);
+    // SAFETY: `cachestat(2)` with an open descriptor and two arrays of its size.
+    let result =
+        unsafe { libc::syscall(451, file.as_raw_fd(), range.as_ptr(), seen.as_mut_ptr(), 0) };
+    assert_eq!(result, 0, "cachestat");
+    [(seen[1] + seen[2]) * 4096, seen[0] * 4096]
+}
+
+fn admitted(class: &Class, op: Op) -> u64 {
+    let counters = class.permit_counters();
+    if op == Op::Flush { counters.operations[op.index()] } else { counters.bytes[op.index()] }
+}
+
+pub(crate) fn the_probe_says_what_works_by_what_it_does() {
+    let (ext4, btrfs) = (Lab::new(64 * MIB), Lab::new(256 * MIB));
+    let (merged, on) = overlay(&ext4);
+    let memory = ext4.dir("memory");
+    mount(&["-t", "tmpfs", "none"], &memory);
+    let support = |dir: &Path| PageCacheSupport::of_directory(dir).unwrap();
+    let own = support(&on);
+    assert!(own.residency && own.dirt && own.ranges && own.reads_without_waiting, "{own:?}");
+    let btrfs = support(&btrfs.mounted("btrfs", &btrfs.device, "disk"));
+    assert!(btrfs.ranges, "{btrfs:?}");
+    let merged = support(&merged);
+    assert!(!(merged.residency || merged.dirt || merged.ranges || merged.uncached_writes));
+    assert!(!merged.reads_without_waiting, "{merged:?}");
+    let memory = support(&memory);
+    assert!(memory.residency && !memory.dirt && !memory.ranges, "{memory:?}");
+}
+
+pub(crate) fn what_was_written_back_is_clean_before_its_permit_ends() {
+    let labs = [("ext4", Lab::new(128 * MIB)), ("btrfs", Lab::new(256 * MIB))];
+    for (kind, lab) in labs {
+        let on = lab.mounted(kind, &lab.device, "disk");
+        let scheduler = listing(&on).build().unwrap();
+        let class = scheduler.add_class("class", 100).unwrap();
+        let seen = file(&on.join("data"));
+        let writer = class.buffered_writer(file(&on.join("data"))).unwrap();
+        let mut looks = 0;
+        for round in 0..4 {
+            let before = admitted(&class, Op::Write);
+            writer.write_all_at(&vec![round; 12 << 20], 0).unwrap();
+            writer.write_back().unwrap();
+            loop {
+                // first what has ended, then what is dirty still
+                let ended = admitted(&class, Op::Write) - before;
+                let [dirty, _] = residency(&seen);
+                assert!(dirty + ended <= 12 * MIB, "{kind}: {ended} ended, {dirty} dirty");
+                looks += u64::from(ended > 0 && ended < 12 * MIB);
+                if ended == 12 * MIB {
+                    assert_eq!(residency(&seen), [0, 12 * MIB], "{kind}");
+                    break;
+                }
+            }
+        }
+        eprintln!("{kind}: {looks} looks in between");
+        drop((writer, seen));
+    }
+}
+
+pub(crate) fn a_file_of_an_overlay_is_written_back_with_flushes() {
+    let lab = Lab::new(64 * MIB);
+    let (merged, on) = overlay(&lab);
+    let scheduler = listing(&on).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let writer = class.buffered_writer(file(&merged.join("data"))).unwrap();
+    writer.write_all_at(&vec![7; 4 << 20], 0).unwrap();
+    writer.write_back().unwrap();
+    while writer.dirty() > 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let upper = File::open(on.join("upper/data")).unwrap();
+    assert_eq!(residency(&upper), [0, 4 * MIB], "the overlay says nothing, its upper file does");
+    assert_eq!(admitted(&class, Op::Write), 4 * MIB);
+    assert!(admitted(&class, Op::Flush) > 0, "a flush for each part");
+    writer.sync_data().unwrap();
+}
+
+pub(crate) fn a_file_in_memory_is_written_as_it_always_was() {
+    let lab = Lab::new(32 * MIB);
+    let memory = lab.dir("memory");
+    mount(&["-t", "tmpfs", "none"], &memory);
+    let scheduler = listing(&memory).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let writer = class.buffered_writer(file(&memory.join("data"))).unwrap();
+    for round in 0..20 {
+        writer.write_all_at(&vec![round; 2 << 20], 0).unwrap();
+        writer.sync_data().unwrap();
+    }
+    assert_eq!(fs::read(memory.join("data")).unwrap(), vec![19; 2 << 20]);
+}
+
+pub(crate) fn an_error_of_writeback_reaches_the_engine_and_the_writer() {
+    let Some(disk) = Failing::new(128 * MIB) else { return };
+    let config = DiskConfig::new("disk", RATES).mountpoint(&disk.point);
+    let scheduler = Scheduler::builder().disk(config).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let path = disk.point.join("data");
+    for round in 0..3 {
+        let engine = file(&path);
+        let bystander = file(&path);
+        let writer = class.buffered_writer(&engine).unwrap();
+        writer.write_all_at(&vec![round; 2 << 20], 0).unwrap();
+        writer.sync_all().unwrap();
+        engine.sync_all().unwrap();
+        disk.told.fails.store(true, Ordering::Relaxed);
+        writer.write_all_at(&vec![round; 1 << 20], 0).unwrap();
+        writer.write_back().unwrap();
+        while writer.dirty() > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        disk.told.fails.store(false, Ordering::Relaxed);
+        let code = |result: std::io::Result<()>| result.unwrap_err().raw_os_error();
+        assert_eq!(code(writer.write_all_at(b"next", 0)), Some(libc::EIO), "{round}");
+        writer.write_all_at(b"next", 0).unwrap();
+        assert_eq!(code(writer.sync_data()), Some(libc::EIO), "a flush says it all the same");
+        assert_eq!(code(engine.sync_all()), Some(libc::EIO), "and so does the engine's own");
+        assert_eq!(code(bystander.sync_data()), Some(libc::EIO));
+        // told once, each
+        writer.sync_data().unwrap();
+        engine.sync_all().unwrap();
+        assert!(class.permit_counters().errors > 0);
+    }
+}
+
+pub(crate) fn two_classes_of_buffered_writers_share_as_asked() {
+    let Some(disk) = Failing::new(256 * MIB) else { return };
+    let config = DiskConfig::new("disk", RATES).mountpoint(&disk.point);
+    let scheduler = Scheduler::builder().disk(config).build().unwrap();
+    let classes = [("three", 300), ("one", 100)]
+        .map(|(name, shares)| scheduler.add_class(name, shares).unwrap());
+    let over = AtomicBool::new(false);
+    let used = |class: &Class| class.permit_counters().consumption.as_nanos_ceil() as f64;
+    thread::scope(|scope| {
+        for class in &classes {
+            for n in 0..2 {
+                let path = disk.point.join(format!("{}-{n}", class.name()));
+                let (writer, over) = (class.buffered_writer(file(&path)).unwrap(), &over);
+                let writer = writer.with_dirty_max(4 * MIB);
+                scope.spawn(move || {
+                    let data = vec![7; 256 << 10];
+                    for at in (0..).map(|n| n % 64 * data.len() as u64) {
+                        if over.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        writer.write_all_at(&data, at).unwrap();
+                    }
+                });
+            }
+        }
+        // until both have as much dirt as they may
+        thread::sleep(Duration::from_secs(1));
+        let begin = [used(&classes[0]), used(&classes[1])];
+        let (written, since) = (disk.told.written.load(Ordering::Relaxed), Instant::now());
+        thread::sleep(Duration::from_secs(10));
+        let [three, one] = [used(&classes[0]) - begin[0], used(&classes[1]) - begin[1]];
+        let written = disk.told.written.load(Ordering::Relaxed) - written;
+        let rate = written as f64 / since.elapsed().as_secs_f64();
+        over.store(true, Ordering::Relaxed);
+        eprintln!("3:{:.3}, {:.1} MB/s at the disk", 3.0 * one / three, rate / 1e6);
+        assert!((2.85..=3.15).contains(&(three / one)), "{three} to {one}");
+        assert!(rate > 0.8 * RATES.write_bandwidth as f64, "{rate}");
+    });
+}
