@@ -332,7 +332,8 @@ impl Budget {
     /// One step in the search for the window that the disk needs.
     pub(crate) fn search(&self, now: Time, progress: Progress) {
         let sizes = Sizes { window: self.window().units(), extra: self.goal.0.extra().units() };
-        if let Some(extra) = self.probe.step(now, progress, sizes) {
+        let price = self.feedback.0.price_of_mix();
+        if let Some(extra) = self.probe.step(now, progress, sizes, price) {
             self.goal.0.set_extra(extra);
         }
     }

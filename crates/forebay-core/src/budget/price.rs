@@ -42,7 +42,7 @@ impl CurrentPrice {
 }
 
 impl Price {
-    fn of(price: u32) -> Self {
+    pub(super) fn of(price: u32) -> Self {
         let inverse = (1 << (2 * PRICE_BITS)) / u64::from(price.max(1));
         Self { price, inverse: u32::try_from(inverse).unwrap_or(u32::MAX) }
     }
@@ -65,6 +65,11 @@ impl Price {
         }
         let most = goal.units().saturating_mul(PRICED_GOALS).max(cost.units());
         DiskTime::from_units(times(cost.units(), self.price).min(most))
+    }
+
+    /// For how long the disk was busy with so much disk time.
+    pub(super) fn busy_for(self, units: u64) -> u64 {
+        times(units, self.price)
     }
 
     /// How much disk time the disk does in so long.

@@ -4,6 +4,7 @@
 //! two goals of work: the window blocks while the rate is open. Whether more
 //! would help shows only when it is tried, for a slow disk looks the same.
 
+use super::price::Price;
 use crate::sync::{AtomicU64, Ordering, get, set};
 use crate::{Blocked, DiskTime, Time};
 
@@ -130,8 +131,15 @@ impl Probe {
     }
 
     /// The step that is due: what the window is to hold extra from now on. `None` while a measurement
-    /// goes on.
-    pub(super) fn step(&self, now: Time, progress: Progress, sizes: Sizes) -> Option<u64> {
+    /// goes on. What was served counts at the `price` of its mix: of that a disk does a second of
+    /// disk time per second, however much longer or shorter mixes take.
+    pub(super) fn step(
+        &self,
+        now: Time,
+        progress: Progress,
+        sizes: Sizes,
+        price: Price,
+    ) -> Option<u64> {
         let Sizes { window, extra } = sizes;
         let began_at = get(&self.began_at);
         if began_at == 0 {
@@ -139,7 +147,7 @@ impl Probe {
             return None;
         }
         let elapsed = now.nanos_since(Time::from_nanos(began_at));
-        let served = progress.served.wrapping_sub(get(&self.began_served));
+        let served = price.busy_for(progress.served.wrapping_sub(get(&self.began_served)));
         let busy = progress.busy.wrapping_sub(get(&self.began_busy));
         let is_busy = elapsed < MEASURE_NANOS_MAX && busy >= elapsed / BUSY.1 * BUSY.0;
         if is_busy && served < window.saturating_mul(MEASURE_WINDOWS) {

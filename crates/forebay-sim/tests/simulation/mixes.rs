@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use forebay_core::{DiskModel, DiskRates, MIX_PRICES, MixPrices, PRICE_ONE, Time};
+use forebay_core::{
+    DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, MIX_PRICES, MixPrices, PRICE_ONE, Policy, Time,
+};
 use forebay_sim::simulation::{Outcome, Period, SimulationConfig};
 
 use crate::bed::{MILLI, TestDisk, config, reads, run};
@@ -113,5 +115,26 @@ fn a_load_that_alternates_is_neither_starved_nor_let_through_at_the_price_of_bef
         let spent = spent(&run(config));
         println!("p {p}: {:.1} % of the disk time", spent * 1e2);
         assert!((least..=most).contains(&spent), "p {p}: {spent}");
+    }
+}
+
+/// Whether a larger window is tried depends on how much of what the region holds is used, not of
+/// what the line does.
+#[test]
+fn a_disk_that_answers_late_gets_the_window_that_its_region_needs() {
+    for p in [1.0, 2.0, 60.0] {
+        let text = reads("reads", "all", 1200, "4kB", 100) + &writes("writes", "128kB", 100, 100);
+        let mut disk = TestDisk::new(2_000_000, 20_000_000_000);
+        disk.latency = 5 * MILLI;
+        let mut config = config(&text, 1, disk);
+        let model = DiskModel::from_rates(&RATES).unwrap();
+        config.scheduler.model = Some(model.with_mix_prices(Some(prices(p))));
+        let latency_goal = LATENCY_GOAL_DEFAULT;
+        config.scheduler.policy = Some(Policy::PaceWindow { latency_goal, base_latency: None });
+        config.warmup = Duration::from_secs(5);
+        config.duration = Duration::from_secs(5);
+        let used = spent(&run(config)) * norm(0.5, p);
+        println!("p = {p}: {:.1} % of what the region holds", used * 100.0);
+        assert!(used > 0.9, "p = {p}: {used}");
     }
 }

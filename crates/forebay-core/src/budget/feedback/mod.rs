@@ -176,6 +176,11 @@ impl Feedback {
         self.price.get()
     }
 
+    /// What disk time of the present mix costs by the region alone.
+    pub(super) fn price_of_mix(&self) -> Price {
+        Price::of(u32::try_from(get(&self.price_of_mix)).unwrap_or(u32::MAX))
+    }
+
     /// What the region says of the present mix, times 2^20.
     pub(super) fn set_price_of_mix(&self, price: u32) {
         if get(&self.price_of_mix) != u64::from(price) {
