@@ -16,6 +16,10 @@ use style::{Area, colour};
 
 const WIDTH: u32 = 760;
 const HEIGHT: u32 = 400;
+/// The library states colours as attributes, over which a style goes.
+const STYLE: &str = "@media screen and (prefers-color-scheme:dark){\
+.chart [fill=\"#FFFFFF\"]{fill:#16181b}.chart [fill=\"#000000\"]{fill:#ddd}\
+.chart [stroke=\"#000000\"]{stroke:#ddd}}";
 
 type Plane<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, RangedCoordf64>>;
 
@@ -35,7 +39,16 @@ pub fn svg(chart: &Chart) -> Result<String, DrawError> {
         legend.draw(&below)?;
         area.present()?;
     }
-    Ok(text)
+    Ok(following_the_page(&text))
+}
+
+/// The drawing with a dark ground and light lines where that is what its reader prefers, but not on
+/// paper.
+fn following_the_page(drawn: &str) -> String {
+    let begin = drawn.find('>').map_or(0, |end| end + 1);
+    let (tag, rest) = drawn.split_at(begin);
+    let tag = tag.replacen("<svg", "<svg class=\"chart\"", 1);
+    format!("{tag}\n<style>{STYLE}</style>{rest}")
 }
 
 fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawError> {
@@ -97,6 +110,18 @@ fn plot(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chart_is_dark_where_its_page_is() {
+        let chart = Chart::new("x", "x", "y").with("a", Mark::Line, vec![(0.0, 1.0), (1.0, 2.0)]);
+        let text = svg(&chart).unwrap();
+        let (style, drawn) = text.split_once("</style>").unwrap();
+        assert!(style.starts_with("<svg class=\"chart\"") && style.contains("dark"), "{style}");
+        // what is drawn in white and black, and nothing else, has another colour then
+        for colour in ["fill=\"#FFFFFF\"", "fill=\"#000000\"", "stroke=\"#000000\""] {
+            assert!(drawn.contains(colour) && style.contains(&format!("[{colour}]")), "{colour}");
+        }
+    }
 
     #[test]
     fn a_chart_without_points_is_drawn_too() {

@@ -24,7 +24,7 @@ impl Table {
     }
 
     /// Adds a row; its cells stand under the columns in order.
-    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub fn row(&mut self, cells: impl Into<Vec<String>>) {
         self.rows.push(cells.into());
     }
 }
