@@ -31,11 +31,16 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
     let bound = MAX_FILE_BYTES as u64 + 1;
     File::open(path).and_then(|f| f.take(bound).read_to_end(&mut bytes)).map_err(fail)?;
     check_size(&name, bytes.len())?;
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("not UTF-8 text at byte {at}; save the file as UTF-8");
         ConfigError::whole_file(&name, message)
-    })
+    })?;
+    // spreadsheets begin a file so
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => Ok(rest.to_owned()),
+        None => Ok(text),
+    }
 }
 
 /// Parses the YAML `text` of the file called `file`: [`Source::parse`] for callers that make no

@@ -56,6 +56,8 @@ impl Grid {
     /// A column is missing or unknown, a figure is out of bounds, a load is given twice, or there
     /// are more than 1024 of them.
     pub fn parse_csv(file: &str, text: &str) -> Result<Self, ConfigError> {
+        // spreadsheets begin a file with a byte order mark
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));
         let mut lines = lines.filter(|(_, line)| !line.trim().is_empty());
         let (number, header) = lines.next().unwrap_or((1, ""));
