@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use forebay::properties::{DiskProperties, MixRegion};
+use forebay::properties::{DiskProperties, RegionChoice};
 use forebay_core::{DiskModel, DiskRates, Policy};
-use forebay_load::results::model::{Properties, PropertiesSource, RegionInUse};
+use forebay_load::results::model::{Properties, PropertiesSource, RegionAsked, RegionInUse};
 use forebay_sim::disk::SimDisk;
 
 use crate::failure::Failure;
@@ -62,8 +62,8 @@ impl Disk {
     }
 
     /// By which region mixes are priced under `policy`, if by one.
-    pub(crate) fn region(&self, policy: &Policy) -> Option<&MixRegion> {
-        self.properties.as_ref().and_then(|properties| properties.region(policy))
+    fn region(&self, policy: &Policy) -> Option<RegionChoice<'_>> {
+        self.properties.as_ref().and_then(|properties| properties.region_choice(policy))
     }
 
     /// What requests and mixes of them cost under `policy`.
@@ -81,10 +81,23 @@ impl Disk {
             read_bandwidth: rate(|rates| rates.read_bandwidth),
             write_iops: rate(|rates| rates.write_iops),
             write_bandwidth: rate(|rates| rates.write_bandwidth),
-            region: self.region(policy).map(|region| RegionInUse {
-                read_percentile: region.read_percentile,
-                latency_us: region.latency.as_secs_f64() * 1e6,
-            }),
+            region: self.region(policy).map(|choice| in_use(&choice)),
         }
+    }
+}
+
+/// A region as results show it.
+pub(crate) fn in_use(choice: &RegionChoice<'_>) -> RegionInUse {
+    let RegionChoice { region, asked } = *choice;
+    let us = |latency: Duration| latency.as_secs_f64() * 1e6;
+    let is_it = (region.read_percentile, region.latency) == (asked.read_percentile, asked.latency);
+    RegionInUse {
+        read_percentile: region.read_percentile,
+        latency_us: us(region.latency),
+        asked: (!is_it).then(|| RegionAsked {
+            read_percentile: asked.read_percentile,
+            latency_us: us(asked.latency),
+            far: choice.is_far(),
+        }),
     }
 }

@@ -7,11 +7,12 @@ use forebay_core::Time;
 use forebay_load::job_file::JobFile;
 use forebay_load::recorder::{Completion, MeasuredInterval, Recorder};
 use forebay_load::results::model::{
-    ClassResult, Comparison, DiskResult, LatencyResult, Properties, PropertiesSource, Report,
-    RunResult, VERSION,
+    ClassResult, Comparison, DiskResult, LatencyResult, LatencyTargetResult, Properties,
+    PropertiesSource, Report, RunResult, VERSION,
 };
 use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 use forebay_load::results::table::{comparison_table, run_table};
+use forebay_load::results::text;
 use forebay_load::results::verdict::{VerdictKind, verdict};
 
 /// A job with this bandwidth in MB/s and these latencies in us.
@@ -156,6 +157,53 @@ fn tables_are_as_people_read_them() {
     let text = comparison_table(&comparison);
     assert_eq!(text, include_str!("golden/comparison.txt"));
     assert!(text.lines().all(|line| line.len() <= 110));
+}
+
+/// What is printed of a run whose disk did so much of its figures, at that pace under a target.
+fn said_of_speed(speed: f64, pace: Option<f64>, below_base: bool) -> String {
+    let mut result = run("pace+window", vec![class("reads", 1000, 8, 5200.0, 0.0)]);
+    result.disk = Some(DiskResult {
+        consumption_mean: 0.5,
+        consumption_max: 0.5,
+        flow_ratio: 1.0,
+        in_flight_max: 33,
+        dispatch_blocked: BTreeMap::new(),
+        speed: Some(speed),
+        waited_seconds: Some(1.0),
+        latency_target: pace.map(|pace| LatencyTargetResult {
+            target: String::from("p95=1ms"),
+            latency_us: 1000.0,
+            below_base,
+            measured: 1000,
+            over: 10,
+            holds: Some(true),
+            attainable: true,
+            pace,
+            window_us: 900.0,
+        }),
+    });
+    text(&Report::Run(Box::new(result)))
+}
+
+#[test]
+fn what_a_latency_target_costs_is_not_said_to_be_a_disk_to_explore() {
+    let plain = said_of_speed(0.42, None, false);
+    assert!(plain.contains("does 42 % of what its figures say"), "{plain}");
+    assert!(plain.contains("run `forebay explore DIR`"), "{plain}");
+    let held = said_of_speed(0.42, Some(0.42), false);
+    assert!(held.contains("p95=1ms costs 58 %"), "{held}");
+    assert!(held.contains("`--latency-target off`") && !held.contains("explore"), "{held}");
+    // at its full pace it is not the target that holds it back
+    let slow = said_of_speed(0.42, Some(1.0), false);
+    assert!(slow.contains("run `forebay explore DIR`") && !slow.contains("costs"), "{slow}");
+    let healthy = said_of_speed(0.95, Some(0.85), false);
+    assert!(!healthy.contains("costs") && !healthy.contains("explore"), "{healthy}");
+    assert!(held.contains("holds: 99.0 of 100"), "{held}");
+    let below = said_of_speed(0.95, Some(1.0), true);
+    assert!(below.contains("cannot be held") && below.contains("two effective goals"), "{below}");
+    for text in [plain, held, slow, healthy, below] {
+        assert!(text.lines().all(|line| line.len() <= 110), "{text}");
+    }
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! How much may be in a disk, and how long that makes an urgent request wait.
 
+use std::ops::Not;
 use std::time::Duration;
 
 use forebay::properties::DiskProperties;
 use forebay_core::{DiskTime, GroupConfig, IoGroup, Op, PRICE_ONE, Policy};
-use forebay_load::results::model::RegionInUse;
+use forebay_load::results::model::{RegionAsked, RegionInUse};
 use serde::Serialize;
 
 use super::disk::DescribedDisk;
+use crate::disk::in_use;
 
 /// The size that fits into every goal.
 const GOAL_LEN: u64 = 128 << 10;
@@ -27,6 +29,9 @@ pub(super) struct Budget {
     pub(super) latency_target: Option<String>,
     /// What the percentile may be.
     pub(super) latency_target_us: Option<f64>,
+    /// Whether that is two effective goals, since what was stated is below the base latency.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub(super) latency_target_below_base: bool,
     /// Longest pieces that requests are sent in: reads, writes.
     pub(super) largest_request_bytes: [u64; 2],
     /// Disk time of the dearer of the two.
@@ -56,26 +61,27 @@ impl Mixes {
         base_latency: Option<Duration>,
     ) -> Option<Self> {
         let policy = Policy::PaceWindow { latency_goal, base_latency };
-        let region = disk.region(&policy)?;
+        let choice = disk.region_choice(&policy)?;
         let model = disk.model_under(&policy).ok()?;
         let price = model.mix_prices()?.at(PRICE_ONE / 2);
         Some(Self {
-            region: RegionInUse {
-                read_percentile: region.read_percentile,
-                latency_us: region.latency.as_secs_f64() * 1e6,
-            },
+            region: in_use(&choice),
             price_of_half: f64::from(price) / f64::from(PRICE_ONE),
         })
     }
 
     /// For people.
     pub(super) fn said(&self) -> String {
-        let RegionInUse { read_percentile, latency_us } = self.region;
+        let advice = match self.region.asked {
+            Some(RegionAsked { far: true, .. }) => {
+                ". Run `forebay explore DIR -o FILE` with that as its --goal"
+            }
+            _ => "",
+        };
         format!(
-            "go by the region that keeps p{read_percentile} of reads within {:.3} ms: half and \
-             half, they take {:.2} times as long as alone",
-            latency_us / 1e3,
-            self.price_of_half
+            "go by the region that keeps {}: half and half, they take {:.2} times as long as \
+             alone{advice}",
+            self.region, self.price_of_half
         )
     }
 }
@@ -116,6 +122,9 @@ impl Budget {
             window_us: us(window),
             latency_target: target.map(|status| status.target.to_string()),
             latency_target_us: target.map(|status| status.latency.as_nanos() as f64 / 1e3),
+            latency_target_below_base: target.is_some_and(|status| {
+                status.target.latency().is_some_and(|stated| stated != status.latency)
+            }),
             largest_request_bytes: largest.map(|(_, len)| len),
             largest_request_us: us(largest_cost),
             longest_wait_us: us(window.plus(largest_cost)),

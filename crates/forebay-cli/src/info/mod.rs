@@ -72,7 +72,7 @@ enum Format {
     Text,
     /// JSON
     Json,
-    /// An io-properties file of the disks
+    /// An io-properties file of the disks, or a forebay.yaml where one of them seeks
     Properties,
 }
 

@@ -17,7 +17,8 @@ pub(super) fn known(name: &str, mountpoint: &Path) -> Result<DescribedDisk, Fail
     let disk = spec.build(SEED);
     let base_latency = Some(disk.base_latency());
     let source = spec.source().trim().to_owned();
-    let properties = DiskProperties::from_rates(&disk.rates(), vec![mountpoint.to_owned()]);
+    let mut properties = DiskProperties::from_rates(&disk.rates(), vec![mountpoint.to_owned()]);
+    properties.measured.seeks = disk.seeks();
     DescribedDisk::new(name.to_owned(), source, properties, base_latency)
 }
 
@@ -34,5 +35,5 @@ pub(super) fn properties_file(disks: &[DescribedDisk]) -> Result<String, Failure
         header += &format!("# {}: {}\n", disk.name, disk.source);
         described.push(figures.properties.clone());
     }
-    Ok(header + &Properties { disks: described }.to_yaml())
+    Ok(header + &Properties { disks: described }.to_yaml_alone())
 }

@@ -207,6 +207,12 @@ fn write_budget(text: &mut String, budget: &Budget) {
     );
     item(text, "window", &window);
     let target = match (&budget.latency_target, budget.latency_target_us) {
+        (Some(target), Some(us)) if budget.latency_target_below_base => format!(
+            "{target} cannot be held, for it is not above the base latency: two effective goals, {}, \
+             are held instead. State a longer one, after `forebay explore DIR`, which shows what \
+             the disk keeps under load",
+            time(us)
+        ),
         (Some(target), Some(us)) => format!(
             "{target}, which is {} in the disk; while others wait, pace and window are corrected so \
              that it holds",

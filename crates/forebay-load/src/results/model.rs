@@ -2,6 +2,7 @@
 //! fields may be added.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -86,6 +87,34 @@ pub struct RegionInUse {
     pub read_percentile: f64,
     /// How long it is at most, in microseconds.
     pub latency_us: f64,
+    /// The goal that it was chosen for, where it is of another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<RegionAsked>,
+}
+
+/// The goal that a region was chosen for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RegionAsked {
+    /// Which percentile of the latency.
+    pub read_percentile: f64,
+    /// How long it may be, in microseconds.
+    pub latency_us: f64,
+    /// Whether the region is of another percentile, or of a latency more than twice as long or less
+    /// than half as long.
+    pub far: bool,
+}
+
+impl fmt::Display for RegionInUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let goal =
+            |percentile: f64, us: f64| format!("p{percentile} of reads within {:.3} ms", us / 1e3);
+        f.write_str(&goal(self.read_percentile, self.latency_us))?;
+        let Some(RegionAsked { read_percentile, latency_us, far }) = self.asked else {
+            return Ok(());
+        };
+        let nearness = if far { "which is far from" } else { "the nearest to" };
+        write!(f, ", {nearness} {}", goal(read_percentile, latency_us))
+    }
 }
 
 /// Where the figures of a disk come from.
@@ -191,6 +220,10 @@ pub struct LatencyTargetResult {
     pub target: String,
     /// What the percentile may be in the disk, in microseconds.
     pub latency_us: f64,
+    /// Whether that is two effective goals, since what was stated is below the latency of the idle
+    /// disk.
+    #[serde(default)]
+    pub below_base: bool,
     /// Requests of its kind that met a loaded disk,
     pub measured: u64,
     /// of which so many took longer.

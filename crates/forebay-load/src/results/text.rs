@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::figures::{duration, rate};
-use super::model::{DiskResult, LatencyTargetResult, RegionInUse, Report, RunResult};
+use super::model::{DiskResult, LatencyTargetResult, Report, RunResult};
 use super::table::{comparison_table, run_table};
 use super::verdict::verdict;
 
@@ -42,13 +42,8 @@ fn disk_lines(run: &RunResult) -> String {
         percent(disk.consumption_max),
         disk.in_flight_max
     );
-    if let Some(RegionInUse { read_percentile, latency_us }) = run.properties.region {
-        let _ = writeln!(
-            text,
-            "Mixes of reads and writes went by the region that keeps p{read_percentile} of reads \
-             within {:.3} ms.",
-            latency_us / 1e3
-        );
+    if let Some(region) = &run.properties.region {
+        let _ = writeln!(text, "Mixes of reads and writes went by the region that keeps {region}.");
     }
     let waits = disk.dispatch_blocked.iter().filter(|(reason, _)| *reason != "empty");
     let waits: Vec<String> =
@@ -63,26 +58,39 @@ fn speed_lines(disk: &DiskResult) -> String {
         return String::new();
     };
     let (percent, waited) = (speed * 100.0, duration(waited * 1e6));
-    let within = if disk.latency_target.is_some() { ", within its latency target" } else { "" };
+    let held_back = disk.latency_target.as_ref().filter(|target| target.pace < SPEED_HEALTHY);
+    if let (Some(target), true) = (held_back, speed < SPEED_HEALTHY) {
+        return format!(
+            "Within its latency target this disk does {percent:.0} % of what its figures say for \
+             this mix:\n{} costs {:.0} %, unless the disk is slower than its figures anyway; \
+             `--latency-target off`\nshows which (work waited for {waited}).\n",
+            target.target,
+            100.0 - percent
+        );
+    }
     let advice = match speed {
         _ if speed < SPEED_HEALTHY => ":\nrun `forebay explore DIR`",
         _ if speed > SPEED_ABOVE => ",\nwhich are too low: run `forebay tune DIR`",
         _ => "",
     };
     format!(
-        "This disk does {percent:.0} % of what its figures say for this mix{within}{advice} \
-         (work waited for {waited}).\n"
+        "This disk does {percent:.0} % of what its figures say for this mix{advice} (work waited \
+         for {waited}).\n"
     )
 }
 
 /// Whether the latency target held, and if not, why not.
 fn target_lines(of: &LatencyTargetResult) -> String {
-    let LatencyTargetResult { measured, over, .. } = *of;
+    let LatencyTargetResult { measured, over, below_base, .. } = *of;
     let (target, latency) = (&of.target, duration(of.latency_us));
     let part = 100.0 - over as f64 / measured.max(1) as f64 * 100.0;
     let met = format!("{part:.1} of 100 of {} requests took no longer", rate(measured as f64));
     let said = match of.holds {
         None => String::from("was not put to the test: nothing of its kind met a loaded disk"),
+        _ if below_base => format!(
+            "cannot be held, for it is below the latency of the idle disk;\ntwo effective goals are \
+             held instead: {met}"
+        ),
         Some(true) => format!("holds: {met}"),
         Some(false) if of.attainable => format!("does not hold: only {met}"),
         Some(false) => format!("cannot be kept: only {met}, and sending less does not help"),

@@ -1,7 +1,5 @@
 //! What a region makes of the costs of mixes.
 
-use std::time::Duration;
-
 use forebay_core::{DiskModel, DiskTime, MIX_PRICES, MixPrices, ModelError, Op, PRICE_ONE, Policy};
 
 use super::{DiskProperties, MixRegion, RADIUS_ONE};
@@ -9,45 +7,8 @@ use super::{DiskProperties, MixRegion, RADIUS_ONE};
 /// Sizes of which the ends of a region are counted, in bytes.
 const READ_LEN: u64 = 4096;
 const WRITE_LEN: u64 = 128 << 10;
-/// What the window promises: this percentile of reads within so many effective goals.
-const PROMISED_PERCENTILE: f64 = 95.0;
-const PROMISED_GOALS: u32 = 2;
 
 impl DiskProperties {
-    /// The region by which `policy` prices mixes: of the percentile nearest to that of
-    /// [`region_goal`](super::Measured::region_goal), the one nearest in latency. Without that, the
-    /// goal is the [latency target](Self::latency_target) of reads, if it states a latency, or else
-    /// what the window promises: p95 within two effective goals.
-    ///
-    /// None where there are no regions, or reads and writes have a budget each, or the policy has
-    /// no use for it.
-    pub fn region(&self, policy: &Policy) -> Option<&MixRegion> {
-        let Policy::PaceWindow { latency_goal, base_latency } = *policy else { return None };
-        if self.duplex {
-            return None;
-        }
-        let target = self.latency_target.filter(|target| target.op() == Op::Read);
-        let target = target.and_then(|target| Some((target.permille(), target.latency()?)));
-        let (percentile, latency) = match (&self.measured.region_goal, target) {
-            (Some(goal), _) => (goal.read_percentile, goal.latency),
-            (None, Some((permille, latency))) => (f64::from(permille) / 10.0, latency),
-            (None, None) => {
-                let large = self.model().ok()?.dearer_cost(WRITE_LEN).as_nanos_ceil();
-                let least = latency_goal.max(Duration::from_nanos(large));
-                let goal = least.max(base_latency.unwrap_or_default());
-                (PROMISED_PERCENTILE, goal.saturating_mul(PROMISED_GOALS))
-            }
-        };
-        let distance = |region: &MixRegion| {
-            let ratio = region.latency.as_secs_f64() / latency.as_secs_f64().max(1e-9);
-            ((region.read_percentile - percentile).abs(), ratio.ln().abs())
-        };
-        self.measured.regions.iter().min_by(|one, other| {
-            let (one, other) = (distance(one), distance(other));
-            one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
-        })
-    }
-
     /// [`DiskProperties::model`] with the prices of mixes in [the region](Self::region) of
     /// `policy`, if there is one.
     ///
@@ -99,6 +60,8 @@ impl MixRegion {
 mod tests {
     use super::*;
     use crate::properties::{REGION_RADII, RegionGoal, parse_latency_target};
+    use std::time::Duration;
+
     use forebay_core::DiskRates;
 
     const RATES: DiskRates = DiskRates {

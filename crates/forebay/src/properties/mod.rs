@@ -64,6 +64,7 @@ mod latency_target;
 mod measured;
 mod mix_prices;
 mod region;
+mod region_choice;
 #[cfg(test)]
 mod tests;
 mod yaml;
@@ -84,6 +85,7 @@ pub use forebay_block::DeviceNumber as Device;
 pub use latency_target::{TargetBelowBase, parse_latency_target};
 pub use measured::{CostAt, DiscardCost, Measured, MeasuredDirection, Steadiness};
 pub use region::{MixRegion, RADIUS_ONE, REGION_RADII, REGIONS_MAX, RegionGoal};
+pub use region_choice::RegionChoice;
 
 /// The most disks in one file.
 pub const DISKS_MAX: usize = 64;
@@ -283,7 +285,18 @@ impl Properties {
     /// The text of a `forebay.yaml` with this content, which [`Properties::parse`] reads back, and
     /// which names the file `io_properties` beside it.
     pub fn to_forebay_yaml(&self, io_properties: &str) -> String {
-        yaml::forebay(&self.disks, io_properties)
+        yaml::forebay(&self.disks, Some(io_properties))
+    }
+
+    /// The text of a file of the disks alone, which [`Properties::parse`] reads back: as Seastar
+    /// reads it, or where a disk [seeks](Measured::seeks) a `forebay.yaml`, since Seastar has no
+    /// word for that.
+    pub fn to_yaml_alone(&self) -> String {
+        if self.disks.iter().any(|disk| disk.measured.seeks) {
+            yaml::forebay(&self.disks, None)
+        } else {
+            self.to_yaml()
+        }
     }
 
     /// The `text` of a `forebay.yaml` of one disk with these `regions` instead of those that it

@@ -12,9 +12,10 @@ pub(super) fn io_properties(disks: &[DiskProperties]) -> String {
     text
 }
 
-/// A file for forebay, beside one for Seastar of that name.
-pub(super) fn forebay(disks: &[DiskProperties], io_properties: &str) -> String {
-    let mut text = format!("io_properties: {}\ndisks:\n", scalar(io_properties));
+/// A file for forebay, beside one for Seastar if that has a name.
+pub(super) fn forebay(disks: &[DiskProperties], io_properties: Option<&str>) -> String {
+    let beside = io_properties.map(|name| format!("io_properties: {}\n", scalar(name)));
+    let mut text = beside.unwrap_or_default() + "disks:\n";
     for disk in disks {
         let mut lines = rates(disk);
         if let Some(target) = disk.latency_target {

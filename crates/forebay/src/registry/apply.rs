@@ -12,6 +12,7 @@ use super::config::DiskConfig;
 use super::disk::DiskRecord;
 use super::error::SchedulerError;
 use super::layout::{DEFAULT_DISK, Layout};
+use crate::messages;
 use crate::properties::{DISKS_MAX, Device, TargetBelowBase};
 
 /// A disk whose figures and paths were found to be good.
@@ -42,6 +43,7 @@ impl Registry {
         self.lookups.forget();
         let mut applied = Vec::new();
         for (Checked { config, stacks, model }, known) in checked.into_iter().zip(known) {
+            config.warnings().for_each(messages::warn);
             let disk = if let Some(disk) = known {
                 let model = config.properties.priced(model, &disk.policy, self.parts);
                 for group in disk.groups() {

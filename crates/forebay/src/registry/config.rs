@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forebay_core::{DiskModel, DiskRates, LatencyTarget, ModelError, Policy, QueueDiscipline};
 
-use crate::properties::DiskProperties;
+use crate::properties::{DiskProperties, RegionChoice};
 
 /// How a new disk decides which requests may go, and when.
 pub(crate) struct Rules {
@@ -109,6 +109,28 @@ impl DiskConfig {
             Policy::PaceWindow { base_latency, .. } => base_latency,
             _ => None,
         }
+    }
+
+    /// What is taken otherwise than it was stated.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        let (name, base) = (&self.name, self.base_latency());
+        let choice = self.properties.region_choice(&self.rules().policy);
+        let far = choice.filter(RegionChoice::is_far).map(|choice| {
+            format!(
+                "disk `{name}`: mixes of reads and writes go by a region of another goal: {choice}; \
+                 run `forebay explore DIR --goal GOAL -o forebay.yaml` with the one that is meant"
+            )
+        });
+        let target = self.properties.latency_target;
+        let stated = target.and_then(|target| Some((target, target.latency()?)));
+        let below = stated.zip(base).filter(|((_, latency), base)| latency <= base);
+        let below = below.map(|((target, _), base)| {
+            format!(
+                "disk `{name}`: the latency target {target} is not above the base latency, {base:?}, \
+                 and cannot be held: two effective goals are held instead; state a longer one"
+            )
+        });
+        [far, below].into_iter().flatten()
     }
 
     /// What requests cost on one of `parts` equal parts of the disk, mixes as their parts.

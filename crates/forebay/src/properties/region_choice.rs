@@ -1,0 +1,152 @@
+//! Which of a disk's regions prices mixes.
+
+use std::fmt;
+use std::time::Duration;
+
+use forebay_core::{Op, Policy};
+
+use super::{DiskProperties, MixRegion, RegionGoal};
+
+/// What the window promises: this percentile of reads within so many effective goals,
+const PROMISED_PERCENTILE: f64 = 95.0;
+const PROMISED_GOALS: u32 = 2;
+/// and a goal is at least what this many bytes take.
+const GOAL_LEN: u64 = 128 << 10;
+/// A region whose latency is longer or shorter by more than this factor is of another goal.
+const NEAR: f64 = 2.0;
+
+/// A region, and the goal that it was chosen for. Displays as the latency that it keeps and, where
+/// that is another, the one that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RegionChoice<'a> {
+    /// The one of all regions that is nearest to the goal.
+    pub region: &'a MixRegion,
+    /// The goal.
+    pub asked: RegionGoal,
+}
+
+impl RegionChoice<'_> {
+    /// Whether the region is of another percentile, or of more than twice the latency or less than
+    /// half of it: then it says little of what was asked for.
+    pub fn is_far(&self) -> bool {
+        let (percentiles, factor) = self.distance();
+        percentiles > 0.0 || factor > NEAR
+    }
+
+    /// How many percentiles it is off, and by which factor, 1 or more, its latency is.
+    fn distance(&self) -> (f64, f64) {
+        let Self { region, asked } = self;
+        let ratio = region.latency.as_secs_f64() / asked.latency.as_secs_f64().max(1e-9);
+        ((region.read_percentile - asked.read_percentile).abs(), ratio.max(1.0 / ratio))
+    }
+}
+
+impl fmt::Display for RegionChoice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { region, asked } = self;
+        let goal = |percentile: f64, latency: Duration| {
+            format!("p{percentile} of reads within {:.3} ms", latency.as_secs_f64() * 1e3)
+        };
+        let kept = goal(region.read_percentile, region.latency);
+        let wanted = goal(asked.read_percentile, asked.latency);
+        if kept == wanted {
+            return f.write_str(&kept);
+        }
+        let nearness = if self.is_far() { "far from" } else { "the nearest to" };
+        write!(f, "{kept}, {nearness} {wanted}")
+    }
+}
+
+impl DiskProperties {
+    /// The region by which `policy` prices mixes, see [`DiskProperties::region_choice`].
+    pub fn region(&self, policy: &Policy) -> Option<&MixRegion> {
+        self.region_choice(policy).map(|choice| choice.region)
+    }
+
+    /// The region by which `policy` prices mixes: of the percentile nearest to that of
+    /// [`region_goal`](super::Measured::region_goal), the one nearest in latency, longer or shorter.
+    /// Without that, the goal is the [latency target](Self::latency_target) of reads, if it states
+    /// a latency, or else what the window promises: p95 within two effective goals.
+    ///
+    /// None where there are no regions, or reads and writes have a budget each, or the policy has
+    /// no use for it.
+    pub fn region_choice(&self, policy: &Policy) -> Option<RegionChoice<'_>> {
+        let Policy::PaceWindow { latency_goal, base_latency } = *policy else { return None };
+        if self.duplex {
+            return None;
+        }
+        let asked = self.asked_region(latency_goal, base_latency)?;
+        let choices = self.measured.regions.iter().map(|region| RegionChoice { region, asked });
+        choices.min_by(|one, other| {
+            let (one, other) = (one.distance(), other.distance());
+            one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
+        })
+    }
+
+    fn asked_region(
+        &self,
+        latency_goal: Duration,
+        base_latency: Option<Duration>,
+    ) -> Option<RegionGoal> {
+        if let Some(goal) = self.measured.region_goal {
+            return Some(goal);
+        }
+        let target = self.latency_target.filter(|target| target.op() == Op::Read);
+        if let Some((target, latency)) = target.and_then(|target| Some((target, target.latency()?)))
+        {
+            return Some(RegionGoal {
+                read_percentile: f64::from(target.permille()) / 10.0,
+                latency,
+            });
+        }
+        let large = self.model().ok()?.dearer_cost(GOAL_LEN).as_nanos_ceil();
+        let least = latency_goal.max(Duration::from_nanos(large));
+        let goal = least.max(base_latency.unwrap_or_default());
+        let latency = goal.saturating_mul(PROMISED_GOALS);
+        Some(RegionGoal { read_percentile: PROMISED_PERCENTILE, latency })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_core::DiskRates;
+
+    use super::*;
+    use crate::properties::{RADIUS_ONE, REGION_RADII};
+
+    /// What is said of a disk with a region for p95 = 1 ms and one for 4 ms.
+    fn said(percentile: f64, micros: u64) -> (String, bool) {
+        let rates = DiskRates {
+            read_iops: 100_000,
+            write_iops: 50_000,
+            read_bandwidth: 1_000_000_000,
+            write_bandwidth: 500_000_000,
+        };
+        let region = |millis| MixRegion {
+            read_percentile: 95.0,
+            latency: Duration::from_millis(millis),
+            write_bandwidth: rates.write_bandwidth,
+            read_iops: rates.read_iops,
+            radii: vec![RADIUS_ONE; REGION_RADII],
+        };
+        let mut disk = DiskProperties::from_rates(&rates, Vec::new());
+        disk.measured.regions = vec![region(1), region(4)];
+        let latency = Duration::from_micros(micros);
+        disk.measured.region_goal = Some(RegionGoal { read_percentile: percentile, latency });
+        let choice = disk.region_choice(&Policy::pace_window()).unwrap();
+        (choice.to_string(), choice.is_far())
+    }
+
+    #[test]
+    fn a_region_of_another_goal_is_said_to_be_one() {
+        let kept = "p95 of reads within 1.000 ms";
+        assert_eq!(said(95.0, 1000), (kept.to_owned(), false));
+        let near = format!("{kept}, the nearest to p95 of reads within 1.500 ms");
+        assert_eq!(said(95.0, 1500), (near, false));
+        let far = format!("{kept}, far from p95 of reads within 0.100 ms");
+        assert_eq!(said(95.0, 100), (far, true));
+        let other = format!("{kept}, far from p99 of reads within 1.000 ms");
+        assert_eq!(said(99.0, 1000), (other, true));
+        assert!(said(95.0, 20_000).1);
+    }
+}
