@@ -24,7 +24,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 /// What tells scripts how it ended.
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 something went wrong on the way; 2 an option or a file given is not
-usable; 130 interrupted. `forebay check` has its own: see its help.";
+usable; 3 `explore` measured and saved a surface, but no region keeps a goal asked for; 130
+interrupted. `forebay check` has its own: see its help.";
 
 /// Measures disks, loads them, and shows what scheduling changes.
 #[derive(Parser)]

@@ -54,3 +54,15 @@ pub enum Error {
         goal_possible: Goal,
     },
 }
+
+impl Error {
+    /// A goal that the surface meets, where it meets one of this percentile.
+    pub fn goal_possible(&self) -> Option<Goal> {
+        match self {
+            Self::BelowBase { goal_possible, .. } | Self::NothingMeets { goal_possible, .. } => {
+                Some(*goal_possible)
+            }
+            Self::TooFewCells { .. } | Self::NoPercentile { .. } => None,
+        }
+    }
+}

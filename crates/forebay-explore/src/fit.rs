@@ -12,6 +12,10 @@ use crate::{between, power, radii};
 
 /// From this sum of over and waste on, no region is said to fit.
 const POOR: f64 = 0.4;
+/// A region is no use that breaks the goal with so many of what it allows, or forbids so many of
+/// what keeps it.
+const OVER_MAX: f64 = 0.5;
+const WASTE_MAX: f64 = 0.9;
 /// Steps of the safe region.
 const STEPS_SAFE: usize = 8;
 /// What is tried beside the straight line; of two that are as good, the one that stands first.
@@ -44,6 +48,8 @@ pub struct Fit {
     /// The kind of region that does best on loads left out of the fit; [`Kind::Safe`] where none
     /// does well and that one is no worse than the straight line.
     pub kind: Kind,
+    /// Whether every load with reads keeps the goal, so that nothing that was measured bounds it.
+    pub is_unbounded: bool,
     /// The region, fitted to all loads.
     pub shape: Shape,
     /// How the kind does on loads left out of the fit.
@@ -56,6 +62,12 @@ impl Fit {
     /// Whether the region is wrong about so many loads that it does not describe the disk.
     pub fn is_poor(&self) -> bool {
         self.kind == Kind::Safe || self.quality.sum() > POOR
+    }
+
+    /// Whether it is no use: most loads that it allows break the goal, or it forbids nearly all that
+    /// keep it.
+    pub fn is_worthless(&self) -> bool {
+        self.quality.over > OVER_MAX || self.quality.waste > WASTE_MAX
     }
 }
 
@@ -127,6 +139,7 @@ pub fn fit(surface: &Grid, goal: Goal) -> Result<Fit, Error> {
             (kind, quality) = (Kind::Safe, safe);
         }
     }
+    let is_unbounded = whole.iter().all(|load| load.safe);
     let shape = Half::of(whole).shape(kind);
-    Ok(Fit { goal, figures, kind, shape, quality, line })
+    Ok(Fit { goal, figures, kind, is_unbounded, shape, quality, line })
 }

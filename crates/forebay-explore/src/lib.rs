@@ -40,6 +40,6 @@ pub use matrix::Matrix;
 pub use picture::{page, svg};
 pub use quality::Quality;
 pub use region::{Power, RADII_STEPS, RADIUS_ONE, Shape};
-pub use report::{Report, text};
+pub use report::{Report, text, worthless};
 pub use simulated::SimulatedDisk;
 pub use what_if::{Demand, Grant, Prediction, predict};

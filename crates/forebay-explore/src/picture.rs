@@ -12,6 +12,13 @@ use crate::report;
 /// Points of a border.
 const BORDER_STEPS: usize = 256;
 
+/// What stands on a map.
+const MAP_LEGEND: [&str; 1] = ["On the maps each field is a load that was measured, from few \
+    writes on the left to many on the right, and from few reads below to many above. Its colour \
+    is the latency; a hatched field is a load of which the disk did less than 97 %. A cross is a \
+    load that is allowed and breaks the goal (over), a circle one that is forbidden and keeps it \
+    (waste). The dotted line is where the goal breaks, the whole line the border of the region."];
+
 /// The heat maps of the fits below each other, as an SVG document.
 pub fn svg(surface: &Grid, fits: &[Fit]) -> String {
     stacked(&maps(surface, fits))
@@ -23,9 +30,10 @@ pub fn page(name: &str, surface: &Grid, fits: &[Fit]) -> String {
     page.title(name);
     page.about(&report::measured(surface));
     page.table(&report::table(fits));
-    page.paragraph(report::LEGEND);
     let advice: Vec<String> = report::advice(fits).collect();
     page.list(advice.iter().map(|text| (&**text, true)));
+    page.heading("words", "Words");
+    report::LEGEND.iter().chain(&MAP_LEGEND).for_each(|entry| page.paragraph(entry));
     page.heading("maps", "Maps");
     let maps: Vec<String> = maps(surface, fits).iter().map(HeatMap::svg).collect();
     page.charts(&maps);

@@ -1,11 +1,12 @@
 //! Fits, for people and for programs.
 
 use forebay_report::{Table, paragraph, scaled};
-use forebay_sim::surface::Grid;
+use forebay_sim::surface::{Cell, Grid};
 use serde::Serialize;
 
+use crate::error::Error;
 use crate::fit::{Fit, Kind};
-use crate::goal::Goal;
+use crate::goal::{Goal, Percentile, time};
 use crate::quality::Quality;
 use crate::region::{Power, Shape};
 
@@ -22,6 +23,8 @@ pub struct Report {
     write_bandwidth: f64,
     read_iops: f64,
     fits: Vec<FitReport>,
+    /// Why other goals have no region.
+    unmet: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -32,6 +35,8 @@ struct FitReport {
     waste: f64,
     line: Quality,
     poor: bool,
+    worthless: bool,
+    unbounded: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -48,8 +53,9 @@ struct RegionReport {
 }
 
 impl Report {
-    /// The report on the surface `grid` called `surface`.
-    pub fn new(surface: &str, grid: &Grid, fits: &[Fit]) -> Self {
+    /// The report on the surface `grid` called `surface`; `unmet` says why other goals have no
+    /// region.
+    pub fn new(surface: &str, grid: &Grid, fits: &[Fit], unmet: &[Error]) -> Self {
         let (cells, missed) = (grid.cells().len(), grid.missed().len());
         let figures = fits.first().map(|fit| fit.figures);
         Self {
@@ -60,6 +66,7 @@ impl Report {
             write_bandwidth: figures.map_or(0.0, |figures| figures.write_bandwidth),
             read_iops: figures.map_or(0.0, |figures| figures.read_iops),
             fits: fits.iter().map(FitReport::of).collect(),
+            unmet: unmet.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -79,7 +86,16 @@ impl FitReport {
         };
         let Quality { over, waste } = fit.quality;
         let goal = fit.goal.to_string();
-        Self { goal, region, over, waste, line: fit.line, poor: fit.is_poor() }
+        Self {
+            goal,
+            region,
+            over,
+            waste,
+            line: fit.line,
+            poor: fit.is_poor(),
+            worthless: fit.is_worthless(),
+            unbounded: fit.is_unbounded,
+        }
     }
 }
 
@@ -92,20 +108,25 @@ const fn name(kind: Kind) -> &'static str {
     }
 }
 
-/// The fits as a table, and what is to be said of them.
-pub fn text(surface: &str, grid: &Grid, fits: &[Fit]) -> String {
-    let mut table = table(fits);
-    table.title = format!("Regions of {surface}");
-    let mut text = format!("{table}\n");
+/// The fits as a table, and what is to be said of them; `remarks` stand below.
+pub fn text(surface: &str, grid: &Grid, fits: &[Fit], remarks: &[String]) -> String {
+    let mut text = String::new();
+    if !fits.is_empty() {
+        let mut table = table(fits);
+        table.title = format!("Regions of {surface}");
+        text += &format!("{table}\n");
+    }
     paragraph(&mut text, "", &measured(grid));
-    paragraph(&mut text, "", LEGEND);
-    for advice in advice(fits) {
+    if !fits.is_empty() {
+        LEGEND.iter().for_each(|entry| paragraph(&mut text, "", entry));
+    }
+    for advice in advice(fits).chain(remarks.iter().cloned()) {
         paragraph(&mut text, "", &advice);
     }
     text
 }
 
-/// What of the surface was measured.
+/// What of the surface was measured, and what reads take in it at least.
 pub(crate) fn measured(grid: &Grid) -> String {
     let (cells, missed) = (grid.cells().len(), grid.missed().len());
     let mut text = format!("{cells} loads measured, {missed} missed by more than 3 %.");
@@ -113,14 +134,31 @@ pub(crate) fn measured(grid: &Grid) -> String {
         text += " They lie where a goal begins to break; those between are taken from what is \
                  around them, also where the fit is judged.";
     }
+    let with_reads = || grid.cells().iter().filter(|cell| cell.read_iops > 0.0);
+    let load = |cell: &&Cell| cell.write_bandwidth + cell.read_iops;
+    if let Some(lightest) = with_reads().min_by(|one, other| load(one).total_cmp(&load(other))) {
+        let known = Percentile::ALL.into_iter().filter_map(|percentile| {
+            Some(format!("{} {}", percentile.name(), time(percentile.of(lightest)?)))
+        });
+        let known = known.collect::<Vec<_>>().join(", ");
+        text += &format!(" Under the lightest load with reads, they take {known}.");
+    }
     text
 }
 
-/// What the columns mean.
-pub(crate) const LEGEND: &str = "over: of the loads that the region allows, those that break the goal; waste: of the loads \
-     that keep it, those that it forbids; both on loads left out of the fit. line: the straight \
-     line between the most reads and the most writes. The last columns are what the region allows \
-     of reads alone, of both in equal disk time, and of writes beside a few reads.";
+/// What the words of table and maps mean.
+pub(crate) const LEGEND: [&str; 4] = [
+    "goal: a percentile of the latency of reads, and how long it may be. A load keeps it or breaks \
+     it. region: the loads that the scheduler lets through: `p = N` has the border (writes/a)^p + \
+     (reads/b)^p = 1, which is straight at 1, sags towards the origin below, and bulges above; `N \
+     radii` is drawn through so many points; `safe` allows nothing that was seen to break the goal.",
+    "over: of the loads that the region allows, those that break the goal. waste: of the loads that \
+     keep it, those that the region forbids. Both are counted on loads left out of the fit.",
+    "line: the straight line between the most reads and the most writes, which is what is believed \
+     of a disk without a region.",
+    "The last columns are what the region allows of reads alone, of both in equal disk time, and of \
+     writes beside a few reads.",
+];
 
 pub(crate) fn table(fits: &[Fit]) -> Table {
     let columns = [
@@ -157,9 +195,30 @@ pub(crate) fn table(fits: &[Fit]) -> Table {
     table
 }
 
-/// What is to be said of regions that do not fit well.
+/// What is to be said of regions that do not fit well, or say nothing.
 pub(crate) fn advice(fits: &[Fit]) -> impl Iterator<Item = String> {
-    fits.iter().filter(|fit| fit.is_poor()).map(poor)
+    fits.iter().filter_map(|fit| match fit {
+        fit if fit.is_worthless() => Some(worthless(fit)),
+        fit if fit.is_poor() => Some(poor(fit)),
+        fit if fit.is_unbounded => Some(format!(
+            "{}: every load that was measured keeps it, so the region ends where the measurement \
+             does, and nothing is known of more. Ask for a shorter latency.",
+            fit.goal
+        )),
+        _ => None,
+    })
+}
+
+/// Why a region is no use.
+pub fn worthless(fit: &Fit) -> String {
+    let Quality { over, waste } = fit.quality;
+    format!(
+        "{}: the region is no use, and is not written into a forebay.yaml: {} of the loads that it \
+         allows break the goal, and it forbids {} of those that keep it. Ask for a longer latency.",
+        fit.goal,
+        percent(over),
+        percent(waste)
+    )
 }
 
 fn poor(fit: &Fit) -> String {

@@ -50,7 +50,8 @@ pub fn predict(shape: &Shape, figures: Figures, demands: &[Demand]) -> Predictio
             demands.iter().zip(&times).filter(|(demand, _)| of(demand)).map(|(_, time)| time).sum()
         };
         let (writes, all) = (sum(&|demand| demand.writes), sum(&|_| true));
-        let write_part = if all > 0.0 { writes / all } else { 0.0 };
+        // a sum of nothing is -0
+        let write_part = if all > 0.0 { (writes / all).abs() } else { 0.0 };
         (times, all, write_part)
     };
     // the mix changes with what there is to divide, so that the border is met more than once

@@ -4,7 +4,6 @@ use forebay::properties::REGIONS_MAX;
 use forebay_explore::{Error, Fit, Goal, fit};
 use forebay_sim::surface::Grid;
 
-use crate::console::note;
 use crate::failure::Failure;
 
 /// What is fitted unless goals are given: those of them that the disk meets.
@@ -25,32 +24,51 @@ pub(super) fn goals(given: &[Goal]) -> Result<Vec<Goal>, Failure> {
     Ok(given.to_vec())
 }
 
-/// The regions for `goals` of the surface called `name`; those that it does not meet are left out
-/// where `some` are enough.
-pub(super) fn of(
-    name: &str,
-    surface: &Grid,
-    goals: &[Goal],
-    some: bool,
-) -> Result<Vec<Fit>, Failure> {
-    let wrong = |error: Error| Failure::Input(format!("{name}: {error}"));
-    let mut fits = Vec::new();
-    let mut unmet = None;
+/// The regions that were found, and why there are no others.
+pub(super) struct Found {
+    pub(super) fits: Vec<Fit>,
+    /// What is in the way of each goal that has no region.
+    pub(super) unmet: Vec<Error>,
+    /// Whether nothing asked for is met, and the region is for the least goal that is.
+    pub(super) is_offer: bool,
+}
+
+/// The regions of `surface` for `goals`, or where none is met, for one that is.
+pub(super) fn of(surface: &Grid, goals: &[Goal]) -> Found {
+    let (mut fits, mut unmet) = (Vec::new(), Vec::new());
     for &goal in goals {
         match fit(surface, goal) {
             Ok(fit) => fits.push(fit),
-            Err(error @ (Error::BelowBase { .. } | Error::NothingMeets { .. })) if some => {
-                unmet = Some(error);
-            }
-            Err(error) => return Err(wrong(error)),
+            Err(error) => unmet.push(error),
         }
     }
-    match unmet {
-        Some(error) if fits.is_empty() => Err(wrong(error)),
-        Some(error) => {
-            note(format_args!("left out: {error}"));
-            Ok(fits)
+    let is_offer = fits.is_empty();
+    if is_offer {
+        fits.extend(unmet.iter().find_map(|error| fit(surface, error.goal_possible()?).ok()));
+    }
+    Found { fits, unmet, is_offer }
+}
+
+impl Found {
+    /// What is to be said of the goals without a region.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let mut remarks: Vec<String> = self.unmet.iter().map(|error| format!("{error}.")).collect();
+        if let (true, [offer]) = (self.is_offer, &self.fits[..]) {
+            remarks.push(format!(
+                "The region above is for {}, which the disk keeps; it is written into no \
+                 forebay.yaml unless that goal is asked for.",
+                offer.goal
+            ));
         }
-        None => Ok(fits),
+        remarks
+    }
+
+    /// Whether what was asked for was found: `some` of the goals are enough, or it takes all.
+    pub(super) fn check(&self, name: &str, some: bool, is_file: bool) -> Result<(), Failure> {
+        let Some(error) = self.unmet.last().filter(|_| self.is_offer || !some) else {
+            return Ok(());
+        };
+        let said = format!("{name}: {error}");
+        Err(if is_file { Failure::Input(said) } else { Failure::NoRegion(said) })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ use crate::whole_file;
 const VERSION: u32 = 1;
 
 /// What is measured: an interrupted measurement is gone on with only if it is the same.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Task {
     version: u32,
@@ -76,6 +77,32 @@ impl Task {
     }
 }
 
+impl Task {
+    /// In which options another task differs, and how.
+    fn differences(&self, now: &Self) -> Vec<String> {
+        let shown = |name: &str, then: &dyn Display, now: &dyn Display| {
+            let (then, now) = (then.to_string(), now.to_string());
+            (then != now).then(|| format!("{name} was {then} and is {now}"))
+        };
+        let goals = [self, now].map(|task| task.goals.join(" "));
+        [
+            shown("the version of the file", &self.version, &now.version),
+            shown("DIR", &self.place.display(), &now.place.display()),
+            shown("the number of rates (--grid)", &self.rates, &now.rates),
+            shown("--full", &self.full, &now.full),
+            shown("--goal", &goals[0], &goals[1]),
+            shown("--seconds", &self.seconds, &now.seconds),
+            shown("--read-size", &self.read_bytes, &now.read_bytes),
+            shown("--write-size", &self.write_bytes, &now.write_bytes),
+            shown("--data-size", &self.data_bytes, &now.data_bytes),
+            shown("--trim", &self.trim, &now.trim),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
 impl Kept {
     /// Loads that will be kept beside `save`. Those that are there already are taken where
     /// `resume` says so, and otherwise in the way.
@@ -110,10 +137,12 @@ impl Kept {
             let message = format!("{error}; remove the file, and measure again");
             ConfigError::at(&shown, line, None, message)
         })?;
-        if file.task != self.task {
+        let differences = file.task.differences(&self.task);
+        if !differences.is_empty() {
             return Err(Failure::Input(format!(
-                "`{shown}` is of a measurement with other options; give the same ones with \
-                 --resume, or remove it"
+                "`{shown}` is of a measurement with other options: {}; give the same ones with \
+                 --resume, or remove it",
+                differences.join(", ")
             )));
         }
         let surface = Grid::parse_csv(&shown, &file.surface)?;
@@ -122,6 +151,24 @@ impl Kept {
         }
         self.most = Some((file.write_bandwidth, file.read_iops));
         Ok(())
+    }
+
+    /// The rates up to which an interrupted measurement went, if what properties state now is the
+    /// same.
+    pub(super) fn check_rates(
+        &self,
+        rates: (f64, f64),
+        stated: Option<(f64, f64)>,
+    ) -> Result<(f64, f64), Failure> {
+        let Some(other) = stated.filter(|&stated| stated != rates) else { return Ok(rates) };
+        let said = |(writes, reads)| format!("{reads:.0} reads/s and {writes:.0} bytes/s written");
+        Err(Failure::Input(format!(
+            "`{}` is of a measurement up to {}, and --properties states {}; leave out --properties \
+             with --resume, or remove the file",
+            self.path.display(),
+            said(rates),
+            said(other)
+        )))
     }
 
     /// How many loads there are.

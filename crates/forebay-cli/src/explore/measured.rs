@@ -10,18 +10,45 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use super::Options;
 use super::kept::{Kept, Task};
+use super::locks;
 use crate::bench::{MixedLoad, MixedLoadOptions};
 use crate::console::note;
 use crate::failure::Failure;
+use crate::whole_file;
 
 const SECTOR: u64 = 512;
 /// The longest read and write.
 const REQUEST_BYTES_MAX: u64 = 64 << 20;
 
-/// The surface and what it is called.
-pub(super) fn surface(options: &Options, goals: &[Goal]) -> Result<(String, Grid), Failure> {
+/// A surface.
+pub(super) struct Measured {
+    /// What it is called.
+    pub(super) name: String,
+    pub(super) surface: Grid,
+    /// The loads of a disk, until they are saved.
+    kept: Option<Kept>,
+}
+
+impl Measured {
+    /// Writes the surface down.
+    pub(super) fn save(&self, path: &Path) -> Result<(), Failure> {
+        let saved = whole_file::put(path, &self.surface.to_csv());
+        match (&self.kept, &saved) {
+            (Some(kept), Ok(())) => kept.forget(),
+            (Some(kept), Err(_)) => kept.offer_to_go_on(),
+            (None, _) => {}
+        }
+        saved?;
+        note(format_args!("{}: what was measured, for --from", path.display()));
+        Ok(())
+    }
+}
+
+/// The surface, from where the options say.
+pub(super) fn surface(options: &Options, goals: &[Goal]) -> Result<Measured, Failure> {
     if let Some(path) = &options.from {
-        return Ok((path.display().to_string(), Grid::read(path)?));
+        let (name, surface) = (path.display().to_string(), Grid::read(path)?);
+        return Ok(Measured { name, surface, kept: None });
     }
     if let Some(place) = &options.place {
         return of_disk(options, place, goals);
@@ -40,7 +67,7 @@ pub(super) fn surface(options: &Options, goals: &[Goal]) -> Result<(String, Grid
         Ok(cell)
     });
     bar.finish_and_clear();
-    Ok((name.to_owned(), surface?))
+    Ok(Measured { name: name.to_owned(), surface: surface?, kept: None })
 }
 
 /// The most loads that are measured.
@@ -58,15 +85,17 @@ fn measured(
 }
 
 /// Measures the disk at `place`.
-fn of_disk(options: &Options, place: &Path, goals: &[Goal]) -> Result<(String, Grid), Failure> {
+fn of_disk(options: &Options, place: &Path, goals: &[Goal]) -> Result<Measured, Failure> {
     let properties = options.load.properties.as_deref().map(Properties::load).transpose()?;
     let mut disk = MixedLoad::new(options.mixed_load(place)?)?;
     let name = place.display().to_string();
     let save = options.save_path().unwrap_or_default();
+    let _locks = locks::of(disk.path(), &save)?;
     let mut kept = Kept::beside(&save, Task::new(options, disk.path(), goals), options.resume)?;
+    let stated = properties.as_ref().map(|stated| disk.rates(Some(stated))).transpose()?;
     let rates = match kept.most {
-        Some(rates) => rates,
-        None => disk.rates(properties.as_ref())?,
+        Some(rates) => kept.check_rates(rates, stated)?,
+        None => stated.map_or_else(|| disk.rates(None), Ok)?,
     };
     kept.most = Some(rates);
     let matrix = Matrix::even(rates, options.rates() - 1);
@@ -99,10 +128,7 @@ fn of_disk(options: &Options, place: &Path, goals: &[Goal]) -> Result<(String, G
         Ok(cell)
     });
     match surface {
-        Ok(surface) => {
-            kept.forget();
-            Ok((name, surface))
-        }
+        Ok(surface) => Ok(Measured { name, surface, kept: Some(kept) }),
         Err(failure) => {
             kept.offer_to_go_on();
             Err(failure)

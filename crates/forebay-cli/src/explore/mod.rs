@@ -2,6 +2,7 @@
 
 mod fits;
 mod kept;
+mod locks;
 mod measured;
 mod output;
 mod what_if;
@@ -13,7 +14,7 @@ use clap::{ArgGroup, Args, ValueEnum, value_parser};
 use forebay_config::ByteSize;
 use forebay_explore::{Goal, Report, text};
 
-use crate::console::{json, note, print};
+use crate::console::{json, print};
 use crate::failure::Failure;
 use crate::{span, whole_file};
 use output::Pictures;
@@ -33,6 +34,9 @@ const RATES: u32 = 21;
 /// Below DIR files are made in free space, have no names, and are gone at the end, however it ends.
 /// Each load lasts --seconds; without --full those alone are measured where a goal begins to
 /// break, a sixth at most.
+///
+/// Where no load keeps a goal, the region for the least goal that one keeps is shown instead. All
+/// is saved, and then the exit code is 3.
 #[derive(Args)]
 #[command(group = ArgGroup::new("source").required(true).multiple(true)
     .args(["place", "from", "disk", "what_if"]))]
@@ -55,7 +59,8 @@ pub(crate) struct Options {
     grid: Option<u32>,
     #[command(flatten)]
     load: LoadOptions,
-    /// Write what was measured, as CSV for --from; explore.csv unless given, where DIR is measured
+    /// Write what was measured, as CSV for --from, instead of what is there. Where DIR is measured,
+    /// explore.csv unless given, and one that is there already is then kept as explore.csv.old
     #[arg(long, value_name = "FILE.csv")]
     save: Option<PathBuf>,
     /// Go on with the interrupted measurement of DIR whose loads are kept beside --save
@@ -124,23 +129,36 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         return options.what_if.answer(path, &options.goal, options.disk.as_deref(), is_json);
     }
     let goals = fits::goals(&options.goal)?;
-    let (name, surface) = measured::surface(options, &goals)?;
+    options.check_outputs()?;
+    let measured = measured::surface(options, &goals)?;
     if let Some(path) = options.save_path() {
-        whole_file::put(&path, &surface.to_csv())?;
-        note(format_args!("{}: what was measured, for --from", path.display()));
+        if options.save.is_none() {
+            output::set_aside(&path)?;
+        }
+        measured.save(&path)?;
     }
-    let fits = fits::of(&name, &surface, &goals, options.goal.is_empty())?;
-    options.pictures.write((&name, &surface), &fits)?;
+    let (name, surface) = (&measured.name, &measured.surface);
+    let found = fits::of(surface, &goals);
+    print(&if is_json {
+        json(&Report::new(name, surface, &found.fits, &found.unmet))?
+    } else {
+        text(name, surface, &found.fits, &found.remarks())
+    })?;
+    options.pictures.write((name, surface), &found.fits)?;
     if let Some(path) = &options.output {
-        output::regions(path, &fits)?;
+        output::regions(path, if found.is_offer { &[] } else { &found.fits })?;
     }
-    if is_json {
-        return print(&json(&Report::new(&name, &surface, &fits))?);
-    }
-    print(&text(&name, &surface, &fits))
+    found.check(name, options.goal.is_empty(), options.from.is_some())
 }
 
 impl Options {
+    /// Whether all files can be written: better known before minutes of measuring.
+    fn check_outputs(&self) -> Result<(), Failure> {
+        self.save_path().as_deref().map(whole_file::check).transpose()?;
+        self.pictures.check()?;
+        self.output.as_deref().map_or(Ok(()), output::check_regions)
+    }
+
     /// Where the surface goes, if anywhere.
     fn save_path(&self) -> Option<PathBuf> {
         self.save.clone().or_else(|| self.place.as_ref().map(|_| PathBuf::from("explore.csv")))

@@ -1,11 +1,13 @@
 //! The files that `explore` writes.
 
+use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use forebay::properties::{MixRegion, Properties};
-use forebay_explore::{Fit, page, svg};
+use forebay_explore::{Fit, page, svg, worthless};
 use forebay_sim::surface::Grid;
 
 use crate::console::note;
@@ -24,6 +26,11 @@ pub(super) struct Pictures {
 }
 
 impl Pictures {
+    /// Whether they can be written.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        [&self.report, &self.svg].into_iter().flatten().try_for_each(|path| whole_file::check(path))
+    }
+
     /// Writes the page and the pictures that were asked for.
     pub(super) fn write(
         &self,
@@ -40,29 +47,61 @@ impl Pictures {
     }
 }
 
-/// Writes the regions into the forebay.yaml at `path`, which is there.
+/// Gives what is at `path` another name, which is said, so that the results of an earlier
+/// measurement are there beside the new ones.
+pub(super) fn set_aside(path: &Path) -> Result<(), Failure> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let mut aside = OsString::from(path);
+    aside.push(".old");
+    let (from, to) = (path.display(), Path::new(&aside).display());
+    fs::rename(path, &aside)
+        .map_err(|error| Failure::Run(format!("cannot rename `{from}` to `{to}`: {error}")))?;
+    note(format_args!("{to}: what was in {from}"));
+    Ok(())
+}
+
+/// Whether regions can be written into the forebay.yaml at `path`, which is there.
+pub(super) fn check_regions(path: &Path) -> Result<(), Failure> {
+    with_regions(path, &[])?;
+    whole_file::check(path)
+}
+
+/// Writes the regions into the forebay.yaml at `path`, but for those that are no use.
 pub(super) fn regions(path: &Path, fits: &[Fit]) -> Result<(), Failure> {
+    let (useless, useful): (Vec<&Fit>, Vec<&Fit>) = fits.iter().partition(|fit| fit.is_worthless());
+    useless.iter().for_each(|fit| note(worthless(fit)));
+    let shown = path.display();
+    if useful.is_empty() {
+        note(format_args!("{shown}: stays as it is, for there is no region to write"));
+        return Ok(());
+    }
+    let regions: Vec<MixRegion> = useful.iter().map(|fit| region(fit)).collect();
+    whole_file::put(path, &with_regions(path, &regions)?)?;
+    let goals: Vec<String> = useful.iter().map(|fit| fit.goal.to_string()).collect();
+    note(format_args!("{shown}: regions written for {}", goals.join(", ")));
+    Ok(())
+}
+
+/// The forebay.yaml at `path` with these regions.
+fn with_regions(path: &Path, regions: &[MixRegion]) -> Result<String, Failure> {
+    let shown = path.display();
     if !path.exists() {
         return Err(Failure::Input(format!(
-            "`{}` is not there, and regions are a part of it: run `forebay tune DIR` on the disk \
-             first, which makes it",
-            path.display()
+            "`{shown}` is not there, and regions are a part of it: run `forebay tune DIR` on the \
+             disk first, which makes it"
         )));
     }
     let text = forebay_config::read(path)?;
     // what is wrong with the file is said with line and key
-    Properties::parse(&path.display().to_string(), &text)?;
-    let regions: Vec<MixRegion> = fits.iter().map(region).collect();
-    let text = Properties::with_regions(&text, &regions).ok_or_else(|| {
+    Properties::parse(&shown.to_string(), &text)?;
+    Properties::with_regions(&text, regions).ok_or_else(|| {
         Failure::Input(format!(
-            "`{}` is not a file of one disk, with a line for each key and the disks at its end, as \
-             `forebay tune` writes it: make one for this disk",
-            path.display()
+            "`{shown}` is not a file of one disk, with a line for each key and the disks at its \
+             end, as `forebay tune` writes it: make one for this disk"
         ))
-    })?;
-    whole_file::put(path, &text)?;
-    note(format_args!("{}: {} regions written", path.display(), regions.len()));
-    Ok(())
+    })
 }
 
 fn region(fit: &Fit) -> MixRegion {

@@ -213,8 +213,11 @@ impl Forecast {
     fn text(&self) -> String {
         let Self { read_percentile, latency_us, write_part, time, radius, .. } = self;
         let title = format!("By the region for p{read_percentile} = {latency_us:.0} us");
+        // without a simulated disk there is nothing to stand in the last columns
         let columns = ["class", "shares", "wants", "gets", "simulated", "p95 in the disk"];
-        let mut table = Table::new(&title, &columns);
+        let is_simulated = self.classes.iter().any(|class| class.simulated.is_some());
+        let columns = if is_simulated { &columns[..] } else { &columns[..4] };
+        let mut table = Table::new(&title, columns);
         for class in &self.classes {
             let rate = |rate: f64| {
                 if class.writes {
@@ -224,16 +227,16 @@ impl Forecast {
                 }
             };
             let simulated = class.simulated;
-            table.row([
+            let mut cells = vec![
                 class.name.clone(),
                 class.shares.to_string(),
                 class.wanted.map_or_else(|| String::from("all"), rate),
                 rate(class.predicted),
-                simulated.map_or_else(String::new, |simulated| rate(simulated.rate)),
-                simulated.map_or_else(String::new, |simulated| {
-                    format!("{:.0} us", simulated.disk_p95_us)
-                }),
-            ]);
+            ];
+            if let Some(simulated) = simulated {
+                cells.extend([rate(simulated.rate), format!("{:.0} us", simulated.disk_p95_us)]);
+            }
+            table.row(cells);
         }
         let mut text = format!("{table}\n");
         paragraph(

@@ -11,6 +11,7 @@ use forebay_report::svg;
 
 use crate::console::{note, print};
 use crate::failure::Failure;
+use crate::whole_file;
 use page::RepeatedExperiment;
 
 /// Repeat the published experiments on simulated disks, beside their figures.
@@ -39,6 +40,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         let dir = options.out.display();
         Failure::Input(format!("cannot make `{dir}`: {error}; name another directory with --out"))
     })?;
+    let index = options.out.join("index.html");
+    whole_file::check(&index)?;
     let scale = if options.full { Scale::Full } else { Scale::Short };
     if scale == Scale::Short {
         note("durations are shortened; --full runs them as published");
@@ -48,8 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         repeated.push(repeat(experiment, scale, options)?);
     }
     let command = if options.full { "forebay reproduce --full" } else { "forebay reproduce" };
-    let index = options.out.join("index.html");
-    write(&index, &page::html(&repeated, command))?;
+    whole_file::put(&index, &page::html(&repeated, command))?;
     print(&format!("{}\n", index.display()))
 }
 
@@ -94,13 +96,8 @@ fn repeat(
     let mut charts = Vec::new();
     for (index, chart) in report.charts.iter().enumerate() {
         let svg = svg(chart).map_err(|error| Failure::Run(error.to_string()))?;
-        write(&options.out.join(format!("{}-{}.svg", experiment.name, index + 1)), &svg)?;
+        whole_file::put(&options.out.join(format!("{}-{}.svg", experiment.name, index + 1)), &svg)?;
         charts.push(svg);
     }
     Ok(RepeatedExperiment { experiment, report, charts })
-}
-
-fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))
 }

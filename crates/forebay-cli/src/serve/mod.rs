@@ -2,7 +2,6 @@
 
 mod loop_device;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -20,6 +19,7 @@ use signal_hook::iterator::Signals;
 use crate::console::{note, print};
 use crate::failure::Failure;
 use crate::load_options::seed;
+use crate::whole_file;
 use loop_device::LoopDevice;
 
 /// How often it looks for signals and for an unmount by somebody else.
@@ -73,6 +73,7 @@ pub(crate) struct Options {
 /// The command.
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let Command::Serve(options) = command;
+    options.io_properties.as_deref().map(whole_file::check).transpose()?;
     let spec = DiskSpec::resolve(&options.disk)?;
     let config = options.config(&spec)?;
     // from before the mount on, so that no signal leaves it behind
@@ -109,14 +110,10 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
 
 /// Writes down what a disk that is found at `place` can do.
 fn write_properties(file: &Path, spec: &DiskSpec, place: &Path) -> Result<(), Failure> {
-    let rates = spec.build(0).rates();
-    let disk = DiskProperties::from_rates(&rates, vec![place.to_owned()]);
-    fs::write(file, Properties { disks: vec![disk] }.to_yaml()).map_err(|error| {
-        Failure::Input(format!(
-            "cannot write `{}`: {error}; name a file with --io-properties that can be written",
-            file.display()
-        ))
-    })
+    let simulated = spec.build(0);
+    let mut disk = DiskProperties::from_rates(&simulated.rates(), vec![place.to_owned()]);
+    disk.measured.seeks = simulated.seeks();
+    whole_file::put(file, &Properties { disks: vec![disk] }.to_yaml_alone())
 }
 
 impl Options {

@@ -52,6 +52,7 @@ pub(crate) struct Options {
 /// The command.
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let load = &options.load;
+    options.page.as_deref().map(whole_file::check).transpose()?;
     let spec = DiskSpec::resolve(&options.disk)?;
     let name = options.jobs.display();
     let jobs = load.job_file(&options.jobs, load.shards.unwrap_or(SHARDS_DEFAULT))?;

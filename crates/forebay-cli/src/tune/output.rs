@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use forebay_tune::{Error, Fit, Run, files};
-use tempfile::NamedTempFile;
 
 use super::page;
 use super::tuned::Tuned;
@@ -25,16 +24,18 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// The directory `dir`, which is made unless it is there, if it can be written: better known
-    /// before minutes of measuring.
+    /// The directory `dir`, which is made unless it is there, if the files can be written: better
+    /// known before minutes of measuring.
     pub(super) fn at(dir: &Path) -> Result<Self, Failure> {
-        let made = fs::create_dir_all(dir).and_then(|()| NamedTempFile::new_in(dir));
-        made.map_err(|error| {
+        fs::create_dir_all(dir).map_err(|error| {
             Failure::Input(format!(
-                "cannot write files into `{}`: {error}; name another directory with --out",
+                "cannot make `{}`: {error}; name another directory with --out",
                 dir.display()
             ))
         })?;
+        for name in [PROPERTIES, FOREBAY, REPORT, RUN, PARTIAL] {
+            whole_file::check(&dir.join(name))?;
+        }
         Ok(Self { dir: dir.to_owned() })
     }
 

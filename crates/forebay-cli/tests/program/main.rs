@@ -6,6 +6,7 @@ mod faults;
 mod input;
 mod lab;
 mod leftovers;
+mod outcomes;
 mod output;
 mod pages;
 mod process;

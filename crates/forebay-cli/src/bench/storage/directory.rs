@@ -32,6 +32,7 @@ const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 /// A private directory, removed with all that is in it when it is dropped.
 #[derive(Debug)]
 pub(super) struct Directory {
+    parent: PathBuf,
     private: TempDir,
 }
 
@@ -51,7 +52,7 @@ impl Directory {
             .prefix(&format!(".forebay-bench-{}-", process::id()))
             .tempdir_in(parent)
             .map_err(|error| unwritable(parent, &error))?;
-        let directory = Self { private };
+        let directory = Self { parent: parent.to_owned(), private };
         let mut data = Vec::new();
         for (index, job, shard) in jobs_by_shard(jobs) {
             let job_data = match job.kind {
@@ -98,7 +99,8 @@ impl Directory {
     /// The open, nameless and still empty file of `job` on `shard`.
     fn extent(&self, job: &Job, shard: u32) -> Result<Extent, Failure> {
         let path = self.path(job, shard, None);
-        let failed = |error: io::Error| cannot("make", &path, &error);
+        let name = self.said(job, shard);
+        let failed = |error: io::Error| cannot("make", &name, &error);
         let plain = create(&path).map_err(failed)?;
         let file = if job.options.dsync {
             DirectFile::options().read(true).write(true).dsync(true).open(&path).map_err(failed)?
@@ -113,9 +115,9 @@ impl Directory {
         }
         if job.options.fallocate && job.file_size > 0 {
             rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, job.file_size)
-                .map_err(|error| cannot("allocate", &path, &error.into()))?;
+                .map_err(|error| cannot("allocate", &name, &error.into()))?;
         }
-        Ok(Extent { file, start: 0, name: path.into() })
+        Ok(Extent { file, start: 0, name: name.into() })
     }
 
     /// The names of the files that `job` removes on `shard`.
@@ -123,7 +125,7 @@ impl Directory {
         let name = |number| {
             let path = self.path(job, shard, Some(number));
             CString::new(path.as_os_str().as_bytes())
-                .map_err(|error| cannot("name", &path, &error.into()))
+                .map_err(|error| cannot("name", &self.said(job, shard), &error.into()))
         };
         (0..job.files_count).map(name).collect()
     }
@@ -140,15 +142,21 @@ impl Directory {
         for JobData { job, shard, data } in data {
             if let (Data::Files(_), Some(job)) = (data, jobs.jobs.get(*job)) {
                 let paths = (0..job.files_count).map(|file| self.path(job, *shard, Some(file)));
-                missing.extend(paths.filter(|path| !path.exists()).map(|path| (path, job)));
+                let paths = paths.filter(|path| !path.exists());
+                missing.extend(paths.map(|path| (path, self.said(job, *shard), job)));
             }
         }
-        let bytes = missing.iter().map(|(_, job)| job.file_size).sum();
-        let extents = missing.iter().map(|(path, job)| {
-            let file = create(path).map_err(|error| cannot("make", path, &error))?;
-            Ok(UnwrittenExtent { file, start: 0, len: job.file_size, name: path.as_path().into() })
+        let bytes = missing.iter().map(|(_, _, job)| job.file_size).sum();
+        let extents = missing.iter().map(|(path, name, job)| {
+            let file = create(path).map_err(|error| cannot("make", name, &error))?;
+            Ok(UnwrittenExtent { file, start: 0, len: job.file_size, name: name.as_path().into() })
         });
         fill(extents, bytes, backend, interrupt)
+    }
+
+    /// What a file is called in messages: the private directory is nobody's business.
+    fn said(&self, job: &Job, shard: u32) -> PathBuf {
+        self.parent.join(format!("{}-{shard}", job.name))
     }
 
     fn path(&self, job: &Job, shard: u32, number: Option<u64>) -> PathBuf {
