@@ -53,8 +53,12 @@ fn the_window_overshoots_by_one_request_at_most_and_is_given_back_whole() {
                 let budget = Arc::clone(&budget);
                 thread::spawn(move || {
                     let now = Time::from_nanos(1_000_000_000 * (taker + 1));
-                    let got =
-                        granted(budget.try_reserve(now, &ASK, &FlowRatio::new(), DiskTime::ZERO));
+                    let got = granted(budget.try_reserve(
+                        now,
+                        &ASK,
+                        (&FlowRatio::new(), DiskTime::ZERO),
+                        DiskTime::ZERO,
+                    ));
                     assert!(budget.in_flight() <= DiskTime::from_nanos(3_000_000));
                     if got {
                         budget.leave(&ASK);
@@ -73,8 +77,18 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
         let budget = Arc::new(budget());
         let marks = Arc::new(Marks::new());
         let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
-        assert!(granted(budget.try_reserve(at(1), &ASK, &FlowRatio::new(), DiskTime::ZERO)));
-        assert!(granted(budget.try_reserve(at(2), &ASK, &FlowRatio::new(), DiskTime::ZERO)));
+        assert!(granted(budget.try_reserve(
+            at(1),
+            &ASK,
+            (&FlowRatio::new(), DiskTime::ZERO),
+            DiskTime::ZERO
+        )));
+        assert!(granted(budget.try_reserve(
+            at(2),
+            &ASK,
+            (&FlowRatio::new(), DiskTime::ZERO),
+            DiskTime::ZERO
+        )));
         let completer = {
             let (budget, marks) = (Arc::clone(&budget), Arc::clone(&marks));
             thread::spawn(move || {
@@ -84,7 +98,12 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
                 wakes.pop().is_some()
             })
         };
-        let waits = match budget.try_reserve(at(3), &ASK, &FlowRatio::new(), DiskTime::ZERO) {
+        let waits = match budget.try_reserve(
+            at(3),
+            &ASK,
+            (&FlowRatio::new(), DiskTime::ZERO),
+            DiskTime::ZERO,
+        ) {
             Reservation::Refused(Refusal::Window) => {
                 marks.set(ShardId(5));
                 !budget.room_after_mark()

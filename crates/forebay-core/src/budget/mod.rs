@@ -181,15 +181,15 @@ impl Budget {
     }
 
     /// Takes what `ask` needs out of the budget if it is open. `flow`
-    /// is the asking queue's flow ratio; `unattended` is in the disk and does
-    /// not count.
+    /// is the asking queue's flow ratio, and `passed` the time that the pace makes
+    /// up for; `unattended` is in the disk and does not count.
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(crate) fn try_reserve(
         &self,
         now: Time,
         ask: &Ask,
-        flow: &FlowRatio,
+        (flow, passed): (&FlowRatio, DiskTime),
         unattended: DiskTime,
     ) -> Reservation {
         let goal = self.effective_goal();
@@ -201,7 +201,8 @@ impl Budget {
         let Some(before) = self.limit.enter(ask, goal, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
-        if self.rate.0.try_take(now, goal, self.priced(ask.cost, goal, price, flow)) {
+        if self.rate.0.try_take_from(now, (goal, passed), self.priced(ask.cost, goal, price, flow))
+        {
             let asked = self.goal.0.asked().units().saturating_mul(WINDOW_GOALS);
             return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
         }

@@ -45,11 +45,24 @@ impl Pace {
 
     /// Takes `amount` if anything is available; what exceeds it is owed.
     pub(crate) fn try_take(&self, now: Time, burst: DiskTime, amount: DiskTime) -> bool {
+        self.try_take_from(now, (burst, DiskTime::ZERO), amount)
+    }
+
+    /// The same, of time first that has `passed` before now without anybody
+    /// taking it.
+    #[inline]
+    pub(super) fn try_take_from(
+        &self,
+        now: Time,
+        (burst, passed): (DiskTime, DiskTime),
+        amount: DiskTime,
+    ) -> bool {
         let now = clock_units(now);
         let limit = now.saturating_add(burst.units());
+        let from = now.saturating_sub(passed.units());
         let mut paid_at = self.paid_at.load(Ordering::Relaxed);
         while paid_at < limit {
-            let next = paid_at.max(now).saturating_add(amount.units());
+            let next = paid_at.max(from).saturating_add(amount.units());
             match self.paid_at.compare_exchange_weak(paid_at, next, Ordering::AcqRel) {
                 Ok(_) => return true,
                 Err(seen) => paid_at = seen,

@@ -75,9 +75,20 @@ impl Rate {
     }
 
     pub(super) fn try_take(&self, now: Time, burst: DiskTime, amount: DiskTime) -> bool {
+        self.try_take_from(now, (burst, DiskTime::ZERO), amount)
+    }
+
+    /// Takes `amount` if anything is available, of what passed in vain first.
+    #[inline]
+    pub(super) fn try_take_from(
+        &self,
+        now: Time,
+        (burst, passed): (DiskTime, DiskTime),
+        amount: DiskTime,
+    ) -> bool {
         match self {
             Self::Unlimited => true,
-            Self::Pace(pace) => pace.try_take(now, burst, amount),
+            Self::Pace(pace) => pace.try_take_from(now, (burst, passed), amount),
             #[cfg(feature = "history")]
             Self::TwoLevel(bucket) => bucket.try_take(now, amount),
         }

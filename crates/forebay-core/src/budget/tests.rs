@@ -59,8 +59,14 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
     let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
     let cost = DiskTime::from_nanos(200_000);
     let ask = Ask::new(cost, Op::Read, 4096);
-    let grant =
-        |now| budget.try_reserve(Time::from_nanos(now), &ask, &FlowRatio::new(), DiskTime::ZERO);
+    let grant = |now| {
+        budget.try_reserve(
+            Time::from_nanos(now),
+            &ask,
+            (&FlowRatio::new(), DiskTime::ZERO),
+            DiskTime::ZERO,
+        )
+    };
     for _ in 0..4 {
         assert!(matches!(grant(1_000_000), Reservation::Granted { .. }));
     }
@@ -82,8 +88,14 @@ fn an_unsplittable_request_larger_than_everything_goes_alone() {
     let budget = Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000), false, None);
     let cost = DiskTime::from_nanos(800_000_000);
     let ask = Ask::new(cost, Op::Write, 8 << 20);
-    let grant =
-        |now| budget.try_reserve(Time::from_nanos(now), &ask, &FlowRatio::new(), DiskTime::ZERO);
+    let grant = |now| {
+        budget.try_reserve(
+            Time::from_nanos(now),
+            &ask,
+            (&FlowRatio::new(), DiskTime::ZERO),
+            DiskTime::ZERO,
+        )
+    };
     assert_eq!(grant(1), Reservation::Granted { nearly_idle: true });
     assert_eq!(grant(900_000_000), Reservation::Refused(Refusal::Window));
 }
@@ -99,7 +111,7 @@ fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
     let now = Time::from_nanos(1_000_000_000);
     let granted = |_| {
         matches!(
-            budget.try_reserve(now, &ask, &FlowRatio::new(), DiskTime::ZERO),
+            budget.try_reserve(now, &ask, (&FlowRatio::new(), DiskTime::ZERO), DiskTime::ZERO),
             Reservation::Granted { .. }
         )
     };
@@ -133,7 +145,9 @@ fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
         let mut granted = 0;
         for step in 0..1_000 {
             let now = Time::from_nanos(1_000_000_000 + step * 100_000);
-            let grant = || budget.try_reserve(now, &ask, &FlowRatio::new(), DiskTime::ZERO);
+            let grant = || {
+                budget.try_reserve(now, &ask, (&FlowRatio::new(), DiskTime::ZERO), DiskTime::ZERO)
+            };
             while matches!(grant(), Reservation::Granted { .. }) {
                 granted += 1;
             }

@@ -89,7 +89,7 @@ impl IoQueue {
         let idle = &mut self.totals.blocked_nanos[Blocked::Empty.index()];
         *idle = idle.wrapping_add(now.nanos_since(rested_since));
         self.stopped = Some((Stop { reason: Blocked::Empty, resume_at: None }, now));
-        self.lateness.end_turn(self.held > DiskTime::ZERO);
+        self.lateness.end_turn(self.held > DiskTime::ZERO, None);
         if !self.shared.peers.alone() {
             self.pass_on_room(now, Blocked::Empty);
             self.publish_held(now);

@@ -64,7 +64,9 @@ impl IoQueue {
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(super) fn reserve(&mut self, now: Time, ask: &Ask) -> Reservation {
-        let reservation = self.shared.budget.try_reserve(now, ask, &self.flow, DiskTime::ZERO);
+        let passed = self.lateness.passed;
+        let reservation =
+            self.shared.budget.try_reserve(now, ask, (&self.flow, passed), DiskTime::ZERO);
         if reservation != Reservation::Refused(Refusal::Window) {
             return reservation;
         }
@@ -77,7 +79,8 @@ impl IoQueue {
         if uncounted == DiskTime::ZERO || self.lateness.is_late() {
             return Reservation::Refused(Refusal::Window);
         }
-        self.shared.budget.try_reserve(now, ask, &self.flow, uncounted)
+        let passed = self.lateness.passed;
+        self.shared.budget.try_reserve(now, ask, (&self.flow, passed), uncounted)
     }
 
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {

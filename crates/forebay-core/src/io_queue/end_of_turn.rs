@@ -23,7 +23,7 @@ impl IoQueue {
             }
         }
         if let Some(stop) = stop {
-            self.lateness.end_turn(self.held > DiskTime::ZERO);
+            self.lateness.end_turn(self.held > DiskTime::ZERO, stop.waits_for_time());
             self.sample_stop(now, stop.reason);
             self.update_flow(now);
             self.search_window(now);

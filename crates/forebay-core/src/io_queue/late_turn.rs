@@ -3,9 +3,9 @@
 
 use super::IoQueue;
 use super::lateness::Lateness;
-use crate::Time;
 use crate::budget::Ask;
 use crate::peers::Met;
+use crate::{Blocked, DiskTime, Time};
 
 /// A disk that works at its rate is not done with more than this part of an
 /// effective goal at once: whoever takes back so much did not look meanwhile.
@@ -23,7 +23,8 @@ impl IoQueue {
     /// Finds out whether the turn that begins is late. Of what it is owed for the
     /// time in which it could not ask, a late shard keeps a bounded credit.
     pub(super) fn begin_turn(&mut self, now: Time) {
-        let Some((_, since)) = self.stopped else { return };
+        let Some((stop, since)) = self.stopped else { return };
+        self.lateness.passed = self.passed_in_vain(stop.reason, now, since);
         let seen = self.is_seen_late(now, since);
         self.lateness.late = seen || self.was_late_lately(now, since);
         if seen {
@@ -32,6 +33,26 @@ impl IoQueue {
         if self.lateness.late {
             self.fair.catch_up();
         }
+    }
+
+    /// Disk time of at most one effective goal that nobody used, if this turn comes
+    /// later than it was meant to, or later than room was there: the disk is done
+    /// with more than it does at once, as in [`Self::is_seen_late`].
+    fn passed_in_vain(&self, reason: Blocked, now: Time, since: Time) -> DiskTime {
+        let since = match (reason, self.lateness.meant_at) {
+            (Blocked::Window, _) if self.takes_much_back() => since,
+            (_, Some(meant_at)) => meant_at,
+            _ => return DiskTime::ZERO,
+        };
+        let budget = &self.shared.budget;
+        let fits = budget.effective_goal().minus(budget.in_flight());
+        DiskTime::from_nanos(now.nanos_since(since).min(fits.as_nanos_ceil())).min(fits)
+    }
+
+    fn takes_much_back(&self) -> bool {
+        let Lateness { taken_back, latest, .. } = self.lateness;
+        let goal = self.shared.budget.effective_goal().units();
+        taken_back.minus(latest).units() > goal / TAKEN_BACK_PART
     }
 
     /// Whether the turn that would begin now is late.
@@ -47,12 +68,10 @@ impl IoQueue {
         if peers.alone() {
             return false;
         }
-        let Lateness { taken_back, latest, left_in_disk, .. } = self.lateness;
-        let goal = self.shared.budget.effective_goal().units();
         let away = now.nanos_since(since);
-        taken_back.minus(latest).units() > goal / TAKEN_BACK_PART
+        self.takes_much_back()
             || !peers.is_live(self.shard, now, patience)
-            || left_in_disk && away > self.silent_nanos().max(patience)
+            || self.lateness.left_in_disk && away > self.silent_nanos().max(patience)
     }
 
     fn was_late_lately(&self, now: Time, since: Time) -> bool {

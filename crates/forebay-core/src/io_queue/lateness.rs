@@ -17,6 +17,11 @@ pub(super) struct Lateness {
     pub(super) latest: DiskTime,
     /// Whether the last turn left anything in the disk.
     pub(super) left_in_disk: bool,
+    /// When the last turn meant to look again, if only time was to open the budget.
+    pub(super) meant_at: Option<Time>,
+    /// Disk time that passed in vain before this turn, while work waited here for
+    /// the thread: the pace makes up for it.
+    pub(super) passed: DiskTime,
 }
 
 impl Lateness {
@@ -26,9 +31,10 @@ impl Lateness {
         self.latest = cost;
     }
 
-    /// Ends the turn.
-    pub(super) fn end_turn(&mut self, left_in_disk: bool) {
-        *self = Self { seen_at: self.seen_at, left_in_disk, ..Self::default() };
+    /// Ends the turn. `meant_at` is when the next one is to be, if only time opens
+    /// the budget.
+    pub(super) fn end_turn(&mut self, left_in_disk: bool, meant_at: Option<Time>) {
+        *self = Self { seen_at: self.seen_at, left_in_disk, meant_at, ..Self::default() };
     }
 
     pub(super) fn is_late(&self) -> bool {

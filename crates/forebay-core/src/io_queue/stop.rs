@@ -10,6 +10,16 @@ pub(super) struct Stop {
     pub(super) resume_at: Option<Time>,
 }
 
+impl Stop {
+    /// When to look again, if only time is waited for.
+    pub(super) fn waits_for_time(&self) -> Option<Time> {
+        match self.reason {
+            Blocked::Pace | Blocked::PaceDiskIdle | Blocked::FairnessLead => self.resume_at,
+            Blocked::Empty | Blocked::Window | Blocked::ClassLimit => None,
+        }
+    }
+}
+
 /// A shard's wait for another on an open budget.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {

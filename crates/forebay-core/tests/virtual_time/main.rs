@@ -9,6 +9,7 @@ mod counters;
 mod faults;
 mod holders;
 mod late_shards;
+mod late_threads;
 mod latency_target;
 mod limits;
 mod policies;
