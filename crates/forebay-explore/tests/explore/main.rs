@@ -4,6 +4,7 @@
 mod adaptive;
 mod bad_input;
 mod hostile;
+mod left_out;
 mod measured;
 mod simulated;
 mod synthetic;
