@@ -1,6 +1,5 @@
 //! Processes that are killed, and forked.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 
@@ -9,6 +8,7 @@ use forebay::Forked;
 use crate::{Bed, MIB};
 
 const BLOCK: usize = 8192;
+const BLOCKS: u64 = 512;
 
 /// What a child does until it is killed: tells the number of each block once it is written.
 fn write_blocks(bed: &Bed, mut told: impl Write) -> ! {
@@ -17,7 +17,7 @@ fn write_blocks(bed: &Bed, mut told: impl Write) -> ! {
     let writer = class.buffered_writer(bed.file("data")).unwrap().with_dirty_max(MIB);
     for number in 0u64.. {
         let block = [(number % 251) as u8; BLOCK];
-        writer.write_all_at(&block, number % 1024 * BLOCK as u64).unwrap();
+        writer.write_all_at(&block, number % BLOCKS * BLOCK as u64).unwrap();
         told.write_all(&[0]).unwrap();
     }
     unreachable!()
@@ -25,8 +25,9 @@ fn write_blocks(bed: &Bed, mut told: impl Write) -> ! {
 
 #[test]
 fn a_killed_process_loses_nothing_that_a_write_has_returned_for() {
+    let bed = Bed::new();
     for round in 0..100usize {
-        let bed = Bed::new();
+        bed.file("data").set_len(0).unwrap();
         let (mut reader, writer) = std::io::pipe().unwrap();
         // SAFETY: the child does what the test is about, and does not come back.
         let child = unsafe { libc::fork() };
@@ -45,16 +46,15 @@ fn a_killed_process_loses_nothing_that_a_write_has_returned_for() {
         reader.read_to_end(&mut rest).unwrap();
         let file = bed.file("data");
         let told = (count + rest.len()) as u64;
-        for number in told.saturating_sub(1024)..told {
+        for number in told.saturating_sub(BLOCKS)..told {
             let mut block = [0; BLOCK];
-            file.read_exact_at(&mut block, number % 1024 * BLOCK as u64).unwrap();
-            let next = number + 1024;
+            file.read_exact_at(&mut block, number % BLOCKS * BLOCK as u64).unwrap();
+            let next = number + BLOCKS;
             // the one that was not told may be there already, in part
             let kept =
                 block.iter().all(|byte| [number, next].map(|n| (n % 251) as u8).contains(byte));
             assert!(kept, "round {round}: block {number} of {told}");
         }
-        fs::remove_file(bed.dir.path().join("data")).unwrap();
     }
 }
 
