@@ -26,17 +26,40 @@
 //! - **Permits**: [`Class::admit`] waits for the disk and the class's turn; the
 //!   program does its I/O as it always did, and drops the [`ThreadPermit`].
 //!   [`Class::admit_async`] is the same for a task on any executor, and
-//!   [`Class::admit_for`] finds the disk of a file. This fits every program that
-//!   exists.
-//! - **Writers through the page cache**: [`Class::buffered_writer`] lets the page cache take what is
-//!   written, as ever, and writes it back in the turn of the class. A permit around such a
-//!   write would end when memory has it.
+//!   [`Class::admit_for`] finds the disk of a file. What a permit orders is what the
+//!   disk does [while it is held](#what-a-permit-orders).
+//! - **Through the page cache**: [`Class::buffered_writer`] writes back what is dirty in the turn of
+//!   the class, [`Class::read_at`] asks for a permit where the disk has to read, and
+//!   [`Class::sync_data`] makes a flush wait for its dirt in parts.
 //! - **Files**: a [`File`] is opened through the scheduler, or
 //!   [taken over](Scheduler::file_from_fd) from a program that opened it; the
 //!   scheduler sends its requests by io_uring, or by threads where that is
 //!   forbidden. Buffers are whatever is an [`IoBuf`].
 //! - **Shards**: a thread-per-core program makes a queue per thread and drives
 //!   it from its own loop; see [`shard`].
+//!
+//! # What a permit orders
+//!
+//! A permit orders the work that the disk does while it is held: direct reads and writes, reads
+//! of what is not in memory, flushes. It cannot order what the disk does later or for others:
+//!
+//! - A buffered write ends when memory has it. The kernel writes it back when there is much, or
+//!   30 s later, in no class; a permit around the write orders the copying. Readers then
+//!   wait behind gigabytes, while all counters look healthy.
+//! - A flush does the writes of the whole file, for the price of one flush.
+//! - What is read ahead or through a mapping is read for whoever comes by.
+//!
+//! | the engine | way in |
+//! |---|---|
+//! | opens its files with `O_DIRECT` | a permit around each request, of up to some 100 KiB each |
+//! | writes through the page cache | [`Class::buffered_writer`] around its file, which flushes too |
+//! | writes through it, and cannot be given another writer | [`Class::sync_data`] where it flushes, the more often the better |
+//! | reads through the page cache | [`Class::read_at`] instead of `pread` |
+//! | maps its files | none; the writes that share the disk can still be in classes |
+//! | may hand over buffers | [`File`], or a [`shard`] per thread: the least work for the engine's threads |
+//!
+//! Writing back early helps reads by itself, with classes or without: compare with a scheduler of
+//! the [open policy](Policy::Unlimited) to see what the classes add.
 //!
 //! A child that is forked without exec has none of its parent's schedulers:
 //! requests and changes there are refused with [`Forked`], what is asked for is
@@ -126,7 +149,7 @@ pub use file::{BufResult, File, Request, Timing};
 pub use intent::Intent;
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 pub use io_thread::REQUESTS_MAX;
-pub use page_cache::PageCacheSupport;
+pub use page_cache::{PageCacheCounters, PageCacheSupport};
 pub use permit::{AdmitError, Permit, ThreadPermit};
 pub use registry::{
     ClassError, DEFAULT_CLASS, DEFAULT_DISK, DiskConfig, IO_GROUPS_MAX, SchedulerError, Unlisted,

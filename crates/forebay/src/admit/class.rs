@@ -12,7 +12,8 @@ use crate::{Class, Scheduler};
 impl Class {
     /// Waits until the disk can take `op` of `len` bytes and it is this
     /// class's turn. The caller then does its I/O, in whatever way, and drops
-    /// the permit.
+    /// the permit. It orders what the disk does until then: [not what a buffered write leaves to
+    /// the kernel](crate#what-a-permit-orders).
     ///
     /// `len` is in bytes. A flush moves none: its length may be 0 and does not
     /// count. To delete a file is a discard of its length, which is to be split

@@ -1,11 +1,13 @@
-//! Files that are written through the page cache, and how what is dirty gets to the disk.
+//! Files that are read and written through the page cache, and the disk's part of that.
 
 mod block_on;
 mod dirty_file;
 mod dirty_pieces;
 mod failure;
+mod hit_rate;
 mod part;
 mod ranges;
+mod read;
 mod sync;
 mod write_back_path;
 mod writer;

@@ -1,10 +1,14 @@
 //! System calls about the page cache that no other crate has.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 /// `cachestat(2)`, since Linux 6.5; the same number on every architecture of today.
 const SYS_CACHESTAT: libc::c_long = 451;
+
+/// The bytes that `getrusage(2)` counts in.
+const RUSAGE_BLOCK: u64 = 512;
 
 /// Pages of a range that are in memory.
 #[repr(C)]
@@ -67,9 +71,24 @@ pub(crate) fn write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Res
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// How many bytes block devices have read for the calling thread so far: also ahead of what it
+/// asked for. Zero where the kernel counts none, and for file systems without a block device.
+pub(crate) fn bytes_read_by_thread() -> u64 {
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: the kernel fills the structure where the call succeeds.
+    let usage = unsafe {
+        if libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) != 0 {
+            return 0;
+        }
+        usage.assume_init()
+    };
+    u64::try_from(usage.ru_inblock).unwrap_or(0).saturating_mul(RUSAGE_BLOCK)
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::os::unix::fs::FileExt;
 
     use super::*;
 
@@ -94,5 +113,21 @@ mod tests {
         assert!(write_back(file.as_fd(), 0, u64::MAX).is_err());
         let (reader, _writer) = io::pipe().unwrap();
         assert!(write_back(reader.as_fd(), 0, 4096).is_err());
+    }
+
+    #[test]
+    fn reads_from_the_disk_are_counted_for_the_thread_that_makes_them() {
+        let mut file = tempfile::tempfile_in(".").unwrap();
+        file.write_all(&[7; 65536]).unwrap();
+        file.sync_all().unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        let gone = residency(&file, 0, 65536).is_ok_and(|left| left.cached == 0);
+        let before = bytes_read_by_thread();
+        file.read_exact_at(&mut [0; 65536], 0).unwrap();
+        let read = bytes_read_by_thread() - before;
+        assert!(read.is_multiple_of(RUSAGE_BLOCK) && read <= 1 << 20, "{read}");
+        let before = bytes_read_by_thread();
+        file.read_exact_at(&mut [0; 65536], 0).unwrap();
+        assert!(!gone || bytes_read_by_thread() == before, "it is in memory now");
     }
 }

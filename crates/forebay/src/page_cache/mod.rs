@@ -1,10 +1,13 @@
 //! The kernel's page cache: what of a file is in it, and how it gets to the disk.
 
 mod calls;
+mod counters;
 mod description;
 mod probe;
 
-pub(crate) use self::calls::{residency, write_back};
+pub(crate) use self::calls::{bytes_read_by_thread, residency, write_back};
+pub use self::counters::PageCacheCounters;
+pub(crate) use self::counters::ReadCounts;
 pub(crate) use self::description::reopened;
 pub use self::probe::PageCacheSupport;
 

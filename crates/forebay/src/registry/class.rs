@@ -6,6 +6,7 @@ use crossbeam_utils::atomic::AtomicCell;
 use forebay_core::{ClassError, ClassGroupId, ClassId, IoGroup, Limits};
 
 use crate::messages;
+use crate::page_cache::ReadCounts;
 
 /// A class on all disks.
 pub(crate) type ClassRecord = Record<ClassId>;
@@ -86,6 +87,8 @@ pub(crate) fn part_of(limits: &Limits, parts: u64) -> Limits {
 pub(crate) struct Record<Id: Node> {
     pub(crate) name: String,
     pub(crate) parent: Option<Arc<Record<ClassGroupId>>>,
+    /// What its reads through the page cache found; of a class.
+    pub(crate) reads: ReadCounts,
     settings: Mutex<Settings>,
     ids: Box<[AtomicCell<Place<Id>>]>,
 }
@@ -106,7 +109,7 @@ impl<Id: Node> Record<Id> {
     ) -> Self {
         let settings = Mutex::new(Settings { shares, limits: Limits::default() });
         let ids = (0..slots).map(|_| AtomicCell::new(Place(None))).collect();
-        Self { name, parent, settings, ids }
+        Self { name, parent, reads: ReadCounts::default(), settings, ids }
     }
 
     /// Its number in the I/O group of `slot`; `None` once it is removed.

@@ -4,6 +4,7 @@
 mod descriptors;
 mod flushes;
 mod killed;
+mod reads;
 mod writer;
 
 use std::fs::{File, OpenOptions};

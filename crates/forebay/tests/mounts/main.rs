@@ -7,6 +7,7 @@ mod dead;
 mod failing;
 mod lab;
 mod places;
+mod reads;
 mod write_back;
 
 use std::process::{Command, ExitCode};
@@ -57,6 +58,9 @@ fn main() -> ExitCode {
         write_back::a_file_in_memory_is_written_as_it_always_was: [],
         write_back::an_error_of_writeback_reaches_the_engine_and_the_writer: ["mkfs.ext4"],
         write_back::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
+        reads::what_the_disk_reads_for_a_cold_run_is_charged: ["mkfs.ext4", "mkfs.btrfs"],
+        reads::a_read_from_memory_costs_nothing: ["mkfs.ext4"],
+        reads::each_read_of_an_overlay_has_a_permit: ["mkfs.ext4"],
         dead::a_network_mount_that_answers_nothing_stops_nobody: [],
     ];
     libtest_mimic::run(&arguments, tests).exit_code()

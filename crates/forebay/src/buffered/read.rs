@@ -1,0 +1,173 @@
+//! Reads through the page cache that have a permit where the disk does them.
+
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use forebay_core::Op;
+use rustix::io::{Errno, ReadWriteFlags, preadv2};
+
+use super::dirty_file::whole_pages;
+use super::hit_rate::HitRate;
+use crate::Class;
+use crate::page_cache::{PageCacheCounters, bytes_read_by_thread, page_size, residency};
+
+impl Class {
+    /// Reads into `buffer` what `file` has from byte `offset` on, through the page cache: what is in
+    /// memory is read at once and costs nothing; for what is not, a permit is waited for first, on
+    /// the disk of the file. Fills the buffer unless the file ends before; returns how many bytes.
+    ///
+    /// Whether it is in memory is found out by the recent reads of the descriptor. As long as nine
+    /// of ten hit, the read is tried without waiting (`RWF_NOWAIT`). That starts the disk's work for
+    /// a miss, which is charged when it has begun; so otherwise the kernel is asked first
+    /// (`cachestat`, Linux 6.5). Where neither works (overlay, FUSE) each read has a permit of its
+    /// length. What the kernel read ahead is charged after it, by what the disk has read for the
+    /// thread; so is what a read that goes on where the last one ended made it read. Reads of
+    /// mapped files pass no class.
+    ///
+    /// # Errors
+    /// Those of `pread(2)`, of [`Class::admit`] and [`Scheduler::disk_of_file`](crate::Scheduler::disk_of_file).
+    pub fn read_at(&self, file: impl AsFd, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let file = file.as_fd();
+        if i64::try_from(offset).is_err() {
+            // `preadv2` takes the largest for the position of the descriptor
+            return Err(Errno::INVAL.into());
+        }
+        let recent = HitRate::of(file);
+        let (is_high, goes_on) = (recent.is_high(), recent.goes_on(offset, buffer.len()));
+        if is_high && !goes_on {
+            let (done, is_over) = read_now(file, buffer, offset)?;
+            if is_over {
+                recent.add(true);
+                self.record.reads.add_hit();
+                return Ok(done);
+            }
+            recent.add(false);
+            let rest = buffer.len() - done;
+            return self.read_missing(file, buffer, offset, (done, rest as u64), None);
+        }
+        self.read_watched(file, buffer, offset, recent)
+    }
+
+    /// What the reads of this class through the page cache found, on all disks.
+    pub fn page_cache_counters(&self) -> PageCacheCounters {
+        self.record.reads.sum()
+    }
+
+    /// [`Class::read_at`] where it may well be that the disk is to do something.
+    fn read_watched(
+        &self,
+        file: BorrowedFd<'_>,
+        buffer: &mut [u8],
+        offset: u64,
+        recent: &HitRate,
+    ) -> io::Result<usize> {
+        let before = bytes_read_by_thread();
+        let missing = missing_of(file, offset, buffer.len());
+        let (mut done, is_over) = match missing {
+            Some(1..) => (0, false),
+            _ => read_now(file, buffer, offset)?,
+        };
+        recent.add(is_over || missing == Some(0));
+        if !is_over && missing != Some(0) {
+            let rest = (buffer.len() - done) as u64;
+            let len = missing.map_or(rest, |missing| missing.min(rest));
+            return self.read_missing(file, buffer, offset, (done, len), Some(before));
+        }
+        if !is_over {
+            // It is on its way, and was charged to whoever had it read ahead.
+            done = read_all(file, buffer, offset, done)?;
+        }
+        self.record.reads.add_hit();
+        self.charge(file, bytes_read_by_thread().saturating_sub(before))?;
+        Ok(done)
+    }
+
+    /// Reads what comes after the first `done` bytes with a permit for `len`, and charges what the
+    /// disk has read for the thread since `before` beyond that.
+    #[cold]
+    fn read_missing(
+        &self,
+        file: BorrowedFd<'_>,
+        buffer: &mut [u8],
+        offset: u64,
+        (done, len): (usize, u64),
+        before: Option<u64>,
+    ) -> io::Result<usize> {
+        self.record.reads.add_miss();
+        let place = Op::Read.at(offset.saturating_add(done as u64));
+        let permit = self.admit_for(&file, place, len).wait()?;
+        let before = before.unwrap_or_else(bytes_read_by_thread);
+        let result = read_all(file, buffer, offset, done);
+        permit.complete(&result);
+        let done = result?;
+        self.charge(file, bytes_read_by_thread().saturating_sub(before).saturating_sub(len))?;
+        Ok(done)
+    }
+
+    /// The disk has read so many bytes that nothing was charged for: waits for their turn.
+    fn charge(&self, file: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
+        if bytes > 0 {
+            self.record.reads.add_read_ahead(bytes);
+            drop(self.admit_for(&file, Op::Read, bytes).wait()?);
+        }
+        Ok(())
+    }
+}
+
+/// Reads what can be read without waiting for the disk; how many bytes, and whether that is all
+/// that there is.
+#[inline]
+fn read_now(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<(usize, bool)> {
+    let mut done = 0;
+    while done < buffer.len() {
+        let mut rest = [IoSliceMut::new(&mut buffer[done..])];
+        match preadv2(file, &mut rest, offset + done as u64, ReadWriteFlags::NOWAIT) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok((done, false)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok((done, true))
+}
+
+/// Reads what comes after the first `done` bytes, and waits for it; how many bytes there are now.
+fn read_all(
+    file: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    offset: u64,
+    mut done: usize,
+) -> io::Result<usize> {
+    while done < buffer.len() {
+        match rustix::io::pread(file, &mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(done)
+}
+
+/// Bytes of the pages of a range that the file has and memory has not; `None` where nobody can tell.
+fn missing_of(file: BorrowedFd<'_>, offset: u64, len: usize) -> Option<u64> {
+    let missing = |end: u64| {
+        let pages = whole_pages(&(offset..end));
+        let len = pages.end - pages.start;
+        let seen = residency(file, pages.start, len.max(1)).ok()?;
+        Some(len.saturating_sub(seen.cached.saturating_mul(page_size())))
+    };
+    let end = offset.saturating_add(len as u64);
+    let all = missing(end)?;
+    if all == 0 {
+        return Some(0);
+    }
+    // a block device says nothing of its size here
+    let size = rustix::fs::fstat(file).ok().and_then(|stat| u64::try_from(stat.st_size).ok());
+    match size.filter(|size| *size > 0 && *size < end) {
+        Some(size) if size <= offset => Some(0),
+        Some(size) => missing(size),
+        None => Some(all),
+    }
+}

@@ -1,0 +1,93 @@
+//! How many reads found what they wanted in memory.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use crossbeam_utils::CachePadded;
+
+/// Threads that count in different places.
+const STRIPES: usize = 8;
+
+thread_local! {
+    static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// What the reads of a class through the page cache found: see [`Class::read_at`].
+///
+/// [`Class::read_at`]: crate::Class::read_at
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PageCacheCounters {
+    /// Reads that found all of it in memory, and had no permit.
+    pub hits: u64,
+    /// Reads with a permit: some of it was not there, or nobody could tell.
+    pub misses: u64,
+    /// Bytes that the disk read beyond what the misses asked for, and that were charged after it.
+    pub read_ahead: u64,
+}
+
+/// Counts them, on many threads at once.
+#[derive(Debug, Default)]
+pub(crate) struct ReadCounts([CachePadded<Stripe>; STRIPES]);
+
+#[derive(Debug, Default)]
+struct Stripe {
+    hits: AtomicU64,
+    misses: AtomicU64,
+    read_ahead: AtomicU64,
+}
+
+impl ReadCounts {
+    #[inline]
+    pub(crate) fn add_hit(&self) {
+        self.here().hits.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn add_miss(&self) {
+        self.here().misses.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn add_read_ahead(&self, bytes: u64) {
+        self.here().read_ahead.fetch_add(bytes, Relaxed);
+    }
+
+    pub(crate) fn sum(&self) -> PageCacheCounters {
+        let mut sum = PageCacheCounters::default();
+        for stripe in &self.0 {
+            sum.hits += stripe.hits.load(Relaxed);
+            sum.misses += stripe.misses.load(Relaxed);
+            sum.read_ahead += stripe.read_ahead.load(Relaxed);
+        }
+        sum
+    }
+
+    #[inline]
+    fn here(&self) -> &Stripe {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let known = STRIPE.get();
+        let stripe = if known < STRIPES { known } else { NEXT.fetch_add(1, Relaxed) % STRIPES };
+        STRIPE.set(stripe);
+        &self.0[stripe]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_many_threads_count_is_added_up() {
+        let counts = ReadCounts::default();
+        std::thread::scope(|scope| {
+            for _ in 0..20 {
+                scope.spawn(|| {
+                    (0..100).for_each(|_| counts.add_hit());
+                    counts.add_miss();
+                    counts.add_read_ahead(4096);
+                });
+            }
+        });
+        let sum = PageCacheCounters { hits: 2_000, misses: 20, read_ahead: 20 * 4096 };
+        assert_eq!(counts.sum(), sum);
+    }
+}

@@ -1,0 +1,40 @@
+//! Reads through the page cache.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::{Advice, fadvise};
+
+use crate::{Bed, pattern};
+
+/// Takes what is clean of a file out of memory, as far as that is possible.
+fn forget(file: &File) {
+    file.sync_all().unwrap();
+    fadvise(file, 0, None, Advice::DontNeed).unwrap();
+}
+
+#[test]
+fn a_read_has_what_the_file_has_whatever_is_in_memory() {
+    let bed = Bed::new();
+    let file = bed.file("data");
+    let data = pattern(1_000_003);
+    file.write_all_at(&data, 0).unwrap();
+    let mut at = 1usize;
+    for round in 0..2_000 {
+        if round % 100 == 0 {
+            forget(&file);
+        }
+        at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (offset, len) = ((at >> 16) % 1_010_000, (at >> 40) % 70_000);
+        let mut read = vec![0; len];
+        let got = bed.class.read_at(&file, &mut read, offset as u64).unwrap();
+        let expected = &data[offset.min(data.len())..(offset + len).min(data.len())];
+        assert_eq!(&read[..got], expected, "round {round}: {len} at {offset}");
+    }
+    let counters = bed.class.page_cache_counters();
+    assert_eq!(counters.hits + counters.misses, 2_000);
+    let refused = bed.class.read_at(&file, &mut [0; 10], u64::MAX).unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));
+    let closed = bed.class.read_at(File::create(bed.dir.path().join("w")).unwrap(), &mut [0], 0);
+    assert_eq!(closed.unwrap_err().raw_os_error(), Some(libc::EBADF));
+}

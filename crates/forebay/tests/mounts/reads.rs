@@ -1,0 +1,101 @@
+//! Reads through the page cache, and what the disk counts of them.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use forebay::{Class, Op};
+use rustix::fs::{Advice, fadvise};
+
+use crate::lab::{Lab, listing};
+use crate::places::overlay;
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes that the disk has read, also of what was read ahead a moment ago.
+fn disk_read(device: &str) -> u64 {
+    let name = device.trim_start_matches("/dev/");
+    let inflight = format!("/sys/block/{name}/inflight");
+    while std::fs::read_to_string(&inflight).unwrap().split_whitespace().next() != Some("0") {
+        std::thread::yield_now();
+    }
+    let stat = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
+    stat.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap() * 512
+}
+
+fn charged(class: &Class) -> u64 {
+    class.permit_counters().bytes[Op::Read.index()]
+}
+
+fn cold_file(path: &std::path::Path, len: u64) -> File {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.unwrap();
+    (0..len / MIB).for_each(|n| file.write_all_at(&vec![n as u8; 1 << 20], n * MIB).unwrap());
+    file.sync_all().unwrap();
+    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    file
+}
+
+pub(crate) fn what_the_disk_reads_for_a_cold_run_is_charged() {
+    for kind in ["ext4", "btrfs"] {
+        let lab = Lab::new(256 * MIB);
+        let on = lab.mounted(kind, &lab.device, "disk");
+        let scheduler = listing(&on).build().unwrap();
+        let class = scheduler.add_class("class", 100).unwrap();
+        let file = cold_file(&on.join("data"), 64 * MIB);
+        // in an order of its own, and from the beginning to the end
+        for (order, len) in
+            [(Some(7_919), 4096), (Some(1_009), 65_536), (None, 4096), (None, 65_536)]
+        {
+            fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+            let (before, read) = (charged(&class), disk_read(&lab.device));
+            let count = 64 * MIB / len;
+            let mut buffer = vec![0; len as usize];
+            for n in 0..count / 4 {
+                let place = order.map_or(n, |step| n * step % count);
+                let got = class.read_at(&file, &mut buffer, place * len).unwrap();
+                assert_eq!((got as u64, buffer[0]), (len, (place * len / MIB) as u8));
+            }
+            let charged = charged(&class) - before;
+            let read = disk_read(&lab.device) - read;
+            let case = format!("{kind}, {len} in order {order:?}: {read} read, {charged} charged");
+            eprintln!("{case}");
+            assert!(read >= 15 * MIB && charged as f64 >= 0.98 * read as f64, "{case}");
+            assert!(charged as f64 <= 1.1 * read as f64, "{case}");
+        }
+    }
+}
+
+pub(crate) fn a_read_from_memory_costs_nothing() {
+    let lab = Lab::new(64 * MIB);
+    let on = lab.mounted("ext4", &lab.device, "disk");
+    let scheduler = listing(&on).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let file = cold_file(&on.join("data"), 16 * MIB);
+    file.read_exact_at(&mut vec![0; 16 << 20], 0).unwrap();
+    let mut buffer = [0; 4096];
+    for n in 0..4096 {
+        class.read_at(&file, &mut buffer, n * 7_919 % 4096 * 4096).unwrap();
+    }
+    assert_eq!(class.page_cache_counters().hits, 4096);
+    assert_eq!((charged(&class), class.permit_counters().operations[Op::Read.index()]), (0, 0));
+    // one that is not there among many that are
+    fadvise(&file, 4 * MIB, std::num::NonZeroU64::new(4096), Advice::DontNeed).unwrap();
+    class.read_at(&file, &mut buffer, 4 * MIB).unwrap();
+    let counters = class.page_cache_counters();
+    assert_eq!((counters.hits + counters.misses, charged(&class) / 4096), (4097, counters.misses));
+}
+
+pub(crate) fn each_read_of_an_overlay_has_a_permit() {
+    let lab = Lab::new(64 * MIB);
+    let (merged, on) = overlay(&lab);
+    let scheduler = listing(&on).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let file = cold_file(&merged.join("data"), MIB);
+    for n in 0..100 {
+        let mut buffer = [1; 4096];
+        class.read_at(&file, &mut buffer, n * 4096).unwrap();
+        assert_eq!(buffer, [0; 4096]);
+    }
+    assert_eq!(class.page_cache_counters().misses, 100);
+    assert!(charged(&class) >= 100 * 4096);
+}
