@@ -124,10 +124,14 @@ impl DirtyFile {
         fits
     }
 
-    /// [`Self::try_reserve`]; if not, `waker` is woken when less is dirty. What is pending is to be
-    /// handed over then, of this file by the caller.
-    pub(super) fn poll_reserve(&self, bytes: u64, waker: &Waker) -> Poll<()> {
+    /// `waker` is woken when a part has ended next, however it did.
+    pub(super) fn wake_at_end(&self, waker: &Waker) {
         self.lock().wait(waker);
+    }
+
+    /// [`Self::try_reserve`] for who is woken [at the end of a part](Self::wake_at_end); if not,
+    /// `waker` is woken as well when less is dirty in other files.
+    pub(super) fn poll_reserve(&self, bytes: u64, waker: &Waker) -> Poll<()> {
         if !self.limits.add_or_wait(bytes, waker) {
             return Poll::Pending;
         }
@@ -208,7 +212,8 @@ impl DirtyFile {
         let mut state = self.lock();
         state.asked -= 1;
         state.unfinished.remove(&part.number);
-        state.failure = state.failure.take().or(failure);
+        // The newest: a write is told of each.
+        state.failure = failure.or(state.failure.take());
         state.dirty -= part.counted;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);

@@ -26,7 +26,7 @@ impl<F: AsFd> BufferedWriter<F> {
         }
         let (reserved, holder) = (pages_of(buffer, offset), holds_permit_now());
         if !self.dirty_file().try_reserve(reserved) {
-            block_on(self.reserve(reserved, holder));
+            block_on(self.reserve(reserved, holder))?;
         }
         self.write_reserved(buffer, offset, reserved, holder)
     }
@@ -45,7 +45,7 @@ impl<F: AsFd> BufferedWriter<F> {
             return self.write_through(buffer, offset).await;
         }
         let reserved = pages_of(buffer, offset);
-        self.reserve(reserved, false).await;
+        self.reserve(reserved, false).await?;
         self.write_reserved(buffer, offset, reserved, false)
     }
 
@@ -73,17 +73,21 @@ impl<F: AsFd> BufferedWriter<F> {
     }
 
     /// Waits until so much more may be dirty.
-    async fn reserve(&self, bytes: u64, holder: bool) {
+    /// Not where parts get no permit: then there is no end to it.
+    async fn reserve(&self, bytes: u64, holder: bool) -> io::Result<()> {
         let file = self.dirty_file();
         poll_fn(|context| {
             if file.try_reserve(bytes) {
-                return Poll::Ready(());
+                return Poll::Ready(Ok(()));
             }
+            // What ends from here on is not missed.
+            file.wake_at_end(context.waker());
+            file.failure_for_write()?;
             file.hand_over_all();
             part::ask(file, holder);
-            file.poll_reserve(bytes, context.waker())
+            file.poll_reserve(bytes, context.waker()).map(Ok)
         })
-        .await;
+        .await
     }
 
     /// Where a write is at the disk when it returns.

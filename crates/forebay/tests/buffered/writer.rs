@@ -1,7 +1,8 @@
 //! What writers do, wait for and leave behind.
 
+use std::fs::File;
 use std::future::Future;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,9 +10,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use forebay::Op;
+use forebay::{DiskConfig, Op, Scheduler};
 
-use crate::{Bed, MIB, contents, pattern, until};
+use crate::{Bed, FAST, MIB, contents, pattern, until};
 
 #[test]
 fn what_is_written_in_any_way_is_in_the_file() {
@@ -188,4 +189,27 @@ fn a_thread_that_holds_a_permit_gets_its_flush() {
     drop(held);
     let counters = bed.scheduler.disk("disk").unwrap().permit_counters();
     assert!(counters.window_bypasses > 0, "it has waited for its own permit");
+}
+
+#[test]
+fn a_write_that_waits_is_told_that_there_are_no_permits() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let disk = DiskConfig::new("disk", FAST).mountpoint(dir.path());
+    let scheduler = Scheduler::builder().disk(disk).requests_max(1).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let file = File::create(dir.path().join("data")).unwrap();
+    let writer = class.buffered_writer(file).unwrap().with_dirty_max(MIB);
+    let data = pattern(1 << 20);
+    let held = class.admit(Op::Read, 4096).unwrap().detach();
+    writer.write_all_at(&data, 0).unwrap();
+    for _ in 0..3 {
+        let refused = writer.write_all_at(&data, MIB).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::QuotaExceeded, "{refused}");
+    }
+    drop(held);
+    assert!(writer.sync_data().is_err(), "a flush tells it, too");
+    // one request at a time, so parts may meet each other
+    until("a flush", || writer.sync_data().is_ok());
+    assert_eq!(contents(&dir.path().join("data")), data);
+    assert_eq!(writer.dirty(), 0);
 }
