@@ -213,7 +213,7 @@ impl DirtyFile {
         state.asked -= 1;
         state.unfinished.remove(&part.number);
         // The newest: a write is told of each.
-        state.failure = failure.or(state.failure.take());
+        state.failure = failure.or_else(|| state.failure.take());
         state.dirty -= part.counted;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
