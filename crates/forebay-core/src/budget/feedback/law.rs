@@ -6,6 +6,7 @@
 //! while the pace is what holds work back.
 
 use super::period::{CUT_PERMILLE, Period, SPEED_ONE};
+use super::recent::Recent;
 use super::state::{GIVEN_UP_NANOS, GROWTH, SPEED_MAX, SPEED_MIN, State};
 
 /// What waits in a full disk drains at this rate.
@@ -21,12 +22,20 @@ const ALONE_PART: u64 = 200;
 const BEST_PART: u64 = 16;
 /// A full disk is let to drain for so long before more is tried.
 const DRAIN_NANOS: u64 = 400_000_000;
-/// Cuts that have not helped for this long are given up,
-const FUTILE_NANOS_MAX: u64 = 2_000_000_000;
-/// for a while, or until the target has held for so long.
-const CALM_NANOS: u64 = 200_000_000;
+/// Cuts follow from what was measured for at least so long,
+const EVIDENCE_NANOS: u64 = 60_000_000;
+/// and the first after so long may have been for what has passed.
+const CUTS_APART_NANOS: u64 = 2_000_000_000;
+/// A target that has been missed for this long is given up,
+const MISSED_NANOS_MAX: u64 = 2_000_000_000;
+/// and after this long, if what was cut has not brought it nearer.
+const TRIED_NANOS: u64 = 400_000_000;
+/// It is taken up again when it has held for this part of the time.
+const CALM_PART: u64 = 8;
 /// After this long all is forgotten of what was given up.
 const LONG_CALM_NANOS: u64 = 60_000_000_000;
+/// If nothing has to wait for so long, what was cut is given back.
+const FORGET_NANOS: u64 = 1_000_000_000;
 
 /// What follows from a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,27 +60,36 @@ impl State {
 
     /// One period has ended in which work waited.
     pub(super) fn step(&mut self, period: &Period) {
-        if period.is_saturated && !period.window_at_min && period.delivered > self.speed / 5 {
-            self.saturated_speed = period.delivered.min(self.speed);
-        }
-        let is_beyond_knee = self.is_beyond_knee(period);
-        let is_full = self.is_full(period);
+        self.unrefused_nanos = 0;
         if period.now_nanos < self.settles_until {
+            self.recent = Recent::NOTHING;
             return;
         }
-        let before = self.speed;
-        match self.judge(period, is_beyond_knee, is_full) {
+        let seen = &self.recent.add(period);
+        if seen.is_saturated() && !seen.window_at_min && seen.delivered > self.speed / 5 {
+            self.saturated_speed = seen.delivered.min(self.speed);
+        }
+        let is_beyond_knee = self.is_beyond_knee(seen);
+        let is_full = self.is_full(period);
+        self.note_miss(seen);
+        match self.judge(seen, is_beyond_knee, is_full) {
             Verdict::Stay => {}
-            Verdict::Grow => self.grow(period),
-            Verdict::CutToDelivered if period.is_high() => {
-                self.cut(period, period.delivered.min(self.speed), CUT_PERMILLE.0);
+            Verdict::Grow => self.grow(seen),
+            Verdict::CutToDelivered if seen.is_high() => {
+                let before = self.speed;
+                let is_first = period.now_nanos.saturating_sub(self.cut_at) > CUTS_APART_NANOS;
+                self.cut(seen, seen.delivered.min(self.speed), CUT_PERMILLE.0);
+                if is_first {
+                    self.cap = before;
+                }
+                self.cut_at = period.now_nanos;
                 self.best = 0;
             }
-            Verdict::CutToDelivered => self.cut_while_well(period),
+            Verdict::CutToDelivered => self.cut_while_well(seen),
             Verdict::Drain => {
                 let cap = self.full_speed();
                 self.drains_until = period.now_nanos.saturating_add(DRAIN_NANOS);
-                self.cut(period, cap, DRAIN_PERMILLE);
+                self.cut(seen, cap, DRAIN_PERMILLE);
                 self.speed = self.speed.max(SPEED_ONE);
             }
             Verdict::Revert => {
@@ -82,22 +100,37 @@ impl State {
                 self.settles_until = period.now_nanos.saturating_add(SETTLE_NANOS);
             }
             Verdict::CutByExcess => {
-                self.cut(period, self.speed, period.excess_permille());
+                self.cut(seen, self.speed, seen.excess_permille());
                 self.best = 0;
             }
         }
-        self.consider_futility(period, before);
     }
 
     /// A period in which nothing had to wait, though the disk was busy: beyond
     /// the rate of the model, what is let through and not used is taken back.
     pub(super) fn step_unrefused(&mut self, period: &Period) {
+        self.unrefused_nanos = self.unrefused_nanos.saturating_add(period.nanos);
+        if self.has_rested() {
+            self.forget();
+        }
         let is_busy = period.delivered > SPEED_ONE / 16 * 15;
         if self.speed > SPEED_ONE && is_busy && period.is_late() {
             self.drains_until = period.now_nanos.saturating_add(DRAIN_NANOS);
             self.cut(period, period.delivered.max(SPEED_ONE), DRAIN_PERMILLE);
             self.speed = self.speed.max(SPEED_ONE);
         }
+    }
+
+    /// Whether nothing has had to wait for long.
+    pub(super) fn has_rested(&self) -> bool {
+        self.unrefused_nanos > FORGET_NANOS
+    }
+
+    /// What was cut was for a load that is gone.
+    fn forget(&mut self) {
+        self.speed = self.speed.max(SPEED_ONE);
+        self.missed_nanos = 0;
+        self.recent = Recent::NOTHING;
     }
 
     /// Requests wait in the disk though the target holds. What waits there drains
@@ -126,35 +159,41 @@ impl State {
         self.kept_until = now_nanos.saturating_add(self.kept_nanos);
     }
 
-    fn judge(&self, period: &Period, is_beyond_knee: bool, is_full: bool) -> Verdict {
-        let Period { is_saturated, delivered, .. } = *period;
-        let is_high = period.is_high();
-        if self.has_given_up(period.now_nanos) {
+    fn judge(&self, seen: &Period, is_beyond_knee: bool, is_full: bool) -> Verdict {
+        let (is_high, is_saturated) = (seen.is_high(), seen.is_saturated());
+        if seen.counted == 0 {
+            // nobody is there whom the target is about
+            return if self.speed < SPEED_ONE { Verdict::Grow } else { Verdict::Stay };
+        }
+        let is_evident = seen.lately_nanos >= EVIDENCE_NANOS;
+        if self.has_given_up(seen.now_nanos) {
             return match is_saturated {
-                true => Verdict::CutToDelivered,
-                false if self.speed < SPEED_ONE => self.growth_of(delivered),
-                false => Verdict::Stay,
+                true if is_evident => Verdict::CutToDelivered,
+                false if self.speed < SPEED_ONE => Verdict::Grow,
+                _ => Verdict::Stay,
             };
         }
         let too_much =
-            is_saturated && (period.fills_window() || (is_high && !period.window_at_min));
-        let keeps = !is_high && period.now_nanos < self.kept_until && self.speed <= SPEED_ONE;
+            is_saturated && (seen.fills_window() || (is_high && !seen.window_at_min));
+        let keeps = !is_high && seen.now_nanos < self.kept_until && self.speed <= SPEED_ONE;
         if (is_beyond_knee || too_much) && !keeps {
-            return Verdict::CutToDelivered;
+            return if is_evident { Verdict::CutToDelivered } else { Verdict::Stay };
         }
         match is_high {
-            true if period.window_at_min => Verdict::CutByExcess,
+            true if seen.window_at_min && is_evident => Verdict::CutByExcess,
             _ if is_full => Verdict::Drain,
-            _ if self.is_at_their_cost(period) => Verdict::Revert,
-            false if period.now_nanos < self.drains_until => Verdict::Stay,
-            false if !is_saturated => self.growth_of(delivered),
+            _ if self.is_at_their_cost(seen) => Verdict::Revert,
+            false if seen.now_nanos < self.drains_until => Verdict::Stay,
+            false if !is_saturated => self.growth_of(seen.delivered),
             _ => Verdict::Stay,
         }
     }
 
-    /// More is tried where what is let through now is also used.
+    /// What the model promises may be let through; more is tried where what is
+    /// let through now is also used.
     fn growth_of(&self, delivered: u64) -> Verdict {
-        if delivered / 15 >= self.speed / 16 { Verdict::Grow } else { Verdict::Stay }
+        let is_used = delivered / 15 >= self.speed / 16;
+        if is_used || self.speed < SPEED_ONE { Verdict::Grow } else { Verdict::Stay }
     }
 
     /// Cutting below half of what the disk delivered with a full window helps
@@ -165,7 +204,7 @@ impl State {
 
     fn cut(&mut self, period: &Period, cap: u64, permille: u64) {
         self.cap = cap;
-        let is_capacity = period.is_saturated && !period.window_at_min;
+        let is_capacity = period.is_saturated() && !period.window_at_min;
         let least = if is_capacity { SPEED_MIN } else { self.floor() };
         let next = (cap / 1000 * (1000 - permille)).max(self.speed / 10 * 7).max(least);
         self.speed = self.speed.min(next);
@@ -175,6 +214,7 @@ impl State {
         self.usual_rate = 0;
         self.let_through = 0;
         self.delivered = 0;
+        self.recent = Recent::NOTHING;
         self.settles_until = period.now_nanos.saturating_add(SETTLE_NANOS);
     }
 
@@ -195,14 +235,14 @@ impl State {
         self.speed = self.speed.min(SPEED_MAX);
     }
 
-    /// Where cuts do not bring the target back for long, nothing does: it is given
-    /// up for a while, and what was cut is given back, up to the model's rate.
-    fn consider_futility(&mut self, period: &Period, before: u64) {
-        if !period.is_high() {
-            self.futile_nanos =
-                self.futile_nanos.saturating_sub(2 * period.nanos.min(LONG_CALM_NANOS));
-            self.calm_nanos = self.calm_nanos.saturating_add(period.nanos);
-            if self.calm_nanos > CALM_NANOS {
+    /// Where what was cut does not bring the target nearer, nothing does: it is
+    /// given up for a while, and what was cut is given back, up to the model's
+    /// rate.
+    fn note_miss(&mut self, seen: &Period) {
+        if !seen.is_high() {
+            self.missed_nanos = self.missed_nanos.saturating_sub(seen.nanos);
+            self.calm_nanos = self.calm_nanos.saturating_add(seen.nanos);
+            if self.calm_nanos > self.given_up_nanos / CALM_PART {
                 self.given_up_until = 0;
             }
             if self.calm_nanos > LONG_CALM_NANOS {
@@ -211,19 +251,32 @@ impl State {
             return;
         }
         self.calm_nanos = 0;
-        if !self.has_given_up(period.now_nanos) {
-            if self.futile_nanos == 0 {
-                self.missed_from = before;
-            }
-            self.futile_nanos = self.futile_nanos.saturating_add(period.nanos);
-            if self.futile_nanos > FUTILE_NANOS_MAX {
-                self.give_up(period.now_nanos);
-            }
+        if self.has_given_up(seen.now_nanos) {
+            return;
+        }
+        if self.missed_nanos == 0 {
+            self.missed_from = self.speed;
+            self.measure_misses_from(seen);
+        }
+        self.missed_nanos = self.missed_nanos.saturating_add(seen.nanos);
+        self.missed_permille = self.missed_permille.max(seen.over_permille());
+        let is_tried = seen.now_nanos.saturating_sub(self.missed_since) > TRIED_NANOS
+            && seen.delivered < self.missed_delivered / 2;
+        if is_tried && seen.over_permille() <= self.missed_permille / 2 {
+            self.measure_misses_from(seen);
+        } else if is_tried || self.missed_nanos > MISSED_NANOS_MAX {
+            self.give_up(seen.now_nanos);
         }
     }
 
+    fn measure_misses_from(&mut self, seen: &Period) {
+        self.missed_since = seen.now_nanos;
+        self.missed_delivered = seen.delivered.max(self.best.min(self.speed));
+        self.missed_permille = seen.over_permille();
+    }
+
     fn give_up(&mut self, now_nanos: u64) {
-        self.futile_nanos = 0;
+        self.missed_nanos = 0;
         self.given_up_nanos =
             self.given_up_nanos.saturating_mul(2).clamp(GIVEN_UP_NANOS.0, GIVEN_UP_NANOS.1);
         self.given_up_until = now_nanos.saturating_add(self.given_up_nanos);
@@ -256,7 +309,7 @@ mod tests {
 
     #[test]
     fn one_cut_takes_three_tenths_at_most_and_leaves_a_twentieth() {
-        let hangs = Period { delivered: 0, over: 1000, is_saturated: true, ..WELL };
+        let hangs = Period { delivered: 0, over: 1000, at_window: 100, ..WELL };
         let mut state = State::BEGIN;
         for step in 0..100_u64 {
             let before = state.speed;
@@ -269,7 +322,7 @@ mod tests {
 
     #[test]
     fn growth_is_slow_beyond_where_the_disk_had_enough() {
-        let cut = after(&State::BEGIN, &Period { is_saturated: true, over: 500, ..WELL });
+        let cut = after(&State::BEGIN, &Period { at_window: 100, over: 500, ..WELL });
         assert_eq!(cut.cap, SPEED_ONE);
         let later = Period { now_nanos: WELL.now_nanos + 30_000_000, ..WELL };
         let grown = after(&cut, &later);
@@ -341,7 +394,7 @@ mod tests {
                     ..WELL
                 };
                 state.step(&period);
-                state.step(&Period { is_saturated: true, window_at_min: true, ..period });
+                state.step(&Period { at_window: 100, window_at_min: true, ..period });
                 assert!((SPEED_MIN..=SPEED_MAX).contains(&state.speed));
             }
         }

@@ -5,6 +5,7 @@
 
 mod law;
 mod period;
+mod recent;
 mod sample;
 mod signs;
 mod state;
@@ -21,7 +22,7 @@ use super::price::{CurrentPrice, Price};
 
 use period::{COUNTED_MIN, Period, SPEED_ONE, STALE_NANOS};
 pub(crate) use sample::{Sample, Sampler, Threshold};
-use state::State;
+use state::{State, WORDS};
 use totals::Totals;
 use window::{Bounds, window_after};
 
@@ -86,7 +87,7 @@ struct Sums {
 /// [`State`], read and written by whoever ends a period; the next ends 20 ms
 /// later.
 #[derive(Debug)]
-struct SharedState([AtomicU64; 20]);
+struct SharedState([AtomicU64; WORDS]);
 
 impl SharedState {
     fn new(state: &State) -> Self {
@@ -254,7 +255,7 @@ impl Feedback {
         if self.totals.end_period(&sample, nanos) {
             set(&self.delivered, delivered);
         }
-        if nanos > STALE_NANOS {
+        if nanos > STALE_NANOS && was_refused {
             return;
         }
         let Some(target) = self.target() else {
@@ -266,12 +267,15 @@ impl Feedback {
         let period = Period {
             now_nanos: now.as_nanos(),
             nanos,
+            lately_nanos: nanos,
             counted: sample.counted,
             over: sample.over,
             allowed_permille: u64::from(1000 - target.permille()),
             mean_nanos: sample.nanos / sample.counted.max(1),
+            threshold_nanos: self.threshold_of(disk),
             delivered,
-            is_saturated: sample.at_window > sample.at_pace,
+            at_pace: sample.at_pace,
+            at_window: sample.at_window,
             window_nanos: DiskTime::from_units(window).as_nanos_ceil(),
             window_at_min: window <= bounds.min / 20 * 21,
             base_nanos: disk.base.as_nanos_ceil(),
@@ -288,6 +292,8 @@ impl Feedback {
         set(&self.given_up, u64::from(state.has_given_up(now.as_nanos())));
         set(&self.speed, state.speed);
         self.update_price();
+        let nobody_is_there = sample.counted == 0 || state.has_rested();
+        let window = if nobody_is_there { u64::MAX } else { window };
         if get(&self.window) != u64::MAX {
             set(&self.window, window);
         }

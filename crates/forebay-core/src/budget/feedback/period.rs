@@ -18,16 +18,21 @@ pub(super) struct Period {
     /// When it ended, and how long it took.
     pub(super) now_nanos: u64,
     pub(super) nanos: u64,
+    /// The time that all that follows was measured in.
+    pub(super) lately_nanos: u64,
     /// Requests that count, and those of them above the target.
     pub(super) counted: u64,
     pub(super) over: u64,
     /// Of 1000 of them so many may be.
     pub(super) allowed_permille: u64,
     pub(super) mean_nanos: u64,
+    /// The target.
+    pub(super) threshold_nanos: u64,
     /// Disk time served per time, a speed.
     pub(super) delivered: u64,
-    /// Whether work waited for the window rather than for the pace.
-    pub(super) is_saturated: bool,
+    /// How often work had to wait for the pace, and for the window.
+    pub(super) at_pace: u64,
+    pub(super) at_window: u64,
     /// Where the window stands.
     pub(super) window_nanos: u64,
     pub(super) window_at_min: bool,
@@ -48,8 +53,18 @@ impl Period {
 
     /// Counted requests in a million milliseconds.
     pub(super) fn rate(&self) -> u64 {
-        let rate = u128::from(self.counted) * 1_000_000_000_000 / u128::from(self.nanos.max(1));
+        let rate = u128::from(self.counted) * 1_000_000_000_000 / u128::from(self.lately_nanos.max(1));
         u64::try_from(rate).unwrap_or(u64::MAX)
+    }
+
+    /// Whether work waited for the window rather than for the pace.
+    pub(super) fn is_saturated(&self) -> bool {
+        self.at_window > self.at_pace
+    }
+
+    /// Of 1000 counted requests so many took too long.
+    pub(super) fn over_permille(&self) -> u64 {
+        self.over.saturating_mul(1000) / self.counted.max(1)
     }
 
     /// Whether requests take longer than in the idle disk: they wait in it.
@@ -69,8 +84,7 @@ impl Period {
 
     /// How much to cut for what is above the target, in thousandths.
     pub(super) fn excess_permille(&self) -> u64 {
-        let over = self.over.saturating_mul(1000) / self.counted.max(1);
-        over.saturating_sub(self.allowed_permille).clamp(CUT_PERMILLE.0, CUT_PERMILLE.1)
+        self.over_permille().saturating_sub(self.allowed_permille).clamp(CUT_PERMILLE.0, CUT_PERMILLE.1)
     }
 }
 
@@ -80,12 +94,15 @@ impl Period {
     pub(super) const WELL: Self = Self {
         now_nanos: 1_000_000_000,
         nanos: 20_000_000,
+        lately_nanos: 20_000_000,
         counted: 1000,
         over: 10,
         allowed_permille: 50,
         mean_nanos: 100_000,
+        threshold_nanos: 1_000_000,
         delivered: SPEED_ONE,
-        is_saturated: false,
+        at_pace: 10,
+        at_window: 0,
         window_nanos: 1_000_000,
         window_at_min: false,
         base_nanos: 80_000,

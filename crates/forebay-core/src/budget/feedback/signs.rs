@@ -15,6 +15,8 @@ const COST_PART: u64 = 16;
 const USUAL_PERIODS: u64 = 5;
 /// Beyond the knee requests take this many times the latency of the idle disk.
 const KNEE_BASES: u64 = 5;
+/// but a mean of this part of the target is what was asked for.
+const KNEE_PART: u64 = 4;
 
 impl State {
     /// Whether requests take much longer than is usual after a cut, or than in
@@ -24,11 +26,14 @@ impl State {
             return false;
         }
         let settled = period.now_nanos >= self.settles_until;
-        if settled && !period.is_saturated && self.usual_periods < USUAL_PERIODS {
+        if settled && !period.is_saturated() && self.usual_periods < USUAL_PERIODS {
             self.usual_periods += 1;
             self.usual_nanos = self.usual_nanos.saturating_add(period.mean_nanos);
             self.usual_rate = self.usual_rate.saturating_add(period.rate());
             self.usual_speed = self.speed;
+        }
+        if period.mean_nanos <= period.threshold_nanos / KNEE_PART {
+            return false;
         }
         let twice_usual = (self.usual_nanos / USUAL_PERIODS).saturating_mul(2);
         let is_unusual = self.usual_periods == USUAL_PERIODS && period.mean_nanos > twice_usual;
@@ -51,7 +56,7 @@ impl State {
         compared
             && self.speed > SPEED_ONE
             && period.counted > 0
-            && !period.is_saturated
+            && !period.is_saturated()
             && self.waits_in_disk(period)
             && self.delivered < self.let_through - self.let_through / FULL_PART
     }
