@@ -5,7 +5,7 @@
 //! follows the rate that was delivered while the window was full, and grows
 //! while the pace is what holds work back.
 
-use super::period::{CUT_PERMILLE, Period, SPEED_ONE};
+use super::period::{COUNTED_MIN, CUT_PERMILLE, Period, SPEED_ONE};
 use super::recent::Recent;
 use super::state::{GIVEN_UP_NANOS, GROWTH, SPEED_MAX, SPEED_MIN, State};
 
@@ -19,9 +19,10 @@ const GROWTH_DOUBLES_MILLIS: u64 = 300;
 /// rate of the model: a part of so many.
 const ALONE_PART: u64 = 200;
 /// While the target holds, cuts cost at most this part of what was delivered.
-const BEST_PART: u64 = 16;
+const BEST_PART: u64 = 12;
 /// A full disk is let to drain for so long before more is tried.
 const DRAIN_NANOS: u64 = 400_000_000;
+const HELD_NANOS_MAX: u64 = 16 * DRAIN_NANOS;
 /// Cuts follow from what was measured for at least so long,
 const EVIDENCE_NANOS: u64 = 60_000_000;
 /// and the first after so long may have been for what has passed.
@@ -69,13 +70,18 @@ impl State {
         if seen.is_saturated() && !seen.window_at_min && seen.delivered > self.speed / 5 {
             self.saturated_speed = seen.delivered.min(self.speed);
         }
-        let is_beyond_knee = self.is_beyond_knee(seen);
+        // what is beyond the model is taken back at the first sign
+        let is_beyond_knee = self.is_beyond_knee(seen)
+            || (self.speed > SPEED_ONE
+                && period.counted >= 4 * COUNTED_MIN
+                && self.is_beyond_knee_now(period));
         let is_full = self.is_full(period);
         self.note_miss(seen);
+        let has_given_up = self.has_given_up(period.now_nanos);
         match self.judge(seen, is_beyond_knee, is_full) {
             Verdict::Stay => {}
             Verdict::Grow => self.grow(seen),
-            Verdict::CutToDelivered if seen.is_high() => {
+            Verdict::CutToDelivered if seen.is_high() && !has_given_up => {
                 let before = self.speed;
                 let is_first = period.now_nanos.saturating_sub(self.cut_at) > CUTS_APART_NANOS;
                 self.cut(seen, seen.delivered.min(self.speed), CUT_PERMILLE.0);
@@ -85,15 +91,14 @@ impl State {
                 self.cut_at = period.now_nanos;
                 self.best = 0;
             }
-            Verdict::CutToDelivered => self.cut_while_well(seen),
+            Verdict::CutToDelivered => self.cut_while_well(seen, is_beyond_knee),
             Verdict::Drain => {
                 let cap = self.full_speed();
-                self.drains_until = period.now_nanos.saturating_add(DRAIN_NANOS);
-                self.cut(seen, cap, DRAIN_PERMILLE);
-                self.speed = self.speed.max(SPEED_ONE);
+                self.hold_growth(period.now_nanos);
+                self.cut_to_model(seen, cap, DRAIN_PERMILLE);
             }
             Verdict::Revert => {
-                self.drains_until = period.now_nanos.saturating_add(DRAIN_NANOS);
+                self.hold_growth(period.now_nanos);
                 self.growth = GROWTH.0;
                 self.cap = self.speed;
                 self.speed = self.usual_speed.max(SPEED_ONE).min(self.speed);
@@ -115,10 +120,26 @@ impl State {
         }
         let is_busy = period.delivered > SPEED_ONE / 16 * 15;
         if self.speed > SPEED_ONE && is_busy && period.is_late() {
-            self.drains_until = period.now_nanos.saturating_add(DRAIN_NANOS);
-            self.cut(period, period.delivered.max(SPEED_ONE), DRAIN_PERMILLE);
-            self.speed = self.speed.max(SPEED_ONE);
+            self.hold_growth(period.now_nanos);
+            self.cut_to_model(period, period.delivered.max(SPEED_ONE), DRAIN_PERMILLE);
         }
+    }
+
+    /// Beyond the rate of the model nothing was promised; at that rate less by
+    /// little lets the disk drain.
+    fn cut_to_model(&mut self, period: &Period, cap: u64, permille: u64) {
+        self.cut(period, cap, permille);
+        self.speed = self.speed.max(SPEED_ONE / 1000 * (1000 - DRAIN_PERMILLE));
+    }
+
+    /// No more is tried for a while, and for twice as long where that was the end
+    /// of it before.
+    fn hold_growth(&mut self, now_nanos: u64) {
+        let is_again = self.held_at.abs_diff(self.speed) < self.speed / 16;
+        let nanos = if is_again { self.held_nanos.saturating_mul(2) } else { 0 };
+        self.held_nanos = nanos.clamp(DRAIN_NANOS, HELD_NANOS_MAX);
+        self.held_at = self.speed;
+        self.drains_until = now_nanos.saturating_add(self.held_nanos);
     }
 
     /// Whether nothing has had to wait for long.
@@ -136,21 +157,21 @@ impl State {
     /// Requests wait in the disk though the target holds. What waits there drains
     /// at a little less than the disk delivers; where they wait for as long after
     /// that it is not for each other, and what it cost is given back.
-    fn cut_while_well(&mut self, period: &Period) {
+    fn cut_while_well(&mut self, period: &Period, is_beyond_knee: bool) {
         let now_nanos = period.now_nanos;
+        let permille = if is_beyond_knee { CUT_PERMILLE.0 } else { DRAIN_PERMILLE };
         if self.speed > SPEED_ONE {
-            // beyond the model's rate nothing was promised
-            self.cut(period, period.delivered.min(self.speed), DRAIN_PERMILLE);
-            self.speed = self.speed.max(SPEED_ONE);
+            self.hold_growth(now_nanos);
+            self.cut_to_model(period, period.delivered.min(self.speed), permille);
             return;
         }
         if now_nanos < self.drains_until.max(self.kept_until) || self.best == 0 {
             return;
         }
-        self.drains_until = now_nanos.saturating_add(DRAIN_NANOS);
+        self.drains_until = now_nanos.saturating_add(DRAIN_NANOS / if is_beyond_knee { 4 } else { 1 });
         let least = self.best / BEST_PART * (BEST_PART - 1);
         if self.speed > least {
-            self.cut(period, period.delivered.max(least).min(self.speed), DRAIN_PERMILLE);
+            self.cut(period, period.delivered.max(least).min(self.speed), permille);
             return;
         }
         self.speed = self.best.clamp(self.speed, SPEED_MAX);
@@ -165,11 +186,13 @@ impl State {
             // nobody is there whom the target is about
             return if self.speed < SPEED_ONE { Verdict::Grow } else { Verdict::Stay };
         }
-        let is_evident = seen.lately_nanos >= EVIDENCE_NANOS;
+        let is_evident = seen.lately_nanos >= EVIDENCE_NANOS || self.speed > SPEED_ONE;
         if self.has_given_up(seen.now_nanos) {
-            return match is_saturated {
+            return match is_saturated || is_beyond_knee {
                 true if is_evident => Verdict::CutToDelivered,
-                false if self.speed < SPEED_ONE => Verdict::Grow,
+                false if is_full => Verdict::Drain,
+                // a disk may be slower where little is sent
+                false if is_high || self.speed < SPEED_ONE => self.growth_of(seen.delivered),
                 _ => Verdict::Stay,
             };
         }
@@ -229,8 +252,10 @@ impl State {
             self.speed = (self.speed + self.speed * 2 * millis / 1000).min(below_cap);
         } else {
             self.speed += (((self.speed * self.growth) >> 20) * millis).min(self.speed / 16);
-            self.growth += self.growth * millis / GROWTH_DOUBLES_MILLIS;
-            self.growth = self.growth.min(GROWTH.1);
+            if !self.has_given_up(period.now_nanos) {
+                self.growth += self.growth * millis / GROWTH_DOUBLES_MILLIS;
+                self.growth = self.growth.min(GROWTH.1);
+            }
         }
         self.speed = self.speed.min(SPEED_MAX);
     }
@@ -281,7 +306,7 @@ impl State {
             self.given_up_nanos.saturating_mul(2).clamp(GIVEN_UP_NANOS.0, GIVEN_UP_NANOS.1);
         self.given_up_until = now_nanos.saturating_add(self.given_up_nanos);
         self.speed = self.speed.max(self.missed_from.min(SPEED_ONE));
-        self.growth = GROWTH.0;
+        self.growth = 2 * GROWTH.0;
     }
 }
 

@@ -16,7 +16,7 @@ const USUAL_PERIODS: u64 = 5;
 /// Beyond the knee requests take this many times the latency of the idle disk.
 const KNEE_BASES: u64 = 5;
 /// but a mean of this part of the target is what was asked for.
-const KNEE_PART: u64 = 4;
+const KNEE_PART: u64 = 8;
 
 impl State {
     /// Whether requests take much longer than is usual after a cut, or than in
@@ -32,7 +32,14 @@ impl State {
             self.usual_rate = self.usual_rate.saturating_add(period.rate());
             self.usual_speed = self.speed;
         }
-        if period.mean_nanos <= period.threshold_nanos / KNEE_PART {
+        self.is_beyond_knee_now(period)
+    }
+
+    /// Whether these do.
+    pub(super) fn is_beyond_knee_now(&self, period: &Period) -> bool {
+        if period.counted < COUNTED_MIN
+            || period.mean_nanos <= period.threshold_nanos / KNEE_PART
+        {
             return false;
         }
         let twice_usual = (self.usual_nanos / USUAL_PERIODS).saturating_mul(2);

@@ -41,7 +41,7 @@ macro_rules! words {
 
 words! {
     /// What is remembered from period to period.
-    State, 25:
+    State, 27:
     speed = SPEED_ONE,
     growth = GROWTH.1,
     /// Growth is quick to a little below this: there the disk had enough.
@@ -59,8 +59,10 @@ words! {
     /// one, in speed times milliseconds, fading.
     let_through = 0,
     delivered = 0,
-    /// No growth until then.
+    /// No growth until then, for so long, since the speed was that.
     drains_until = 0,
+    held_nanos = 0,
+    held_at = 0,
     /// In those usual periods: requests counted in a million milliseconds, added
     /// up, and the speed.
     usual_rate = 0,
@@ -87,7 +89,7 @@ words! {
 }
 
 /// Words of a state.
-pub(super) const WORDS: usize = 32;
+pub(super) const WORDS: usize = 34;
 
 impl State {
     pub(super) fn to_words(self) -> [u64; WORDS] {
