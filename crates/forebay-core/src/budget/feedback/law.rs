@@ -19,10 +19,10 @@ const GROWTH_DOUBLES_MILLIS: u64 = 300;
 /// rate of the model: a part of so many.
 const ALONE_PART: u64 = 200;
 /// While the target holds, cuts cost at most this part of what was delivered.
-const BEST_PART: u64 = 12;
+const BEST_PART: u64 = 8;
 /// A full disk is let to drain for so long before more is tried.
 const DRAIN_NANOS: u64 = 400_000_000;
-const HELD_NANOS_MAX: u64 = 16 * DRAIN_NANOS;
+const HELD_NANOS_MAX: u64 = 8 * DRAIN_NANOS;
 /// Cuts follow from what was measured for at least so long,
 const EVIDENCE_NANOS: u64 = 60_000_000;
 /// and the first after so long may have been for what has passed.
@@ -30,7 +30,7 @@ const CUTS_APART_NANOS: u64 = 2_000_000_000;
 /// A target that has been missed for this long is given up,
 const MISSED_NANOS_MAX: u64 = 2_000_000_000;
 /// and after this long, if what was cut has not brought it nearer.
-const TRIED_NANOS: u64 = 400_000_000;
+const TRIED_NANOS: u64 = 1_000_000_000;
 /// It is taken up again when it has held for this part of the time.
 const CALM_PART: u64 = 8;
 /// After this long all is forgotten of what was given up.
@@ -66,6 +66,9 @@ impl State {
             self.recent = Recent::NOTHING;
             return;
         }
+        if period.counted == 0 {
+            return self.serve_others(period);
+        }
         let seen = &self.recent.add(period);
         if seen.is_saturated() && !seen.window_at_min && seen.delivered > self.speed / 5 {
             self.saturated_speed = seen.delivered.min(self.speed);
@@ -77,11 +80,10 @@ impl State {
                 && self.is_beyond_knee_now(period));
         let is_full = self.is_full(period);
         self.note_miss(seen);
-        let has_given_up = self.has_given_up(period.now_nanos);
         match self.judge(seen, is_beyond_knee, is_full) {
             Verdict::Stay => {}
             Verdict::Grow => self.grow(seen),
-            Verdict::CutToDelivered if seen.is_high() && !has_given_up => {
+            Verdict::CutToDelivered if seen.is_high() => {
                 let before = self.speed;
                 let is_first = period.now_nanos.saturating_sub(self.cut_at) > CUTS_APART_NANOS;
                 self.cut(seen, seen.delivered.min(self.speed), CUT_PERMILLE.0);
@@ -132,14 +134,14 @@ impl State {
         self.speed = self.speed.max(SPEED_ONE / 1000 * (1000 - DRAIN_PERMILLE));
     }
 
-    /// No more is tried for a while, and for twice as long where that was the end
+    /// No more than the model promises is tried for a while, and for twice as long where that was the end
     /// of it before.
     fn hold_growth(&mut self, now_nanos: u64) {
-        let is_again = self.held_at.abs_diff(self.speed) < self.speed / 16;
+        let is_again = self.speed <= self.held_at.saturating_add(self.held_at / 64);
         let nanos = if is_again { self.held_nanos.saturating_mul(2) } else { 0 };
         self.held_nanos = nanos.clamp(DRAIN_NANOS, HELD_NANOS_MAX);
         self.held_at = self.speed;
-        self.drains_until = now_nanos.saturating_add(self.held_nanos);
+        self.held_until = now_nanos.saturating_add(self.held_nanos);
     }
 
     /// Whether nothing has had to wait for long.
@@ -182,19 +184,9 @@ impl State {
 
     fn judge(&self, seen: &Period, is_beyond_knee: bool, is_full: bool) -> Verdict {
         let (is_high, is_saturated) = (seen.is_high(), seen.is_saturated());
-        if seen.counted == 0 {
-            // nobody is there whom the target is about
-            return if self.speed < SPEED_ONE { Verdict::Grow } else { Verdict::Stay };
-        }
         let is_evident = seen.lately_nanos >= EVIDENCE_NANOS || self.speed > SPEED_ONE;
         if self.has_given_up(seen.now_nanos) {
-            return match is_saturated || is_beyond_knee {
-                true if is_evident => Verdict::CutToDelivered,
-                false if is_full => Verdict::Drain,
-                // a disk may be slower where little is sent
-                false if is_high || self.speed < SPEED_ONE => self.growth_of(seen.delivered),
-                _ => Verdict::Stay,
-            };
+            return if self.speed < SPEED_ONE { Verdict::Grow } else { Verdict::Stay };
         }
         let too_much =
             is_saturated && (seen.fills_window() || (is_high && !seen.window_at_min));
@@ -242,27 +234,39 @@ impl State {
     }
 
     fn grow(&mut self, period: &Period) {
+        let before = self.speed;
         let millis = (period.nanos / 1_000_000).min(100);
         let below_cap = self.cap.saturating_sub(self.cap / 64);
-        if period.counted == 0 {
-            if self.speed < SPEED_ONE {
-                self.speed = (self.speed + self.speed * millis / ALONE_PART).min(SPEED_ONE);
-            }
-        } else if self.cap != u64::MAX && self.speed < below_cap {
-            self.speed = (self.speed + self.speed * 2 * millis / 1000).min(below_cap);
+        let nothing_waits = period.base_nanos > 0 && !period.is_late();
+        let quick_to = match self.speed < SPEED_ONE && nothing_waits {
+            true => SPEED_ONE,
+            false if self.cap != u64::MAX => below_cap,
+            false => 0,
+        };
+        if self.speed < quick_to {
+            self.speed = (self.speed + self.speed * 2 * millis / 1000).min(quick_to);
         } else {
             self.speed += (((self.speed * self.growth) >> 20) * millis).min(self.speed / 16);
-            if !self.has_given_up(period.now_nanos) {
-                self.growth += self.growth * millis / GROWTH_DOUBLES_MILLIS;
-                self.growth = self.growth.min(GROWTH.1);
-            }
+            self.growth += self.growth * millis / GROWTH_DOUBLES_MILLIS;
+            self.growth = self.growth.min(GROWTH.1);
         }
-        self.speed = self.speed.min(SPEED_MAX);
+        let is_held = period.now_nanos < self.held_until;
+        let most = if is_held { SPEED_ONE.max(before) } else { SPEED_MAX };
+        self.speed = self.speed.min(most);
+    }
+
+    /// Nobody is there whom the target is about: the others get what the model
+    /// promises.
+    fn serve_others(&mut self, period: &Period) {
+        let millis = (period.nanos / 1_000_000).min(1000);
+        self.recent = Recent::NOTHING;
+        if self.speed < SPEED_ONE {
+            self.speed = (self.speed + self.speed * millis / ALONE_PART).min(SPEED_ONE);
+        }
     }
 
     /// Where what was cut does not bring the target nearer, nothing does: it is
-    /// given up for a while, and what was cut is given back, up to the model's
-    /// rate.
+    /// given up for a while, in which all is as without a target.
     fn note_miss(&mut self, seen: &Period) {
         if !seen.is_high() {
             self.missed_nanos = self.missed_nanos.saturating_sub(seen.nanos);
@@ -280,7 +284,6 @@ impl State {
             return;
         }
         if self.missed_nanos == 0 {
-            self.missed_from = self.speed;
             self.measure_misses_from(seen);
         }
         self.missed_nanos = self.missed_nanos.saturating_add(seen.nanos);
@@ -305,8 +308,8 @@ impl State {
         self.given_up_nanos =
             self.given_up_nanos.saturating_mul(2).clamp(GIVEN_UP_NANOS.0, GIVEN_UP_NANOS.1);
         self.given_up_until = now_nanos.saturating_add(self.given_up_nanos);
-        self.speed = self.speed.max(self.missed_from.min(SPEED_ONE));
-        self.growth = 2 * GROWTH.0;
+        self.speed = SPEED_ONE;
+        self.growth = GROWTH.0;
     }
 }
 

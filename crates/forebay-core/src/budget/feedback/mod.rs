@@ -36,6 +36,8 @@ const REFUSED_LATELY_NANOS: u64 = 1_000_000;
 /// While the latency of the idle disk is not known, the window holds at least
 /// this part of a goal.
 const GOAL_PART: u64 = 4;
+/// Nobody waited if work did for less than this part of a time.
+const REST_PART: u64 = 4;
 /// A higher speed was not measured, but is an error of the clock.
 const SPEED_MEASURED_MAX: u64 = 1024 * SPEED_ONE;
 /// That somebody had to wait is noted once in this time.
@@ -82,6 +84,7 @@ struct Sums {
     served: AtomicU64,
     at_pace: AtomicU64,
     at_window: AtomicU64,
+    waited: AtomicU64,
 }
 
 /// [`State`], read and written by whoever ends a period; the next ends 20 ms
@@ -255,7 +258,8 @@ impl Feedback {
         if self.totals.end_period(&sample, nanos) {
             set(&self.delivered, delivered);
         }
-        if nanos > STALE_NANOS && was_refused {
+        let has_rested = nanos > STALE_NANOS && sample.waited < nanos / REST_PART;
+        if nanos > STALE_NANOS && !has_rested {
             return;
         }
         let Some(target) = self.target() else {
@@ -280,13 +284,13 @@ impl Feedback {
             window_at_min: window <= bounds.min / 20 * 21,
             base_nanos: disk.base.as_nanos_ceil(),
         };
-        if was_refused {
+        if was_refused && !has_rested {
             state.step(&period);
         } else {
             state.step_unrefused(&period);
         }
         self.state.store(&state);
-        if was_refused {
+        if was_refused && !has_rested {
             set(&self.holds, u64::from(!period.is_high()));
         }
         set(&self.given_up, u64::from(state.has_given_up(now.as_nanos())));
@@ -365,6 +369,7 @@ impl Sums {
         add(&self.served, sample.served);
         add(&self.at_pace, sample.at_pace);
         add(&self.at_window, sample.at_window);
+        add(&self.waited, sample.waited);
     }
 
     fn take(&self) -> Sample {
@@ -376,6 +381,7 @@ impl Sums {
             served: take(&self.served),
             at_pace: take(&self.at_pace),
             at_window: take(&self.at_window),
+            waited: take(&self.waited),
             ..Sample::default()
         }
     }

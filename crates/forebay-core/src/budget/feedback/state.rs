@@ -59,8 +59,11 @@ words! {
     /// one, in speed times milliseconds, fading.
     let_through = 0,
     delivered = 0,
-    /// No growth until then, for so long, since the speed was that.
+    /// No growth until then,
     drains_until = 0,
+    /// and none beyond the model's rate until then, for so long, since the speed
+    /// was that.
+    held_until = 0,
     held_nanos = 0,
     held_at = 0,
     /// In those usual periods: requests counted in a million milliseconds, added
@@ -76,10 +79,9 @@ words! {
     kept_nanos = 0,
     /// For so long the target has been missed, less the time in which it held.
     missed_nanos = 0,
-    /// When that was first so, or cuts last helped: the time, the speed, what was
-    /// delivered, and how many of 1000 took too long since, at most.
+    /// When that was first so, or cuts last helped: the time, what was delivered,
+    /// and how many of 1000 took too long since, at most.
     missed_since = 0,
-    missed_from = SPEED_ONE,
     missed_delivered = 0,
     missed_permille = 0,
     /// When what was let through was last cut while the target was missed.
@@ -109,7 +111,6 @@ impl State {
             growth: state.growth.clamp(GROWTH.0, GROWTH.1),
             given_up_nanos: state.given_up_nanos.min(GIVEN_UP_NANOS.1),
             kept_nanos: state.kept_nanos.min(GIVEN_UP_NANOS.1),
-            missed_from: state.missed_from.clamp(SPEED_MIN, SPEED_MAX),
             ..state
         }
     }
