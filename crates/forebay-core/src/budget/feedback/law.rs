@@ -27,14 +27,6 @@ const HELD_NANOS_MAX: u64 = 8 * DRAIN_NANOS;
 const EVIDENCE_NANOS: u64 = 60_000_000;
 /// and the first after so long may have been for what has passed.
 const CUTS_APART_NANOS: u64 = 2_000_000_000;
-/// A target that has been missed for this long is given up,
-const MISSED_NANOS_MAX: u64 = 2_000_000_000;
-/// and after this long, if what was cut has not brought it nearer.
-const TRIED_NANOS: u64 = 1_000_000_000;
-/// It is taken up again when it has held for this part of the time.
-const CALM_PART: u64 = 8;
-/// After this long all is forgotten of what was given up.
-const LONG_CALM_NANOS: u64 = 60_000_000_000;
 /// If nothing has to wait for so long, what was cut is given back.
 const FORGET_NANOS: u64 = 1_000_000_000;
 
@@ -54,11 +46,6 @@ enum Verdict {
 }
 
 impl State {
-    /// Whether cuts were found not to help.
-    pub(super) fn has_given_up(&self, now_nanos: u64) -> bool {
-        now_nanos < self.given_up_until
-    }
-
     /// One period has ended in which work waited.
     pub(super) fn step(&mut self, period: &Period) {
         self.unrefused_nanos = 0;
@@ -170,7 +157,8 @@ impl State {
         if now_nanos < self.drains_until.max(self.kept_until) || self.best == 0 {
             return;
         }
-        self.drains_until = now_nanos.saturating_add(DRAIN_NANOS / if is_beyond_knee { 4 } else { 1 });
+        self.drains_until =
+            now_nanos.saturating_add(DRAIN_NANOS / if is_beyond_knee { 4 } else { 1 });
         let least = self.best / BEST_PART * (BEST_PART - 1);
         if self.speed > least {
             self.cut(period, period.delivered.max(least).min(self.speed), permille);
@@ -188,8 +176,7 @@ impl State {
         if self.has_given_up(seen.now_nanos) {
             return if self.speed < SPEED_ONE { Verdict::Grow } else { Verdict::Stay };
         }
-        let too_much =
-            is_saturated && (seen.fills_window() || (is_high && !seen.window_at_min));
+        let too_much = is_saturated && (seen.fills_window() || (is_high && !seen.window_at_min));
         let keeps = !is_high && seen.now_nanos < self.kept_until && self.speed <= SPEED_ONE;
         if (is_beyond_knee || too_much) && !keeps {
             return if is_evident { Verdict::CutToDelivered } else { Verdict::Stay };
@@ -224,6 +211,11 @@ impl State {
         let next = (cap / 1000 * (1000 - permille)).max(self.speed / 10 * 7).max(least);
         self.speed = self.speed.min(next);
         self.growth = GROWTH.0;
+        if self.speed < SPEED_ONE / 8 * 7 {
+            // the disk is another than the one that had no more
+            self.held_until = 0;
+            self.held_at = 0;
+        }
         self.usual_periods = 0;
         self.usual_nanos = 0;
         self.usual_rate = 0;
@@ -263,53 +255,6 @@ impl State {
         if self.speed < SPEED_ONE {
             self.speed = (self.speed + self.speed * millis / ALONE_PART).min(SPEED_ONE);
         }
-    }
-
-    /// Where what was cut does not bring the target nearer, nothing does: it is
-    /// given up for a while, in which all is as without a target.
-    fn note_miss(&mut self, seen: &Period) {
-        if !seen.is_high() {
-            self.missed_nanos = self.missed_nanos.saturating_sub(seen.nanos);
-            self.calm_nanos = self.calm_nanos.saturating_add(seen.nanos);
-            if self.calm_nanos > self.given_up_nanos / CALM_PART {
-                self.given_up_until = 0;
-            }
-            if self.calm_nanos > LONG_CALM_NANOS {
-                self.given_up_nanos = 0;
-            }
-            return;
-        }
-        self.calm_nanos = 0;
-        if self.has_given_up(seen.now_nanos) {
-            return;
-        }
-        if self.missed_nanos == 0 {
-            self.measure_misses_from(seen);
-        }
-        self.missed_nanos = self.missed_nanos.saturating_add(seen.nanos);
-        self.missed_permille = self.missed_permille.max(seen.over_permille());
-        let is_tried = seen.now_nanos.saturating_sub(self.missed_since) > TRIED_NANOS
-            && seen.delivered < self.missed_delivered / 2;
-        if is_tried && seen.over_permille() <= self.missed_permille / 2 {
-            self.measure_misses_from(seen);
-        } else if is_tried || self.missed_nanos > MISSED_NANOS_MAX {
-            self.give_up(seen.now_nanos);
-        }
-    }
-
-    fn measure_misses_from(&mut self, seen: &Period) {
-        self.missed_since = seen.now_nanos;
-        self.missed_delivered = seen.delivered.max(self.best.min(self.speed));
-        self.missed_permille = seen.over_permille();
-    }
-
-    fn give_up(&mut self, now_nanos: u64) {
-        self.missed_nanos = 0;
-        self.given_up_nanos =
-            self.given_up_nanos.saturating_mul(2).clamp(GIVEN_UP_NANOS.0, GIVEN_UP_NANOS.1);
-        self.given_up_until = now_nanos.saturating_add(self.given_up_nanos);
-        self.speed = SPEED_ONE;
-        self.growth = GROWTH.0;
     }
 }
 

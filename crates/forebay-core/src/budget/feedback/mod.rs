@@ -4,6 +4,7 @@
 //! the window; whoever tells the last one of a period moves the speed.
 
 mod law;
+mod misses;
 mod period;
 mod recent;
 mod sample;

@@ -53,7 +53,8 @@ impl Period {
 
     /// Counted requests in a million milliseconds.
     pub(super) fn rate(&self) -> u64 {
-        let rate = u128::from(self.counted) * 1_000_000_000_000 / u128::from(self.lately_nanos.max(1));
+        let rate =
+            u128::from(self.counted) * 1_000_000_000_000 / u128::from(self.lately_nanos.max(1));
         u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
@@ -84,7 +85,9 @@ impl Period {
 
     /// How much to cut for what is above the target, in thousandths.
     pub(super) fn excess_permille(&self) -> u64 {
-        self.over_permille().saturating_sub(self.allowed_permille).clamp(CUT_PERMILLE.0, CUT_PERMILLE.1)
+        self.over_permille()
+            .saturating_sub(self.allowed_permille)
+            .clamp(CUT_PERMILLE.0, CUT_PERMILLE.1)
     }
 }
 

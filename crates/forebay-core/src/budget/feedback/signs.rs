@@ -37,9 +37,7 @@ impl State {
 
     /// Whether these do.
     pub(super) fn is_beyond_knee_now(&self, period: &Period) -> bool {
-        if period.counted < COUNTED_MIN
-            || period.mean_nanos <= period.threshold_nanos / KNEE_PART
-        {
+        if period.counted < COUNTED_MIN || period.mean_nanos <= period.threshold_nanos / KNEE_PART {
             return false;
         }
         let twice_usual = (self.usual_nanos / USUAL_PERIODS).saturating_mul(2);

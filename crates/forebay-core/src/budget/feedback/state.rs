@@ -105,7 +105,8 @@ impl State {
         let mut words = words.into_iter();
         let mut next = || words.next().unwrap_or_default();
         let numbers = core::array::from_fn(|_| next());
-        let state = Self::from_numbers(numbers, Recent::from_words(core::array::from_fn(|_| next())));
+        let state =
+            Self::from_numbers(numbers, Recent::from_words(core::array::from_fn(|_| next())));
         Self {
             speed: state.speed.clamp(SPEED_MIN, SPEED_MAX),
             growth: state.growth.clamp(GROWTH.0, GROWTH.1),
