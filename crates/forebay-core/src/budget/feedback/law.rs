@@ -243,7 +243,7 @@ impl State {
             self.growth = self.growth.min(GROWTH.1);
         }
         let is_held = period.now_nanos < self.held_until;
-        let most = if is_held { SPEED_ONE.max(before) } else { SPEED_MAX };
+        let most = if is_held { SPEED_ONE.max(before) } else { period.speed_max };
         self.speed = self.speed.min(most);
     }
 

@@ -23,7 +23,7 @@ use super::price::{CurrentPrice, Price};
 
 use period::{COUNTED_MIN, Period, SPEED_ONE, STALE_NANOS};
 pub(crate) use sample::{Sample, Sampler, Threshold};
-use state::{State, WORDS};
+use state::{SPEED_MAX, State, WORDS};
 use totals::Totals;
 use window::{Bounds, window_after};
 
@@ -284,6 +284,8 @@ impl Feedback {
             window_nanos: DiskTime::from_units(window).as_nanos_ceil(),
             window_at_min: window <= bounds.min / 20 * 21,
             base_nanos: disk.base.as_nanos_ceil(),
+            // who states no target has asked for no more than the figures say
+            speed_max: if target.latency().is_some() { SPEED_MAX } else { SPEED_ONE },
         };
         if was_refused && !has_rested {
             state.step(&period);

@@ -38,6 +38,8 @@ pub(super) struct Period {
     pub(super) window_at_min: bool,
     /// The latency of the idle disk; zero if it is not known.
     pub(super) base_nanos: u64,
+    /// No higher speed is tried.
+    pub(super) speed_max: u64,
 }
 
 impl Period {
@@ -109,6 +111,7 @@ impl Period {
         window_nanos: 1_000_000,
         window_at_min: false,
         base_nanos: 80_000,
+        speed_max: 4 * SPEED_ONE,
     };
 }
 

@@ -222,7 +222,8 @@ impl Shard {
         let mut end = None;
         let ended =
             |part: PartEnd<'_>| end = Some((part.queue, part.ticket, part.completion.copied()));
-        self.driver.handle_completion(now, Time::ZERO, dispatch.part, result, command, ended);
+        // the engine looks as soon as something is there, but for a shard that is away
+        self.driver.handle_completion(now, finished, dispatch.part, result, command, ended);
         if let Ok(bytes) = result {
             env.done(now, command.io.op, bytes, charged);
         }
