@@ -46,8 +46,8 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]
     latency_goal: Duration,
     /// What requests may take in the disk while others wait: a percentile of reads, such as p95=1ms
-    /// or p99.9=2ms, or of writes, such as writes:p95=5ms, or off. p95=2goals is 95 of 100
-    /// reads within two effective goals. Unless given, what --properties says, or off
+    /// or p99.9=2ms, or of writes, such as writes:p95=5ms, or off. Unless given, what --properties
+    /// says, or p95=2goals: 95 of 100 reads within two effective goals
     #[arg(long, value_name = "TARGET")]
     latency_target: Option<TargetOption>,
     /// How the scheduler decides when a request may go to the disk

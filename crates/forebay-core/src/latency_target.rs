@@ -20,7 +20,9 @@ const PERMILLE_BITS: u32 = 10;
 ///
 /// The model of a disk says how much may go to it; a target says what that is
 /// to come to. While work waits, and only then, pace and window are corrected
-/// so that the percentile stays within the target: quickly down, slowly up.
+/// so that the percentile stays within the target: quickly down, slowly up, and
+/// where a latency is stated up to four times the rate of the model. Where
+/// sending less brings it no nearer it is given up for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyTarget {
     op: Op,

@@ -57,7 +57,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     region: RegionOptions,
     /// What requests may take in the disk while others wait: p95=1ms of reads, writes:p95=5ms, or
-    /// off; what --properties says, or else off, unless given
+    /// off; what --properties says, or else p95=2goals, unless given
     #[arg(long, value_name = "TARGET")]
     latency_target: Option<TargetOption>,
     /// How to print it

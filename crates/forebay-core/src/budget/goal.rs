@@ -87,13 +87,18 @@ impl Goal {
     }
 
     /// The window holds so much beyond its goals from now on. A base latency
-    /// that nothing has confirmed since the last time is believed a little less.
+    /// that nothing has confirmed since the last time is believed a little less,
+    /// unless a window is on trial: what it did for the window is then extra,
+    /// until that is found not to be needed.
     pub(super) fn set_extra(&self, extra: u64) {
-        self.extra_units.store(extra, Ordering::Relaxed);
-        if self.is_fresh.load(Ordering::Relaxed) == 0 {
+        let before = self.extra_units.swap(extra, Ordering::Relaxed);
+        if self.is_fresh.load(Ordering::Relaxed) == 0 && extra == before {
+            let goal = self.get().units();
             let base = self.base_units.load(Ordering::Relaxed);
             self.base_units.store(base - base / FADE_PART, Ordering::Relaxed);
             self.update();
+            let fallen = goal.saturating_sub(self.get().units());
+            self.extra_units.store(extra.saturating_add(2 * fallen), Ordering::Relaxed);
         }
         self.is_fresh.store(0, Ordering::Relaxed);
     }

@@ -20,6 +20,8 @@ pub(crate) struct TestDisk {
     pub(crate) latency: u64,
     /// From, to, and the percentage of its time that a command takes then.
     pub(crate) slow: Option<(u64, u64, u64)>,
+    /// It stands still for the first, at the end of each time of the second length.
+    pub(crate) stops: Option<(u64, u64)>,
     /// Nanoseconds in which it served something.
     pub(crate) busy: Arc<AtomicU64>,
     model: DiskModel,
@@ -39,6 +41,7 @@ impl TestDisk {
             rates,
             latency: 50_000,
             slow: None,
+            stops: None,
             busy: Arc::default(),
             model: DiskModel::from_rates(&rates).unwrap(),
             free_at: 0,
@@ -55,6 +58,11 @@ impl SimDisk for TestDisk {
             && (from..to).contains(&(begin / 64))
         {
             service = service * percent / 100;
+        }
+        if let Some((still, each)) = self.stops
+            && begin / 64 % each >= each - still
+        {
+            service += (each - begin / 64 % each) * 64;
         }
         self.free_at = begin + service;
         self.busy.fetch_add(service, Ordering::Relaxed);

@@ -9,4 +9,5 @@ mod runs;
 mod shares;
 mod streams;
 mod target;
+mod trouble;
 mod window;

@@ -126,7 +126,8 @@ pub struct DiskProperties {
     /// Whether to charge the larger of an operation's two costs instead of their sum, where the
     /// file says so.
     pub max_cost_function: Option<bool>,
-    /// What requests may take in the disk under load, where the file says so.
+    /// What requests may take in the disk under load; [`LatencyTarget::OF_WINDOW`] where the file
+    /// says nothing, `None` where it says `off`.
     pub latency_target: Option<LatencyTarget>,
     /// What only a measurement knows, from a `forebay.yaml`.
     pub measured: Measured,
@@ -150,7 +151,7 @@ impl DiskProperties {
             physical_block_size: None,
             duplex: false,
             max_cost_function: None,
-            latency_target: None,
+            latency_target: Some(LatencyTarget::OF_WINDOW),
             measured: Measured::default(),
         }
     }

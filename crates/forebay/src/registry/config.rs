@@ -70,7 +70,7 @@ impl DiskConfig {
     }
 
     /// Sets what requests may take in the disk under load, or that nothing is promised of it;
-    /// nothing unless set, or what the properties say. Pace and window are
+    /// [`LatencyTarget::OF_WINDOW`] unless set, or what the properties say. Pace and window are
     /// corrected so that it holds, while work waits; only [`Policy::PaceWindow`] heeds it.
     ///
     /// Permits count where a target is stated: then hold them around the I/O alone. By

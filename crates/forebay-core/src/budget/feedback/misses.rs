@@ -66,3 +66,64 @@ impl State {
         self.growth = GROWTH.0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half of the requests are late, whatever is let through.
+    const HOPELESS: Period =
+        Period { over: 500, window_at_min: true, nanos: 100_000_000, ..Period::WELL };
+
+    /// Steps until the target is given up; when that was, and the lowest speed.
+    fn until_given_up(state: &mut State, mut now_nanos: u64, deliver_all: bool) -> (u64, u64) {
+        let (began, mut least) = (now_nanos, state.speed);
+        while !state.has_given_up(now_nanos) {
+            now_nanos += HOPELESS.nanos;
+            assert!(now_nanos - began < 5_000_000_000, "never given up: {state:?}");
+            let delivered = if deliver_all { state.speed } else { state.speed / 3 };
+            state.step(&Period { now_nanos, delivered, ..HOPELESS });
+            least = least.min(state.speed);
+        }
+        (now_nanos - began, least)
+    }
+
+    #[test]
+    fn what_never_helps_is_given_up_and_taken_up_again_when_all_is_calm() {
+        let mut state = State::BEGIN;
+        let begin = Period::WELL.now_nanos;
+        let (took, _) = until_given_up(&mut state, begin, true);
+        assert!(took <= MISSED_NANOS_MAX + 2 * HOPELESS.nanos, "{took}");
+        assert_eq!(state.speed, SPEED_ONE, "as without a target");
+        let mut now_nanos = begin + took;
+        while state.has_given_up(now_nanos) {
+            now_nanos += 100_000_000;
+            assert!(now_nanos < begin + took + 2_000_000_000, "still given up: {state:?}");
+            state.step(&Period { now_nanos, nanos: 100_000_000, ..Period::WELL });
+        }
+        // and it is given up for longer the next time
+        let (took, _) = until_given_up(&mut state, now_nanos, true);
+        assert!(state.has_given_up(now_nanos + took + GIVEN_UP_NANOS.0 + 1));
+    }
+
+    #[test]
+    fn a_cut_that_halves_what_is_delivered_and_not_what_is_late_is_given_up_sooner() {
+        let mut state = State::BEGIN;
+        let delivers_all = Period { delivered: SPEED_ONE, ..HOPELESS };
+        state.step(&Period { now_nanos: Period::WELL.now_nanos, ..delivers_all });
+        let (took, _) = until_given_up(&mut state, Period::WELL.now_nanos, false);
+        assert!(took <= TRIED_NANOS + 2 * HOPELESS.nanos, "{took}");
+    }
+
+    #[test]
+    fn cuts_that_help_go_on() {
+        let mut state = State::BEGIN;
+        let mut now_nanos = Period::WELL.now_nanos;
+        for step in 0..30_u64 {
+            now_nanos += HOPELESS.nanos;
+            let over = 1000_u64.saturating_sub(step * 80).max(20);
+            state.step(&Period { now_nanos, over, delivered: state.speed / 3, ..HOPELESS });
+            assert!(!state.has_given_up(now_nanos), "after {step}: {state:?}");
+        }
+    }
+}
