@@ -51,6 +51,7 @@
 //! A group is one device; an application has as many as it has devices.
 #![cfg_attr(not(loom), no_std)]
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), forbid(clippy::float_arithmetic))]
 
 extern crate alloc;
 
