@@ -1,8 +1,11 @@
 //! The latency of a disk that has little to do, learnt while it serves.
 
+use crate::Time;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 const SAMPLES: usize = 32;
+/// What met the same stop of the disk is one sample.
+const APART_NANOS: u64 = 1_000_000;
 /// With fewer service times than this nothing is believed.
 const SAMPLES_MIN: u32 = 8;
 /// A disk is not believed to answer later than this: hard disks take 10 to 20 ms
@@ -15,16 +18,27 @@ pub(super) const BELIEVED_NANOS_MAX: u64 = 20_000_000;
 pub(crate) struct BaseLatency {
     nanos: [AtomicU64; SAMPLES],
     seen: AtomicU32,
+    seen_at: AtomicU64,
 }
 
 impl BaseLatency {
     pub(crate) fn new() -> Self {
-        Self { nanos: core::array::from_fn(|_| AtomicU64::new(0)), seen: AtomicU32::new(0) }
+        Self {
+            nanos: core::array::from_fn(|_| AtomicU64::new(0)),
+            seen: AtomicU32::new(0),
+            seen_at: AtomicU64::new(0),
+        }
     }
 
-    /// Adds a service time; answers with the median of the latest as soon as
-    /// there are enough, and then whenever all of them are new.
-    pub(crate) fn observe(&self, service_nanos: u64) -> Option<u64> {
+    /// Adds a service time, unless another was added just before; answers with
+    /// the median of the latest as soon as there are enough, and then whenever all
+    /// of them are new.
+    pub(crate) fn observe(&self, now: Time, service_nanos: u64) -> Option<u64> {
+        let seen_at = Time::from_nanos(self.seen_at.load(Ordering::Relaxed));
+        if seen_at > Time::ZERO && now.nanos_since(seen_at) < APART_NANOS {
+            return None;
+        }
+        self.seen_at.store(now.as_nanos(), Ordering::Relaxed);
         let seen = self.seen.load(Ordering::Relaxed);
         let slot = seen as usize % SAMPLES;
         self.nanos[slot].store(service_nanos.min(BELIEVED_NANOS_MAX), Ordering::Relaxed);
@@ -49,21 +63,40 @@ impl BaseLatency {
 mod tests {
     use super::*;
 
+    /// Service times at samples far enough apart, and what was found.
+    fn observe(base: &BaseLatency, times: impl Iterator<Item = u64>) -> Option<u64> {
+        let begin = base.seen_at.load(Ordering::Relaxed);
+        let at = |index: usize| Time::from_nanos(begin + (index as u64 + 1) * APART_NANOS);
+        times.enumerate().filter_map(|(index, nanos)| base.observe(at(index), nanos)).last()
+    }
+
     #[test]
     fn the_median_of_the_latest_shrugs_off_outliers_and_follows_a_change() {
         let base = BaseLatency::new();
-        for nanos in [80, 90, 5_000_000_000, 85, 95, 70, 75] {
-            assert_eq!(base.observe(nanos), None);
-        }
-        assert_eq!(base.observe(100), Some(90));
-        let medians = (0..88).filter_map(|_| base.observe(300));
-        assert!(medians.eq([300; 3]));
+        let first = [80, 90, 5_000_000_000, 85, 95, 70, 75];
+        assert_eq!(observe(&base, first.into_iter()), None);
+        assert_eq!(observe(&base, [100].into_iter()), Some(90));
+        assert_eq!(observe(&base, core::iter::repeat_n(300, 88)), Some(300));
     }
 
     #[test]
     fn a_hang_is_not_taken_for_a_latency() {
         let base = BaseLatency::new();
-        let medians = (0..8).filter_map(|_| base.observe(u64::MAX)).max();
-        assert_eq!(medians, Some(BELIEVED_NANOS_MAX));
+        assert_eq!(observe(&base, core::iter::repeat_n(u64::MAX, 8)), Some(BELIEVED_NANOS_MAX));
+    }
+
+    #[test]
+    fn requests_that_met_the_same_stop_are_one_sample() {
+        let base = BaseLatency::new();
+        let mut found = None;
+        for turn in 1..=64 {
+            let now = Time::from_nanos(turn * 2 * APART_NANOS);
+            let nanos = if turn % 8 == 0 { 5_000_000 } else { 80_000 };
+            // the many that wait in a disk that stands still come back together
+            for _ in 0..if turn % 8 == 0 { 40 } else { 1 } {
+                found = base.observe(now, nanos).or(found);
+            }
+        }
+        assert_eq!(found, Some(80_000));
     }
 }

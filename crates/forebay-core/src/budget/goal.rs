@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::base_latency::BaseLatency;
 use super::policy::Policy;
 use crate::sync::{AtomicU64, Ordering};
-use crate::{DiskModel, DiskTime, saturating_nanos};
+use crate::{DiskModel, DiskTime, Time, saturating_nanos};
 
 /// A request of this size, in bytes, always fits into one goal.
 const GOAL_REQUEST_LEN: u64 = 128 * 1024;
@@ -119,12 +119,12 @@ impl Goal {
         }
     }
 
-    pub(super) fn observe_idle_service(&self, service_nanos: u64) {
+    pub(super) fn observe_idle_service(&self, now: Time, service_nanos: u64) {
         if !self.learns() {
             return;
         }
         self.is_fresh.store(1, Ordering::Relaxed);
-        let median = self.learnt.as_ref().and_then(|base| base.observe(service_nanos));
+        let median = self.learnt.as_ref().and_then(|base| base.observe(now, service_nanos));
         if let Some(median) = median {
             self.base_units.store(DiskTime::from_nanos(median).units(), Ordering::Relaxed);
             self.update();

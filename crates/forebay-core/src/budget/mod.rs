@@ -321,8 +321,8 @@ impl Budget {
     }
 
     /// Learns from a service time that was measured while the disk was nearly idle.
-    pub(crate) fn observe_idle_service(&self, service_nanos: u64) {
-        self.goal.0.observe_idle_service(service_nanos);
+    pub(crate) fn observe_idle_service(&self, now: Time, service_nanos: u64) {
+        self.goal.0.observe_idle_service(now, service_nanos);
     }
 
     /// Whether [`Budget::search`] is to be told of the group's progress.

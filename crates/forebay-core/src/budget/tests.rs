@@ -32,12 +32,12 @@ fn the_effective_goal_covers_a_slow_disk() {
 #[test]
 fn a_slow_base_latency_is_learnt_from_light_load() {
     let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
-    for _ in 0..8 {
-        budget.observe_idle_service(10_000_000);
+    for turn in 1..=8 {
+        budget.observe_idle_service(Time::from_nanos(turn * 1_000_000), 10_000_000);
     }
     assert_eq!(budget.effective_goal(), DiskTime::from_nanos(10_000_000));
-    for _ in 0..32 {
-        budget.observe_idle_service(100_000);
+    for turn in 9..=40 {
+        budget.observe_idle_service(Time::from_nanos(turn * 1_000_000), 100_000);
     }
     assert_eq!(budget.effective_goal(), DiskTime::from_nanos(750_000));
 }
@@ -46,7 +46,8 @@ fn a_slow_base_latency_is_learnt_from_light_load() {
 fn a_base_latency_that_is_stated_later_is_not_unlearnt() {
     let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
     budget.set_base_latency(Duration::from_millis(5));
-    (0..32).for_each(|_| budget.observe_idle_service(100_000));
+    let at = |turn: u64| Time::from_nanos(turn * 1_000_000);
+    (1..=32).for_each(|turn| budget.observe_idle_service(at(turn), 100_000));
     assert_eq!(budget.effective_goal(), DiskTime::from_nanos(5_000_000));
     let law = Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT };
     let other = Budget::new(&law, &model(100_000, 1_000_000_000), false, None);

@@ -62,7 +62,8 @@ impl IoQueue {
         let is_known = now.nanos_since(looked_at) <= disk_nanos / REAPED_PART;
         if request.nearly_idle && done && !overdue && is_known {
             let transfer = request.cost.as_nanos_ceil();
-            self.shared.budget.observe_idle_service(disk_nanos.saturating_sub(transfer));
+            let service_nanos = disk_nanos.saturating_sub(transfer);
+            self.shared.budget.observe_idle_service(now, service_nanos);
         }
         self.sample(now, &request, done, (disk_nanos, is_known));
         self.progress.served = self.progress.served.wrapping_add(request.cost.units());
