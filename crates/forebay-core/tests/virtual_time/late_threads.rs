@@ -25,7 +25,7 @@ struct Run {
 }
 
 #[derive(Debug)]
-struct Seen {
+struct Measured {
     /// Of the time, in thousandths.
     used: u64,
     /// In the disk, in nanoseconds.
@@ -117,7 +117,7 @@ impl Host {
 }
 
 impl Run {
-    fn seen(self) -> Seen {
+    fn seen(self) -> Measured {
         let mut host = Host::new(self);
         host.run_until(SECOND / 2);
         host.in_disk.clear();
@@ -129,7 +129,7 @@ impl Run {
         let at = |percent: usize| host.in_disk[host.in_disk.len() * percent / 100];
         let got = host.shards.iter().zip(before).map(|(shard, before)| shard.got() - before);
         let (most, least) = (got.clone().max().unwrap(), got.min().unwrap());
-        Seen { used, p95: at(95), p99: at(99), spread: most * 100 / least.max(1) }
+        Measured { used, p95: at(95), p99: at(99), spread: most * 100 / least.max(1) }
     }
 }
 

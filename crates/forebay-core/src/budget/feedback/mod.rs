@@ -4,12 +4,15 @@
 //! the window; whoever tells the last one of a period moves the speed.
 
 mod law;
+#[cfg(test)]
+mod law_tests;
 mod misses;
 mod period;
 mod recent;
 mod sample;
 mod signs;
 mod state;
+mod sums;
 mod totals;
 mod window;
 
@@ -24,6 +27,7 @@ use super::price::{CurrentPrice, Price};
 use period::{COUNTED_MIN, Period, SPEED_ONE, STALE_NANOS};
 pub(crate) use sample::{Sample, Sampler, Threshold};
 use state::{SPEED_MAX, State, WORDS};
+use sums::Sums;
 use totals::Totals;
 use window::{Bounds, window_after};
 
@@ -73,19 +77,6 @@ pub(super) struct Feedback {
     sums: Sums,
     totals: Totals,
     state: SharedState,
-}
-
-/// Samples of all shards since the period began.
-#[derive(Debug, Default)]
-struct Sums {
-    counted: AtomicU64,
-    over: AtomicU64,
-    nanos: AtomicU64,
-    /// At the price of its mix.
-    served: AtomicU64,
-    at_pace: AtomicU64,
-    at_window: AtomicU64,
-    waited: AtomicU64,
 }
 
 /// [`State`], read and written by whoever ends a period; the next ends 20 ms
@@ -356,37 +347,6 @@ impl Feedback {
     pub(super) fn speeds_permille(&self) -> (u64, u64) {
         let permille = |speed: u64| speed.saturating_mul(1000) / SPEED_ONE;
         (permille(get(&self.speed)), permille(get(&self.delivered)))
-    }
-}
-
-impl Sums {
-    fn add(&self, sample: &Sample) {
-        let add = |sum: &AtomicU64, number: u64| {
-            if number > 0 {
-                sum.fetch_add(number, Ordering::Relaxed);
-            }
-        };
-        add(&self.counted, sample.counted);
-        add(&self.over, sample.over);
-        add(&self.nanos, sample.nanos);
-        add(&self.served, sample.served);
-        add(&self.at_pace, sample.at_pace);
-        add(&self.at_window, sample.at_window);
-        add(&self.waited, sample.waited);
-    }
-
-    fn take(&self) -> Sample {
-        let take = |sum: &AtomicU64| sum.swap(0, Ordering::Relaxed);
-        Sample {
-            counted: take(&self.counted),
-            over: take(&self.over),
-            nanos: take(&self.nanos),
-            served: take(&self.served),
-            at_pace: take(&self.at_pace),
-            at_window: take(&self.at_window),
-            waited: take(&self.waited),
-            ..Sample::default()
-        }
     }
 }
 
