@@ -1,5 +1,8 @@
 //! Errors arrive with the operation that caused them.
 
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+
 use forebay::DirectFile;
 use forebay::engine::{BackendChoice, Operation, PushError};
 use rustix::io::Errno;
@@ -11,6 +14,7 @@ tests_of! {
     the_kernels_errors_are_reported,
     errors_leave_the_engine_usable,
     a_failing_operation_does_not_hold_others_back,
+    the_cursor_of_a_buffered_file_is_no_offset,
 }
 
 fn the_kernels_errors_are_reported(backend: BackendChoice) {
@@ -79,4 +83,34 @@ fn an_operation_that_makes_no_sense_comes_back() {
     assert_eq!(error, PushError::RangeOutsideBuffer);
     assert!(matches!(operation, Operation::Read { offset: 7, .. }));
     assert_eq!(engine.in_flight(), 0);
+}
+
+/// To `preadv2` and `pwritev2`, which try buffered requests first, and to io_uring the largest offset
+/// is the cursor of the descriptor.
+fn the_cursor_of_a_buffered_file_is_no_offset(backend: BackendChoice) {
+    let mut engine = engine(backend, 1);
+    let dir = tempfile::tempdir().unwrap();
+    let mut cursor = File::options();
+    let cursor = cursor.read(true).write(true).create(true).truncate(false);
+    let mut cursor = cursor.open(dir.path().join("data")).unwrap();
+    cursor.set_len(4 * BLOCK as u64).unwrap();
+    cursor.seek(SeekFrom::Start(BLOCK as u64)).unwrap();
+    let file = DirectFile::from_fd(cursor.try_clone().unwrap()).unwrap();
+    for offset in [u64::MAX, u64::MAX - 1, 1 << 63] {
+        let buffers = || vec![filled(BLOCK, 1)];
+        for operation in [
+            Operation::read(file.clone(), offset, filled(BLOCK, 1)),
+            Operation::write(file.clone(), offset, filled(BLOCK, 1)),
+            Operation::ReadVectored { file: file.clone(), offset, buffers: buffers() },
+            Operation::WriteVectored { file: file.clone(), offset, buffers: buffers() },
+        ] {
+            let (error, _) = engine.push(1, operation).unwrap_err();
+            assert_eq!(error, PushError::OffsetTooLarge);
+        }
+    }
+    assert_eq!((engine.in_flight(), engine.retries()), (0, Default::default()));
+    assert_eq!(cursor.stream_position().unwrap(), BLOCK as u64);
+    let mut unchanged = Vec::new();
+    std::io::Read::read_to_end(&mut cursor, &mut unchanged).unwrap();
+    assert_eq!(unchanged, [0; 3 * BLOCK]);
 }
