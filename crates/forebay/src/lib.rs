@@ -137,7 +137,7 @@ pub mod shard;
 mod sys;
 mod validation;
 
-pub use admit::{AdmitFor, AdmitFuture, AdmitMany, Admitting, OnDisk};
+pub use admit::{AdmitFor, AdmitFuture, AdmitMany, AdmitParts, Admitting, OnDisk};
 pub use backlog::{BacklogController, BacklogError};
 pub use buffer::{AlignedBuf, BufferPool, IoBuf, IoBufMut, Slice, SliceError};
 pub use buffered::BufferedWriter;

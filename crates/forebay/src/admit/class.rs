@@ -25,7 +25,8 @@ impl Class {
     /// its end by as much with each permit, and unlink it with the last.
     ///
     /// Ask for each I/O by itself, of 128 KiB or a few times that: a permit is
-    /// not split, so one of many MiB delays all other classes by what it takes.
+    /// not split, so one of many MiB delays all other classes by what it takes;
+    /// [`AdmitFor::in_parts`](crate::AdmitFor::in_parts) has one permit for each part.
     /// Of more than 1 MiB that would take the disk more than 60 s it is refused.
     ///
     /// # Errors

@@ -6,8 +6,10 @@ mod class;
 mod counters;
 mod future;
 mod many;
+mod parts;
 mod target;
 
 pub use self::future::AdmitFuture;
 pub use self::many::AdmitMany;
+pub use self::parts::AdmitParts;
 pub use self::target::{AdmitFor, Admitting, OnDisk};

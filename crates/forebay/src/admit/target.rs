@@ -83,14 +83,15 @@ looked_up!(fs::File, OwnedFd, BorrowedFd<'_>, DirectFile);
 
 /// A permit to be asked for, of a class, on the disk of what it is for: see
 /// [`Class::admit_for`]. Nothing is asked yet: a thread [waits](Self::wait) for
-/// it, a task awaits it.
+/// it, a task awaits it. Of more than the disk should do at a time [in parts](Self::in_parts), or
+/// [not at all](Self::if_one_part).
 #[must_use = "it asks for the permit when it is waited for"]
 #[derive(Debug)]
 pub struct AdmitFor {
     /// The class, on that disk.
-    class: Result<Class, AdmitError>,
-    access: Access,
-    len: u64,
+    pub(super) class: Result<Class, AdmitError>,
+    pub(super) access: Access,
+    pub(super) len: u64,
 }
 
 impl AdmitFor {

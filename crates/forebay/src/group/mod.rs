@@ -123,6 +123,12 @@ impl GroupState {
         self.model.lock().unwrap_or_else(PoisonError::into_inner).cost(op, len)
     }
 
+    /// The largest power of two in bytes, up to 16 MiB, that costs no more than the effective goal.
+    pub(crate) fn largest_request(&self, op: Op) -> u64 {
+        let model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
+        model.largest_request(op, self.io.effective_goal())
+    }
+
     /// From now on requests cost this, as soon as the queues are
     /// [woken](Wakers::wake_all) to take it over.
     pub(crate) fn set_model(&self, model: DiskModel) {

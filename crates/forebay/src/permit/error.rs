@@ -42,6 +42,21 @@ pub enum AdmitError {
         /// The disk.
         disk: String,
     },
+    /// Larger than the disk should do at a time, and not to be done in parts.
+    #[error(
+        "a {op:?} of {len} bytes keeps all others waiting: the disk `{disk}` should get no more \
+         than {most} bytes at a time; do it in parts (AdmitFor::in_parts)"
+    )]
+    TooLarge {
+        /// The operation.
+        op: Op,
+        /// The length asked for, in bytes.
+        len: u64,
+        /// What the disk should get at a time, in bytes.
+        most: u64,
+        /// The disk.
+        disk: String,
+    },
     /// The class was removed.
     #[error("the class `{class}` was removed; ask in another class")]
     ClassRemoved {
@@ -125,6 +140,7 @@ impl From<AdmitError> for io::Error {
             AdmitError::Length { .. }
             | AdmitError::TooLong { .. }
             | AdmitError::TooCostly { .. }
+            | AdmitError::TooLarge { .. }
             | AdmitError::OtherScheduler { .. }
             | AdmitError::ClassRemoved { .. } => io::ErrorKind::InvalidInput,
         };

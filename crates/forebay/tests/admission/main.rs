@@ -6,6 +6,7 @@ mod blocking;
 mod executor;
 mod holders;
 mod overdue;
+mod parts;
 mod shares;
 mod stress;
 mod tasks;

@@ -1,0 +1,113 @@
+//! Permits for what is larger than a disk takes at a time.
+
+use std::ops::Range;
+
+use forebay_core::{Access, Op};
+
+use super::ask::check;
+use super::target::AdmitFor;
+use crate::Class;
+use crate::permit::AdmitError;
+
+/// The parts of an [`AdmitFor`]: see [`AdmitFor::in_parts`].
+#[derive(Clone, Debug)]
+pub struct AdmitParts {
+    /// On the disk that they are for.
+    class: Class,
+    /// Of the whole.
+    access: Access,
+    part_max: u64,
+    len: u64,
+    /// Where the next part begins; `None` after the last.
+    at: Option<u64>,
+}
+
+impl AdmitFor {
+    /// A permit for each part that costs the disk no more than the [effective
+    /// goal](crate::Disk::effective_goal) of now, all of the same power of two in bytes but the
+    /// last: for a large request that its owner can do in parts, such as what a compaction reads.
+    /// With each comes which bytes of the request it is for. Ask for one after the other, or a few
+    /// at once, and do the I/O of each under its own permit: others have their turns in between. A
+    /// request that is not too large has one part, and so has each flush.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// # std::fs::write(dir.path().join("table"), vec![7; 1_250_000])?;
+    /// use std::os::unix::fs::FileExt;
+    ///
+    /// use forebay::{Op, Scheduler};
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let compaction = scheduler.add_class("compaction", 100)?;
+    /// let table = std::fs::File::open(dir.path().join("table"))?;
+    /// let mut block = vec![0; 1_250_000];
+    /// let whole = compaction.admit_for(&table, Op::Read, block.len() as u64);
+    /// for (part, admit) in whole.in_parts()? {
+    ///     let permit = admit.wait()?;
+    ///     let bytes = &mut block[part.start as usize..part.end as usize];
+    ///     let result = table.read_exact_at(bytes, part.start);
+    ///     permit.complete(&result);
+    ///     result?;
+    /// }
+    /// # assert!(block.iter().all(|byte| *byte == 7));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// That of the look-up, and lengths that [`Class::admit`] refuses.
+    pub fn in_parts(self) -> Result<AdmitParts, AdmitError> {
+        let Self { class, access, len } = self;
+        let class = class?;
+        check(access.op, len)?;
+        let part_max = part_max(&class, access.op, len);
+        Ok(AdmitParts { class, access, part_max, len, at: Some(0) })
+    }
+
+    /// The same, unless it has several [parts](Self::in_parts): for a request that cannot be done in
+    /// parts, and had better not be done where it delays all others.
+    ///
+    /// # Errors
+    /// [`AdmitError::TooLarge`]; as for [`AdmitFor::in_parts`].
+    pub fn if_one_part(self) -> Result<Self, AdmitError> {
+        let Self { class, access, len } = self;
+        let class = class?;
+        check(access.op, len)?;
+        let most = part_max(&class, access.op, len);
+        if len > most {
+            let disk = class.disk.name.clone();
+            return Err(AdmitError::TooLarge { op: access.op, len, most, disk });
+        }
+        Ok(Self { class: Ok(class), access, len })
+    }
+}
+
+impl Iterator for AdmitParts {
+    /// Bytes from the beginning of the request, and what to ask for their permit with.
+    type Item = (Range<u64>, AdmitFor);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.at?;
+        let len = (self.len - at).min(self.part_max);
+        let end = at + len;
+        self.at = (end < self.len).then_some(end);
+        let Access { op, place } = self.access;
+        let access = Access { op, place: place.map(|place| place.plus(at)) };
+        Some((at..end, AdmitFor { class: Ok(self.class.clone()), access, len }))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.at.map_or(0, |at| (self.len - at).div_ceil(self.part_max).max(1));
+        let left = usize::try_from(left);
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+/// The most that has one permit.
+fn part_max(class: &Class, op: Op, len: u64) -> u64 {
+    match op {
+        Op::Flush => len.max(1),
+        _ => class.disk.here().of(op).largest_request(op),
+    }
+}
