@@ -21,4 +21,4 @@ pub use histogram::Distribution;
 #[cfg(feature = "metrics")]
 pub use open_metrics::open_metrics;
 pub(crate) use queue::QueueMetrics;
-pub use snapshot::{ClassSnapshot, DiskSnapshot, Engines, Snapshot};
+pub use snapshot::{ClassSnapshot, DiskSnapshot, Engines, PageCacheReads, Snapshot};

@@ -3,6 +3,7 @@
 use forebay_core::{Blocked, ClassCounters, DiskRates, LoadStatus, QueueCounters};
 
 use super::Distribution;
+use crate::PageCacheCounters;
 use crate::engine::{Backend, Retries};
 
 /// Everything that a scheduler has counted so far.
@@ -13,6 +14,9 @@ use crate::engine::{Backend, Retries};
 pub struct Snapshot {
     /// One per disk, in the order of the scheduler.
     pub disks: Vec<DiskSnapshot>,
+    /// What reads through the page cache found: one per class, in the order in which the classes
+    /// were added.
+    pub page_cache: Vec<PageCacheReads>,
     /// Files that were looked up or opened and that no entry covers.
     pub unlisted_opens: u64,
     /// Messages to the log, and [events](crate::SchedulerBuilder::on_event), of
@@ -23,6 +27,20 @@ pub struct Snapshot {
     /// forebay, and may have lost a request. The first of each queue, and the
     /// first outside of the queues, is logged.
     pub bugs: u64,
+}
+
+/// What the reads of one class [through the page cache](crate::Class::read_at) found, on all disks.
+///
+/// How many of them hit is the engine's affair: what its working set needs of memory. Healthy is a
+/// part that stays what it was; one that falls means that memory lacks, or that another class reads
+/// what drives this one's pages out. `read_ahead` well above what the misses asked for means that
+/// the kernel reads what nobody wants: `FADV_RANDOM` ends that.
+#[derive(Clone, Debug, Default)]
+pub struct PageCacheReads {
+    /// The name of the class.
+    pub class: String,
+    /// What they found.
+    pub counters: PageCacheCounters,
 }
 
 /// One disk: all its queues together.

@@ -6,7 +6,7 @@ use forebay_core::{DiskTime, Op};
 
 use super::Scheduler;
 use crate::messages;
-use crate::metrics::{ClassSnapshot, DiskSnapshot, QueueMetrics, Snapshot};
+use crate::metrics::{ClassSnapshot, DiskSnapshot, PageCacheReads, QueueMetrics, Snapshot};
 use crate::registry::{ClassRecord, DiskRecord};
 
 impl Scheduler {
@@ -22,6 +22,7 @@ impl Scheduler {
         let disks = disks.iter().map(|disk| of_disk(disk, &classes)).collect();
         Snapshot {
             disks,
+            page_cache: classes.iter().map(|class| page_cache_reads(class)).collect(),
             unlisted_opens: self.shared.unlisted.opens(),
             messages_lost: messages::lost(),
             bugs: messages::bugs(),
@@ -61,4 +62,8 @@ fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
 fn named(class: &ClassRecord) -> ClassSnapshot {
     let shares = class.settings().shares;
     ClassSnapshot { name: class.name.clone(), shares, ..ClassSnapshot::default() }
+}
+
+fn page_cache_reads(class: &ClassRecord) -> PageCacheReads {
+    PageCacheReads { class: class.name.clone(), counters: class.reads.sum() }
 }

@@ -33,6 +33,8 @@ fn a_read_has_what_the_file_has_whatever_is_in_memory() {
     }
     let counters = bed.class.page_cache_counters();
     assert_eq!(counters.hits + counters.misses, 2_000);
+    let told = bed.scheduler.snapshot().page_cache;
+    assert_eq!(told.iter().find(|of| of.class == "class").unwrap().counters, counters);
     let refused = bed.class.read_at(&file, &mut [0; 10], u64::MAX).unwrap_err();
     assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));
     let closed = bed.class.read_at(File::create(bed.dir.path().join("w")).unwrap(), &mut [0], 0);

@@ -25,8 +25,14 @@ fn a_scrape_names_disks_classes_and_reasons() {
         classes: vec![class],
         ..Default::default()
     };
-    let text =
-        open_metrics(Snapshot { disks: vec![disk], unlisted_opens: 9, messages_lost: 3, bugs: 2 });
+    let snapshot = Snapshot {
+        disks: vec![disk],
+        unlisted_opens: 9,
+        messages_lost: 3,
+        bugs: 2,
+        ..Default::default()
+    };
+    let text = open_metrics(snapshot);
     let labels = r#"{mountpoint="/data",class="bulk \"load\""}"#;
     for line in [
         format!("forebay_io_queue_total_operations_total{labels} 7"),
