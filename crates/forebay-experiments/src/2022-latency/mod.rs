@@ -115,6 +115,15 @@ fn run(scale: Scale) -> Result<Report, String> {
 
 /// How many percent lower the rates are that pace and window are told.
 const LOWER: [i64; 6] = [0, 10, 20, 30, 40, 50];
+/// Targets of the loop: the usual one, one of reads, and some of writes.
+const TARGETS: [&str; 6] = [
+    "p95=2goals",
+    "p95=1ms",
+    "writes:p95=2ms",
+    "writes:p95=1ms",
+    "writes:p95=750us",
+    "writes:p95=500us",
+];
 /// Published: MB/s and the mean in the disk, before and after.
 const PUBLISHED_TRADE: [(f64, f64); 2] = [(800.0, 1.45), (710.0, 0.44)];
 
@@ -145,10 +154,18 @@ fn sweep(disk: &Disk, scale: Scale) -> Result<(Table, Chart), String> {
         row(format!("pace+window, rates -{percent} %"), (old, new));
         points.push(new);
     }
+    let mut held = Vec::new();
+    for target in TARGETS {
+        let parsed = target.parse().map_err(|error| format!("{target}: {error}"))?;
+        let new = trade(disk, &phases::held(parsed), scale)?;
+        row(format!("pace+window, target {target}"), (old, new));
+        held.push(new);
+    }
     let chart = Chart::new(&title, "MB/s", "mean in the disk, ms")
         .with("published", Mark::Dots, PUBLISHED_TRADE.to_vec())
         .with(SCHEDULERS[0].name, Mark::Dots, vec![old])
-        .with("pace+window, rates 0 to 50 % lower", Mark::Line, points);
+        .with("pace+window, rates 0 to 50 % lower", Mark::Line, points)
+        .with("pace+window, latency targets", Mark::Dots, held);
     Ok((table, chart))
 }
 
@@ -216,6 +233,18 @@ mod tests {
         assert!(two_fifths.1 < 0.44, "{two_fifths:?}");
         // the target is a loss of 11 %
         assert!(two_fifths.0 > 0.65 * old.0, "{old:?} {two_fifths:?}");
+    }
+
+    #[test]
+    fn a_latency_target_leaves_the_published_latency_in_the_disk() {
+        let disk = Disk::surface().unwrap();
+        let old = trade(&disk, &SCHEDULERS[0], Scale::Short).unwrap();
+        for (target, most_lost) in [("p95=2goals", 0.25), ("writes:p95=750us", 0.16)] {
+            let new = trade(&disk, &phases::held(target.parse().unwrap()), Scale::Short).unwrap();
+            assert!(new.1 <= 0.44, "{target}: {new:?}");
+            // the target is a loss of 11 %
+            assert!(new.0 > (1.0 - most_lost) * old.0, "{target}: {old:?} {new:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The two loads of the 2022 article: ingestion with compaction, then queries beside compaction.
 
 use forebay_config::Source;
-use forebay_core::{DiskModel, LATENCY_GOAL_DEFAULT, Policy, Time};
+use forebay_core::{DiskModel, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, Time};
 use forebay_report::{Chart, Mark};
 use forebay_sim::simulation::{ClassTrace, Outcome, Period, Sample, SchedulerConfig, Trace};
 use forebay_sim::spec::DiskSpec;
@@ -84,6 +84,8 @@ enum CostVariant {
     Summed,
     /// All rates are given so many percent lower.
     Lower(i64),
+    /// As the rates of the disk say, and corrected so that this holds.
+    Target(LatencyTarget),
 }
 
 pub(crate) const SCHEDULERS: [SchedulerVariant; 5] = [
@@ -121,6 +123,15 @@ pub(crate) const fn lower(percent: i64) -> SchedulerVariant {
         name: "pace+window",
         policy: PolicyKind::PaceWindow,
         costs: CostVariant::Lower(percent),
+    }
+}
+
+/// Pace and window corrected by a latency target.
+pub(crate) const fn held(target: LatencyTarget) -> SchedulerVariant {
+    SchedulerVariant {
+        name: "pace+window",
+        policy: PolicyKind::PaceWindow,
+        costs: CostVariant::Target(target),
     }
 }
 
@@ -174,7 +185,7 @@ fn simulate(
     let disk = disk.spec.build(SEED);
     let rates = disk.rates();
     let model = match scheduler.costs {
-        CostVariant::Exact => model(&rates)?,
+        CostVariant::Exact | CostVariant::Target(_) => model(&rates)?,
         CostVariant::Summed => {
             DiskModel::from_rates_summed(&rates).map_err(|error| error.to_string())?
         }
@@ -188,8 +199,16 @@ fn simulate(
     };
     let jobs = grouped_jobs(jobs, Some(CLASSES), SHARDS)?;
     let mut config = config(jobs, disk, seconds * 1000);
-    config.scheduler =
-        SchedulerConfig { policy: Some(policy), model: Some(model), ..Default::default() };
+    let latency_target = match scheduler.costs {
+        CostVariant::Target(target) => Some(target),
+        CostVariant::Exact | CostVariant::Summed | CostVariant::Lower(_) => None,
+    };
+    config.scheduler = SchedulerConfig {
+        policy: Some(policy),
+        model: Some(model),
+        latency_target,
+        ..Default::default()
+    };
     config.schedule = schedule;
     config.trace_buckets = Some(SLICES);
     run(config)
