@@ -154,7 +154,8 @@ impl State {
             self.cut_to_model(period, period.delivered.min(self.speed), permille);
             return;
         }
-        if now_nanos < self.drains_until.max(self.kept_until) || self.best == 0 {
+        let is_kept = now_nanos < self.drains_until.max(self.kept_until);
+        if is_kept || self.best == 0 {
             return;
         }
         self.drains_until =
@@ -178,6 +179,10 @@ impl State {
         }
         let too_much = is_saturated && (seen.fills_window() || (is_high && !seen.window_at_min));
         let keeps = !is_high && seen.now_nanos < self.kept_until && self.speed <= SPEED_ONE;
+        // who states a target gets the knee of the disk, others what they did without
+        let is_well = seen.is_well_below() && !(is_beyond_knee && seen.speed_max > SPEED_ONE);
+        let keeps = keeps || (is_well && self.speed <= SPEED_ONE);
+        let grows = is_well && self.speed < SPEED_ONE;
         if (is_beyond_knee || too_much) && !keeps {
             return if is_evident { Verdict::CutToDelivered } else { Verdict::Stay };
         }
@@ -186,7 +191,7 @@ impl State {
             _ if is_full => Verdict::Drain,
             _ if self.is_at_their_cost(seen) => Verdict::Revert,
             false if seen.now_nanos < self.drains_until => Verdict::Stay,
-            false if !is_saturated => self.growth_of(seen.delivered),
+            false if !is_saturated || grows => self.growth_of(seen.delivered),
             _ => Verdict::Stay,
         }
     }

@@ -59,6 +59,15 @@ fn one_period_in_which_the_disk_stood_still_cuts_nothing() {
 }
 
 #[test]
+fn bursts_of_which_nothing_is_late_cut_nothing_below_the_model() {
+    let burst = Period { over: 0, delivered: SPEED_ONE / 2, at_window: 100, ..WELL };
+    let burst = Period { mean_nanos: 800_000, speed_max: SPEED_ONE, ..burst };
+    let mut state = State { speed: SPEED_ONE / 2, ..State::BEGIN };
+    step(&mut state, SECOND, 100, &burst);
+    assert_eq!(state.speed, SPEED_ONE);
+}
+
+#[test]
 fn one_cut_takes_three_tenths_at_most() {
     let hangs = Period { delivered: 0, over: 1000, at_window: 100, nanos: 100_000_000, ..WELL };
     let mut state = State::BEGIN;

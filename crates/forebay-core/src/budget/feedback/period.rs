@@ -70,6 +70,11 @@ impl Period {
         self.over.saturating_mul(1000) / self.counted.max(1)
     }
 
+    /// Whether at most half as many are late as may be.
+    pub(super) fn is_well_below(&self) -> bool {
+        self.over_permille() <= self.allowed_permille / 2
+    }
+
     /// Whether requests take longer than in the idle disk: they wait in it.
     pub(super) fn is_late(&self) -> bool {
         self.base_nanos > 0 && self.is_later_than(self.base_nanos)
