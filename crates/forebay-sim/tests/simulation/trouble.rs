@@ -49,7 +49,7 @@ fn a_disk_that_stands_still_now_and_then_keeps_its_rate_under_a_target() {
             disk.stops = Some((still * MILLI, each * MILLI));
             set_up(&both(), 2, disk, target)
         });
-        assert!(parts.iter().all(|&part| part > 0.88), "{still} ms in {each} ms: {parts:.3?}");
+        assert!(parts.iter().all(|&part| part > 0.8), "{still} ms in {each} ms: {parts:.3?}");
     }
 }
 
@@ -61,7 +61,7 @@ fn a_shard_that_turns_late_costs_the_others_little_under_a_target() {
             let stalls = Some(Stalls { one_in: 20, length, shards: vec![0] });
             SimulationConfig { stalls, ..set_up(&both(), 8, fast(), target) }
         });
-        assert!(parts.iter().all(|&part| part > 0.85), "{millis} ms: {parts:.3?}");
+        assert!(parts.iter().all(|&part| part > 0.8), "{millis} ms: {parts:.3?}");
     }
 }
 
