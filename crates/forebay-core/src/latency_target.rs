@@ -141,3 +141,11 @@ pub struct LatencyTargetStatus {
     /// model counts it.
     pub window: DiskTime,
 }
+
+impl LatencyTargetStatus {
+    /// Whether what was stated is below the latency of the idle disk, so that two
+    /// effective goals are in force instead.
+    pub fn is_below_base(&self) -> bool {
+        self.target.latency().is_some_and(|stated| stated != self.latency)
+    }
+}

@@ -122,9 +122,7 @@ impl Budget {
             window_us: us(window),
             latency_target: target.map(|status| status.target.to_string()),
             latency_target_us: target.map(|status| status.latency.as_nanos() as f64 / 1e3),
-            latency_target_below_base: target.is_some_and(|status| {
-                status.target.latency().is_some_and(|stated| stated != status.latency)
-            }),
+            latency_target_below_base: target.is_some_and(|status| status.is_below_base()),
             largest_request_bytes: largest.map(|(_, len)| len),
             largest_request_us: us(largest_cost),
             longest_wait_us: us(window.plus(largest_cost)),

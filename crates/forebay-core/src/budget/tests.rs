@@ -13,6 +13,12 @@ fn model(iops: u64, bandwidth: u64) -> DiskModel {
     .unwrap()
 }
 
+/// An attempt of a queue that has no reason to be slowed, and is not late.
+fn reserve(budget: &Budget, now: u64, ask: &Ask) -> Reservation {
+    let flow = (&FlowRatio::new(), DiskTime::ZERO);
+    budget.try_reserve(Time::from_nanos(now), ask, flow, DiskTime::ZERO)
+}
+
 #[test]
 fn the_effective_goal_covers_a_slow_disk() {
     let fast = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
@@ -60,14 +66,7 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
     let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
     let cost = DiskTime::from_nanos(200_000);
     let ask = Ask::new(cost, Op::Read, 4096);
-    let grant = |now| {
-        budget.try_reserve(
-            Time::from_nanos(now),
-            &ask,
-            (&FlowRatio::new(), DiskTime::ZERO),
-            DiskTime::ZERO,
-        )
-    };
+    let grant = |now| reserve(&budget, now, &ask);
     for _ in 0..4 {
         assert!(matches!(grant(1_000_000), Reservation::Granted { .. }));
     }
@@ -89,14 +88,7 @@ fn an_unsplittable_request_larger_than_everything_goes_alone() {
     let budget = Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000), false, None);
     let cost = DiskTime::from_nanos(800_000_000);
     let ask = Ask::new(cost, Op::Write, 8 << 20);
-    let grant = |now| {
-        budget.try_reserve(
-            Time::from_nanos(now),
-            &ask,
-            (&FlowRatio::new(), DiskTime::ZERO),
-            DiskTime::ZERO,
-        )
-    };
+    let grant = |now| reserve(&budget, now, &ask);
     assert_eq!(grant(1), Reservation::Granted { nearly_idle: true });
     assert_eq!(grant(900_000_000), Reservation::Refused(Refusal::Window));
 }
@@ -109,14 +101,8 @@ fn ask(model: &DiskModel, op: Op, len: u64) -> Ask {
 fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
     let budget = Budget::new(policy, model, false, None);
     let ask = ask(model, op, len);
-    let now = Time::from_nanos(1_000_000_000);
-    let granted = |_| {
-        matches!(
-            budget.try_reserve(now, &ask, (&FlowRatio::new(), DiskTime::ZERO), DiskTime::ZERO),
-            Reservation::Granted { .. }
-        )
-    };
-    (0..10_000).take_while(|&attempt| granted(attempt)).count()
+    let grant = || reserve(&budget, 1_000_000_000, &ask);
+    (0..10_000).take_while(|_| matches!(grant(), Reservation::Granted { .. })).count()
 }
 
 #[test]
@@ -145,10 +131,7 @@ fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
         let budget = Budget::new(&policy, &model, false, None);
         let mut granted = 0;
         for step in 0..1_000 {
-            let now = Time::from_nanos(1_000_000_000 + step * 100_000);
-            let grant = || {
-                budget.try_reserve(now, &ask, (&FlowRatio::new(), DiskTime::ZERO), DiskTime::ZERO)
-            };
+            let grant = || reserve(&budget, 1_000_000_000 + step * 100_000, &ask);
             while matches!(grant(), Reservation::Granted { .. }) {
                 granted += 1;
             }

@@ -65,7 +65,7 @@ fn latency_target(load: &LoadStatus, counted: &GroupCounters) -> Option<LatencyT
     Some(LatencyTargetResult {
         target: status.target.to_string(),
         latency_us: status.latency.as_nanos() as f64 / 1e3,
-        below_base: status.target.latency().is_some_and(|stated| stated != status.latency),
+        below_base: status.is_below_base(),
         measured,
         over,
         holds: (measured > 0)

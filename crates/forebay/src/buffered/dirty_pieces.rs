@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use crate::page_cache::{page_size, residency};
+use crate::page_cache::{file_len, page_size, residency};
 
 /// A piece of a file of which something is dirty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +17,7 @@ pub(super) struct DirtyPiece {
 /// seen. A clean half is looked at no closer.
 pub(super) fn dirty_pieces(file: impl AsFd, piece_len: u64) -> Vec<DirtyPiece> {
     let file = file.as_fd();
-    let size = rustix::fs::fstat(file).ok().and_then(|stat| u64::try_from(stat.st_size).ok());
-    let pieces = size.unwrap_or(0).div_ceil(piece_len);
+    let pieces = file_len(file).unwrap_or(0).div_ceil(piece_len);
     let mut found = Vec::new();
     let mut open: Vec<_> = std::iter::once(0..pieces).collect();
     while let Some(numbers) = open.pop() {

@@ -9,7 +9,7 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use super::dirty_file::whole_pages;
 use super::hit_rate::HitRate;
 use crate::Class;
-use crate::page_cache::{PageCacheCounters, bytes_read_by_thread, page_size, residency};
+use crate::page_cache::{PageCacheCounters, bytes_read_by_thread, file_len, page_size, residency};
 
 impl Class {
     /// Reads into `buffer` what `file` has from byte `offset` on, through the page cache: what is in
@@ -164,8 +164,7 @@ fn missing_of(file: BorrowedFd<'_>, offset: u64, len: usize) -> Option<u64> {
         return Some(0);
     }
     // a block device says nothing of its size here
-    let size = rustix::fs::fstat(file).ok().and_then(|stat| u64::try_from(stat.st_size).ok());
-    match size.filter(|size| *size > 0 && *size < end) {
+    match file_len(file).filter(|size| *size > 0 && *size < end) {
         Some(size) if size <= offset => Some(0),
         Some(size) => missing(size),
         None => Some(all),

@@ -1,5 +1,7 @@
 //! The kernel's page cache: what of a file is in it, and how it gets to the disk.
 
+use std::os::fd::AsFd;
+
 mod calls;
 mod counters;
 mod description;
@@ -14,4 +16,9 @@ pub use self::probe::PageCacheSupport;
 /// The bytes of a page.
 pub(crate) fn page_size() -> u64 {
     rustix::param::page_size() as u64
+}
+
+/// The bytes of a file, where they can be seen; a block device says zero.
+pub(crate) fn file_len(file: impl AsFd) -> Option<u64> {
+    rustix::fs::fstat(file).ok().and_then(|stat| u64::try_from(stat.st_size).ok())
 }

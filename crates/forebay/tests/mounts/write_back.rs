@@ -63,7 +63,10 @@ pub(crate) fn what_was_written_back_is_clean_before_its_permit_ends() {
         let mut looks = 0;
         for round in 0..4 {
             let before = admitted(&class, Op::Write);
-            writer.write_all_at(&vec![round; 12 << 20], 0).unwrap();
+            // in pieces that parts begin and end with: a large page of the kernel's is dirty as a whole
+            for piece in 0..96 {
+                writer.write_all_at(&vec![round; 128 << 10], piece * (128 << 10)).unwrap();
+            }
             writer.write_back().unwrap();
             loop {
                 // first what has ended, then what is dirty still

@@ -20,8 +20,11 @@ const GROWTH_DOUBLES_MILLIS: u64 = 300;
 const ALONE_PART: u64 = 200;
 /// While the target holds, cuts cost at most this part of what was delivered.
 const BEST_PART: u64 = 8;
-/// A full disk is let to drain for so long before more is tried.
+/// A full disk is let to drain for so long before more is tried,
 const DRAIN_NANOS: u64 = 400_000_000;
+/// and one beyond its knee for so long before more is cut.
+const KNEE_DRAIN_NANOS: u64 = DRAIN_NANOS / 4;
+/// Growth beyond the model that was taken back is tried again after so long at most.
 const HELD_NANOS_MAX: u64 = 8 * DRAIN_NANOS;
 /// Cuts follow from what was measured for at least so long,
 const EVIDENCE_NANOS: u64 = 60_000_000;
@@ -70,16 +73,7 @@ impl State {
         match self.judge(seen, is_beyond_knee, is_full) {
             Verdict::Stay => {}
             Verdict::Grow => self.grow(seen),
-            Verdict::CutToDelivered if seen.is_high() => {
-                let before = self.speed;
-                let is_first = period.now_nanos.saturating_sub(self.cut_at) > CUTS_APART_NANOS;
-                self.cut(seen, seen.delivered.min(self.speed), CUT_PERMILLE.0);
-                if is_first {
-                    self.cap = before;
-                }
-                self.cut_at = period.now_nanos;
-                self.best = 0;
-            }
+            Verdict::CutToDelivered if seen.is_high() => self.cut_while_missed(seen),
             Verdict::CutToDelivered => self.cut_while_well(seen, is_beyond_knee),
             Verdict::Drain => {
                 let cap = self.full_speed();
@@ -121,8 +115,8 @@ impl State {
         self.speed = self.speed.max(SPEED_ONE / 1000 * (1000 - DRAIN_PERMILLE));
     }
 
-    /// No more than the model promises is tried for a while, and for twice as long where that was the end
-    /// of it before.
+    /// No more than the model promises is tried for a while, and for twice as long
+    /// where that was the end of it before.
     fn hold_growth(&mut self, now_nanos: u64) {
         let is_again = self.speed <= self.held_at.saturating_add(self.held_at / 64);
         let nanos = if is_again { self.held_nanos.saturating_mul(2) } else { 0 };
@@ -143,23 +137,37 @@ impl State {
         self.recent = Recent::NOTHING;
     }
 
+    /// What is let through is as much as the disk delivers. If it is the first such
+    /// cut for long, the reason may be over: growth is quick to where it was.
+    fn cut_while_missed(&mut self, period: &Period) {
+        let before = self.speed;
+        let is_first = period.now_nanos.saturating_sub(self.cut_at) > CUTS_APART_NANOS;
+        self.cut(period, period.delivered.min(self.speed), CUT_PERMILLE.0);
+        if is_first {
+            self.cap = before;
+        }
+        self.cut_at = period.now_nanos;
+        self.best = 0;
+    }
+
     /// Requests wait in the disk though the target holds. What waits there drains
     /// at a little less than the disk delivers; where they wait for as long after
     /// that it is not for each other, and what it cost is given back.
     fn cut_while_well(&mut self, period: &Period, is_beyond_knee: bool) {
         let now_nanos = period.now_nanos;
-        let permille = if is_beyond_knee { CUT_PERMILLE.0 } else { DRAIN_PERMILLE };
+        let (permille, drain_nanos) = match is_beyond_knee {
+            true => (CUT_PERMILLE.0, KNEE_DRAIN_NANOS),
+            false => (DRAIN_PERMILLE, DRAIN_NANOS),
+        };
         if self.speed > SPEED_ONE {
             self.hold_growth(now_nanos);
             self.cut_to_model(period, period.delivered.min(self.speed), permille);
             return;
         }
-        let is_kept = now_nanos < self.drains_until.max(self.kept_until);
-        if is_kept || self.best == 0 {
+        if now_nanos < self.drains_until.max(self.kept_until) || self.best == 0 {
             return;
         }
-        self.drains_until =
-            now_nanos.saturating_add(DRAIN_NANOS / if is_beyond_knee { 4 } else { 1 });
+        self.drains_until = now_nanos.saturating_add(drain_nanos);
         let least = self.best / BEST_PART * (BEST_PART - 1);
         if self.speed > least {
             self.cut(period, period.delivered.max(least).min(self.speed), permille);
@@ -178,10 +186,10 @@ impl State {
             return if self.speed < SPEED_ONE { Verdict::Grow } else { Verdict::Stay };
         }
         let too_much = is_saturated && (seen.fills_window() || (is_high && !seen.window_at_min));
-        let keeps = !is_high && seen.now_nanos < self.kept_until && self.speed <= SPEED_ONE;
         // who states a target gets the knee of the disk, others what they did without
         let is_well = seen.is_well_below() && !(is_beyond_knee && seen.speed_max > SPEED_ONE);
-        let keeps = keeps || (is_well && self.speed <= SPEED_ONE);
+        let is_kept = !is_high && seen.now_nanos < self.kept_until;
+        let keeps = (is_well || is_kept) && self.speed <= SPEED_ONE;
         let grows = is_well && self.speed < SPEED_ONE;
         if (is_beyond_knee || too_much) && !keeps {
             return if is_evident { Verdict::CutToDelivered } else { Verdict::Stay };

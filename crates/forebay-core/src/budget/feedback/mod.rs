@@ -246,12 +246,12 @@ impl Feedback {
         let delivered = speed_of(sample.served, nanos);
         let mut state = self.state.load();
         set(&self.is_loaded, u64::from(2 * delivered >= state.speed));
-        let was_refused = sample.at_pace.saturating_add(sample.at_window) > 0;
         if self.totals.end_period(&sample, nanos) {
             set(&self.delivered, delivered);
         }
-        let has_rested = nanos > STALE_NANOS && sample.waited < nanos / REST_PART;
-        if nanos > STALE_NANOS && !has_rested {
+        let is_stale = nanos > STALE_NANOS;
+        let was_rest = is_stale && sample.waited < nanos / REST_PART;
+        if is_stale && !was_rest {
             return;
         }
         let Some(target) = self.target() else {
@@ -278,15 +278,14 @@ impl Feedback {
             // who states no target has asked for no more than the figures say
             speed_max: if target.latency().is_some() { SPEED_MAX } else { SPEED_ONE },
         };
-        if was_refused && !has_rested {
+        let was_refused = sample.at_pace.saturating_add(sample.at_window) > 0;
+        if was_refused && !was_rest {
             state.step(&period);
+            set(&self.holds, u64::from(!period.is_high()));
         } else {
             state.step_unrefused(&period);
         }
         self.state.store(&state);
-        if was_refused && !has_rested {
-            set(&self.holds, u64::from(!period.is_high()));
-        }
         set(&self.given_up, u64::from(state.has_given_up(now.as_nanos())));
         set(&self.speed, state.speed);
         self.update_price();
@@ -308,7 +307,7 @@ impl Feedback {
     }
 
     /// From the latency of the idle disk, or a part of the goal while it is not
-    /// known, to three quarters of the target, or to what the disk needs.
+    /// known, to seven eighths of the target, or to what the disk needs.
     fn bounds(&self, disk: &Disk) -> Bounds {
         let (goal, base) = (disk.goal.units(), disk.base.units());
         let target = DiskTime::from_nanos(self.threshold_of(disk)).units();
@@ -325,16 +324,16 @@ impl Feedback {
     pub(super) fn status(&self, disk: &Disk) -> Option<LatencyTargetStatus> {
         let target = self.target()?;
         let threshold = self.threshold_of(disk);
-        let below_base =
-            target.latency().is_some_and(|stated| saturating_nanos(stated) != threshold);
         let limit = self.price().done_in(self.window(disk.window.units()));
-        Some(LatencyTargetStatus {
+        let mut status = LatencyTargetStatus {
             target,
             latency: Duration::from_nanos(threshold),
             holds: get(&self.holds) != 0,
-            attainable: !below_base && get(&self.given_up) == 0,
+            attainable: get(&self.given_up) == 0,
             window: DiskTime::from_units(limit),
-        })
+        };
+        status.attainable &= !status.is_below_base();
+        Some(status)
     }
 
     /// What was counted so far.

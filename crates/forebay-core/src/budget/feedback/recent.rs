@@ -21,7 +21,8 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    pub(super) const NOTHING: Self = Self::from_words([0; 7]);
+    pub(super) const WORDS: usize = 7;
+    pub(super) const NOTHING: Self = Self::from_words([0; Self::WORDS]);
 
     /// One period more; what it shows together with those before it.
     pub(super) fn add(&mut self, period: &Period) -> Period {
@@ -49,7 +50,7 @@ impl Recent {
         }
     }
 
-    pub(super) const fn to_words(self) -> [u64; 7] {
+    pub(super) const fn to_words(self) -> [u64; Self::WORDS] {
         [
             self.nanos,
             self.counted,
@@ -61,7 +62,7 @@ impl Recent {
         ]
     }
 
-    pub(super) const fn from_words(words: [u64; 7]) -> Self {
+    pub(super) const fn from_words(words: [u64; Self::WORDS]) -> Self {
         let [nanos, counted, over, latency_nanos, delivered, at_pace, at_window] = words;
         Self { nanos, counted, over, latency_nanos, delivered, at_pace, at_window }
     }

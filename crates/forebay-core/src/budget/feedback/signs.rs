@@ -13,7 +13,7 @@ const FULL_PART: u64 = 128;
 const COST_PART: u64 = 16;
 /// So many periods after a cut say what is usual.
 const USUAL_PERIODS: u64 = 5;
-/// Beyond the knee requests take this many times the latency of the idle disk.
+/// Beyond the knee requests take this many times the latency of the idle disk,
 const KNEE_BASES: u64 = 5;
 /// but a mean of this part of the target is what was asked for.
 const KNEE_PART: u64 = 8;
@@ -35,7 +35,7 @@ impl State {
         self.is_beyond_knee_now(period)
     }
 
-    /// Whether these do.
+    /// Whether those of this period do.
     pub(super) fn is_beyond_knee_now(&self, period: &Period) -> bool {
         if period.counted < COUNTED_MIN || period.mean_nanos <= period.threshold_nanos / KNEE_PART {
             return false;
@@ -60,7 +60,6 @@ impl State {
         }
         compared
             && self.speed > SPEED_ONE
-            && period.counted > 0
             && !period.is_saturated()
             && self.waits_in_disk(period)
             && self.delivered < self.let_through - self.let_through / FULL_PART

@@ -8,40 +8,41 @@ pub(super) const SPEED_MAX: u64 = 4 * SPEED_ONE;
 /// or this part of it.
 pub(super) const SPEED_MIN: u64 = SPEED_ONE / 20;
 /// Growth per millisecond, in parts of [`SPEED_ONE`]: at first 4 % in a second,
-/// doubled in 360 ms, up to 200 %.
+/// doubled in 300 ms, up to 200 %.
 pub(super) const GROWTH: (u64, u64) = (42, 2097);
-/// for as long at first, and twice as long each further time,
+/// A target is given up for as long at first, and for twice as long each further
+/// time, up to this.
 pub(super) const GIVEN_UP_NANOS: (u64, u64) = (8_000_000_000, 256_000_000_000);
 
-/// Numbers with names, that are kept in words.
-macro_rules! words {
-    ($(#[$of_all:meta])* $name:ident, $count:literal: $($(#[$meta:meta])* $field:ident = $begin:expr,)*) => {
-        $(#[$of_all])*
+/// The state, of numbers with names that are kept in words.
+macro_rules! state {
+    ($($(#[$meta:meta])* $field:ident = $begin:expr,)*) => {
+        /// What is remembered from period to period.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) struct $name {
+        pub(super) struct State {
             $($(#[$meta])* pub(super) $field: u64,)*
             /// What was measured since the last cut.
             pub(super) recent: Recent,
         }
 
-        impl $name {
+        const NUMBERS: usize = [$(stringify!($field)),*].len();
+
+        impl State {
             pub(super) const BEGIN: Self = Self { $($field: $begin,)* recent: Recent::NOTHING };
 
             /// The numbers in the order of their declaration.
-            fn numbers(self) -> [u64; $count] {
+            fn numbers(self) -> [u64; NUMBERS] {
                 [$(self.$field,)*]
             }
 
-            fn from_numbers([$($field,)*]: [u64; $count], recent: Recent) -> Self {
+            fn from_numbers([$($field,)*]: [u64; NUMBERS], recent: Recent) -> Self {
                 Self { $($field,)* recent }
             }
         }
     };
 }
 
-words! {
-    /// What is remembered from period to period.
-    State, 27:
+state! {
     speed = SPEED_ONE,
     growth = GROWTH.1,
     /// Growth is quick to a little below this: there the disk had enough.
@@ -71,7 +72,7 @@ words! {
     usual_rate = 0,
     usual_speed = SPEED_ONE,
     /// The most that was delivered since the target was last missed: while it
-    /// holds, cuts must not cost a sixteenth of that.
+    /// holds, cuts cost a part of that at most.
     best = 0,
     /// No such cuts until then, since they did not help,
     kept_until = 0,
@@ -91,7 +92,7 @@ words! {
 }
 
 /// Words of a state.
-pub(super) const WORDS: usize = 34;
+pub(super) const WORDS: usize = NUMBERS + Recent::WORDS;
 
 impl State {
     pub(super) fn to_words(self) -> [u64; WORDS] {
