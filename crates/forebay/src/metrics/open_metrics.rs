@@ -4,6 +4,8 @@
 //! where they mean the same, behind the prefix `forebay_`; OpenMetrics adds
 //! `_total` to the name of every counter.
 
+mod page_cache;
+
 use std::fmt;
 
 use forebay_core::{Blocked, ClassCounters, DiskRates, DiskTime, Op};
@@ -15,6 +17,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use self::page_cache::PageCache;
 use super::{ClassSnapshot, DiskSnapshot, Distribution, Engines, Snapshot};
 
 /// The text of a scrape, without the classes that have asked for nothing yet,
@@ -23,6 +26,8 @@ use super::{ClassSnapshot, DiskSnapshot, Distribution, Engines, Snapshot};
 pub fn open_metrics(snapshot: Snapshot) -> String {
     let mut registry = Registry::with_prefix("forebay");
     registry.register_collector(Box::new(Bugs(snapshot.bugs)));
+    let page_cache = registry.sub_registry_with_prefix("page_cache");
+    page_cache.register_collector(Box::new(PageCache(snapshot.page_cache.clone())));
     let queues = registry.sub_registry_with_prefix("io_queue");
     queues.register_collector(Box::new(Scrape(snapshot)));
     let mut text = String::new();

@@ -3,7 +3,9 @@ use std::time::Duration;
 use forebay_core::{GroupCounters, LatencyTarget, LatencyTargetStatus, LoadStatus};
 
 use super::*;
+use crate::PageCacheCounters;
 use crate::engine::Retries;
+use crate::metrics::PageCacheReads;
 
 #[test]
 fn a_scrape_names_disks_classes_and_reasons() {
@@ -161,4 +163,20 @@ fn the_last_bucket_of_a_histogram_is_open() {
     let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
     assert!(text.contains(r#"le="+Inf""#));
     assert!(text.contains(r#"le="0.000016384""#));
+}
+
+#[test]
+fn what_reads_through_the_page_cache_found_is_told_of_each_class_that_reads_so() {
+    let counters = PageCacheCounters { hits: 7, misses: 2, read_ahead: 4096 };
+    let reads = |class: &str, counters| PageCacheReads { class: class.into(), counters };
+    let page_cache = vec![reads("queries", counters), reads("idle", Default::default())];
+    let text = open_metrics(Snapshot { page_cache, ..Default::default() });
+    for line in [
+        r#"forebay_page_cache_hits_total{class="queries"} 7"#,
+        r#"forebay_page_cache_misses_total{class="queries"} 2"#,
+        r#"forebay_page_cache_read_ahead_bytes_total{class="queries"} 4096"#,
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    assert!(!text.contains(r#"class="idle""#), "{text}");
 }
