@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::refusal::refuse;
+use crate::write_cache::WriteCacheConfig;
 
 /// How a simulated disk is served.
 #[derive(Clone, Debug)]
@@ -22,13 +23,23 @@ pub struct ServeConfig {
     /// Whether to ask for real-time priority (`SCHED_FIFO`) for the threads that
     /// serve.
     pub realtime: bool,
+    /// A write cache that loses data when the power goes; none if not given, and what was written
+    /// stays.
+    pub write_cache: Option<WriteCacheConfig>,
 }
 
 impl ServeConfig {
     /// A disk of `capacity` bytes with sectors of 512 bytes, its data in at most
-    /// 1 GiB of memory, served with real-time priority where that is allowed.
-    pub fn new(capacity: u64) -> Self {
-        Self { capacity, sector: 512, backing: None, memory_max: 1 << 30, realtime: true }
+    /// 1 GiB of memory, served with real-time priority where that is allowed, and no power cuts.
+    pub const fn new(capacity: u64) -> Self {
+        Self {
+            capacity,
+            sector: 512,
+            backing: None,
+            memory_max: 1 << 30,
+            realtime: true,
+            write_cache: None,
+        }
     }
 
     /// Whether it can be served.

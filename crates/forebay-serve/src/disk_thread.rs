@@ -15,6 +15,7 @@ use crate::realtime;
 use crate::reply::{Completion, DataReply, Reply};
 use crate::stats::{CompletionSample, ServeStats, StatsRecorder};
 use crate::store::Store;
+use crate::write_cache::Mark;
 
 /// How long before a reply is due the thread stops sleeping and watches the
 /// clock: about what a timer is late.
@@ -47,6 +48,7 @@ struct TimelineState {
 struct InFlight {
     command: Command,
     arrived: Time,
+    mark: Mark,
     reply: Reply,
 }
 
@@ -69,7 +71,7 @@ impl Timeline {
     }
 
     /// Gives a request to the disk; the reply leaves when the disk has completed it.
-    pub(crate) fn submit(&self, command: Command, reply: Reply) {
+    pub(crate) fn submit(&self, command: Command, mark: Mark, reply: Reply) {
         let mut state = self.lock();
         if state.ended {
             drop(state);
@@ -77,7 +79,7 @@ impl Timeline {
         }
         let arrived = state.elapsed();
         let now = state.show(arrived);
-        let id = state.in_flight.insert(InFlight { command, arrived, reply });
+        let id = state.in_flight.insert(InFlight { command, arrived, mark, reply });
         state.disk.submit(now, id as u64, command);
         let oversleeps = match (state.asleep_until, state.disk.next_event()) {
             (Some(until), Some(event)) => event < until,
@@ -125,7 +127,7 @@ impl Timeline {
         let mut data = Vec::new();
         let mut state = self.lock();
         while !state.ended {
-            match state.take_completion() {
+            match state.take_completion(&self.store) {
                 Some(completion) => {
                     drop(state);
                     completion.send(&self.store, &self.copiers, &mut data);
@@ -193,16 +195,15 @@ impl TimelineState {
 
     /// Takes out a request whose reply is due now, and counts it: whoever
     /// has the reply finds it counted.
-    fn take_completion(&mut self) -> Option<Completion> {
+    fn take_completion(&mut self, store: &Store) -> Option<Completion> {
         let now = self.elapsed();
         let shown = self.show(now.plus_nanos(saturating_nanos(self.ahead)));
         loop {
             let finished = self.disk.poll_completion(shown)?;
             let id = usize::try_from(finished.id).unwrap_or(usize::MAX);
-            let Some(InFlight { command, arrived, reply }) = self.in_flight.try_remove(id) else {
-                continue;
-            };
-            let failed = finished.status == Status::Failed;
+            let Some(ended) = self.in_flight.try_remove(id) else { continue };
+            let InFlight { command, arrived, mark, reply } = ended;
+            let failed = finished.status == Status::Failed || !store.complete(command.op, mark);
             self.recorder.record(&CompletionSample {
                 op: command.op,
                 len: command.len,

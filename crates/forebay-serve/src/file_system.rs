@@ -167,7 +167,8 @@ impl Filesystem for DiskFile {
         } else if len == 0 {
             reply.data(&[]);
         } else {
-            self.timeline.submit(Command { op: Op::Read, offset, len }, Reply::Read(reply));
+            let mark = self.timeline.store().mark();
+            self.timeline.submit(Command { op: Op::Read, offset, len }, mark, Reply::Read(reply));
         }
     }
 
@@ -193,8 +194,9 @@ impl Filesystem for DiskFile {
             return reply.error(Errno::ENOSPC);
         }
         match self.timeline.store().write(offset, data) {
-            Ok(()) => {
-                self.timeline.submit(Command { op: Op::Write, offset, len }, Reply::Write(reply));
+            Ok(mark) => {
+                let command = Command { op: Op::Write, offset, len };
+                self.timeline.submit(command, mark, Reply::Write(reply));
             }
             Err(error) => reply.error(errno(&error)),
         }
@@ -202,7 +204,8 @@ impl Filesystem for DiskFile {
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
         let command = Command { op: Op::Flush, offset: 0, len: 0 };
-        self.timeline.submit(command, Reply::Empty(reply));
+        let mark = self.timeline.store().mark();
+        self.timeline.submit(command, mark, Reply::Empty(reply));
     }
 
     fn fallocate(
@@ -223,9 +226,9 @@ impl Filesystem for DiskFile {
             return reply.error(Errno::EINVAL);
         }
         match self.timeline.store().discard(offset, len) {
-            Ok(()) => {
+            Ok(mark) => {
                 let command = Command { op: Op::Discard, offset, len };
-                self.timeline.submit(command, Reply::Empty(reply));
+                self.timeline.submit(command, mark, Reply::Empty(reply));
             }
             Err(error) => reply.error(errno(&error)),
         }

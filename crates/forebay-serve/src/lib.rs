@@ -24,6 +24,12 @@
 //! kernel cuts requests above 1 MiB at borders of pages in memory, so the memory
 //! of such requests must be aligned to the sector too.
 //!
+//! # Power cuts
+//! A disk with a volatile write cache ([`ServeConfig::write_cache`]) promises what a flush covers:
+//! all writes and discards that were completed when it arrived. At a cut
+//! ([`Served::cut_power_after`]) of the others some are lost and some kept, in any order, and of
+//! some a part of the sectors; no sector is torn.
+//!
 //! # Where the timing ends
 //! A request that arrives within that overhead after a reply left counts as
 //! having arrived when that reply was due. On a busy machine the threads
@@ -40,7 +46,9 @@ mod reply;
 mod served;
 mod stats;
 mod store;
+mod write_cache;
 
 pub use config::ServeConfig;
 pub use served::Served;
 pub use stats::{LatencySummary, RequestCounts, ServeStats};
+pub use write_cache::{WriteCacheConfig, WriteCacheStats};

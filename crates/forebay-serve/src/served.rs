@@ -19,6 +19,7 @@ use crate::refusal::{check_mountpoint, explain_mount};
 use crate::reply::spawn_copiers;
 use crate::stats::ServeStats;
 use crate::store::Store;
+use crate::write_cache::WriteCacheStats;
 
 /// Threads that take requests from the kernel.
 const SESSION_THREADS: usize = 2;
@@ -102,6 +103,27 @@ impl Served {
     /// What the disk has done so far.
     pub fn stats(&self) -> ServeStats {
         self.timeline.stats()
+    }
+
+    /// Cuts the power when so many more writes have arrived, at once if that is none: what no flush
+    /// has covered is lost in part, and from there on everything fails with `EIO`. Without meaning
+    /// on a disk without a [write cache](ServeConfig::write_cache).
+    pub fn cut_power_after(&self, writes: u64) {
+        self.timeline.store().cut_after(writes);
+    }
+
+    /// The power is back. Who has the disk open should let go of it first, for what it remembers
+    /// may not be there any more.
+    ///
+    /// # Errors
+    /// Those of the file with the data, at the cut: what is left is not what a disk leaves.
+    pub fn restore_power(&self) -> io::Result<()> {
+        self.timeline.store().restore()
+    }
+
+    /// What the write cache holds and has lost, if the disk has one.
+    pub fn write_cache(&self) -> Option<WriteCacheStats> {
+        self.timeline.store().cache_stats()
     }
 
     /// Whether it is served no more, since someone else has unmounted it.

@@ -2,20 +2,25 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use forebay_core::Op;
 use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom};
 use rustix::io::Errno;
 
 use crate::config::ServeConfig;
 use crate::refusal::refuse;
+use crate::write_cache::{Mark, WriteCache, WriteCacheStats};
 
 /// A sparse file that holds what was written.
 pub(crate) struct Store {
     file: File,
     /// The most bytes it may hold; `None` if its file system says so.
     held_max: Option<u64>,
+    cache: Option<Mutex<WriteCache>>,
 }
 
 impl Store {
@@ -33,7 +38,9 @@ impl Store {
             }
         };
         file.set_len(config.capacity)?;
-        Ok(Self { file, held_max })
+        let cache = config.write_cache.clone();
+        let cache = cache.map(|cache| Mutex::new(WriteCache::new(cache, config.sector)));
+        Ok(Self { file, held_max, cache })
     }
 
     /// Appends `len` bytes from `offset` on to `data`; fewer at the disk's end.
@@ -53,18 +60,75 @@ impl Store {
         Ok(())
     }
 
-    /// Writes `data` at `offset`.
-    pub(crate) fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        if self.lacks_room(offset, data.len() as u64)? {
+    /// Writes `data` at `offset`; with that the power may go.
+    pub(crate) fn write(&self, offset: u64, data: &[u8]) -> io::Result<Mark> {
+        let len = data.len() as u64;
+        let mut cache = self.cache();
+        let mark = self.remember(&mut cache, offset..offset + len)?;
+        if self.lacks_room(offset, len)? {
             return Err(Errno::NOSPC.into());
         }
-        self.file.write_all_at(data, offset)
+        self.file.write_all_at(data, offset)?;
+        if let Some(cache) = &mut cache
+            && cache.counts_down()
+        {
+            cache.cut(&self.file);
+        }
+        Ok(mark)
     }
 
     /// Forgets a range; it reads as zeros.
-    pub(crate) fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
+    pub(crate) fn discard(&self, offset: u64, len: u64) -> io::Result<Mark> {
+        let mut cache = self.cache();
+        let mark = self.remember(&mut cache, offset..offset + len)?;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        Ok(rustix::fs::fallocate(&self.file, flags, offset, len)?)
+        rustix::fs::fallocate(&self.file, flags, offset, len)?;
+        Ok(mark)
+    }
+
+    /// Marks a request that changes nothing.
+    pub(crate) fn mark(&self) -> Mark {
+        self.cache().map_or_else(Mark::default, |mut cache| cache.mark())
+    }
+
+    /// The disk has completed a request, and a flush with it what it covers. False if the power
+    /// went meanwhile: then it has failed.
+    pub(crate) fn complete(&self, op: Op, mark: Mark) -> bool {
+        self.cache().is_none_or(|mut cache| cache.complete(op, mark))
+    }
+
+    /// The power goes when so many more writes have arrived; at once if that is none.
+    pub(crate) fn cut_after(&self, writes: u64) {
+        let Some(mut cache) = self.cache() else { return };
+        match writes {
+            0 => cache.cut(&self.file),
+            _ => cache.cut_after(writes),
+        }
+    }
+
+    /// The power comes back; an error is one of the cut.
+    pub(crate) fn restore(&self) -> io::Result<()> {
+        self.cache().map_or(Ok(()), |mut cache| cache.restore())
+    }
+
+    /// What the write cache has done, if there is one.
+    pub(crate) fn cache_stats(&self) -> Option<WriteCacheStats> {
+        self.cache().map(|cache| cache.stats())
+    }
+
+    fn cache(&self) -> Option<MutexGuard<'_, WriteCache>> {
+        Some(self.cache.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn remember(
+        &self,
+        cache: &mut Option<MutexGuard<'_, WriteCache>>,
+        range: Range<u64>,
+    ) -> io::Result<Mark> {
+        match cache {
+            Some(cache) => cache.remember(&self.file, range),
+            None => Ok(Mark::default()),
+        }
     }
 
     /// Bytes it holds.

@@ -11,9 +11,9 @@ use clap::{Args, Subcommand};
 use forebay::properties::{DiskProperties, Properties};
 use forebay_config::ByteSize;
 use forebay_core::Op;
-use forebay_serve::{LatencySummary, ServeConfig, ServeStats, Served};
+use forebay_serve::{LatencySummary, ServeConfig, Served, WriteCacheConfig, WriteCacheStats};
 use forebay_sim::spec::DiskSpec;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
 use crate::console::{note, print};
@@ -57,6 +57,14 @@ pub(crate) struct Options {
     /// What is random about the disk depends on this number alone
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     seed: u64,
+    /// Give the disk a write cache of this size without a battery: writes that no flush has covered
+    /// are lost in part when the power goes. SIGUSR2 cuts the power, and brings it back; without it
+    /// everything fails with EIO. --seed says what is lost
+    #[arg(long, value_name = "SIZE")]
+    volatile_cache: Option<ByteSize>,
+    /// Cut the power when so many writes have arrived
+    #[arg(long, value_name = "N", requires = "volatile_cache")]
+    cut_after_writes: Option<u64>,
     /// Make a block device of it as well, which needs root and the program losetup
     #[arg(long)]
     r#loop: bool,
@@ -77,7 +85,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let spec = DiskSpec::resolve(&options.disk)?;
     let config = options.config(&spec)?;
     // from before the mount on, so that no signal leaves it behind
-    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1]);
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]);
     let mut signals =
         signals.map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?;
     let served = Served::mount(spec.build(options.seed), &config, &options.mountpoint)
@@ -92,20 +100,42 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     if let Some(file) = &options.io_properties {
         write_properties(file, &spec, place)?;
     }
-    'serving: while !served.is_ended() {
-        for signal in signals.pending() {
-            if signal != SIGUSR1 {
-                break 'serving;
-            }
-            print(&summary(&served.stats()))?;
-        }
-        thread::sleep(LOOK_EVERY);
+    if let Some(writes) = options.cut_after_writes {
+        served.cut_power_after(writes);
     }
-    let stats = served.stats();
+    watch(&served, &mut signals)?;
+    let summary = summary(&served);
     device.iter_mut().for_each(LoopDevice::detach);
     drop(served);
     drop(device);
-    print(&summary(&stats))
+    print(&summary)
+}
+
+/// Does what signals ask for until one asks for the end, or somebody else has unmounted the disk.
+fn watch(served: &Served, signals: &mut Signals) -> Result<(), Failure> {
+    let mut cuts = 0;
+    while !served.is_ended() {
+        for signal in signals.pending() {
+            match (signal, served.write_cache()) {
+                (SIGUSR1, _) => print(&summary(served))?,
+                (SIGUSR2, Some(WriteCacheStats { is_off: true, .. })) => {
+                    served.restore_power().map_err(|error| Failure::Run(error.to_string()))?;
+                    note("the power is back");
+                }
+                (SIGUSR2, Some(_)) => served.cut_power_after(0),
+                (SIGUSR2, None) => note("no power cut: it needs --volatile-cache"),
+                _ => return Ok(()),
+            }
+        }
+        if let Some(cache) = served.write_cache()
+            && cache.cuts > cuts
+        {
+            cuts = cache.cuts;
+            note(format_args!("the power is off: {} writes lost so far", cache.lost));
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    Ok(())
 }
 
 /// Writes down what a disk that is found at `place` can do.
@@ -137,6 +167,9 @@ impl Options {
             backing: self.backing.clone(),
             memory_max: self.memory.0,
             realtime: !self.no_realtime,
+            write_cache: self
+                .volatile_cache
+                .map(|size| WriteCacheConfig { size: size.0, seed: self.seed }),
             ..ServeConfig::new(capacity)
         })
     }
@@ -165,7 +198,8 @@ fn announce(spec: &DiskSpec, config: &ServeConfig, served: &Served) {
 }
 
 /// What the disk has done, for people.
-fn summary(stats: &ServeStats) -> String {
+fn summary(served: &Served) -> String {
+    let stats = served.stats();
     let mut text = String::new();
     for (op, name) in Op::ALL.into_iter().zip(["reads", "writes", "discards", "flushes"]) {
         let requests = stats.of(op);
@@ -175,6 +209,10 @@ fn summary(stats: &ServeStats) -> String {
         );
     }
     text += &format!("{:<9} {:>12}\n", "waiting", stats.in_flight);
+    if let Some(WriteCacheStats { cuts, unflushed, lost, kept, .. }) = served.write_cache() {
+        text += &format!("{:<9} {unflushed:>12}\n", "unflushed");
+        text += &format!("{:<9} {cuts:>12} {lost:>12} lost {kept:>12} kept\n", "cuts");
+    }
     text += &latency_line("latency", stats.latency);
     text += &latency_line("lateness", stats.lateness);
     text

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         options_change_sector_and_size,
         the_data_is_kept_in_the_file_named,
         properties_say_what_the_disk_can_do,
+        a_power_cut_loses_what_was_not_flushed,
     ];
     let on_loop_device = named![a_block_device_carries_a_load_and_goes_with_the_disk];
     harness::run(&[], &mounting, &on_loop_device)
@@ -160,6 +161,26 @@ fn properties_say_what_the_disk_can_do() {
         assert!(text.contains(words), "`{words}` is not in {text}");
     }
     assert!(text.contains(serving.disk().to_str().unwrap()), "{text}");
+}
+
+fn a_power_cut_loses_what_was_not_flushed() {
+    let cache = ["--volatile-cache", "1MB", "--seed", "1"];
+    let mut serving = Serving::start(DISK, &[&cache[..], &["--cut-after-writes", "20"]].concat());
+    let file = serving.open();
+    file.write_all_at(&[7; 4096], 0).unwrap();
+    file.sync_all().unwrap();
+    let failed = (1..64).find(|block| file.write_at(&[8; 4096], block * 4096).is_err());
+    assert_eq!(failed, Some(19));
+    serving.says("the power is off");
+    assert_eq!(code(read(&file, 0, 4096)), Some(Errno::IO));
+    serving.signal(Signal::USR2);
+    serving.says("the power is back");
+    assert_eq!(read(&file, 0, 4096).unwrap(), [7; 4096]);
+    let [cuts, lost, kept] = serving.counted("cuts")[..] else { panic!("three figures") };
+    assert_eq!((cuts, lost + kept), (1, 19));
+    serving.signal(Signal::USR2);
+    serving.says("the power is off");
+    assert_eq!(serving.counted("cuts"), [2, lost, kept], "nothing was unflushed");
 }
 
 fn a_block_device_carries_a_load_and_goes_with_the_disk() {

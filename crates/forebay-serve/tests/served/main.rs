@@ -9,12 +9,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::thread;
 
 use disks::Scripted;
 use forebay_core::Op;
-use forebay_serve::{ServeConfig, Served};
+use forebay_serve::{ServeConfig, Served, WriteCacheConfig};
 use harness::named;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
@@ -32,8 +32,10 @@ fn main() -> ExitCode {
         discards_and_flushes_reach_the_disk,
         a_hanging_request_waits_while_others_go_and_ends_when_the_disk_says_so,
         the_end_fails_what_hangs_and_leaves_nothing_mounted,
+        what_was_flushed_survives_a_power_cut_and_of_the_rest_some_does_not,
     ];
-    harness::run(&anywhere, &mounting, &[])
+    let on_loop_device = named![a_flush_of_a_block_device_is_one_of_the_disk];
+    harness::run(&anywhere, &mounting, &on_loop_device)
 }
 
 fn config(sector: u32) -> ServeConfig {
@@ -177,6 +179,60 @@ fn the_end_fails_what_hangs_and_leaves_nothing_mounted() {
     assert_eq!(hanging.join().unwrap(), Some(Errno::IO));
     assert!(!is_mounted());
     assert_eq!(path.read_dir().unwrap().count(), 0);
+}
+
+fn what_was_flushed_survives_a_power_cut_and_of_the_rest_some_does_not() {
+    let mountpoint = TempDir::new().unwrap();
+    let write_cache = Some(WriteCacheConfig { size: 16 << 20, seed: 7 });
+    let config = ServeConfig { write_cache, ..config(4096) };
+    let disk = Box::<Scripted>::default();
+    let served = Served::mount(disk, &config, mountpoint.path()).unwrap();
+    let (mut lost, mut kept) = (0, 0);
+    for cut in 1..=20u8 {
+        let file = open(served.path());
+        for block in 0..64 {
+            file.write_all_at(&[cut; 4096], block * 8192).unwrap();
+        }
+        file.sync_data().unwrap();
+        served.cut_power_after(40);
+        let failed =
+            (0..64).find(|block| file.write_at(&[cut; 4096], block * 8192 + 4096).is_err());
+        assert_eq!(failed, Some(39));
+        assert_eq!(code(read(&file, 0, 4096)), Some(Errno::IO));
+        assert_eq!(code(file.sync_data()), Some(Errno::IO));
+        assert!(served.write_cache().unwrap().is_off);
+        served.restore_power().unwrap();
+        for block in 0..64 {
+            assert_eq!(read(&file, block * 8192, 4096).unwrap(), [cut; 4096], "{cut}: {block}");
+            let unflushed = read(&file, block * 8192 + 4096, 4096).unwrap()[0];
+            assert!(unflushed <= cut && (block < 40 || unflushed < cut));
+            *(if unflushed == cut { &mut kept } else { &mut lost }) += u64::from(block < 40);
+        }
+    }
+    let stats = served.write_cache().unwrap();
+    assert_eq!((stats.cuts, stats.lost, stats.kept, stats.unflushed), (20, lost, kept, 0));
+    assert!(lost > 100 && kept > 100, "{lost} {kept}");
+}
+
+fn a_flush_of_a_block_device_is_one_of_the_disk() {
+    let (_mountpoint, served) = serve(Scripted::default(), 4096);
+    let losetup = |arguments: &[&str]| {
+        let output = Command::new("losetup").args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let path = served.path().to_str().unwrap();
+    let device = losetup(&["--find", "--show", "--direct-io=on", "--sector-size", "4096", path]);
+    let file = File::options().write(true).open(&device).unwrap();
+    let before = served.stats().of(Op::Flush).completed;
+    for round in 1..=5 {
+        file.write_all_at(&[round; 65536], 0).unwrap();
+        file.sync_data().unwrap();
+        assert_eq!(served.stats().of(Op::Write).bytes, u64::from(round) * 65536, "at the disk");
+        assert_eq!(served.stats().of(Op::Flush).completed, before + u64::from(round));
+    }
+    drop(file);
+    losetup(&["--detach", &device]);
 }
 
 fn what_cannot_be_served_is_refused_with_advice() {
