@@ -2,20 +2,16 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::process::Command as Program;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forebay::{DiskRates, Op};
 use forebay_core::Time;
-use forebay_serve::{ServeConfig, Served};
+use forebay_serve::ServeConfig;
 use forebay_sim::disk::{Command, Completion, SimDisk, Status};
-use rustix::mount::UnmountFlags;
-use tempfile::TempDir;
 
-use crate::lab::{mount, system};
+use crate::served::ServedFileSystem;
 
 /// What the disk does.
 pub(crate) const RATES: DiskRates = DiskRates {
@@ -73,52 +69,21 @@ impl SimDisk for Disk {
     }
 }
 
-/// Such a disk, with a file system without a journal. What is mounted is unmounted before it ends.
+/// Such a disk, with a file system without a journal.
 pub(crate) struct Failing {
     pub(crate) told: Arc<Told>,
     pub(crate) point: PathBuf,
-    device: String,
-    served: Option<Served>,
-    _dirs: [TempDir; 2],
+    _file_system: ServedFileSystem,
 }
 
 impl Failing {
     /// `None` where this system cannot serve it.
     pub(crate) fn new(capacity: u64) -> Option<Self> {
-        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let disk = Disk::default();
         let told = Arc::clone(&disk.told);
         let config = ServeConfig::new(capacity);
-        let served = Served::mount(Box::new(disk), &config, dirs[0].path());
-        let served = served.inspect_err(|error| eprintln!("skipped: {error}")).ok()?;
-        let path = served.path().to_str().unwrap();
-        let device = system("losetup", &["--find", "--show", "--direct-io=on", path]);
-        system("mkfs.ext4", &["-q", "-O", "^has_journal", "-E", "lazy_itable_init=0", &device]);
-        let point = dirs[1].path().to_owned();
-        mount(&["-t", "ext4", &device], &point);
-        Some(Self { told, point, device, served: Some(served), _dirs: dirs })
-    }
-}
-
-impl Drop for Failing {
-    /// A process that ends before its disk is unmounted would wait for itself.
-    fn drop(&mut self) {
-        // what was written is written back a while longer, and keeps its file open
-        let begin = Instant::now();
-        while !self.unmount() {
-            if begin.elapsed() > Duration::from_secs(10) {
-                self.served = None;
-                self.unmount();
-                break;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        let _ = Program::new("losetup").args(["--detach", &self.device]).status();
-    }
-}
-
-impl Failing {
-    fn unmount(&self) -> bool {
-        rustix::mount::unmount(&self.point, UnmountFlags::empty()).is_ok()
+        let mkfs = ["-O", "^has_journal"];
+        let on = ServedFileSystem::new(Box::new(disk), &config, &mkfs, "defaults")?;
+        Some(Self { told, point: on.point.clone(), _file_system: on })
     }
 }

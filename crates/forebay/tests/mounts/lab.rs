@@ -4,9 +4,11 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use forebay::{DiskConfig, DiskRates, FileOptions, Scheduler, SchedulerBuilder};
-use rustix::mount::{MountPropagationFlags, mount_change};
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tempfile::TempDir;
 
@@ -46,7 +48,26 @@ pub(crate) struct Lab {
 impl Lab {
     /// A disk of so many bytes. Its partitions go with it.
     pub(crate) fn new(size: u64) -> Self {
+        Self::in_dir(tempfile::tempdir().unwrap(), size)
+    }
+
+    /// A disk of so many bytes that has room for `held` of them.
+    pub(crate) fn thin(size: u64, held: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
+        mount(&["-t", "tmpfs", "-o", &format!("size={held}"), "none"], dir.path());
+        let lab = Self::in_dir(dir, size);
+        // A loop device takes a write for done of which its file took a part: so none has parts.
+        let queue = lab.device.replace("/dev/", "/sys/block/") + "/queue/max_sectors_kb";
+        fs::write(queue, "4").unwrap();
+        lab
+    }
+
+    /// A [thin](Self::thin) disk has room for so many bytes from now on.
+    pub(crate) fn make_room(&self, held: u64) {
+        mount(&["-o", &format!("remount,size={held}")], self.dir.path());
+    }
+
+    fn in_dir(dir: TempDir, size: u64) -> Self {
         let image = dir.path().join("image");
         File::create(&image).unwrap().set_len(size).unwrap();
         let image = image.to_str().unwrap();
@@ -80,6 +101,19 @@ impl Drop for Lab {
 /// `mount(8)`, at `point`.
 pub(crate) fn mount(arguments: &[&str], point: &Path) {
     system("mount", &[arguments, &[point.to_str().unwrap()]].concat());
+}
+
+/// Unmounts what is at `point`, if that is possible: what was written is written back a while
+/// longer, and keeps its file open.
+pub(crate) fn unmount(point: &Path) -> bool {
+    let begin = Instant::now();
+    while let Err(error) = rustix::mount::unmount(point, UnmountFlags::empty()) {
+        if error != rustix::io::Errno::BUSY || begin.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
 }
 
 /// A scheduler with one disk, `disk`, at this mountpoint.

@@ -1,13 +1,17 @@
 //! File systems that are mounted for real: which disk a file is on with overlays, subvolumes, bind
-//! mounts, partitions and a network mount that answers nothing; and how what is dirty gets there. Where this system cannot mount these they are listed as ignored,
-//! with the reason; for root in CI they fail.
+//! mounts, partitions and a network mount that answers nothing; how what is dirty gets there, and
+//! what of it is there after a power cut. Where this system cannot mount these they are listed as
+//! ignored, with the reason; for root in CI they fail.
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod dead;
 mod failing;
 mod lab;
+mod log_engine;
 mod places;
+mod power_cut;
 mod reads;
+mod served;
 mod write_back;
 
 use std::process::{Command, ExitCode};
@@ -35,6 +39,9 @@ fn trial(name: &str, can_mount: &Result<(), String>, needs: &[&str], test: fn())
 }
 
 fn main() -> ExitCode {
+    if power_cut::is_engine() {
+        return power_cut::run_engine();
+    }
     let arguments = Arguments::from_args();
     // before there is any other thread
     let can_mount = if arguments.list { Ok(()) } else { lab::own_namespace() };
@@ -58,6 +65,10 @@ fn main() -> ExitCode {
         write_back::a_file_in_memory_is_written_as_it_always_was: [],
         write_back::an_error_of_writeback_reaches_the_engine_and_the_writer: ["mkfs.ext4"],
         write_back::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
+        power_cut::what_was_synced_survives_power_cuts: ["mkfs.ext4"],
+        power_cut::an_engine_that_leaves_out_its_syncs_loses_records: ["mkfs.ext4"],
+        power_cut::a_file_system_that_leaves_out_its_flushes_loses_records: ["mkfs.ext4"],
+        power_cut::a_killed_engine_has_what_it_synced: ["mkfs.ext4"],
         reads::what_the_disk_reads_for_a_cold_run_is_charged: ["mkfs.ext4", "mkfs.btrfs"],
         reads::a_read_from_memory_costs_nothing: ["mkfs.ext4"],
         reads::each_read_of_an_overlay_has_a_permit: ["mkfs.ext4"],
