@@ -3,10 +3,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::thread;
 
 use rustix::fs::OFlags;
 
-use crate::{Bed, contents, pattern, until};
+use crate::{Bed, MIB, contents, pattern, until};
 
 #[test]
 fn what_cannot_be_written_is_refused_with_words() {
@@ -37,6 +38,41 @@ fn a_log_is_written_at_its_end() {
     writer.sync_data().unwrap();
     assert_eq!((writer.dirty(), bed.admitted()), (0, (1 << 20) + 4096));
     assert_eq!(contents(&path), [b"begin ", &data[..]].concat());
+}
+
+#[test]
+fn what_several_append_at_once_is_all_there() {
+    let bed = Bed::new();
+    let path = bed.dir.path().join("log");
+    let open = || OpenOptions::new().append(true).create(true).open(&path).unwrap();
+    let shared = open();
+    let writers = [bed.class.buffered_writer(open()), bed.class.buffered_writer(open())];
+    let of_shared = bed.class.buffered_writer(shared.try_clone().unwrap());
+    let record = |who: u8, len: usize| vec![who; len];
+    thread::scope(|scope| {
+        for (who, writer) in (1..).zip(writers.into_iter().chain([of_shared])) {
+            scope.spawn(move || {
+                let mut writer = writer.unwrap().with_dirty_max(MIB);
+                for len in 1..300 {
+                    // no longer than a part, so it is one write
+                    assert_eq!(writer.write(&record(who, len * 100)).unwrap(), len * 100);
+                    if len % 50 == 0 {
+                        writer.sync_data().unwrap();
+                    }
+                }
+                writer.sync_all().unwrap();
+                assert_eq!(writer.dirty(), 0);
+            });
+        }
+        // the engine itself, by the description of one of them
+        scope
+            .spawn(|| (1..300).for_each(|len| (&shared).write_all(&record(4, len * 100)).unwrap()));
+    });
+    let log = contents(&path);
+    for who in 1..=4 {
+        let bytes = log.iter().filter(|byte| **byte == who).count();
+        assert_eq!(bytes, 100 * 299 * 300 / 2, "{who}");
+    }
 }
 
 #[test]

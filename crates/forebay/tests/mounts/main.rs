@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod dead;
+mod disturbed;
 mod failing;
 mod lab;
 mod log_engine;
@@ -72,6 +73,15 @@ fn main() -> ExitCode {
         reads::what_the_disk_reads_for_a_cold_run_is_charged: ["mkfs.ext4", "mkfs.btrfs"],
         reads::a_read_from_memory_costs_nothing: ["mkfs.ext4"],
         reads::each_read_of_an_overlay_has_a_permit: ["mkfs.ext4"],
+        disturbed::a_disk_that_holds_less_than_it_says_fails_what_is_not_on_it:
+            ["mkfs.ext4", "mkfs.btrfs"],
+        disturbed::a_full_file_system_refuses_the_write_and_has_what_it_took:
+            ["mkfs.ext4", "mkfs.btrfs"],
+        disturbed::what_is_written_is_there_whatever_others_do_beside_it:
+            ["mkfs.ext4", "mkfs.btrfs"],
+        disturbed::a_file_that_was_cut_while_it_was_written_is_written_as_before:
+            ["mkfs.ext4", "mkfs.btrfs"],
+        disturbed::a_log_that_may_only_be_appended_to_is_written: ["mkfs.ext4", "chattr"],
         dead::a_network_mount_that_answers_nothing_stops_nobody: [],
     ];
     libtest_mimic::run(&arguments, tests).exit_code()
