@@ -21,8 +21,8 @@ impl Class {
     /// a miss, which is charged when it has begun; so otherwise the kernel is asked first
     /// (`cachestat`, Linux 6.5). Where neither works (overlay, FUSE) each read has a permit of its
     /// length. What the kernel read ahead is charged after it, by what the disk has read for the
-    /// thread; so is what a read that goes on where the last one ended made it read. Reads of
-    /// mapped files pass no class.
+    /// thread; so is what a read that goes on where the last one ended, or at the beginning of the
+    /// file, made it read. Reads of mapped files pass no class.
     ///
     /// # Errors
     /// Those of `pread(2)`, of [`Class::admit`] and [`Scheduler::disk_of_file`](crate::Scheduler::disk_of_file).
@@ -34,7 +34,9 @@ impl Class {
         }
         let recent = HitRate::of(file);
         let (is_high, goes_on) = (recent.is_high(), recent.goes_on(offset, buffer.len()));
-        if is_high && !goes_on {
+        // Where a file begins the kernel reads ahead, and the rate may be that of a file that had
+        // the descriptor's number before.
+        if is_high && !goes_on && offset >= page_size() {
             let (done, is_over) = read_now(file, buffer, offset)?;
             if is_over {
                 recent.add(true);

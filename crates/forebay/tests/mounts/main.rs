@@ -72,6 +72,7 @@ fn main() -> ExitCode {
         power_cut::a_killed_engine_has_what_it_synced: ["mkfs.ext4"],
         reads::what_the_disk_reads_for_a_cold_run_is_charged: ["mkfs.ext4", "mkfs.btrfs"],
         reads::a_read_from_memory_costs_nothing: ["mkfs.ext4"],
+        reads::a_cold_file_under_the_number_of_a_warm_one_is_charged: ["mkfs.ext4"],
         reads::each_read_of_an_overlay_has_a_permit: ["mkfs.ext4"],
         disturbed::a_disk_that_holds_less_than_it_says_fails_what_is_not_on_it:
             ["mkfs.ext4", "mkfs.btrfs"],

@@ -85,6 +85,30 @@ pub(crate) fn a_read_from_memory_costs_nothing() {
     assert_eq!((counters.hits + counters.misses, charged(&class) / 4096), (4097, counters.misses));
 }
 
+pub(crate) fn a_cold_file_under_the_number_of_a_warm_one_is_charged() {
+    let lab = Lab::new(128 * MIB);
+    let on = lab.mounted("ext4", &lab.device, "disk");
+    let scheduler = listing(&on).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let warm = cold_file(&on.join("warm"), MIB);
+    warm.read_exact_at(&mut vec![0; 1 << 20], 0).unwrap();
+    let mut number = std::os::fd::OwnedFd::from(warm.try_clone().unwrap());
+    for (len, offset) in [(4096, 0), (65_536, 0), (1 << 18, 0), (1 << 20, 0), (5_000, 100)] {
+        rustix::io::dup2(&warm, &mut number).unwrap();
+        let mut buffer = vec![0; len as usize];
+        for n in 1..200 {
+            class.read_at(&number, &mut buffer[..9], n * 5_000).unwrap();
+        }
+        let cold = cold_file(&on.join(len.to_string()), 4 * MIB);
+        rustix::io::dup2(&cold, &mut number).unwrap();
+        let (before, read) = (charged(&class), disk_read(&lab.device));
+        class.read_at(&number, &mut buffer, offset).unwrap();
+        let (charged, read) = (charged(&class) - before, disk_read(&lab.device) - read);
+        eprintln!("{len} from {offset} on: {read} read, {charged} charged");
+        assert!(read >= len && charged as f64 >= 0.98 * read as f64, "{charged} of {read}");
+    }
+}
+
 pub(crate) fn each_read_of_an_overlay_has_a_permit() {
     let lab = Lab::new(64 * MIB);
     let (merged, on) = overlay(&lab);
