@@ -12,6 +12,7 @@ pub(crate) const CRATES: &[&str] = &[
     "forebay-sim",
     "forebay-explore",
     "forebay",
+    "forebay-object-store",
     "forebay-serve",
     "forebay-experiments",
     "forebay-tune",
@@ -112,6 +113,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "shard",
         ],
     ),
+    ("forebay-object-store", &["error", "jobs", "*", "staged", "upload"]),
     (
         "forebay-serve",
         &["*", "config", "store", "calibration", "reply", "disk_thread", "file_system", "served"],
