@@ -15,7 +15,9 @@
 
 mod backing;
 mod block_device;
+mod counted;
 mod descent;
+mod disk_stat;
 mod file_stat;
 mod layer;
 mod machine;
@@ -27,6 +29,8 @@ mod stack;
 
 pub use backing::Backing;
 pub use block_device::{BlockDevice, Link, Stripe};
+pub use counted::{CountedDisk, Uncounted};
+pub use disk_stat::DiskStat;
 pub use file_stat::FileStat;
 pub use layer::Layer;
 pub use machine::Machine;

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use forebay_block::{Machine, Stack};
+use forebay_block::{Machine, Stack, Uncounted};
 use tempfile::TempDir;
 
 /// A machine that is a directory, where anything can be added.
@@ -199,4 +199,49 @@ fn network_and_memory_lie_on_themselves() {
         assert_eq!(tree.below(path), devices(&[number]), "{path}");
     }
     assert_eq!(tree.below("/dev/shm"), devices(&["0:24"]));
+}
+
+/// The name of the disk whose counters tell of `path`.
+fn counted(tree: &Tree, path: &str) -> Result<String, Uncounted> {
+    tree.stack(path).counted_disk(&Machine::new(tree.root())).map(|disk| disk.name)
+}
+
+#[test]
+fn what_is_done_to_files_is_counted_once_where_all_of_it_goes_through() {
+    let name = |name: &str| Ok(String::from(name));
+    let partition = Tree::new("20 1 8:1 / / rw - ext4 /dev/sda1 rw\n")
+        .device("sda", "8:0", None)
+        .device("sda1", "8:1", Some("sda"));
+    assert_eq!(counted(&partition, "/"), name("sda"));
+    assert_eq!(
+        counted(&Tree::recorded("md-raid0").dir("/var/lib"), "/var/lib/scylla"),
+        name("md0")
+    );
+    let volume = Tree::recorded("lvm").dir("/srv");
+    assert_eq!(counted(&volume, "/srv/data"), name("dm-0"), "its members have a part each");
+    let mapped = Tree::new("20 1 253:0 / / rw - ext4 /dev/mapper/crypt rw\n")
+        .device("sda", "8:0", None)
+        .device("sda1", "8:1", Some("sda"))
+        .device("dm-0", "253:0", None)
+        .link("sys/devices/sda/sda1", "sys/devices/dm-0/slaves/sda1");
+    assert_eq!(counted(&mapped, "/"), name("sda"));
+}
+
+#[test]
+fn what_no_disk_counts_is_told_with_the_reason() {
+    for (kind, expected) in [
+        ("tmpfs", Uncounted::Memory),
+        ("nfs4", Uncounted::Network),
+        ("fuse.sshfs", Uncounted::Network),
+        ("fuse.bindfs", Uncounted::Program),
+        ("overlay", Uncounted::NoDevice),
+    ] {
+        let tree = Tree::new(&format!("20 1 0:20 / / rw - {kind} source rw\n"));
+        assert_eq!(counted(&tree, "/"), Err(expected), "{kind}");
+    }
+    let pool = Tree::new("20 1 0:20 / / rw - zfs pool/data rw\n");
+    assert_eq!(counted(&pool, "/"), Err(Uncounted::Several));
+    assert_eq!(counted(&btrfs("/dev/sda2"), "/data"), Err(Uncounted::Several));
+    let hidden = Tree::new("20 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+    assert_eq!(counted(&hidden, "/"), Err(Uncounted::NoDevice), "a container without /sys");
 }

@@ -62,6 +62,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         &[
             "*",
             "block_device",
+            "disk_stat",
             "layer",
             "file_stat",
             "mount",
@@ -69,6 +70,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "path_walk",
             "descent",
             "stack",
+            "counted",
         ],
     ),
     ("forebay-report", &["*", "svg", "page", "heat_map"]),
@@ -103,6 +105,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "reactor",
             "io_thread",
             "registry",
+            "accounting",
             "disk",
             "class",
             "scheduler",

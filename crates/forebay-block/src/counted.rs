@@ -1,0 +1,88 @@
+//! Where the kernel counts what is done to the files of a mount.
+
+use std::fmt;
+
+use crate::{Backing, BlockDevice, DeviceNumber, Layer, Machine, Stack};
+
+/// The disk whose counters tell what is done to files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedDisk {
+    /// Its name, such as `nvme0n1`.
+    pub name: String,
+    /// Its number.
+    pub number: DeviceNumber,
+}
+
+/// Why nothing counts what is done to files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Uncounted {
+    /// They are in memory.
+    Memory,
+    /// Another machine has them.
+    Network,
+    /// A program answers for them.
+    Program,
+    /// They are on several disks, of which each may have all or a part.
+    Several,
+    /// No block device is to be seen below them.
+    NoDevice,
+}
+
+impl Stack {
+    /// The whole disk, or the array, that what is done to the files goes through, once: from a
+    /// partition, a volume or encryption down to the one device below, not to one of several.
+    ///
+    /// # Errors
+    /// There is none: see [`Uncounted`].
+    pub fn counted_disk(&self, machine: &Machine) -> Result<CountedDisk, Uncounted> {
+        let Some(number) = self.block_device() else { return Err(self.without_device()) };
+        let mut device = BlockDevice::find(machine, number).ok_or(Uncounted::NoDevice)?;
+        if !self.is_all_of(&device) {
+            return Err(Uncounted::Several);
+        }
+        while device.below.len() == 1 {
+            device = device.below.remove(0);
+        }
+        Ok(CountedDisk { name: device.disk, number: device.disk_number })
+    }
+
+    /// Whether no other block device is beside this one; what is below a loop device is not.
+    fn is_all_of(&self, device: &BlockDevice) -> bool {
+        let all = device.all();
+        if all.iter().any(|device| device.loop_file().is_some()) {
+            return true;
+        }
+        self.layers.iter().all(|layer| match layer {
+            Layer::Device(number) if number.is_block() => {
+                all.iter().any(|device| [device.number, device.disk_number].contains(number))
+            }
+            _ => true,
+        })
+    }
+
+    fn without_device(&self) -> Uncounted {
+        if self.layers.iter().any(|layer| matches!(layer, Layer::Pool(_))) {
+            return Uncounted::Several;
+        }
+        match self.mount.as_ref().map(|mount| Backing::of(&mount.kind)) {
+            Some(Backing::Memory) => Uncounted::Memory,
+            Some(Backing::Network) => Uncounted::Network,
+            Some(Backing::Program) => Uncounted::Program,
+            Some(Backing::Disk) | None => Uncounted::NoDevice,
+        }
+    }
+}
+
+/// As a part of a sentence that begins with `its files`.
+impl fmt::Display for Uncounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory => "are in memory",
+            Self::Network => "are on another machine",
+            Self::Program => "are answered for by a program (FUSE)",
+            Self::Several => "are on several disks or in a pool",
+            Self::NoDevice => "are on no block device that can be seen",
+        })
+    }
+}
