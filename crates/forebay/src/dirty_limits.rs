@@ -41,6 +41,11 @@ pub(crate) struct ClassDirt {
 }
 
 impl DirtyLimits {
+    /// Bytes that are dirty of all files of the disk.
+    pub(crate) fn total(&self) -> u64 {
+        self.total.load(SeqCst)
+    }
+
     /// The account of the class of that name.
     pub(crate) fn class(self: &Arc<Self>, name: &str) -> ClassDirt {
         let mut lists = self.lock();

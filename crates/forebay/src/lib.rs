@@ -106,6 +106,7 @@
 //! # }
 //! ```
 
+mod accounting;
 mod admit;
 mod backlog;
 mod buffer;

@@ -61,7 +61,27 @@ fn a_disk_that_hangs_and_one_that_is_not_listed_are_named_once() {
     }
     assert_eq!(LINES.count(&["the disk `hung` hangs", "forgotten"]), 1);
     assert_eq!(LINES.count(&["`fine`"]), 0);
+    let held = || {
+        let snapshot = scheduler.snapshot();
+        let on = |disk: &str| snapshot.disks.iter().find(|found| found.name == disk).unwrap();
+        let class = |disk| on(disk).classes.iter().find(|found| found.name == "class").unwrap();
+        assert_eq!(class("fine").held_long, 0);
+        (class("hung").held_long, class("hung").held_long_nanos)
+    };
+    while held().1 < 2_000_000_000 && begin.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(100));
+    }
+    let (count, nanos) = held();
+    assert_eq!(count, 4);
+    assert!(Duration::from_nanos(nanos) < begin.elapsed());
+    let told = ["4 permits or requests of the class `class` on the disk `hung`", "held for"];
+    while LINES.count(&told) == 0 && begin.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(10));
+    }
+    thread::sleep(Duration::from_millis(1_500));
+    assert_eq!(LINES.count(&["have been held for", "What a permit orders"]), 1);
     drop(stuck);
+    assert_eq!(held(), (0, 0));
 
     for _ in 0..3 {
         scheduler.disk_of(Path::new("/proc/self")).unwrap();

@@ -14,6 +14,7 @@ pub(crate) use self::wakers::Wakers;
 
 use crate::events::{Event, Hook};
 use crate::metrics::QueueMetrics;
+use crate::sys::ticker;
 
 /// Most requests that are granted together, so that nobody keeps the lock for long.
 const BATCH_MAX: usize = 128;
@@ -93,6 +94,7 @@ impl GroupState {
             queue.set_model(model);
         }
         self.metrics(queue.shard()).begin();
+        ticker::start();
         Ok(queue)
     }
 

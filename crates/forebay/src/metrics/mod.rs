@@ -14,11 +14,13 @@ mod histogram;
 mod open_metrics;
 mod queue;
 mod snapshot;
+mod traffic;
 
 #[cfg(feature = "metrics")]
 pub use endpoint::{Endpoint, EndpointConfig};
 pub use histogram::Distribution;
 #[cfg(feature = "metrics")]
 pub use open_metrics::open_metrics;
-pub(crate) use queue::QueueMetrics;
+pub(crate) use queue::{Held, QueueMetrics};
 pub use snapshot::{ClassSnapshot, DiskSnapshot, Engines, PageCacheReads, Snapshot};
+pub use traffic::{DeviceTraffic, Traffic};

@@ -4,6 +4,7 @@
 //! where they mean the same, behind the prefix `forebay_`; OpenMetrics adds
 //! `_total` to the name of every counter.
 
+mod devices;
 mod page_cache;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use self::devices::Devices;
 use self::page_cache::PageCache;
 use super::{ClassSnapshot, DiskSnapshot, Distribution, Engines, Snapshot};
 
@@ -28,6 +30,9 @@ pub fn open_metrics(snapshot: Snapshot) -> String {
     registry.register_collector(Box::new(Bugs(snapshot.bugs)));
     let page_cache = registry.sub_registry_with_prefix("page_cache");
     page_cache.register_collector(Box::new(PageCache(snapshot.page_cache.clone())));
+    let devices = snapshot.disks.iter().map(|disk| (disk.name.clone(), disk.traffic.clone()));
+    let devices = Devices(devices.collect());
+    registry.sub_registry_with_prefix("device").register_collector(Box::new(devices));
     let queues = registry.sub_registry_with_prefix("io_queue");
     queues.register_collector(Box::new(Scrape(snapshot)));
     let mut text = String::new();
@@ -92,6 +97,17 @@ const CLASS_SECONDS: &[Metric<ClassSnapshot, u64>] = &[
 const CLASS_GAUGES: &[Metric<ClassSnapshot, f64>] = &[
     ("queue_length", "Requests waiting", |class| f64::from(class.counters.queued)),
     ("disk_queue_length", "Requests in the disk", |class| f64::from(class.counters.in_disk)),
+    (
+        "held_long",
+        "Permits and requests in the disk for far longer than they should take; 0 is healthy, more \
+         means a disk that hangs, or permits held while their holder waits for something else",
+        |class| f64::from(class.held_long),
+    ),
+    (
+        "held_long_seconds",
+        "For how long some of them are held, at least; known to a second",
+        |class| seconds(class.held_long_nanos),
+    ),
     ("shares", "Shares", |class| f64::from(class.shares)),
     ("delay", "Time that the request dispatched last was queued, in seconds", |class| {
         seconds(class.counters.queue_nanos_last)

@@ -33,6 +33,8 @@ struct ClassHistograms {
     in_queue: Histogram,
     in_disk: Histogram,
     total: Histogram,
+    /// Requests that came back after the window had given them up.
+    returned: AtomicU64,
     /// Sums over all requests.
     queue_nanos: AtomicU64,
     disk_nanos: AtomicU64,
@@ -46,6 +48,31 @@ struct Published {
     earlier: Counters,
     /// What executes its requests, while the queue is there.
     backend: Option<Backend>,
+    /// Bytes of all classes so far, and what was added up of each.
+    bytes: [u64; 4],
+    added_up: Vec<AddedUp>,
+}
+
+/// What was added up of the class in a place.
+#[derive(Clone, Copy, Debug, Default)]
+struct AddedUp {
+    bytes: [u64; 4],
+    /// Whose place may be another's by now.
+    removed: Option<ClassId>,
+}
+
+/// What the window of a disk has given up of a class, and is in the disk still.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Requests given up so far.
+    pub(crate) given_up: u64,
+    /// Of these, those that have come back.
+    pub(crate) returned: u64,
+    /// Requests in the disk now, given up or not.
+    pub(crate) in_disk: u32,
+    /// Requests that were completed so far or are in the disk, and what they cost.
+    pub(crate) requests: u64,
+    pub(crate) cost_nanos: u64,
 }
 
 #[derive(Debug, Default)]
@@ -68,7 +95,10 @@ impl Default for QueueMetrics {
 impl QueueMetrics {
     /// A new queue takes the place of one that has ended.
     pub(crate) fn begin(&self) {
-        let Published { now, earlier, .. } = &mut *self.lock();
+        let mut published = self.lock();
+        published.add_up();
+        published.added_up.clear();
+        let Published { now, earlier, .. } = &mut *published;
         // nothing of the old queue is waiting or in the disk any more
         earlier.totals.merge(&QueueCounters { in_disk: 0, ..now.totals.clone() });
         for (index, ended) in now.classes.drain(..).enumerate() {
@@ -84,10 +114,13 @@ impl QueueMetrics {
     /// Counts a completed request. For the owner of the queue.
     #[inline]
     pub(crate) fn record(&self, completion: &Completion) {
-        let Completion { class, queue_nanos, disk_nanos, .. } = *completion;
+        let Completion { class, queue_nanos, disk_nanos, overdue } = *completion;
         let histograms = self.histograms(class);
         let histograms = histograms.or_else(|| self.give_place(class));
         if let Some(histograms) = histograms {
+            if overdue {
+                add(&histograms.returned, 1);
+            }
             histograms.record(queue_nanos, disk_nanos);
         }
     }
@@ -147,6 +180,46 @@ impl QueueMetrics {
         }
     }
 
+    /// Bytes of all classes so far, by [`Op::index`](forebay_core::Op::index). They never fall,
+    /// whichever classes go.
+    pub(crate) fn bytes(&self) -> [u64; 4] {
+        let mut published = self.lock();
+        published.add_up();
+        published.bytes
+    }
+
+    /// The class goes, and another may have its place.
+    pub(crate) fn note_removed(&self, class: ClassId) {
+        let mut published = self.lock();
+        published.add_up();
+        if let Some(counted) = published.added_up.get_mut(class.index()) {
+            counted.removed = Some(class);
+        }
+    }
+
+    /// Whether the window has given up any request.
+    pub(crate) fn has_given_up(&self) -> bool {
+        let Published { now, earlier, .. } = &*self.lock();
+        now.totals.overdue > 0 || earlier.totals.overdue > 0
+    }
+
+    pub(crate) fn add_held_to(&self, class: ClassId, held: &mut Held) {
+        let Published { now, earlier, .. } = &*self.lock();
+        for counters in [earlier, now] {
+            let counters = counters.classes.get(class.index());
+            if let Some(counters) = counters.filter(|counters| counters.are_of(class)) {
+                held.given_up += counters.overdue;
+                held.in_disk += counters.in_disk;
+                held.requests += counters.operations.iter().sum::<u64>() + counters.errors;
+                held.requests += u64::from(counters.in_disk);
+                held.cost_nanos += counters.consumption.as_nanos_ceil();
+            }
+        }
+        if let Some(histograms) = self.histograms(class) {
+            held.returned += histograms.returned.load(Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn add_class_to(&self, class: ClassId, snapshot: &mut ClassSnapshot) {
         let Published { now, earlier, .. } = &*self.lock();
         for counters in [earlier, now] {
@@ -165,6 +238,37 @@ impl QueueMetrics {
     }
 }
 
+impl Published {
+    /// Adds to the bytes of all classes what was published of each since the last time.
+    fn add_up(&mut self) {
+        let places = self.now.classes.len().max(self.added_up.len());
+        self.added_up.resize(places, AddedUp::default());
+        for (class, before) in self.now.classes.iter().zip(&mut self.added_up) {
+            if before.removed.is_some_and(|removed| !class.are_of(removed)) {
+                *before = AddedUp::default();
+            }
+            for ((sum, now), then) in self.bytes.iter_mut().zip(class.bytes).zip(&mut before.bytes)
+            {
+                *sum = sum.wrapping_add(now.wrapping_sub(*then));
+                *then = now;
+            }
+        }
+    }
+}
+
+impl Held {
+    /// How many are held that the window no longer waits for.
+    pub(crate) fn count(&self) -> u32 {
+        let held = self.given_up.saturating_sub(self.returned);
+        u32::try_from(held).unwrap_or(u32::MAX).min(self.in_disk)
+    }
+
+    /// What a request of the class costs on average, in nanoseconds.
+    pub(crate) fn mean_cost_nanos(&self) -> Option<u64> {
+        self.cost_nanos.checked_div(self.requests)
+    }
+}
+
 impl ClassHistograms {
     const fn new(class: ClassId) -> Self {
         Self {
@@ -173,6 +277,7 @@ impl ClassHistograms {
             in_queue: Histogram::new(),
             in_disk: Histogram::new(),
             total: Histogram::new(),
+            returned: AtomicU64::new(0),
             queue_nanos: AtomicU64::new(0),
             disk_nanos: AtomicU64::new(0),
         }
@@ -210,7 +315,7 @@ impl ClassHistograms {
         for histogram in [&self.at_once, &self.in_queue, &self.in_disk, &self.total] {
             histogram.clear();
         }
-        for sum in [&self.queue_nanos, &self.disk_nanos] {
+        for sum in [&self.returned, &self.queue_nanos, &self.disk_nanos] {
             sum.store(0, Ordering::Relaxed);
         }
         self.owner.store(class.to_bits(), Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use forebay_core::{Blocked, ClassCounters, DiskRates, LoadStatus, QueueCounters};
 
-use super::Distribution;
+use super::{DeviceTraffic, Distribution};
 use crate::PageCacheCounters;
 use crate::engine::{Backend, Retries};
 
@@ -70,6 +70,8 @@ pub struct DiskSnapshot {
     /// Reads and writes that were tried without blocking and had to be
     /// repeated where they may block.
     pub retries: Retries,
+    /// What the kernel counts of the device below, against what was admitted.
+    pub traffic: DeviceTraffic,
     /// One per class, in the order in which the classes were added.
     pub classes: Vec<ClassSnapshot>,
 }
@@ -112,6 +114,11 @@ pub struct ClassSnapshot {
     pub shares: u32,
     /// What the queues have counted for it.
     pub counters: ClassCounters,
+    /// Permits and requests that are held now although the window waits for them no more, as they
+    /// were in the disk for far longer than what it holds should take.
+    pub held_long: u32,
+    /// For how long some of these are held, at least, in nanoseconds; known to a second.
+    pub held_long_nanos: u64,
     /// From being queued to being dispatched.
     pub in_queue: Distribution,
     /// From being dispatched to completion.

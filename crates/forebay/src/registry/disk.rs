@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_core::{DiskRates, LoadStatus, Policy};
 
+use super::class::ClassRecord;
 use crate::directions::Directions;
 use crate::dirty_limits::DirtyLimits;
 use crate::io_thread::{IoThreads, IoThreadsConfig};
+use crate::metrics::{Held, QueueMetrics};
 use crate::permit::DiskGroup;
 use crate::sys::fork::Process;
 use crate::sys::numa;
@@ -65,6 +67,31 @@ impl DiskRecord {
     /// Whether the disk does what its figures say, over all I/O groups.
     pub(crate) fn load(&self) -> LoadStatus {
         LoadStatus::of(self.groups().map(|group| &group.io))
+    }
+
+    /// Bytes of all requests and permits that ended so far, by [`Op::index`].
+    pub(crate) fn bytes(&self) -> [u64; 4] {
+        let mut sum = [0u64; 4];
+        for queue in self.groups().flat_map(|group| group.all_metrics()) {
+            sum.iter_mut().zip(queue.bytes()).for_each(|(to, from)| *to = to.wrapping_add(from));
+        }
+        sum
+    }
+
+    /// Whether the window of an I/O group has ever given up a request.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.groups().any(|group| group.published_metrics().any(QueueMetrics::has_given_up))
+    }
+
+    /// What was given up of a class, and is held still.
+    pub(crate) fn held(&self, class: &ClassRecord) -> Held {
+        let mut held = Held::default();
+        for group in self.groups() {
+            if let Some(id) = class.id(group.slot) {
+                group.published_metrics().for_each(|queue| queue.add_held_to(id, &mut held));
+            }
+        }
+        held
     }
 
     /// Whether reads and writes have a budget each.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use forebay_core::{DiskModel, GroupConfig, Limits, Op, Policy};
 
-pub(crate) use self::apply::check;
+pub(crate) use self::apply::{Applied, check};
 pub(crate) use self::class::{ClassRecord, GroupRecord};
 pub use self::config::DiskConfig;
 pub(crate) use self::config::Rules;
@@ -138,6 +138,11 @@ impl Registry {
 
     /// Removes a class from all disks, or from none.
     pub(crate) fn remove_class(&mut self, record: &Arc<ClassRecord>) -> Result<(), ClassError> {
+        for group in self.disks.iter().flat_map(|disk| disk.groups()) {
+            if let Some(id) = record.id(group.slot) {
+                group.all_metrics().for_each(|queue| queue.note_removed(id));
+            }
+        }
         self.displace(record)?;
         self.classes.retain(|class| !Arc::ptr_eq(class, record));
         Ok(())

@@ -49,14 +49,14 @@ impl Shared {
         shared
     }
 
-    /// Takes over what `disks` are said to do now.
-    pub(crate) fn reload(&self, disks: &[DiskConfig]) -> Result<(), SchedulerError> {
+    /// Takes over what `disks` are said to do now; returns what they lie on.
+    pub(crate) fn reload(&self, disks: &[DiskConfig]) -> Result<Vec<Applied>, SchedulerError> {
         self.registry.process().check()?;
         let checked = check(disks, self.layout.io_groups as u64)?;
         let applied = self.registry()?.apply(checked, self.layout)?;
         applied.iter().for_each(|(disk, _)| disk.wake_queues());
         self.claim(&applied);
-        Ok(())
+        Ok(applied)
     }
 
     /// Not in a child, which may have found it locked for ever.

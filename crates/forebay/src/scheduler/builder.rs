@@ -194,7 +194,7 @@ impl SchedulerBuilder {
         let first = Arc::clone(first);
         let unlisted = UnlistedRule::new(unlisted);
         let beginning = Beginning { first, default_disk, untagged, unlisted, layout };
-        Ok(Scheduler::new(Shared::new(beginning, registry, &applied)))
+        Ok(Scheduler::new(Shared::new(beginning, registry, &applied), &applied))
     }
 }
 

@@ -14,10 +14,11 @@ use forebay_block::{FileStat, Machine, Stack};
 
 pub use self::builder::SchedulerBuilder;
 
+use crate::accounting;
 use crate::class::{Class, ClassGroup, innermost};
 use crate::disk::Disk;
 use crate::properties::Properties;
-use crate::registry::{ClassError, DiskConfig, SchedulerError, Shared};
+use crate::registry::{Applied, ClassError, DiskConfig, SchedulerError, Shared};
 use crate::sys::clock::Clock;
 
 /// Disks, each with one budget, and the classes that share them. Cheap to
@@ -42,8 +43,11 @@ impl Scheduler {
         Self::builder().properties(&Properties::load(path)?).build()
     }
 
-    fn new(shared: Shared) -> Self {
-        Self { shared: Arc::new(shared) }
+    /// The one of these disks, which lie on `applied`.
+    fn new(shared: Shared, applied: &[Applied]) -> Self {
+        let shared = Arc::new(shared);
+        accounting::watch(&shared, applied);
+        Self { shared }
     }
 
     /// The one that a handle belongs to.
@@ -61,7 +65,9 @@ impl Scheduler {
     /// As for [`SchedulerBuilder::build`]; nothing has changed then.
     pub fn reload(&self, properties: &Properties) -> Result<(), SchedulerError> {
         let disks: Vec<_> = properties.disks.iter().map(DiskConfig::from_properties).collect();
-        self.shared.reload(&disks)
+        let applied = self.shared.reload(&disks)?;
+        accounting::watch(&self.shared, &applied);
+        Ok(())
     }
 
     /// Adds a class of `shares` (1 to [`SHARES_MAX`](forebay_core::SHARES_MAX))

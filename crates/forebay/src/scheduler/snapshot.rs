@@ -5,6 +5,7 @@ use std::sync::Arc;
 use forebay_core::{DiskTime, Op};
 
 use super::Scheduler;
+use crate::accounting;
 use crate::messages;
 use crate::metrics::{ClassSnapshot, DiskSnapshot, PageCacheReads, QueueMetrics, Snapshot};
 use crate::registry::{ClassRecord, DiskRecord};
@@ -19,9 +20,16 @@ impl Scheduler {
         let Ok(registry) = self.shared.registry() else { return Snapshot::default() };
         let (disks, classes) = (registry.disks.clone(), registry.classes.clone());
         drop(registry);
-        let disks = disks.iter().map(|disk| of_disk(disk, &classes)).collect();
+        let below = accounting::snapshot_of(&disks, &classes);
+        let mut snapshots: Vec<_> = disks.iter().map(|disk| of_disk(disk, &classes)).collect();
+        for (disk, (traffic, held)) in snapshots.iter_mut().zip(below) {
+            disk.traffic = traffic;
+            for (class, nanos) in disk.classes.iter_mut().zip(held) {
+                class.held_long_nanos = if class.held_long > 0 { nanos } else { 0 };
+            }
+        }
         Snapshot {
-            disks,
+            disks: snapshots,
             page_cache: classes.iter().map(|class| page_cache_reads(class)).collect(),
             unlisted_opens: self.shared.unlisted.opens(),
             messages_lost: messages::lost(),
@@ -54,6 +62,11 @@ fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
             if let Some(id) = class.id(group.slot) {
                 queues.iter().for_each(|queue| queue.add_class_to(id, of_class));
             }
+        }
+    }
+    if disk.has_given_up() {
+        for (class, of_class) in classes.iter().zip(&mut snapshot.classes) {
+            of_class.held_long = disk.held(class).count();
         }
     }
     snapshot

@@ -5,4 +5,5 @@ pub(crate) mod fork;
 pub(crate) mod numa;
 pub(crate) mod panics;
 pub(crate) mod sync;
+pub(crate) mod ticker;
 pub(crate) mod workers;

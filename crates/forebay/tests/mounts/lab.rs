@@ -12,7 +12,7 @@ use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tempfile::TempDir;
 
-const RATES: DiskRates = DiskRates {
+pub(crate) const RATES: DiskRates = DiskRates {
     read_iops: 100_000,
     write_iops: 100_000,
     read_bandwidth: 1_000_000_000,

@@ -6,6 +6,7 @@
 
 mod dead;
 mod disturbed;
+mod escapes;
 mod failing;
 mod lab;
 mod log_engine;
@@ -83,6 +84,12 @@ fn main() -> ExitCode {
         disturbed::a_file_that_was_cut_while_it_was_written_is_written_as_before:
             ["mkfs.ext4", "mkfs.btrfs"],
         disturbed::a_log_that_may_only_be_appended_to_is_written: ["mkfs.ext4", "chattr"],
+        escapes::what_passes_no_class_is_measured_in_a_known_mixture: ["mkfs.ext4"],
+        escapes::what_is_dirty_still_is_shown_until_it_is_written: ["mkfs.ext4"],
+        escapes::permits_that_end_before_the_disk_works_cover_nothing: ["mkfs.ext4"],
+        escapes::reads_that_pass_no_class_are_counted_with_whose_they_are: ["mkfs.ext4"],
+        escapes::two_schedulers_and_a_reload_under_load_lose_nothing_of_a_disk: ["mkfs.ext4"],
+        escapes::where_nothing_is_counted_the_reason_is_said: ["mkfs.ext4"],
         dead::a_network_mount_that_answers_nothing_stops_nobody: [],
     ];
     libtest_mimic::run(&arguments, tests).exit_code()

@@ -5,7 +5,7 @@ use forebay_core::{GroupCounters, LatencyTarget, LatencyTargetStatus, LoadStatus
 use super::*;
 use crate::PageCacheCounters;
 use crate::engine::Retries;
-use crate::metrics::PageCacheReads;
+use crate::metrics::{DeviceTraffic, PageCacheReads, Traffic};
 
 #[test]
 fn a_scrape_names_disks_classes_and_reasons() {
@@ -83,7 +83,8 @@ fn what_dashboards_ask_for_is_there() {
                     total_read_bytes total_read_ops total_split_bytes total_split_ops \
                     total_write_bytes total_write_ops unlisted_opens waited_consumption waited_sec";
     let gauges = "base_latency_seconds delay disk_queue_length effective_goal_seconds \
-                  engines flow_ratio in_disk in_disk_seconds latency_target_attainable \
+                  engines flow_ratio held_long held_long_seconds in_disk in_disk_seconds \
+                  latency_target_attainable \
                   latency_target_holds latency_target_seconds pace queue_length read_bandwidth \
                   read_iops shares speed window_corrected_seconds window_seconds write_bandwidth \
                   write_iops";
@@ -179,4 +180,45 @@ fn what_reads_through_the_page_cache_found_is_told_of_each_class_that_reads_so()
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
     assert!(!text.contains(r#"class="idle""#), "{text}");
+}
+
+#[test]
+fn what_passed_no_class_is_told_of_each_device_or_why_that_is_not_known() {
+    let written = Traffic { done: 100, admitted: 39, unscheduled: 61, of_this_process: 58 };
+    let traffic =
+        DeviceTraffic { device: "nvme0n1".into(), written, undecided: 5, ..Default::default() };
+    let seen = DiskSnapshot { name: "/data".into(), traffic, ..Default::default() };
+    let unknown_because = Some(String::from("its files are in memory"));
+    let traffic = DeviceTraffic { unknown_because, ..Default::default() };
+    let hidden = DiskSnapshot { name: "/memory".into(), traffic, ..Default::default() };
+    let text = open_metrics(Snapshot { disks: vec![seen, hidden], ..Default::default() });
+    let labels = r#"mountpoint="/data",device="nvme0n1",direction="write""#;
+    for line in [
+        format!("forebay_device_done_bytes_total{{{labels}}} 100"),
+        format!("forebay_device_admitted_bytes_total{{{labels}}} 39"),
+        format!("forebay_device_unscheduled_bytes_total{{{labels}}} 61"),
+        format!("forebay_device_unscheduled_own_bytes_total{{{labels}}} 58"),
+        r#"forebay_device_undecided_bytes{mountpoint="/data",device="nvme0n1"} 5.0"#.into(),
+        r#"forebay_device_unknown{mountpoint="/memory",reason="its files are in memory"} 1"#.into(),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    let of_devices = text.lines().filter(|line| line.starts_with("forebay_device"));
+    assert_eq!(of_devices.filter(|line| line.contains("/memory")).count(), 1, "{text}");
+}
+
+#[test]
+fn permits_that_are_held_for_long_are_told_with_their_age() {
+    let mut class = ClassSnapshot { name: "a".into(), ..Default::default() };
+    class.counters.in_disk = 4;
+    (class.held_long, class.held_long_nanos) = (4, 12_500_000_000);
+    let disk = DiskSnapshot { name: "d".into(), classes: vec![class], ..Default::default() };
+    let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
+    let labels = r#"{mountpoint="d",class="a"}"#;
+    for line in [
+        format!("forebay_io_queue_held_long{labels} 4.0"),
+        format!("forebay_io_queue_held_long_seconds{labels} 12.5"),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
 }

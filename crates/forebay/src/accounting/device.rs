@@ -1,0 +1,103 @@
+//! A disk of the machine, as the kernel counts what it does.
+
+use forebay_block::{CountedDisk, DiskStat, Machine};
+
+/// What it has done since the last look.
+pub(super) enum Look {
+    /// Bytes read, written and discarded.
+    Done([u64; 3]),
+    /// Nothing is known, and why.
+    Unknown(String),
+}
+
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) disk: CountedDisk,
+    last: Option<DiskStat>,
+}
+
+impl Device {
+    /// What it does from now on.
+    pub(super) fn new(machine: &Machine, disk: CountedDisk) -> Self {
+        let last = DiskStat::of(machine, disk.number);
+        Self { disk, last }
+    }
+
+    pub(super) fn look(&mut self, machine: &Machine) -> Look {
+        let CountedDisk { name, number } = &self.disk;
+        let Some(stat) = DiskStat::of(machine, *number) else {
+            self.last = None;
+            return Look::Unknown(format!("the disk {name} is gone"));
+        };
+        // One that was gone is another one.
+        let done = self.last.replace(stat).map_or([0; 3], |last| stat.since(&last));
+        let is_off = || machine.number(format!("sys/dev/block/{number}/queue/iostats")) == Some(0);
+        if done == [0; 3] && is_off() {
+            return Look::Unknown(format!(
+                "the kernel counts nothing of {name}: write 1 into /sys/block/{name}/queue/iostats"
+            ));
+        }
+        Look::Done(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn stat(root: &Path, written: u64) {
+        let text = format!("0 0 0 0 0 0 {written} 0 0 0 0 0 0 0 0 0 0");
+        write(root, "sys/dev/block/7:1/stat", &text);
+    }
+
+    fn done(device: &mut Device, machine: &Machine) -> Result<u64, String> {
+        match device.look(machine) {
+            Look::Done([_, written, _]) => Ok(written / 512),
+            Look::Unknown(why) => Err(why),
+        }
+    }
+
+    #[test]
+    fn a_disk_that_vanishes_is_said_to_and_counts_from_where_another_begins() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let machine = Machine::new(root);
+        let number = "7:1".parse().unwrap();
+        stat(root, 100);
+        let mut device = Device::new(&machine, CountedDisk { name: "loop1".into(), number });
+        stat(root, 150);
+        assert_eq!(done(&mut device, &machine), Ok(50));
+        fs::remove_file(root.join("sys/dev/block/7:1/stat")).unwrap();
+        assert_eq!(done(&mut device, &machine), Err(String::from("the disk loop1 is gone")));
+        stat(root, 9_000);
+        assert_eq!(done(&mut device, &machine), Ok(0), "nothing is known of before");
+        stat(root, 9_007);
+        assert_eq!(done(&mut device, &machine), Ok(7));
+        stat(root, 3);
+        assert_eq!(done(&mut device, &machine), Ok(0), "another one between two looks");
+    }
+
+    #[test]
+    fn a_disk_whose_counters_are_switched_off_is_not_one_that_does_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let machine = Machine::new(dir.path());
+        stat(dir.path(), 100);
+        write(dir.path(), "sys/dev/block/7:1/queue/iostats", "0\n");
+        let disk = CountedDisk { name: "loop1".into(), number: "7:1".parse().unwrap() };
+        let mut device = Device::new(&machine, disk);
+        assert!(
+            done(&mut device, &machine).unwrap_err().contains("/sys/block/loop1/queue/iostats")
+        );
+        write(dir.path(), "sys/dev/block/7:1/queue/iostats", "1\n");
+        assert_eq!(done(&mut device, &machine), Ok(0));
+    }
+}

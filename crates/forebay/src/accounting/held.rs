@@ -1,0 +1,137 @@
+//! Permits and requests that are held for far longer than their I/O should take.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use forebay_core::Time;
+
+use super::warning::{SECTION, SILENCE_NANOS};
+use crate::metrics::Held;
+use crate::registry::{ClassRecord, DiskRecord};
+
+/// By the addresses of disk and class, and only while some are held: so these are there.
+#[derive(Debug, Default)]
+pub(super) struct HeldTable(HashMap<(usize, usize), Since>);
+
+/// Since when some are held for sure.
+#[derive(Clone, Copy, Debug)]
+struct Since {
+    at: Time,
+    /// So many had been given up by then: some of them have not come back.
+    given_up: u64,
+    told: Option<Time>,
+}
+
+fn key(disk: &Arc<DiskRecord>, class: &Arc<ClassRecord>) -> (usize, usize) {
+    (Arc::as_ptr(disk) as usize, Arc::as_ptr(class) as usize)
+}
+
+impl HeldTable {
+    /// Looks at what is held at `now` of each class of each disk; returns what is to be said.
+    pub(super) fn look(
+        &mut self,
+        now: Time,
+        all: impl Iterator<Item = (Arc<DiskRecord>, Arc<ClassRecord>, Held)>,
+    ) -> Vec<String> {
+        let before = std::mem::take(&mut self.0);
+        let mut said = Vec::new();
+        for (disk, class, held) in all {
+            let key = key(&disk, &class);
+            if held.count() == 0 {
+                continue;
+            }
+            let since = before.get(&key).copied();
+            let since = Since::after(since, now, &held);
+            let (told, text) = since.tell(now, &disk.name, &class.name, &held);
+            said.extend(text);
+            self.0.insert(key, Since { told, ..since });
+        }
+        said
+    }
+
+    /// For how long some of this class are held on this disk, at least.
+    pub(super) fn nanos(
+        &self,
+        now: Time,
+        disk: &Arc<DiskRecord>,
+        class: &Arc<ClassRecord>,
+    ) -> Option<u64> {
+        self.0.get(&key(disk, class)).map(|since| now.nanos_since(since.at))
+    }
+}
+
+impl Since {
+    /// All that had been given up may have come back since then; then it is known of later ones only.
+    fn after(before: Option<Self>, now: Time, held: &Held) -> Self {
+        let told = before.and_then(|since| since.told);
+        let still = before.filter(|since| since.given_up > held.returned);
+        still.unwrap_or(Self { at: now, given_up: held.given_up, told })
+    }
+
+    /// What is to be said, and when that was.
+    fn tell(
+        &self,
+        now: Time,
+        disk: &str,
+        class: &str,
+        held: &Held,
+    ) -> (Option<Time>, Option<String>) {
+        let is_silent = self.told.is_some_and(|told| now.nanos_since(told) < SILENCE_NANOS);
+        let seconds = now.nanos_since(self.at) / 1_000_000_000;
+        if is_silent || seconds == 0 {
+            return (self.told, None);
+        }
+        let cost = match held.mean_cost_nanos() {
+            Some(nanos) => format!("; one of them takes {} us of the disk", nanos.div_ceil(1000)),
+            None => String::new(),
+        };
+        let text = format!(
+            "{} permits or requests of the class `{class}` on the disk `{disk}` have been held for \
+             {seconds} s or longer{cost}: a permit is held while the disk works for it, and not \
+             while its holder waits for anything else; {SECTION}",
+            held.count()
+        );
+        (Some(now), Some(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn held(given_up: u64, returned: u64) -> Held {
+        Held { given_up, returned, in_disk: 1000, requests: 10, cost_nanos: 20_000_000 }
+    }
+
+    #[test]
+    fn those_that_are_held_are_told_of_once_a_minute_with_their_age() {
+        let mut since = Since::after(None, Time::ZERO, &held(4, 0));
+        let mut said = Vec::new();
+        for second in 1..130 {
+            let now = Time::from_nanos(second * SECOND);
+            since = Since::after(Some(since), now, &held(4, 0));
+            let (told, text) = since.tell(now, "data", "load", &held(4, 0));
+            since.told = told;
+            said.extend(text.map(|text| (second, text)));
+        }
+        let seconds: Vec<u64> = said.iter().map(|(second, _)| *second).collect();
+        assert_eq!(seconds, [1, 61, 121]);
+        assert!(said[1].1.starts_with("4 permits or requests of the class `load`"), "{said:?}");
+        assert!(said[1].1.contains("for 61 s or longer; one of them takes 2000 us"), "{said:?}");
+    }
+
+    #[test]
+    fn the_age_is_never_more_than_that_of_the_oldest_which_is_held() {
+        // one is always there, and none for longer than two seconds
+        let mut since = None;
+        for second in 0..100 {
+            let held = held(second + 1, second.saturating_sub(1));
+            let now = Time::from_nanos(second * SECOND);
+            let next = Since::after(since, now, &held);
+            assert!(now.nanos_since(next.at) <= 2 * SECOND, "{second}");
+            since = Some(next);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What operators are told, at most once a minute of each.
+
+use forebay_core::Time;
+
+use crate::metrics::Traffic;
+
+/// The least time between two warnings of the same.
+pub(super) const SILENCE_NANOS: u64 = 60_000_000_000;
+/// Less in a minute is not worth a word.
+const BYTES_MIN: u64 = 64 << 20;
+/// Nor is a smaller part, in percent.
+const PERCENT_MIN: u64 = 10;
+
+/// Where it is said what to do.
+pub(super) const SECTION: &str =
+    "see the section \"What a permit orders\" of the documentation of the crate forebay";
+
+/// What a device has done up to the last minute.
+#[derive(Debug, Default)]
+pub(super) struct Minute {
+    since: Option<Time>,
+    then: [Traffic; 2],
+}
+
+impl Minute {
+    /// What is to be said of `device`, whose reads and writes are `now_at` so far, if a minute has
+    /// passed.
+    pub(super) fn over(&mut self, now: Time, device: &str, now_at: [Traffic; 2]) -> Vec<String> {
+        let since = *self.since.get_or_insert(now);
+        if now.nanos_since(since) < SILENCE_NANOS {
+            return Vec::new();
+        }
+        self.since = Some(now);
+        let then = std::mem::replace(&mut self.then, now_at);
+        let passed = now_at.iter().zip(&then).map(|(now, then)| now.since(then));
+        let words = passed.zip([READ, WRITTEN]);
+        words.filter_map(|(traffic, words)| warning(device, &traffic, &words)).collect()
+    }
+}
+
+struct Words {
+    done: &'static str,
+    own: &'static str,
+    unknown: &'static str,
+}
+
+const READ: Words = Words {
+    done: "read from",
+    own: "reads of this process",
+    unknown: "other processes, or the kernel",
+};
+const WRITTEN: Words = Words {
+    done: "written to",
+    own: "writeback and writes of this process",
+    unknown: "other processes, journal, metadata",
+};
+
+fn warning(device: &str, traffic: &Traffic, words: &Words) -> Option<String> {
+    let Traffic { done, admitted, unscheduled, of_this_process } = *traffic;
+    let percent = |bytes: u64| bytes.saturating_mul(100).div_ceil(done.max(1));
+    let is_of_others = admitted == 0 && of_this_process == 0;
+    if unscheduled < BYTES_MIN || percent(unscheduled) < PERCENT_MIN || is_of_others {
+        return None;
+    }
+    let Words { done, own, unknown } = words;
+    Some(format!(
+        "{} % of what was {done} {device} in the last minute passed no class: {own} {} %, unknown \
+         {} % ({unknown}); {SECTION}",
+        percent(unscheduled),
+        percent(of_this_process),
+        percent(unscheduled).saturating_sub(percent(of_this_process)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn traffic(done: u64, admitted: u64, unscheduled: u64, of_this_process: u64) -> Traffic {
+        let bytes = [done, admitted, unscheduled, of_this_process].map(|mib| mib * MIB);
+        let [done, admitted, unscheduled, of_this_process] = bytes;
+        Traffic { done, admitted, unscheduled, of_this_process }
+    }
+
+    #[test]
+    fn what_passed_no_class_is_told_once_a_minute_with_whose_it_may_be() {
+        let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
+        let mut minute = Minute::default();
+        let mut said = Vec::new();
+        for second in 0..=180 {
+            let so_far = traffic(10 * second, 4 * second, 6 * second, 5 * second);
+            let more = minute.over(at(second), "nvme0n1", [Traffic::default(), so_far]);
+            said.extend(more.into_iter().map(|text| (second, text)));
+        }
+        let seconds: Vec<u64> = said.iter().map(|(second, _)| *second).collect();
+        assert_eq!(seconds, [60, 120, 180]);
+        let text = &said[0].1;
+        let expected = "60 % of what was written to nvme0n1 in the last minute passed no class: \
+            writeback and writes of this process 50 %, unknown 10 % (";
+        assert!(text.starts_with(expected) && text.contains("What a permit orders"), "{text}");
+    }
+
+    #[test]
+    fn little_a_small_part_and_what_others_do_alone_are_not_told() {
+        for quiet in [
+            traffic(60, 0, 60, 60),
+            traffic(10_000, 9_500, 500, 500),
+            traffic(1_000, 0, 1_000, 0),
+            traffic(0, 0, 0, 0),
+        ] {
+            assert_eq!(warning("sda", &quiet, &WRITTEN), None, "{quiet:?}");
+        }
+        let reads = warning("sda", &traffic(1_000, 500, 500, 0), &READ).unwrap();
+        assert!(reads.starts_with("50 % of what was read from sda"), "{reads}");
+        assert!(reads.contains("reads of this process 0 %, unknown 50 %"), "{reads}");
+    }
+}

@@ -1,0 +1,245 @@
+//! The table of all disks of the process, and who looks at it.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use forebay_block::{Machine, Stack};
+use forebay_core::Time;
+
+use super::device::Device;
+use super::held::HeldTable;
+use super::kernel::{OwnIo, PageCache};
+use super::ledger::Outstanding;
+use super::unit::{Step, Unit, WRITES};
+use crate::messages;
+use crate::metrics::{DeviceTraffic, Held};
+use crate::registry::{Applied, ClassRecord, DiskRecord, Shared};
+use crate::sys::clock::Clock;
+use crate::sys::fork::{Process, lock_of_all};
+use crate::sys::ticker;
+
+/// Looks are counted as a tick if so long apart.
+const TICK_NANOS: u64 = 900_000_000;
+
+static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
+
+/// The disks of all schedulers of a process.
+#[derive(Debug)]
+struct Watch {
+    process: Process,
+    schedulers: Vec<Weak<Shared>>,
+    units: Vec<Unit>,
+    /// Reads and writes of this process that no disk has shown.
+    own: [Outstanding; 2],
+    own_io: Option<OwnIo>,
+    page_cache: PageCache,
+    ticked_at: Time,
+    held: HeldTable,
+}
+
+/// Sees from now on to what is done to these disks of `scheduler`.
+pub(crate) fn watch(scheduler: &Arc<Shared>, applied: &[Applied]) {
+    let (machine, now) = (Machine::this(), Clock::of_process().now());
+    let Some(mut all) = lock_of_all(&WATCH) else { return };
+    let watch = Watch::here(&mut all, &machine, now);
+    watch.schedulers.retain(|of| of.strong_count() > 0);
+    if !watch.schedulers.iter().any(|of| of.as_ptr() == Arc::as_ptr(scheduler)) {
+        watch.schedulers.push(Arc::downgrade(scheduler));
+        watch.add(unit_of(&machine, &scheduler.default_disk, &[]));
+    }
+    applied.iter().for_each(|(disk, stacks)| watch.add(unit_of(&machine, disk, stacks)));
+    ticker::set(tick);
+}
+
+/// What was done to a disk so far, and for how long some of these classes are held on it, in
+/// nanoseconds; 0 where none are.
+pub(crate) fn snapshot_of(
+    disks: &[Arc<DiskRecord>],
+    classes: &[Arc<ClassRecord>],
+) -> Vec<(DeviceTraffic, Vec<u64>)> {
+    let now = Clock::of_process().now();
+    let Some(mut all) = lock_of_all(&WATCH) else {
+        return disks.iter().map(|_| (not_known(), vec![0; classes.len()])).collect();
+    };
+    let watch = Watch::here(&mut all, &Machine::this(), now);
+    let kept = watch.look(&Machine::this(), now);
+    let undecided = watch.undecided();
+    let of_disk = |disk: &Arc<DiskRecord>| {
+        let unit = watch.units.iter().find(|unit| unit.has(disk));
+        let traffic = unit.map_or_else(not_known, |unit| unit.traffic(undecided));
+        let held = classes.iter().map(|class| watch.held.nanos(now, disk, class).unwrap_or(0));
+        (traffic, held.collect())
+    };
+    let found = disks.iter().map(of_disk).collect();
+    drop(all);
+    drop(kept);
+    found
+}
+
+fn not_known() -> DeviceTraffic {
+    let why = String::from("the process was forked while its parent looked at its disks");
+    DeviceTraffic { unknown_because: Some(why), ..DeviceTraffic::default() }
+}
+
+/// Once a second. Whether there is anything to look at.
+fn tick() -> bool {
+    let (machine, now) = (Machine::this(), Clock::of_process().now());
+    let Some(mut all) = lock_of_all(&WATCH) else { return false };
+    let watch = Watch::here(&mut all, &machine, now);
+    let kept = watch.look(&machine, now);
+    let schedulers: Vec<_> = watch.schedulers.iter().filter_map(Weak::upgrade).collect();
+    let mut said = watch.minutes(now);
+    drop(all);
+    // Without the table's lock, as it asks the queues' owners.
+    let held: Vec<_> = schedulers.iter().flat_map(held_of).collect();
+    if let Some(watch) = lock_of_all(&WATCH).as_mut().and_then(|all| all.as_mut()) {
+        said.extend(watch.held.look(now, held.iter().cloned()));
+    }
+    said.into_iter().for_each(messages::warn);
+    let is_used = !schedulers.is_empty();
+    drop((held, kept, schedulers));
+    is_used
+}
+
+/// What a disk lies on, as far as the kernel counts it.
+fn unit_of(machine: &Machine, disk: &Arc<DiskRecord>, stacks: &[Stack]) -> Unit {
+    let mut devices: Vec<Device> = Vec::new();
+    let mut unknown = String::from("no mountpoint of the disk is known");
+    for stack in stacks {
+        match stack.counted_disk(machine) {
+            Ok(found) if devices.iter().any(|device| device.disk == found) => {}
+            Ok(found) => devices.push(Device::new(machine, found)),
+            Err(why) => unknown = format!("its files {why}"),
+        }
+    }
+    Unit::new(disk, devices, unknown)
+}
+
+fn held_of(scheduler: &Arc<Shared>) -> Vec<(Arc<DiskRecord>, Arc<ClassRecord>, Held)> {
+    let Ok(registry) = scheduler.registry() else { return Vec::new() };
+    let (disks, classes) = (registry.disks.clone(), registry.classes.clone());
+    drop(registry);
+    let mut all = Vec::new();
+    for disk in disks {
+        disk.groups().for_each(|group| group.poll_permits());
+        if !disk.has_given_up() {
+            continue;
+        }
+        for class in &classes {
+            all.push((Arc::clone(&disk), Arc::clone(class), disk.held(class)));
+        }
+    }
+    all
+}
+
+impl Watch {
+    /// That of this process; a child has none of its parent's.
+    fn here<'a>(all: &'a mut Option<Self>, machine: &Machine, now: Time) -> &'a mut Self {
+        let process = Process::current();
+        if all.as_ref().is_some_and(|watch| watch.process != process) {
+            std::mem::forget(all.take());
+        }
+        all.get_or_insert_with(|| Self {
+            process,
+            schedulers: Vec::new(),
+            units: Vec::new(),
+            own: Default::default(),
+            own_io: OwnIo::of(machine),
+            page_cache: PageCache::of(machine).unwrap_or_default(),
+            ticked_at: now,
+            held: HeldTable::default(),
+        })
+    }
+
+    /// Adds a disk with what is below it, to those that it meets.
+    fn add(&mut self, mut unit: Unit) {
+        while let Some(met) = self.units.iter().position(|other| other.meets(&unit)) {
+            let mut other = self.units.remove(met);
+            other.absorb(unit);
+            unit = other;
+        }
+        self.units.push(unit);
+    }
+
+    /// Counts what was done since the last look. What is returned is to be dropped without the lock:
+    /// the last owner of a disk waits for its threads.
+    #[must_use]
+    fn look(&mut self, machine: &Machine, now: Time) -> Vec<Arc<DiskRecord>> {
+        let kept = self.units.iter().flat_map(Unit::upgraded).collect();
+        self.units.retain_mut(Unit::is_used);
+        let steps: Vec<Step> = self.units.iter_mut().map(|unit| unit.step(machine)).collect();
+        let written_back = self.look_at_kernel(machine);
+        for direction in 0..3 {
+            self.count(direction, &steps, written_back);
+        }
+        if now.nanos_since(self.ticked_at) >= TICK_NANOS {
+            self.ticked_at = now;
+            self.own[0].tick(0);
+            self.own[WRITES].tick(self.page_cache.dirty);
+            self.units.iter_mut().for_each(|unit| unit.tick(&self.own));
+        }
+        kept
+    }
+
+    /// What this process did since the last look, on whatever disk; returns the bytes that were
+    /// written back, of whomever.
+    fn look_at_kernel(&mut self, machine: &Machine) -> u64 {
+        let page_cache = PageCache::of(machine).unwrap_or_default();
+        let before = std::mem::replace(&mut self.page_cache, page_cache);
+        let own_io = OwnIo::of(machine);
+        if let (Some(now), Some(then)) = (own_io, self.own_io) {
+            let [reads, writes] = &mut self.own;
+            reads.add(now.read.saturating_sub(then.read));
+            writes.add(now.written.saturating_sub(then.written));
+            writes.take(then.written.saturating_sub(now.written));
+        }
+        self.own_io = own_io;
+        page_cache.written_back.saturating_sub(before.written_back)
+    }
+
+    fn count(&mut self, direction: usize, steps: &[Step], written_back: u64) {
+        let old = self.own.get(WRITES).map_or(0, Outstanding::old);
+        let late_max = if direction == WRITES { written_back.min(old) } else { 0 };
+        let mut unscheduled = Vec::new();
+        let mut covered = 0u64;
+        for (unit, step) in self.units.iter_mut().zip(steps) {
+            let admitted = step.admitted[direction];
+            // what cannot be seen is believed
+            let done = step.done.map_or(admitted, |done| done[direction]);
+            let bytes = match step.done {
+                Some(_) => unit.ledgers[direction].add(done, admitted, late_max),
+                None => 0,
+            };
+            unscheduled.push(bytes);
+            covered = covered.saturating_add(done - bytes);
+        }
+        let to_be_admitted = if direction == WRITES { self.dirty_of_writers() } else { 0 };
+        let Some(own) = self.own.get_mut(direction) else { return };
+        own.take(covered);
+        let own_now = own.bytes().saturating_sub(to_be_admitted);
+        let all: u64 = unscheduled.iter().sum();
+        for (unit, bytes) in self.units.iter_mut().zip(unscheduled) {
+            // where several disks did more than was admitted, nobody knows which of it was whose
+            let of_this = own_now.saturating_sub(all - bytes).min(bytes);
+            unit.ledgers[direction].add_own(of_this);
+        }
+        own.take(all);
+    }
+
+    fn dirty_of_writers(&self) -> u64 {
+        self.units.iter().map(Unit::dirty_of_writers).sum()
+    }
+
+    /// Bytes of this process that may come to a disk yet, and pass no class.
+    fn undecided(&self) -> u64 {
+        self.own[WRITES].bytes().saturating_sub(self.dirty_of_writers())
+    }
+
+    fn minutes(&mut self, now: Time) -> Vec<String> {
+        let undecided = self.undecided();
+        let minute = |unit: &mut Unit| {
+            let DeviceTraffic { device, read, written, .. } = unit.traffic(undecided);
+            unit.minute.over(now, &device, [read, written])
+        };
+        self.units.iter_mut().flat_map(minute).collect()
+    }
+}

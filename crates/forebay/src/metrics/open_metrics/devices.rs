@@ -1,0 +1,76 @@
+//! What block devices did and how much of it passed no class, in a scrape.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use crate::metrics::{DeviceTraffic, Traffic};
+
+/// What is below each disk.
+#[derive(Debug)]
+pub(super) struct Devices(pub(super) Vec<(String, DeviceTraffic)>);
+
+/// Name, help and value of a counter of one direction.
+type Counter = (&'static str, &'static str, fn(&Traffic) -> u64);
+
+const COUNTERS: &[Counter] = &[
+    ("done_bytes", "Bytes that the device did, by the count of the kernel", |of| of.done),
+    ("admitted_bytes", "Bytes that requests and permits were for", |of| of.admitted),
+    (
+        "unscheduled_bytes",
+        "Of what the device did, bytes that passed no class, at least; a small part is healthy, a \
+         large one means writeback, flushes or reads without a permit, or permits that end before \
+         the disk works",
+        |of| of.unscheduled,
+    ),
+    (
+        "unscheduled_own_bytes",
+        "Of these, those of this process; the rest is unknown: other processes, journal, metadata",
+        |of| of.of_this_process,
+    ),
+];
+
+impl Collector for Devices {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for &(name, help, value) in COUNTERS {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            for (disk, seen) in self.seen() {
+                let DeviceTraffic { device, read, written, discarded, .. } = seen;
+                let directions = [("read", read), ("write", written), ("discard", discarded)];
+                for (direction, traffic) in directions {
+                    let labels =
+                        [("mountpoint", disk), ("device", device), ("direction", direction)];
+                    let metric = metric.encode_family(&labels)?;
+                    ConstCounter::new(value(traffic)).encode(metric)?;
+                }
+            }
+        }
+        let help = "Bytes that this process has written, of which no disk has shown anything yet";
+        let mut metric =
+            encoder.encode_descriptor("undecided_bytes", help, None, MetricType::Gauge)?;
+        for (disk, seen) in self.seen() {
+            let labels = [("mountpoint", disk), ("device", seen.device.as_str())];
+            ConstGauge::new(seen.undecided as f64).encode(metric.encode_family(&labels)?)?;
+        }
+        let help = "Why nothing is known of what passes no class";
+        let mut metric = encoder.encode_descriptor("unknown", help, None, MetricType::Gauge)?;
+        for (disk, hidden) in &self.0 {
+            if let Some(why) = &hidden.unknown_because {
+                let labels = [("mountpoint", disk), ("reason", why)];
+                ConstGauge::new(1u64).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Devices {
+    fn seen(&self) -> impl Iterator<Item = (&str, &DeviceTraffic)> {
+        let seen = self.0.iter().filter(|(_, traffic)| traffic.unknown_because.is_none());
+        seen.map(|(disk, traffic)| (disk.as_str(), traffic))
+    }
+}

@@ -1,0 +1,49 @@
+//! A thread that looks once a second at what nobody else looks at.
+
+use std::sync::{Mutex, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use crate::sys::fork::{Process, lock_of_all};
+use crate::sys::panics::contain;
+
+/// So often.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Looks; whether there is something to look at.
+static LOOK: OnceLock<fn() -> bool> = OnceLock::new();
+/// The process that has the thread.
+static THREAD: Mutex<Option<Process>> = Mutex::new(None);
+
+/// Has `look` called each second as long as it says that there is something to look at, once the
+/// thread is [started](start).
+pub(crate) fn set(look: fn() -> bool) {
+    let _ = LOOK.set(look);
+}
+
+/// Starts the thread, if there may be something to look at and this process has none. Where none
+/// is to be had nobody looks.
+pub(crate) fn start() {
+    let (Some(look), here) = (LOOK.get(), Process::current()) else { return };
+    let Some(mut thread) = lock_of_all(&THREAD) else { return };
+    let builder = || thread::Builder::new().name(String::from("forebay-look"));
+    if *thread != Some(here) && builder().spawn(move || run(*look)).is_ok() {
+        *thread = Some(here);
+    }
+}
+
+fn run(look: fn() -> bool) {
+    let is_over = || contain(look) == Some(false);
+    loop {
+        thread::sleep(PERIOD);
+        if !is_over() {
+            continue;
+        }
+        // Who has something to look at since then has not asked for a thread yet.
+        let Some(mut thread) = lock_of_all(&THREAD) else { return };
+        if is_over() {
+            *thread = None;
+            return;
+        }
+    }
+}
