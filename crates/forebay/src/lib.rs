@@ -19,15 +19,46 @@
 //! - Work that names no class is in the class [`untagged`](DEFAULT_CLASS), and a
 //!   file on a disk that is not listed belongs to a disk named
 //!   [`default`](DEFAULT_DISK), unless the program wants it
-//!   [otherwise](Unlisted): nothing escapes being counted.
+//!   [otherwise](Unlisted): all that asks is counted.
+//!
+//! # What a permit orders
+//!
+//! A permit orders the work that the disk does while it is held: direct reads and writes, reads
+//! of what is not in memory, flushes. It cannot order what the disk does later or for others:
+//!
+//! - A buffered write ends when memory has it. The kernel writes it back when there is much, or
+//!   30 s later, in no class; a permit around the write orders the copying. Readers then
+//!   wait behind gigabytes.
+//! - A flush does the writes of the whole file, for the price of one flush.
+//! - What is read ahead or through a mapping is read for whoever comes by.
+//! - What holds a permit and waits for anything but the disk keeps its part of the window from all
+//!   others: take it last before the I/O, and drop it with the end of that.
+//!
+//! | the engine | way in | what stays outside |
+//! |---|---|---|
+//! | opens its files with `O_DIRECT` | a permit around each request, of up to some 100 KiB each: [`Class::admit`] | metadata |
+//! | writes through the page cache | [`Class::buffered_writer`] around its file, which flushes too | metadata, the journal |
+//! | writes through it, and cannot be given another writer | [`Class::sync_data`] where it flushes, the more often the better | what the kernel writes back before |
+//! | reads through the page cache | [`Class::read_at`] instead of `pread` | readahead is charged after it |
+//! | maps its files | none; the writes that share the disk can still be in classes | its reads and writes |
+//! | may hand over buffers | [`File`], or a [`shard`] per thread: the least work for the engine's threads | metadata |
+//!
+//! Writing back early helps reads by itself, with classes or without: compare with a scheduler of
+//! the [open policy](Policy::Unlimited) to see what the classes add.
+//!
+//! What the disk did and no permit was for is counted where the kernel tells: in each disk's
+//! [`DeviceTraffic`](metrics::DeviceTraffic), in metrics, and once a minute in the log. So are
+//! [permits held for too long](metrics::ClassSnapshot::held_long). The log's lines lead here: where
+//! most of what passed no class is writeback of this process, the engine writes through the page
+//! cache, with permits around its `write` at most; where it is reads, it reads without permits, or
+//! through a mapping.
 //!
 //! # The ways in
 //!
 //! - **Permits**: [`Class::admit`] waits for the disk and the class's turn; the
-//!   program does its I/O as it always did, and drops the [`ThreadPermit`].
-//!   [`Class::admit_async`] is the same for a task on any executor, and
-//!   [`Class::admit_for`] finds the disk of a file. What a permit orders is what the
-//!   disk does [while it is held](#what-a-permit-orders).
+//!   program has the disk work, by direct I/O or for what is not in memory, and drops the
+//!   [`ThreadPermit`]. [`Class::admit_async`] is the same for a task on any executor, and
+//!   [`Class::admit_for`] finds the disk of a file.
 //! - **Through the page cache**: [`Class::buffered_writer`] writes back what is dirty in the turn of
 //!   the class, [`Class::read_at`] asks for a permit where the disk has to read, and
 //!   [`Class::sync_data`] makes a flush wait for its dirt in parts.
@@ -37,29 +68,6 @@
 //!   forbidden. Buffers are whatever is an [`IoBuf`].
 //! - **Shards**: a thread-per-core program makes a queue per thread and drives
 //!   it from its own loop; see [`shard`].
-//!
-//! # What a permit orders
-//!
-//! A permit orders the work that the disk does while it is held: direct reads and writes, reads
-//! of what is not in memory, flushes. It cannot order what the disk does later or for others:
-//!
-//! - A buffered write ends when memory has it. The kernel writes it back when there is much, or
-//!   30 s later, in no class; a permit around the write orders the copying. Readers then
-//!   wait behind gigabytes, while all counters look healthy.
-//! - A flush does the writes of the whole file, for the price of one flush.
-//! - What is read ahead or through a mapping is read for whoever comes by.
-//!
-//! | the engine | way in |
-//! |---|---|
-//! | opens its files with `O_DIRECT` | a permit around each request, of up to some 100 KiB each |
-//! | writes through the page cache | [`Class::buffered_writer`] around its file, which flushes too |
-//! | writes through it, and cannot be given another writer | [`Class::sync_data`] where it flushes, the more often the better |
-//! | reads through the page cache | [`Class::read_at`] instead of `pread` |
-//! | maps its files | none; the writes that share the disk can still be in classes |
-//! | may hand over buffers | [`File`], or a [`shard`] per thread: the least work for the engine's threads |
-//!
-//! Writing back early helps reads by itself, with classes or without: compare with a scheduler of
-//! the [open policy](Policy::Unlimited) to see what the classes add.
 //!
 //! A child that is forked without exec has none of its parent's schedulers:
 //! requests and changes there are refused with [`Forked`], what is asked for is
@@ -95,7 +103,7 @@
 //! let _entered = compaction.enter();
 //! assert_eq!(scheduler.current_class(), compaction);
 //!
-//! // around any I/O, a permit
+//! // around I/O that the disk does at once, a permit
 //! let mut page = [0; 4096];
 //! let mut table = File::open(dir.path().join("table"))?;
 //! let permit = queries.admit(Op::Read, 4096)?;

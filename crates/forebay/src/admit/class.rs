@@ -11,9 +11,13 @@ use crate::{Class, Scheduler};
 
 impl Class {
     /// Waits until the disk can take `op` of `len` bytes and it is this
-    /// class's turn. The caller then does its I/O, in whatever way, and drops
-    /// the permit. It orders what the disk does until then: [not what a buffered write leaves to
-    /// the kernel](crate#what-a-permit-orders).
+    /// class's turn. The caller then has the disk do it, and drops the permit.
+    ///
+    /// A permit orders what the disk does while it is held: direct I/O, reads of what is not in
+    /// memory, flushes of little. It cannot order what a buffered write leaves to the kernel: for
+    /// that there are [`Class::buffered_writer`], [`Class::sync_data`] and [`Class::read_at`], and
+    /// [a table](crate#what-a-permit-orders) of which engine wants which. Nothing else is to be
+    /// waited for with a permit in hand: it keeps others from the disk.
     ///
     /// `len` is in bytes. A flush moves none: its length may be 0 and does not
     /// count. To delete a file is a discard of its length, which is to be split
