@@ -8,9 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use forebay::{DiskConfig, DiskRates, FileOptions, Scheduler, SchedulerBuilder};
+use forebay_serve::{ServeConfig, Served};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use tempfile::TempDir;
+
+use crate::served::{attach, fast_disk};
 
 pub(crate) const RATES: DiskRates = DiskRates {
     read_iops: 100_000,
@@ -42,6 +45,7 @@ pub(crate) fn system(command: &str, arguments: &[&str]) -> String {
 /// A directory with a disk in it: a loop device.
 pub(crate) struct Lab {
     pub(crate) device: String,
+    served: Option<Served>,
     dir: TempDir,
 }
 
@@ -51,15 +55,25 @@ impl Lab {
         Self::in_dir(tempfile::tempdir().unwrap(), size)
     }
 
-    /// A disk of so many bytes that has room for `held` of them.
-    pub(crate) fn thin(size: u64, held: u64) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        mount(&["-t", "tmpfs", "-o", &format!("size={held}"), "none"], dir.path());
-        let lab = Self::in_dir(dir, size);
-        // A loop device takes a write for done of which its file took a part: so none has parts.
-        let queue = lab.device.replace("/dev/", "/sys/block/") + "/queue/max_sectors_kb";
-        fs::write(queue, "4").unwrap();
-        lab
+    /// A disk of so many bytes that lies in memory.
+    pub(crate) fn in_memory(size: u64) -> Self {
+        Self::in_dir(dir_in_memory(size), size)
+    }
+
+    /// A disk of so many bytes that has room for `held` of them, and fails what does not fit. (A
+    /// loop device on a file that has no room takes a write for done of which the file took a part.)
+    /// What is mounted on it is to be unmounted before it ends. `None` where this system cannot
+    /// serve it.
+    pub(crate) fn thin(size: u64, held: u64) -> Option<Self> {
+        let dir = dir_in_memory(held);
+        let backing = Some(dir.path().join("image"));
+        let config = ServeConfig { backing, realtime: false, ..ServeConfig::new(size) };
+        let point = dir.path().join("served");
+        fs::create_dir(&point).unwrap();
+        let served = Served::mount(fast_disk(), &config, &point);
+        let served = served.inspect_err(|error| eprintln!("skipped: {error}")).ok()?;
+        let device = attach(served.path(), "512");
+        Some(Self { device, served: Some(served), dir })
     }
 
     /// A [thin](Self::thin) disk has room for so many bytes from now on.
@@ -72,7 +86,7 @@ impl Lab {
         File::create(&image).unwrap().set_len(size).unwrap();
         let image = image.to_str().unwrap();
         let device = system("losetup", &["--find", "--show", "--partscan", image]);
-        Self { device, dir }
+        Self { device, served: None, dir }
     }
 
     /// A new directory.
@@ -95,7 +109,16 @@ impl Drop for Lab {
     fn drop(&mut self) {
         // the device goes when nothing of it is mounted any more
         let _ = Command::new("losetup").args(["--detach", &self.device]).status();
+        if self.served.take().is_some() {
+            unmount(self.dir.path());
+        }
     }
+}
+
+fn dir_in_memory(held: u64) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    mount(&["-t", "tmpfs", "-o", &format!("size={held}"), "none"], dir.path());
+    dir
 }
 
 /// `mount(8)`, at `point`.

@@ -8,11 +8,10 @@ use std::thread;
 
 use forebay_load::Rng;
 use forebay_serve::{ServeConfig, WriteCacheConfig};
-use forebay_sim::spec::DiskSpec;
 
 use crate::lab::listing;
 use crate::log_engine::{LogEngine, Means, recover};
-use crate::served::ServedFileSystem;
+use crate::served::{ServedFileSystem, fast_disk};
 
 const MIB: u64 = 1 << 20;
 
@@ -26,15 +25,10 @@ fn cuts() -> u64 {
 
 /// On a disk with a write cache that may lose all of it.
 fn file_system(seed: u64, options: &str) -> Option<ServedFileSystem> {
-    let disk = "kind: ideal\nchannels: 8\nread_latency: 40us\nwrite_latency: 60us\n\
-                bandwidth: 1G\n";
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("disk.yaml"), disk).unwrap();
-    let spec = DiskSpec::resolve(dir.path().join("disk.yaml").to_str().unwrap()).unwrap();
     let write_cache = Some(WriteCacheConfig { size: 64 * MIB, seed });
     let config =
         ServeConfig { sector: 4096, write_cache, realtime: false, ..ServeConfig::new(128 * MIB) };
-    ServedFileSystem::new(spec.build(seed), &config, &["-J", "size=4"], options)
+    ServedFileSystem::new(fast_disk(), &config, &["-J", "size=4"], options)
 }
 
 /// What came of an engine whose power went.

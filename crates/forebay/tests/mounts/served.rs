@@ -5,6 +5,7 @@ use std::process::Command;
 
 use forebay_serve::{ServeConfig, Served};
 use forebay_sim::disk::SimDisk;
+use forebay_sim::spec::DiskSpec;
 use tempfile::TempDir;
 
 use crate::lab::{mount, system, unmount};
@@ -61,8 +62,18 @@ impl ServedFileSystem {
     }
 }
 
+/// Does eight requests at a time, soon.
+pub(crate) fn fast_disk() -> Box<dyn SimDisk> {
+    let disk = "kind: ideal\nchannels: 8\nread_latency: 40us\nwrite_latency: 60us\n\
+                bandwidth: 1G\n";
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("disk.yaml");
+    std::fs::write(&file, disk).unwrap();
+    DiskSpec::resolve(file.to_str().unwrap()).unwrap().build(1)
+}
+
 /// A loop device past the page cache, with the disk's sectors.
-fn attach(disk: &Path, sector: &str) -> String {
+pub(crate) fn attach(disk: &Path, sector: &str) -> String {
     let arguments = ["--find", "--show", "--direct-io=on", "--sector-size", sector];
     system("losetup", &[&arguments[..], &[disk.to_str().unwrap()]].concat())
 }
