@@ -66,6 +66,7 @@ fn main() -> ExitCode {
         write_back::a_file_of_an_overlay_is_written_back_with_flushes: ["mkfs.ext4"],
         write_back::a_file_in_memory_is_written_as_it_always_was: [],
         write_back::an_error_of_writeback_reaches_the_engine_and_the_writer: ["mkfs.ext4"],
+        write_back::an_error_of_writeback_by_others_is_told_by_each_flush: ["mkfs.ext4"],
         write_back::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
         power_cut::what_was_synced_survives_power_cuts: ["mkfs.ext4"],
         power_cut::an_engine_that_leaves_out_its_syncs_loses_records: ["mkfs.ext4"],

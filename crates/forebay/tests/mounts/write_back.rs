@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -147,6 +148,36 @@ pub(crate) fn an_error_of_writeback_reaches_the_engine_and_the_writer() {
         writer.sync_data().unwrap();
         engine.sync_all().unwrap();
         assert!(class.permit_counters().errors > 0);
+    }
+}
+
+pub(crate) fn an_error_of_writeback_by_others_is_told_by_each_flush() {
+    let Some(disk) = Failing::new(128 * MIB) else { return };
+    let config = DiskConfig::new("disk", RATES).mountpoint(&disk.point);
+    let scheduler = Scheduler::builder().disk(config).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let path = disk.point.join("data");
+    let code = |result: std::io::Result<()>| result.unwrap_err().raw_os_error();
+    for round in 1..=3 {
+        let [engine, other] = [(); 2].map(|()| file(&path));
+        let writer = class.buffered_writer(file(&path)).unwrap();
+        // too little for a part: it is in memory until somebody has it written
+        writer.write_all_at(&[round; 100_000], 0).unwrap();
+        engine.write_all_at(&[round; 100_000], 1 << 20).unwrap();
+        disk.told.fails.store(true, Ordering::Relaxed);
+        assert_eq!(code(other.sync_all()), Some(libc::EIO));
+        disk.told.fails.store(false, Ordering::Relaxed);
+        assert_eq!(code(writer.sync_data()), Some(libc::EIO), "{round}");
+        assert_eq!(code(class.sync_data(&engine)), Some(libc::EIO), "{round}");
+        // and of what the flush itself writes back
+        engine.write_all_at(&vec![round; 3 << 20], 0).unwrap();
+        disk.told.fails.store(true, Ordering::Relaxed);
+        assert_eq!(code(class.sync_data(&engine)), Some(libc::EIO), "{round}");
+        disk.told.fails.store(false, Ordering::Relaxed);
+        assert_eq!(code(writer.sync_all()), Some(libc::EIO), "{round}");
+        engine.write_all_at(&vec![round; 3 << 20], 0).unwrap();
+        class.sync_data(&engine).unwrap();
+        writer.sync_data().unwrap();
     }
 }
 
