@@ -109,9 +109,9 @@ impl Drop for Lab {
     fn drop(&mut self) {
         // the device goes when nothing of it is mounted any more
         let _ = Command::new("losetup").args(["--detach", &self.device]).status();
-        if self.served.take().is_some() {
-            unmount(self.dir.path());
-        }
+        self.served = None;
+        // if it is in memory
+        unmount(self.dir.path());
     }
 }
 
