@@ -107,6 +107,55 @@ fn a_child_makes_a_scheduler_of_its_own() {
     });
 }
 
+/// Whether a thread of this process looks at its disks, or soon does.
+fn is_looking() -> bool {
+    let begin = Instant::now();
+    let name = |thread: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(thread.unwrap().path().join("comm"))
+    };
+    while begin.elapsed() < Duration::from_secs(5) {
+        let mut names = std::fs::read_dir("/proc/self/task").unwrap().map(name);
+        if names.any(|name| name.is_ok_and(|name| name.trim() == "forebay-look")) {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    false
+}
+
+#[test]
+fn a_child_looks_at_its_own_disks_whenever_it_was_forked() {
+    let config = || DiskConfig::new("disk", FAST).mountpoint("/");
+    let scheduler = Scheduler::builder().disk(config()).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    drop(class.admit(Op::Write, 1 << 30).unwrap());
+    assert!(is_looking());
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                scheduler.snapshot();
+            }
+        });
+        let forks = catch_unwind(AssertUnwindSafe(|| {
+            for _ in 0..20 {
+                in_child(|| {
+                    let own = Scheduler::builder().disk(config()).build().unwrap();
+                    let class = own.add_class("class", 100).unwrap();
+                    drop(class.admit(Op::Write, 4096).unwrap());
+                    let traffic = own.snapshot().disks[0].traffic.clone();
+                    // the parent may have had the lock, or there is no disk here
+                    let is_hidden = traffic.unknown_because.is_some();
+                    let is_own = traffic.written.admitted <= 4096;
+                    scheduler.snapshot().disks.is_empty() && is_own && (is_hidden || is_looking())
+                });
+            }
+        }));
+        over.store(true, Ordering::Relaxed);
+        forks.unwrap();
+    });
+}
+
 #[test]
 fn a_child_is_refused_files_and_its_drops_leave_the_parents() {
     let dir = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use forebay_core::Time;
 
-use super::warning::{SECTION, SILENCE_NANOS};
+use super::warning::{ADVICE, SECTION, SILENCE_NANOS};
 use crate::metrics::Held;
 use crate::registry::{ClassRecord, DiskRecord};
 
@@ -60,6 +60,13 @@ impl HeldTable {
     }
 }
 
+pub(super) fn cost_of_one(held: &Held) -> String {
+    match held.mean_cost_nanos() {
+        Some(nanos) => format!("; one of them takes {} us of the disk", nanos.div_ceil(1000)),
+        None => String::new(),
+    }
+}
+
 impl Since {
     /// All that had been given up may have come back since then; then it is known of later ones only.
     fn after(before: Option<Self>, now: Time, held: &Held) -> Self {
@@ -81,15 +88,10 @@ impl Since {
         if is_silent || seconds == 0 {
             return (self.told, None);
         }
-        let cost = match held.mean_cost_nanos() {
-            Some(nanos) => format!("; one of them takes {} us of the disk", nanos.div_ceil(1000)),
-            None => String::new(),
-        };
+        let (count, cost) = (held.count(), cost_of_one(held));
         let text = format!(
-            "{} permits or requests of the class `{class}` on the disk `{disk}` have been held for \
-             {seconds} s or longer{cost}: a permit is held while the disk works for it, and not \
-             while its holder waits for anything else; {SECTION}",
-            held.count()
+            "{count} permits or requests of the class `{class}` on the disk `{disk}` have been held \
+             for {seconds} s or longer{cost}: {ADVICE}; {SECTION}"
         );
         (Some(now), Some(text))
     }
@@ -102,7 +104,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn held(given_up: u64, returned: u64) -> Held {
-        Held { given_up, returned, in_disk: 1000, requests: 10, cost_nanos: 20_000_000 }
+        Held { given_up, returned, in_disk: 4, ended: 6, held_nanos: 0, cost_nanos: 20_000_000 }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod device;
 mod held;
 mod kernel;
 mod ledger;
+mod mean_held;
 mod unit;
 mod warning;
 mod watch;

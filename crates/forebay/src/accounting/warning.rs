@@ -15,6 +15,10 @@ const PERCENT_MIN: u64 = 10;
 pub(super) const SECTION: &str =
     "see the section \"What a permit orders\" of the documentation of the crate forebay";
 
+/// What to do with permits.
+pub(super) const ADVICE: &str = "a permit is held while the disk works for it, and not while its \
+                                 holder waits for anything else";
+
 /// What a device has done up to the last minute.
 #[derive(Debug, Default)]
 pub(super) struct Minute {

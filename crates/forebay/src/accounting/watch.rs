@@ -9,6 +9,7 @@ use super::device::Device;
 use super::held::HeldTable;
 use super::kernel::{OwnIo, PageCache};
 use super::ledger::Outstanding;
+use super::mean_held::MeanHeld;
 use super::unit::{Step, Unit, WRITES};
 use crate::messages;
 use crate::metrics::{DeviceTraffic, Held};
@@ -34,6 +35,7 @@ struct Watch {
     page_cache: PageCache,
     ticked_at: Time,
     held: HeldTable,
+    mean_held: MeanHeld,
 }
 
 /// Sees from now on to what is done to these disks of `scheduler`.
@@ -88,11 +90,15 @@ fn tick() -> bool {
     let kept = watch.look(&machine, now);
     let schedulers: Vec<_> = watch.schedulers.iter().filter_map(Weak::upgrade).collect();
     let mut said = watch.minutes(now);
+    let with_all = watch.mean_held.is_over(now);
     drop(all);
     // Without the table's lock, as it asks the queues' owners.
-    let held: Vec<_> = schedulers.iter().flat_map(held_of).collect();
+    let held: Vec<_> = schedulers.iter().flat_map(|of| held_of(of, with_all)).collect();
     if let Some(watch) = lock_of_all(&WATCH).as_mut().and_then(|all| all.as_mut()) {
         said.extend(watch.held.look(now, held.iter().cloned()));
+        if with_all {
+            said.extend(watch.mean_held.look(held.iter().cloned()));
+        }
     }
     said.into_iter().for_each(messages::warn);
     let is_used = !schedulers.is_empty();
@@ -114,14 +120,18 @@ fn unit_of(machine: &Machine, disk: &Arc<DiskRecord>, stacks: &[Stack]) -> Unit 
     Unit::new(disk, devices, unknown)
 }
 
-fn held_of(scheduler: &Arc<Shared>) -> Vec<(Arc<DiskRecord>, Arc<ClassRecord>, Held)> {
+/// How long the classes hold what they have on each disk; of all, or where some was given up.
+fn held_of(
+    scheduler: &Arc<Shared>,
+    with_all: bool,
+) -> Vec<(Arc<DiskRecord>, Arc<ClassRecord>, Held)> {
     let Ok(registry) = scheduler.registry() else { return Vec::new() };
     let (disks, classes) = (registry.disks.clone(), registry.classes.clone());
     drop(registry);
     let mut all = Vec::new();
     for disk in disks {
         disk.groups().for_each(|group| group.poll_permits());
-        if !disk.has_given_up() {
+        if !with_all && !disk.has_given_up() {
             continue;
         }
         for class in &classes {
@@ -147,6 +157,7 @@ impl Watch {
             page_cache: PageCache::of(machine).unwrap_or_default(),
             ticked_at: now,
             held: HeldTable::default(),
+            mean_held: MeanHeld::default(),
         })
     }
 

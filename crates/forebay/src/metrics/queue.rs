@@ -61,7 +61,7 @@ struct AddedUp {
     removed: Option<ClassId>,
 }
 
-/// What the window of a disk has given up of a class, and is in the disk still.
+/// How long the requests of a class are held, and what the window of a disk has given up of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
     /// Requests given up so far.
@@ -70,8 +70,10 @@ pub(crate) struct Held {
     pub(crate) returned: u64,
     /// Requests in the disk now, given up or not.
     pub(crate) in_disk: u32,
-    /// Requests that were completed so far or are in the disk, and what they cost.
-    pub(crate) requests: u64,
+    /// Requests that have ended so far, and for how long they were in the disk.
+    pub(crate) ended: u64,
+    pub(crate) held_nanos: u64,
+    /// What these cost, and those in the disk.
     pub(crate) cost_nanos: u64,
 }
 
@@ -210,8 +212,8 @@ impl QueueMetrics {
             if let Some(counters) = counters.filter(|counters| counters.are_of(class)) {
                 held.given_up += counters.overdue;
                 held.in_disk += counters.in_disk;
-                held.requests += counters.operations.iter().sum::<u64>() + counters.errors;
-                held.requests += u64::from(counters.in_disk);
+                held.ended += counters.operations.iter().sum::<u64>() + counters.errors;
+                held.held_nanos = held.held_nanos.wrapping_add(counters.disk_nanos);
                 held.cost_nanos += counters.consumption.as_nanos_ceil();
             }
         }
@@ -265,7 +267,7 @@ impl Held {
 
     /// What a request of the class costs on average, in nanoseconds.
     pub(crate) fn mean_cost_nanos(&self) -> Option<u64> {
-        self.cost_nanos.checked_div(self.requests)
+        self.cost_nanos.checked_div(self.ended + u64::from(self.in_disk))
     }
 }
 

@@ -300,3 +300,60 @@ pub(crate) fn where_nothing_is_counted_the_reason_is_said() {
     assert_eq!((seen.unknown_because, format!("/dev/{}", seen.device)), (None, lab.device.clone()));
     drop(on);
 }
+
+pub(crate) fn a_disk_whose_counters_are_switched_off_is_told_apart() {
+    let (lab, on) = disk();
+    let scheduler = listing(&on).build().unwrap();
+    let name = lab.device.trim_start_matches("/dev/");
+    let switch = format!("/sys/block/{name}/queue/iostats");
+    if fs::write(&switch, "0").is_err() {
+        return;
+    }
+    traffic(&scheduler, "disk");
+    fs::write(on.join("data"), vec![7; 1 << 20]).unwrap();
+    drain(&on);
+    let why = traffic(&scheduler, "disk").unknown_because.unwrap();
+    assert!(why.contains(&switch), "{why}");
+    fs::write(&switch, "1").unwrap();
+    assert_eq!(traffic(&scheduler, "disk").unknown_because, None);
+}
+
+pub(crate) fn discards_are_counted_apart() {
+    let (_lab, on) = disk();
+    let scheduler = listing(&on).build().unwrap();
+    let before = traffic(&scheduler, "disk");
+    system("fstrim", &[on.to_str().unwrap()]);
+    let after = traffic(&scheduler, "disk");
+    let discarded = after.discarded.since(&before.discarded);
+    assert!(discarded.done > 256 * MIB, "{discarded}");
+    assert_eq!((discarded.of_this_process, discarded.unscheduled), (0, discarded.done));
+    let written = after.written.since(&before.written).done;
+    assert!(written < 16 * MIB, "{written}");
+}
+
+pub(crate) fn of_two_disks_each_has_its_own() {
+    if !is_alone("escapes::of_two_disks_each_has_its_own") {
+        return;
+    }
+    let disks = [disk(), disk()];
+    let listed = |name: &str, on: &Path| DiskConfig::new(name, RATES).mountpoint(on);
+    let builder = Scheduler::builder().disk(listed("one", &disks[0].1));
+    let scheduler = builder.disk(listed("two", &disks[1].1)).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let class = class.on(&scheduler.disk("two").unwrap()).unwrap();
+    let direct = direct(&disks[1].1.join("direct"));
+    // what was written at the first moment is known to be done
+    write_direct(&class, &direct, 32);
+    let names = ["one", "two"];
+    let before = names.map(|name| traffic(&scheduler, name).written);
+    file(&disks[0].1.join("plain")).write_all_at(&vec![7; 48 << 20], 0).unwrap();
+    write_direct(&class, &direct, 48);
+    thread::sleep(Duration::from_millis(2_200));
+    write_direct(&class, &direct, 16);
+    drain(&disks[0].1);
+    let after = [0, 1].map(|n| traffic(&scheduler, names[n]).written.since(&before[n]));
+    close("done by one", after[0].done, 48, after[0].done);
+    close("one, of this process", after[0].of_this_process, 48, after[0].done);
+    close("done by two", after[1].done, 64, after[1].done);
+    close("two, in no class", after[1].unscheduled, 0, after[1].done);
+}

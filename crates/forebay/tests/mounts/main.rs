@@ -90,6 +90,9 @@ fn main() -> ExitCode {
         escapes::permits_that_end_before_the_disk_works_cover_nothing: ["mkfs.ext4"],
         escapes::reads_that_pass_no_class_are_counted_with_whose_they_are: ["mkfs.ext4"],
         escapes::two_schedulers_and_a_reload_under_load_lose_nothing_of_a_disk: ["mkfs.ext4"],
+        escapes::a_disk_whose_counters_are_switched_off_is_told_apart: ["mkfs.ext4"],
+        escapes::discards_are_counted_apart: ["mkfs.ext4", "fstrim"],
+        escapes::of_two_disks_each_has_its_own: ["mkfs.ext4"],
         escapes::where_nothing_is_counted_the_reason_is_said: ["mkfs.ext4"],
         dead::a_network_mount_that_answers_nothing_stops_nobody: [],
     ];
