@@ -22,7 +22,7 @@ struct Since {
     told: Option<Time>,
 }
 
-fn key(disk: &Arc<DiskRecord>, class: &Arc<ClassRecord>) -> (usize, usize) {
+pub(super) fn key(disk: &Arc<DiskRecord>, class: &Arc<ClassRecord>) -> (usize, usize) {
     (Arc::as_ptr(disk) as usize, Arc::as_ptr(class) as usize)
 }
 

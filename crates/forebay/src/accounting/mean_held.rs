@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use forebay_core::{DiskTime, Op, Time};
 
-use super::held::cost_of_one;
+use super::held::{cost_of_one, key};
 use super::warning::{ADVICE, SECTION, SILENCE_NANOS};
 use crate::metrics::Held;
 use crate::registry::{ClassRecord, DiskRecord};
@@ -16,11 +16,12 @@ const WINDOWS: u64 = 8;
 /// And longer than this.
 const HELD_NANOS_MIN: u64 = 100_000_000;
 
-/// What there was a minute ago, by disk and class.
+/// What there was a minute ago, by the addresses of disk and class: of two schedulers both may have
+/// the same names.
 #[derive(Debug, Default)]
 pub(super) struct MeanHeld {
     since: Option<Time>,
-    then: HashMap<(String, String), (u64, u64)>,
+    then: HashMap<(usize, usize), (u64, u64)>,
 }
 
 impl MeanHeld {
@@ -42,7 +43,7 @@ impl MeanHeld {
         let before = std::mem::take(&mut self.then);
         let mut said = Vec::new();
         for (disk, class, held) in all.filter(|(_, _, held)| held.ended > 0) {
-            let key = (disk.name.clone(), class.name.clone());
+            let key = key(&disk, &class);
             let then = before.get(&key).copied().unwrap_or_default();
             let window = disk.here().of(Op::Read).io.window();
             let mean = too_long(then, &held, window);
@@ -57,7 +58,7 @@ impl MeanHeld {
 /// longer than in a disk with this window.
 fn too_long((ended, nanos): (u64, u64), held: &Held, window: DiskTime) -> Option<u64> {
     let ended = held.ended.saturating_sub(ended);
-    let mean = held.held_nanos.wrapping_sub(nanos).checked_div(ended)?;
+    let mean = held.held_nanos.checked_sub(nanos)?.checked_div(ended)?;
     let usual = window.as_nanos_ceil().saturating_mul(WINDOWS).max(HELD_NANOS_MIN);
     // without a window nobody knows what is usual
     (window != DiskTime::MAX && mean > usual).then_some(mean)
@@ -99,8 +100,10 @@ mod tests {
         assert_eq!(too_long((0, 0), &held(10, 10 * 700 * MS), window(100)), None, "a slow disk");
         assert_eq!(too_long((0, 0), &held(10, 10_000 * MS), DiskTime::MAX), None);
         assert_eq!(too_long((10, 5), &held(10, 5), window(1)), None, "nothing has ended");
-        // the class is another one of that name
-        assert_eq!(too_long((1_000, 5), &held(10, 3), window(1)), None);
+        // another class has the address
+        for then in [(1_000, 5), (5, 1_000), (1_000, 1_000)] {
+            assert_eq!(too_long(then, &held(10, 30), window(1)), None, "{then:?}");
+        }
     }
 
     #[test]

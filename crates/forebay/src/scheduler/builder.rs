@@ -149,7 +149,8 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Makes the scheduler. Starts no thread and opens no file.
+    /// Makes the scheduler. Starts no thread and opens no file. With the first permit, file or
+    /// shard a thread begins, one for the process, that looks once a second at what the disks did.
     ///
     /// # Errors
     /// [`SchedulerError`]: which value is wrong, and what is allowed.

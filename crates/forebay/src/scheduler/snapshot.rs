@@ -13,8 +13,8 @@ use crate::registry::{ClassRecord, DiskRecord};
 impl Scheduler {
     /// Everything that was counted so far, of all disks and classes.
     ///
-    /// Takes the locks of classes and permits for a moment each; not for the
-    /// hot path. What an I/O queue of its own thread does is seen within a
+    /// Takes the locks of classes and permits for a moment each, and reads what the kernel counts
+    /// of each disk, of the process and of the page cache; not for the hot path. What an I/O queue of its own thread does is seen within a
     /// millisecond, or when the thread pauses. Empty in a forked child.
     pub fn snapshot(&self) -> Snapshot {
         let Ok(registry) = self.shared.registry() else { return Snapshot::default() };
