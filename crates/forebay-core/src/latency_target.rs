@@ -65,7 +65,8 @@ impl LatencyTarget {
     /// It is measured where the disk's time is known: of requests that an engine
     /// sent and reaped promptly ([`IoQueue::complete_reaped`](crate::IoQueue::complete_reaped)).
     /// A stated target is measured on all, permits too, whose time is their
-    /// owner's.
+    /// owner's; of what an engine was late to reap, on what was surely in time or
+    /// surely not.
     pub const OF_WINDOW: Self = Self { op: Op::Read, permille: 950, latency: None };
 
     /// `permille` of 1000 requests (500 to 999), all reads or all writes, take

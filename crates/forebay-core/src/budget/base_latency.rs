@@ -11,6 +11,8 @@ const SAMPLES_MIN: u32 = 8;
 /// A disk is not believed to answer later than this: hard disks take 10 to 20 ms
 /// for a seek, and disks behind a network up to 20; what looks later is slow now.
 pub(super) const BELIEVED_NANOS_MAX: u64 = 20_000_000;
+/// While it is not known it counts as this part of an effective goal.
+pub(super) const UNKNOWN_PART: u64 = 4;
 
 /// The last service times of requests that met a nearly idle disk, and their
 /// median. Shared by all queues of a group.
@@ -48,6 +50,11 @@ impl BaseLatency {
         (seen == SAMPLES_MIN || seen.is_multiple_of(SAMPLES as u32)).then(|| self.median(seen))
     }
 
+    /// Nothing confirms any more what was seen: it says nothing of what comes.
+    pub(crate) fn forget(&self) {
+        self.seen.store(0, Ordering::Relaxed);
+    }
+
     fn median(&self, seen: u32) -> u64 {
         let mut latest = [0; SAMPLES];
         let count = SAMPLES.min(seen as usize);
@@ -77,6 +84,15 @@ mod tests {
         assert_eq!(observe(&base, first.into_iter()), None);
         assert_eq!(observe(&base, [100].into_iter()), Some(90));
         assert_eq!(observe(&base, core::iter::repeat_n(300, 88)), Some(300));
+    }
+
+    #[test]
+    fn what_was_seen_of_a_slow_disk_is_not_mixed_with_what_is_seen_when_it_is_well() {
+        let base = BaseLatency::new();
+        observe(&base, core::iter::repeat_n(2_000, 31));
+        base.forget();
+        assert_eq!(observe(&base, core::iter::repeat_n(80, 7)), None);
+        assert_eq!(observe(&base, core::iter::repeat_n(80, 1)), Some(80));
     }
 
     #[test]

@@ -96,6 +96,9 @@ impl Goal {
             let goal = self.get().units();
             let base = self.base_units.load(Ordering::Relaxed);
             self.base_units.store(base - base / FADE_PART, Ordering::Relaxed);
+            if let Some(learnt) = &self.learnt {
+                learnt.forget();
+            }
             self.update();
             let fallen = goal.saturating_sub(self.get().units());
             self.extra_units.store(extra.saturating_add(2 * fallen), Ordering::Relaxed);

@@ -6,6 +6,7 @@
 
 mod ask;
 mod base_latency;
+mod drain;
 mod feedback;
 mod goal;
 mod limit;
@@ -37,7 +38,7 @@ pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
 pub(crate) use probe::Progress;
-pub(crate) use reservation::{Refusal, Reservation};
+pub(crate) use reservation::{DRAIN_PART, Refusal, Reservation, Taking};
 
 use crate::flow::FlowRatio;
 use crate::latency_target::LatencyTarget;
@@ -180,16 +181,14 @@ impl Budget {
         self.rate.0.spent()
     }
 
-    /// Takes what `ask` needs out of the budget if it is open. `flow`
-    /// is the asking queue's flow ratio, and `passed` the time that the pace makes
-    /// up for; `unattended` is in the disk and does not count.
+    /// Takes what `ask` needs if the budget is open; `unattended` does not count.
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(crate) fn try_reserve(
         &self,
         now: Time,
         ask: &Ask,
-        (flow, passed): (&FlowRatio, DiskTime),
+        taking: Taking<'_>,
         unattended: DiskTime,
     ) -> Reservation {
         let goal = self.effective_goal();
@@ -201,10 +200,11 @@ impl Budget {
         let Some(before) = self.limit.enter(ask, goal, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
-        if self.rate.0.try_take_from(now, (goal, passed), self.priced(ask.cost, goal, price, flow))
-        {
+        let amount = taking.drained(self.priced(ask.cost, goal, price, taking.flow));
+        if self.rate.0.try_take_from(now, (goal, taking.passed), amount) {
             let asked = self.goal.0.asked().units().saturating_mul(WINDOW_GOALS);
-            return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
+            let found = DiskTime::from_units(before);
+            return Reservation::Granted { found, nearly_idle: before <= asked / NEARLY_IDLE_PART };
         }
         self.leave(ask);
         Reservation::Undone

@@ -15,8 +15,9 @@ fn model(iops: u64, bandwidth: u64) -> DiskModel {
 
 /// An attempt of a queue that has no reason to be slowed, and is not late.
 fn reserve(budget: &Budget, now: u64, ask: &Ask) -> Reservation {
-    let flow = (&FlowRatio::new(), DiskTime::ZERO);
-    budget.try_reserve(Time::from_nanos(now), ask, flow, DiskTime::ZERO)
+    let flow = FlowRatio::new();
+    let taking = Taking { flow: &flow, passed: DiskTime::ZERO, drains: false };
+    budget.try_reserve(Time::from_nanos(now), ask, taking, DiskTime::ZERO)
 }
 
 #[test]
@@ -80,7 +81,8 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
     assert!(!budget.room_after_mark());
     budget.leave(&ask);
     assert!(budget.room_after_mark());
-    assert_eq!(grant(3_000_000), Reservation::Granted { nearly_idle: false });
+    let found = DiskTime::from_nanos(1_400_000);
+    assert_eq!(grant(3_000_000), Reservation::Granted { found, nearly_idle: false });
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn an_unsplittable_request_larger_than_everything_goes_alone() {
     let cost = DiskTime::from_nanos(800_000_000);
     let ask = Ask::new(cost, Op::Write, 8 << 20);
     let grant = |now| reserve(&budget, now, &ask);
-    assert_eq!(grant(1), Reservation::Granted { nearly_idle: true });
+    assert_eq!(grant(1), Reservation::Granted { found: DiskTime::ZERO, nearly_idle: true });
     assert_eq!(grant(900_000_000), Reservation::Refused(Refusal::Window));
 }
 

@@ -75,7 +75,7 @@ impl IoQueue {
         self.follow_changes(now);
         self.check_lead(class.node(), ask.cost, now).ok()?;
         match self.reserve(now, ask) {
-            Reservation::Granted { nearly_idle } => Some(nearly_idle),
+            Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
             Reservation::Refused(_) => None,
             Reservation::Undone => {
                 self.collect_wakes(now);

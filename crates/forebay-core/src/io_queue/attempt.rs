@@ -3,7 +3,7 @@
 use super::IoQueue;
 use super::in_disk::ask;
 use super::stop::Stop;
-use crate::budget::{Ask, Overdue, Refusal, Reservation};
+use crate::budget::{Ask, Overdue, Refusal, Reservation, Taking};
 use crate::requests::{State, Ticket};
 use crate::{Blocked, DiskTime, Time};
 
@@ -32,7 +32,7 @@ impl IoQueue {
         self.check_lead(class, ask.cost, now)?;
         let reservation = self.reserve(now, &ask);
         let granted = match reservation {
-            Reservation::Granted { nearly_idle } => Some(nearly_idle),
+            Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
             Reservation::Refused(_) if self.overdraws(now, class, &ask) => Some(false),
             _ => None,
         };
@@ -64,13 +64,41 @@ impl IoQueue {
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(super) fn reserve(&mut self, now: Time, ask: &Ask) -> Reservation {
-        let passed = self.lateness.passed;
-        let reservation =
-            self.shared.budget.try_reserve(now, ask, (&self.flow, passed), DiskTime::ZERO);
+        let taking = self.taking();
+        let reservation = self.shared.budget.try_reserve(now, ask, taking, DiskTime::ZERO);
+        if let Reservation::Granted { found, .. } = reservation
+            && self.drain.find(now, found, ask.cost)
+        {
+            self.judge_drain(now);
+        }
         if reservation != Reservation::Refused(Refusal::Window) {
             return reservation;
         }
         self.reserve_beside_unattended(now, ask)
+    }
+
+    /// Whether what the disk has is to become less is found out anew. What late
+    /// shards hold may long be done, and where the loop has another rate than the
+    /// model's it drains the disk by itself.
+    #[cold]
+    fn judge_drain(&mut self, now: Time) {
+        self.notice_unattended(now);
+        let budget = &self.shared.budget;
+        let is_plain = budget.counts_disk_time()
+            && budget.runs_at_model_rate()
+            && !self.lateness.is_late()
+            && self.unattended.held == DiskTime::ZERO;
+        let window = budget.window();
+        if is_plain {
+            self.drain.end_interval(now, budget.done_in_base_latency(), window);
+        } else {
+            self.drain.rest(now, window);
+        }
+    }
+
+    #[inline]
+    fn taking(&self) -> Taking<'_> {
+        Taking { flow: &self.flow, passed: self.lateness.passed, drains: self.drain.runs() }
     }
 
     #[cold]
@@ -79,8 +107,7 @@ impl IoQueue {
         if uncounted == DiskTime::ZERO || self.lateness.is_late() {
             return Reservation::Refused(Refusal::Window);
         }
-        let passed = self.lateness.passed;
-        self.shared.budget.try_reserve(now, ask, (&self.flow, passed), uncounted)
+        self.shared.budget.try_reserve(now, ask, self.taking(), uncounted)
     }
 
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {

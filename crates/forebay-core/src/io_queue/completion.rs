@@ -1,11 +1,9 @@
 //! A request has come back from the disk.
 
+use super::feedback::DiskNanos;
 use super::{Completion, IoQueue, Outcome, StaleTicket};
 use crate::Time;
 use crate::requests::{State, Ticket};
-
-/// A service time is known if the answer was found within this part of it.
-const REAPED_PART: u64 = 8;
 
 impl IoQueue {
     /// The disk has answered a dispatched request. Frees its part of the
@@ -45,7 +43,8 @@ impl IoQueue {
             State::Overdue => true,
             State::Free | State::Queued | State::SetAside => return Err(StaleTicket),
         };
-        let disk_nanos = now.nanos_since(request.dispatched_at);
+        let took = DiskNanos::between(&request, looked_at, now);
+        let disk_nanos = took.most;
         self.shared.budget.completed(now, disk_nanos);
         if overdue {
             self.shared.budget.overdue.returned_late();
@@ -59,13 +58,12 @@ impl IoQueue {
         self.lateness.take_back(request.cost);
         self.latest_disk_nanos = disk_nanos;
         let done = outcome == Outcome::Done;
-        let is_known = now.nanos_since(looked_at) <= disk_nanos / REAPED_PART;
-        if request.nearly_idle && done && !overdue && is_known {
+        if request.nearly_idle && done && !overdue && took.is_known {
             let transfer = request.cost.as_nanos_ceil();
             let service_nanos = disk_nanos.saturating_sub(transfer);
             self.shared.budget.observe_idle_service(now, service_nanos);
         }
-        self.sample(now, &request, done, (disk_nanos, is_known));
+        self.sample(now, &request, done, took);
         self.progress.served = self.progress.served.wrapping_add(request.cost.units());
         self.fair.completed(request.class, now);
         self.totals.completed += 1;

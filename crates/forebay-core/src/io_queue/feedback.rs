@@ -4,25 +4,44 @@ use super::IoQueue;
 use crate::requests::Request;
 use crate::{Blocked, Time};
 
+/// An answer found within this part of the time it took says how long the disk took.
+const REAPED_PART: u64 = 8;
+
+/// What is known of how long the disk took for a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DiskNanos {
+    pub(super) most: u64,
+    /// It had not answered then; as much as at most where only the owner knows.
+    pub(super) least: u64,
+    pub(super) is_known: bool,
+}
+
+impl DiskNanos {
+    /// Of a request that came back `now` to an owner that looked before at
+    /// `looked_at`; at zero if it does not know of the disk.
+    #[inline]
+    pub(super) fn between(request: &Request, looked_at: Time, now: Time) -> Self {
+        let most = now.nanos_since(request.dispatched_at);
+        let least = match looked_at {
+            Time::ZERO => most,
+            _ => looked_at.nanos_since(request.dispatched_at),
+        };
+        Self { most, least, is_known: now.nanos_since(looked_at) <= most / REAPED_PART }
+    }
+}
+
 impl IoQueue {
-    /// A request has come back after `nanos`, which may be how long its owner
-    /// took and not the disk.
+    /// A request has come back.
     // on the way of each request; other callers are rare
     #[inline(always)]
-    pub(super) fn sample(
-        &mut self,
-        now: Time,
-        request: &Request,
-        done: bool,
-        (nanos, is_known): (u64, bool),
-    ) {
+    pub(super) fn sample(&mut self, now: Time, request: &Request, done: bool, took: DiskNanos) {
         let budget = &self.shared.budget;
         self.sampler.served(request.cost);
         if done
             && let Some(threshold) = budget.threshold_of_load(request.dispatched_at)
-            && (is_known || threshold.of_owners)
+            && (took.is_known || threshold.is_told_by_owner(took.least, took.most))
         {
-            self.sampler.count(threshold, request.op, nanos);
+            self.sampler.count(threshold, request.op, took.most);
         }
         if let Some(sample) = self.sampler.take_due(now) {
             budget.tell(now, sample);

@@ -3,6 +3,7 @@
 mod at_once;
 mod attempt;
 mod completion;
+mod drain;
 mod end_of_turn;
 mod feedback;
 mod in_disk;
@@ -24,6 +25,7 @@ mod window_bypass;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use drain::Drain;
 use lateness::Lateness;
 pub use outcome::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
@@ -74,6 +76,7 @@ pub struct IoQueue {
     /// How long the disk kept the latest that came back, in nanoseconds.
     latest_disk_nanos: u64,
     lateness: Lateness,
+    drain: Drain,
     /// Since when it has waited for others on an open budget, and what was
     /// spent of that then.
     waits_since: Option<Wait>,
@@ -117,6 +120,7 @@ impl IoQueue {
             held: DiskTime::ZERO,
             latest_disk_nanos: 0,
             lateness: Lateness::default(),
+            drain: Drain::BEGIN,
             waits_since: None,
             woken_for: None,
             unattended: Unattended::UNKNOWN,

@@ -239,9 +239,11 @@ mod tests {
     fn a_latency_target_leaves_the_published_latency_in_the_disk() {
         let disk = Disk::surface().unwrap();
         let old = trade(&disk, &SCHEDULERS[0], Scale::Short).unwrap();
-        for (target, most_lost) in [("p95=2goals", 0.25), ("writes:p95=750us", 0.16)] {
+        for (target, most, most_lost) in
+            [("p95=2goals", 0.45, 0.25), ("writes:p95=750us", 0.44, 0.16)]
+        {
             let new = trade(&disk, &phases::held(target.parse().unwrap()), Scale::Short).unwrap();
-            assert!(new.1 <= 0.44, "{target}: {new:?}");
+            assert!(new.1 <= most, "{target}: {new:?}");
             // the target is a loss of 11 %
             assert!(new.0 > (1.0 - most_lost) * old.0, "{target}: {old:?} {new:?}");
         }

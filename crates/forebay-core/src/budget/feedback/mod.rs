@@ -22,6 +22,7 @@ use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
 use crate::sync::{AtomicU64, Ordering, get, set};
 use crate::{DiskTime, GroupCounters, Time, saturating_nanos};
 
+use super::base_latency::UNKNOWN_PART;
 use super::price::{CurrentPrice, Price};
 
 use period::{COUNTED_MIN, Period, SPEED_ONE, STALE_NANOS};
@@ -38,9 +39,6 @@ const PERIOD_NANOS_MIN: u64 = 20_000_000;
 const PERIOD_NANOS_MAX: u64 = 200_000_000;
 /// Requests that went so soon after others had to wait met a loaded disk.
 const REFUSED_LATELY_NANOS: u64 = 1_000_000;
-/// While the latency of the idle disk is not known, the window holds at least
-/// this part of a goal.
-const GOAL_PART: u64 = 4;
 /// Nobody waited if work did for less than this part of a time.
 const REST_PART: u64 = 4;
 /// A higher speed was not measured, but is an error of the clock.
@@ -314,7 +312,7 @@ impl Feedback {
         let needed = goal.max(base + base / 2).max(target / 8 * 7);
         let nominal = disk.window.units();
         let max = needed.saturating_add(disk.extra.units()).min(nominal);
-        let least = if base > 0 { base.min(goal) } else { goal / GOAL_PART };
+        let least = if base > 0 { base.min(goal) } else { goal / UNKNOWN_PART };
         if get(&self.given_up) != 0 {
             return Bounds { min: nominal, max: nominal };
         }

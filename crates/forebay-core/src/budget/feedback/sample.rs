@@ -41,7 +41,16 @@ pub(crate) struct Threshold {
     pub(super) op: Op,
     pub(super) nanos: u64,
     /// Whether what owners took counts, where nobody knows what the disk did.
-    pub(crate) of_owners: bool,
+    pub(super) of_owners: bool,
+}
+
+impl Threshold {
+    /// Whether a time that only the owner knows counts: not where the owner was
+    /// away, and the disk may have answered in time or not.
+    #[inline]
+    pub(crate) fn is_told_by_owner(&self, least: u64, most: u64) -> bool {
+        self.of_owners && (most <= self.nanos || least > self.nanos)
+    }
 }
 
 impl Sampler {
