@@ -96,7 +96,10 @@ impl<E, M: FnMut((f64, f64)) -> Result<Option<Cell>, E>> Search<'_, M> {
             return None;
         }
         let of_goal = |(goal, rays): (usize, &Vec<Ray>)| {
-            let gaps = rays.windows(2).map(|pair| self.unknown(pair, rays));
+            // nothing is known of the size of a region that no ray has met
+            let is_met = rays.iter().any(|ray| ray.border > 0);
+            let pairs = rays.windows(2).filter(|_| is_met);
+            let gaps = pairs.map(|pair| self.unknown(pair, rays));
             gaps.enumerate().map(|(gap, area)| ((goal, gap), area)).collect::<Vec<_>>()
         };
         let gaps = rays.iter().enumerate().flat_map(of_goal);

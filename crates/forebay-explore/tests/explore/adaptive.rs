@@ -101,6 +101,19 @@ fn a_sixth_of_the_loads_of_every_simulated_disk_gives_the_region_of_all() {
 }
 
 #[test]
+fn a_goal_that_nothing_keeps_leaves_its_loads_to_the_others() {
+    for exponent in [0.4, 1.0, 2.0, 20.0] {
+        let full = synthetic::surface(exponent, 20);
+        let goals = ["p95=1ms", "p95=150us"].map(|goal| goal.parse().unwrap());
+        let (_, alone) = searched(&full, &goals[..1]);
+        let (_, asked) = searched(&full, &goals);
+        println!("p = {exponent}: {alone} loads, {asked} beside a goal that nothing keeps");
+        // five rays that come inwards to the origin, some over loads that are known
+        assert!(asked <= alone + 15, "p = {exponent}: {asked} and {alone}");
+    }
+}
+
+#[test]
 fn an_interrupted_search_asks_for_the_same_loads_again() {
     let full = surface("i3.2xlarge");
     let (matrix, answers) = (Matrix::of(&full), answers(&full));
