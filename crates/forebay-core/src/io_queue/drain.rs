@@ -12,6 +12,8 @@ use crate::{DiskTime, Time};
 const WINDOWS: u64 = 2;
 /// A full window has drained after so many intervals.
 const DRAINED_INTERVALS: u64 = DRAIN_PART / WINDOWS;
+/// After so many calm intervals in a row what drains next is something else.
+const CALM_INTERVALS: u64 = 16;
 /// It helps if it takes away such a part meanwhile.
 const HELPS_PART: u64 = 4;
 /// What did not drain is tried again after so many more.
@@ -24,8 +26,11 @@ pub(super) struct Drain {
     /// The largest request of the interval.
     largest: DiskTime,
     until: Time,
-    /// For so many intervals the pace has run a little below the disk.
+    /// Whether the pace runs a little below the disk, and for how many intervals it
+    /// has, but for calm ones between them.
+    runs: bool,
     ran: u64,
+    calm: u64,
     /// The least when that began.
     began_with: DiskTime,
     /// What was left after as many as it takes: requests that take long by themselves.
@@ -38,7 +43,9 @@ impl Drain {
         least: DiskTime::MAX,
         largest: DiskTime::ZERO,
         until: Time::ZERO,
+        runs: false,
         ran: 0,
+        calm: 0,
         began_with: DiskTime::ZERO,
         floor: DiskTime::ZERO,
         floor_until: Time::ZERO,
@@ -47,7 +54,7 @@ impl Drain {
     /// Whether the pace runs a little below the disk.
     #[inline]
     pub(super) fn runs(&self) -> bool {
-        self.ran > 0
+        self.runs
     }
 
     /// So much was in the disk when a request of `cost` went there. Whether that ends an
@@ -70,9 +77,14 @@ impl Drain {
         }
         let floor = self.floor.units();
         let enough = base.max(self.largest).units().max(floor.saturating_add(floor / 4));
-        let stays = is_seen && self.least.units() > enough;
-        self.ran = if stays { self.ran + 1 } else { 0 };
-        if self.ran == 1 {
+        self.runs = is_seen && self.least.units() > enough;
+        self.calm = if self.runs { 0 } else { self.calm + 1 };
+        if self.runs {
+            self.ran += 1;
+        } else if self.calm >= CALM_INTERVALS {
+            self.ran = 0;
+        }
+        if self.runs && self.ran == 1 {
             self.began_with = self.least;
         } else if self.ran > DRAINED_INTERVALS {
             self.go_on_or_leave(now.plus_nanos(nanos.saturating_mul(FORGET_INTERVALS)));
@@ -86,6 +98,7 @@ impl Drain {
         let before = core::mem::replace(&mut self.began_with, self.least).units();
         let has_helped = self.least.units() < before - before / HELPS_PART;
         self.ran = u64::from(has_helped);
+        self.runs &= has_helped;
         if !has_helped {
             self.floor = self.least;
             self.floor_until = until;
@@ -96,6 +109,7 @@ impl Drain {
     /// takes.
     pub(super) fn rest(&mut self, now: Time, window: DiskTime) {
         let nanos = interval_nanos(window);
+        self.runs = false;
         self.ran = 0;
         self.floor = DiskTime::MAX;
         self.floor_until = now.plus_nanos(nanos.saturating_mul(DRAINED_INTERVALS));

@@ -14,6 +14,8 @@ pub(super) struct DiskNanos {
     /// It had not answered then; as much as at most where only the owner knows.
     pub(super) least: u64,
     pub(super) is_known: bool,
+    /// How long the owner had not looked.
+    gap: u64,
 }
 
 impl DiskNanos {
@@ -26,7 +28,8 @@ impl DiskNanos {
             Time::ZERO => most,
             _ => looked_at.nanos_since(request.dispatched_at),
         };
-        Self { most, least, is_known: now.nanos_since(looked_at) <= most / REAPED_PART }
+        let gap = now.nanos_since(looked_at);
+        Self { most, least, is_known: gap <= most / REAPED_PART, gap }
     }
 }
 
@@ -37,11 +40,11 @@ impl IoQueue {
     pub(super) fn sample(&mut self, now: Time, request: &Request, done: bool, took: DiskNanos) {
         let budget = &self.shared.budget;
         self.sampler.served(request.cost);
-        if done
-            && let Some(threshold) = budget.threshold_of_load(request.dispatched_at)
-            && (took.is_known || threshold.is_told_by_owner(took.least, took.most))
-        {
-            self.sampler.count(threshold, request.op, took.most);
+        if done && let Some(threshold) = budget.threshold_of_load(request.dispatched_at) {
+            let was_away = threshold.of_owners && self.looks.was_away(now, took.gap);
+            if took.is_known || threshold.is_told_by_owner(took.least, took.most, was_away) {
+                self.sampler.count(threshold, request.op, took.most);
+            }
         }
         if let Some(sample) = self.sampler.take_due(now) {
             budget.tell(now, sample);

@@ -10,6 +10,7 @@ mod in_disk;
 mod late_turn;
 mod lateness;
 mod lead;
+mod looks;
 mod mix;
 mod notice;
 mod outcome;
@@ -27,6 +28,7 @@ use alloc::vec::Vec;
 
 use drain::Drain;
 use lateness::Lateness;
+use looks::Looks;
 pub use outcome::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
@@ -57,8 +59,7 @@ const PARTS_OF_QUEUE: u32 = 8;
 /// [`cancel`](Self::cancel), wake-up, and at the time that
 /// [`poll_timeout`](Self::poll_timeout) names, it calls
 /// [`poll_dispatch`](Self::poll_dispatch) until that returns `None`, starts
-/// what was returned, and then wakes the shards that
-/// [`poll_wake`](Self::poll_wake) names.
+/// what was returned, and wakes whom [`poll_wake`](Self::poll_wake) names.
 #[derive(Debug)]
 pub struct IoQueue {
     shared: Arc<Shared>,
@@ -77,8 +78,8 @@ pub struct IoQueue {
     latest_disk_nanos: u64,
     lateness: Lateness,
     drain: Drain,
-    /// Since when it has waited for others on an open budget, and what was
-    /// spent of that then.
+    looks: Looks,
+    /// Since when it has waited for others on an open budget, and what of it was spent.
     waits_since: Option<Wait>,
     /// Whom it woke last since they are behind, and what was spent then.
     woken_for: Option<(u64, ShardId)>,
@@ -121,6 +122,7 @@ impl IoQueue {
             latest_disk_nanos: 0,
             lateness: Lateness::default(),
             drain: Drain::BEGIN,
+            looks: Looks::BEGIN,
             waits_since: None,
             woken_for: None,
             unattended: Unattended::UNKNOWN,

@@ -105,6 +105,7 @@ pub(super) struct Shard {
     busy: Busy,
     busy_until: Time,
     next_tick: Time,
+    last_turn: Time,
 }
 
 /// What keeps a shard from having turns.
@@ -150,6 +151,7 @@ impl Shard {
             busy: Busy::No,
             busy_until: Time::ZERO,
             next_tick: first_tick,
+            last_turn: Time::ZERO,
         }
     }
 
@@ -185,6 +187,7 @@ impl Shard {
             self.dispatch(now, env);
         }
         self.take_returned(now, env);
+        self.last_turn = now;
         self.cancel_unwanted(now, env);
         self.generate(now, env);
         if polls {
@@ -248,7 +251,9 @@ impl Shard {
     pub(super) fn take_returned(&mut self, now: Time, env: &mut Environment) {
         let mut all = std::mem::take(&mut self.returned);
         for (finished, returned) in all.drain(..) {
-            self.take_back(now, returned, finished, env);
+            // who was not there knows only that it was not back at the last turn
+            let looked_at = if finished < now { self.last_turn } else { finished };
+            self.take_back(now, returned, looked_at, env);
         }
         self.returned = all;
     }

@@ -41,7 +41,7 @@ fn what_a_burst_left_in_a_busy_disk_drains_and_the_disk_stays_busy() {
     let loads = [
         (&many, 1, 2.0),
         (&many, 2, 1.3),
-        (&reads("a", "all", 16, "4kB", 100), 8, 1.5),
+        (&reads("a", "all", 16, "4kB", 100), 8, 2.0),
         (&both, 2, 2.0),
     ];
     for disk in DISKS {

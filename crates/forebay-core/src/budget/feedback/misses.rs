@@ -48,7 +48,9 @@ impl State {
         // what is left may be as many as may be late by chance
         let is_tried = self.missed_since > 0
             && seen.now_nanos.saturating_sub(self.missed_since) > TRIED_NANOS
-            && seen.delivered < self.missed_delivered / 2;
+            && seen.delivered < self.missed_delivered / 2
+            // and not because a disk that became slow takes no more than it does
+            && (self.speed < self.missed_delivered / 2 || seen.window_at_min);
         if is_tried && seen.over_permille() <= self.missed_permille / 2 {
             self.measure_misses_from(seen);
         } else if is_tried || self.missed_nanos > MISSED_NANOS_MAX {

@@ -41,15 +41,15 @@ pub(crate) struct Threshold {
     pub(super) op: Op,
     pub(super) nanos: u64,
     /// Whether what owners took counts, where nobody knows what the disk did.
-    pub(super) of_owners: bool,
+    pub(crate) of_owners: bool,
 }
 
 impl Threshold {
     /// Whether a time that only the owner knows counts: not where the owner was
     /// away, and the disk may have answered in time or not.
     #[inline]
-    pub(crate) fn is_told_by_owner(&self, least: u64, most: u64) -> bool {
-        self.of_owners && (most <= self.nanos || least > self.nanos)
+    pub(crate) fn is_told_by_owner(&self, least: u64, most: u64, was_away: bool) -> bool {
+        self.of_owners && (!was_away || most <= self.nanos || least > self.nanos)
     }
 }
 
