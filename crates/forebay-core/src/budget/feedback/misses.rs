@@ -140,6 +140,21 @@ mod tests {
         assert!(given_up, "{state:?}");
     }
 
+    /// At three tenths of its speed the disk fills the window, and as many are late as may be.
+    #[test]
+    fn a_disk_that_became_slow_is_not_given_up_where_the_target_holds() {
+        let mut state = State::BEGIN;
+        let mut now_nanos = Period::WELL.now_nanos;
+        for turn in 0..50_u64 {
+            now_nanos += HOPELESS.nanos;
+            let (over, delivered) = if turn < 2 { (70, SPEED_ONE) } else { (50, SPEED_ONE / 3) };
+            let full =
+                Period { at_window: 100, window_at_min: false, mean_nanos: 400_000, ..HOPELESS };
+            state.step(&Period { now_nanos, over, delivered, ..full });
+            assert!(!state.has_given_up(now_nanos), "after {turn}: {state:?}");
+        }
+    }
+
     #[test]
     fn cuts_that_help_go_on() {
         let mut state = State::BEGIN;
