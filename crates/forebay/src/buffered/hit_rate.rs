@@ -1,18 +1,35 @@
 //! How many of the recent reads of a descriptor found what they wanted in memory.
 
+use std::cell::Cell;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use crossbeam_utils::CachePadded;
+
 /// Descriptors that have a place of their own; a place is only about which way is cheaper.
 const PLACES: usize = 1024;
+/// The same for one thread.
+const THREAD_PLACES: usize = 64;
 /// All of them.
 const ALL: u32 = 1 << 16;
 /// From this part on a read is tried at once.
 const MOSTLY: u32 = ALL / 10 * 9;
 /// The weight of a read is one in two to this power.
 const WEIGHT: u32 = 4;
+/// After so many reads far from those before them, a thread looks where reads ended only once in
+/// [`LOOKS`].
+const CALM: u32 = 64;
+const LOOKS: u32 = 8;
+/// What comes within so many times its own length is near: several threads may read a file in turns.
+const NEAR: u64 = 64;
 
-static RECENT: [HitRate; PLACES] = [const { HitRate::new() }; PLACES];
+static RECENT: [CachePadded<HitRate>; PLACES] =
+    [const { CachePadded::new(HitRate::new()) }; PLACES];
+
+thread_local! {
+    /// Reads of this thread in a row that were far from those before them.
+    static APART: [Cell<u32>; THREAD_PLACES] = const { [const { Cell::new(0) }; THREAD_PLACES] };
+}
 
 /// Of one descriptor, or of those that share the place.
 pub(super) struct HitRate {
@@ -24,7 +41,7 @@ pub(super) struct HitRate {
 
 impl HitRate {
     const fn new() -> Self {
-        Self { hits: AtomicU32::new(0), end: AtomicU64::new(u64::MAX) }
+        Self { hits: AtomicU32::new(0), end: AtomicU64::new(0) }
     }
 
     pub(super) fn of(file: BorrowedFd<'_>) -> &'static Self {
@@ -36,11 +53,27 @@ impl HitRate {
         self.hits.load(Relaxed) >= MOSTLY
     }
 
-    /// Whether a read of `len` bytes at `offset` goes on where the last one ended.
+    /// Whether a read of `len` bytes of `file` at `offset` goes on where the last one ended, on
+    /// whatever thread that was. Threads that read here and there would hand each other the place
+    /// for each read, and so look at it seldom.
     #[inline]
-    pub(super) fn goes_on(&self, offset: u64, len: usize) -> bool {
+    pub(super) fn goes_on(&self, file: BorrowedFd<'_>, offset: u64, len: usize) -> bool {
+        APART
+            .with(|apart| self.look(&apart[file.as_raw_fd() as usize % THREAD_PLACES], offset, len))
+    }
+
+    #[inline]
+    fn look(&self, apart: &Cell<u32>, offset: u64, len: usize) -> bool {
+        let reads = apart.get();
+        apart.set(if reads < CALM + LOOKS { reads + 1 } else { CALM + 1 });
+        if reads > CALM && reads < CALM + LOOKS {
+            return false;
+        }
         let before = self.end.load(Relaxed);
         self.end.store(offset.wrapping_add(len as u64), Relaxed);
+        if offset.wrapping_sub(before) <= NEAR * len as u64 {
+            apart.set(0);
+        }
         before == offset
     }
 
@@ -73,6 +106,34 @@ mod tests {
         assert!(rate.is_high(), "one miss is nothing");
         (0..3).for_each(|_| rate.add(false));
         assert!(!rate.is_high());
-        assert!(!rate.goes_on(4096, 4096) && rate.goes_on(8192, 100) && rate.goes_on(8292, 1));
+    }
+
+    #[test]
+    fn a_read_goes_on_where_the_last_one_ended_on_whatever_thread() {
+        let rate = HitRate::new();
+        let [one, two] = [(); 2].map(|()| Cell::new(0));
+        assert!(!rate.look(&one, 4096, 4096));
+        assert!(rate.look(&two, 8192, 100) && rate.look(&one, 8292, 1));
+    }
+
+    #[test]
+    fn threads_that_read_here_and_there_look_seldom_until_they_go_on() {
+        let rate = HitRate::new();
+        let threads = [(); 4].map(|()| Cell::new(0));
+        let place = |n: u64| (n * 7_919 % 4_096) << 20;
+        let looks = |reads: u64| {
+            let looked = |n: &u64| {
+                let before = rate.end.load(Relaxed);
+                assert!(!rate.look(&threads[(n % 4) as usize], place(*n), 4096));
+                rate.end.load(Relaxed) != before
+            };
+            (1..=reads).filter(looked).count() as u64
+        };
+        looks(1_000);
+        assert!((1_900..=2_100).contains(&(looks(16_000))), "one in eight");
+        // and then in turns from one end to the other: soon each read is seen
+        let seen = |n: u64| rate.look(&threads[(n % 4) as usize], n * 4096, 4096);
+        let unseen = (0..1_000).filter(|n| !seen(*n)).max();
+        assert!(unseen.is_some_and(|last| last < 200), "{unseen:?}");
     }
 }

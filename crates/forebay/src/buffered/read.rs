@@ -33,7 +33,7 @@ impl Class {
             return Err(Errno::INVAL.into());
         }
         let recent = HitRate::of(file);
-        let (is_high, goes_on) = (recent.is_high(), recent.goes_on(offset, buffer.len()));
+        let (is_high, goes_on) = (recent.is_high(), recent.goes_on(file, offset, buffer.len()));
         // Where a file begins the kernel reads ahead, and the rate may be that of a file that had
         // the descriptor's number before.
         if is_high && !goes_on && offset >= page_size() {
