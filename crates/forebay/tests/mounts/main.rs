@@ -14,6 +14,7 @@ mod places;
 mod power_cut;
 mod reads;
 mod served;
+mod shares;
 mod write_back;
 
 use std::process::{Command, ExitCode};
@@ -67,7 +68,9 @@ fn main() -> ExitCode {
         write_back::a_file_in_memory_is_written_as_it_always_was: [],
         write_back::an_error_of_writeback_reaches_the_engine_and_the_writer: ["mkfs.ext4"],
         write_back::an_error_of_writeback_by_others_is_told_by_each_flush: ["mkfs.ext4"],
-        write_back::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
+        shares::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
+        shares::a_buffered_and_a_direct_class_share_as_asked: ["mkfs.ext4"],
+        shares::a_class_of_reads_is_answered_sooner_beside_both: ["mkfs.ext4"],
         power_cut::what_was_synced_survives_power_cuts: ["mkfs.ext4"],
         power_cut::an_engine_that_leaves_out_its_syncs_loses_records: ["mkfs.ext4"],
         power_cut::a_file_system_that_leaves_out_its_flushes_loses_records: ["mkfs.ext4"],

@@ -5,9 +5,9 @@ use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forebay::{Class, DiskConfig, Op, PageCacheSupport, Scheduler};
 
@@ -179,45 +179,4 @@ pub(crate) fn an_error_of_writeback_by_others_is_told_by_each_flush() {
         class.sync_data(&engine).unwrap();
         writer.sync_data().unwrap();
     }
-}
-
-pub(crate) fn two_classes_of_buffered_writers_share_as_asked() {
-    let Some(disk) = Failing::new(256 * MIB) else { return };
-    let config = DiskConfig::new("disk", RATES).mountpoint(&disk.point);
-    let scheduler = Scheduler::builder().disk(config).build().unwrap();
-    let classes = [("three", 300), ("one", 100)]
-        .map(|(name, shares)| scheduler.add_class(name, shares).unwrap());
-    let over = AtomicBool::new(false);
-    let used = |class: &Class| class.permit_counters().consumption.as_nanos_ceil() as f64;
-    thread::scope(|scope| {
-        for class in &classes {
-            for n in 0..2 {
-                let path = disk.point.join(format!("{}-{n}", class.name()));
-                let (writer, over) = (class.buffered_writer(file(&path)).unwrap(), &over);
-                let writer = writer.with_dirty_max(4 * MIB);
-                scope.spawn(move || {
-                    let data = vec![7; 256 << 10];
-                    for at in (0..).map(|n| n % 64 * data.len() as u64) {
-                        if over.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        writer.write_all_at(&data, at).unwrap();
-                    }
-                });
-            }
-        }
-        // until both have as much dirt as they may
-        thread::sleep(Duration::from_secs(1));
-        let begin = [used(&classes[0]), used(&classes[1])];
-        let (written, since) = (disk.told.written.load(Ordering::Relaxed), Instant::now());
-        thread::sleep(Duration::from_secs(10));
-        let [three, one] = [used(&classes[0]) - begin[0], used(&classes[1]) - begin[1]];
-        let written = disk.told.written.load(Ordering::Relaxed) - written;
-        let rate = written as f64 / since.elapsed().as_secs_f64();
-        over.store(true, Ordering::Relaxed);
-        eprintln!("3:{:.3}, {:.1} MB/s at the disk", 3.0 * one / three, rate / 1e6);
-        assert!((2.85..=3.15).contains(&(three / one)), "{three} to {one}");
-        // of 60 MB/s on a machine that does nothing else
-        assert!(rate > 0.4 * RATES.write_bandwidth as f64, "{rate}");
-    });
 }
