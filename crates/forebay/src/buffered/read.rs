@@ -44,8 +44,9 @@ impl Class {
                 return Ok(done);
             }
             recent.add(false);
-            let rest = buffer.len() - done;
-            return self.read_missing(file, buffer, offset, (done, rest as u64), None);
+            let pages = whole_pages(&(offset + done as u64..offset + buffer.len() as u64));
+            let rest = pages.end - pages.start;
+            return self.read_missing(file, buffer, offset, (done, rest), None);
         }
         self.read_watched(file, buffer, offset, recent)
     }
@@ -71,8 +72,8 @@ impl Class {
         };
         recent.add(is_over || missing == Some(0));
         if !is_over && missing != Some(0) {
-            let rest = (buffer.len() - done) as u64;
-            let len = missing.map_or(rest, |missing| missing.min(rest));
+            // The disk reads whole pages, also where the buffer begins and ends within one.
+            let len = missing.unwrap_or((buffer.len() - done) as u64);
             return self.read_missing(file, buffer, offset, (done, len), Some(before));
         }
         if !is_over {

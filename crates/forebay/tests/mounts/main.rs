@@ -76,7 +76,9 @@ fn main() -> ExitCode {
         power_cut::a_file_system_that_leaves_out_its_flushes_loses_records: ["mkfs.ext4"],
         power_cut::a_killed_engine_has_what_it_synced: ["mkfs.ext4"],
         reads::what_the_disk_reads_for_a_cold_run_is_charged: ["mkfs.ext4", "mkfs.btrfs"],
+        reads::a_read_within_pages_has_one_permit_for_all_of_them: ["mkfs.ext4"],
         reads::a_read_from_memory_costs_nothing: ["mkfs.ext4"],
+        reads::a_miss_among_hits_is_charged_with_whole_pages: ["mkfs.ext4"],
         reads::a_cold_file_under_the_number_of_a_warm_one_is_charged: ["mkfs.ext4"],
         reads::each_read_of_an_overlay_has_a_permit: ["mkfs.ext4"],
         disturbed::a_disk_that_holds_less_than_it_says_fails_what_is_not_on_it:

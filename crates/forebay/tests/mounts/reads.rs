@@ -65,6 +65,35 @@ pub(crate) fn what_the_disk_reads_for_a_cold_run_is_charged() {
     }
 }
 
+pub(crate) fn a_read_within_pages_has_one_permit_for_all_of_them() {
+    let lab = Lab::new(256 * MIB);
+    let on = lab.mounted("ext4", &lab.device, "disk");
+    let scheduler = listing(&on).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let file = cold_file(&on.join("data"), 64 * MIB);
+    fadvise(&file, 0, None, Advice::Random).unwrap();
+    for (within, len) in [(0, 4096), (100, 100), (4000, 200), (1234, 4096), (77, 9000), (1, 60_000)]
+    {
+        let mut buffer = vec![0; len as usize];
+        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+        let (before, read) = (class.permit_counters(), disk_read(&lab.device));
+        for n in 0..100 {
+            let offset = (n * 37 % 128) * MIB / 2 + 65_536 + within;
+            assert_eq!(class.read_at(&file, &mut buffer, offset).unwrap() as u64, len);
+        }
+        let (after, read) = (class.permit_counters(), disk_read(&lab.device) - read);
+        let op = Op::Read.index();
+        let permits = after.operations[op] - before.operations[op];
+        let pages = (within + len).div_ceil(4096) * 4096 * 100;
+        let case = format!("{len} bytes from {within} on");
+        assert_eq!(
+            (permits, after.bytes[op] - before.bytes[op], read),
+            (100, pages, pages),
+            "{case}"
+        );
+    }
+}
+
 pub(crate) fn a_read_from_memory_costs_nothing() {
     let lab = Lab::new(64 * MIB);
     let on = lab.mounted("ext4", &lab.device, "disk");
@@ -83,6 +112,33 @@ pub(crate) fn a_read_from_memory_costs_nothing() {
     class.read_at(&file, &mut buffer, 4 * MIB).unwrap();
     let counters = class.page_cache_counters();
     assert_eq!((counters.hits + counters.misses, charged(&class) / 4096), (4097, counters.misses));
+}
+
+pub(crate) fn a_miss_among_hits_is_charged_with_whole_pages() {
+    let lab = Lab::new(64 * MIB);
+    let on = lab.mounted("ext4", &lab.device, "disk");
+    let scheduler = listing(&on).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let file = cold_file(&on.join("data"), 16 * MIB);
+    // page by page, for memory forgets what it took at once only at once
+    fadvise(&file, 0, None, Advice::Random).unwrap();
+    (0..4096).for_each(|n| file.read_exact_at(&mut [0; 4096], n * 4096).unwrap());
+    for n in 0..1000 {
+        class.read_at(&file, &mut [0; 100], n * 7_919 % 4096 * 4096).unwrap();
+    }
+    for (n, within, len, pages) in
+        [(1, 0, 4096, 1), (2, 100, 100, 1), (3, 4000, 200, 2), (4, 1, 8191, 2)]
+    {
+        fadvise(&file, n * MIB, std::num::NonZeroU64::new(8192), Advice::DontNeed).unwrap();
+        let before = class.permit_counters();
+        class.read_at(&file, &mut vec![0; len], n * MIB + within).unwrap();
+        let after = class.permit_counters();
+        let op = Op::Read.index();
+        let permits = after.operations[op] - before.operations[op];
+        let case = format!("{len} bytes from {within} on");
+        assert_eq!((permits, after.bytes[op] - before.bytes[op]), (1, pages * 4096), "{case}");
+    }
+    assert_eq!(class.page_cache_counters().misses, 4);
 }
 
 pub(crate) fn a_cold_file_under_the_number_of_a_warm_one_is_charged() {
