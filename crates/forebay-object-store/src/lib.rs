@@ -16,7 +16,8 @@
 //! - **Copies, renames, deletes and lists** move no bytes, and pass no class.
 //!
 //! The class is the store's; [`ScheduledStore::with_class`] makes another store of the same
-//! directory. A [`Class`] in the `extensions` of [`GetOptions`], [`PutOptions`] or
+//! directory, and [`ScheduledStore::with_put_class`] one whose puts are of a class of their own. A
+//! [`Class`] in the `extensions` of [`GetOptions`], [`PutOptions`] or
 //! [`PutMultipartOptions`] stands for that request alone.
 //!
 //! In a tokio runtime the work is done in its pool for blocking calls, as that of
@@ -87,6 +88,7 @@ use upload::Upload;
 pub struct ScheduledStore {
     inner: LocalFileSystem,
     class: Class,
+    put_class: Class,
     jobs: Jobs,
     fsync: bool,
 }
@@ -98,13 +100,22 @@ impl ScheduledStore {
     /// If the directory is not there.
     pub fn new(root: impl AsRef<std::path::Path>, class: &Class) -> Result<Self> {
         let inner = LocalFileSystem::new_with_prefix(root)?;
-        Ok(Self { inner, class: class.clone(), jobs: Jobs::new(), fsync: false })
+        let (class, put_class) = (class.clone(), class.clone());
+        Ok(Self { inner, class, put_class, jobs: Jobs::new(), fsync: false })
     }
 
     /// The same directory for another class.
     #[must_use]
     pub fn with_class(&self, class: &Class) -> Self {
-        Self { class: class.clone(), jobs: Jobs::new(), ..self.clone() }
+        let (class, put_class) = (class.clone(), class.clone());
+        Self { class, put_class, jobs: Jobs::new(), ..self.clone() }
+    }
+
+    /// Puts and uploads of another class than gets: for an engine that reads for queries and flushes
+    /// by one store.
+    #[must_use]
+    pub fn with_put_class(self, class: &Class) -> Self {
+        Self { put_class: class.clone(), ..self }
     }
 
     /// Whether what a put, a copy or a rename has done is durable when it returns; not unless it is
@@ -122,10 +133,11 @@ impl ScheduledStore {
         self.inner = self.inner.with_automatic_cleanup(cleanup);
         self
     }
+}
 
-    fn class_of(&self, extensions: &Extensions) -> Class {
-        extensions.get::<Class>().unwrap_or(&self.class).clone()
-    }
+/// The class of a request: its own if it has one.
+fn class_of(extensions: &Extensions, store: &Class) -> Class {
+    extensions.get::<Class>().unwrap_or(store).clone()
 }
 
 impl fmt::Display for ScheduledStore {
@@ -145,8 +157,8 @@ impl ObjectStore for ScheduledStore {
         if !options.attributes.is_empty() || matches!(options.mode, PutMode::Update(_)) {
             return Err(not_implemented("attributes and `PutMode::Update`", self));
         }
-        let (dest, class) = (self.inner.path_to_filesystem(location)?, options.extensions);
-        let (class, fsync) = (self.class_of(&class), self.fsync);
+        let dest = self.inner.path_to_filesystem(location)?;
+        let (class, fsync) = (class_of(&options.extensions, &self.put_class), self.fsync);
         let put = move || {
             let staged = Staged::create(dest, &class, fsync)?;
             staged.write_at(&payload, 0)?;
@@ -164,13 +176,13 @@ impl ObjectStore for ScheduledStore {
             return Err(not_implemented("attributes", self));
         }
         let dest = self.inner.path_to_filesystem(location)?;
-        let (class, fsync) = (self.class_of(&options.extensions), self.fsync);
+        let (class, fsync) = (class_of(&options.extensions, &self.put_class), self.fsync);
         let staged = self.jobs.run(move || Staged::create(dest, &class, fsync)).await?;
         Ok(Box::new(Upload::new(staged, self.jobs.clone())))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let class = self.class_of(&options.extensions);
+        let class = class_of(&options.extensions, &self.class);
         let found = self.inner.get_opts(location, options).await?;
         let GetResult { payload, meta, range, attributes, extensions } = found;
         let payload = match payload {

@@ -214,6 +214,30 @@ async fn a_request_may_name_its_class() {
 }
 
 #[tokio::test]
+async fn puts_may_be_of_another_class_than_gets() {
+    let bed = Bed::new(true);
+    let flushes = bed.scheduler.add_class("flushes", 100).unwrap();
+    let store = bed.store.clone().with_put_class(&flushes);
+    let (put, uploaded) = (Path::from("put"), Path::from("uploaded"));
+    store.put(&put, pattern(MIB as usize).into()).await.unwrap();
+    let mut upload = store.put_multipart(&uploaded).await.unwrap();
+    upload.put_part(pattern(MIB as usize).into()).await.unwrap();
+    upload.complete().await.unwrap();
+    for name in ["put", "uploaded"] {
+        forget(&File::open(bed.path(name)).unwrap());
+        store.get(&Path::from(name)).await.unwrap().bytes().await.unwrap();
+    }
+    for (class, written, read) in [(&bed.class, 0, 2 * MIB), (&flushes, 2 * MIB, 0)] {
+        let found = (bytes(class, Op::Write), bytes(class, Op::Read));
+        assert_eq!(found, (written, read), "{}", class.name());
+    }
+    // the one that names its class has both of it
+    let named = bed.store.with_class(&flushes);
+    named.put(&put, pattern(MIB as usize).into()).await.unwrap();
+    assert_eq!((bytes(&bed.class, Op::Write), bytes(&flushes, Op::Write)), (0, 3 * MIB));
+}
+
+#[tokio::test]
 async fn an_upload_is_there_as_a_whole_or_not_at_all() {
     let bed = Bed::new(false);
     let object = Path::from("object");
