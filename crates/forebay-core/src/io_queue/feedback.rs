@@ -39,7 +39,7 @@ impl IoQueue {
     #[inline(always)]
     pub(super) fn sample(&mut self, now: Time, request: &Request, done: bool, took: DiskNanos) {
         let budget = &self.shared.budget;
-        self.sampler.served(request.cost);
+        self.sampler.served(request.cost, self.totals.in_disk == 1);
         if done && let Some(threshold) = budget.threshold_of_load(request.dispatched_at) {
             let was_away = threshold.of_owners && self.looks.was_away(now, took.gap);
             if took.is_known || threshold.is_told_by_owner(took.least, took.most, was_away) {

@@ -70,6 +70,21 @@ fn a_target_is_measured_and_holds() {
     assert!(of.holds == Some(true) && of.attainable, "{of:?}");
 }
 
+/// All that two classes ask for fits into a lenient target: in the disk it would have no order.
+#[test]
+fn classes_share_as_asked_where_a_lenient_target_would_let_all_of_it_in() {
+    for percent in [120, 150, 190] {
+        let mut config = set_up(&saturated(), percent, Some("p95=5ms".parse().unwrap()));
+        config.warmup = Duration::from_secs(1);
+        let result = run(config).result;
+        let iops =
+            |name: &str| result.classes.iter().find(|class| class.name == name).unwrap().iops;
+        let [a, b] = [iops("a"), iops("b")];
+        assert!((b / a / 2.0 - 1.0).abs() < 0.05, "{percent} %: {a} and {b}");
+        assert!(a + b > 0.97 * IOPS as f64, "{percent} %: {a} and {b}");
+    }
+}
+
 #[test]
 fn a_light_load_sees_nothing_of_a_target_and_says_nothing_of_the_speed() {
     let light = "- {name: a, shards: all, type: randread, shard_info: {parallelism: 4, reqsize: 4kB, \

@@ -30,6 +30,8 @@ const HELD_NANOS_MAX: u64 = 8 * DRAIN_NANOS;
 const EVIDENCE_NANOS: u64 = 60_000_000;
 /// and the first after so long may have been for what has passed.
 const CUTS_APART_NANOS: u64 = 2_000_000_000;
+/// Where a smaller part of what is let through is delivered, the load is light.
+const UNORDERED_PART: u64 = 4;
 /// If nothing has to wait for so long, what was cut is given back.
 const FORGET_NANOS: u64 = 1_000_000_000;
 
@@ -97,6 +99,9 @@ impl State {
     /// A period in which nothing had to wait, though the disk was busy: beyond
     /// the rate of the model, what is let through and not used is taken back.
     pub(super) fn step_unrefused(&mut self, period: &Period) {
+        if self.is_unordered(period) {
+            return self.cut_to_order(period);
+        }
         self.unrefused_nanos = self.unrefused_nanos.saturating_add(period.nanos);
         if self.has_rested() {
             self.forget();
@@ -105,6 +110,24 @@ impl State {
         if self.speed > SPEED_ONE && is_busy && period.is_late() {
             self.hold_growth(period.now_nanos);
             self.cut_to_model(period, period.delivered.max(SPEED_ONE), DRAIN_PERMILLE);
+        }
+    }
+
+    /// Whether all that is asked for is in the disk all the time, beyond its knee,
+    /// where nobody orders it: the model is faster than the disk, and the target
+    /// lenient.
+    fn is_unordered(&self, period: &Period) -> bool {
+        let has_asked_for_knee = period.speed_max > SPEED_ONE;
+        let is_less = (self.speed / UNORDERED_PART..self.speed).contains(&period.delivered);
+        has_asked_for_knee && is_less && period.emptied == 0 && self.is_beyond_knee_now(period)
+    }
+
+    /// No more is let through than the disk delivers: the rest waits in its turn.
+    fn cut_to_order(&mut self, period: &Period) {
+        self.unrefused_nanos = 0;
+        let seen = &self.recent.add(period);
+        if seen.lately_nanos >= EVIDENCE_NANOS && self.is_unordered(seen) {
+            self.cut(seen, seen.delivered, CUT_PERMILLE.0);
         }
     }
 

@@ -45,6 +45,35 @@ fn without_a_stated_target_no_more_is_tried_than_the_model_says() {
 }
 
 #[test]
+fn what_waits_in_no_order_beyond_the_knee_is_not_let_through() {
+    let unordered =
+        Period { delivered: SPEED_ONE / 10 * 6, mean_nanos: 900_000, at_pace: 0, ..WELL };
+    let cases = [
+        (unordered, true),
+        (Period { delivered: SPEED_ONE / 5, ..unordered }, false),
+        // a load in bursts
+        (Period { emptied: 1, ..unordered }, false),
+        (Period { speed_max: SPEED_ONE, ..unordered }, false),
+        (Period { mean_nanos: 300_000, ..unordered }, false),
+        (Period { base_nanos: 0, ..unordered }, false),
+    ];
+    for rested in [0, 100] {
+        for (period, is_cut) in cases {
+            let mut state = State::BEGIN;
+            for _ in 0..rested {
+                state.step_unrefused(&Period { delivered: SPEED_ONE / 10, ..WELL });
+            }
+            for n in 1..=10 {
+                let now_nanos = SECOND + n * period.nanos;
+                state.step_unrefused(&Period { now_nanos, ..period });
+            }
+            assert_eq!(state.speed < SPEED_ONE, is_cut, "{period:?}: {}", state.speed);
+            assert!(state.speed >= SPEED_ONE / 2, "{}", state.speed);
+        }
+    }
+}
+
+#[test]
 fn one_period_in_which_the_disk_stood_still_cuts_nothing() {
     let stood_still = Period { delivered: 0, counted: 150, over: 150, at_window: 9, ..WELL };
     for well in [5, 10, 25] {

@@ -268,6 +268,7 @@ impl Feedback {
             mean_nanos: sample.nanos / sample.counted.max(1),
             threshold_nanos: self.threshold_of(disk),
             delivered,
+            emptied: sample.emptied,
             at_pace: sample.at_pace,
             at_window: sample.at_window,
             window_nanos: DiskTime::from_units(window).as_nanos_ceil(),

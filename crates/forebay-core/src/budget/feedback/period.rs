@@ -30,6 +30,8 @@ pub(super) struct Period {
     pub(super) threshold_nanos: u64,
     /// Disk time served per time, a speed.
     pub(super) delivered: u64,
+    /// How often a shard had nothing left in the disk.
+    pub(super) emptied: u64,
     /// How often work had to wait for the pace, and for the window.
     pub(super) at_pace: u64,
     pub(super) at_window: u64,
@@ -111,6 +113,7 @@ impl Period {
         mean_nanos: 100_000,
         threshold_nanos: 1_000_000,
         delivered: SPEED_ONE,
+        emptied: 0,
         at_pace: 10,
         at_window: 0,
         window_nanos: 1_000_000,

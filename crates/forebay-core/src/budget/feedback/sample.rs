@@ -18,6 +18,8 @@ pub(crate) struct Sample {
     pub(super) nanos: u64,
     /// Disk time completed, in units of the model.
     pub(super) served: u64,
+    /// How often nothing was left in the disk.
+    pub(super) emptied: u64,
     /// How often work had to wait for the pace,
     pub(super) at_pace: u64,
     /// and for the window.
@@ -54,9 +56,11 @@ impl Threshold {
 }
 
 impl Sampler {
-    /// A request of `cost` was completed.
-    pub(crate) fn served(&mut self, cost: DiskTime) {
+    /// A request of `cost` was completed; whether it was the last in the disk.
+    #[inline]
+    pub(crate) fn served(&mut self, cost: DiskTime, is_last: bool) {
         self.sample.served = self.sample.served.saturating_add(cost.units());
+        self.sample.emptied += u64::from(is_last);
     }
 
     /// A request that met a loaded disk was done in so long.

@@ -11,6 +11,7 @@ pub(super) struct Sums {
     nanos: AtomicU64,
     /// At the price of its mix.
     served: AtomicU64,
+    emptied: AtomicU64,
     at_pace: AtomicU64,
     at_window: AtomicU64,
     waited: AtomicU64,
@@ -27,6 +28,7 @@ impl Sums {
         add(&self.over, sample.over);
         add(&self.nanos, sample.nanos);
         add(&self.served, sample.served);
+        add(&self.emptied, sample.emptied);
         add(&self.at_pace, sample.at_pace);
         add(&self.at_window, sample.at_window);
         add(&self.waited, sample.waited);
@@ -39,6 +41,7 @@ impl Sums {
             over: take(&self.over),
             nanos: take(&self.nanos),
             served: take(&self.served),
+            emptied: take(&self.emptied),
             at_pace: take(&self.at_pace),
             at_window: take(&self.at_window),
             waited: take(&self.waited),
