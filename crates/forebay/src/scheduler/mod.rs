@@ -93,7 +93,8 @@ impl Scheduler {
     }
 
     /// Removes a class from all disks. Permits of it that are in use stay
-    /// valid; its handles are not accepted any more.
+    /// valid; its handles are not accepted any more. Its counters go with it: those of a class of
+    /// the same name begin at zero, as after a restart; a disk's totals stay.
     ///
     /// A class that is still asked in may have work queued at any time: stop
     /// its threads or tasks first, or cancel their [intent](crate::Intent).
