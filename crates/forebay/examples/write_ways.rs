@@ -19,7 +19,7 @@ use std::time::Instant;
 use forebay::{Class, Scheduler};
 use rustix::io::{ReadWriteFlags, pwritev2};
 
-const WAYS: [&str; 5] =
+const METHODS: [&str; 5] =
     ["write", "write again", "sync_file_range", "RWF_DONTCACHE", "buffered writer"];
 const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 const MIB: u64 = 1 << 20;
@@ -30,13 +30,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut number = |or: u64| arguments.next().map_or(Ok(or), |number| number.parse::<u64>());
     let (rounds, len, at_once) = (number(9)?, number(256)? * MIB, number(64)? << 10);
     let class = Scheduler::builder().build()?.add_class("writes", 100)?;
-    let mut rates = [const { Vec::new() }; WAYS.len()];
+    let mut rates = [const { Vec::new() }; METHODS.len()];
     for _ in 0..rounds {
-        for (way, rates) in WAYS.iter().zip(&mut rates) {
+        for (way, rates) in METHODS.iter().zip(&mut rates) {
             rates.push(turn(way, &dir, &class, len, at_once as usize)?);
         }
     }
-    for (n, way) in WAYS.iter().enumerate() {
+    for (n, way) in METHODS.iter().enumerate() {
         let rate = spread(rates[n].iter().map(|rate| rate / 1e6));
         let part = spread(rates[n].iter().zip(&rates[0]).map(|(this, first)| 100.0 * this / first));
         println!("{way:16} {rate:>28} MB/s, {part:>24} % of write");

@@ -48,12 +48,20 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     // before there is any other thread
     let can_mount = if arguments.list { Ok(()) } else { lab::own_namespace() };
-    macro_rules! named {
-        ($($test:path: $needs:expr),* $(,)?) => {
-            vec![$(trial(stringify!($test), &can_mount, &$needs, $test)),*]
-        };
-    }
-    let tests = named![
+    let mut tests = on_file_systems(&can_mount);
+    tests.extend(of_classes_and_past_them(&can_mount));
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+macro_rules! named {
+    ($can_mount:expr; $($test:path: $needs:expr),* $(,)?) => {
+        vec![$(trial(stringify!($test), $can_mount, &$needs, $test)),*]
+    };
+}
+
+/// How files are found, written and read.
+fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
+    named![can_mount;
         places::a_file_of_an_overlay_is_on_the_disk_of_the_upper_directory: ["mkfs.ext4"],
         places::a_reload_has_the_files_of_an_overlay_that_were_looked_up_before: ["mkfs.ext4"],
         places::an_overlay_whose_upper_directory_is_hidden_is_unlisted: ["mkfs.ext4"],
@@ -68,9 +76,6 @@ fn main() -> ExitCode {
         write_back::a_file_in_memory_is_written_as_it_always_was: [],
         write_back::an_error_of_writeback_reaches_the_engine_and_the_writer: ["mkfs.ext4"],
         write_back::an_error_of_writeback_by_others_is_told_by_each_flush: ["mkfs.ext4"],
-        shares::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
-        shares::a_buffered_and_a_direct_class_share_as_asked: ["mkfs.ext4"],
-        shares::a_class_of_reads_is_answered_sooner_beside_both: ["mkfs.ext4"],
         power_cut::what_was_synced_survives_power_cuts: ["mkfs.ext4"],
         power_cut::an_engine_that_leaves_out_its_syncs_loses_records: ["mkfs.ext4"],
         power_cut::a_file_system_that_leaves_out_its_flushes_loses_records: ["mkfs.ext4"],
@@ -90,6 +95,15 @@ fn main() -> ExitCode {
         disturbed::a_file_that_was_cut_while_it_was_written_is_written_as_before:
             ["mkfs.ext4", "mkfs.btrfs"],
         disturbed::a_log_that_may_only_be_appended_to_is_written: ["mkfs.ext4", "chattr"],
+    ]
+}
+
+/// What classes have of a disk, what passes none, and what stops nobody.
+fn of_classes_and_past_them(can_mount: &Result<(), String>) -> Vec<Trial> {
+    named![can_mount;
+        shares::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
+        shares::a_buffered_and_a_direct_class_share_as_asked: ["mkfs.ext4"],
+        shares::a_class_of_reads_is_answered_sooner_beside_both: ["mkfs.ext4"],
         escapes::what_passes_no_class_is_measured_in_a_known_mixture: ["mkfs.ext4"],
         escapes::what_is_dirty_still_is_shown_until_it_is_written: ["mkfs.ext4"],
         escapes::permits_that_end_before_the_disk_works_cover_nothing: ["mkfs.ext4"],
@@ -100,6 +114,5 @@ fn main() -> ExitCode {
         escapes::of_two_disks_each_has_its_own: ["mkfs.ext4"],
         escapes::where_nothing_is_counted_the_reason_is_said: ["mkfs.ext4"],
         dead::a_network_mount_that_answers_nothing_stops_nobody: [],
-    ];
-    libtest_mimic::run(&arguments, tests).exit_code()
+    ]
 }

@@ -23,7 +23,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 const READS_EACH: u64 = 50;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum WritePath {
     /// Through a [`forebay::BufferedWriter`].
     Buffered,
     /// Around the page cache, with a permit for each write.
@@ -47,24 +47,28 @@ fn written(path: &Path, len: u64) {
 }
 
 /// Writes over a file until it is over.
-fn write(way: Way, class: &Class, path: &Path, over: &AtomicBool) {
-    let len = if matches!(way, Way::Buffered | Way::PlainBuffered) { 256 << 10 } else { 128 << 10 };
+fn write(way: WritePath, class: &Class, path: &Path, over: &AtomicBool) {
+    let len = if matches!(way, WritePath::Buffered | WritePath::PlainBuffered) {
+        256 << 10
+    } else {
+        128 << 10
+    };
     let mut data = AlignedBuf::new(len, 4096).unwrap();
     data.fill(7);
-    let file = open(path, matches!(way, Way::Direct | Way::PlainDirect));
-    let writer = (way == Way::Buffered)
+    let file = open(path, matches!(way, WritePath::Direct | WritePath::PlainDirect));
+    let writer = (way == WritePath::Buffered)
         .then(|| class.buffered_writer(&file).unwrap().with_dirty_max(2 * MIB));
     for n in (0u64..).take_while(|_| !over.load(Ordering::Relaxed)) {
         let at = n * len as u64 % FILE_LEN;
         match &writer {
             Some(writer) => writer.write_all_at(&data, at).unwrap(),
-            None if way == Way::Direct => {
+            None if way == WritePath::Direct => {
                 let permit = class.admit(Op::Write, len as u64).unwrap();
                 permit.complete(&file.write_all_at(&data, at));
             }
             None => file.write_all_at(&data, at).unwrap(),
         }
-        if way == Way::PlainBuffered && n % 32 == 31 {
+        if way == WritePath::PlainBuffered && n % 32 == 31 {
             file.sync_data().unwrap();
         }
     }
@@ -73,7 +77,7 @@ fn write(way: Way, class: &Class, path: &Path, over: &AtomicBool) {
 /// Keeps the disk busy with writes of a class.
 fn writers<'a>(
     scope: &'a Scope<'a, '_>,
-    way: Way,
+    way: WritePath,
     class: &'a Class,
     dir: &Path,
     over: &'a AtomicBool,
@@ -90,7 +94,7 @@ fn used(class: &Class) -> f64 {
 }
 
 /// The disk time of one class for that of the other.
-fn share(ways: [Way; 2], shares: [u32; 2]) {
+fn share(ways: [WritePath; 2], shares: [u32; 2]) {
     let Some(disk) = Failing::new(256 * MIB) else { return };
     let config = DiskConfig::new("disk", RATES).mountpoint(&disk.point);
     let scheduler = Scheduler::builder().disk(config).build().unwrap();
@@ -121,12 +125,12 @@ fn share(ways: [Way; 2], shares: [u32; 2]) {
 }
 
 pub(crate) fn two_classes_of_buffered_writers_share_as_asked() {
-    share([Way::Buffered; 2], [300, 100]);
+    share([WritePath::Buffered; 2], [300, 100]);
 }
 
 pub(crate) fn a_buffered_and_a_direct_class_share_as_asked() {
-    share([Way::Buffered, Way::Direct], [300, 100]);
-    share([Way::Buffered, Way::Direct], [100, 300]);
+    share([WritePath::Buffered, WritePath::Direct], [300, 100]);
+    share([WritePath::Buffered, WritePath::Direct], [100, 300]);
 }
 
 /// Random reads of 4 KiB, as often as is asked for and no more; how long each took to its permit,
@@ -152,7 +156,7 @@ fn reads(class: &Class, path: &Path, seed: u64, over: &AtomicBool) -> Vec<[Durat
 }
 
 /// The 95th percentiles of reads beside writes of both kinds: to the permit, in the disk, and of both.
-fn reads_beside(policy: Policy, ways: [Way; 2]) -> Option<[Duration; 3]> {
+fn reads_beside(policy: Policy, ways: [WritePath; 2]) -> Option<[Duration; 3]> {
     let disk = Failing::new(256 * MIB)?;
     // Where nobody has said how long a read takes alone, it is tried whether more in the disk helps.
     let text = format!(
@@ -190,9 +194,9 @@ fn reads_beside(policy: Policy, ways: [Way; 2]) -> Option<[Duration; 3]> {
 }
 
 pub(crate) fn a_class_of_reads_is_answered_sooner_beside_both() {
-    let plain = [Way::PlainBuffered, Way::PlainDirect];
+    let plain = [WritePath::PlainBuffered, WritePath::PlainDirect];
     let Some([.., without]) = reads_beside(Policy::Unlimited, plain) else { return };
-    let scheduled = reads_beside(Policy::pace_window(), [Way::Buffered, Way::Direct]);
+    let scheduled = reads_beside(Policy::pace_window(), [WritePath::Buffered, WritePath::Direct]);
     let [_, disk, both] = scheduled.unwrap();
     // 6 to 10 ms, 21 and 51 to 56 on two processors with other work for ten: what the disk's server
     // and the loop device wait for a processor is in all of them, and differs from run to run.
