@@ -250,6 +250,11 @@ impl DirtyFile {
     pub(super) fn take_failure(&self) -> io::Result<()> {
         self.lock().failure.take().map_or(Ok(()), |failure| Err(failure.for_flush()))
     }
+    /// Keeps what went wrong with a flush for who is told next.
+    pub(super) fn keep_failure(&self, failure: Failure) {
+        self.lock().failure = Some(failure);
+    }
+
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

@@ -18,6 +18,11 @@ impl Failure {
         Self { error, told: false }
     }
 
+    /// A flush failed, and whoever asked for it may not be there any more.
+    pub(super) fn of_flush(error: &io::Error) -> Self {
+        Self::of_write_back(copied(error))
+    }
+
     /// There was no permit for a part.
     pub(super) fn of_admission(error: AdmitError) -> Self {
         Self { error: error.into(), told: false }

@@ -9,6 +9,7 @@ use forebay_core::Op;
 
 use super::dirty_file::{DirtyFile, part_len};
 use super::dirty_pieces::{DirtyPiece, dirty_pieces};
+use super::failure::Failure;
 use super::part;
 use crate::direct_file::file_number;
 use crate::page_cache::write_back;
@@ -25,7 +26,8 @@ pub(super) enum Metadata {
 
 /// Writes back all that is dirty of the file, in parts of its class, and flushes.
 ///
-/// Cancel safety: what was handed over is written back all the same.
+/// Cancel safety: what was handed over is written back all the same, and an error of the flush is
+/// the next one's to tell.
 pub(super) async fn sync(
     file: &Arc<DirtyFile>,
     metadata: Metadata,
@@ -48,7 +50,8 @@ pub(super) async fn sync(
     let call = move || {
         let result = flush(&flushed.own, metadata);
         permit.complete(&result);
-        result
+        // The kernel tells it once: where nobody waits any more the next flush does.
+        result.inspect_err(|error| flushed.keep_failure(Failure::of_flush(error)))
     };
     let result = file.class.disk.workers.call(call).await;
     // An error that this description was told of before is not told again.

@@ -215,7 +215,8 @@ impl<F: AsFd> BufferedWriter<F> {
 
     /// [`Self::sync_data`] for a task.
     ///
-    /// Cancel safety: what is dirty is written back all the same.
+    /// Cancel safety: what is dirty is written back all the same; what goes wrong is told by the
+    /// next write and the next flush.
     ///
     /// # Errors
     /// As for [`Self::sync_data`].

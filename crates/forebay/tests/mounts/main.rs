@@ -76,6 +76,7 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
         write_back::a_file_in_memory_is_written_as_it_always_was: [],
         write_back::an_error_of_writeback_reaches_the_engine_and_the_writer: ["mkfs.ext4"],
         write_back::an_error_of_writeback_by_others_is_told_by_each_flush: ["mkfs.ext4"],
+        write_back::an_error_of_a_dropped_flush_is_told_by_the_next: ["mkfs.ext4"],
         power_cut::what_was_synced_survives_power_cuts: ["mkfs.ext4"],
         power_cut::an_engine_that_leaves_out_its_syncs_loses_records: ["mkfs.ext4"],
         power_cut::a_file_system_that_leaves_out_its_flushes_loses_records: ["mkfs.ext4"],

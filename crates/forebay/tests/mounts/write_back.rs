@@ -2,10 +2,12 @@
 //! fails.
 
 use std::fs::{self, File, OpenOptions};
+use std::future::Future;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -178,5 +180,36 @@ pub(crate) fn an_error_of_writeback_by_others_is_told_by_each_flush() {
         engine.write_all_at(&vec![round; 3 << 20], 0).unwrap();
         class.sync_data(&engine).unwrap();
         writer.sync_data().unwrap();
+    }
+}
+
+pub(crate) fn an_error_of_a_dropped_flush_is_told_by_the_next() {
+    let Some(disk) = Failing::new(128 * MIB) else { return };
+    let config = DiskConfig::new("disk", RATES).mountpoint(&disk.point);
+    let scheduler = Scheduler::builder().disk(config).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let path = disk.point.join("data");
+    let (engine, writer) = (file(&path), class.buffered_writer(file(&path)).unwrap());
+    for _ in 0..2 {
+        // more than the window: the flush waits, and what is written meanwhile it alone writes back
+        let held = class.admit(Op::Read, 4 * MIB).unwrap().detach();
+        let mut sync = Box::pin(writer.sync_data_async());
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(sync.as_mut().poll(&mut context).is_pending());
+        engine.write_all_at(&vec![7; 1 << 20], 0).unwrap();
+        disk.told.fails.store(true, Ordering::Relaxed);
+        drop(held);
+        while class.permit_counters().queued > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(sync.as_mut().poll(&mut context).is_pending(), "the disk takes a while");
+        drop(sync);
+        while class.permit_counters().in_disk > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        disk.told.fails.store(false, Ordering::Relaxed);
+        let told = writer.sync_data().map_err(|error| error.raw_os_error());
+        assert_eq!(told, Err(Some(libc::EIO)));
+        engine.sync_data().unwrap_err();
     }
 }
