@@ -63,6 +63,8 @@ pub(crate) fn write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Res
         libc::off64_t::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
     };
     let (offset, len) = (number(offset)?, number(len)?);
+    // A range that ends after the last byte that a file can have is none: its page goes all the same.
+    let len = len.min(libc::off64_t::MAX - offset);
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;

@@ -106,6 +106,22 @@ fn a_file_that_is_cut_or_has_no_name_loses_nothing_else() {
 }
 
 #[test]
+fn the_last_page_that_a_file_can_have_is_written_back() {
+    // a file system in memory has files of any length
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else { return };
+    let bed = Bed::new();
+    for offset in [1, 2, 4095, 4096, 4097, 8192].map(|before| i64::MAX as u64 - before) {
+        let file = File::create_new(dir.path().join(offset.to_string())).unwrap();
+        let writer = bed.class.buffered_writer(file).unwrap();
+        if writer.write_all_at(&[7], offset).is_err() {
+            continue;
+        }
+        writer.sync_data().unwrap();
+        bed.class.sync_all(writer.get_ref()).unwrap();
+    }
+}
+
+#[test]
 fn a_file_of_others_is_written_back_with_them() {
     let bed = Bed::new();
     let file = bed.file("data");
