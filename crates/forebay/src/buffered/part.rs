@@ -22,6 +22,8 @@ struct Part {
     part: PartRange,
     /// Its class was removed, and it is in that of work that names none.
     untagged: bool,
+    /// Asked for whoever holds a permit, and so are those that come after it.
+    holder: bool,
     /// Until it has its permit.
     admit: Mutex<Option<AdmitFuture>>,
 }
@@ -45,9 +47,10 @@ pub(super) struct DirtyFileHandle(pub(super) Arc<DirtyFile>);
 
 impl Part {
     fn ask(file: &Arc<DirtyFile>, part: PartRange, class: Class, untagged: bool) {
+        let holder = class.holder;
         let admit = AdmitFuture::new(class, file.access(part.range.start), part.dirty);
         let (file, admit) = (Arc::clone(file), Mutex::new(Some(admit)));
-        let part = Arc::new(Self { file, part, untagged, admit });
+        let part = Arc::new(Self { file, part, untagged, holder, admit });
         // It stands in the order from now on, not when a thread is free.
         if let Poll::Ready(admitted) = part.poll() {
             part.file.class.disk.workers.run({
@@ -77,11 +80,12 @@ impl Part {
                 file.end_part(&self.part, result.err().map(Failure::of_write_back));
             }
             Err(AdmitError::ClassRemoved { .. }) if !self.untagged => {
-                return Self::ask(file, self.part.clone(), file.untagged(), true);
+                let class = Class { holder: self.holder, ..file.untagged() };
+                return Self::ask(file, self.part.clone(), class, true);
             }
             Err(error) => file.give_back(&self.part, Failure::of_admission(error)),
         }
-        ask(file, false);
+        ask(file, self.holder);
     }
 
     fn write_back(&self, permit: &Permit) -> io::Result<()> {

@@ -11,6 +11,7 @@ use super::dirty_file::whole_pages;
 use super::part;
 use super::writer::BufferedWriter;
 use crate::admit::AdmitFuture;
+use crate::Class;
 use crate::page_cache::page_size;
 use crate::permit::holds_permit_now;
 
@@ -91,10 +92,15 @@ impl<F: AsFd> BufferedWriter<F> {
     }
 
     /// Where a write is at the disk when it returns.
-    async fn write_through(&self, buffer: &[u8], offset: Option<u64>) -> io::Result<usize> {
+    async fn write_through(
+        &self,
+        buffer: &[u8],
+        offset: Option<u64>,
+        holder: bool,
+    ) -> io::Result<usize> {
         let file = self.dirty_file();
-        let access = file.access(offset.unwrap_or(0));
-        let admit = AdmitFuture::new(file.class.clone(), access, buffer.len() as u64);
+        let (class, access) = (file.class.clone(), file.access(offset.unwrap_or(0)));
+        let admit = AdmitFuture::new(Class { holder, ..class }, access, buffer.len() as u64);
         let permit = admit.await?;
         let result = self.put(buffer, offset);
         permit.complete(&result);

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::future::Future;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -191,6 +192,29 @@ fn a_thread_that_holds_a_permit_gets_its_flush() {
     drop(held);
     let counters = bed.scheduler.disk("disk").unwrap().permit_counters();
     assert!(counters.window_bypasses > 0, "it has waited for its own permit");
+}
+
+#[test]
+fn a_thread_that_holds_a_permit_gets_as_many_parts_and_writes_as_it_wants() {
+    let bed = Bed::new();
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
+    let mut through = File::options();
+    through.write(true).create(true).custom_flags(libc::O_DSYNC);
+    let through = through.open(bed.dir.path().join("through")).unwrap();
+    let through = bed.class.buffered_writer(through).unwrap();
+    for parts in [1, 17, 40, 100] {
+        for part in 0..parts {
+            writer.write_all_at(&[7; 4096], part * 2 * MIB).unwrap();
+        }
+        let held = bed.class.admit(Op::Read, 512 << 20).unwrap();
+        writer.sync_data().unwrap();
+        drop(held);
+        let held = bed.class.admit(Op::Read, 512 << 20).unwrap();
+        through.write_all_at(&[7; 4096], 0).unwrap();
+        drop(held);
+        // a permit that is waited for by its holder is given up after a while
+        assert_eq!(bed.class.permit_counters().overdue, 0, "{parts} parts");
+    }
 }
 
 #[test]
