@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 
+use crate::wait_list::{WaitList, WaiterId};
+
 /// The most that is dirty of all files on a disk, in bytes; beyond that each class may have
 /// [`CLASS_LEAST`].
 pub(crate) const DISK_MAX: u64 = 128 << 20;
@@ -29,7 +31,7 @@ pub(crate) struct DirtyLimits {
 #[derive(Default)]
 struct Lists {
     classes: Vec<(String, Weak<AtomicU64>)>,
-    waiting: Vec<Waker>,
+    waiting: WaitList,
     files: Vec<Weak<dyn HandOver>>,
 }
 
@@ -87,20 +89,29 @@ impl ClassDirt {
 
     /// [`Self::try_add`]; if not, `waker` is woken when there is less, and all files of the disk
     /// hand over what they have.
-    pub(crate) fn add_or_wait(&self, bytes: u64, waker: &Waker) -> bool {
+    pub(crate) fn add_or_wait(&self, bytes: u64, id: WaiterId, waker: &Waker) -> bool {
         if self.try_add(bytes) {
             return true;
         }
         let mut lists = self.limits.lock();
-        if !lists.waiting.iter().any(|other| other.will_wake(waker)) {
-            lists.waiting.push(waker.clone());
-        }
+        lists.waiting.add(id, waker);
         self.limits.waiting.store(lists.waiting.len() as u64, SeqCst);
         let files: Vec<_> = lists.files.iter().filter_map(Weak::upgrade).collect();
         drop(lists);
         files.iter().for_each(|file| file.hand_over());
         // What ended since the first look may not have seen the waker.
         self.try_add(bytes)
+    }
+
+    /// It waits no more.
+    pub(crate) fn leave(&self, id: WaiterId) {
+        if self.limits.waiting.load(SeqCst) > 0 {
+            let mut lists = self.limits.lock();
+            let waker = lists.waiting.remove(id);
+            self.limits.waiting.store(lists.waiting.len() as u64, SeqCst);
+            drop(lists);
+            drop(waker);
+        }
     }
 
     /// So much is dirty no more.
@@ -110,10 +121,10 @@ impl ClassDirt {
             return;
         }
         let mut lists = self.limits.lock();
-        let waiting = std::mem::take(&mut lists.waiting);
+        let waiting = lists.waiting.take();
         self.limits.waiting.store(0, SeqCst);
         drop(lists);
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.for_each(Waker::wake);
     }
 
     fn subtract(&self, bytes: u64) {
@@ -151,10 +162,11 @@ mod tests {
         let limits = Arc::new(DirtyLimits::default());
         let class = limits.class("class");
         assert!(class.try_add(CLASS_MAX));
-        assert!(!class.add_or_wait(1, Waker::noop()));
+        let id = WaiterId::new();
+        assert!(!class.add_or_wait(1, id, Waker::noop()));
         assert_eq!(limits.waiting.load(SeqCst), 1);
         class.remove(1);
         assert_eq!(limits.waiting.load(SeqCst), 0);
-        assert!(class.add_or_wait(1, Waker::noop()));
+        assert!(class.add_or_wait(1, id, Waker::noop()));
     }
 }

@@ -145,6 +145,7 @@ mod scheduler;
 pub mod shard;
 mod sys;
 mod validation;
+mod wait_list;
 
 pub use admit::{AdmitFor, AdmitFuture, AdmitMany, AdmitParts, Admitting, OnDisk};
 pub use backlog::{BacklogController, BacklogError};

@@ -19,6 +19,7 @@ use crate::direct_file::file_number;
 use crate::dirty_limits::ClassDirt;
 use crate::page_cache::{page_size, reopened};
 use crate::sys::workers::KeptWorker;
+use crate::wait_list::{WaitList, WaiterId};
 
 /// The most that is dirty of a file unless its writer says otherwise, in bytes.
 pub(super) const DIRTY_MAX: u64 = 16 << 20;
@@ -70,7 +71,7 @@ struct State {
     dirty: u64,
     part_len: u64,
     failure: Option<Failure>,
-    waiting: Vec<Waker>,
+    waiting: WaitList,
 }
 
 impl DirtyFile {
@@ -124,15 +125,14 @@ impl DirtyFile {
         fits
     }
 
-    /// `waker` is woken when a part has ended next, however it did.
-    pub(super) fn wake_at_end(&self, waker: &Waker) {
-        self.lock().wait(waker);
+    /// For a [`Waiter`](super::waiter::Waiter).
+    pub(super) fn wake_at_end(&self, id: WaiterId, waker: &Waker) {
+        self.lock().waiting.add(id, waker);
     }
 
-    /// [`Self::try_reserve`] for who is woken [at the end of a part](Self::wake_at_end); if not,
-    /// `waker` is woken as well when less is dirty in other files.
-    pub(super) fn poll_reserve(&self, bytes: u64, waker: &Waker) -> Poll<()> {
-        if !self.limits.add_or_wait(bytes, waker) {
+    /// For a [`Waiter`](super::waiter::Waiter).
+    pub(super) fn poll_reserve(&self, bytes: u64, id: WaiterId, waker: &Waker) -> Poll<()> {
+        if !self.limits.add_or_wait(bytes, id, waker) {
             return Poll::Pending;
         }
         let mut state = self.lock();
@@ -145,15 +145,25 @@ impl DirtyFile {
         Poll::Pending
     }
 
+    /// It waits no more, neither for this file nor for others.
+    pub(super) fn leave(&self, id: WaiterId) {
+        if !self.class.disk.process.is_here() {
+            return;
+        }
+        let waker = self.lock().waiting.remove(id);
+        drop(waker);
+        self.limits.leave(id);
+    }
+
     /// So much of what was reserved did not become dirty.
     pub(super) fn release(&self, bytes: u64) {
         if bytes > 0 {
             let mut state = self.lock();
             state.dirty -= bytes;
-            let waiting = std::mem::take(&mut state.waiting);
+            let waiting = state.waiting.take();
             drop(state);
             self.limits.remove(bytes);
-            waiting.into_iter().for_each(Waker::wake);
+            waiting.for_each(Waker::wake);
         }
     }
 
@@ -215,10 +225,10 @@ impl DirtyFile {
         // The newest: a write is told of each.
         state.failure = failure.or_else(|| state.failure.take());
         state.dirty -= part.counted;
-        let waiting = std::mem::take(&mut state.waiting);
+        let waiting = state.waiting.take();
         drop(state);
         self.limits.remove(part.counted);
-        waiting.into_iter().for_each(Waker::wake);
+        waiting.for_each(Waker::wake);
     }
 
     /// A part got no permit: it is as dirty as before.
@@ -230,14 +240,19 @@ impl DirtyFile {
         self.end_part(&PartRange { counted, ..part.clone() }, Some(failure));
     }
 
-    /// Whether all parts up to this number have ended; else `waker` is woken when one has.
-    pub(super) fn poll_ended(&self, number: u64, waker: &Waker) -> Poll<()> {
+    /// For a [`Waiter`](super::waiter::Waiter).
+    pub(super) fn poll_ended(&self, number: u64, id: WaiterId, waker: &Waker) -> Poll<()> {
         let mut state = self.lock();
         if state.unfinished.first().is_none_or(|first| *first > number) {
             return Poll::Ready(());
         }
-        state.wait(waker);
+        state.waiting.add(id, waker);
         Poll::Pending
+    }
+
+    /// Keeps what went wrong with a flush for who is told next.
+    pub(super) fn keep_failure(&self, failure: Failure) {
+        self.lock().failure = Some(failure);
     }
 
     /// What went wrong since the last flush, if a write is yet to say so.
@@ -250,11 +265,6 @@ impl DirtyFile {
     pub(super) fn take_failure(&self) -> io::Result<()> {
         self.lock().failure.take().map_or(Ok(()), |failure| Err(failure.for_flush()))
     }
-    /// Keeps what went wrong with a flush for who is told next.
-    pub(super) fn keep_failure(&self, failure: Failure) {
-        self.lock().failure = Some(failure);
-    }
-
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -277,12 +287,6 @@ impl State {
 
     fn has_work(&self) -> bool {
         self.asked < ASKED_MAX && !self.queue.is_empty()
-    }
-
-    fn wait(&mut self, waker: &Waker) {
-        if !self.waiting.iter().any(|other| other.will_wake(waker)) {
-            self.waiting.push(waker.clone());
-        }
     }
 
     /// Hands over the parts that a pending range has, but for its last page: that may be written

@@ -9,6 +9,7 @@ mod part;
 mod ranges;
 mod read;
 mod sync;
+mod waiter;
 mod write_back_path;
 mod writer;
 mod writing;

@@ -11,6 +11,7 @@ use super::dirty_file::{DirtyFile, part_len};
 use super::dirty_pieces::{DirtyPiece, dirty_pieces};
 use super::failure::Failure;
 use super::part;
+use super::waiter::Waiter;
 use crate::direct_file::file_number;
 use crate::page_cache::write_back;
 use crate::{Class, Scheduler};
@@ -35,13 +36,13 @@ pub(super) async fn sync(
 ) -> io::Result<()> {
     let last = file.hand_over_all();
     part::ask(file, holder);
-    poll_fn(|context| file.poll_ended(last, context.waker())).await;
+    wait_ended(file, last).await;
     // What was not written through the writer, as far as it can be seen.
     let others = dirty_pieces(&file.own, file.part_len());
     if !others.is_empty() {
         let last = file.hand_over_others(others);
         part::ask(file, holder);
-        poll_fn(|context| file.poll_ended(last, context.waker())).await;
+        wait_ended(file, last).await;
     }
     let mut class = file.class.clone();
     class.holder |= holder;
@@ -56,6 +57,12 @@ pub(super) async fn sync(
     let result = file.class.disk.workers.call(call).await;
     // An error that this description was told of before is not told again.
     file.take_failure().and(result)
+}
+
+/// Waits until all parts up to this number have ended.
+async fn wait_ended(file: &DirtyFile, number: u64) {
+    let waiter = Waiter::of(file);
+    poll_fn(|context| waiter.poll_ended(number, context.waker())).await;
 }
 
 fn flush(file: impl AsFd, metadata: Metadata) -> io::Result<()> {

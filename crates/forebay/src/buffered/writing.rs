@@ -9,9 +9,10 @@ use std::task::Poll;
 use super::block_on::block_on;
 use super::dirty_file::whole_pages;
 use super::part;
+use super::waiter::Waiter;
 use super::writer::BufferedWriter;
-use crate::admit::AdmitFuture;
 use crate::Class;
+use crate::admit::AdmitFuture;
 use crate::page_cache::page_size;
 use crate::permit::holds_permit_now;
 
@@ -23,7 +24,7 @@ impl<F: AsFd> BufferedWriter<F> {
             return Ok(0);
         }
         if self.dirty_file().path.is_through() {
-            return block_on(self.write_through(buffer, offset));
+            return block_on(self.write_through(buffer, offset, holds_permit_now()));
         }
         let (reserved, holder) = (pages_of(buffer, offset), holds_permit_now());
         if !self.dirty_file().try_reserve(reserved) {
@@ -43,7 +44,7 @@ impl<F: AsFd> BufferedWriter<F> {
             return Ok(0);
         }
         if self.dirty_file().path.is_through() {
-            return self.write_through(buffer, offset).await;
+            return self.write_through(buffer, offset, false).await;
         }
         let reserved = pages_of(buffer, offset);
         self.reserve(reserved, false).await?;
@@ -77,16 +78,17 @@ impl<F: AsFd> BufferedWriter<F> {
     /// Not where parts get no permit: then there is no end to it.
     async fn reserve(&self, bytes: u64, holder: bool) -> io::Result<()> {
         let file = self.dirty_file();
+        let waiter = Waiter::of(file);
         poll_fn(|context| {
             if file.try_reserve(bytes) {
                 return Poll::Ready(Ok(()));
             }
             // What ends from here on is not missed.
-            file.wake_at_end(context.waker());
+            waiter.wake_at_end(context.waker());
             file.failure_for_write()?;
             file.hand_over_all();
             part::ask(file, holder);
-            file.poll_reserve(bytes, context.waker()).map(Ok)
+            waiter.poll_reserve(bytes, context.waker()).map(Ok)
         })
         .await
     }

@@ -136,6 +136,33 @@ fn what_a_dropped_writer_had_is_written_back() {
 }
 
 #[test]
+fn nothing_is_kept_of_writes_and_flushes_that_were_dropped_while_they_waited() {
+    let bed = Bed::limited(MIB / 64);
+    let data = pattern(1 << 20);
+    // the bound of the file, and that of the class
+    for (name, dirty_max) in [("file", MIB), ("class", 128 * MIB)] {
+        let writer = bed.class.buffered_writer(bed.file(name)).unwrap().with_dirty_max(dirty_max);
+        let waits = |at: &u64| {
+            let write = pin!(writer.write_at_async(&data, *at));
+            write.poll(&mut Context::from_waker(Waker::noop())).is_pending()
+        };
+        let end = (0..).map(|n| n * MIB).find(waits).unwrap();
+        for _ in 0..100 {
+            let woken = Arc::new(Woken(AtomicBool::new(false)));
+            let waker = Waker::from(Arc::clone(&woken));
+            let mut context = Context::from_waker(&waker);
+            let mut write = Box::pin(writer.write_at_async(&data, end));
+            let mut sync = Box::pin(writer.sync_data_async());
+            assert!(write.as_mut().poll(&mut context).is_pending(), "{name}");
+            assert!(sync.as_mut().poll(&mut context).is_pending(), "{name}");
+            drop((write, sync, waker));
+            assert_eq!(Arc::strong_count(&woken), 1, "{name}: its waker is kept");
+        }
+    }
+    bed.class.set_limits(&Limits::default()).unwrap();
+}
+
+#[test]
 fn a_dropped_flush_leaves_parts_that_end() {
     let bed = Bed::limited(4 * MIB);
     let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
