@@ -124,7 +124,7 @@ impl ClassDirt {
         let waiting = lists.waiting.take();
         self.limits.waiting.store(0, SeqCst);
         drop(lists);
-        waiting.for_each(Waker::wake);
+        waiting.wake_all();
     }
 
     fn subtract(&self, bytes: u64) {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
+use crate::sys::panics::contain;
+
 /// One that waits; the same in all lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WaiterId(u64);
@@ -36,8 +38,15 @@ impl WaitList {
         self.0.remove(&id)
     }
 
-    /// Those that are to be woken, the longest waiting first, once there is no lock.
-    pub(crate) fn take(&mut self) -> impl Iterator<Item = Waker> + use<> {
-        std::mem::take(&mut self.0).into_values()
+    /// Those that wait now, to be [woken](Self::wake_all) once there is no lock.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
+    /// Wakes all, the longest waiting first. What one of them does then keeps no other waiting.
+    pub(crate) fn wake_all(self) {
+        self.0.into_values().for_each(|waker| {
+            contain(|| waker.wake());
+        });
     }
 }

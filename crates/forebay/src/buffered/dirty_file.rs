@@ -163,7 +163,7 @@ impl DirtyFile {
             let waiting = state.waiting.take();
             drop(state);
             self.limits.remove(bytes);
-            waiting.for_each(Waker::wake);
+            waiting.wake_all();
         }
     }
 
@@ -228,7 +228,7 @@ impl DirtyFile {
         let waiting = state.waiting.take();
         drop(state);
         self.limits.remove(part.counted);
-        waiting.for_each(Waker::wake);
+        waiting.wake_all();
     }
 
     /// A part got no permit: it is as dirty as before.

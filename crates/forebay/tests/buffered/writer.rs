@@ -162,6 +162,36 @@ fn nothing_is_kept_of_writes_and_flushes_that_were_dropped_while_they_waited() {
     bed.class.set_limits(&Limits::default()).unwrap();
 }
 
+/// A waker with a mistake.
+struct Panics;
+
+impl Wake for Panics {
+    #[expect(clippy::panic, reason = "what is tried")]
+    fn wake(self: Arc<Self>) {
+        panic!("the mistake of a waker");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_keeps_no_other_from_being_woken() {
+    let bed = Bed::limited(32 * MIB);
+    let writer = bed.class.buffered_writer(bed.file("data")).unwrap().with_dirty_max(4 * MIB);
+    let (writer, data) = (Arc::new(writer), pattern(1 << 20));
+    (0..4).for_each(|n| writer.write_all_at(&data, n * MIB).unwrap());
+    let waker = Waker::from(Arc::new(Panics));
+    let mut context = Context::from_waker(&waker);
+    let mut write = Box::pin(writer.write_at_async(&data, 4 * MIB));
+    let mut sync = Box::pin(writer.sync_data_async());
+    assert!(write.as_mut().poll(&mut context).is_pending());
+    assert!(sync.as_mut().poll(&mut context).is_pending());
+    let flush = thread::spawn({
+        let writer = Arc::clone(&writer);
+        move || writer.sync_data().unwrap()
+    });
+    until("the end of a flush", || flush.is_finished());
+    flush.join().unwrap();
+}
+
 #[test]
 fn a_dropped_flush_leaves_parts_that_end() {
     let bed = Bed::limited(4 * MIB);
