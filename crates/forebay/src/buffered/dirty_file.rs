@@ -112,9 +112,9 @@ impl DirtyFile {
         self.dirty_max.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes that are dirty, as far as is known.
+    /// Bytes that are dirty, as far as is known; zero in a forked child.
     pub(super) fn dirty(&self) -> u64 {
-        self.lock().dirty
+        if self.is_here() { self.lock().dirty } else { 0 }
     }
 
     /// Counts `bytes` that are about to be dirty, if there may be so many more.
@@ -147,12 +147,11 @@ impl DirtyFile {
 
     /// It waits no more, neither for this file nor for others.
     pub(super) fn leave(&self, id: WaiterId) {
-        if !self.class.disk.process.is_here() {
-            return;
+        if self.is_here() {
+            let waker = self.lock().waiting.remove(id);
+            drop(waker);
+            self.limits.leave(id);
         }
-        let waker = self.lock().waiting.remove(id);
-        drop(waker);
-        self.limits.leave(id);
     }
 
     /// So much of what was reserved did not become dirty.
@@ -266,6 +265,11 @@ impl DirtyFile {
         self.lock().failure.take().map_or(Ok(()), |failure| Err(failure.for_flush()))
     }
 
+    /// Whether this is the process that opened it, and no child of it.
+    fn is_here(&self) -> bool {
+        self.class.disk.process.is_here()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -273,9 +277,12 @@ impl DirtyFile {
 
 impl Drop for DirtyFile {
     fn drop(&mut self) {
-        // What is pending still is the kernel's to write back, and not ours to count.
-        let dirty = self.lock().dirty;
-        self.limits.remove(dirty);
+        // What is pending still is the kernel's to write back, and not ours to count. A child counts
+        // nothing, and may find locked for ever what its parent had locked.
+        if self.is_here() {
+            let dirty = self.lock().dirty;
+            self.limits.remove(dirty);
+        }
     }
 }
 

@@ -236,7 +236,8 @@ impl<F: AsFd> BufferedWriter<F> {
         sync(self.dirty_file(), Metadata::All, false).await
     }
 
-    /// Bytes of the file that were written here and are not on the disk yet.
+    /// Bytes of the file that were written here and are not on the disk yet; zero in a forked
+    /// child.
     pub fn dirty(&self) -> u64 {
         self.dirty_file().dirty()
     }

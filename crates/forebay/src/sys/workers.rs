@@ -9,6 +9,7 @@ use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
+use crate::sys::fork::Process;
 use crate::sys::panics::contain;
 
 /// A thread that has found nothing to do for so long ends.
@@ -27,6 +28,7 @@ pub(crate) struct KeptWorker {
 }
 
 struct Shared {
+    process: Process,
     threads_max: usize,
     state: Mutex<State>,
     work: Condvar,
@@ -44,7 +46,8 @@ struct State {
 
 impl Workers {
     pub(crate) fn new(threads_max: usize) -> Self {
-        let shared = Shared { threads_max, state: Mutex::default(), work: Condvar::new() };
+        let (process, state) = (Process::current(), Mutex::default());
+        let shared = Shared { process, threads_max, state, work: Condvar::new() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -157,8 +160,11 @@ impl Shared {
 
 impl Drop for KeptWorker {
     fn drop(&mut self) {
-        self.shared.lock().kept -= 1;
-        self.shared.work.notify_all();
+        // A child has none of the threads, and maybe for ever a lock that its parent had.
+        if self.shared.process.is_here() {
+            self.shared.lock().kept -= 1;
+            self.shared.work.notify_all();
+        }
     }
 }
 

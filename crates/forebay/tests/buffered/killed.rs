@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use forebay::Forked;
 
@@ -73,6 +75,7 @@ fn a_child_is_refused_and_its_drop_leaves_its_parents_writer() {
         let refused = is_forked(writer.write_all_at(&[9], 0))
             && is_forked(writer.sync_data())
             && is_forked(writer.write_back())
+            && writer.dirty() == 0
             && is_forked(bed.class.buffered_writer(bed.file("data")).map(drop));
         drop(writer);
         // SAFETY: ends the child without what its parent does at its end.
@@ -84,4 +87,45 @@ fn a_child_is_refused_and_its_drop_leaves_its_parents_writer() {
     assert_eq!(status, 0, "the child failed");
     writer.sync_data().unwrap();
     assert_eq!(bed.admitted(), 4096);
+}
+
+#[test]
+fn a_childs_drop_waits_for_nothing_that_its_parent_had_locked() {
+    let bed = Bed::new();
+    let open = |name: &str| bed.class.buffered_writer(bed.file(name)).unwrap();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for name in ["one", "two", "three", "four"] {
+            let (writer, over) = (open(name), &over);
+            scope.spawn(move || {
+                let data = [7; 65_536];
+                for place in (0..512).cycle().take_while(|_| !over.load(Ordering::Relaxed)) {
+                    writer.write_all_at(&data, place * 65_536).unwrap();
+                }
+            });
+        }
+        let mut statuses = Vec::new();
+        for _ in 0..200 {
+            let writer = open("dropped");
+            writer.write_all_at(&[7; 100], 0).unwrap();
+            // SAFETY: the child does what the test is about, and ends at once.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: a child that hangs is ended by the signal.
+                unsafe { libc::alarm(5) };
+                drop(writer);
+                // SAFETY: ends the child without what its parent does at its end.
+                unsafe { libc::_exit(0) }
+            }
+            let mut status = 0;
+            // SAFETY: waits for a child of this process, into a number of its own.
+            unsafe { libc::waitpid(child, &raw mut status, 0) };
+            statuses.push(status);
+            if status != 0 {
+                break;
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+        assert!(statuses.iter().all(|status| *status == 0), "{statuses:?}");
+    });
 }
