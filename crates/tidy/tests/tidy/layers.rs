@@ -96,6 +96,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "direct_file",
             "page_cache",
             "engine",
+            "wait_list",
             "*",
             "metrics",
             "internals",
