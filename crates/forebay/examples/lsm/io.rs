@@ -50,10 +50,8 @@ impl Io {
         match self {
             Self::Plain => file.read_exact_at(buffer, offset),
             Self::Permits(classes) => {
-                let permit = classes.of(reader).admit(Op::Read, buffer.len() as u64)?;
-                let result = file.read_exact_at(buffer, offset);
-                permit.complete(&result);
-                result
+                let len = buffer.len() as u64;
+                permitted(classes.of(reader), Op::Read, len, || file.read_exact_at(buffer, offset))
             }
             Self::Changed(classes) => {
                 let read = classes.of(reader).read_at(file, buffer, offset)?;
@@ -66,12 +64,7 @@ impl Io {
     pub(crate) fn sync_log(&self, log: &File) -> io::Result<()> {
         match self {
             Self::Plain => log.sync_data(),
-            Self::Permits(classes) => {
-                let permit = classes.log.admit(Op::Flush, 0)?;
-                let result = log.sync_data();
-                permit.complete(&result);
-                result
-            }
+            Self::Permits(classes) => permitted(&classes.log, Op::Flush, 0, || log.sync_data()),
             Self::Changed(classes) => classes.log.sync_data(log),
         }
     }
@@ -86,6 +79,19 @@ impl Io {
     }
 }
 
+/// A call with a permit around it.
+fn permitted(
+    class: &Class,
+    op: Op,
+    len: u64,
+    call: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let permit = class.admit(op, len)?;
+    let result = call();
+    permit.complete(&result);
+    result
+}
+
 pub(crate) enum TableWriter<'a> {
     Plain(&'a File),
     Permits(&'a File, &'a Class),
@@ -97,10 +103,7 @@ impl TableWriter<'_> {
         match self {
             Self::Plain(file) => file.write_all(bytes),
             Self::Permits(file, class) => {
-                let permit = class.admit(Op::Write, bytes.len() as u64)?;
-                let result = file.write_all(bytes);
-                permit.complete(&result);
-                result
+                permitted(class, Op::Write, bytes.len() as u64, || file.write_all(bytes))
             }
             Self::Changed(writer) => writer.write_all(bytes),
         }
@@ -109,12 +112,7 @@ impl TableWriter<'_> {
     pub(crate) fn sync(self) -> io::Result<()> {
         match self {
             Self::Plain(file) => file.sync_all(),
-            Self::Permits(file, class) => {
-                let permit = class.admit(Op::Flush, 0)?;
-                let result = file.sync_all();
-                permit.complete(&result);
-                result
-            }
+            Self::Permits(file, class) => permitted(class, Op::Flush, 0, || file.sync_all()),
             Self::Changed(writer) => writer.sync_all(),
         }
     }

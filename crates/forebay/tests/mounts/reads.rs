@@ -26,6 +26,10 @@ fn charged(class: &Class) -> u64 {
     class.permit_counters().bytes[Op::Read.index()]
 }
 
+fn permits(class: &Class) -> u64 {
+    class.permit_counters().operations[Op::Read.index()]
+}
+
 fn cold_file(path: &std::path::Path, len: u64) -> File {
     let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
     let file = file.unwrap();
@@ -76,21 +80,15 @@ pub(crate) fn a_read_within_pages_has_one_permit_for_all_of_them() {
     {
         let mut buffer = vec![0; len as usize];
         fadvise(&file, 0, None, Advice::DontNeed).unwrap();
-        let (before, read) = (class.permit_counters(), disk_read(&lab.device));
+        let (before, read) = ((permits(&class), charged(&class)), disk_read(&lab.device));
         for n in 0..100 {
             let offset = (n * 37 % 128) * MIB / 2 + 65_536 + within;
             assert_eq!(class.read_at(&file, &mut buffer, offset).unwrap() as u64, len);
         }
-        let (after, read) = (class.permit_counters(), disk_read(&lab.device) - read);
-        let op = Op::Read.index();
-        let permits = after.operations[op] - before.operations[op];
+        let read = disk_read(&lab.device) - read;
         let pages = (within + len).div_ceil(4096) * 4096 * 100;
-        let case = format!("{len} bytes from {within} on");
-        assert_eq!(
-            (permits, after.bytes[op] - before.bytes[op], read),
-            (100, pages, pages),
-            "{case}"
-        );
+        let had = (permits(&class) - before.0, charged(&class) - before.1, read);
+        assert_eq!(had, (100, pages, pages), "{len} bytes from {within} on");
     }
 }
 
@@ -130,13 +128,10 @@ pub(crate) fn a_miss_among_hits_is_charged_with_whole_pages() {
         [(1, 0, 4096, 1), (2, 100, 100, 1), (3, 4000, 200, 2), (4, 1, 8191, 2)]
     {
         fadvise(&file, n * MIB, std::num::NonZeroU64::new(8192), Advice::DontNeed).unwrap();
-        let before = class.permit_counters();
+        let before = (permits(&class), charged(&class));
         class.read_at(&file, &mut vec![0; len], n * MIB + within).unwrap();
-        let after = class.permit_counters();
-        let op = Op::Read.index();
-        let permits = after.operations[op] - before.operations[op];
-        let case = format!("{len} bytes from {within} on");
-        assert_eq!((permits, after.bytes[op] - before.bytes[op]), (1, pages * 4096), "{case}");
+        let had = (permits(&class) - before.0, charged(&class) - before.1);
+        assert_eq!(had, (1, pages * 4096), "{len} bytes from {within} on");
     }
     assert_eq!(class.page_cache_counters().misses, 4);
 }
