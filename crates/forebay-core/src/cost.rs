@@ -84,6 +84,9 @@ pub struct CostCurve {
 }
 
 impl CostCurve {
+    /// What no request costs more than: 208 days.
+    pub(crate) const MAX: DiskTime = DiskTime::from_units(COST_MAX);
+
     /// The curve of a disk known by two figures: requests up to `iops_size`
     /// bytes cost `1 / iops`, requests from `saturation_length` bytes on cost
     /// `bytes / bandwidth`, and a straight line joins the two.
@@ -183,6 +186,14 @@ impl CostCurve {
         let mut curve = Self::flat_units(0);
         curve.segments[0].slope = byte_slope(bandwidth)?;
         Ok(curve)
+    }
+
+    /// `command` for each request, and its bytes `speedup` times as fast as this
+    /// curve's largest.
+    pub(crate) fn of_commands(&self, command: DiskTime, speedup: u64) -> Self {
+        let mut curve = Self::flat(command);
+        curve.segments[0].slope = self.segments[self.used - 1].slope / speedup.max(1);
+        curve
     }
 
     /// The same cost for every size.

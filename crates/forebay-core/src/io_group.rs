@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use crate::budget::Budget;
 use crate::class_tree::ClassTree;
+use crate::discards::Discards;
 use crate::head::Head;
 use crate::holders::Holders;
 use crate::peers::Peers;
@@ -95,6 +96,7 @@ impl IoGroup {
             model: config.model,
             tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
+            discards: Discards::new(&config.policy, shards_max, sole),
             head: Head::new(),
             holders: Holders::new(),
             holders_held_back: Holders::new(),
@@ -279,6 +281,12 @@ impl IoGroup {
     /// Disk time of the requests in the disk now.
     pub fn in_flight(&self) -> DiskTime {
         self.shared.budget.in_flight()
+    }
+
+    /// How many discards are in the disk now, at most [`DISCARDS_MAX`](crate::DISCARDS_MAX)
+    /// and those of [holders](IoQueue::enqueue_for_holder).
+    pub fn discards_in_disk(&self) -> u64 {
+        self.shared.discards.in_disk()
     }
 
     /// Whether requests were given up within the last second and did not come

@@ -66,6 +66,8 @@ mod decay;
 #[cfg(not(feature = "history"))]
 #[path = "no_decay.rs"]
 mod decay;
+mod discard_step;
+mod discards;
 mod disk_model;
 mod fair_queue;
 mod flow;
@@ -107,7 +109,11 @@ pub use cost::{
     SATURATION_LENGTH_DEFAULT,
 };
 pub use counters::{ClassCounters, QueueCounters};
-pub use disk_model::{DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN};
+pub use discard_step::{DISCARD_PART, Step, StepMax};
+pub use discards::DISCARDS_MAX;
+pub use disk_model::{
+    DISCARD_SPEEDUP, DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN,
+};
 pub use fair_queue::QueueDiscipline;
 pub use group_counters::GroupCounters;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};

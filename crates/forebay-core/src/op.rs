@@ -8,7 +8,8 @@ pub enum Op {
     /// Transfers bytes to the disk.
     Write,
     /// Tells the disk that a range is no longer needed: TRIM, hole punching, the
-    /// deletion of a file. Costs a small write until it is measured.
+    /// deletion of a file. Costs a small write and a little for its bytes until
+    /// it is measured, and [few](crate::DISCARDS_MAX) are in the disk at once.
     Discard,
     /// Makes earlier writes durable (`fdatasync`, `fsync`); moves no bytes of
     /// its own. Costs a small write until it is measured.

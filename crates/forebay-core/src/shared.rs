@@ -4,9 +4,11 @@ use alloc::sync::Arc;
 
 use crate::budget::Budget;
 use crate::class_tree::ClassTree;
+use crate::discards::Discards;
 use crate::head::Head;
 use crate::holders::Holders;
 use crate::peers::Peers;
+use crate::shard_id::ShardId;
 use crate::{DiskModel, QueueDiscipline};
 
 /// Ticks for which a shard that is late to poll is still waited for.
@@ -23,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) holders: Holders,
     /// and where a limit holds one back.
     pub(crate) holders_held_back: Holders,
+    pub(crate) discards: Discards,
     pub(crate) head: Head,
     pub(crate) order: QueueDiscipline,
     pub(crate) requests_max: u32,
@@ -34,5 +37,13 @@ impl Shared {
     /// nanoseconds.
     pub(crate) fn patience(&self) -> u64 {
         self.tick_nanos.saturating_mul(PATIENCE_TICKS)
+    }
+
+    /// A shard has gone: nothing of it waits any more.
+    pub(crate) fn leave(&self, shard: ShardId) {
+        self.discards.stop_waiting(shard);
+        self.holders.set(shard, false);
+        self.holders_held_back.set(shard, false);
+        self.peers.leave(shard);
     }
 }

@@ -76,7 +76,7 @@ impl<C: Command> Driver<C> {
         let queue = &mut self.queues[class.queue].io;
         let mut enqueue = |(at, len): (u64, u64)| {
             let len = if is_range { len } else { 0 };
-            let access = Access { op, place: place.map(|place| place.plus(at)) };
+            let access = Access { place: place.map(|place| place.plus(at)), ..Access::from(op) };
             if class.holder {
                 queue.enqueue_for_holder(now, class.id, access, len)
             } else {

@@ -32,6 +32,13 @@ impl FairQueue {
         self.relink(node, None);
     }
 
+    /// Brings back all that is throttled with the next [`FairQueue::unthrottle`]:
+    /// what kept it out may have changed.
+    #[cold]
+    pub(crate) fn look_at_throttled(&mut self) {
+        self.throttled.iter_mut().for_each(|(until, _)| *until = Time::ZERO);
+    }
+
     /// When the next throttled class or group returns that has work: what it had
     /// may have been cancelled.
     pub(crate) fn throttled_until(&self) -> Option<Time> {

@@ -11,6 +11,11 @@ impl FairQueue {
         holders > 0 && holders > self.held_back()
     }
 
+    /// Whether one waits in a class.
+    pub(crate) fn holder_waits_in(&self, class: NodeId) -> bool {
+        self.locals[usize::from(class)].holders > 0
+    }
+
     /// Whether a limit holds a holder back.
     pub(crate) fn holder_is_held_back(&self) -> bool {
         self.locals.first().is_some_and(|root| root.holders > 0) && self.held_back() > 0

@@ -118,6 +118,7 @@ impl FairQueue {
         }
         if holder {
             self.add_holder(node);
+            self.look_at_throttled();
         }
         Ok(())
     }

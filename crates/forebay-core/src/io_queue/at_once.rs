@@ -4,7 +4,7 @@ use super::stop::Stop;
 use super::{EnqueueError, IoQueue};
 use crate::budget::{Ask, Reservation};
 use crate::requests::Ticket;
-use crate::{Access, Blocked, ClassId, DiskTime, Time};
+use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 
 impl IoQueue {
     /// Dispatches a request at once if nothing waits in this queue and the
@@ -37,6 +37,10 @@ impl IoQueue {
     ) -> Result<Option<Ticket>, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
         let Some(rested_since) = self.at_rest_since(now) else { return Ok(None) };
+        if access.op == Op::Discard {
+            // few are in the disk at once: it goes when it is their turn
+            return Ok(None);
+        }
         let ticket = self.insert(now, class, access, len)?;
         self.note_class(class);
         self.price_by_place(now, ticket.slot());

@@ -5,7 +5,7 @@ use super::in_disk::ask;
 use super::stop::Stop;
 use crate::budget::{Ask, Overdue, Refusal, Reservation, Taking};
 use crate::requests::{State, Ticket};
-use crate::{Blocked, DiskTime, Time};
+use crate::{Blocked, DiskTime, Op, Time};
 
 /// A queue that is blocked by others looks again after this time at the latest.
 const BLOCKED_NANOS_MAX: u64 = 100_000_000;
@@ -27,6 +27,16 @@ impl IoQueue {
     /// One try to dispatch.
     pub(super) fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
         let (class, index) = self.first_within_limits(now)?;
+        let result = self.attempt_first(now, class, index);
+        if result.is_err() && self.requests.at(index).op == Op::Discard {
+            self.shared.discards.leave();
+        }
+        result
+    }
+
+    // on the way of each request, and called once
+    #[inline(always)]
+    fn attempt_first(&mut self, now: Time, class: u16, index: u32) -> Result<Ticket, Stop> {
         self.price_by_place(now, index);
         let ask = ask(self.requests.at(index));
         self.check_lead(class, ask.cost, now)?;
@@ -110,6 +120,8 @@ impl IoQueue {
         self.shared.budget.try_reserve(now, ask, self.taking(), uncounted)
     }
 
+    /// Whose turn it is, and its first request. A discard has its place among
+    /// those that may be in the disk.
     fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
         loop {
             let Some((class, index)) = self.fair.first(now) else {
@@ -119,6 +131,12 @@ impl IoQueue {
             };
             match self.fair.limited(class, now) {
                 Some((node, until)) => self.fair.throttle(node, until),
+                None if self.requests.at(index).op == Op::Discard => {
+                    match self.enter_discards(now, class) {
+                        Ok(()) => return Ok((class, index)),
+                        Err(until) => self.fair.throttle(class, until),
+                    }
+                }
                 None => return Ok((class, index)),
             }
         }
@@ -208,6 +226,7 @@ impl IoQueue {
     fn give_up(&mut self, now: Time, index: u32, kept: DiskTime) {
         self.requests.at_mut(index).state = State::Overdue;
         self.leave_window(index);
+        self.pass_on_discards(now, index);
         self.requests.push_back(&mut self.given_up, index);
         let request = *self.requests.at(index);
         // where the window binds nobody it was kept from nobody

@@ -51,6 +51,7 @@ impl IoQueue {
             self.requests.unlink(&mut self.given_up, ticket.slot());
         } else {
             self.leave_window(ticket.slot());
+            self.pass_on_discards(now, ticket.slot());
             self.free_room(now);
         }
         self.leave_head(now, ticket.slot());

@@ -43,12 +43,18 @@ impl IoQueue {
             self.fair.charge_limits(class, now, bytes);
             self.count_in_mix(now, op, cost);
         }
+        if op == Op::Discard {
+            self.shared.discards.stop_waiting(self.shard);
+        }
     }
 
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(super) fn leave_window(&mut self, index: u32) {
         let ask = ask(self.requests.at(index));
+        if self.requests.at(index).op == Op::Discard {
+            self.shared.discards.leave();
+        }
         debug_assert!(self.held >= ask.cost, "a request leaves the window that is in it");
         self.requests.unlink(&mut self.in_disk, index);
         self.held = self.held.minus(ask.cost);

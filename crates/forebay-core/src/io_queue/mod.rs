@@ -3,6 +3,7 @@
 mod at_once;
 mod attempt;
 mod completion;
+mod discards;
 mod drain;
 mod end_of_turn;
 mod feedback;
@@ -392,9 +393,7 @@ impl Drop for IoQueue {
             self.leave_window(oldest);
         }
         self.fair.abandon();
-        self.shared.holders.set(self.shard, false);
-        self.shared.holders_held_back.set(self.shard, false);
-        self.shared.peers.leave(self.shard);
+        self.shared.leave(self.shard);
         self.shared.tree.note_change();
     }
 }

@@ -18,7 +18,7 @@ impl IoQueue {
     #[inline(always)]
     pub(super) fn note_place(&mut self, index: u32, access: Access, len: u64) {
         if self.model.seeks() {
-            let Access { op, place } = access;
+            let Access { op, place, .. } = access;
             let span = place.map(|place| {
                 let end = mark(op, place.plus(len));
                 Span { begin: mark(op, place), end, is_random: false }

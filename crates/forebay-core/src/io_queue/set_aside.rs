@@ -25,6 +25,7 @@ impl IoQueue {
             return Err(StaleTicket);
         }
         self.leave_window(ticket.slot());
+        self.pass_on_discards(now, ticket.slot());
         self.collect_wakes(now);
         let kept = self.requests.at_mut(ticket.slot());
         kept.state = State::SetAside;
@@ -60,6 +61,7 @@ impl IoQueue {
             // its class was removed
             self.shared.budget.enter_anyway(&ask);
         }
+        self.enter_discards_anyway(request.op);
         self.enter_disk(now, index, false);
         let waited = now.nanos_since(request.enqueued_at);
         self.class_counters(&request).dispatched(now, waited, DiskTime::ZERO);
@@ -78,7 +80,7 @@ impl IoQueue {
         len: u64,
     ) -> Result<Ticket, EnqueueError> {
         let Access { op, .. } = access;
-        let (node, cost) = (class.node(), self.cost(op, len));
+        let (node, cost) = (class.node(), self.model.access_cost(&access, len));
         if len > COST_UNCHECKED_LEN && cost > REQUEST_COST_MAX {
             return Err(EnqueueError::TooCostly { op, len });
         }

@@ -231,7 +231,7 @@ fn a_discard_counts_as_an_operation_and_moves_no_bytes() {
         let class = world.group.add_class(None, 1).unwrap();
         world.group.set_limits(class, &limits).unwrap();
         let queue = &mut world.shards[0].queue;
-        let discard = queue.enqueue(at(1), class, Op::Discard, 64 << 30).unwrap();
+        let discard = queue.enqueue(at(1), class, Op::Discard, 64 << 20).unwrap();
         let read = queue.enqueue(at(1), class, Op::Read, 4096).unwrap();
         assert_eq!(queue.poll_dispatch(at(1)), Some(discard));
         let early = queue.poll_dispatch(at(1)) == Some(read);

@@ -6,6 +6,7 @@ mod at_once;
 mod base_latency;
 mod changes;
 mod counters;
+mod discards;
 mod faults;
 mod holders;
 mod late_shards;

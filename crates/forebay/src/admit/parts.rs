@@ -92,8 +92,7 @@ impl Iterator for AdmitParts {
         let len = (self.len - at).min(self.part_max);
         let end = at + len;
         self.at = (end < self.len).then_some(end);
-        let Access { op, place } = self.access;
-        let access = Access { op, place: place.map(|place| place.plus(at)) };
+        let access = self.access.part(at, len, self.len);
         Some((at..end, AdmitFor { class: Ok(self.class.clone()), access, len }))
     }
 

@@ -131,6 +131,11 @@ impl Operation {
     /// path starts at the present working directory, whatever that is when the
     /// operation is executed.
     ///
+    /// It is one discard of `len` bytes and goes as one, however many those are:
+    /// a file can only be unlinked as a whole. On a file system with online
+    /// discard the disk gets all of its extents at once, some time later; punch
+    /// holes first where others are not to wait for that.
+    ///
     /// # Errors
     ///
     /// `InvalidInput` when the path is empty or contains a NUL byte. Those of
