@@ -7,6 +7,7 @@ mod disk;
 mod explore;
 mod failure;
 mod info;
+mod interrupt;
 mod latency_target;
 mod load_options;
 mod region_options;
@@ -14,6 +15,7 @@ mod reproduce;
 mod serve;
 mod sim;
 mod span;
+mod trace;
 mod tune;
 mod whole_file;
 
@@ -25,7 +27,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 something went wrong on the way; 2 an option or a file given is not
 usable; 3 `explore` measured and saved a surface, but no region keeps a goal asked for; 130
-interrupted. `forebay check` has its own: see its help.";
+interrupted. `forebay check` and `forebay trace` have their own: see their help.";
 
 /// Measures disks, loads them, and shows what scheduling changes.
 #[derive(Parser)]
@@ -48,6 +50,8 @@ enum Command {
     Reproduce(reproduce::Options),
     #[command(subcommand)]
     Disk(serve::Command),
+    #[command(subcommand)]
+    Trace(trace::Command),
 }
 
 /// Options whose values are numbers, by what their values are called.
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Command::Sim(command) => sim::run(command),
         Command::Reproduce(options) => reproduce::run(options),
         Command::Disk(command) => serve::run(command),
+        Command::Trace(command) => return trace::run(command),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

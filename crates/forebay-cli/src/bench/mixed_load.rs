@@ -13,7 +13,6 @@ use forebay_load::results::model::{ClassResult, RunResult};
 use forebay_sim::surface::Cell;
 use indicatif::HumanBytes;
 
-use super::interrupt::Interrupt;
 use super::plan::Plan;
 use super::probe::Probe;
 use super::results::Run;
@@ -22,6 +21,7 @@ use super::storage::{JobData, RunTarget, Storage};
 use super::topology::Topology;
 use crate::disk::Disk;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// The jobs by their places in the file.
 const READS: usize = 0;

@@ -2,7 +2,6 @@
 
 mod affinity;
 mod clock;
-mod interrupt;
 mod load;
 mod load_thread;
 mod metrics;
@@ -31,8 +30,8 @@ use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION
 use crate::console::{note, print};
 use crate::disk::Disk;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::load_options::LoadOptions;
-use interrupt::Interrupt;
 use metrics::Metrics;
 pub(crate) use mixed_load::{MixedLoad, MixedLoadOptions};
 use plan::Plan;

@@ -8,11 +8,11 @@ use forebay_core::{LatencyTarget, Policy, QueueDiscipline, Time, saturating_nano
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::recorder::MeasuredInterval;
 
-use super::interrupt::Interrupt;
 use super::metrics::Metrics;
 use super::storage::{JobData, Storage};
 use super::topology::Topology;
 use crate::disk::Disk;
+use crate::interrupt::Interrupt;
 
 /// What is run, and how.
 pub(super) struct Plan<'a> {

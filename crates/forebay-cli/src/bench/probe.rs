@@ -8,7 +8,6 @@ use forebay_core::{DiskRates, Policy, QueueDiscipline};
 use forebay_load::job_file::{ClassSpec, FileOptions, Job, JobFile, JobKind, Pace, Think};
 use forebay_load::results::model::{ClassResult, PropertiesSource};
 
-use super::interrupt::Interrupt;
 use super::plan::Plan;
 use super::results::Run;
 use super::runner::run;
@@ -17,6 +16,7 @@ use super::topology::Topology;
 use crate::console::note;
 use crate::disk::Disk;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// Bytes that all shards together read and write.
 const BYTES: u64 = 256 << 20;

@@ -17,3 +17,4 @@ mod swarm;
 #[path = "../shared/system.rs"]
 mod system;
 mod topology;
+mod trace;

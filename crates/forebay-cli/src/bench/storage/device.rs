@@ -13,8 +13,8 @@ use rustix::io::Errno;
 
 use super::data::{Data, Extent, JobData, MIB, check_alignments, jobs_by_shard};
 use super::fill::{UnwrittenExtent, fill};
-use crate::bench::interrupt::Interrupt;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// Cuts the device at `path` into one area for each shard, all of the same size, lays the data of
 /// the shard's jobs one after another inside, and writes all of it.

@@ -19,9 +19,9 @@ use tempfile::TempDir;
 use super::data::{Data, Extent, JobData, check_alignments, jobs_by_shard};
 use super::extent_hint;
 use super::fill::{UnwrittenExtent, fill};
-use crate::bench::interrupt::Interrupt;
 use crate::console::note;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// A probe and a run make files in one directory.
 static WARNED: Once = Once::new();

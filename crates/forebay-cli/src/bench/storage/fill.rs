@@ -10,9 +10,9 @@ use forebay::{AlignedBuf, DirectFile};
 use forebay_load::Rng;
 
 use super::data::{BUFFER_ALIGNMENT, MIB};
-use crate::bench::interrupt::Interrupt;
 use crate::bench::progress::FillProgress;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 
 /// Writes in flight.
 const DEPTH: u32 = 8;

@@ -15,8 +15,8 @@ use forebay::DirectFile;
 use forebay::engine::BackendChoice;
 use forebay_load::job_file::{Job, JobFile, JobKind};
 
-use super::interrupt::Interrupt;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use data::jobs_by_shard;
 pub(super) use data::{BUFFER_ALIGNMENT, Data, Extent, JobData};
 use directory::Directory;

@@ -9,14 +9,14 @@ use crate::failure::Failure;
 
 /// Whether the user wants the program to end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Interrupt {
+pub(crate) struct Interrupt {
     raised: Arc<AtomicBool>,
 }
 
 impl Interrupt {
     /// Raised by SIGINT, SIGTERM and SIGHUP. A second signal ends the program at once, for a disk
     /// that hangs can hold up an orderly end.
-    pub(super) fn on_signals() -> Result<Self, Failure> {
+    pub(crate) fn on_signals() -> Result<Self, Failure> {
         let interrupt = Self::default();
         let raised = Arc::clone(&interrupt.raised);
         ctrlc::set_handler(move || {
@@ -29,12 +29,12 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    pub(super) fn is_raised(&self) -> bool {
+    pub(crate) fn is_raised(&self) -> bool {
         self.raised.load(Ordering::Relaxed)
     }
 
     /// An error once it is raised.
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.is_raised() { Err(Failure::Interrupted) } else { Ok(()) }
     }
 }
