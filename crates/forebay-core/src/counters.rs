@@ -36,6 +36,8 @@ pub struct ClassCounters {
     pub disk_nanos_max: u64,
     /// Time during which requests waited while none of the class was in the disk.
     pub starved_nanos: u64,
+    /// Time for which its upper limit, or that of a group it is in, has held requests back.
+    pub limited_nanos: u64,
     /// Disk time dispatched.
     pub consumption: DiskTime,
     /// How often the class went from idle to backlogged.
@@ -67,6 +69,7 @@ impl ClassCounters {
         self.disk_nanos = self.disk_nanos.wrapping_add(other.disk_nanos);
         self.disk_nanos_max = self.disk_nanos_max.max(other.disk_nanos_max);
         self.starved_nanos = self.starved_nanos.wrapping_add(other.starved_nanos);
+        self.limited_nanos = self.limited_nanos.wrapping_add(other.limited_nanos);
         self.consumption = self.consumption.plus(other.consumption);
         self.activations += other.activations;
     }
@@ -126,6 +129,11 @@ impl ClassCounters {
         self.in_disk += 1;
         self.queue_nanos_last = 0;
         self.consumption = self.consumption.plus(cost);
+    }
+
+    /// Its limit, or that of a group it is in, holds it back for so long.
+    pub(crate) fn limited(&mut self, nanos: u64) {
+        self.limited_nanos = self.limited_nanos.wrapping_add(nanos);
     }
 
     pub(crate) fn cancelled(&mut self, now: Time) {
@@ -202,6 +210,11 @@ pub struct QueueCounters {
     pub blocked_nanos: [u64; Blocked::ALL.len()],
     /// Requests given up by the window.
     pub overdue: u64,
+    /// Turns that came late: the queue was expected earlier, or took back what
+    /// the disk must have done some time before. Their thread was elsewhere.
+    pub late_turns: u64,
+    /// For how long no turn had ended before these.
+    pub late_nanos: u64,
     /// Requests that went while the window was full, for a holder's sake.
     pub window_bypasses: u64,
     /// Disk time of those requests.
@@ -226,6 +239,8 @@ impl QueueCounters {
         let blocked = self.blocked_nanos.iter_mut().zip(&other.blocked_nanos);
         blocked.for_each(|(to, from)| *to = to.wrapping_add(*from));
         self.overdue += other.overdue;
+        self.late_turns += other.late_turns;
+        self.late_nanos = self.late_nanos.wrapping_add(other.late_nanos);
         self.window_bypasses += other.window_bypasses;
         self.window_bypass_consumption =
             self.window_bypass_consumption.plus(other.window_bypass_consumption);

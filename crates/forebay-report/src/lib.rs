@@ -9,6 +9,7 @@ mod page;
 mod svg;
 mod table;
 mod text;
+pub mod verdict;
 
 pub use chart::{Chart, Mark, Scale, Series};
 pub use format::{scaled, size};

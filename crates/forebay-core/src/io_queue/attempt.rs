@@ -5,7 +5,7 @@ use super::in_disk::ask;
 use super::stop::Stop;
 use crate::budget::{Ask, Overdue, Refusal, Reservation, Taking};
 use crate::requests::{State, Ticket};
-use crate::{Blocked, DiskTime, Op, Time};
+use crate::{Blocked, ClassId, DiskTime, Op, Time};
 
 /// A queue that is blocked by others looks again after this time at the latest.
 const BLOCKED_NANOS_MAX: u64 = 100_000_000;
@@ -130,7 +130,11 @@ impl IoQueue {
                 return Err(Stop { reason, resume_at });
             };
             match self.fair.limited(class, now) {
-                Some((node, until)) => self.fair.throttle(node, until),
+                Some((node, until)) => {
+                    let counters = self.classes.get_mut(ClassId::index_of(class));
+                    counters.into_iter().for_each(|class| class.limited(until.nanos_since(now)));
+                    self.fair.throttle(node, until);
+                }
                 None if self.requests.at(index).op == Op::Discard => {
                     match self.enter_discards(now, class) {
                         Ok(()) => return Ok((class, index)),

@@ -29,6 +29,8 @@ impl IoQueue {
         self.lateness.late = seen || self.was_late_lately(now, since);
         if seen {
             self.lateness.seen_at = Some(now);
+            self.totals.late_turns += 1;
+            self.totals.late_nanos = self.totals.late_nanos.wrapping_add(now.nanos_since(since));
         }
         if self.lateness.late {
             self.fair.catch_up();

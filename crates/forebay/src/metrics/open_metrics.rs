@@ -89,6 +89,9 @@ const CLASS_SECONDS: &[Metric<ClassSnapshot, u64>] = &[
     ("starvation_time_sec", "Time with requests queued and none in the disk", |class| {
         class.counters.starved_nanos
     }),
+    ("limited_time_sec", "Time for which an upper limit has held requests back", |class| {
+        class.counters.limited_nanos
+    }),
     ("consumption", "Disk time dispatched, in seconds", |class| {
         disk_nanos(class.counters.consumption)
     }),
@@ -184,6 +187,9 @@ const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
 ];
 
 const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
+    ("late_turns", "Turns that came late: their threads were elsewhere; rare is healthy", |disk| {
+        disk.totals.late_turns
+    }),
     ("past_window", "Requests that went while the window was full, for a holder's sake", |disk| {
         disk.totals.window_bypasses
     }),
@@ -198,6 +204,9 @@ const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
 ];
 
 const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
+    ("late_turn_sec", "For how long no turn had ended before the late ones", |disk| {
+        disk.totals.late_nanos
+    }),
     ("waited_sec", "Time in which work waited for the disk throughout", |disk| {
         disk.load.counters.waited_nanos
     }),

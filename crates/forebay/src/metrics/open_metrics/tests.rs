@@ -77,7 +77,8 @@ fn what_dashboards_ask_for_is_there() {
     let mut found: Vec<String> = text.lines().filter_map(described).collect();
     found.sort();
     assert!(text.contains("# TYPE forebay_bugs counter\n"));
-    let counters = "activations blocked_seconds cancelled consumption errors messages_lost overdue \
+    let counters = "activations blocked_seconds cancelled consumption errors late_turn_sec \
+                    late_turns limited_time_sec messages_lost overdue \
                     past_window retries starvation_time_sec target_measured target_over total_bytes total_delay_sec total_discard_bytes \
                     total_discard_ops total_exec_sec total_flush_ops total_operations \
                     total_read_bytes total_read_ops total_split_bytes total_split_ops \

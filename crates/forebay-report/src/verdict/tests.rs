@@ -1,0 +1,148 @@
+use super::*;
+
+/// Ten seconds of a full disk with two classes of equal shares.
+fn healthy() -> DiskFigures {
+    let class = |name: &str| ClassFigures {
+        name: name.to_owned(),
+        shares: 100,
+        consumption: 0.49,
+        waiting: 12.0,
+        queue_p99: 0.02,
+        disk_p99: 0.001,
+        ..ClassFigures::default()
+    };
+    DiskFigures {
+        seconds: 10.0,
+        queues: 2,
+        consumption: Some(0.98),
+        speed: Some(0.99),
+        waited_seconds: 9.5,
+        pace: 1.0,
+        target: Some(TargetFigures {
+            target: String::from("p95=1.5ms"),
+            holds: Some(true),
+            attainable: true,
+        }),
+        flow_ratio: 1.0,
+        classes: vec![class("query"), class("compaction")],
+        ..DiskFigures::default()
+    }
+}
+
+fn kinds(figures: &DiskFigures) -> Vec<FindingKind> {
+    findings(figures).iter().map(|finding| finding.kind).collect()
+}
+
+#[test]
+fn a_full_disk_whose_classes_have_their_shares_is_healthy() {
+    let [finding] = &findings(&healthy())[..] else { panic!("{:?}", findings(&healthy())) };
+    assert_eq!(finding.kind, FindingKind::Healthy);
+    assert!(!finding.kind.warns());
+    assert_eq!(
+        finding.to_string(),
+        "The disk is full, 98 % of its time, and all that wait get their shares; the latency \
+         target p95=1.5ms holds."
+    );
+}
+
+#[test]
+fn nothing_at_all_is_healthy_too() {
+    assert_eq!(kinds(&DiskFigures::default()), [FindingKind::Healthy]);
+    let idle = DiskFigures { seconds: 1.0, consumption: Some(0.0), ..DiskFigures::default() };
+    assert_eq!(kinds(&idle), [FindingKind::Healthy]);
+}
+
+#[test]
+fn a_model_that_is_too_high_says_by_how_much() {
+    let figures = DiskFigures { speed: Some(1.0 / 1.2), ..healthy() };
+    let found = findings(&figures);
+    assert_eq!(found[0].kind, FindingKind::ModelTooFast);
+    assert!(found[0].what.contains("20 % too high"), "{}", found[0]);
+    assert!(found[0].remedy.contains("forebay tune"), "{}", found[0]);
+    // the same where it always was so,
+    let always = DiskFigures { speed_before: Some(0.84), ..figures.clone() };
+    assert_eq!(kinds(&always), [FindingKind::ModelTooFast]);
+    // but not where nobody waited
+    let idle = DiskFigures { waited_seconds: 0.5, ..figures };
+    assert_eq!(kinds(&idle), [FindingKind::Healthy]);
+}
+
+#[test]
+fn a_disk_that_was_faster_before_got_slow() {
+    let figures = DiskFigures { speed: Some(0.4), speed_before: Some(0.98), ..healthy() };
+    assert_eq!(kinds(&figures), [FindingKind::DiskGotSlow]);
+}
+
+#[test]
+fn threads_that_stand_still_are_told_from_those_that_turn_late() {
+    let stalled = DiskFigures { late_turns: 4, late_seconds: 2.0, ..healthy() };
+    assert_eq!(kinds(&stalled), [FindingKind::ShardStalled]);
+    let late = DiskFigures { late_turns: 400, late_seconds: 2.0, ..healthy() };
+    assert_eq!(kinds(&late), [FindingKind::TurnsLate]);
+    assert!(findings(&late)[0].what.contains("by 5 ms on the average"), "{}", findings(&late)[0]);
+    let seldom = DiskFigures { late_turns: 40, late_seconds: 0.1, ..healthy() };
+    assert_eq!(kinds(&seldom), [FindingKind::Healthy]);
+}
+
+#[test]
+fn a_class_is_starved_by_its_limit_only_while_it_waits() {
+    let mut figures = healthy();
+    figures.classes[0].limited_seconds = 9.0;
+    figures.classes[0].consumption = 0.05;
+    figures.classes[1].consumption = 0.93;
+    let found = findings(&figures);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].kind, FindingKind::StarvedByLimit);
+    assert_eq!(found[0].class.as_deref(), Some("query"));
+    figures.classes[0].waiting = 0.0;
+    assert_eq!(kinds(&figures), [FindingKind::Healthy]);
+}
+
+#[test]
+fn a_class_below_its_shares_is_named() {
+    let mut figures = healthy();
+    (figures.classes[0].consumption, figures.classes[1].consumption) = (0.2, 0.78);
+    assert_eq!(kinds(&figures), [FindingKind::BelowShare]);
+    // who has more shares may have more
+    figures.classes[1].shares = 400;
+    assert_eq!(kinds(&figures), [FindingKind::Healthy]);
+}
+
+#[test]
+fn what_passes_no_class_and_what_is_not_aligned_is_told() {
+    let figures =
+        DiskFigures { written: 1_000_000_000, written_unscheduled: 610_000_000, ..healthy() };
+    assert_eq!(kinds(&figures), [FindingKind::UnscheduledWrites]);
+    assert!(findings(&figures)[0].what.starts_with("61 %"), "{}", findings(&figures)[0]);
+    let figures = DiskFigures { read: 1_000_000_000, read_unscheduled: 200_000_000, ..healthy() };
+    assert_eq!(kinds(&figures), [FindingKind::UnscheduledReads]);
+    let little = DiskFigures { written: 10_000, written_unscheduled: 10_000, ..healthy() };
+    assert_eq!(kinds(&little), [FindingKind::Healthy]);
+    let figures = DiskFigures { writes: 1000, writes_misaligned: 300, ..healthy() };
+    assert_eq!(kinds(&figures), [FindingKind::MisalignedWrites]);
+}
+
+#[test]
+fn targets_flows_errors_and_what_hangs_are_told() {
+    let missed = |attainable| {
+        let target = TargetFigures { holds: Some(false), attainable, ..TargetFigures::default() };
+        kinds(&DiskFigures { target: Some(target), ..healthy() })
+    };
+    assert_eq!(missed(true), [FindingKind::TargetMissed]);
+    assert_eq!(missed(false), [FindingKind::TargetUnattainable]);
+    assert_eq!(kinds(&DiskFigures { flow_ratio: 1.3, ..healthy() }), [FindingKind::PilesUp]);
+    assert_eq!(kinds(&DiskFigures { overdue: 3, ..healthy() }), [FindingKind::Overdue]);
+    let mut figures = healthy();
+    figures.classes[1].errors = 2;
+    assert_eq!(kinds(&figures), [FindingKind::Errors]);
+    let fast = DiskFigures { speed: Some(1.5), ..healthy() };
+    assert_eq!(kinds(&fast), [FindingKind::ModelTooSlow]);
+}
+
+#[test]
+fn reasons_are_read_by_their_names() {
+    let blocked = BlockedSeconds::of([("pace", 1.0), ("window", 2.0), ("ahead", 3.0), ("x", 9.0)]);
+    assert_eq!(blocked, BlockedSeconds { pace: 1.0, window: 2.0, ahead: 3.0, ..blocked });
+    assert_eq!(blocked.why(), Some("other threads are behind and go first"));
+    assert_eq!(BlockedSeconds::default().why(), None);
+}
