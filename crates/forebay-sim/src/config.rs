@@ -12,6 +12,7 @@ use forebay_load::results::model::Properties;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::SimDisk;
+use crate::file_system::FileSystem;
 
 /// A number of time slices that fills the width of a chart.
 pub const TRACE_BUCKETS_DEFAULT: usize = 600;
@@ -22,6 +23,8 @@ pub struct SimulationConfig {
     pub jobs: JobFile,
     /// The disk, at time zero.
     pub disk: Box<dyn SimDisk>,
+    /// What is between deletes and the disk; if not given, each delete is one discard.
+    pub file_system: Option<FileSystem>,
     /// How requests are scheduled.
     pub scheduler: SchedulerConfig,
     /// What the results say that the scheduler knew of the disk; the true rates of the disk if
@@ -71,6 +74,7 @@ impl SimulationConfig {
         Self {
             jobs,
             disk,
+            file_system: None,
             scheduler: SchedulerConfig::default(),
             properties: None,
             warmup: Duration::from_secs(1),

@@ -4,6 +4,7 @@
 
 mod config;
 pub mod disk;
+pub mod file_system;
 pub mod invariants;
 mod load_command;
 pub mod simulation;

@@ -48,6 +48,11 @@ fn errors_name_the_field_and_the_bound() {
         format!("{FLASH}write_buffer: 1MB\nphysical_sector: 3kB\n"),
         format!("{FLASH}write_buffer: 1MB\ncollect_every: 1GB\n"),
         FLASH.to_owned(),
+        format!("{FLASH}write_buffer: 1MB\ndiscard_turns: 4\n"),
+        format!("{FLASH}write_buffer: 1MB\ndiscard_batch: 0\n"),
+        format!("{IDEAL}file_system: {{sync_period: 2h}}\n"),
+        format!("{IDEAL}file_system: {{in_flight: 0}}\n"),
+        format!("{IDEAL}file_system: {{discards: true}}\n"),
         "kind: hdd\nrpm: 0\nseek_min: 1ms\nseek_max: 18ms\nbandwidth: 100M\n".to_owned(),
         "kind: hdd\nrpm: 7200\nseek_min: 20ms\nseek_max: 18ms\nbandwidth: 100M\n".to_owned(),
     ];

@@ -158,6 +158,7 @@ impl Options {
         config.duration = self.load.duration;
         config.seed = self.load.seed;
         config.capacity = Some(spec.capacity());
+        config.file_system = spec.file_system();
         config.trace_buckets = self.page.as_ref().map(|_| page::SLICES);
         if let Some(tick) = self.tick {
             let nanos = u64::try_from(tick.as_nanos()).ok().and_then(NonZero::new);

@@ -6,7 +6,11 @@ use forebay_core::{DiskRates, DiskTime, Op, Time};
 use forebay_load::Rng;
 
 use super::Command;
+use super::arbiter::Batches;
 use super::servers::{LARGE, SMALL, Server, Service, moment, per_second, span, time, transfer};
+
+/// In the background the map is written at this part of the speed.
+const IN_BACKGROUND: u64 = 10;
 
 /// What a solid state disk is made of.
 ///
@@ -26,6 +30,8 @@ pub struct Flash {
     pub bandwidth: u64,
     /// What the answer to a read takes beyond all else.
     pub read_latency: Duration,
+    /// How much longer it takes at the most: any time up to it is as likely.
+    pub read_jitter: Duration,
     /// What any other answer does.
     pub write_latency: Duration,
     /// Dies that work side by side.
@@ -52,6 +58,15 @@ pub struct Flash {
     pub discard_command: Duration,
     /// Discarded bytes per second, on top of that.
     pub discard_bandwidth: u64,
+    /// What a discard changes in the map of the disk is written later: after discards that kept
+    /// the controller busy for so long; never for 0. Meanwhile it is written in the background, at
+    /// a tenth of the speed.
+    pub discard_log: Duration,
+    /// How long the controller then pauses: from half of it to half as much again, at random.
+    pub discard_log_write: Duration,
+    /// How discards take turns with all else; not at all, but in the order of arrival, if not
+    /// given.
+    pub discard_batches: Option<Batches>,
 }
 
 impl Flash {
@@ -87,6 +102,8 @@ pub(crate) struct FlashDisk {
     /// Empties the write buffer.
     drain: Server,
     until_collection: u64,
+    /// Work of discards that is not written to the map, and as of when.
+    unwritten: (DiskTime, DiskTime),
     chance: Rng,
 }
 
@@ -97,6 +114,7 @@ impl FlashDisk {
             dies: vec![Server::default(); parameters.dies as usize],
             drain: Server::default(),
             until_collection: parameters.collect_every,
+            unwritten: (DiskTime::ZERO, DiskTime::ZERO),
             chance: Rng::new(seed, &[]),
             parameters,
         }
@@ -152,12 +170,38 @@ impl FlashDisk {
         }
         self.until_collection = self.until_collection.saturating_sub(written);
         if self.until_collection == 0 {
-            let pause = span(self.parameters.collect_pause).units();
-            let pause = DiskTime::from_units(pause / 2 + self.chance.below(pause));
+            let pause = self.pause(self.parameters.collect_pause);
             self.controller.serve(at, pause);
             self.drain.serve(at, pause);
             self.until_collection = self.parameters.collect_every;
         }
+    }
+}
+
+impl FlashDisk {
+    /// From half of it to half as much again.
+    fn pause(&mut self, mean: Duration) -> DiskTime {
+        let mean = span(mean).units();
+        DiskTime::from_units(mean / 2 + self.chance.below(mean))
+    }
+
+    /// Discards a range; says when that is done.
+    fn discard(&mut self, now: DiskTime, len: u64) -> DiskTime {
+        let work = self.parameters.in_controller(Op::Discard, len);
+        let done = self.controller.serve(now, work);
+        let log = span(self.parameters.discard_log);
+        if log > DiskTime::ZERO {
+            let (unwritten, since) = self.unwritten;
+            let idle = now.max(since).minus(since).units() / IN_BACKGROUND;
+            let unwritten = unwritten.minus(DiskTime::from_units(idle)).plus(work);
+            self.unwritten = (unwritten, now.max(since));
+            if unwritten >= log {
+                let pause = self.pause(self.parameters.discard_log_write);
+                self.controller.serve(now, pause);
+                self.unwritten.0 = DiskTime::ZERO;
+            }
+        }
+        done
     }
 }
 
@@ -166,14 +210,20 @@ impl Service for FlashDisk {
         let (now, Command { op, offset, len }) = (moment(now), command);
         let done = match op {
             Op::Write if len > 0 => self.write(now, offset, len),
+            Op::Discard => self.discard(now, len),
             _ => {
                 let busy = self.parameters.in_controller(op, len);
                 let passed = self.controller.serve(now, busy);
                 if op == Op::Read { self.read_pages(passed, offset, len) } else { passed }
             }
         };
-        let Flash { read_latency, write_latency, .. } = self.parameters;
-        time(done.plus(span(if op == Op::Read { read_latency } else { write_latency })))
+        let Flash { read_latency, read_jitter, write_latency, .. } = self.parameters;
+        if op != Op::Read {
+            return time(done.plus(span(write_latency)));
+        }
+        let jitter = span(read_jitter).units();
+        let jitter = if jitter == 0 { 0 } else { self.chance.below(jitter) };
+        time(done.plus(span(read_latency)).plus(DiskTime::from_units(jitter)))
     }
 
     fn rates(&self) -> DiskRates {
@@ -189,7 +239,8 @@ impl Service for FlashDisk {
     fn base_latency(&self) -> Duration {
         let controller = self.parameters.in_controller(Op::Read, SMALL);
         let all = controller.plus(span(self.parameters.page_read));
-        Duration::from_nanos(all.plus(span(self.parameters.read_latency)).as_nanos_ceil())
+        let answer = self.parameters.read_latency + self.parameters.read_jitter / 2;
+        Duration::from_nanos(all.plus(span(answer)).as_nanos_ceil())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Simulated disks: what they have in common.
 
+mod arbiter;
 mod cloud;
 mod faults;
 mod flash;
@@ -14,6 +15,7 @@ use core::time::Duration;
 
 use forebay_core::{CostCurve, DiskModel, DiskRates, ModelError, Op, Time};
 
+pub use arbiter::Batches;
 pub use cloud::Cloud;
 pub use faults::{Fault, Range};
 pub use flash::Flash;
@@ -22,12 +24,13 @@ pub use ideal::Ideal;
 pub use raid0::Raid0;
 pub use surface::Surface;
 
+pub(crate) use arbiter::Arbiter;
 pub(crate) use cloud::CloudDisk;
 pub(crate) use faults::Faulty;
 pub(crate) use flash::FlashDisk;
 pub(crate) use hdd::HddDisk;
 pub(crate) use ideal::IdealDisk;
-pub(crate) use servers::Timed;
+pub(crate) use servers::{Due, Timed};
 
 /// What is asked of a simulated disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use forebay_core::Op;
 use forebay_load::job_file::{Job, JobFile, JobKind};
 
 use super::error::SimulationError;
+use crate::file_system::{Area, Areas};
 
 /// Files begin at multiples of this.
 const ALIGNMENT: u64 = 1 << 20;
@@ -18,6 +19,8 @@ pub(super) struct Extent {
     len: u64,
     /// Bytes of each of several files.
     file_size: u64,
+    /// Bytes of each extent of the files; 0 if each is one.
+    extent_size: u64,
 }
 
 impl Extent {
@@ -30,10 +33,21 @@ impl Extent {
         }
     }
 
+    /// As a file system knows it.
+    fn area(&self) -> Area {
+        let Self { start, len, file_size, extent_size } = *self;
+        Area { start, end: start.saturating_add(len), file_size, extent_size }
+    }
+
     /// Bytes of one file.
     pub(super) fn file_size(&self) -> u64 {
         self.file_size
     }
+}
+
+/// Where the file system finds the extents of what is deleted.
+pub(super) fn areas(extents: &[Vec<Extent>]) -> Areas {
+    Areas::new(extents.iter().flatten().map(Extent::area).collect())
 }
 
 /// Where the files of each job are, on each of its shards in their order.
@@ -58,7 +72,12 @@ pub(super) fn lay_out(
                     let needed = start.saturating_add(len);
                     Err(SimulationError::Capacity { job: job.name.clone(), needed, capacity })
                 }
-                None => Ok(Extent { start, len: len.max(1), file_size: job.file_size }),
+                None => Ok(Extent {
+                    start,
+                    len: len.max(1),
+                    file_size: job.file_size,
+                    extent_size: job.options.extent_allocation_size_hint.unwrap_or(0),
+                }),
             }
         };
         job.shards.iter().map(place).collect()

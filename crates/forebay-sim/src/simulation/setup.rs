@@ -14,12 +14,14 @@ use super::engine::Engine;
 use super::environment::{Counts, Environment};
 use super::error::SimulationError;
 use super::event_queue::EventQueue;
-use super::layout::{Extent, lay_out};
+use super::layout::{Extent, areas, lay_out};
 use super::scheduler::Scheduler;
 use super::shard::{Shard, ShardCancels, ShardHabits, ShardJob, ShardLongTurns, ShardStalls};
 use super::trace::Tracer;
 use super::watch::Watch;
 use crate::config::{Polling, SimulationConfig};
+use crate::disk::SimDisk;
+use crate::file_system::Mounted;
 use crate::invariants::Invariants;
 
 /// Sets the random numbers of stalls apart from those of the load.
@@ -67,15 +69,21 @@ impl Simulation {
         let measured =
             MeasuredInterval { from, to: from.plus_nanos(saturating_nanos(config.duration)) };
         let extents = lay_out(&config.jobs, config.capacity)?;
+        let areas = areas(&extents);
         let builder = ShardBuilder { config: &config, extents, measured, events: &events };
         let shards = builder.shards(&by_queue, &scheduler)?;
+        let tracer = tracer(&config, measured, &scheduler)?;
+        let invariants =
+            config.check_invariants.then(|| invariants(&config, &model, scheduler.io_groups()));
+        let disk: Box<dyn SimDisk> = match config.file_system {
+            Some(options) => Box::new(Mounted::new(config.disk, options, areas)),
+            None => config.disk,
+        };
         let env = Environment {
-            tracer: tracer(&config, measured, &scheduler)?,
-            invariants: config
-                .check_invariants
-                .then(|| invariants(&config, &model, scheduler.io_groups())),
+            tracer,
+            invariants,
             engine: Engine::new(
-                config.disk,
+                disk,
                 config.transfer_faults,
                 Rng::new(config.seed, &[ENGINE_PATH]),
             ),
@@ -198,6 +206,9 @@ fn check_config(config: &SimulationConfig) -> Result<(), SimulationError> {
     let zero = |field| Err(SimulationError::Zero(field));
     if config.duration.is_zero() {
         return zero("the duration");
+    }
+    if config.file_system.is_some_and(|file_system| file_system.in_flight == 0) {
+        return zero("the number of discards in the disk");
     }
     if config.polling == Polling::Tick(0) {
         return zero("the tick of polling");

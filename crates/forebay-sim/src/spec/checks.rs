@@ -1,5 +1,6 @@
 //! Bounds of parameters.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use forebay_config::{ByteSize, ConfigError, Located, Quantity, Source, Span};
@@ -12,6 +13,8 @@ pub(super) const SECTOR_DEFAULT: u64 = 512;
 pub(super) const RATE_MAX: u64 = 1 << 50;
 const LATENCY_MIN: Duration = Duration::from_nanos(1);
 const LATENCY_MAX: Duration = Duration::from_secs(60);
+const LONG_MIN: Duration = Duration::from_millis(1);
+const LONG_MAX: Duration = Duration::from_secs(3600);
 
 /// What parameters are checked against.
 #[derive(Clone, Copy)]
@@ -65,18 +68,28 @@ impl Checks<'_> {
 
     /// A length of time that a command takes, which must not be zero.
     pub(super) fn latency(&self, given: &Located<Span>) -> Result<Duration, ConfigError> {
-        self.within(given, LATENCY_MIN)
+        self.within(given, LATENCY_MIN..=LATENCY_MAX)
+    }
+
+    /// A length of time between events, of minutes perhaps.
+    pub(super) fn long(&self, given: &Located<Span>) -> Result<Duration, ConfigError> {
+        self.within(given, LONG_MIN..=LONG_MAX)
     }
 
     /// A length of time that may be zero.
     pub(super) fn pause(&self, given: &Located<Span>) -> Result<Duration, ConfigError> {
-        self.within(given, Duration::ZERO)
+        self.within(given, Duration::ZERO..=LATENCY_MAX)
     }
 
-    fn within(&self, given: &Located<Span>, min: Duration) -> Result<Duration, ConfigError> {
+    fn within(
+        &self,
+        given: &Located<Span>,
+        range: RangeInclusive<Duration>,
+    ) -> Result<Duration, ConfigError> {
         let length = given.value.0;
-        if !(min..=LATENCY_MAX).contains(&length) {
-            let message = format!("{length:?}; expected {min:?} to {LATENCY_MAX:?}");
+        if !range.contains(&length) {
+            let (min, max) = range.into_inner();
+            let message = format!("{length:?}; expected {min:?} to {max:?}");
             return Err(self.source.error(given.at, message));
         }
         Ok(length)

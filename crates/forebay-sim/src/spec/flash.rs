@@ -7,9 +7,10 @@ use forebay_config::{ByteSize, ConfigError, Located, Quantity, Span};
 use super::Model;
 use super::checks::{Checks, RATE_MAX};
 use super::raw::{RawCommon, disk_keys};
-use crate::disk::Flash;
+use crate::disk::{Batches, Flash};
 
 const DIES_MAX: u64 = 65_536;
+const BATCH_MAX: u64 = 1 << 32;
 const PAGE_MAX: u64 = 64 << 20;
 const WRITE_BUFFER_MAX: u64 = 1 << 40;
 
@@ -30,6 +31,12 @@ disk_keys!(RawFlash {
     collect_pause: Option<Located<Span>>,
     discard_command: Option<Located<Span>>,
     discard_bandwidth: Option<Located<Quantity>>,
+    discard_log: Option<Located<Span>>,
+    discard_log_write: Option<Located<Span>>,
+    discard_batch: Option<Located<u64>>,
+    discard_batch_bytes: Option<Located<ByteSize>>,
+    discard_turns: Option<Located<u64>>,
+    read_jitter: Option<Located<Span>>,
 });
 
 pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigError> {
@@ -52,6 +59,7 @@ pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigErro
         write_command: checks.pause(&raw.write_command)?,
         bandwidth: checks.rate(&raw.bandwidth, "bytes per second")?,
         read_latency: checks.pause(&raw.read_latency.unwrap_or_default())?,
+        read_jitter: checks.pause(&raw.read_jitter.unwrap_or_default())?,
         write_latency: checks.pause(&raw.write_latency.unwrap_or_default())?,
         dies: checks.source.number(&raw.dies, 1..=DIES_MAX, "dies")?,
         page: checks.size(&raw.page, 512, PAGE_MAX)?,
@@ -65,8 +73,28 @@ pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigErro
         discard_command: checks.pause(&raw.discard_command.unwrap_or(raw.write_command))?,
         discard_bandwidth: discard_bandwidth
             .map_or(Ok(RATE_MAX), |given| checks.rate(&given, "bytes per second"))?,
+        discard_log: checks.pause(&raw.discard_log.unwrap_or_default())?,
+        discard_log_write: checks.pause(&raw.discard_log_write.unwrap_or_default())?,
+        discard_batches: discard_batches(checks, &raw)?,
     };
     Ok((raw.common(), Model::Flash(model)))
+}
+
+fn discard_batches(checks: Checks<'_>, raw: &RawFlash) -> Result<Option<Batches>, ConfigError> {
+    let Some(discards) = &raw.discard_batch else {
+        let bytes = raw.discard_batch_bytes.map(|given| given.at);
+        let turns = raw.discard_turns.map(|given| given.at);
+        return bytes.or(turns).map_or(Ok(None), |at| {
+            Err(checks.source.error(at, "how many discards are a batch? Add `discard_batch`"))
+        });
+    };
+    let count = |given: &Located<u64>, things| checks.source.number(given, 1..=BATCH_MAX, things);
+    Ok(Some(Batches {
+        discards: count(discards, "discards")?,
+        bytes: (raw.discard_batch_bytes)
+            .map_or(Ok(u64::MAX), |given| checks.size(&given, 512, 1 << 50))?,
+        turns: raw.discard_turns.map_or(Ok(u64::MAX), |given| count(&given, "commands"))?,
+    }))
 }
 
 fn physical_sector(

@@ -8,6 +8,7 @@
 //! capacity: 64GiB    # the default, except for raid0
 //! sector: 512        # or 4096: offsets and lengths are multiples of it
 //! faults: []         # what goes wrong, see below; optional
+//! file_system: {}    # what is between deletes and the disk, see below; optional
 //! ```
 //!
 //! Sizes may have units such as `4kB`, powers of 1024; times need a unit, such as `500us`; rates
@@ -40,10 +41,23 @@
 //!   - {kind: hang, from: 5s, to: 6s}                      # also with offset and length
 //!   - {kind: reorder, spread: 50us}
 //! ```
+//!
+//! A [`FileSystem`] has any of these keys. Only simulated loads go through it; a disk that is
+//! served as a file has the file system that is put on it.
+//!
+//! ```yaml
+//! file_system:
+//!   discard: true        # mounted with `-o discard`
+//!   sync_period: 30s     # 1ms to 1h: how often the log is written, and then discards are sent
+//!   first_sync: 15s      # the first time; half of the period unless given
+//!   pending_max: 65536   # extents freed after which the log is written early
+//!   in_flight: 1023      # discards in the disk at a time
+//! ```
 
 mod checks;
 mod cloud;
 mod faults;
+mod file_system;
 mod flash;
 mod hdd;
 mod ideal;
@@ -58,9 +72,10 @@ use forebay_config::{ConfigError, Position, Source, nearest};
 use forebay_load::Rng;
 
 use crate::disk::{
-    Cloud, CloudDisk, Fault, Faulty, Flash, FlashDisk, Hdd, HddDisk, Ideal, IdealDisk, Raid0,
-    SimDisk, Surface, Timed,
+    Arbiter, Cloud, CloudDisk, Fault, Faulty, Flash, FlashDisk, Hdd, HddDisk, Ideal, IdealDisk,
+    Raid0, SimDisk, Surface, Timed,
 };
+use crate::file_system::FileSystem;
 use crate::surface::Grid;
 
 use checks::{CAPACITY_DEFAULT, CAPACITY_MAX, Checks, SECTOR_DEFAULT};
@@ -75,6 +90,7 @@ pub struct DiskSpec {
     sector: u64,
     model: Model,
     faults: Vec<Fault>,
+    file_system: Option<FileSystem>,
 }
 
 /// The parameters of a disk, by its kind.
@@ -126,6 +142,7 @@ impl DiskSpec {
             sector: SECTOR_DEFAULT,
             model: Model::Surface(Surface::fitted(surface)),
             faults: Vec::new(),
+            file_system: None,
         })
     }
 
@@ -171,6 +188,9 @@ impl DiskSpec {
             sector,
             model,
             faults: faults::parse(checks, &common.faults, capacity)?,
+            file_system: (common.file_system.as_ref())
+                .map(|given| file_system::parse(checks, given))
+                .transpose()?,
         })
     }
 
@@ -194,11 +214,22 @@ impl DiskSpec {
         self.sector
     }
 
+    /// The file system on it, for simulated loads; if there is none, each delete is a discard.
+    pub fn file_system(&self) -> Option<FileSystem> {
+        self.file_system
+    }
+
     /// A disk of this kind, idle. What is random about it depends on `seed` alone.
     pub fn build(&self, seed: u64) -> Box<dyn SimDisk> {
         let disk: Box<dyn SimDisk> = match &self.model {
             Model::Ideal(ideal) => Box::new(Timed::new(IdealDisk::new(*ideal))),
-            Model::Flash(flash) => Box::new(Timed::new(FlashDisk::new(*flash, seed))),
+            Model::Flash(flash) => {
+                let disk = Timed::new(FlashDisk::new(*flash, seed));
+                match flash.discard_batches {
+                    Some(batches) => Box::new(Arbiter::new(disk, batches)),
+                    None => Box::new(disk),
+                }
+            }
             Model::Cloud(cloud) => Box::new(Timed::new(CloudDisk::new(*cloud, seed))),
             Model::Hdd(hdd) => Box::new(HddDisk::new(*hdd, self.capacity)),
             Model::Surface(surface) => surface.build(seed),

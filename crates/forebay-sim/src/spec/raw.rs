@@ -4,6 +4,7 @@ use forebay_config::{ByteSize, Located};
 use serde::Deserialize;
 
 use super::faults::RawFault;
+use super::file_system::RawFileSystem;
 
 /// The key that says which other keys there are.
 #[derive(Deserialize)]
@@ -29,6 +30,7 @@ pub(super) struct RawCommon {
     pub(super) capacity: Option<Located<ByteSize>>,
     pub(super) sector: Option<Located<u64>>,
     pub(super) faults: Vec<Located<RawFault>>,
+    pub(super) file_system: Option<Located<RawFileSystem>>,
 }
 
 /// Declares a kind's keys beside those of every kind. (What serde offers for that, `flatten`,
@@ -45,6 +47,7 @@ macro_rules! disk_keys {
             sector: Option<forebay_config::Located<u64>>,
             #[serde(default)]
             faults: Vec<forebay_config::Located<crate::spec::faults::RawFault>>,
+            file_system: Option<forebay_config::Located<crate::spec::file_system::RawFileSystem>>,
             $($key: $type,)*
         }
 
@@ -55,6 +58,7 @@ macro_rules! disk_keys {
                     capacity: self.capacity,
                     sector: self.sector,
                     faults: self.faults.clone(),
+                    file_system: self.file_system,
                 }
             }
         }

@@ -93,7 +93,17 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ("forebay-load", &["*", "generator", "results"]),
     (
         "forebay-sim",
-        &["surface", "disk", "spec", "config", "load_command", "invariants", "simulation", "swarm"],
+        &[
+            "surface",
+            "disk",
+            "file_system",
+            "spec",
+            "config",
+            "load_command",
+            "invariants",
+            "simulation",
+            "swarm",
+        ],
     ),
     (
         "forebay-explore",
