@@ -123,6 +123,7 @@ mod class;
 mod direct_file;
 mod directions;
 mod dirty_limits;
+mod discarder;
 mod disk;
 pub mod engine;
 mod events;
@@ -153,6 +154,11 @@ pub use buffer::{AlignedBuf, BufferPool, IoBuf, IoBufMut, Slice, SliceError};
 pub use buffered::BufferedWriter;
 pub use class::{Class, ClassGroup, Entered};
 pub use direct_file::{DirectFile, FileOptions};
+pub use discarder::{
+    DeleteError, DeleteErrorCause, DeleteOperation, Deleted, DeletedHow, Deletion,
+    DeletionProgress, DeletionState, Discarder, DiscarderError, DiscarderOptions,
+    TRASH_NAME_DEFAULT, UnlinkReason,
+};
 pub use disk::Disk;
 pub use events::Event;
 pub use file::{BufResult, File, Request, Timing};

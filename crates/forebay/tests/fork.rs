@@ -19,8 +19,8 @@ use forebay::properties::Properties;
 use forebay::shard::SubmitError;
 use forebay::{
     AdmitError, AlignedBuf, BacklogController, BufResult, BufferPool, Class, ClassError,
-    ClassGroup, DirectFile, DiskConfig, DiskRates, FileOptions, Forked, Intent, Limits, Op,
-    Scheduler, SchedulerError,
+    ClassGroup, DeleteErrorCause, DirectFile, Discarder, DiscarderOptions, DiskConfig, DiskRates,
+    FileOptions, Forked, Intent, Limits, Op, Scheduler, SchedulerError,
 };
 
 const FAST: DiskRates = DiskRates {
@@ -344,4 +344,26 @@ fn a_child_is_refused_changes_and_finds_nothing_whatever_its_parents_threads_do(
         stop.store(true, Ordering::Relaxed);
     });
     assert_eq!(class.shares(), 100);
+}
+
+#[test]
+fn a_child_deletes_nothing_by_its_parents_discarder() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let class = scheduler.add_class("deletes", 10).unwrap();
+    let discarder = Discarder::new(&class, DiscarderOptions::new()).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    ["one", "two"].iter().for_each(|name| std::fs::write(path(name), [7; 4096]).unwrap());
+    let deletion = discarder.delete(path("one"));
+    in_child(|| {
+        let refused = discarder.delete(path("two"));
+        let errors = [refused.wait().unwrap_err(), deletion.wait().unwrap_err()];
+        drop(refused);
+        errors.iter().all(|error| matches!(error.cause, DeleteErrorCause::Forked(Forked)))
+            && !deletion.cancel()
+            && path("two").exists()
+            && discarder.snapshot().files == 0
+    });
+    deletion.wait().unwrap();
+    assert!(path("two").exists() && !path("one").exists());
 }

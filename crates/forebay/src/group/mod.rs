@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use forebay_core::{
     DiskModel, DiskTime, GroupConfig, GroupFull, IoGroup, IoQueue, Op, Policy, SHARDS_MAX, ShardId,
-    Time,
+    Step, StepMax, Time,
 };
 
 pub(crate) use self::wakers::Wakers;
@@ -129,6 +129,13 @@ impl GroupState {
     pub(crate) fn largest_request(&self, op: Op) -> u64 {
         let model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
         model.largest_request(op, self.io.effective_goal())
+    }
+
+    /// How much of what is in extents of these lengths, the last of a file first, may be discarded
+    /// at once: no more than the effective goal, and `bytes` at most.
+    pub(crate) fn discard_step(&self, bytes: u64, extents: impl IntoIterator<Item = u64>) -> Step {
+        let model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
+        StepMax { cost: self.io.effective_goal(), bytes }.step(&model, extents)
     }
 
     /// From now on requests cost this, as soon as the queues are

@@ -7,6 +7,7 @@
 //! With the feature `metrics` a snapshot is also OpenMetrics text, and an
 //! endpoint serves it.
 
+mod discards;
 #[cfg(feature = "metrics")]
 mod endpoint;
 mod histogram;
@@ -16,6 +17,8 @@ mod queue;
 mod snapshot;
 mod traffic;
 
+pub(crate) use discards::DiscardCounts;
+pub use discards::Discards;
 #[cfg(feature = "metrics")]
 pub use endpoint::{Endpoint, EndpointConfig};
 pub use histogram::Distribution;

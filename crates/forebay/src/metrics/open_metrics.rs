@@ -5,6 +5,7 @@
 //! `_total` to the name of every counter.
 
 mod devices;
+mod discards;
 mod page_cache;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use self::devices::Devices;
+use self::discards::DiscardMetrics;
 use self::page_cache::PageCache;
 use super::{ClassSnapshot, DiskSnapshot, Distribution, Engines, Snapshot};
 
@@ -30,6 +32,8 @@ pub fn open_metrics(snapshot: Snapshot) -> String {
     registry.register_collector(Box::new(Bugs(snapshot.bugs)));
     let page_cache = registry.sub_registry_with_prefix("page_cache");
     page_cache.register_collector(Box::new(PageCache(snapshot.page_cache.clone())));
+    let discards = DiscardMetrics(snapshot.discards.clone());
+    registry.sub_registry_with_prefix("discards").register_collector(Box::new(discards));
     let devices = snapshot.disks.iter().map(|disk| (disk.name.clone(), disk.traffic.clone()));
     let devices = Devices(devices.collect());
     registry.sub_registry_with_prefix("device").register_collector(Box::new(devices));

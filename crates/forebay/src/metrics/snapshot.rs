@@ -2,7 +2,7 @@
 
 use forebay_core::{Blocked, ClassCounters, DiskRates, LoadStatus, QueueCounters};
 
-use super::{DeviceTraffic, Distribution};
+use super::{DeviceTraffic, Discards, Distribution};
 use crate::PageCacheCounters;
 use crate::engine::{Backend, Retries};
 
@@ -17,6 +17,9 @@ pub struct Snapshot {
     /// What reads through the page cache found: one per class, in the order in which the classes
     /// were added.
     pub page_cache: Vec<PageCacheReads>,
+    /// What the [discarders](crate::Discarder) of each class deleted, and what waits for them, on all
+    /// disks: one per class, in the order in which the classes were added.
+    pub discards: Vec<Discards>,
     /// Files that were looked up or opened and that no entry covers.
     pub unlisted_opens: u64,
     /// Messages to the log, and [events](crate::SchedulerBuilder::on_event), of

@@ -6,6 +6,7 @@ use crossbeam_utils::atomic::AtomicCell;
 use forebay_core::{ClassError, ClassGroupId, ClassId, IoGroup, Limits};
 
 use crate::messages;
+use crate::metrics::DiscardCounts;
 use crate::page_cache::ReadCounts;
 
 /// A class on all disks.
@@ -89,6 +90,8 @@ pub(crate) struct Record<Id: Node> {
     pub(crate) parent: Option<Arc<Record<ClassGroupId>>>,
     /// What its reads through the page cache found; of a class.
     pub(crate) reads: ReadCounts,
+    /// What its discarders delete; of a class.
+    pub(crate) discards: DiscardCounts,
     settings: Mutex<Settings>,
     ids: Box<[AtomicCell<Place<Id>>]>,
 }
@@ -109,7 +112,8 @@ impl<Id: Node> Record<Id> {
     ) -> Self {
         let settings = Mutex::new(Settings { shares, limits: Limits::default() });
         let ids = (0..slots).map(|_| AtomicCell::new(Place(None))).collect();
-        Self { name, parent, reads: ReadCounts::default(), settings, ids }
+        let (reads, discards) = (ReadCounts::default(), DiscardCounts::default());
+        Self { name, parent, reads, discards, settings, ids }
     }
 
     /// Its number in the I/O group of `slot`; `None` once it is removed.

@@ -9,6 +9,7 @@ use crate::accounting;
 use crate::messages;
 use crate::metrics::{ClassSnapshot, DiskSnapshot, PageCacheReads, QueueMetrics, Snapshot};
 use crate::registry::{ClassRecord, DiskRecord};
+use crate::sys::clock::Clock;
 
 impl Scheduler {
     /// Everything that was counted so far, of all disks and classes.
@@ -20,6 +21,7 @@ impl Scheduler {
         let Ok(registry) = self.shared.registry() else { return Snapshot::default() };
         let (disks, classes) = (registry.disks.clone(), registry.classes.clone());
         drop(registry);
+        let now = Clock::of_process().now();
         let below = accounting::snapshot_of(&disks, &classes);
         let mut snapshots: Vec<_> = disks.iter().map(|disk| of_disk(disk, &classes)).collect();
         for (disk, (traffic, held)) in snapshots.iter_mut().zip(below) {
@@ -31,6 +33,10 @@ impl Scheduler {
         Snapshot {
             disks: snapshots,
             page_cache: classes.iter().map(|class| page_cache_reads(class)).collect(),
+            discards: classes
+                .iter()
+                .map(|class| class.discards.snapshot(&class.name, now))
+                .collect(),
             unlisted_opens: self.shared.unlisted.opens(),
             messages_lost: messages::lost(),
             bugs: messages::bugs(),

@@ -139,6 +139,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "backlog",
             "file",
             "admit",
+            "discarder",
             "buffered",
             "shard",
         ],

@@ -5,7 +5,7 @@ use forebay_core::{GroupCounters, LatencyTarget, LatencyTargetStatus, LoadStatus
 use super::*;
 use crate::PageCacheCounters;
 use crate::engine::Retries;
-use crate::metrics::{DeviceTraffic, PageCacheReads, Traffic};
+use crate::metrics::{DeviceTraffic, Discards, PageCacheReads, Traffic};
 
 #[test]
 fn a_scrape_names_disks_classes_and_reasons() {
@@ -165,6 +165,30 @@ fn the_last_bucket_of_a_histogram_is_open() {
     let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
     assert!(text.contains(r#"le="+Inf""#));
     assert!(text.contains(r#"le="0.000016384""#));
+}
+
+#[test]
+fn what_waits_for_discarders_is_told_of_each_class_that_has_one() {
+    let queries = Discards { class: "queries".into(), ..Discards::default() };
+    let deletes = Discards {
+        class: "deletes".into(),
+        files: 3,
+        bytes: 4096,
+        backlog_bytes: 8192,
+        oldest_nanos: 1_500_000_000,
+        ..Discards::default()
+    };
+    let discards = vec![queries, deletes];
+    let text = open_metrics(Snapshot { discards, ..Default::default() });
+    for line in [
+        r#"forebay_discards_files_total{class="deletes"} 3"#,
+        r#"forebay_discards_bytes_total{class="deletes"} 4096"#,
+        r#"forebay_discards_backlog_bytes{class="deletes"} 8192.0"#,
+        r#"forebay_discards_oldest_seconds{class="deletes"} 1.5"#,
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    assert!(!text.contains(r#"class="queries""#), "{text}");
 }
 
 #[test]

@@ -1,0 +1,333 @@
+//! The handle of what is being deleted.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use super::error::{DeleteError, DeleteErrorCause};
+use crate::sys::fork::{Forked, Process};
+use crate::wait_list::{WaitList, WaiterId};
+
+/// How a file was deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeletedHow {
+    /// Freed in steps, each flushed, by punching holes from its end.
+    Punched,
+    /// Freed in steps by cutting it from its end: holes cannot be punched there, or it was small
+    /// and shared a step with others.
+    Truncated,
+    /// Unlinked at once: the reason says why.
+    Unlinked(UnlinkReason),
+}
+
+/// Why a file was unlinked at once instead of freed in steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnlinkReason {
+    /// Nothing is discarded there when files are deleted, so that pacing buys nothing: mounted
+    /// without `discard`, or on a device that takes none.
+    NoDiscards,
+    /// It has no blocks, or is no regular file: there is nothing to free.
+    NothingToFree,
+    /// It has other names: nothing is freed.
+    HardLinked,
+    /// Somebody has it open, or nobody can tell: what it has is freed with its last descriptor.
+    OpenElsewhere,
+    /// It can be moved to no trash directory as the file system is full.
+    NoSpace,
+}
+
+/// What came of a deletion that succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Deleted {
+    /// How; of several files, the last.
+    pub how: DeletedHow,
+    /// Files: 1, or what was found of [earlier processes](crate::Discarder::finish).
+    pub files: u64,
+    /// Bytes that were freed in steps.
+    pub bytes: u64,
+    /// Steps that it took.
+    pub steps: u64,
+}
+
+/// How far a deletion is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeletionProgress {
+    /// Where it stands.
+    pub state: DeletionState,
+    /// Bytes that are freed.
+    pub bytes_freed: u64,
+    /// Bytes that it had when it was handed over; 0 before.
+    pub bytes_total: u64,
+    /// Steps done.
+    pub steps: u64,
+}
+
+/// Where a deletion stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DeletionState {
+    /// The file is where it was.
+    #[default]
+    Waiting,
+    /// It is being moved away, and cannot be cancelled any more.
+    HandingOver,
+    /// It is gone from its path, durably, and will be freed even if the process ends.
+    HandedOver,
+    /// It is over, well or not.
+    Ended,
+}
+
+/// What was asked to be deleted: resolves when it is, or to why it is not.
+///
+/// Cancel safety: dropping it changes nothing, the file is deleted all the same; to keep the file
+/// there is [`Deletion::cancel`].
+#[must_use = "it may fail"]
+pub struct Deletion {
+    target: Arc<Target>,
+    waiter: WaiterId,
+}
+
+/// A file, or all that is in a trash, on its way.
+pub(super) struct Target {
+    pub(super) path: PathBuf,
+    process: Process,
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+struct Inner {
+    progress: DeletionProgress,
+    /// Files of which the end is not known yet.
+    open: u64,
+    files: u64,
+    how: DeletedHow,
+    error: Option<DeleteErrorCause>,
+    waiters: WaitList,
+}
+
+impl Target {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let inner = Inner {
+            progress: DeletionProgress::default(),
+            open: 1,
+            files: 0,
+            how: DeletedHow::Unlinked(UnlinkReason::NothingToFree),
+            error: None,
+            waiters: WaitList::default(),
+        };
+        let (process, inner) = (Process::current(), Mutex::new(inner));
+        Self { path, process, inner, changed: Condvar::new() }
+    }
+
+    /// It is touched from now on; false if it was cancelled before.
+    pub(super) fn begin(&self) -> bool {
+        let mut inner = self.lock();
+        if inner.progress.state != DeletionState::Waiting {
+            return false;
+        }
+        inner.progress.state = DeletionState::HandingOver;
+        true
+    }
+
+    /// One more file belongs to it.
+    pub(super) fn add_file(&self) {
+        self.lock().open += 1;
+    }
+
+    pub(super) fn add_total(&self, bytes: u64) {
+        self.lock().progress.bytes_total += bytes;
+    }
+
+    pub(super) fn handed_over(&self) {
+        self.change(|inner| {
+            let state = &mut inner.progress.state;
+            *state = (*state).max(DeletionState::HandedOver);
+        });
+    }
+
+    pub(super) fn add_step(&self, bytes: u64) {
+        let mut inner = self.lock();
+        inner.progress.steps += 1;
+        inner.progress.bytes_freed += bytes;
+    }
+
+    /// One of its files has ended; of a [`finish`](crate::Discarder::finish) none is `None`.
+    pub(super) fn end(&self, result: Result<Option<DeletedHow>, DeleteErrorCause>) {
+        self.change(|inner| {
+            match result {
+                Ok(None) => {}
+                Ok(Some(how)) => {
+                    inner.how = how;
+                    inner.files += 1;
+                }
+                Err(cause) => _ = inner.error.get_or_insert(cause),
+            }
+            inner.open = inner.open.saturating_sub(1);
+            if inner.open == 0 {
+                inner.progress.state = DeletionState::Ended;
+            }
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Inner)) {
+        let mut inner = self.lock();
+        let before = inner.progress.state;
+        change(&mut inner);
+        if inner.progress.state == before {
+            return;
+        }
+        let waiters = inner.waiters.take();
+        drop(inner);
+        self.changed.notify_all();
+        waiters.wake_all();
+    }
+
+    /// Not in a child, which may have found it locked for ever.
+    fn checked(&self) -> Result<MutexGuard<'_, Inner>, DeleteError> {
+        self.process.check().map_err(|forked: Forked| DeleteError::new(&self.path, forked))?;
+        Ok(self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_handed_over(&self, inner: &Inner) -> Option<Result<(), DeleteError>> {
+        match inner.progress.state {
+            DeletionState::Waiting | DeletionState::HandingOver => None,
+            DeletionState::HandedOver => Some(Ok(())),
+            DeletionState::Ended => Some(self.result(inner).map(drop)),
+        }
+    }
+
+    fn is_ended(&self, inner: &Inner) -> Option<Result<Deleted, DeleteError>> {
+        (inner.progress.state == DeletionState::Ended).then(|| self.result(inner))
+    }
+
+    fn result(&self, inner: &Inner) -> Result<Deleted, DeleteError> {
+        if let Some(cause) = &inner.error {
+            return Err(DeleteError::new(&self.path, cause.clone()));
+        }
+        let DeletionProgress { bytes_freed: bytes, steps, .. } = inner.progress;
+        Ok(Deleted { how: inner.how, files: inner.files, bytes, steps })
+    }
+}
+
+/// What is waited for.
+type Until<T> = fn(&Target, &Inner) -> Option<Result<T, DeleteError>>;
+
+impl Deletion {
+    pub(super) fn of(target: Arc<Target>) -> Self {
+        Self { target, waiter: WaiterId::new() }
+    }
+
+    /// The path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.target.path
+    }
+
+    /// Blocks until it is deleted.
+    ///
+    /// # Errors
+    /// It is not; see [`DeleteError`].
+    pub fn wait(&self) -> Result<Deleted, DeleteError> {
+        self.wait_until(Target::is_ended)
+    }
+
+    /// Blocks until the file is gone from its path, durably: whatever happens to the process or to
+    /// the machine now, it does not come back, and its blocks are freed sooner or later.
+    ///
+    /// # Errors
+    /// As for [`Deletion::wait`].
+    pub fn wait_handed_over(&self) -> Result<(), DeleteError> {
+        self.wait_until(Target::is_handed_over)
+    }
+
+    /// [`Deletion::wait_handed_over`], for a task.
+    ///
+    /// # Errors
+    /// As for [`Deletion::wait`].
+    ///
+    /// Cancel safety: nothing is lost.
+    pub async fn handed_over(&self) -> Result<(), DeleteError> {
+        let waiter = WaiterId::new();
+        poll_fn(|context| self.poll_until(context, waiter, Target::is_handed_over)).await
+    }
+
+    /// How far it is. Nothing in a forked child.
+    pub fn progress(&self) -> DeletionProgress {
+        self.target.checked().map_or_else(|_| DeletionProgress::default(), |inner| inner.progress)
+    }
+
+    /// Keeps the file, if nothing was done with it yet; whether so. It then fails with
+    /// [`Cancelled`](DeleteErrorCause::Cancelled). What has begun goes on: a file of which a part
+    /// may be freed cannot be given back.
+    pub fn cancel(&self) -> bool {
+        if self.target.process.check().is_err() || !self.target.begin() {
+            return false;
+        }
+        self.target.end(Err(DeleteErrorCause::Cancelled));
+        true
+    }
+
+    fn wait_until<T>(&self, until: Until<T>) -> Result<T, DeleteError> {
+        let mut inner = self.target.checked()?;
+        loop {
+            if let Some(result) = until(&self.target, &inner) {
+                return result;
+            }
+            inner = self.target.changed.wait(inner).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn poll_until<T>(
+        &self,
+        context: &Context<'_>,
+        waiter: WaiterId,
+        until: Until<T>,
+    ) -> Poll<Result<T, DeleteError>> {
+        let mut inner = match self.target.checked() {
+            Ok(inner) => inner,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        match until(&self.target, &inner) {
+            Some(result) => Poll::Ready(result),
+            None => {
+                inner.waiters.add(waiter, context.waker());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Future for Deletion {
+    type Output = Result<Deleted, DeleteError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.poll_until(context, self.waiter, Target::is_ended)
+    }
+}
+
+impl Drop for Deletion {
+    fn drop(&mut self) {
+        let waker =
+            self.target.checked().ok().and_then(|mut inner| inner.waiters.remove(self.waiter));
+        drop(waker);
+    }
+}
+
+impl fmt::Debug for Deletion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deletion")
+            .field("path", &self.target.path)
+            .field("progress", &self.progress())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,146 @@
+//! Why a file was not deleted.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::permit::AdmitError;
+use crate::sys::fork::Forked;
+
+/// Why one path was not deleted. Others are not affected.
+///
+/// Becomes an [`io::Error`] of the system's kind with `?`.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("cannot delete {}: {cause}", path.display())]
+pub struct DeleteError {
+    /// The path as it was given; of a [trash](crate::Discarder::finish), its directory.
+    pub path: PathBuf,
+    /// What went wrong.
+    #[source]
+    pub cause: DeleteErrorCause,
+}
+
+/// What went wrong with a [deletion](crate::Deletion).
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeleteErrorCause {
+    /// The system refused an operation.
+    #[error("{operation}: {}", io::Error::from_raw_os_error(*errno))]
+    System {
+        /// Which one.
+        operation: DeleteOperation,
+        /// The system's number of the error.
+        errno: i32,
+    },
+    /// It was [cancelled](crate::Deletion::cancel) before the file was touched.
+    #[error("cancelled before it began")]
+    Cancelled,
+    /// As many files wait as may.
+    #[error("{max} files wait to be deleted already (DiscarderOptions::files_max)")]
+    Full {
+        /// How many.
+        max: usize,
+    },
+    /// No permit can be had for the discards. The file is in the trash, where the next
+    /// [`finish`](crate::Discarder::finish) finds it.
+    #[error("no permit: {0}")]
+    Admission(Arc<AdmitError>),
+    /// This is a child of the process that made the discarder.
+    #[error(transparent)]
+    Forked(#[from] Forked),
+}
+
+/// What a discarder does with a file, step by step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeleteOperation {
+    /// To start the thread that deletes.
+    StartThread,
+    /// To look the path up.
+    LookUp,
+    /// To open the directory that the file is in.
+    OpenDirectory,
+    /// To find out on which disk it is.
+    FindDisk,
+    /// To make or to open the trash directory.
+    OpenTrash,
+    /// To move the file into the trash directory.
+    Rename,
+    /// To make the removal of the name durable.
+    Flush,
+    /// To open the file.
+    Open,
+    /// To find the file's extents.
+    MapExtents,
+    /// To free a part of the file.
+    Free,
+    /// To remove the name.
+    Unlink,
+    /// To list what earlier processes left.
+    List,
+}
+
+impl fmt::Display for DeleteOperation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::StartThread => "start a thread",
+            Self::LookUp => "look it up",
+            Self::OpenDirectory => "open its directory",
+            Self::FindDisk => "find its disk",
+            Self::OpenTrash => "open the trash directory, which has to be one of the same owner",
+            Self::Rename => "move it into the trash directory",
+            Self::Flush => "make its removal durable",
+            Self::Open => "open it",
+            Self::MapExtents => "find its extents",
+            Self::Free => "free a part of it",
+            Self::Unlink => "unlink it",
+            Self::List => "list what earlier processes left",
+        })
+    }
+}
+
+impl DeleteError {
+    pub(super) fn new(path: &Path, cause: impl Into<DeleteErrorCause>) -> Self {
+        Self { path: path.to_owned(), cause: cause.into() }
+    }
+
+    /// The system's number of the error, if the system refused something.
+    pub fn errno(&self) -> Option<i32> {
+        match self.cause {
+            DeleteErrorCause::System { errno, .. } => Some(errno),
+            _ => None,
+        }
+    }
+}
+
+impl DeleteErrorCause {
+    pub(super) fn io(operation: DeleteOperation, error: &io::Error) -> Self {
+        Self::System { operation, errno: error.raw_os_error().unwrap_or(libc::EIO) }
+    }
+}
+
+/// A failed system call, with what it was for.
+pub(super) trait During<T> {
+    fn during(self, operation: DeleteOperation) -> Result<T, DeleteErrorCause>;
+}
+
+impl<T> During<T> for Result<T, Errno> {
+    fn during(self, operation: DeleteOperation) -> Result<T, DeleteErrorCause> {
+        self.map_err(|errno| DeleteErrorCause::System { operation, errno: errno.raw_os_error() })
+    }
+}
+
+impl From<DeleteError> for io::Error {
+    fn from(error: DeleteError) -> Self {
+        let kind = match &error.cause {
+            DeleteErrorCause::System { errno, .. } => Self::from_raw_os_error(*errno).kind(),
+            DeleteErrorCause::Cancelled => io::ErrorKind::Interrupted,
+            DeleteErrorCause::Full { .. } => io::ErrorKind::QuotaExceeded,
+            DeleteErrorCause::Admission(_) | DeleteErrorCause::Forked(_) => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}

@@ -1,0 +1,156 @@
+//! Where a file has blocks.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
+
+/// As many extents are asked for at a time.
+pub(super) const EXTENTS_MAX: usize = 64;
+
+/// `_IOWR('f', 11, struct fiemap)`.
+const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
+
+/// `struct fiemap_extent`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct FiemapExtent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved64: [u64; 2],
+    flags: u32,
+    reserved: [u32; 3],
+}
+
+/// `struct fiemap` and its extents.
+#[repr(C)]
+struct Fiemap {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped_extents: u32,
+    extent_count: u32,
+    reserved: u32,
+    extents: [FiemapExtent; EXTENTS_MAX],
+}
+
+/// How the blocks of a file are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ExtentMap {
+    /// Extent by extent.
+    Fiemap,
+    /// By its data and holes: each run of data counts as one extent.
+    Seek,
+}
+
+impl ExtentMap {
+    /// The extents between two offsets, in their order, cut to these; at most [`EXTENTS_MAX`], the
+    /// first. Where FIEMAP is not supported it becomes [`ExtentMap::Seek`].
+    pub(super) fn extents(
+        &mut self,
+        file: BorrowedFd<'_>,
+        within: &Range<u64>,
+    ) -> io::Result<Vec<Range<u64>>> {
+        let cut = |extent: Range<u64>| extent.start.max(within.start)..extent.end.min(within.end);
+        let found = match self {
+            Self::Fiemap => match fiemap(file, within) {
+                Err(Errno::NOTSUP | Errno::NOTTY | Errno::NOSYS | Errno::INVAL) => {
+                    *self = Self::Seek;
+                    data(file, within)?
+                }
+                found => found?,
+            },
+            Self::Seek => data(file, within)?,
+        };
+        Ok(found.into_iter().map(cut).filter(|extent| !extent.is_empty()).collect())
+    }
+}
+
+fn fiemap(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Vec<Range<u64>>, Errno> {
+    let mut map = MaybeUninit::<Fiemap>::zeroed();
+    // SAFETY: it consists of integers, for which all zero bits are a value.
+    let map = unsafe { map.assume_init_mut() };
+    (map.start, map.length) = (within.start, within.end - within.start);
+    map.extent_count = EXTENTS_MAX as u32;
+    loop {
+        // SAFETY: the descriptor is open, and `map` is a `struct fiemap` with room for as many
+        // extents as it says.
+        let result = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut *map) };
+        if result >= 0 {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
+            Errno::INTR => {}
+            errno => return Err(errno),
+        }
+    }
+    let found = map.extents.iter().take(map.mapped_extents as usize);
+    Ok(found.map(|extent| extent.logical..extent.logical.saturating_add(extent.length)).collect())
+}
+
+/// By `SEEK_DATA` and `SEEK_HOLE`.
+fn data(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Vec<Range<u64>>, Errno> {
+    let mut found = Vec::new();
+    let mut at = within.start;
+    while at < within.end && found.len() < EXTENTS_MAX {
+        let start = match seek(file, SeekFrom::Data(at)) {
+            Ok(start) if start < within.end => start,
+            Ok(_) | Err(Errno::NXIO) => break,
+            Err(errno) => return Err(errno),
+        };
+        let end = match seek(file, SeekFrom::Hole(start)) {
+            Ok(end) => end,
+            // cut meanwhile
+            Err(Errno::NXIO) => break,
+            Err(errno) => return Err(errno),
+        };
+        found.push(start..end);
+        at = end.max(start + 1);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn both_ways_find_what_a_sparse_file_has() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 40).unwrap();
+        for at in [0, 7 * MIB, 1 << 39] {
+            file.write_all_at(&[1; 8192], at).unwrap();
+        }
+        file.sync_all().unwrap();
+        for mut map in [ExtentMap::Fiemap, ExtentMap::Seek] {
+            let all = map.extents(file.as_fd(), &(0..1 << 40)).unwrap();
+            let bytes: u64 = all.iter().map(|extent| extent.end - extent.start).sum();
+            assert!((3 * 8192..MIB).contains(&bytes), "{map:?}: {all:?}");
+            let within = 7 * MIB + 4096..8 * MIB;
+            let some = map.extents(file.as_fd(), &within).unwrap();
+            assert_eq!(some[0].start, within.start, "{map:?}");
+            assert!(some[0].end <= within.end && some.len() == 1, "{map:?}");
+            assert_eq!(map.extents(file.as_fd(), &(2 << 30..3 << 30)).unwrap(), []);
+        }
+    }
+
+    #[test]
+    fn what_has_no_extents_is_said() {
+        let (reader, _writer) = io::pipe().unwrap();
+        let error = ExtentMap::Fiemap.extents(reader.as_fd(), &(0..MIB)).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ESPIPE));
+        let null = File::open("/dev/null").unwrap();
+        let _ = ExtentMap::Fiemap.extents(null.as_fd(), &(0..MIB));
+    }
+}

@@ -1,0 +1,233 @@
+//! Freeing what was handed over: a large file a part at a time, small ones together.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use forebay_core::{Access, Op, Time, saturating_nanos};
+use rustix::io::Errno;
+
+use super::deletion::DeletedHow;
+use super::error::{DeleteErrorCause, DeleteOperation};
+use super::hand_over::JOBS_MAX;
+use super::item::Item;
+use super::open_file::{OpenFile, Opened, SMALL_MAX};
+use super::state::{LOOK_PERIOD, RETRIES_MAX, RETRY_AFTER, Worker, untagged};
+use super::steps::{ALIGNMENT, StepLimit};
+use crate::Class;
+use crate::admit::AdmitFuture;
+use crate::permit::{AdmitError, Permit};
+
+/// Without a rate a step is at most so many bytes.
+const STEP_BYTES_MAX: u64 = 32 << 20;
+/// A step is at most so many extents.
+const STEP_EXTENTS_MAX: u64 = 64;
+
+impl Worker {
+    /// What a step may free now, whatever that costs the disk.
+    fn limit(&self) -> StepLimit {
+        let step = u128::from(saturating_nanos(self.shared.options.step));
+        let in_step = |rate: u64| {
+            u64::try_from(u128::from(rate) * step / 1_000_000_000).unwrap_or(STEP_BYTES_MAX)
+        };
+        let bytes = self.rate.map_or(STEP_BYTES_MAX, in_step).min(STEP_BYTES_MAX);
+        let bytes = (bytes - bytes % ALIGNMENT).max(ALIGNMENT);
+        let commands = self.shared.options.commands.map_or(STEP_EXTENTS_MAX, in_step);
+        StepLimit { bytes, extents: commands.clamp(1, STEP_EXTENTS_MAX) as usize }
+    }
+
+    /// Does the next step, if there is one.
+    pub(super) fn free_some(&mut self) {
+        self.open_some();
+        let Some(first) = self.opened.front() else { return };
+        let (class, is_small) = (self.class_of(&first.item), first.is_small);
+        let limit = self.limit();
+        if is_small { self.free_small(&class, limit) } else { self.free_part(&class, limit) }
+    }
+
+    /// Opens what is next: one large file, or as many small ones as a step frees.
+    fn open_some(&mut self) {
+        loop {
+            if let Some(first) = self.opened.front() {
+                let limit = self.limit();
+                let (bytes, extents) = self.opened.iter().fold((0, 0), |(bytes, extents), file| {
+                    (bytes + file.item.bytes, extents + file.extents.len())
+                });
+                let is_full = bytes >= limit.bytes
+                    || extents >= limit.extents
+                    || self.opened.len() as u64 >= STEP_EXTENTS_MAX;
+                let fits = |item: &Item| {
+                    item.bytes <= SMALL_MAX && item.place.is_beside(&first.item.place)
+                };
+                if !first.is_small || is_full || !self.queue.front().is_some_and(fits) {
+                    return;
+                }
+            }
+            let Some(item) = self.queue.pop_front() else { return };
+            match OpenFile::open(item) {
+                Ok(Opened::Freeable(file)) => self.opened.push_back(file),
+                Ok(Opened::Over(item, how)) => self.end(item, Ok(how)),
+                Err((item, DeleteErrorCause::System { errno, .. })) if self.may_retry(errno) => {
+                    self.queue.push_front(item);
+                    return;
+                }
+                Err((item, cause)) => self.end(item, Err(cause)),
+            }
+            self.retries = 0;
+        }
+    }
+
+    /// Whether descriptors lack, which may be given back.
+    fn may_retry(&mut self, errno: i32) -> bool {
+        let lacks = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+        let retries =
+            lacks.iter().any(|lack| lack.raw_os_error() == errno) && self.retries < RETRIES_MAX;
+        if retries {
+            self.retries += 1;
+            self.rest_a_little();
+        }
+        retries
+    }
+
+    /// Frees a part of the first file.
+    fn free_part(&mut self, class: &Class, limit: StepLimit) {
+        let Some(first) = self.opened.front_mut() else { return };
+        let step = first.next_step(limit).transpose();
+        let admitted = step.map(|step| {
+            let mut step = step?;
+            let group = class.disk.here().of(Op::Discard);
+            let most = group.discard_step(limit.bytes, step.lens());
+            step.shorten(most.bytes);
+            let access = Op::Discard.commands(most.commands);
+            Ok((self.admit(class, access, step.bytes())?, step))
+        });
+        let Some(mut file) = self.opened.pop_front() else { return };
+        let (permit, step) = match admitted {
+            Some(Ok(admitted)) => admitted,
+            Some(Err(cause)) => return self.end(file.item, Err(cause)),
+            None => {
+                let (item, result) = file.finish();
+                return self.end(item, result);
+            }
+        };
+        let begin = self.now();
+        match file.free(&step.extents) {
+            Ok(bytes) => {
+                drop(permit);
+                self.count_step(begin, &mut file, bytes, step.extents.len() as u64);
+                self.opened.push_front(file);
+            }
+            Err(cause) => {
+                permit.fail();
+                self.end(file.item, Err(cause));
+            }
+        }
+    }
+
+    /// Frees small files, with one permit and one flush for all of them.
+    fn free_small(&mut self, class: &Class, limit: StepLimit) {
+        let lens = |file: &OpenFile| -> Vec<u64> {
+            file.extents.iter().map(|extent| extent.end - extent.start).collect()
+        };
+        let all = self.opened.iter().flat_map(lens).take(limit.extents);
+        let most = class.disk.here().of(Op::Discard).discard_step(limit.bytes, all);
+        // Whole files, at least one.
+        let (mut count, mut bytes, mut commands) = (0, 0, 0);
+        for file in &self.opened {
+            let lens = lens(file);
+            let with = (bytes + lens.iter().sum::<u64>(), commands + lens.len() as u32);
+            if count > 0 && (with.0 > most.bytes || with.1 > most.commands) {
+                break;
+            }
+            count += 1;
+            (bytes, commands) = with;
+        }
+        let access = Op::Discard.commands(commands.max(1));
+        let permit = match self.admit(class, access, bytes.max(1)) {
+            Ok(permit) => permit,
+            Err(cause) => {
+                let files: Vec<OpenFile> = self.opened.drain(..).collect();
+                return files.into_iter().for_each(|file| self.end(file.item, Err(cause.clone())));
+            }
+        };
+        let begin = self.now();
+        let freed: Vec<_> = self.opened.drain(..count).map(OpenFile::free_whole).collect();
+        let flushed = freed.last().map_or(Ok(()), |(item, _)| item.place.flush());
+        drop(permit);
+        self.count_small(begin, freed, u64::from(commands), flushed);
+    }
+
+    fn count_small(
+        &mut self,
+        begin: Time,
+        freed: Vec<(Item, Result<DeletedHow, DeleteErrorCause>)>,
+        commands: u64,
+        flushed: Result<(), Errno>,
+    ) {
+        let bytes =
+            freed.iter().filter(|(_, result)| result.is_ok()).map(|(item, _)| item.bytes).sum();
+        self.pay(begin, bytes, commands);
+        for (item, result) in freed {
+            if result.is_ok() {
+                item.target.add_step(item.bytes);
+            }
+            let flushed = flushed.map_err(|errno| DeleteErrorCause::System {
+                operation: DeleteOperation::Flush,
+                errno: errno.raw_os_error(),
+            });
+            self.end(item, result.and_then(|how| flushed.map(|()| how)));
+        }
+    }
+
+    fn count_step(&mut self, begin: Time, file: &mut OpenFile, bytes: u64, commands: u64) {
+        self.pay(begin, bytes, commands);
+        let item = &mut file.item;
+        item.target.add_step(bytes);
+        let freed = bytes.min(item.bytes);
+        item.bytes -= freed;
+        self.shared.counts().backlog_bytes.fetch_sub(freed, Relaxed);
+    }
+
+    fn pay(&mut self, begin: Time, bytes: u64, commands: u64) {
+        self.pace.pay(begin, (bytes, self.rate), (commands, self.shared.options.commands));
+        self.shared.counts().add_step(self.now(), bytes, commands);
+    }
+
+    /// Waits for a permit, and hands over meanwhile.
+    fn admit(
+        &mut self,
+        class: &Class,
+        access: Access,
+        bytes: u64,
+    ) -> Result<Permit, DeleteErrorCause> {
+        let (mut class, mut full) = (class.clone(), 0);
+        loop {
+            let mut admit = pin!(AdmitFuture::new(class.clone(), access, bytes));
+            let admitted = loop {
+                match admit.as_mut().poll(&mut Context::from_waker(&self.waker)) {
+                    Poll::Ready(admitted) => break admitted,
+                    Poll::Pending => {}
+                }
+                if self.put_off.len() < JOBS_MAX && self.shared.has_jobs() {
+                    self.take_jobs();
+                }
+                self.look(self.now());
+                self.parking.park(self.clock, Some(self.now().plus_nanos(LOOK_PERIOD)));
+            };
+            match admitted {
+                Ok(permit) => return Ok(permit),
+                Err(AdmitError::ClassRemoved { .. }) if !self.untagged => {
+                    self.untagged = true;
+                    class = untagged(&class);
+                }
+                Err(AdmitError::QueueFull { .. }) if full < RETRIES_MAX => {
+                    full += 1;
+                    std::thread::sleep(Duration::from_nanos(RETRY_AFTER));
+                }
+                Err(error) => return Err(DeleteErrorCause::Admission(Arc::new(error))),
+            }
+        }
+    }
+}

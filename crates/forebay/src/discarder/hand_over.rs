@@ -1,0 +1,313 @@
+//! Handing files over: each leaves its path, durably, before it is said to have.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+use super::deletion::{DeletedHow, Target, UnlinkReason};
+use super::directory::{Directory, allocated, file_type, split};
+use super::error::{DeleteErrorCause, DeleteOperation, During};
+use super::item::{Held, Item, Place};
+use super::lease;
+use super::shared::Job;
+use super::state::Worker;
+use super::trash::Trash;
+
+/// As many jobs are handed over at a time.
+pub(super) const JOBS_MAX: usize = 1024;
+/// Files that are unlinked and kept open at a time.
+const HELD_MAX: usize = 64;
+/// A trash that is removed by another just when it is used is made anew, so often.
+const TRASH_TRIES: u32 = 8;
+
+/// What became of a file whose name was removed.
+enum Removed {
+    /// It is to be freed.
+    Waits(Place, Stat),
+    Over(UnlinkReason),
+}
+
+/// Why a job was not done.
+enum NotDone {
+    /// There is no room now.
+    PutOff,
+    Failed(DeleteErrorCause),
+}
+
+impl From<DeleteErrorCause> for NotDone {
+    fn from(cause: DeleteErrorCause) -> Self {
+        Self::Failed(cause)
+    }
+}
+
+/// Files whose removal is not durable yet.
+#[derive(Default)]
+struct Batch {
+    directories: Vec<(Arc<Directory>, Result<(), Errno>)>,
+    trashes: Vec<(Arc<Trash>, Result<(), Errno>)>,
+    waiting: Vec<(Item, Arc<Directory>)>,
+    over: Vec<(Arc<Target>, UnlinkReason, Arc<Directory>)>,
+}
+
+impl Worker {
+    /// Hands over what was asked for since; whether there was anything.
+    pub(super) fn take_jobs(&mut self) -> bool {
+        let room = JOBS_MAX.saturating_sub(self.put_off.len());
+        let jobs = self.shared.take_jobs(room);
+        let came = !jobs.is_empty();
+        self.put_off.extend(jobs);
+        if !self.put_off.is_empty() {
+            let jobs = std::mem::take(&mut self.put_off);
+            self.hand_over(jobs);
+        }
+        came
+    }
+
+    /// Hands over all of `jobs` that there is room for, with one flush of each directory.
+    fn hand_over(&mut self, mut jobs: VecDeque<Job>) {
+        let mut batch = Batch::default();
+        while let Some(job) = jobs.pop_front() {
+            let result = match &job {
+                Job::Delete(target) => self.delete(target, &mut batch),
+                Job::Finish(target) => self.finish(target),
+                Job::Settle(target) => {
+                    self.settling.push(Arc::clone(target));
+                    Ok(())
+                }
+            };
+            match result {
+                Ok(()) => {}
+                Err(NotDone::PutOff) => {
+                    jobs.push_front(job);
+                    break;
+                }
+                Err(NotDone::Failed(cause)) => self.shared.end(job.target(), Err(cause)),
+            }
+        }
+        self.put_off = jobs;
+        self.flush(batch);
+    }
+
+    fn delete(&mut self, target: &Arc<Target>, batch: &mut Batch) -> Result<(), NotDone> {
+        let (path, name) = split(&target.path).during(DeleteOperation::LookUp)?;
+        if self.shared.options.in_place && self.held >= HELD_MAX {
+            return Err(NotDone::PutOff);
+        }
+        let known = self.directories.get(&path, &self.shared.class)?;
+        let directory = known.ok_or(NotDone::PutOff)?;
+        if !target.begin() {
+            // it was cancelled
+            self.shared.forget();
+            return Ok(());
+        }
+        match self.remove(&directory, &name)? {
+            Removed::Over(reason) => batch.over.push((Arc::clone(target), reason, directory)),
+            Removed::Waits(place, stat) => {
+                self.held += usize::from(matches!(place, Place::Held(_)));
+                let item = self.item(target, place, &stat);
+                batch.waiting.push((item, directory));
+            }
+        }
+        Ok(())
+    }
+
+    fn item(&self, target: &Arc<Target>, place: Place, stat: &Stat) -> Item {
+        let bytes = allocated(stat);
+        target.add_total(bytes);
+        let counts = self.shared.counts();
+        counts.backlog_files.fetch_add(1, Relaxed);
+        counts.backlog_bytes.fetch_add(bytes, Relaxed);
+        Item { target: Arc::clone(target), place, bytes, since: self.now() }
+    }
+
+    /// Removes a name, so that what it named is freed in steps if it should be.
+    fn remove(
+        &mut self,
+        directory: &Arc<Directory>,
+        name: &OsStr,
+    ) -> Result<Removed, DeleteErrorCause> {
+        let stat = statat(&directory.fd, name, AtFlags::SYMLINK_NOFOLLOW)
+            .during(DeleteOperation::LookUp)?;
+        let in_steps = directory.discards || self.shared.options.always;
+        let reason = match file_type(&stat) {
+            FileType::Directory => return Err(Errno::ISDIR).during(DeleteOperation::LookUp),
+            FileType::RegularFile if stat.st_nlink > 1 => UnlinkReason::HardLinked,
+            FileType::RegularFile if allocated(&stat) == 0 => UnlinkReason::NothingToFree,
+            FileType::RegularFile if !in_steps => UnlinkReason::NoDiscards,
+            FileType::RegularFile if self.shared.options.in_place => return hold(directory, name),
+            FileType::RegularFile => match self.throw_away(directory, name) {
+                Err(DeleteErrorCause::System { errno, .. })
+                    if [Errno::NOSPC, Errno::DQUOT].iter().any(|e| e.raw_os_error() == errno) =>
+                {
+                    UnlinkReason::NoSpace
+                }
+                moved => return moved.map(|(place, stat)| Removed::Waits(place, stat)),
+            },
+            _ => UnlinkReason::NothingToFree,
+        };
+        unlinkat(&directory.fd, name, AtFlags::empty()).during(DeleteOperation::Unlink)?;
+        Ok(Removed::Over(reason))
+    }
+
+    fn throw_away(
+        &mut self,
+        directory: &Arc<Directory>,
+        name: &OsStr,
+    ) -> Result<(Place, Stat), DeleteErrorCause> {
+        let mut tries = 0;
+        let (trash, entry) = loop {
+            let trash = self.trash_for(directory)?;
+            tries += 1;
+            match trash.take(directory, name, &mut self.names) {
+                // Either the file is gone, or the trash.
+                Err(Errno::NOENT) if tries < TRASH_TRIES && trash.is_gone() => {
+                    self.forget_trash(&trash);
+                }
+                moved => break (Arc::clone(&trash), moved.during(DeleteOperation::Rename)?),
+            }
+        };
+        let stat = trash.stat(&entry).during(DeleteOperation::Rename)?;
+        // Another may have taken the name since it was looked at.
+        if file_type(&stat) == FileType::Directory {
+            trash.give_back(&entry, directory, name).during(DeleteOperation::Rename)?;
+            return Err(Errno::ISDIR).during(DeleteOperation::Rename);
+        }
+        Ok((Place::Trash(trash, entry), stat))
+    }
+
+    /// The trash for files of `directory`. What earlier processes left there is deleted, too.
+    fn trash_for(&mut self, directory: &Arc<Directory>) -> Result<Arc<Trash>, DeleteErrorCause> {
+        let directory = match &self.shared.options.trash_in {
+            None => Arc::clone(directory),
+            Some(path) => {
+                let known = self.directories.get(path, &self.shared.class)?;
+                known.ok_or(Errno::MFILE).during(DeleteOperation::OpenTrash)?
+            }
+        };
+        if let Some(Some(trash)) = self.directories.trash_of(&directory) {
+            return Ok(Arc::clone(trash));
+        }
+        let name = self.shared.options.trash_name.clone();
+        let trash = Trash::open(&directory, &name, true)?;
+        let trash = trash.map(Arc::new).ok_or(Errno::NOENT).during(DeleteOperation::OpenTrash)?;
+        if let Some(known) = self.directories.trash_of(&directory) {
+            *known = Some(Arc::clone(&trash));
+        }
+        if trash.claim() {
+            let left = Arc::new(Target::new(self.shared.options.trash_name.clone().into()));
+            // What cannot be listed is no reason not to move more there.
+            let _ = self.adopt(&trash, &left);
+        }
+        Ok(trash)
+    }
+
+    fn forget_trash(&mut self, gone: &Arc<Trash>) {
+        if let Some(known) = self.directories.trash_of(&gone.directory) {
+            *known = None;
+        }
+    }
+
+    /// Deletes what earlier processes left in the trash of a directory.
+    fn finish(&mut self, target: &Arc<Target>) -> Result<(), NotDone> {
+        let known = self.directories.get(&target.path, &self.shared.class)?;
+        let directory = known.ok_or(NotDone::PutOff)?;
+        if !target.begin() {
+            self.shared.forget();
+            return Ok(());
+        }
+        let known = self.directories.trash_of(&directory).and_then(|known| known.clone());
+        let trash = match known {
+            Some(trash) => Some(trash),
+            None => Trash::open(&directory, &self.shared.options.trash_name, false)?.map(Arc::new),
+        };
+        if let Some(trash) = trash {
+            if let Some(known) = self.directories.trash_of(&directory) {
+                *known = Some(Arc::clone(&trash));
+            }
+            let _ = trash.claim();
+            self.adopt(&trash, target)?;
+        }
+        target.handed_over();
+        self.shared.end_scan(target);
+        Ok(())
+    }
+
+    /// All entries of `trash` that are not of this discarder belong to `target` from now on.
+    fn adopt(&mut self, trash: &Arc<Trash>, target: &Arc<Target>) -> Result<(), DeleteErrorCause> {
+        let max = self.shared.options.files_max;
+        let (found, more) = trash.entries(&self.names, max).during(DeleteOperation::List)?;
+        let known: std::collections::HashSet<OsString> =
+            self.queue.iter().filter_map(|item| item.place.name_in(trash)).collect();
+        for (name, stat) in found.into_iter().filter(|(name, _)| !known.contains(name)) {
+            self.shared.adopt(target);
+            let item = self.item(target, Place::Trash(Arc::clone(trash), name), &stat);
+            self.queue.push_back(item);
+        }
+        if more { Err(DeleteErrorCause::Full { max }) } else { Ok(()) }
+    }
+
+    /// Makes what is in `batch` durable, and says so.
+    fn flush(&mut self, mut batch: Batch) {
+        for (item, directory) in std::mem::take(&mut batch.waiting) {
+            let flushed = batch.flush_directory(&directory).and_then(|()| match &item.place {
+                Place::Trash(trash, _) => batch.flush_trash(trash),
+                Place::Held(_) => Ok(()),
+            });
+            match flushed.during(DeleteOperation::Flush) {
+                Ok(()) => {
+                    item.target.handed_over();
+                    self.queue.push_back(item);
+                }
+                Err(cause) => self.end(item, Err(cause)),
+            }
+        }
+        for (target, reason, directory) in std::mem::take(&mut batch.over) {
+            let flushed = batch.flush_directory(&directory).during(DeleteOperation::Flush);
+            self.shared.end(&target, flushed.map(|()| DeletedHow::Unlinked(reason)));
+        }
+    }
+}
+
+impl Batch {
+    /// Once for each.
+    fn flush_directory(&mut self, directory: &Arc<Directory>) -> Result<(), Errno> {
+        let known = self.directories.iter().find(|(known, _)| Arc::ptr_eq(known, directory));
+        if let Some((_, flushed)) = known {
+            return *flushed;
+        }
+        let flushed = directory.flush();
+        self.directories.push((Arc::clone(directory), flushed));
+        flushed
+    }
+
+    fn flush_trash(&mut self, trash: &Arc<Trash>) -> Result<(), Errno> {
+        let known = self.trashes.iter().find(|(known, _)| Arc::ptr_eq(known, trash));
+        if let Some((_, flushed)) = known {
+            return *flushed;
+        }
+        let flushed = trash.flush();
+        self.trashes.push((Arc::clone(trash), flushed));
+        flushed
+    }
+}
+
+/// Unlinks a file and keeps it open, if nobody else has it.
+fn hold(directory: &Arc<Directory>, name: &OsStr) -> Result<Removed, DeleteErrorCause> {
+    let flags =
+        OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let opened = openat(&directory.fd, name, flags, Mode::empty());
+    let fd = opened.and_then(|fd| lease::take(fd.as_fd()).map(|()| fd));
+    unlinkat(&directory.fd, name, AtFlags::empty()).during(DeleteOperation::Unlink)?;
+    let Ok(fd) = fd else { return Ok(Removed::Over(UnlinkReason::OpenElsewhere)) };
+    let stat = fstat(&fd).during(DeleteOperation::Open)?;
+    if stat.st_nlink > 0 {
+        return Ok(Removed::Over(UnlinkReason::HardLinked));
+    }
+    let held = Held { fd, directory: Arc::clone(directory) };
+    Ok(Removed::Waits(Place::Held(held), stat))
+}

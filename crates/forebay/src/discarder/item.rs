@@ -1,0 +1,93 @@
+//! What was handed over, and where it is.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use forebay_core::Time;
+use rustix::fs::fstatvfs;
+use rustix::io::Errno;
+
+use super::deletion::Target;
+use super::directory::Directory;
+use super::error::{DeleteErrorCause, DeleteOperation, During};
+use super::trash::Trash;
+use crate::Class;
+
+/// A file that was handed over.
+pub(super) struct Item {
+    pub(super) target: Arc<Target>,
+    pub(super) place: Place,
+    /// What it has on the disk.
+    pub(super) bytes: u64,
+    pub(super) since: Time,
+}
+
+/// Where it is now.
+pub(super) enum Place {
+    /// Under this name in a trash.
+    Trash(Arc<Trash>, OsString),
+    /// Nowhere but in an open descriptor.
+    Held(Held),
+}
+
+/// A file that is unlinked and open.
+pub(super) struct Held {
+    pub(super) fd: OwnedFd,
+    pub(super) directory: Arc<Directory>,
+}
+
+impl Place {
+    /// The class on its disk.
+    pub(super) fn class(&self) -> &Class {
+        match self {
+            Self::Trash(trash, _) => &trash.directory.class,
+            Self::Held(held) => &held.directory.class,
+        }
+    }
+
+    /// Free and all bytes of its file system.
+    pub(super) fn free_space(&self) -> Option<(u64, u64)> {
+        let stat = match self {
+            Self::Trash(trash, _) => fstatvfs(&trash.fd),
+            Self::Held(held) => fstatvfs(&held.fd),
+        };
+        let stat = stat.ok()?;
+        Some((
+            stat.f_bavail.saturating_mul(stat.f_frsize),
+            stat.f_blocks.saturating_mul(stat.f_frsize),
+        ))
+    }
+
+    /// Removes what is left of its name.
+    pub(super) fn unlink(&self) -> Result<(), DeleteErrorCause> {
+        match self {
+            Self::Trash(trash, name) => trash.unlink(name).during(DeleteOperation::Unlink),
+            Self::Held(_) => Ok(()),
+        }
+    }
+
+    /// Has the file system do what it has put off.
+    pub(super) fn flush(&self) -> Result<(), Errno> {
+        match self {
+            Self::Trash(trash, _) => trash.flush(),
+            Self::Held(held) => held.directory.flush(),
+        }
+    }
+
+    /// Whether one flush is for both.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Trash(one, _), Self::Trash(other, _)) => Arc::ptr_eq(one, other),
+            (Self::Held(one), Self::Held(other)) => Arc::ptr_eq(&one.directory, &other.directory),
+            _ => false,
+        }
+    }
+
+    pub(super) fn name_in(&self, trash: &Arc<Trash>) -> Option<OsString> {
+        match self {
+            Self::Trash(own, name) if Arc::ptr_eq(own, trash) => Some(name.clone()),
+            _ => None,
+        }
+    }
+}

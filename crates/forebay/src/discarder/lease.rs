@@ -1,0 +1,84 @@
+//! Whether a file is open elsewhere.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::io::Errno;
+
+/// Sets the signal for what happens to a file description.
+const F_SETSIG: libc::c_int = 10;
+
+/// Takes a write lease on an open file: it fails with `EAGAIN` if anybody else has it open, and with
+/// others where nobody can tell. It ends with the descriptor; until then, who opens the file waits.
+pub(super) fn take(file: BorrowedFd<'_>) -> Result<(), Errno> {
+    let fd = file.as_raw_fd();
+    // When somebody wants to open it the kernel sends a signal, which by default would end the
+    // process: first one that is ignored by default, then to nobody. That it is wanted is
+    // asked for.
+    // SAFETY: these calls take numbers and change nothing but the open file description.
+    unsafe {
+        check(libc::fcntl(fd, F_SETSIG, libc::SIGURG))?;
+        check(libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK))?;
+        check(libc::fcntl(fd, libc::F_SETOWN, 0))?;
+    }
+    // Somebody may have come before the owner was taken away.
+    if is_kept(file) { Ok(()) } else { Err(Errno::AGAIN) }
+}
+
+/// Whether nobody wants to open the file.
+pub(super) fn is_kept(file: BorrowedFd<'_>) -> bool {
+    // SAFETY: it takes numbers and changes nothing.
+    let lease = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) };
+    lease == libc::F_WRLCK
+}
+
+fn check(result: libc::c_int) -> Result<(), Errno> {
+    let failed = || std::io::Error::last_os_error();
+    if result == -1 { Err(Errno::from_io_error(&failed()).unwrap_or(Errno::IO)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_open_elsewhere_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let open =
+            || File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = open().unwrap();
+        let other = File::open(&path).unwrap();
+        match take(file.as_fd()) {
+            Err(Errno::AGAIN) => {}
+            // some file systems have none
+            Err(errno) => return eprintln!("skipped: {errno}"),
+            Ok(()) => panic!("it is open elsewhere"),
+        }
+        drop(other);
+        take(file.as_fd()).unwrap();
+        assert!(is_kept(file.as_fd()));
+    }
+
+    /// By default the signal would end this process.
+    #[test]
+    fn who_opens_a_leased_file_waits_and_sends_no_signal() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
+        if let Err(errno) = take(file.as_fd()) {
+            return eprintln!("skipped: {errno}");
+        }
+        let opener = std::thread::spawn(move || File::open(path).unwrap());
+        let begin = Instant::now();
+        while is_kept(file.as_fd()) {
+            assert!(begin.elapsed() < Duration::from_secs(30), "nobody came");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(file);
+        drop(opener.join().unwrap());
+    }
+}

@@ -1,0 +1,175 @@
+//! Deleting files without latency spikes: a part at a time, each in the turn of a class.
+
+mod deletion;
+mod directories;
+mod directory;
+mod error;
+mod extents;
+mod freeing;
+mod hand_over;
+mod item;
+mod lease;
+mod open_file;
+mod options;
+mod pace;
+mod shared;
+mod state;
+mod steps;
+mod trash;
+mod urgency;
+mod worker;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use self::deletion::{
+    Deleted, DeletedHow, Deletion, DeletionProgress, DeletionState, UnlinkReason,
+};
+pub use self::error::{DeleteError, DeleteErrorCause, DeleteOperation};
+pub use self::options::{DiscarderError, DiscarderOptions, TRASH_NAME_DEFAULT};
+
+use self::deletion::Target;
+use self::shared::{Job, Shared};
+use crate::Class;
+use crate::metrics::Discards;
+use crate::sys::sync::Clock;
+
+/// Deletes files at the pace of a class.
+///
+/// On a file system that is mounted with `discard`, a deleted file becomes discards: one for each
+/// extent, all at once when the file system flushes its log, up to half a minute later. Reads wait
+/// behind them for tens of milliseconds. So a discarder moves a file away at once, frees it from
+/// its end in steps that each have a permit of the class, and flushes after each, so that the disk
+/// gets the discards of that step alone.
+///
+/// - The file is moved into a *trash directory* on the same file system: `.forebay-trash` beside
+///   it, unless [options](DiscarderOptions) say otherwise. When [`Deletion::wait_handed_over`]
+///   returns that is durable. What is in the trash when the process ends, in whatever way, is
+///   deleted by the next discarder that deletes in the same directory while no other does, or by
+///   [`Discarder::finish`].
+/// - A step frees at most what the disk does within its [effective
+///   goal](crate::Disk::effective_goal), and what the [rate](DiscarderOptions::rate) frees in
+///   80 ms, in bytes and in extents. Small files share steps.
+/// - Files with other names (hard links), files that anybody has open, and all that are no regular
+///   files are only unlinked. So is every file where nothing is discarded, as pacing buys nothing
+///   there; [`Deleted::how`] says why.
+/// - As the backlog nears a ceiling, or space lacks, rate and shares rise. The shares of the class
+///   are changed for that: give it a class of its own.
+///
+/// Whether a file has other names or is open is looked at after it was moved and before anything is
+/// freed, and each step stops if somebody wants to open it. One race remains: who found the file
+/// before it was moved, and opens it only after the first step, waits until it is deleted or for
+/// `/proc/sys/fs/lease-break-time`, and then sees zeros. And who links the file from
+/// `/proc/self/fd` in that time keeps a name of an empty file.
+///
+/// A path is resolved as `unlink(2)` does: links on the way are followed, at its end never.
+/// Directories are refused.
+///
+/// One thread does it all, started when there is something to do, ended when there was nothing for
+/// a second. Handles are cheap to clone; dropping all of them stops nothing. In a forked child all
+/// is refused.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("table");
+/// # std::fs::write(&path, [7; 4096])?;
+/// use forebay::{Discarder, DiscarderOptions, Scheduler};
+///
+/// let scheduler = Scheduler::builder().build()?;
+/// let class = scheduler.add_class("deletes", 50)?;
+/// let discarder = Discarder::new(&class, DiscarderOptions::new().rate(512 << 20))?;
+///
+/// let deletion = discarder.delete(&path);
+/// deletion.wait_handed_over()?; // it does not come back
+/// let deleted = deletion.wait()?; // and its blocks are free
+/// println!("{:?}: {} bytes in {} steps", deleted.how, deleted.bytes, deleted.steps);
+/// # assert!(!path.exists());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Discarder {
+    shared: Arc<Shared>,
+}
+
+impl Discarder {
+    /// A discarder in the turn of `class`, on whichever disk each file is. Nothing is started yet.
+    ///
+    /// # Errors
+    /// Options that are out of range.
+    pub fn new(class: &Class, options: DiscarderOptions) -> Result<Self, DiscarderError> {
+        options.check()?;
+        Ok(Self { shared: Arc::new(Shared::new(class.clone(), options)) })
+    }
+
+    /// Deletes the file at `path`, relative to what is the current directory when its turn comes.
+    /// Returns at once; errors are in the [`Deletion`].
+    pub fn delete(&self, path: impl AsRef<Path>) -> Deletion {
+        let target = Arc::new(Target::new(path.as_ref().to_owned()));
+        self.ask(vec![Job::Delete(Arc::clone(&target))]);
+        Deletion::of(target)
+    }
+
+    /// Deletes all of these, in their order: [`Discarder::delete`] for each, with one flush for
+    /// many of them.
+    pub fn delete_all<P: Into<PathBuf>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Vec<Deletion> {
+        let targets: Vec<_> =
+            paths.into_iter().map(|path| Arc::new(Target::new(path.into()))).collect();
+        self.ask(targets.iter().map(|target| Job::Delete(Arc::clone(target))).collect());
+        targets.into_iter().map(Deletion::of).collect()
+    }
+
+    /// Deletes what earlier processes left in the trash directory in `dir`: for when a program
+    /// starts. What this discarder put there has its own handles and does not count. Of another
+    /// that is still at it nothing is lost, but both free the same.
+    ///
+    /// It succeeds if there is no trash: then [`Deleted::files`] is 0.
+    pub fn finish(&self, dir: impl AsRef<Path>) -> Deletion {
+        let target = Arc::new(Target::new(dir.as_ref().to_owned()));
+        self.ask(vec![Job::Finish(Arc::clone(&target))]);
+        Deletion::of(target)
+    }
+
+    /// Resolves once nothing waits any more, and the trash directories that are empty then are
+    /// removed: for when a program ends. Otherwise they are after a second without work.
+    pub fn settle(&self) -> Deletion {
+        let target = Arc::new(Target::new(PathBuf::new()));
+        self.ask(vec![Job::Settle(Arc::clone(&target))]);
+        Deletion::of(target)
+    }
+
+    /// The class in whose turn it deletes.
+    pub fn class(&self) -> &Class {
+        &self.shared.class
+    }
+
+    /// What the discarders of the class have deleted, and what waits for them; nothing in a forked
+    /// child.
+    pub fn snapshot(&self) -> Discards {
+        if !self.shared.process.is_here() {
+            return Discards::default();
+        }
+        self.shared.counts().snapshot(self.shared.class.name(), Clock::of_process().now())
+    }
+
+    fn ask(&self, jobs: Vec<Job>) {
+        match self.shared.process.check() {
+            Ok(()) => worker::ask(&self.shared, jobs),
+            Err(forked) => jobs.iter().for_each(|job| job.target().end(Err(forked.into()))),
+        }
+    }
+}
+
+impl fmt::Debug for Discarder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Discarder")
+            .field("class", &self.shared.class)
+            .field("options", &self.shared.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,212 @@
+//! A file that is being freed.
+
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{FallocateFlags, FileType, fallocate, fstat, fsync, ftruncate};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::deletion::{DeletedHow, UnlinkReason};
+use super::directory::{allocated, file_type};
+use super::error::{DeleteErrorCause, DeleteOperation, During};
+use super::extents::{EXTENTS_MAX, ExtentMap};
+use super::item::{Item, Place};
+use super::lease;
+use super::steps::{Step, StepLimit, next_step};
+
+/// One that grows while it is freed is gone through so often; then it is unlinked.
+const ROUNDS_MAX: u32 = 4;
+/// Behind all that a file can have.
+const END: u64 = i64::MAX as u64;
+
+/// Files that share a step have at most so many bytes each.
+pub(super) const SMALL_MAX: u64 = 1 << 20;
+
+/// How parts are freed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Method {
+    Punch,
+    Truncate,
+}
+
+/// A file of which nobody else has anything.
+pub(super) struct OpenFile {
+    pub(super) item: Item,
+    /// `None` where the item has it.
+    fd: Option<OwnedFd>,
+    /// It shares steps.
+    pub(super) is_small: bool,
+    /// Of a small one.
+    pub(super) extents: Vec<Range<u64>>,
+    size: u64,
+    /// Nothing is left from here on.
+    end: u64,
+    rounds: u32,
+    map: ExtentMap,
+    method: Method,
+}
+
+/// What came of opening one.
+pub(super) enum Opened {
+    Freeable(OpenFile),
+    /// It was unlinked.
+    Over(Item, DeletedHow),
+}
+
+impl OpenFile {
+    /// Opens what was handed over; it is unlinked where it is not to be freed in steps.
+    pub(super) fn open(item: Item) -> Result<Opened, (Item, DeleteErrorCause)> {
+        match Self::freeable(&item) {
+            Ok(fd) => Self::of(item, fd),
+            Err(Ok(reason)) => match item.place.unlink() {
+                Ok(()) => Ok(Opened::Over(item, DeletedHow::Unlinked(reason))),
+                Err(cause) => Err((item, cause)),
+            },
+            Err(Err(cause)) => Err((item, cause)),
+        }
+    }
+
+    /// Its descriptor, if the item has none, or why it is only unlinked.
+    fn freeable(item: &Item) -> Result<Option<OwnedFd>, Result<UnlinkReason, DeleteErrorCause>> {
+        let (trash, name) = match &item.place {
+            Place::Held(_) => return Ok(None),
+            Place::Trash(trash, name) => (trash, name),
+        };
+        let fd = match trash.open_entry(name) {
+            Ok(fd) => fd,
+            // Another has deleted it, or it cannot be opened: a link, a socket, a program that runs.
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => {
+                return Err(Ok(UnlinkReason::NothingToFree));
+            }
+            Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)) => {
+                return Err(Err::<(), _>(errno)
+                    .during(DeleteOperation::Open)
+                    .map(|()| UnlinkReason::NothingToFree));
+            }
+            Err(_) => return Err(Ok(UnlinkReason::OpenElsewhere)),
+        };
+        let stat = fstat(&fd).during(DeleteOperation::Open).map_err(Err)?;
+        if file_type(&stat) != FileType::RegularFile || allocated(&stat) == 0 {
+            return Err(Ok(UnlinkReason::NothingToFree));
+        }
+        if stat.st_nlink != 1 {
+            return Err(Ok(UnlinkReason::HardLinked));
+        }
+        lease::take(fd.as_fd()).map_err(|_| Ok(UnlinkReason::OpenElsewhere))?;
+        Ok(Some(fd))
+    }
+
+    fn of(item: Item, fd: Option<OwnedFd>) -> Result<Opened, (Item, DeleteErrorCause)> {
+        let mut file = Self {
+            item,
+            fd,
+            is_small: false,
+            extents: Vec::new(),
+            size: 0,
+            end: END,
+            rounds: 0,
+            map: ExtentMap::Fiemap,
+            method: Method::Punch,
+        };
+        match file.look() {
+            Ok(()) => Ok(Opened::Freeable(file)),
+            Err(cause) => Err((file.item, cause)),
+        }
+    }
+
+    fn look(&mut self) -> Result<(), DeleteErrorCause> {
+        let stat = fstat(self.fd()).during(DeleteOperation::Open)?;
+        self.size = u64::try_from(stat.st_size).unwrap_or(0);
+        self.is_small = allocated(&stat) <= SMALL_MAX && self.item.bytes <= SMALL_MAX;
+        if self.is_small {
+            self.extents = self.extents_within(&(0..END))?;
+            // More than a step has: not in one step with others.
+            self.is_small = self.extents.len() < EXTENTS_MAX;
+        }
+        Ok(())
+    }
+
+    fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        match (&self.fd, &self.item.place) {
+            (Some(fd), _) => fd.as_fd(),
+            (None, Place::Held(held)) => held.fd.as_fd(),
+            (None, Place::Trash(trash, _)) => trash.fd.as_fd(),
+        }
+    }
+
+    fn extents_within(&mut self, within: &Range<u64>) -> Result<Vec<Range<u64>>, DeleteErrorCause> {
+        let mut map = self.map;
+        let found = map.extents(self.fd(), within);
+        self.map = map;
+        found.map_err(|error| DeleteErrorCause::io(DeleteOperation::MapExtents, &error))
+    }
+
+    /// What is freed next; `None` if nothing is left, or somebody wants to open it.
+    pub(super) fn next_step(&mut self, limit: StepLimit) -> Result<Option<Step>, DeleteErrorCause> {
+        if !lease::is_kept(self.fd()) {
+            return Ok(None);
+        }
+        loop {
+            let (size, end, mut map) = (self.size, self.end, self.map);
+            let step = next_step(size, end, limit, |within| map.extents(self.fd(), within));
+            self.map = map;
+            let step =
+                step.map_err(|error| DeleteErrorCause::io(DeleteOperation::MapExtents, &error))?;
+            if step.is_some() {
+                return Ok(step);
+            }
+            // It may have grown.
+            let stat = fstat(self.fd()).during(DeleteOperation::Open)?;
+            self.rounds += 1;
+            if allocated(&stat) == 0 || self.rounds >= ROUNDS_MAX || self.method == Method::Truncate
+            {
+                return Ok(None);
+            }
+            (self.size, self.end) = (u64::try_from(stat.st_size).unwrap_or(0), END);
+        }
+    }
+
+    /// Frees these extents, the last that it has, and has the file system tell the disk so; returns
+    /// their bytes.
+    pub(super) fn free(&mut self, extents: &[Range<u64>]) -> Result<u64, DeleteErrorCause> {
+        let (Some(first), Some(last)) = (extents.last(), extents.first()) else { return Ok(0) };
+        let (start, len) = (first.start, last.end - first.start);
+        if self.method == Method::Punch {
+            let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            match retry_on_intr(|| fallocate(self.fd(), flags, start, len)) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.method = Method::Truncate,
+                punched => punched.during(DeleteOperation::Free)?,
+            }
+        }
+        if self.method == Method::Truncate {
+            retry_on_intr(|| ftruncate(self.fd(), start)).during(DeleteOperation::Free)?;
+        }
+        self.end = start;
+        retry_on_intr(|| fsync(self.fd())).during(DeleteOperation::Flush)?;
+        Ok(extents.iter().map(|extent| extent.end - extent.start).sum())
+    }
+
+    /// Frees a small file and removes its name.
+    pub(super) fn free_whole(self) -> (Item, Result<DeletedHow, DeleteErrorCause>) {
+        let how = if lease::is_kept(self.fd()) {
+            let cut = retry_on_intr(|| ftruncate(self.fd(), 0)).during(DeleteOperation::Free);
+            cut.map(|()| DeletedHow::Truncated)
+        } else {
+            Ok(DeletedHow::Unlinked(UnlinkReason::OpenElsewhere))
+        };
+        let result = how.and_then(|how| self.item.place.unlink().map(|()| how));
+        (self.item, result)
+    }
+
+    /// Nothing is left of it that is to be freed.
+    pub(super) fn finish(self) -> (Item, Result<DeletedHow, DeleteErrorCause>) {
+        let is_kept = lease::is_kept(self.fd());
+        let how = match self.method {
+            _ if !is_kept => DeletedHow::Unlinked(UnlinkReason::OpenElsewhere),
+            Method::Punch => DeletedHow::Punched,
+            Method::Truncate => DeletedHow::Truncated,
+        };
+        let result = self.item.place.unlink().map(|()| how);
+        (self.item, result)
+    }
+}

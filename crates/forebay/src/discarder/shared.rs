@@ -1,0 +1,186 @@
+//! What the handles of a discarder and its thread share.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::deletion::{DeletedHow, Target};
+use super::error::DeleteErrorCause;
+use super::options::DiscarderOptions;
+use crate::Class;
+use crate::backlog::BacklogController;
+use crate::messages;
+use crate::metrics::DiscardCounts;
+use crate::permit::Parking;
+use crate::sys::fork::Process;
+
+/// What the thread is asked for.
+pub(super) enum Job {
+    /// To delete a file.
+    Delete(Arc<Target>),
+    /// To delete what is in a trash.
+    Finish(Arc<Target>),
+    /// To say so when nothing waits any more.
+    Settle(Arc<Target>),
+}
+
+impl Job {
+    pub(super) const fn target(&self) -> &Arc<Target> {
+        match self {
+            Self::Delete(target) | Self::Finish(target) | Self::Settle(target) => target,
+        }
+    }
+}
+
+/// A discarder.
+pub(super) struct Shared {
+    pub(super) process: Process,
+    pub(super) class: Class,
+    pub(super) options: DiscarderOptions,
+    shares: Option<BacklogController>,
+    owner: u64,
+    inbox: Mutex<Inbox>,
+}
+
+#[derive(Default)]
+struct Inbox {
+    jobs: VecDeque<Job>,
+    /// Files that are not deleted yet.
+    files: usize,
+    /// The thread's, while there is one.
+    parking: Option<Arc<Parking>>,
+    running: bool,
+}
+
+impl Shared {
+    pub(super) fn new(class: Class, options: DiscarderOptions) -> Self {
+        let process = Process::current();
+        let shares = options.shares.clone();
+        let shares = shares.or_else(|| super::urgency::default_shares(class.shares()).ok());
+        let owner = RandomState::new().hash_one(std::process::id());
+        Self { process, class, options, shares, owner, inbox: Mutex::default() }
+    }
+
+    /// What the names of its entries begin with.
+    pub(super) fn owner(&self) -> u64 {
+        self.owner
+    }
+
+    pub(super) fn counts(&self) -> &DiscardCounts {
+        &self.class.record.discards
+    }
+
+    pub(super) fn set_shares(&self, part: f64) {
+        if let Some(shares) = &self.shares {
+            // One that was removed has none.
+            let _ = shares.apply(&self.class, part);
+        }
+    }
+
+    /// Puts `jobs` before the thread; whether it is to be started. Those that there is no room for
+    /// end at once. Not in a child.
+    pub(super) fn ask(&self, jobs: Vec<Job>) -> bool {
+        let max = self.options.files_max;
+        let mut inbox = self.lock();
+        let mut refused = Vec::new();
+        for job in jobs {
+            if inbox.files >= max && matches!(job, Job::Delete(_)) {
+                refused.push(job);
+                continue;
+            }
+            inbox.files += 1;
+            inbox.jobs.push_back(job);
+        }
+        let starts = !inbox.running && !inbox.jobs.is_empty();
+        inbox.running |= starts;
+        let parking = inbox.parking.clone();
+        drop(inbox);
+        refused.iter().for_each(|job| job.target().end(Err(DeleteErrorCause::Full { max })));
+        if let Some(parking) = parking {
+            parking.unpark();
+        }
+        starts
+    }
+
+    /// The thread is there, and is woken here.
+    pub(super) fn begin(&self, parking: &Arc<Parking>) {
+        self.lock().parking = Some(Arc::clone(parking));
+    }
+
+    /// The thread ended without having done all.
+    pub(super) fn note_panic(&self) {
+        messages::note_bug("a discarder does not panic");
+        let mut inbox = self.lock();
+        (inbox.running, inbox.parking) = (false, None);
+    }
+
+    /// There is no thread to be had.
+    pub(super) fn fail(&self, cause: &DeleteErrorCause) {
+        let mut inbox = self.lock();
+        inbox.running = false;
+        let jobs = std::mem::take(&mut inbox.jobs);
+        inbox.files = inbox.files.saturating_sub(jobs.len());
+        drop(inbox);
+        jobs.iter().for_each(|job| job.target().end(Err(cause.clone())));
+    }
+
+    pub(super) fn has_jobs(&self) -> bool {
+        !self.lock().jobs.is_empty()
+    }
+
+    pub(super) fn take_jobs(&self, max: usize) -> VecDeque<Job> {
+        let mut inbox = self.lock();
+        let count = inbox.jobs.len().min(max);
+        inbox.jobs.drain(..count).collect()
+    }
+
+    /// Whether the thread may end: nothing was asked for meanwhile.
+    pub(super) fn try_end(&self) -> bool {
+        let mut inbox = self.lock();
+        let ends = inbox.jobs.is_empty();
+        if ends {
+            inbox.running = false;
+            inbox.parking = None;
+        }
+        ends
+    }
+
+    /// A file is over.
+    pub(super) fn end(&self, target: &Target, result: Result<DeletedHow, DeleteErrorCause>) {
+        let counts = self.counts();
+        match &result {
+            Ok(how) => {
+                counts.files.fetch_add(1, Relaxed);
+                if matches!(how, DeletedHow::Unlinked(_)) {
+                    counts.unlinked.fetch_add(1, Relaxed);
+                }
+            }
+            Err(_) => _ = counts.errors.fetch_add(1, Relaxed),
+        }
+        self.forget();
+        target.end(result.map(Some));
+    }
+
+    /// A file of an earlier process is to be deleted, too.
+    pub(super) fn adopt(&self, target: &Target) {
+        self.lock().files += 1;
+        target.add_file();
+    }
+
+    /// All that there is of an earlier process is known.
+    pub(super) fn end_scan(&self, target: &Target) {
+        self.forget();
+        target.end(Ok(None));
+    }
+
+    /// One that waited waits no more.
+    pub(super) fn forget(&self) {
+        let mut inbox = self.lock();
+        inbox.files = inbox.files.saturating_sub(1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

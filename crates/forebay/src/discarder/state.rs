@@ -1,0 +1,142 @@
+//! What the thread of a discarder has.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Waker;
+
+use forebay_core::{Time, saturating_nanos};
+
+use super::deletion::{DeletedHow, Target};
+use super::directories::Directories;
+use super::error::DeleteErrorCause;
+use super::item::{Item, Place};
+use super::open_file::OpenFile;
+use super::pace::Pace;
+use super::shared::{Job, Shared};
+use super::trash::EntryNames;
+use super::urgency::{Backlog, rate_at};
+use crate::permit::Parking;
+use crate::sys::sync::Clock;
+use crate::{Class, Scheduler};
+
+/// How urgent it is is looked at so often.
+pub(super) const LOOK_PERIOD: u64 = 100_000_000;
+/// What cannot be done for want of descriptors or of room in a queue is tried again after this.
+pub(super) const RETRY_AFTER: u64 = 20_000_000;
+/// And so often.
+pub(super) const RETRIES_MAX: u32 = 500;
+
+/// What the thread has.
+pub(super) struct Worker {
+    pub(super) shared: Arc<Shared>,
+    pub(super) parking: Arc<Parking>,
+    pub(super) waker: Waker,
+    pub(super) clock: Clock,
+    pub(super) directories: Directories,
+    pub(super) names: EntryNames,
+    /// Jobs that wait for room.
+    pub(super) put_off: VecDeque<Job>,
+    pub(super) queue: VecDeque<Item>,
+    /// Those that are being freed: one large file, or small ones.
+    pub(super) opened: VecDeque<OpenFile>,
+    pub(super) held: usize,
+    /// Those that wait until nothing does.
+    pub(super) settling: Vec<Arc<Target>>,
+    pub(super) pace: Pace,
+    pub(super) rate: Option<u64>,
+    pub(super) looked: Option<Time>,
+    /// The class was removed.
+    pub(super) untagged: bool,
+    pub(super) retries: u32,
+}
+
+impl Worker {
+    pub(super) fn new(shared: Arc<Shared>, parking: Arc<Parking>) -> Self {
+        let (waker, names) = (Waker::from(Arc::clone(&parking)), EntryNames::new(shared.owner()));
+        let rate = shared.options.rate;
+        Self {
+            shared,
+            parking,
+            waker,
+            clock: Clock::of_process(),
+            directories: Directories::default(),
+            names,
+            put_off: VecDeque::new(),
+            queue: VecDeque::new(),
+            opened: VecDeque::new(),
+            held: 0,
+            settling: Vec::new(),
+            pace: Pace::default(),
+            rate,
+            looked: None,
+            untagged: false,
+            retries: 0,
+        }
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Sleeps before what failed is tried again.
+    pub(super) fn rest_a_little(&self) {
+        self.parking.park(self.clock, Some(self.now().plus_nanos(RETRY_AFTER)));
+    }
+
+    /// Sees how urgent it is, and sets the rate and the shares by it.
+    pub(super) fn look(&mut self, now: Time) {
+        if self.looked.is_some_and(|looked| now.nanos_since(looked) < LOOK_PERIOD) {
+            return;
+        }
+        self.looked = Some(now);
+        let (options, counts) = (&self.shared.options, self.shared.counts());
+        let first = self.opened.front().map(|file| &file.item).or_else(|| self.queue.front());
+        let oldest = first.map_or(0, |item| item.since.as_nanos().max(1));
+        counts.oldest.store(oldest, Relaxed);
+        let part = first.map_or(0.0, |item| {
+            let backlog = Backlog {
+                bytes: counts.backlog_bytes.load(Relaxed),
+                bytes_max: options.bytes_max,
+                age_nanos: now.nanos_since(item.since),
+                age_max: options.age_max.map(saturating_nanos),
+                free: item.place.free_space(),
+                free_min: options.free_min,
+            };
+            backlog.part()
+        });
+        let rate = rate_at(part, options.rate);
+        if rate != self.rate {
+            self.pace.hurry(now.plus_nanos(saturating_nanos(options.step)));
+            self.rate = rate;
+        }
+        counts.rate_limit.store(rate.unwrap_or(0), Relaxed);
+        self.shared.set_shares(part);
+    }
+
+    /// The class on the disk of an item.
+    pub(super) fn class_of(&self, item: &Item) -> Class {
+        let class = item.place.class();
+        if self.untagged { untagged(class) } else { class.clone() }
+    }
+
+    /// An item is over.
+    pub(super) fn end(&mut self, item: Item, result: Result<DeletedHow, DeleteErrorCause>) {
+        let counts = self.shared.counts();
+        counts.backlog_files.fetch_sub(1, Relaxed);
+        counts.backlog_bytes.fetch_sub(item.bytes, Relaxed);
+        if matches!(item.place, Place::Held(_)) {
+            self.held -= 1;
+        }
+        let Item { target, place, .. } = item;
+        // Before it is told: whoever waits finds it closed.
+        drop(place);
+        self.shared.end(&target, result);
+    }
+}
+
+/// The class of work that names none, on the same disk.
+pub(super) fn untagged(class: &Class) -> Class {
+    let untagged = Scheduler::of(&class.scheduler).untagged();
+    Class { disk: Arc::clone(&class.disk), ..untagged }
+}

@@ -1,0 +1,221 @@
+//! Which part of a file is freed next: from its end, so much at a time.
+
+use std::io;
+use std::ops::Range;
+
+use super::extents::EXTENTS_MAX;
+
+/// What may be freed at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StepLimit {
+    pub(super) bytes: u64,
+    pub(super) extents: usize,
+}
+
+/// A part of a file, all that it has from here on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The extents in it, or parts of them: the last comes first.
+    pub(super) extents: Vec<Range<u64>>,
+}
+
+impl Step {
+    /// Where it begins.
+    #[cfg(test)]
+    fn start(&self) -> u64 {
+        self.extents.last().map_or(0, |extent| extent.start)
+    }
+
+    /// Of each extent, the last first.
+    pub(super) fn lens(&self) -> impl Iterator<Item = u64> {
+        self.extents.iter().map(|extent| extent.end - extent.start)
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.lens().sum()
+    }
+
+    /// Leaves the last `bytes` of it, and something in any case.
+    pub(super) fn shorten(&mut self, bytes: u64) {
+        let mut room = bytes;
+        let mut kept = 0;
+        for extent in &mut self.extents {
+            if room == 0 && kept > 0 {
+                break;
+            }
+            let from = extent.end.saturating_sub(room.max(ALIGNMENT)).max(extent.start);
+            *extent = from..extent.end;
+            room = room.saturating_sub(extent.end - extent.start);
+            kept += 1;
+        }
+        self.extents.truncate(kept);
+    }
+}
+
+/// Parts are cut at multiples of this, in bytes.
+pub(super) const ALIGNMENT: u64 = 4096;
+
+/// The last part of what a file has before `end`, within `limit`; `None` if it has nothing.
+///
+/// `extents` says what it has between two offsets: in order, and at most [`EXTENTS_MAX`], the
+/// first. It is asked some 60 times at most, however large the file is.
+pub(super) fn next_step(
+    size: u64,
+    end: u64,
+    limit: StepLimit,
+    mut extents: impl FnMut(&Range<u64>) -> io::Result<Vec<Range<u64>>>,
+) -> io::Result<Option<Step>> {
+    let aligned = |at: u64| at - at % ALIGNMENT;
+    let mut end = end;
+    let mut start = aligned(size.min(end).saturating_sub(limit.bytes));
+    let mut reach = limit.bytes.max(ALIGNMENT);
+    loop {
+        let found = extents(&(start..end))?;
+        let is_cut = found.len() >= EXTENTS_MAX;
+        match found.last() {
+            None if start == 0 => return Ok(None),
+            None => {
+                end = start;
+                reach = reach.saturating_mul(2);
+                start = aligned(end.saturating_sub(reach));
+            }
+            // There may be more: nearer to the end, until it cannot be halved.
+            Some(last) if is_cut && last.end < end && end - start > ALIGNMENT => {
+                start = aligned(start + (end - start) / 2).max(start + ALIGNMENT).min(end - 1);
+            }
+            Some(_) => return Ok(Some(cut(found, limit, aligned))),
+        }
+    }
+}
+
+/// The last of `found` that are within `limit`.
+fn cut(found: Vec<Range<u64>>, limit: StepLimit, aligned: impl Fn(u64) -> u64) -> Step {
+    let mut step = Step { extents: Vec::new() };
+    let mut room = limit.bytes.max(ALIGNMENT);
+    for extent in found.into_iter().rev().take(limit.extents.max(1)) {
+        let from = aligned(extent.end.saturating_sub(room)).max(extent.start);
+        // Cut down to a multiple it may be a little more than there is room for.
+        let from = if extent.end - from > room { (from + ALIGNMENT).min(extent.end) } else { from };
+        let is_whole = from == extent.start;
+        if from >= extent.end {
+            break;
+        }
+        room = room.saturating_sub(extent.end - from);
+        step.extents.push(from..extent.end);
+        if !is_whole || room == 0 {
+            break;
+        }
+    }
+    step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::cell::Cell;
+
+    use forebay_load::Rng;
+
+    const MIB: u64 = 1 << 20;
+
+    /// All steps of a file with these extents, and how often it was asked for each.
+    fn steps(size: u64, all: &[Range<u64>], limit: StepLimit) -> (Vec<Step>, u64) {
+        let (mut end, mut steps, mut most) = (i64::MAX as u64, Vec::new(), 0);
+        loop {
+            let asked = Cell::new(0);
+            let step = next_step(size, end, limit, |within| {
+                asked.set(asked.get() + 1);
+                let cut = |e: &Range<u64>| e.start.max(within.start)..e.end.min(within.end);
+                Ok(all.iter().map(cut).filter(|e| !e.is_empty()).take(EXTENTS_MAX).collect())
+            });
+            most = most.max(asked.get());
+            let Some(step) = step.unwrap() else { return (steps, most) };
+            assert!(step.start() < end && !step.extents.is_empty());
+            end = step.start();
+            steps.push(step);
+        }
+    }
+
+    fn bytes(steps: &[Step]) -> u64 {
+        steps.iter().map(Step::bytes).sum()
+    }
+
+    #[test]
+    fn a_large_extent_is_cut_by_bytes_from_its_end() {
+        let limit = StepLimit { bytes: 32 * MIB, extents: 8 };
+        let (steps, _) = steps(128 * MIB, &[0..128 * MIB], limit);
+        let starts: Vec<u64> = steps.iter().map(|step| step.start() / MIB).collect();
+        assert_eq!(starts, [96, 64, 32, 0]);
+    }
+
+    #[test]
+    fn small_extents_are_counted() {
+        let extents: Vec<_> = (0..1000).map(|n| n * MIB..n * MIB + MIB).collect();
+        let limit = StepLimit { bytes: 32 * MIB, extents: 8 };
+        let (steps, _) = steps(1000 * MIB, &extents, limit);
+        assert_eq!(steps.len(), 125);
+        assert!(steps.iter().all(|step| step.extents.len() == 8 && step.bytes() == 8 * MIB));
+    }
+
+    #[test]
+    fn the_holes_of_a_sparse_terabyte_are_skipped_at_once() {
+        let extents = [4096..8192, (1 << 40) - 8192..(1 << 40) - 4096];
+        let limit = StepLimit { bytes: MIB, extents: 8 };
+        let (found, most) = steps(1 << 40, &extents, limit);
+        assert_eq!((found.len(), bytes(&found)), (2, 8192));
+        assert!(most < 64, "asked {most} times");
+        assert_eq!(steps(1 << 40, &[], limit).0, []);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_end_of_the_file_is_freed_first() {
+        let limit = StepLimit { bytes: MIB, extents: 8 };
+        let (steps, _) = steps(MIB, &[0..MIB, 5 * MIB..6 * MIB], limit);
+        let starts: Vec<u64> = steps.iter().map(|step| step.start() / MIB).collect();
+        assert_eq!(starts, [5, 0]);
+    }
+
+    #[test]
+    fn a_step_is_shortened_to_its_last_bytes() {
+        let extents = vec![30 * MIB..40 * MIB, 10 * MIB..20 * MIB, 0..MIB];
+        let shortened = |bytes| {
+            let mut step = Step { extents: extents.clone() };
+            step.shorten(bytes);
+            (step.extents.len(), step.bytes(), step.start())
+        };
+        assert_eq!(shortened(u64::MAX), (3, 21 * MIB, 0));
+        assert_eq!(shortened(15 * MIB), (2, 15 * MIB, 15 * MIB));
+        assert_eq!(shortened(10 * MIB), (1, 10 * MIB, 30 * MIB));
+        assert_eq!(shortened(0), (1, ALIGNMENT, 40 * MIB - ALIGNMENT));
+    }
+
+    #[test]
+    fn every_byte_is_freed_once_and_no_step_is_above_its_limit() {
+        for seed in 0..300 {
+            let mut rng = Rng::new(seed, &[7]);
+            let (mut at, mut extents) = (0, Vec::new());
+            for _ in 0..rng.below(400) {
+                let blocks = |rng: &mut Rng| {
+                    let most = 1 << rng.below(12);
+                    (1 + rng.below(1 + most)) * 4096
+                };
+                at += if rng.below(3) == 0 { blocks(&mut rng) } else { 0 };
+                let len = blocks(&mut rng);
+                extents.push(at..at + len);
+                at += len;
+            }
+            let most = 1 << (10 + rng.below(14));
+            let limit =
+                StepLimit { bytes: 1 + rng.below(most), extents: 1 + rng.below(70) as usize };
+            let (steps, most) = steps(at - at.min(rng.below(4096)), &extents, limit);
+            let all: u64 = extents.iter().map(|extent| extent.end - extent.start).sum();
+            assert_eq!(bytes(&steps), all, "{seed}");
+            assert!(most < 130, "{seed}: asked {most} times");
+            for step in &steps {
+                assert!(step.extents.len() <= limit.extents, "{seed}");
+                assert!(step.bytes() <= limit.bytes.max(ALIGNMENT), "{seed}: {step:?} {limit:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The thread of a discarder: it hands files over, and frees one step after another.
+
+use std::sync::Arc;
+use std::thread;
+
+use forebay_core::Time;
+
+use super::error::{DeleteErrorCause, DeleteOperation};
+use super::hand_over::JOBS_MAX;
+use super::shared::{Job, Shared};
+use super::state::Worker;
+use crate::permit::Parking;
+use crate::sys::panics::contain;
+
+/// A thread that has had nothing to do for so long ends.
+const IDLE_MAX: u64 = 1_000_000_000;
+
+/// Has `jobs` done by the thread, which is started if there is none. Not in a child.
+pub(super) fn ask(shared: &Arc<Shared>, jobs: Vec<Job>) {
+    if !shared.ask(jobs) {
+        return;
+    }
+    let builder = thread::Builder::new().name(String::from("forebay-discard"));
+    let of_thread = Arc::clone(shared);
+    if let Err(error) = builder.spawn(move || work(&of_thread)) {
+        shared.fail(&DeleteErrorCause::io(DeleteOperation::StartThread, &error));
+    }
+}
+
+fn work(shared: &Arc<Shared>) {
+    let parking = Parking::take_place();
+    shared.begin(&parking);
+    let mut worker = Worker::new(Arc::clone(shared), parking);
+    if contain(|| worker.run()).is_none() {
+        shared.note_panic();
+    }
+}
+
+impl Worker {
+    /// The thread's life.
+    fn run(&mut self) {
+        let mut idle_since = self.now();
+        loop {
+            let came = self.take_jobs();
+            let now = self.now();
+            self.look(now);
+            let has_work = !self.queue.is_empty() || !self.opened.is_empty();
+            if has_work && self.pace.is_open(now) {
+                self.free_some();
+            }
+            if has_work || came {
+                idle_since = self.now();
+            }
+            if has_work {
+                self.sleep_until(self.pace.next());
+                continue;
+            }
+            self.pace.rest(now);
+            if !self.settling.is_empty() && self.put_off.is_empty() {
+                self.directories.close_unused();
+                let settled = std::mem::take(&mut self.settling);
+                settled.iter().for_each(|target| self.shared.end_scan(target));
+            }
+            if now.nanos_since(idle_since) >= IDLE_MAX {
+                self.directories.close_unused();
+                if self.put_off.is_empty() && self.shared.try_end() {
+                    return;
+                }
+                idle_since = self.now();
+            }
+            if !came {
+                self.sleep_until(Some(idle_since.plus_nanos(IDLE_MAX)));
+            }
+        }
+    }
+
+    /// Sleeps until then or until a job comes, if there is none yet.
+    fn sleep_until(&self, until: Option<Time>) {
+        if let Some(until) = until.filter(|until| *until > self.now())
+            && (self.put_off.len() >= JOBS_MAX || !self.shared.has_jobs())
+        {
+            self.parking.park(self.clock, Some(until));
+        }
+    }
+}

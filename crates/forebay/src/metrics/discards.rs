@@ -1,0 +1,88 @@
+//! What the discarders of a class have deleted, and what waits for them.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use forebay_core::Time;
+
+/// What the [discarders](crate::Discarder) of one class have deleted, and what waits for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Discards {
+    /// The name of the class.
+    pub class: String,
+    /// Files that were handed over and are not deleted yet.
+    pub backlog_files: u64,
+    /// What these have on the disk, in bytes.
+    pub backlog_bytes: u64,
+    /// How long the oldest of them has waited, in nanoseconds; 0 if there is none.
+    pub oldest_nanos: u64,
+    /// The rate in force in bytes per second, which rises as the backlog nears a ceiling; 0 if
+    /// there is none.
+    pub rate_limit: u64,
+    /// Bytes per second that were freed in the last whole second in which something was.
+    pub rate: u64,
+    /// Files that were deleted.
+    pub files: u64,
+    /// Of these, those that were unlinked at once.
+    pub unlinked: u64,
+    /// Files that could not be deleted.
+    pub errors: u64,
+    /// Bytes that were freed in steps.
+    pub bytes: u64,
+    /// Extents, or parts of them, that were freed in steps.
+    pub commands: u64,
+    /// Steps, each with a flush.
+    pub steps: u64,
+}
+
+/// Counts them.
+#[derive(Debug, Default)]
+pub(crate) struct DiscardCounts {
+    pub(crate) backlog_files: AtomicU64,
+    pub(crate) backlog_bytes: AtomicU64,
+    /// Since when the oldest waits, in nanoseconds; 0 for none.
+    pub(crate) oldest: AtomicU64,
+    pub(crate) rate_limit: AtomicU64,
+    rate: AtomicU64,
+    /// The present second, and what was freed in it.
+    second: AtomicU64,
+    in_second: AtomicU64,
+    pub(crate) files: AtomicU64,
+    pub(crate) unlinked: AtomicU64,
+    pub(crate) errors: AtomicU64,
+    bytes: AtomicU64,
+    commands: AtomicU64,
+    steps: AtomicU64,
+}
+
+impl DiscardCounts {
+    pub(crate) fn add_step(&self, now: Time, bytes: u64, commands: u64) {
+        self.bytes.fetch_add(bytes, Relaxed);
+        self.commands.fetch_add(commands, Relaxed);
+        self.steps.fetch_add(1, Relaxed);
+        let second = now.as_nanos() / 1_000_000_000;
+        if self.second.swap(second, Relaxed) != second {
+            self.rate.store(self.in_second.swap(0, Relaxed), Relaxed);
+        }
+        self.in_second.fetch_add(bytes, Relaxed);
+    }
+
+    pub(crate) fn snapshot(&self, class: &str, now: Time) -> Discards {
+        let get = |count: &AtomicU64| count.load(Relaxed);
+        let oldest = get(&self.oldest);
+        Discards {
+            class: class.to_owned(),
+            backlog_files: get(&self.backlog_files),
+            backlog_bytes: get(&self.backlog_bytes),
+            oldest_nanos: if oldest == 0 { 0 } else { now.as_nanos().saturating_sub(oldest) },
+            rate_limit: get(&self.rate_limit),
+            rate: get(&self.rate),
+            files: get(&self.files),
+            unlinked: get(&self.unlinked),
+            errors: get(&self.errors),
+            bytes: get(&self.bytes),
+            commands: get(&self.commands),
+            steps: get(&self.steps),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Paths that cannot be deleted: each has its error, and the rest goes on.
+
+use std::ffi::OsStr;
+use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+
+use forebay::{DeleteOperation, DiscarderOptions};
+
+use crate::bed::{Bed, MIB};
+
+#[test]
+fn paths_that_name_no_file_are_refused_and_the_rest_goes_on() {
+    let bed = Bed::new();
+    fs::create_dir(bed.path("dir")).unwrap();
+    let file = bed.file("file", MIB);
+    let bad: [(PathBuf, i32); 10] = [
+        (bed.path("missing"), libc::ENOENT),
+        (bed.path("missing/file"), libc::ENOENT),
+        (bed.path("file/file"), libc::ENOTDIR),
+        (bed.path("file/"), libc::ENOTDIR),
+        (bed.path("dir"), libc::EISDIR),
+        (bed.path("dir/"), libc::EISDIR),
+        (bed.path("dir/."), libc::EISDIR),
+        (PathBuf::new(), libc::ENOENT),
+        (PathBuf::from(OsStr::from_bytes(b"a\0b")), libc::EINVAL),
+        (bed.path(&"x".repeat(300)), libc::ENAMETOOLONG),
+    ];
+    let discarder = bed.discarder();
+    let good = bed.file("good", MIB);
+    let mut paths: Vec<PathBuf> = bad.iter().map(|(path, _)| path.clone()).collect();
+    paths.push(good.clone());
+    let mut deletions = discarder.delete_all(paths);
+    deletions.pop().unwrap().wait().unwrap();
+    for ((path, errno), deletion) in bad.iter().zip(deletions) {
+        let error = deletion.wait().unwrap_err();
+        assert_eq!((error.errno(), &error.path), (Some(*errno), path), "{error}");
+        assert_eq!(
+            std::io::Error::from(error).kind(),
+            std::io::Error::from_raw_os_error(*errno).kind()
+        );
+    }
+    assert!(file.exists() && !good.exists());
+    assert_eq!(discarder.snapshot().errors, 10);
+}
+
+#[test]
+fn odd_names_are_names_like_others() {
+    let bed = Bed::new();
+    let names: [&[u8]; 6] = [b" ", b"-rf", b"...", b"a\nb", b"\xff\xfe", &[b'n'; 255]];
+    let discarder = bed.discarder();
+    for name in names {
+        let path = bed.dir().join(OsStr::from_bytes(name));
+        fs::write(&path, vec![7; 2 * MIB as usize]).unwrap();
+        discarder.delete(&path).wait().unwrap();
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn a_trash_that_is_no_directory_of_its_own_is_refused() {
+    let bed = Bed::new();
+    let file = bed.file("file", 2 * MIB);
+    let trash = bed.path(".forebay-trash");
+    let refused = |errno: i32| {
+        let error = bed.discarder().delete(&file).wait().unwrap_err();
+        assert_eq!(error.errno(), Some(errno), "{error}");
+        assert!(error.to_string().contains("open the trash directory"), "{error}");
+        assert_eq!(fs::read(&file).unwrap().len() as u64, 2 * MIB);
+    };
+    fs::create_dir(bed.path("elsewhere")).unwrap();
+    symlink(bed.path("elsewhere"), &trash).unwrap();
+    refused(libc::ENOTDIR);
+    fs::remove_file(&trash).unwrap();
+    fs::write(&trash, "").unwrap();
+    refused(libc::ENOTDIR);
+    fs::remove_file(&trash).unwrap();
+    fs::create_dir(&trash).unwrap();
+    fs::set_permissions(&trash, Permissions::from_mode(0o777)).unwrap();
+    refused(libc::EPERM);
+}
+
+#[test]
+fn a_trash_on_another_file_system_is_refused() {
+    let bed = Bed::new();
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return eprintln!("skipped") };
+    let file = bed.file("file", 2 * MIB);
+    let same = fs::metadata(other.path()).unwrap();
+    let here = fs::metadata(bed.dir()).unwrap();
+    if std::os::unix::fs::MetadataExt::dev(&same) == std::os::unix::fs::MetadataExt::dev(&here) {
+        return eprintln!("skipped: needs two file systems");
+    }
+    let options = DiscarderOptions::new().always_in_steps(true).trash_in(other.path());
+    let error = bed.discarder_with(options).delete(&file).wait().unwrap_err();
+    assert_eq!(error.errno(), Some(libc::EXDEV), "{error}");
+    assert_eq!(fs::read(&file).unwrap().len() as u64, 2 * MIB);
+    let operation = matches!(
+        error.cause,
+        forebay::DeleteErrorCause::System { operation: DeleteOperation::Rename, .. }
+    );
+    assert!(operation, "{error}");
+}
+
+/// Threads have the rights of who started them, so the discarder's has these.
+#[test]
+fn without_permission_each_file_fails_alone() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root");
+    }
+    let bed = Bed::new();
+    fs::set_permissions(bed.dir(), Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(bed.path("open")).unwrap();
+    fs::set_permissions(bed.path("open"), Permissions::from_mode(0o777)).unwrap();
+    let (refused, allowed) = (bed.file("refused", 2 * MIB), bed.file("open/allowed", 2 * MIB));
+    let discarder = bed.discarder();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let nobody = rustix::process::Uid::from_raw(65534);
+            rustix::thread::set_thread_uid(nobody).unwrap();
+            let error = discarder.delete(&refused).wait().unwrap_err();
+            assert_eq!(error.errno(), Some(libc::EACCES), "{error}");
+            // It may be moved away, and nobody can tell who has it open.
+            let deleted = discarder.delete(&allowed).wait().unwrap();
+            let reason = forebay::UnlinkReason::OpenElsewhere;
+            assert_eq!(deleted.how, forebay::DeletedHow::Unlinked(reason));
+        });
+    });
+    assert_eq!(fs::read(refused).unwrap().len() as u64, 2 * MIB);
+    assert!(!allowed.exists());
+}

@@ -1,0 +1,142 @@
+//! Which files are freed in steps, and how.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::net::UnixListener;
+
+use forebay::{DeletedHow, DiscarderOptions, UnlinkReason};
+
+use crate::bed::{Bed, MIB};
+
+#[test]
+fn a_large_file_is_freed_from_its_end_in_steps_of_the_rate() {
+    let bed = Bed::new();
+    let path = bed.file("large", 8 * MIB);
+    let options = DiscarderOptions::new().always_in_steps(true).rate(25 * MIB);
+    let deleted = bed.discarder_with(options).delete(&path).wait().unwrap();
+    bed.assert_in_steps(deleted, 8 * MIB);
+    if bed.has_leases() {
+        // 2 MiB each
+        assert!((4..=6).contains(&deleted.steps), "{deleted:?}");
+    }
+    assert!(!path.exists());
+}
+
+#[test]
+fn small_files_share_steps() {
+    let bed = Bed::new();
+    let paths: Vec<_> = (0..200).map(|n| bed.file(&format!("small-{n}"), 5000)).collect();
+    let discarder = bed.discarder();
+    for deletion in discarder.delete_all(paths) {
+        let deleted = deletion.wait().unwrap();
+        if bed.has_leases() {
+            assert_eq!((deleted.how, deleted.steps), (DeletedHow::Truncated, 1));
+        }
+    }
+    let counted = discarder.snapshot();
+    assert_eq!((counted.files, counted.errors, counted.backlog_files), (200, 0, 0));
+    assert_eq!(counted.backlog_bytes, 0);
+    assert!(counted.steps < 50, "{counted:?}");
+    discarder.settle().wait().unwrap();
+    assert_eq!(bed.names(), [""; 0]);
+}
+
+#[test]
+fn a_sparse_terabyte_is_deleted_soon() {
+    let bed = Bed::new();
+    let path = bed.path("sparse");
+    let file = File::create_new(&path).unwrap();
+    file.set_len(1 << 40).unwrap();
+    for at in [5, 1 << 30, (1 << 40) - 4096] {
+        file.write_all_at(&[1; 4096], at).unwrap();
+    }
+    file.sync_all().unwrap();
+    drop(file);
+    let options = DiscarderOptions::new().always_in_steps(true).rate(MIB);
+    let deleted = bed.discarder_with(options).delete(&path).wait().unwrap();
+    assert!(deleted.steps < 20, "{deleted:?}");
+}
+
+#[test]
+fn a_file_with_another_name_keeps_its_data() {
+    let bed = Bed::new();
+    let path = bed.file("one", 2 * MIB);
+    fs::hard_link(&path, bed.path("other")).unwrap();
+    let deleted = bed.discarder().delete(&path).wait().unwrap();
+    assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::HardLinked));
+    assert_eq!(fs::read(bed.path("other")).unwrap(), vec![7; 2 * MIB as usize]);
+}
+
+#[test]
+fn a_file_that_somebody_has_open_keeps_its_data() {
+    let bed = Bed::new();
+    for in_place in [false, true] {
+        let path = bed.file("open", 2 * MIB);
+        let reader = File::open(&path).unwrap();
+        let options = DiscarderOptions::new().always_in_steps(true).in_place(in_place);
+        let deleted = bed.discarder_with(options).delete(&path).wait().unwrap();
+        assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::OpenElsewhere));
+        let mut data = vec![0; 2 * MIB as usize];
+        reader.read_exact_at(&mut data, 0).unwrap();
+        assert!(data.iter().all(|byte| *byte == 7) && !path.exists());
+    }
+}
+
+#[test]
+fn a_link_is_unlinked_and_what_it_leads_to_stays() {
+    let bed = Bed::new();
+    let path = bed.file("file", MIB);
+    symlink(&path, bed.path("link")).unwrap();
+    symlink("nowhere", bed.path("dangling")).unwrap();
+    for name in ["link", "dangling"] {
+        let deleted = bed.discarder().delete(bed.path(name)).wait().unwrap();
+        assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::NothingToFree));
+    }
+    assert_eq!(fs::read(path).unwrap().len(), MIB as usize);
+    assert_eq!(bed.names(), ["file"]);
+}
+
+#[test]
+fn what_is_no_file_is_unlinked() {
+    let bed = Bed::new();
+    let _socket = UnixListener::bind(bed.path("socket")).unwrap();
+    let fifo = rustix::fs::mknodat(
+        rustix::fs::CWD,
+        bed.path("fifo"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    );
+    fifo.unwrap();
+    bed.file("empty", 0);
+    let discarder = bed.discarder();
+    for name in ["socket", "fifo", "empty"] {
+        let deleted = discarder.delete(bed.path(name)).wait().unwrap();
+        assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::NothingToFree), "{name}");
+    }
+    assert_eq!(bed.names(), [""; 0]);
+}
+
+#[test]
+fn where_nothing_is_discarded_files_are_unlinked_unless_asked_for() {
+    let bed = Bed::new();
+    let path = bed.file("file", 2 * MIB);
+    let deleted = bed.discarder_with(DiscarderOptions::new()).delete(&path).wait().unwrap();
+    // on what the machine has here
+    let unlinked = deleted.how == DeletedHow::Unlinked(UnlinkReason::NoDiscards);
+    assert!(unlinked || deleted.steps > 0 || !bed.has_leases(), "{deleted:?}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_file_is_unlinked_at_once_and_freed_in_place() {
+    let bed = Bed::new();
+    let paths: Vec<_> =
+        (0..150).map(|n| bed.file(&format!("{n}"), 2 * MIB / (1 + n % 3))).collect();
+    let options = DiscarderOptions::new().always_in_steps(true).in_place(true);
+    let discarder = bed.discarder_with(options);
+    for deletion in discarder.delete_all(paths) {
+        bed.assert_in_steps(deletion.wait().unwrap(), 2 * MIB / 3);
+    }
+    assert_eq!(bed.names(), [""; 0]);
+}

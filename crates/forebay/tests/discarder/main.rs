@@ -1,0 +1,8 @@
+//! Deleting in steps: which files are freed, which are only unlinked, and what is refused.
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+mod bad_input;
+mod bed;
+mod files;
+mod handles;
+mod trash;

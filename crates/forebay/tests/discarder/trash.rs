@@ -1,0 +1,102 @@
+//! What earlier processes left in the trash.
+
+use std::fs;
+
+use forebay::DiscarderOptions;
+
+use crate::bed::{Bed, MIB};
+
+/// As a process leaves it that is killed.
+fn leave(bed: &Bed, names: &[&str]) {
+    fs::create_dir_all(bed.path(".forebay-trash")).unwrap();
+    for name in names {
+        bed.file(&format!(".forebay-trash/{name}"), 2 * MIB);
+    }
+}
+
+const LEFT: [&str; 3] =
+    ["forebay-0123456789abcdef-1", "forebay-0123456789abcdef-2a", "forebay-00000000000000ff-7"];
+
+#[test]
+fn what_was_left_is_found_and_deleted() {
+    let bed = Bed::new();
+    leave(&bed, &LEFT);
+    let discarder = bed.discarder();
+    let deleted = discarder.finish(bed.dir()).wait().unwrap();
+    assert_eq!(deleted.files, 3);
+    bed.assert_in_steps(deleted, 6 * MIB);
+    discarder.settle().wait().unwrap();
+    assert_eq!(bed.names(), [""; 0]);
+    assert_eq!(discarder.finish(bed.dir()).wait().unwrap().files, 0);
+    discarder.finish(bed.path("missing")).wait().unwrap_err();
+}
+
+#[test]
+fn what_was_left_is_deleted_with_the_next_file() {
+    let bed = Bed::new();
+    leave(&bed, &LEFT);
+    let discarder = bed.discarder();
+    discarder.delete(bed.file("file", MIB)).wait().unwrap();
+    discarder.settle().wait().unwrap();
+    assert_eq!(bed.names(), [""; 0]);
+}
+
+#[test]
+fn nothing_else_in_a_trash_is_touched() {
+    let bed = Bed::new();
+    let others =
+        ["table", "forebay-1-1", "forebay-0123456789abcdef-", "forebay-0123456789ABCDEF-1"];
+    leave(&bed, &others);
+    fs::create_dir(bed.path(".forebay-trash/forebay-0123456789abcdef-9")).unwrap();
+    let discarder = bed.discarder();
+    assert_eq!(discarder.finish(bed.dir()).wait().unwrap().files, 0);
+    discarder.delete(bed.file("file", MIB)).wait().unwrap();
+    discarder.settle().wait().unwrap();
+    for name in others {
+        let path = bed.path(&format!(".forebay-trash/{name}"));
+        assert_eq!(fs::read(path).unwrap().len() as u64, 2 * MIB, "{name}");
+    }
+}
+
+#[test]
+fn one_trash_is_for_all_where_asked_for() {
+    let bed = Bed::new();
+    for dir in ["trash-in", "one", "two"] {
+        fs::create_dir(bed.path(dir)).unwrap();
+    }
+    let options = DiscarderOptions::new().always_in_steps(true).rate(64 * MIB);
+    let options = options.trash_in(bed.path("trash-in")).trash_name("bin");
+    let discarder = bed.discarder_with(options);
+    let files = ["one/file", "two/file"].map(|name| bed.file(name, 4 * MIB));
+    let deletions = discarder.delete_all(files);
+    deletions.iter().for_each(|deletion| deletion.wait_handed_over().unwrap());
+    // they can be removed now
+    fs::remove_dir(bed.path("one")).unwrap();
+    fs::remove_dir(bed.path("two")).unwrap();
+    deletions.iter().for_each(|deletion| {
+        deletion.wait().unwrap();
+    });
+    discarder.settle().wait().unwrap();
+    fs::remove_dir(bed.path("trash-in")).unwrap();
+}
+
+#[test]
+fn two_discarders_in_one_directory_delete_all() {
+    let bed = Bed::new();
+    let discarders = [bed.discarder(), bed.discarder()];
+    let deletions: Vec<_> = (0..60)
+        .map(|n| {
+            let path = bed.file(&format!("{n}"), MIB + n * 50_000);
+            discarders[n as usize % 2].delete(path)
+        })
+        .collect();
+    deletions.iter().for_each(|deletion| {
+        deletion.wait().unwrap();
+    });
+    discarders.iter().for_each(|discarder| {
+        discarder.settle().wait().unwrap();
+    });
+    bed.discarder().settle().wait().unwrap();
+    let left = bed.names();
+    assert!(left.is_empty() || fs::read_dir(bed.path(&left[0])).unwrap().count() == 0, "{left:?}");
+}
