@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::messages;
+use crate::slow_requests::SlowRequest;
 
 /// Something that happened to a disk: see [`SchedulerBuilder::on_event`].
 ///
@@ -32,6 +34,9 @@ pub enum Event {
         /// Name of the disk.
         disk: String,
     },
+    /// A request or a permit took long in the disk: see
+    /// [`SchedulerBuilder::slow_requests`](crate::SchedulerBuilder::slow_requests).
+    Slow(SlowRequest),
 }
 
 /// As in the log.
@@ -49,19 +54,29 @@ impl fmt::Display for Event {
             Self::Hang { disk } => {
                 write!(f, "the disk `{disk}` hangs: its I/O thread is left behind")
             }
+            Self::Slow(request) => request.fmt(f),
         }
     }
 }
 
-/// What a program wants to be told by, if it does.
+/// What a program wants to be told of, and by what, if it does.
 #[derive(Clone, Default)]
-pub(crate) struct Hook(Option<Arc<Told>>);
+pub(crate) struct Hook {
+    told: Option<Arc<Told>>,
+    /// From what time in the disk on requests are slow; without one none is.
+    pub(crate) slow_from: Option<Duration>,
+}
 
 type Told = dyn Fn(&Event) + Send + Sync;
 
 impl Hook {
-    pub(crate) fn new(hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(hook)))
+    /// Nobody, and the log of requests that are slow from then on.
+    pub(crate) const fn slow_from(slow_from: Option<Duration>) -> Self {
+        Self { told: None, slow_from }
+    }
+
+    pub(crate) fn set(&mut self, hook: impl Fn(&Event) + Send + Sync + 'static) {
+        self.told = Some(Arc::new(hook));
     }
 
     /// Tells the log and the program, by a thread that has nothing else to do.
@@ -69,9 +84,9 @@ impl Hook {
         let text = event.to_string();
         match event {
             Event::Fallback { .. } => messages::info(text),
-            Event::Overdue { .. } | Event::Hang { .. } => messages::warn(text),
+            Event::Overdue { .. } | Event::Hang { .. } | Event::Slow(_) => messages::warn(text),
         }
-        if let Some(hook) = &self.0 {
+        if let Some(hook) = &self.told {
             let hook = Arc::clone(hook);
             messages::call(Box::new(move || hook(&event)));
         }
@@ -80,6 +95,9 @@ impl Hook {
 
 impl fmt::Debug for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Hook").field(&self.0.is_some()).finish()
+        f.debug_struct("Hook")
+            .field("told", &self.told.is_some())
+            .field("slow_from", &self.slow_from)
+            .finish()
     }
 }

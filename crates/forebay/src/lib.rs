@@ -144,6 +144,7 @@ mod reactor;
 mod registry;
 mod scheduler;
 pub mod shard;
+mod slow_requests;
 mod sys;
 mod validation;
 mod wait_list;
@@ -172,6 +173,7 @@ pub use registry::{
     UnlistedError,
 };
 pub use scheduler::{Scheduler, SchedulerBuilder};
+pub use slow_requests::SlowRequest;
 pub use sys::clock::Clock;
 pub use sys::fork::Forked;
 pub use validation::RequestError;

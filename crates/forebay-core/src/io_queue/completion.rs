@@ -72,6 +72,7 @@ impl IoQueue {
         self.class_counters(&request).completed(now, request.op, request.len, disk_nanos, done);
         self.resume_at_once(now);
         let queue_nanos = request.dispatched_at.nanos_since(request.enqueued_at);
-        Ok(Completion { class, queue_nanos, disk_nanos, overdue })
+        let (op, len) = (request.op, request.len);
+        Ok(Completion { class, queue_nanos, disk_nanos, overdue, op, len })
     }
 }

@@ -78,4 +78,8 @@ pub struct Completion {
     pub disk_nanos: u64,
     /// Whether the window had given it up.
     pub overdue: bool,
+    /// What it was.
+    pub op: Op,
+    /// Its bytes; 0 for a flush.
+    pub len: u64,
 }

@@ -130,7 +130,10 @@ fn held_of(
     drop(registry);
     let mut all = Vec::new();
     for disk in disks {
-        disk.groups().for_each(|group| group.poll_permits());
+        for group in disk.groups() {
+            group.poll_permits();
+            group.slow.decay();
+        }
         if !with_all && !disk.has_given_up() {
             continue;
         }

@@ -1,19 +1,25 @@
 //! The state of a disk's I/O group: what the queues in it share beside its budget.
 
+mod class_names;
 mod wakers;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use forebay_core::{
-    DiskModel, DiskTime, GroupConfig, GroupFull, IoGroup, IoQueue, Op, Policy, SHARDS_MAX, ShardId,
-    Step, StepMax, Time,
+    ClassId, Completion, DiskModel, DiskTime, GroupConfig, GroupFull, IoGroup, IoQueue, Op, Policy,
+    SHARDS_MAX, ShardId, Step, StepMax, Time,
 };
 
 pub(crate) use self::wakers::Wakers;
 
+use self::class_names::ClassNames;
+use crate::engine::Retries;
 use crate::events::{Event, Hook};
 use crate::metrics::QueueMetrics;
+use crate::slow_requests::{SlowRequest, SlowRequests};
+use crate::sys::clock::Clock;
 use crate::sys::ticker;
 
 /// Most requests that are granted together, so that nobody keeps the lock for long.
@@ -42,6 +48,8 @@ pub(crate) struct GroupState {
     model_version: AtomicU64,
     /// Until when, in nanoseconds, nothing more is said of overdue requests.
     silent_until: AtomicU64,
+    pub(crate) slow: SlowRequests,
+    class_names: ClassNames,
 }
 
 impl GroupState {
@@ -53,6 +61,8 @@ impl GroupState {
         };
         Self {
             name: name.to_owned(),
+            slow: SlowRequests::new(hook.slow_from),
+            class_names: ClassNames::default(),
             hook,
             batch_max,
             silent_until: AtomicU64::new(0),
@@ -101,6 +111,50 @@ impl GroupState {
     /// Where the queue of that shard tells of itself.
     pub(crate) fn metrics(&self, shard: ShardId) -> &QueueMetrics {
         self.metrics[shard.index()].get_or_init(Box::default)
+    }
+
+    /// Counts a completed request of `queue`, the one of that shard if its owner has it at hand.
+    #[inline]
+    pub(crate) fn record(&self, shard: ShardId, completion: &Completion, queue: Option<&IoQueue>) {
+        self.metrics(shard).record(completion);
+        if self.slow.is_slow(completion.disk_nanos) {
+            self.tell_slow(shard, completion, queue);
+        }
+    }
+
+    /// Tells of a slow request, if it is its turn. May be called under a lock.
+    #[cold]
+    fn tell_slow(&self, shard: ShardId, completion: &Completion, queue: Option<&IoQueue>) {
+        let now = Clock::of_process().now();
+        let Some((untold, next_from)) = self.slow.take_turn(now) else { return };
+        if let Some(queue) = queue {
+            self.metrics(shard).publish_now(queue, Retries::default());
+        }
+        let names = self.class_names.all();
+        let mut counts = vec![0; names.len()];
+        for queue in self.published_metrics() {
+            queue.add_in_disk_to(&names, &mut counts);
+        }
+        let is_own = |(id, _): &&(ClassId, String)| *id == completion.class;
+        let class = names.iter().find(is_own).map(|(_, name)| name.clone()).unwrap_or_default();
+        let beside = names.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+        self.tell(Event::Slow(SlowRequest {
+            disk: self.name.clone(),
+            class,
+            op: completion.op,
+            len: completion.len,
+            in_queue: Duration::from_nanos(completion.queue_nanos),
+            in_disk: Duration::from_nanos(completion.disk_nanos),
+            beside: beside.map(|((_, name), count)| (name, count)).collect(),
+            beside_disk_time: Duration::from_nanos(self.io.in_flight().as_nanos_ceil()),
+            untold,
+            next_from,
+        }));
+    }
+
+    /// The class is in the group.
+    pub(crate) fn name_class(&self, class: ClassId, name: &str) {
+        self.class_names.set(class, name);
     }
 
     /// Where every queue that there ever was tells of itself.

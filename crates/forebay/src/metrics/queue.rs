@@ -116,7 +116,7 @@ impl QueueMetrics {
     /// Counts a completed request. For the owner of the queue.
     #[inline]
     pub(crate) fn record(&self, completion: &Completion) {
-        let Completion { class, queue_nanos, disk_nanos, overdue } = *completion;
+        let Completion { class, queue_nanos, disk_nanos, overdue, .. } = *completion;
         let histograms = self.histograms(class);
         let histograms = histograms.or_else(|| self.give_place(class));
         if let Some(histograms) = histograms {
@@ -219,6 +219,16 @@ impl QueueMetrics {
         }
         if let Some(histograms) = self.histograms(class) {
             held.returned += histograms.returned.load(Ordering::Relaxed);
+        }
+    }
+
+    /// Adds how many requests of each of these classes were in the disk when it last showed.
+    pub(crate) fn add_in_disk_to(&self, classes: &[(ClassId, String)], counts: &mut [u32]) {
+        let Published { now, .. } = &*self.lock();
+        for ((class, _), count) in classes.iter().zip(counts) {
+            let counters = now.classes.get(class.index());
+            let counters = counters.filter(|counters| counters.are_of(*class));
+            *count += counters.map_or(0, |counters| counters.in_disk);
         }
     }
 

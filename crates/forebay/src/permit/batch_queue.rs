@@ -211,7 +211,7 @@ impl PermitQueue {
         let mut state = self.lock();
         for &ticket in tickets {
             if let Ok(completion) = state.queue.complete(now, ticket, outcome) {
-                group.metrics(state.queue.shard()).record(&completion);
+                group.record(state.queue.shard(), &completion, Some(&state.queue));
             }
         }
         state.settle(now, None, &mut wakeups);
@@ -229,7 +229,7 @@ fn give_back(group: &GroupState, state: &mut State, now: Time, batch: usize) -> 
     for &ticket in &abandoned.tickets {
         let (waited, _) = state.withdraw(now, ticket);
         if !waited && let Ok(completion) = state.queue.complete(now, ticket, Outcome::Done) {
-            group.metrics(state.queue.shard()).record(&completion);
+            group.record(state.queue.shard(), &completion, Some(&state.queue));
         }
     }
     Some(abandoned)

@@ -140,7 +140,7 @@ impl PermitQueue {
         let mut state = self.lock();
         let completion = state.queue.complete(now, ticket, outcome).ok();
         if let Some(completion) = &completion {
-            group.metrics(state.queue.shard()).record(completion);
+            group.record(state.queue.shard(), completion, Some(&state.queue));
         }
         if state.waiters.any() {
             state.settle(now, None, &mut wakeups);

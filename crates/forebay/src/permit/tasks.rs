@@ -74,7 +74,7 @@ impl PermitQueue {
         if !waited {
             // Done and not failed: the disk has not answered with an error.
             if let Ok(completion) = state.queue.complete(now, ticket, Outcome::Done) {
-                group.metrics(state.queue.shard()).record(&completion);
+                group.record(state.queue.shard(), &completion, Some(&state.queue));
             }
         }
         state.settle(now, None, &mut wakeups);

@@ -129,7 +129,7 @@ impl Queues {
 impl JoinedGroup {
     fn record(&self, end: &PartEnd<'_>) {
         if let Some(completion) = end.completion {
-            self.group.metrics(self.shard).record(completion);
+            self.group.record(self.shard, completion, None);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam_utils::atomic::AtomicCell;
 use forebay_core::{ClassError, ClassGroupId, ClassId, IoGroup, Limits};
 
+use crate::group::GroupState;
 use crate::messages;
 use crate::metrics::DiscardCounts;
 use crate::page_cache::ReadCounts;
@@ -21,6 +22,8 @@ pub(crate) trait Node: Copy + Send + 'static {
     fn remove(self, io: &IoGroup) -> Result<(), ClassError>;
     fn set_shares(self, io: &IoGroup, shares: u32) -> Result<(), ClassError>;
     fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError>;
+    /// The group is told what it is called, if it has requests of its own.
+    fn name(self, group: &GroupState, name: &str);
 }
 
 impl Node for ClassId {
@@ -42,6 +45,10 @@ impl Node for ClassId {
 
     fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError> {
         io.set_limits(self, limits)
+    }
+
+    fn name(self, group: &GroupState, name: &str) {
+        group.name_class(self, name);
     }
 }
 
@@ -65,6 +72,8 @@ impl Node for ClassGroupId {
     fn set_limits(self, io: &IoGroup, limits: &Limits) -> Result<(), ClassError> {
         io.set_group_limits(self, limits)
     }
+
+    fn name(self, _: &GroupState, _: &str) {}
 }
 
 /// What new disks are told of a class.
@@ -126,9 +135,9 @@ impl<Id: Node> Record<Id> {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts it into the I/O group of `slot`, one of `parts` of its disk, as it
-    /// is set now.
-    pub(crate) fn place(&self, io: &IoGroup, slot: usize, parts: u64) -> Result<(), ClassError> {
+    /// Puts it into an I/O group, one of `parts` of its disk, as it is set now.
+    pub(crate) fn place(&self, group: &GroupState, parts: u64) -> Result<(), ClassError> {
+        let (io, slot) = (&group.io, group.slot);
         let parent = match &self.parent {
             Some(parent) => Some(parent.id(slot).ok_or(ClassError::Unknown)?),
             None => None,
@@ -136,6 +145,7 @@ impl<Id: Node> Record<Id> {
         let Settings { shares, limits } = *self.settings();
         let id = Id::add(io, parent, shares)?;
         id.set_limits(io, &part_of(&limits, parts))?;
+        id.name(group, &self.name);
         match self.ids.get(slot) {
             Some(cell) => cell.store(Place(Some(id))),
             None => messages::note_bug("a class has a place for every I/O group"),

@@ -100,10 +100,10 @@ impl Registry {
         for group in disk.groups() {
             // A group of classes comes after the one that it is in.
             for record in &self.groups {
-                refused(record, record.place(&group.io, group.slot, self.parts))?;
+                refused(record, record.place(group, self.parts))?;
             }
             for record in &self.classes {
-                refused(record, record.place(&group.io, group.slot, self.parts))?;
+                refused(record, record.place(group, self.parts))?;
             }
         }
         self.disks.push(Arc::clone(&disk));
@@ -199,8 +199,7 @@ impl Registry {
             return Err(ClassError::NameTaken { name: name.to_owned() });
         }
         let record = Record::new(name.to_owned(), parent.cloned(), shares, self.slots);
-        let placed =
-            self.io_groups().try_for_each(|group| record.place(&group.io, group.slot, self.parts));
+        let placed = self.io_groups().try_for_each(|group| record.place(group, self.parts));
         if let Err(source) = placed {
             // Nobody knows of it yet, so it has no work that could keep it.
             for group in self.io_groups() {
@@ -224,7 +223,7 @@ impl Registry {
             if let Err(source) = record.displace(&group.io, group.slot) {
                 for group in displaced {
                     let group: &DiskGroup = group;
-                    refused(record, record.place(&group.io, group.slot, self.parts))?;
+                    refused(record, record.place(group, self.parts))?;
                 }
                 return refused(record, Err(source));
             }

@@ -1,6 +1,7 @@
 //! Making a scheduler.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_core::{DiskModel, Policy, QueueDiscipline, SHARDS_MAX};
 use forebay_driver::QUEUES_MAX;
@@ -20,6 +21,8 @@ use crate::sys::numa;
 const DEFAULT_CLASS_SHARES: u32 = 100;
 /// Requests that a queue holds, unless another number is set.
 const REQUESTS_MAX: u32 = 1 << 20;
+/// Requests that were longer in the disk are told, unless another time is set.
+const SLOW_FROM: Duration = Duration::from_secs(1);
 
 /// What a [`Scheduler`] is made of; see [`Scheduler::builder`].
 #[derive(Clone, Debug)]
@@ -43,7 +46,8 @@ impl SchedulerBuilder {
         let layout =
             Layout { io_groups: 1, shards_max: 64, requests_max: REQUESTS_MAX, io_threads };
         let unlisted = Unlisted::Default;
-        Self { disks: Vec::new(), unlisted, layout, hook: Hook::default() }
+        let hook = Hook::slow_from(Some(SLOW_FROM));
+        Self { disks: Vec::new(), unlisted, layout, hook }
     }
 
     /// Adds a disk, with a budget of its own. The first one added is the one
@@ -145,7 +149,24 @@ impl SchedulerBuilder {
     /// ```
     #[must_use]
     pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        self.hook = Hook::new(hook);
+        self.hook.set(hook);
+        self
+    }
+
+    /// Sets from what time in the disk on a request is slow: 1 s unless set; `None` for never.
+    ///
+    /// The log is told of it when it ends, and who asked for [events](Event::Slow): its class, size
+    /// and operation, its time in the queue and in the disk, and what was in the disk beside it. So
+    /// are requests of files and shards, and permits, which are in the disk while they are held. How
+    /// long one waits in the queue makes none slow: that follows from shares, limits and load.
+    ///
+    /// With each that is told the time doubles, and falls back by an eighth of what it is above
+    /// `from` in a second; and no more than one a second is told. So a disk that is slow all the
+    /// time is told of every few seconds, with how many were slow meanwhile. Each I/O group counts
+    /// for itself. A request that is not slow costs one comparison.
+    #[must_use]
+    pub fn slow_requests(mut self, from: Option<Duration>) -> Self {
+        self.hook.slow_from = from;
         self
     }
 

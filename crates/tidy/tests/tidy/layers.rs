@@ -117,6 +117,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         &[
             "sys",
             "messages",
+            "slow_requests",
             "events",
             "buffer",
             "direct_file",

@@ -1,0 +1,56 @@
+//! What the classes of an I/O group are called, for what is told of their requests.
+
+use std::sync::{Mutex, PoisonError, TryLockError};
+
+use forebay_core::ClassId;
+
+/// The names of classes, by their places.
+#[derive(Debug, Default)]
+pub(super) struct ClassNames(Mutex<Vec<Option<(ClassId, String)>>>);
+
+impl ClassNames {
+    /// The class is there, in a place that may have been another's.
+    pub(super) fn set(&self, class: ClassId, name: &str) {
+        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = class.index();
+        if names.len() <= index {
+            names.resize_with(index + 1, || None);
+        }
+        if let Some(place) = names.get_mut(index) {
+            *place = Some((class, name.to_owned()));
+        }
+    }
+
+    /// All of them; none while some are being set, for who asks may hold a lock.
+    pub(super) fn all(&self) -> Vec<(ClassId, String)> {
+        match self.0.try_lock() {
+            Ok(names) => names.iter().flatten().cloned().collect(),
+            Err(TryLockError::Poisoned(names)) => {
+                names.get_ref().iter().flatten().cloned().collect()
+            }
+            Err(TryLockError::WouldBlock) => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_core::{DiskModel, GroupConfig, IoGroup, Policy};
+
+    use super::*;
+
+    #[test]
+    fn a_class_in_a_reused_place_has_its_own_name() {
+        let io = IoGroup::new(GroupConfig::new(DiskModel::unmeasured(), Policy::Unlimited));
+        let names = ClassNames::default();
+        let [one, two] = [(); 2].map(|()| io.add_class(None, 100).unwrap());
+        names.set(two, "two");
+        assert_eq!(names.all(), [(two, "two".into())]);
+        names.set(one, "one");
+        io.remove_class(one).unwrap();
+        let next = io.add_class(None, 100).unwrap();
+        names.set(next, "next");
+        assert!(names.all().contains(&(next, "next".into())));
+        assert_eq!(names.all().len(), if next.index() == one.index() { 2 } else { 3 });
+    }
+}

@@ -1,0 +1,209 @@
+//! Requests that took long in the disk: which of them are told, and what is told of them.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use forebay_core::{Op, Time};
+
+/// Of one I/O group no more are told than one in so long.
+const SILENCE_NANOS: u64 = 1_000_000_000;
+/// The part of what the threshold is above its bound that is left after a second: 7/8.
+const LEFT: (u64, u64) = (7, 8);
+
+/// A request, or a permit, that took long in the disk, and what was there beside it: see
+/// [`SchedulerBuilder::slow_requests`](crate::SchedulerBuilder::slow_requests).
+///
+/// A large request goes in parts, each of which counts for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SlowRequest {
+    /// Name of the disk.
+    pub disk: String,
+    /// Name of the class.
+    pub class: String,
+    /// What it was.
+    pub op: Op,
+    /// Its bytes; 0 for a flush.
+    pub len: u64,
+    /// From being queued to being dispatched.
+    pub in_queue: Duration,
+    /// From there to its end; of a permit, for how long it was held.
+    pub in_disk: Duration,
+    /// Requests in the disk when it ended, by class, without those that have none; up to a
+    /// millisecond old.
+    pub beside: Vec<(String, u32)>,
+    /// Disk time of all that was in the disk when it ended.
+    pub beside_disk_time: Duration,
+    /// So many were slow since the one before and are not told.
+    pub untold: u64,
+    /// From what time in the disk on the next is told.
+    pub next_from: Duration,
+}
+
+/// As in the log.
+impl fmt::Display for SlowRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { disk, class, op, len, .. } = self;
+        let what = match op {
+            Op::Read => "a read",
+            Op::Write => "a write",
+            Op::Discard => "a discard",
+            Op::Flush => "a flush",
+        };
+        let of = if *op == Op::Flush { String::new() } else { format!(" of {len} B") };
+        let millis = |time: Duration| time.as_micros() as f64 / 1000.0;
+        write!(
+            f,
+            "slow: {what}{of} of the class `{class}` took {} ms in the disk `{disk}`, after {} ms \
+             in the queue; beside it when it ended: ",
+            millis(self.in_disk),
+            millis(self.in_queue)
+        )?;
+        let beside: Vec<_> =
+            self.beside.iter().map(|(class, count)| format!("{count} of `{class}`")).collect();
+        let beside = if beside.is_empty() { String::from("nothing") } else { beside.join(", ") };
+        write!(f, "{beside}, {} ms of disk time", millis(self.beside_disk_time))?;
+        if self.untold > 0 {
+            write!(f, "; {} more were slow since the one before", self.untold)?;
+        }
+        write!(f, "; the next is told from {} ms on", millis(self.next_from))
+    }
+}
+
+/// From what time in the disk on a request is slow. It doubles with each that is told, and falls
+/// back to its bound by an eighth a second.
+#[derive(Debug)]
+pub(crate) struct SlowRequests {
+    bound_nanos: u64,
+    threshold_nanos: AtomicU64,
+    silent_until: AtomicU64,
+    untold: AtomicU64,
+}
+
+impl SlowRequests {
+    /// `bound` is the least threshold; without one nothing is slow.
+    pub(crate) fn new(bound: Option<Duration>) -> Self {
+        let nanos = |bound: Duration| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let bound_nanos = bound.map_or(u64::MAX, nanos);
+        Self {
+            bound_nanos,
+            threshold_nanos: AtomicU64::new(bound_nanos),
+            silent_until: AtomicU64::new(0),
+            untold: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether a request that was in the disk for so long is slow.
+    #[inline]
+    pub(crate) fn is_slow(&self, disk_nanos: u64) -> bool {
+        disk_nanos >= self.threshold_nanos.load(Ordering::Relaxed)
+    }
+
+    /// Whether one that is slow is told: how many were not since the one before, and from when on
+    /// the next is.
+    pub(crate) fn take_turn(&self, now: Time) -> Option<(u64, Duration)> {
+        let relaxed = Ordering::Relaxed;
+        let until = self.silent_until.load(relaxed);
+        let next = now.plus_nanos(SILENCE_NANOS).as_nanos();
+        if now.as_nanos() < until
+            || self.silent_until.compare_exchange(until, next, relaxed, relaxed).is_err()
+        {
+            self.untold.fetch_add(1, relaxed);
+            return None;
+        }
+        let doubled = self.threshold_nanos.load(relaxed).saturating_mul(2).min(u64::MAX - 1);
+        self.threshold_nanos.store(doubled, relaxed);
+        Some((self.untold.swap(0, relaxed), Duration::from_nanos(doubled)))
+    }
+
+    /// A second has passed.
+    pub(crate) fn decay(&self) {
+        let relaxed = Ordering::Relaxed;
+        let now = self.threshold_nanos.load(relaxed);
+        let above = now.saturating_sub(self.bound_nanos);
+        if above > 0 {
+            let left = self.bound_nanos + above / LEFT.1 * LEFT.0;
+            // one that is told meanwhile counts more
+            let _ = self.threshold_nanos.compare_exchange(now, left, relaxed, relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(millis: u64) -> Time {
+        Time::from_nanos(millis * MS)
+    }
+
+    #[test]
+    fn the_threshold_doubles_with_each_that_is_told_and_falls_back_to_its_bound() {
+        let slow = SlowRequests::new(Some(Duration::from_millis(100)));
+        assert!(!slow.is_slow(100 * MS - 1) && slow.is_slow(100 * MS));
+        assert_eq!(slow.take_turn(at(0)), Some((0, Duration::from_millis(200))));
+        assert!(!slow.is_slow(200 * MS - 1) && slow.is_slow(200 * MS));
+        assert_eq!(slow.take_turn(at(1000)), Some((0, Duration::from_millis(400))));
+        for _ in 0..200 {
+            slow.decay();
+        }
+        assert!(!slow.is_slow(100 * MS - 1) && slow.is_slow(100 * MS + 10));
+    }
+
+    #[test]
+    fn no_more_than_one_a_second_is_told_and_the_others_are_counted() {
+        let slow = SlowRequests::new(Some(Duration::from_nanos(1)));
+        let told: Vec<_> = (0..3000).filter_map(|ms| slow.take_turn(at(ms))).collect();
+        assert_eq!(told.iter().map(|(untold, _)| *untold).collect::<Vec<_>>(), [0, 999, 999]);
+    }
+
+    #[test]
+    fn a_disk_that_is_always_slow_is_told_of_every_few_seconds_for_ever() {
+        let slow = SlowRequests::new(Some(Duration::from_millis(100)));
+        let mut told = 0;
+        for second in 0..600 {
+            if slow.is_slow(3000 * MS) && slow.take_turn(at(second * 1000)).is_some() {
+                told += 1;
+            }
+            slow.decay();
+        }
+        assert!((60..=200).contains(&told), "{told} in ten minutes");
+    }
+
+    #[test]
+    fn without_a_bound_nothing_is_slow() {
+        let slow = SlowRequests::new(None);
+        slow.decay();
+        assert!(!slow.is_slow(u64::MAX - 1));
+        let slow = SlowRequests::new(Some(Duration::MAX));
+        assert!(!slow.is_slow(u64::MAX - 1));
+    }
+
+    #[test]
+    fn the_log_says_what_it_was_and_what_was_beside_it() {
+        let mut slow = SlowRequest {
+            disk: "d".into(),
+            class: "queries".into(),
+            op: Op::Read,
+            len: 4096,
+            in_queue: Duration::from_micros(250),
+            in_disk: Duration::from_millis(1200),
+            beside: vec![("compaction".into(), 7)],
+            beside_disk_time: Duration::from_micros(1500),
+            untold: 3,
+            next_from: Duration::from_secs(2),
+        };
+        assert_eq!(
+            slow.to_string(),
+            "slow: a read of 4096 B of the class `queries` took 1200 ms in the disk `d`, after \
+             0.25 ms in the queue; beside it when it ended: 7 of `compaction`, 1.5 ms of disk \
+             time; 3 more were slow since the one before; the next is told from 2000 ms on"
+        );
+        (slow.op, slow.beside, slow.untold) = (Op::Flush, Vec::new(), 0);
+        assert!(slow.to_string().starts_with("slow: a flush of the class"), "{slow}");
+        assert!(slow.to_string().contains("ended: nothing"), "{slow}");
+    }
+}
