@@ -69,10 +69,11 @@ impl DiscardCounts {
 
     pub(crate) fn snapshot(&self, class: &str, now: Time) -> Discards {
         let get = |count: &AtomicU64| count.load(Relaxed);
-        let oldest = get(&self.oldest);
+        let backlog_files = get(&self.backlog_files);
+        let oldest = if backlog_files > 0 { get(&self.oldest) } else { 0 };
         Discards {
             class: class.to_owned(),
-            backlog_files: get(&self.backlog_files),
+            backlog_files,
             backlog_bytes: get(&self.backlog_bytes),
             oldest_nanos: if oldest == 0 { 0 } else { now.as_nanos().saturating_sub(oldest) },
             rate_limit: get(&self.rate_limit),

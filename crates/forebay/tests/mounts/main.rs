@@ -5,6 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod dead;
+mod deletes;
+mod discards;
 mod disturbed;
 mod escapes;
 mod failing;
@@ -45,10 +47,14 @@ fn main() -> ExitCode {
     if power_cut::is_engine() {
         return power_cut::run_engine();
     }
+    if deletes::is_deleter() {
+        return deletes::run_deleter();
+    }
     let arguments = Arguments::from_args();
     // before there is any other thread
     let can_mount = if arguments.list { Ok(()) } else { lab::own_namespace() };
     let mut tests = on_file_systems(&can_mount);
+    tests.extend(of_deletes(&can_mount));
     tests.extend(of_classes_and_past_them(&can_mount));
     libtest_mimic::run(&arguments, tests).exit_code()
 }
@@ -96,6 +102,20 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
         disturbed::a_file_that_was_cut_while_it_was_written_is_written_as_before:
             ["mkfs.ext4", "mkfs.btrfs"],
         disturbed::a_log_that_may_only_be_appended_to_is_written: ["mkfs.ext4", "chattr"],
+    ]
+}
+
+/// How files are deleted.
+fn of_deletes(can_mount: &Result<(), String>) -> Vec<Trial> {
+    named![can_mount;
+        deletes::what_was_handed_over_is_gone_after_power_cuts: ["mkfs.ext4", "mkfs.xfs"],
+        deletes::what_a_killed_process_handed_over_is_deleted_by_the_next:
+            ["mkfs.ext4", "mkfs.xfs"],
+        discards::the_image_shrinks_as_a_file_is_freed: ["mkfs.ext4", "mkfs.xfs"],
+        discards::without_discards_files_are_unlinked: ["mkfs.xfs"],
+        discards::a_full_file_system_is_no_reason_not_to_delete: ["mkfs.ext4", "mkfs.xfs"],
+        discards::files_that_cannot_be_deleted_fail_alone: ["mkfs.ext4", "chattr"],
+        discards::a_trash_that_is_a_mount_is_refused: ["mkfs.ext4"],
     ]
 }
 

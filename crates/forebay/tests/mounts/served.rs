@@ -1,4 +1,4 @@
-//! A served disk with ext4 on it, by a loop device.
+//! A served disk with a file system on it, by a loop device.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,13 +15,26 @@ pub(crate) struct ServedFileSystem {
     pub(crate) point: PathBuf,
     device: String,
     sector: String,
+    kind: &'static str,
     served: Option<Served>,
     _dirs: [TempDir; 2],
 }
 
 impl ServedFileSystem {
-    /// `None` where this system cannot serve it.
+    /// With ext4; `None` where this system cannot serve it.
     pub(crate) fn new(
+        disk: Box<dyn SimDisk>,
+        config: &ServeConfig,
+        mkfs: &[&str],
+        options: &str,
+    ) -> Option<Self> {
+        let mkfs = [mkfs, &["-E", "lazy_itable_init=0"]].concat();
+        Self::of("ext4", disk, config, &mkfs, options)
+    }
+
+    /// With this kind of file system; `None` where this system cannot serve it.
+    pub(crate) fn of(
+        kind: &'static str,
         disk: Box<dyn SimDisk>,
         config: &ServeConfig,
         mkfs: &[&str],
@@ -32,10 +45,10 @@ impl ServedFileSystem {
         let served = served.inspect_err(|error| eprintln!("skipped: {error}")).ok()?;
         let sector = config.sector.to_string();
         let device = attach(served.path(), &sector);
-        system("mkfs.ext4", &[mkfs, &["-q", "-E", "lazy_itable_init=0", &device]].concat());
+        system(&format!("mkfs.{kind}"), &[mkfs, &["-q", &device]].concat());
         let point = dirs[1].path().to_owned();
-        mount(&["-t", "ext4", "-o", options, &device], &point);
-        Some(Self { point, device, sector, served: Some(served), _dirs: dirs })
+        mount(&["-t", kind, "-o", options, &device], &point);
+        Some(Self { point, device, sector, kind, served: Some(served), _dirs: dirs })
     }
 
     pub(crate) fn disk(&self) -> &Served {
@@ -51,14 +64,17 @@ impl ServedFileSystem {
         self.disk().restore_power().unwrap();
         self.device = attach(self.disk().path(), &self.sector);
         let mut mount = Command::new("mount");
-        mount.args(["-t", "ext4", "-o", options, &self.device]).arg(&self.point);
+        mount.args(["-t", self.kind, "-o", options, &self.device]).arg(&self.point);
         mount.output().unwrap().status.success()
     }
 
     /// Has the file system checked, once it is not mounted any more.
     pub(crate) fn check(self) {
         unmount(&self.point);
-        system("e2fsck", &["-f", "-n", &self.device]);
+        match self.kind {
+            "xfs" => system("xfs_repair", &["-n", &self.device]),
+            _ => system("e2fsck", &["-f", "-n", &self.device]),
+        };
     }
 }
 
