@@ -15,6 +15,8 @@ pub use report::Report;
 
 #[path = "2016-bursts/mod.rs"]
 mod bursts_2016;
+#[path = "2024-bursts/mod.rs"]
+mod bursts_2024;
 #[path = "2025-capacity/mod.rs"]
 mod capacity_2025;
 #[path = "2025-chunk-border/mod.rs"]
@@ -31,12 +33,20 @@ mod design_loop;
 mod design_shards;
 #[path = "design-window/mod.rs"]
 mod design_window;
+#[path = "2024-discard-off/mod.rs"]
+mod discard_off_2024;
+#[path = "2024-extent-size/mod.rs"]
+mod extent_size_2024;
+#[path = "2024-file-size/mod.rs"]
+mod file_size_2024;
 #[path = "2022-gc-stall/mod.rs"]
 mod gc_stall_2022;
 #[path = "2022-half-duplex/mod.rs"]
 mod half_duplex_2022;
 #[path = "2022-hard-disk/mod.rs"]
 mod hard_disk_2022;
+#[path = "2024-high-extents/mod.rs"]
+mod high_extents_2024;
 #[path = "2022-ingestion/mod.rs"]
 mod ingestion_2022;
 #[path = "2016-io-queues/mod.rs"]
@@ -49,6 +59,10 @@ mod knee_by_size_2018;
 mod latency_2022;
 #[path = "2018-littles-law/mod.rs"]
 mod littles_law_2018;
+#[path = "2024-low-extents/mod.rs"]
+mod low_extents_2024;
+#[path = "2024-paced/mod.rs"]
+mod paced_2024;
 #[path = "2025-parallelism/mod.rs"]
 mod parallelism_2025;
 #[path = "2022-queries/mod.rs"]
@@ -59,6 +73,8 @@ mod raid0_collisions_2025;
 mod raid0_placement_2025;
 #[path = "2016-shares/mod.rs"]
 mod shares_2016;
+#[path = "2024-sync-period/mod.rs"]
+mod sync_period_2024;
 #[path = "2016-write-load/mod.rs"]
 mod write_load_2016;
 
@@ -80,6 +96,14 @@ pub fn all() -> Vec<Experiment> {
         queries_2022::EXPERIMENT,
         latency_2022::EXPERIMENT,
         compaction_2022::EXPERIMENT,
+        discard_off_2024::EXPERIMENT,
+        low_extents_2024::EXPERIMENT,
+        high_extents_2024::EXPERIMENT,
+        bursts_2024::EXPERIMENT,
+        sync_period_2024::EXPERIMENT,
+        file_size_2024::EXPERIMENT,
+        extent_size_2024::EXPERIMENT,
+        paced_2024::EXPERIMENT,
         capacity_2025::EXPERIMENT,
         parallelism_2025::EXPERIMENT,
         raid0_collisions_2025::EXPERIMENT,

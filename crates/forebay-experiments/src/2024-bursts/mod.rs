@@ -1,0 +1,125 @@
+//! When the disk gets the discards of files that are unlinked at a steady rate.
+
+use core::time::Duration;
+use std::sync::{Arc, Mutex};
+
+use forebay_core::{DiskRates, Op, Time};
+use forebay_report::Table;
+use forebay_sim::disk::{Command, Completion, SimDisk};
+
+use crate::articles::y2024::SOURCE;
+use crate::articles::y2024::deletes::{Run, disk_spec, file_system};
+use crate::articles::y2024::tables::high_extents;
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+use crate::scenario::{SEED, run as simulate};
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2024-bursts",
+    alias: "S4-6",
+    title: "When discards are sent",
+    source: SOURCE,
+    about: include_str!("about.txt"),
+    run,
+};
+
+/// Discards this far apart are of two bursts.
+const BETWEEN_NANOS: u64 = 1_000_000_000;
+const SECONDS: u64 = 95;
+
+/// Notes when a disk gets discards.
+struct Traced {
+    disk: Box<dyn SimDisk>,
+    discards: Arc<Mutex<Vec<Time>>>,
+}
+
+impl SimDisk for Traced {
+    fn submit(&mut self, now: Time, id: u64, command: Command) {
+        if command.op == Op::Discard
+            && let Ok(mut discards) = self.discards.lock()
+        {
+            discards.push(now);
+        }
+        self.disk.submit(now, id, command);
+    }
+
+    fn poll_completion(&mut self, now: Time) -> Option<Completion> {
+        self.disk.poll_completion(now)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.disk.next_event()
+    }
+
+    fn rates(&self) -> DiskRates {
+        self.disk.rates()
+    }
+
+    fn base_latency(&self) -> Duration {
+        self.disk.base_latency()
+    }
+}
+
+/// Discards one after the other: when they begin and end, in nanoseconds, and how many they are.
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    from: u64,
+    to: u64,
+    count: u64,
+}
+
+fn bursts() -> Result<Vec<Burst>, String> {
+    let discards = Arc::new(Mutex::new(Vec::new()));
+    let disk = Traced { disk: disk_spec()?.build(SEED), discards: discards.clone() };
+    let file_system = file_system(Duration::from_secs(30))?;
+    let (deletes, seconds) = (high_extents(4), SECONDS);
+    let run = Run { deletes, file_system, reads: 500, seconds, seed: SEED };
+    simulate(run.config(Box::new(disk))?)?;
+    let mut bursts: Vec<Burst> = Vec::new();
+    for at in discards.lock().map_err(|_| "the trace is lost")?.iter().map(|at| at.as_nanos()) {
+        match bursts.last_mut().filter(|burst| at - burst.to < BETWEEN_NANOS) {
+            Some(burst) => (burst.to, burst.count) = (at, burst.count + 1),
+            None => bursts.push(Burst { from: at, to: at, count: 1 }),
+        }
+    }
+    Ok(bursts)
+}
+
+fn run(_: Scale) -> Result<Report, String> {
+    let mut report = Report::default();
+    report.parameter("disk", "examples/i3-xfs.yaml");
+    report.parameter("load", "4 files of 32 MB (1 MB extents) unlinked a second");
+    report.parameter("measured", format!("{SECONDS} s; the log is written each 30 s"));
+    let columns = ["burst", "published", "begins (s)", "lasts (ms)", "discards"];
+    let mut table = Table::new("Bursts of discards", &columns);
+    let published = ["28.78 s, 101 ms", "59.50 s, 102 ms"];
+    for (number, burst) in bursts()?.iter().enumerate() {
+        let Burst { from, to, count } = *burst;
+        table.row([
+            (number + 1).to_string(),
+            (*published.get(number).unwrap_or(&"-")).to_owned(),
+            format!("{:.2}", from as f64 / 1e9),
+            format!("{:.0}", (to - from) as f64 / 1e6),
+            count.to_string(),
+        ]);
+    }
+    report.tables.push(table);
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_of_a_tenth_of_a_second_are_half_a_minute_apart() {
+        let bursts = bursts().unwrap();
+        assert_eq!(bursts.len(), 4, "{bursts:?}");
+        for pair in bursts.windows(2) {
+            assert!((pair[1].from - pair[0].from).abs_diff(30_000_000_000) < 100_000_000);
+            // four files of 32 extents, for 30 s
+            assert_eq!(pair[1].count, 3840);
+            assert!((50_000_000..200_000_000).contains(&(pair[1].to - pair[1].from)), "{pair:?}");
+        }
+    }
+}

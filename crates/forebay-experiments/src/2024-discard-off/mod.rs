@@ -1,0 +1,19 @@
+//! Table 1: without online discard.
+
+use crate::articles::y2024::SOURCE;
+use crate::articles::y2024::tables::DISCARD_OFF;
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2024-discard-off",
+    alias: "S4-2",
+    title: "Reads beside deletes, online discard off",
+    source: SOURCE,
+    about: include_str!("about.txt"),
+    run,
+};
+
+fn run(scale: Scale) -> Result<Report, String> {
+    DISCARD_OFF.report(scale, "Reads beside unlinked files of 128 MB (32 MB extents), discard off")
+}

@@ -1,0 +1,19 @@
+//! Table 7: by extent size.
+
+use crate::articles::y2024::SOURCE;
+use crate::articles::y2024::tables::BY_EXTENT_SIZE;
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2024-extent-size",
+    alias: "S4-12",
+    title: "Reads beside holes punched at a rate, by extent size",
+    source: SOURCE,
+    about: include_str!("about.txt"),
+    run,
+};
+
+fn run(scale: Scale) -> Result<Report, String> {
+    BY_EXTENT_SIZE.report(scale, "Reads beside holes of 32 MB, 16/s, in files of 1 GB")
+}

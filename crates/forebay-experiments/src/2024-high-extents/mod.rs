@@ -1,0 +1,19 @@
+//! Table 3: many extents.
+
+use crate::articles::y2024::SOURCE;
+use crate::articles::y2024::tables::HIGH_EXTENTS;
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2024-high-extents",
+    alias: "S4-4",
+    title: "Reads beside deletes of small extents, by deletes per second",
+    source: SOURCE,
+    about: include_str!("about.txt"),
+    run,
+};
+
+fn run(scale: Scale) -> Result<Report, String> {
+    HIGH_EXTENTS.report(scale, "Reads beside unlinked files of 32 MB (1 MB extents)")
+}

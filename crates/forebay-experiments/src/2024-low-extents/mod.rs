@@ -1,0 +1,19 @@
+//! Table 2: few extents.
+
+use crate::articles::y2024::SOURCE;
+use crate::articles::y2024::tables::LOW_EXTENTS;
+use crate::experiment::{Experiment, Scale};
+use crate::report::Report;
+
+pub(crate) const EXPERIMENT: Experiment = Experiment {
+    name: "2024-low-extents",
+    alias: "S4-3",
+    title: "Reads beside deletes of large extents, by deletes per second",
+    source: SOURCE,
+    about: include_str!("about.txt"),
+    run,
+};
+
+fn run(scale: Scale) -> Result<Report, String> {
+    LOW_EXTENTS.report(scale, "Reads beside unlinked files of 128 MB (32 MB extents)")
+}
