@@ -12,6 +12,7 @@ mod latency_target;
 mod load_options;
 mod region_options;
 mod reproduce;
+mod rm;
 mod serve;
 mod sim;
 mod span;
@@ -27,7 +28,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 something went wrong on the way; 2 an option or a file given is not
 usable; 3 `explore` measured and saved a surface, but no region keeps a goal asked for; 130
-interrupted. `forebay check` and `forebay trace` have their own: see their help.";
+interrupted. `forebay check`, `rm` and `trace` have their own: see their help.";
 
 /// Measures disks, loads them, and shows what scheduling changes.
 #[derive(Parser)]
@@ -50,6 +51,7 @@ enum Command {
     Reproduce(reproduce::Options),
     #[command(subcommand)]
     Disk(serve::Command),
+    Rm(rm::Options),
     #[command(subcommand)]
     Trace(trace::Command),
 }
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         Command::Sim(command) => sim::run(command),
         Command::Reproduce(options) => reproduce::run(options),
         Command::Disk(command) => serve::run(command),
+        Command::Rm(options) => return rm::run(options),
         Command::Trace(command) => return trace::run(command),
     };
     match done {

@@ -11,6 +11,7 @@ mod output;
 mod pages;
 mod process;
 mod regions;
+mod rm;
 mod serve;
 mod sim_run;
 mod swarm;

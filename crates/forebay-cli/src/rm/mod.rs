@@ -1,0 +1,163 @@
+//! `forebay rm`: deletes files and directories at a pace.
+
+mod argument;
+mod counts;
+mod deletes;
+mod entry;
+mod levels;
+mod pacing;
+mod place;
+mod progress;
+mod text;
+mod walk;
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+use rustix::fs::{Access, AtFlags};
+use rustix::io::Errno;
+
+use self::argument::{Argument, Refused};
+use self::deletes::Deletes;
+use self::pacing::PacingOptions;
+use self::text::{done, system, would};
+use self::walk::{Walk, dup};
+use crate::console::{note, print};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+
+/// The most failures that an exit code tells.
+const FAILED_MAX: u8 = 125;
+
+/// Delete files at a pace, so that the discards (TRIMs) that follow delay no reads.
+///
+/// Where a file system is mounted with `discard`, `rm` of large files makes thousands of discards,
+/// which go to the disk at once when the file system flushes its log. This moves files into a
+/// directory `.forebay-trash` beside what is deleted and frees them from their ends, a step at a
+/// time, so that discards are spread. Elsewhere pacing buys nothing: it says so and unlinks at once.
+///
+/// Links are deleted and never followed. `/`, `.`, `..`, places where something is mounted,
+/// directories without -r, and other file systems in them are refused. Nothing is ever asked.
+///
+/// Ctrl-C stops it: what is removed and not freed yet stays in the trash, also after a kill, until
+/// --finish or another `forebay rm` there frees it.
+///
+/// The exit code is how many paths were not deleted, at most 125; 130 after Ctrl-C. With an option
+/// that is not usable it is 2, and nothing is deleted.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// What to delete
+    #[arg(value_name = "PATH", required_unless_present = "finish")]
+    paths: Vec<OsString>,
+    /// Delete directories with all that is in them
+    #[arg(long, short, visible_short_alias = 'R')]
+    recursive: bool,
+    /// Take what is not there for deleted
+    #[arg(long, short)]
+    force: bool,
+    /// Say of each path what was done with it
+    #[arg(long, short)]
+    verbose: bool,
+    /// Delete nothing, and say what would be done, and how long it would take
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Go into file systems that are mounted in the directories
+    #[arg(long)]
+    cross_file_systems: bool,
+    /// Free what an earlier `forebay rm`, or another program, left in the trash in this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
+    finish: Vec<PathBuf>,
+    #[command(flatten)]
+    pacing: PacingOptions,
+}
+
+/// The command.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    delete(options).unwrap_or_else(|failure| {
+        note(format_args!("error: {failure}"));
+        failure.exit_code()
+    })
+}
+
+fn delete(options: &Options) -> Result<ExitCode, Failure> {
+    let began = Instant::now();
+    let first = options.paths.first().map(Path::new);
+    let first = first.or_else(|| options.finish.first().map(PathBuf::as_path));
+    let dir = first.and_then(|path| path.parent()).filter(|dir| !dir.as_os_str().is_empty());
+    let pacing = options.pacing.pacing(dir.unwrap_or_else(|| Path::new(".")))?;
+    let interrupt = Interrupt::on_signals()?;
+    let mut deletes = Deletes::new(&pacing, &interrupt);
+    deletes.force = options.force;
+    deletes.verbose = options.verbose;
+    deletes.dry_run = options.dry_run;
+    for dir in &options.finish {
+        deletes.finish(dir)?;
+    }
+    for path in &options.paths {
+        if deletes.is_stopped() {
+            break;
+        }
+        one(Path::new(path), options, &mut deletes)?;
+    }
+    deletes.settle();
+    let left = deletes.left();
+    let counts = deletes.into_counts();
+    if interrupt.is_raised() {
+        note(format_args!("interrupted: {}", done(&counts, began.elapsed()).trim_end()));
+        left.iter().for_each(note);
+        return Ok(Failure::Interrupted.exit_code());
+    }
+    match options.dry_run {
+        true => print(&would(&counts, pacing.rates))?,
+        false if counts.files + counts.directories == 0 => {}
+        false => print(&done(&counts, began.elapsed()))?,
+    }
+    let failed = u8::try_from(counts.failed).unwrap_or(FAILED_MAX).min(FAILED_MAX);
+    Ok(ExitCode::from(failed))
+}
+
+/// Deletes what one argument names.
+fn one(path: &Path, options: &Options, deletes: &mut Deletes<'_>) -> Result<(), Failure> {
+    let argument = match Argument::new(path, options.recursive) {
+        Ok(argument) => argument,
+        Err(Refused::Missing) if options.force => return Ok(()),
+        Err(Refused::Missing) => {
+            deletes.failed(path, &system(Errno::NOENT));
+            return Ok(());
+        }
+        Err(Refused::Because(why)) => {
+            deletes.failed(path, &why);
+            return Ok(());
+        }
+    };
+    let trash = match trash(&argument, path) {
+        Ok(trash) => trash,
+        Err(errno) => {
+            deletes.refused(path, errno);
+            return Ok(());
+        }
+    };
+    if argument.entry.is_dir() {
+        let crosses = options.cross_file_systems;
+        return Walk::new(deletes, path.to_owned(), crosses, trash).run(&argument);
+    }
+    deletes.go_to(trash.0, &trash.1)?;
+    deletes.file_here(&argument.name, &argument.entry, path.to_owned());
+    Ok(())
+}
+
+/// Where what is deleted waits to be freed: beside it, or in it where nothing may be made beside it
+/// and the directory itself will stay.
+fn trash(argument: &Argument, path: &Path) -> Result<(OwnedFd, PathBuf), Errno> {
+    let Argument { parent, parent_path, name, entry } = argument;
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    let is_writable = rustix::fs::accessat(parent, ".", access, AtFlags::EACCESS).is_ok();
+    if is_writable || !entry.is_dir() {
+        return Ok((dup(parent)?, parent_path.clone()));
+    }
+    Ok((levels::open(parent, name, entry)?, path.to_owned()))
+}
