@@ -124,6 +124,7 @@ impl LoadThread<'_> {
         let mut jobs = Vec::new();
         for (job, JobData { job: index, data, .. }) in self.data() {
             let index = *index;
+            let job = &self.plan.in_steps(job);
             let generator = Generator::new(job, index, self.number, self.plan.seed, Time::ZERO);
             let recorder =
                 Recorder::new(self.plan.measured()).map_err(|error| no_memory(&error))?;

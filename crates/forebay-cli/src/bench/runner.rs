@@ -3,6 +3,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::task::Waker;
 use std::thread;
+use std::time::Duration;
 
 use forebay::LOCAL_DEPTH_MIN;
 use forebay::engine::{Backend, Engine, EngineConfig};
@@ -20,6 +21,9 @@ use super::topology::Topology;
 use super::watch::{Observed, Watch};
 use crate::console::note;
 use crate::failure::Failure;
+
+/// The end of a run is after this part of it: (19, 20).
+const EARLY: (u64, u64) = (19, 20);
 
 /// Runs the plan.
 pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
@@ -82,6 +86,7 @@ impl LoadThreads<'_> {
         if observed.outcomes.len() < self.starts.len() {
             return Err(Failure::Run(String::from("a shard ended without results: a defect")));
         }
+        warn_of_deleted(plan, &observed.outcomes);
         let io_queues = match plan.topology {
             Topology::PerThread => self.starts.len(),
             Topology::Shared => 1,
@@ -151,4 +156,25 @@ fn io_of_others(plan: &Plan<'_>) -> Result<(Backend, Option<String>), Failure> {
     let engine = Engine::new(&engine_config(plan, None)?);
     let engine = engine.map_err(|error| Failure::Run(format!("cannot do I/O: {error}")))?;
     Ok((engine.backend(), engine.fallback_reason().map(str::to_owned)))
+}
+
+/// Says so where a job had deleted all its files while others went on: what they met after that
+/// says nothing of deletions.
+fn warn_of_deleted(plan: &Plan<'_>, outcomes: &[LoadOutcome]) {
+    for (index, job) in plan.jobs.jobs.iter().enumerate() {
+        let of_job = outcomes.iter().flat_map(|outcome| {
+            let deleted = outcome.deleted.iter().filter(|(of, _)| *of == index);
+            deleted.map(|(_, at)| (at.as_nanos(), outcome.finished.as_nanos()))
+        });
+        // a run ends by itself where nothing is left to do
+        let early = of_job.filter(|(at, finished)| at.saturating_mul(EARLY.1) < finished * EARLY.0);
+        if let Some((at, finished)) = early.min() {
+            let (at, finished) = (Duration::from_nanos(at), Duration::from_nanos(finished));
+            note(format_args!(
+                "warning: job `{}` had deleted all its files after {at:.1?} of {finished:.1?}; raise \
+                 `files_count` and `data_size`, or lower `rps`",
+                job.name
+            ));
+        }
+    }
 }

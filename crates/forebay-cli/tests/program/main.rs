@@ -1,6 +1,7 @@
 //! The program, from outside.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
+mod deletes;
 mod explore;
 mod faults;
 mod input;

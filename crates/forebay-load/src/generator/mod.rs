@@ -25,7 +25,7 @@ use std::num::NonZeroU64;
 
 use forebay_core::Time;
 
-use crate::job_file::{Job, JobKind, Pace};
+use crate::job_file::{Job, Pace};
 use crate::rng::Rng;
 use fiber::{Fiber, Step};
 use flushes::FlushCounter;
@@ -89,7 +89,6 @@ impl Generator {
             })
             .collect();
         let idle = (0..).zip(&fibers).map(|(index, fiber)| Reverse((fiber.due, index))).collect();
-        let files = if job.kind == JobKind::Unlink { job.files_count } else { u64::MAX };
         let mut generator = Self {
             requests: RequestSource::new(job, Rng::new(seed, &[job_index, shard])),
             flushes: job.fsync_every.map(FlushCounter::new),
@@ -98,7 +97,10 @@ impl Generator {
             fibers,
             idle,
             burst: None,
-            left: job.limit.map_or(u64::MAX, NonZeroU64::get).min(files),
+            left: job
+                .limit
+                .map_or(u64::MAX, NonZeroU64::get)
+                .min(job.deletions().unwrap_or(u64::MAX)),
             in_flight: 0,
             stopped: false,
         };

@@ -10,6 +10,9 @@ pub(super) enum Offsets {
     /// From the beginning to the end, again and again. The request at the end is shorter where
     /// the size is not a multiple of the request size.
     Wrapping { next: u64, size: u64, reqsize: u32 },
+    /// From the end of one file to its beginning, and then of the next: all have the same size,
+    /// and places are counted through all of them.
+    FromEnds { file: u64, left: u64, size: u64, reqsize: u32 },
     /// Behind the end, without end.
     Growing { next: u64, reqsize: u32 },
     /// At random multiples of the request size.
@@ -27,6 +30,10 @@ impl Offsets {
         Self::Wrapping { next: half, size, reqsize }
     }
 
+    pub(super) fn from_ends(size: u64, reqsize: u32) -> Self {
+        Self::FromEnds { file: 0, left: size, size, reqsize: reqsize.max(1) }
+    }
+
     pub(super) fn growing(size: u64, reqsize: u32) -> Self {
         Self::Growing { next: size, reqsize }
     }
@@ -42,6 +49,16 @@ impl Offsets {
                 let end = offset + u64::from(len);
                 *next = if end < *size { end } else { 0 };
                 (offset, len)
+            }
+            Self::FromEnds { file, left, size, reqsize } => {
+                let begin = left.saturating_sub(1) / u64::from(*reqsize) * u64::from(*reqsize);
+                let (offset, len) =
+                    (file.saturating_mul(*size).saturating_add(begin), *left - begin);
+                *left = begin;
+                if begin == 0 {
+                    (*file, *left) = (*file + 1, *size);
+                }
+                (offset, len as u32)
             }
             Self::Growing { next, reqsize } => {
                 let offset = *next;

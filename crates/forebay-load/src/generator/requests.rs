@@ -15,7 +15,8 @@ pub enum Work {
     Io {
         /// What the request does.
         op: Op,
-        /// The first byte, counted from the beginning of the file; 0 for a flush.
+        /// The first byte, counted from the beginning of the file; 0 for a flush. Of a
+        /// [`JobKind::Delete`] counted through all files of the job, each of its size.
         offset: u64,
         /// The number of bytes; 0 for a flush.
         len: u32,
@@ -51,6 +52,7 @@ impl RequestSource {
             JobKind::RandWrite => Self::Transfer(Op::Write, Offsets::random(size, reqsize, rng)),
             JobKind::Append => Self::Transfer(Op::Write, Offsets::growing(size, reqsize)),
             JobKind::Discard => Self::Transfer(Op::Discard, Offsets::half_away(size, reqsize)),
+            JobKind::Delete => Self::Transfer(Op::Discard, Offsets::from_ends(size, reqsize)),
             JobKind::Fsync => Self::Flush,
             JobKind::Unlink => Self::Unlink { next_file: 0 },
             JobKind::Cpu => Self::Cpu(job.execution_time),

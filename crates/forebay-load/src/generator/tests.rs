@@ -1,11 +1,11 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use forebay_core::Op;
+use forebay_core::{CostCurve, DiskModel, DiskTime, Op};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
 use super::*;
-use crate::job_file::{FileOptions, Gaps, Rate, Think};
+use crate::job_file::{FileOptions, Gaps, JobKind, Rate, Think};
 
 const MS: u64 = 1_000_000;
 
@@ -163,6 +163,60 @@ fn each_file_is_removed_once() {
     assert_eq!(files, [0, 1, 2, 3, 4].map(Work::Unlink));
     assert!(generator.is_done());
     assert!(start(&Job { files_count: 0, ..unlink }).is_done());
+}
+
+#[test]
+fn files_are_given_back_from_their_ends_and_a_flush_follows_each_step() {
+    let job = Job {
+        files_count: 2,
+        file_size: 10 << 20,
+        reqsize: 4 << 20,
+        fsync_every: NonZeroU64::new(1),
+        ..job(JobKind::Delete, 1, open(10, 1, Gaps::Uniform))
+    };
+    let mut generator = start(&job);
+    let (mut places, mut flushes) = (Vec::new(), 0);
+    for now in 0..2000 {
+        for action in poll_all(&mut generator, ms(now)) {
+            match action.work {
+                Work::Io { op: Op::Discard, offset, len } => places.push((offset >> 20, len >> 20)),
+                Work::FLUSH => flushes += 1,
+                other => panic!("{other:?}"),
+            }
+            generator.completed(ms(now), action.fiber, true);
+        }
+    }
+    assert_eq!(places, [(8, 2), (4, 4), (0, 4), (18, 2), (14, 4), (10, 4)]);
+    assert!(generator.is_done() && flushes == places.len(), "{flushes} flushes");
+}
+
+#[test]
+fn steps_that_are_paced_delete_the_same_bytes_per_second_and_cost_little() {
+    let discard = CostCurve::sum(50_000, 200 << 30).unwrap();
+    let model = DiskModel::unmeasured().with_discard(discard);
+    let cost = DiskTime::from_nanos(500_000);
+    for (extent_size, steps) in
+        [(None, 1), (Some(32 << 20), 1), (Some(1 << 20), 2), (Some(64 << 10), 22)]
+    {
+        let options = FileOptions { paced: true, extent_size, ..FileOptions::default() };
+        let job = Job {
+            file_size: 1 << 30,
+            reqsize: 32 << 20,
+            limit: NonZeroU64::new(10),
+            options,
+            ..job(JobKind::Delete, 1, open(16, 1, Gaps::Uniform))
+        };
+        let paced = job.in_steps(&model, cost);
+        let Pace::Open(rate) = paced.pace else { panic!("{:?}", paced.pace) };
+        assert_eq!(u64::from(rate.rps.get()), 16 * steps, "{extent_size:?}");
+        let bytes = u64::from(paced.reqsize) * steps;
+        assert!((32 << 20..(32 << 20) + 4096 * steps).contains(&bytes), "{extent_size:?}: {bytes}");
+        assert_eq!(paced.limit.map(u64::from), Some(10 * steps));
+        let extents = u64::from(paced.reqsize).div_ceil(extent_size.unwrap_or(1 << 30));
+        assert!(model.discard_cost(u64::from(paced.reqsize), extents as u32) <= cost);
+        let fixed = Job { options: FileOptions::default(), ..job };
+        assert_eq!(fixed.in_steps(&model, cost), fixed);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forebay_config::{ConfigError, Located, Position, Source};
 
-use super::model::{FileOptions, Job, JobKind, Pace, Rate, Think};
+use super::model::{FileOptions, HOLE, Job, JobKind, Pace, Rate, Think};
 use super::raw::{RawJob, RawShardInfo, RawShards};
 
 const MIB: u64 = 1 << 20;
@@ -22,6 +22,8 @@ const RPS_MAX: u64 = 1_000_000;
 const BATCH_MAX: u64 = 65_536;
 const IOV_COUNT_MAX: u64 = 1024;
 const FILES_COUNT_MAX: u64 = 1_000_000;
+/// Of one file that is laid out in extents: each is a call before the run.
+const EXTENTS_MAX: u64 = 65_536;
 
 /// What jobs are checked against.
 pub(super) struct Checks<'a> {
@@ -66,6 +68,8 @@ impl Checks<'_> {
                     .or(raw.extent_allocation_size_hint)
                     .map(|size| size.0),
                 sloppy_size_hint: raw.options.sloppy_size_hint.map(|size| size.0),
+                extent_size: self.extent_size(raw, file_size)?,
+                paced: self.paced(raw)?,
             },
         })
     }
@@ -116,12 +120,15 @@ impl Checks<'_> {
     fn files_count(&self, raw: &RawJob, at: Position) -> Result<u64, ConfigError> {
         match (raw.kind.value, &raw.files_count) {
             (JobKind::Cpu, _) => Ok(0),
-            (JobKind::Unlink, None) => {
-                let message = "an unlink job needs files to remove; \
-                               add `files_count`, their number on each shard";
+            (kind, None) if kind.deletes() => {
+                let job = if kind == JobKind::Unlink { "an unlink" } else { "a discard" };
+                let message = format!(
+                    "{job} job needs files to remove; \
+                     add `files_count`, their number on each shard"
+                );
                 Err(self.error(at, message))
             }
-            (JobKind::Unlink, Some(given)) => {
+            (kind, Some(given)) if kind.deletes() => {
                 self.source.number(given, 1..=FILES_COUNT_MAX, "files")
             }
             _ => Ok(1),
@@ -137,6 +144,13 @@ impl Checks<'_> {
         let kind = raw.kind.value;
         let bytes = info.reqsize.map_or(REQSIZE_DEFAULT, |given| given.value.0);
         let at = info.reqsize.map_or(raw.kind.at, |given| given.at);
+        if kind == JobKind::Delete && (info.reqsize.is_none() || !bytes.is_multiple_of(HOLE)) {
+            let message = format!(
+                "a discard job needs the size of its steps; \
+                 add `reqsize`, a multiple of {HOLE} bytes such as 32MB"
+            );
+            return Err(self.error(at, message));
+        }
         if !(SECTOR..=REQSIZE_MAX).contains(&bytes) || !bytes.is_multiple_of(SECTOR) {
             let message = format!(
                 "requests of {bytes} bytes; expected a multiple of {SECTOR} up to {REQSIZE_MAX}"
@@ -238,8 +252,41 @@ impl Checks<'_> {
         Ok(given.value.0)
     }
 
+    fn extent_size(&self, raw: &RawJob, file_size: u64) -> Result<Option<u64>, ConfigError> {
+        let Some(given) = raw.options.extent_size else { return Ok(None) };
+        let bytes = given.value.0;
+        let message = if !raw.kind.value.deletes() {
+            String::from("the job deletes no files; remove `extent_size`, or use unlink or discard")
+        } else if bytes <= HOLE || !bytes.is_multiple_of(HOLE) {
+            format!("extents of {bytes} bytes; expected a multiple of {HOLE}, and more than that")
+        } else if file_size / bytes > EXTENTS_MAX {
+            format!(
+                "{} extents in a file; at most {EXTENTS_MAX} are supported: raise `extent_size`",
+                file_size / bytes
+            )
+        } else {
+            return Ok(Some(bytes));
+        };
+        Err(self.error(given.at, message))
+    }
+
+    fn paced(&self, raw: &RawJob) -> Result<bool, ConfigError> {
+        match raw.options.paced {
+            Some(given) if raw.kind.value != JobKind::Delete => {
+                let message = "only steps are paced; remove `paced`, or use a discard job";
+                Err(self.error(given.at, message))
+            }
+            given => Ok(given.is_some_and(|given| given.value)),
+        }
+    }
+
     fn fsync_every(&self, raw: &RawJob) -> Result<Option<NonZeroU64>, ConfigError> {
         let given = raw.options.fsync_every.as_ref();
+        if raw.kind.value == JobKind::Delete {
+            let message = "a discard job flushes after each step by itself; remove `fsync_every`";
+            let given = given.map(|given| self.error(given.at, message));
+            return given.map_or(Ok(Some(NonZeroU64::MIN)), Err);
+        }
         if let Some(given) = given.filter(|_| !raw.kind.value.writes()) {
             let message = "the job does not write; remove `fsync_every`, \
                            or use overwrite, randwrite or append";

@@ -6,10 +6,10 @@
 //! ```yaml
 //! - name: reads            # part of the file names, and the class unless `class` is given
 //!   type: randread         # seqread, overwrite (or seqwrite), randread, randwrite, append,
-//!                          #   fsync, unlink, cpu
+//!                          #   fsync, unlink, discard, cpu
 //!   shards: all            # or a list such as [0, 2]
 //!   data_size: 1GB         # over all shards of the job, see below
-//!   files_count: 10        # files per shard, for unlink only
+//!   files_count: 10        # files per shard, for unlink and discard only
 //!   shard_info:            # what each shard does
 //!     parallelism: 10      # fibers
 //!     rps: 100             # ticks per second and fiber; without it a closed loop
@@ -32,6 +32,8 @@
 //!     fallocate: false
 //!     sleep_type: lowres   # or steady, busyloop: read and of no effect
 //!     fsync_every: 100     # a flush after so many completed writes
+//!     extent_size: 1MB     # for unlink and discard: the extents that files lie in
+//!     paced: true          # for discard: steps that cost the disk little
 //! ```
 //!
 //! Sizes are powers of 1024, whatever their units are called. Defaults are those of the original:
@@ -42,6 +44,12 @@
 //!
 //! `fsync` and `fsync_every` are forebay's own. A job of type `fsync` flushes its own file, one
 //! flush at a time.
+//!
+//! So are `discard`, `extent_size` and `paced`. A job of type `discard` punches its files away,
+//! `reqsize` bytes with each request, from the end of one file to its beginning and then of the
+//! next, and flushes after each: `rps: 16` and `reqsize: 32MB` are 512 MiB per second for each
+//! fiber. With `paced: true` the requests are cut into steps that cost the disk little, at the same
+//! bytes per second.
 //!
 //! What differs from the original: an unknown key is an error, and so is a job that would do
 //! nothing (`parallelism` is not given) or not what it says (`rps` with `think_time`, `batch`
@@ -67,7 +75,7 @@ mod raw;
 use forebay_config::{ConfigError, Located, Position, Source};
 
 pub use model::{
-    ClassSpec, FileOptions, Gaps, GroupSpec, Job, JobFile, JobKind, Pace, Rate, Think,
+    ClassSpec, FileOptions, Gaps, GroupSpec, HOLE, Job, JobFile, JobKind, Pace, Rate, Think,
 };
 
 use checks::Checks;

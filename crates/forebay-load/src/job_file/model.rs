@@ -1,9 +1,10 @@
 //! What a job file says, once read, checked and resolved.
 
+use std::iter::repeat_n;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use forebay_core::Limits;
+use forebay_core::{DiskModel, DiskTime, Limits, StepMax};
 use serde::Deserialize;
 
 /// The jobs of a run and the priority classes that they run in.
@@ -78,7 +79,7 @@ pub struct Job {
     /// Bytes in each file before the run.
     pub file_size: u64,
     /// Files made for each shard before the run: none for [`JobKind::Cpu`], several for
-    /// [`JobKind::Unlink`], one for the others.
+    /// [`JobKind::Unlink`] and [`JobKind::Delete`], one for the others.
     pub files_count: u64,
     /// The class it runs in, an index into [`JobFile::classes`].
     pub class: usize,
@@ -100,6 +101,52 @@ pub struct Job {
     pub options: FileOptions,
 }
 
+/// The hole at the end of each [extent](FileOptions::extent_size), in bytes.
+pub const HOLE: u64 = 4096;
+
+impl Job {
+    /// The job as it runs on a disk: where it is [paced](FileOptions::paced), each of its requests
+    /// in as many steps as it takes for none of them to cost more than `cost` by `model`, at a rate
+    /// as many times higher; so it deletes the same bytes per second. A file that was not laid out
+    /// in extents is taken for one.
+    #[must_use]
+    pub fn in_steps(&self, model: &DiskModel, cost: DiskTime) -> Self {
+        let mut job = self.clone();
+        if self.kind != JobKind::Delete || !self.options.paced {
+            return job;
+        }
+        let whole = u64::from(self.reqsize);
+        let extent = self.options.extent_size.unwrap_or(self.file_size).max(HOLE);
+        let most = StepMax { cost, bytes: whole };
+        let extents = repeat_n(extent, whole.div_ceil(extent) as usize);
+        let step = most.step(model, extents).bytes.clamp(1, whole);
+        let steps = whole.div_ceil(step);
+        // in whole pages, and no more of them a second than were asked for by a page each
+        let len = whole.div_ceil(steps).next_multiple_of(HOLE).min(whole);
+        job.reqsize = len as u32;
+        if let Pace::Open(rate) = &mut job.pace {
+            let factor = u32::try_from(steps).unwrap_or(u32::MAX);
+            rate.rps = rate.rps.saturating_mul(NonZeroU32::new(factor).unwrap_or(NonZeroU32::MIN));
+        }
+        job.limit = job
+            .limit
+            .map(|limit| limit.saturating_mul(NonZeroU64::new(steps).unwrap_or(NonZeroU64::MIN)));
+        job
+    }
+
+    /// The most requests that each shard sends of those that delete: then nothing is left.
+    pub(crate) fn deletions(&self) -> Option<u64> {
+        match self.kind {
+            JobKind::Unlink => Some(self.files_count),
+            JobKind::Delete => {
+                let of_file = self.file_size.div_ceil(u64::from(self.reqsize.max(1)));
+                Some(self.files_count.saturating_mul(of_file))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// What the requests of a job do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -119,6 +166,11 @@ pub enum JobKind {
     Fsync,
     /// Remove one file.
     Unlink,
+    /// Give files back to the disk in steps of the request's size: each is punched out of a file,
+    /// from its end to its beginning and then of the next, and a flush follows, after which the
+    /// file system has told the disk. Discard jobs (`type: discard`).
+    #[serde(rename = "discard")]
+    Delete,
     /// Keep the thread busy.
     Cpu,
     /// Give back what was written longest ago, where another job of the same file writes it from
@@ -131,6 +183,11 @@ impl JobKind {
     /// Whether the requests move bytes from or to the job's file.
     pub fn transfers(self) -> bool {
         self.writes() || matches!(self, Self::SeqRead | Self::RandRead)
+    }
+
+    /// Whether the requests delete files that were made for it, or parts of them.
+    pub fn deletes(self) -> bool {
+        matches!(self, Self::Unlink | Self::Delete)
     }
 
     /// Whether the requests write the job's file.
@@ -192,4 +249,10 @@ pub struct FileOptions {
     /// To how many bytes a growing file is extended ahead of its writes at first, and to twice its
     /// length each time after; not at all if not given.
     pub sloppy_size_hint: Option<u64>,
+    /// The extents in which a file that is to be deleted lies on the disk, in bytes: the last
+    /// [`HOLE`] bytes of each are a hole. As the file system likes if not given.
+    pub extent_size: Option<u64>,
+    /// Whether the steps of [`JobKind::Delete`] are cut to what costs the disk little: see
+    /// [`Job::in_steps`].
+    pub paced: bool,
 }

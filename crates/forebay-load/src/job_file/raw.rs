@@ -60,6 +60,8 @@ pub(super) struct RawOptions {
     pub(super) extent_allocation_size_hint: Option<ByteSize>,
     pub(super) sloppy_size_hint: Option<ByteSize>,
     pub(super) fsync_every: Option<Located<u64>>,
+    pub(super) extent_size: Option<Located<ByteSize>>,
+    pub(super) paced: Option<Located<bool>>,
 }
 
 /// How the original waits for the next tick.

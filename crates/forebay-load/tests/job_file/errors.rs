@@ -263,3 +263,32 @@ fn errors_in_sched_groups() {
         assert_eq!(error, format!("groups.yaml:{message}"), "{groups}");
     }
 }
+
+#[test]
+fn errors_in_jobs_that_delete() {
+    let job = |kind: &str, files: &str, info: &str, options: &str| {
+        format!(
+            "- {{name: a, type: {kind}, shards: all, data_size: 1GB, {files}\n   \
+             shard_info: {{parallelism: 1, {info}}},\n   options: {{{options}}}}}\n"
+        )
+    };
+    let (files, steps) = ("files_count: 2,", "reqsize: 32MB");
+    let cases = [
+        (job("discard", "", steps, ""), "a discard job needs files to remove; add `files_count`"),
+        (job("discard", files, "", ""), "needs the size of its steps; add `reqsize`"),
+        (job("discard", files, "reqsize: 512", ""), "a multiple of 4096 bytes such as 32MB"),
+        (job("discard", files, steps, "extent_size: 5000"), "extents of 5000 bytes; expected"),
+        (job("unlink", files, "", "extent_size: 4kB"), "extents of 4096 bytes; expected"),
+        (
+            job("discard", "files_count: 1,", steps, "extent_size: 8kB").replace("1GB", "2GB"),
+            "131072 extents in a file; at most 65536",
+        ),
+        (job("randread", "", "", "extent_size: 1MB"), "the job deletes no files; remove"),
+        (job("unlink", files, "", "paced: true"), "only steps are paced; remove `paced`"),
+        (job("discard", files, steps, "fsync_every: 2"), "flushes after each step by itself"),
+    ];
+    for (text, expected) in cases {
+        let message = parse(&text).map(drop).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+}

@@ -115,6 +115,7 @@ fn every_key_is_read() {
             fallocate: true,
             extent_allocation_size_hint: Some(32 * MIB),
             sloppy_size_hint: Some(MIB),
+            ..FileOptions::default()
         },
     };
     assert_eq!(file.jobs, [expected]);
@@ -143,6 +144,20 @@ fn every_type_is_read() {
     assert_eq!((unlink.kind, unlink.files_count), (JobKind::Unlink, 7));
     // 50 MiB on each of two shards, in seven files.
     assert_eq!(unlink.file_size, 8 * MIB);
+}
+
+#[test]
+fn discard_jobs_have_steps_and_extents() {
+    let text = "- {name: d, type: discard, shards: [0], data_size: 1GB, files_count: 4,
+                   shard_info: {parallelism: 1, rps: 16, reqsize: 32MB},
+                   options: {extent_size: 1MB, paced: true}}";
+    let job = only_job(text);
+    assert_eq!((job.kind, job.files_count, job.file_size), (JobKind::Delete, 4, 256 * MIB));
+    assert_eq!((job.reqsize, job.fsync_every), (32 << 20, NonZeroU64::new(1)));
+    assert_eq!((job.options.extent_size, job.options.paced), (Some(MIB), true));
+    let unlink = text.replace("discard", "unlink").replace(", paced: true", "");
+    let unlink = only_job(&unlink);
+    assert_eq!((unlink.options.extent_size, unlink.fsync_every), (Some(MIB), None));
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! A job on a thread: its load, its data, its records.
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use forebay::AlignedBuf;
 use forebay::engine::{Operation, SEGMENTS_MAX};
+use forebay::{AlignedBuf, DirectFile};
 use forebay_core::{Op, Parts, Time};
 use forebay_load::Rng;
 use forebay_load::generator::Generator;
@@ -11,7 +14,7 @@ use forebay_load::job_file::{Job, Pace};
 use forebay_load::recorder::Recorder;
 
 use super::load_request::LoadRequest;
-use crate::bench::storage::{BUFFER_ALIGNMENT, Data, Extent, fill_randomly};
+use crate::bench::storage::{BUFFER_ALIGNMENT, Data, Extent, Steps, fill_randomly};
 
 /// Buffers made before the run take at most so much; more are made when they are needed.
 const PREPARED_BYTES_MAX: u64 = 128 << 20;
@@ -31,6 +34,11 @@ pub(in crate::bench) struct ThreadJob {
     segment: Option<u64>,
     /// Bytes of each of the files that an unlink job removes.
     removed_len: u64,
+    /// Whether it deletes files, and since when all of them are gone.
+    deletes: bool,
+    deleted_at: Option<Time>,
+    /// The file that a step was last taken from, by its place among the job's.
+    opened: Option<(usize, DirectFile)>,
     growth: Option<Growth>,
     /// Operations that are not under way, to be used again with their buffers.
     spare: Vec<Operation>,
@@ -82,6 +90,9 @@ impl ThreadJob {
             data,
             segment,
             removed_len: job.file_size,
+            deletes: job.kind.deletes(),
+            deleted_at: None,
+            opened: None,
             growth,
             spare: Vec::new(),
             rng: Rng::new(u64::from(shard), &[index as u64]),
@@ -138,6 +149,10 @@ impl ThreadJob {
             let offset = extent.start + start + at;
             return Ok(Operation::PunchHole { file: extent.file.clone(), offset, len });
         }
+        if let Data::Steps(steps) = &self.data {
+            let steps = steps.clone();
+            return self.step(op, &steps, start + at, len);
+        }
         if op == Op::Discard {
             let name = match &self.data {
                 Data::Files(names) => names.get(start as usize).cloned(),
@@ -160,6 +175,38 @@ impl ThreadJob {
             return Ok(operation);
         }
         self.new_transfer(op, offset, len)
+    }
+
+    /// What gives back `len` bytes from `place` on, counted through all files, or flushes the file
+    /// of the step before.
+    fn step(&mut self, op: Op, steps: &Steps, place: u64, len: u64) -> io::Result<Operation> {
+        if op == Op::Flush {
+            let file = self.opened.as_ref().map(|(_, file)| file.clone());
+            let file = file.ok_or_else(|| io::Error::other("no step was taken"))?;
+            return Ok(Operation::SyncAll { file });
+        }
+        let (number, offset) = ((place / steps.size.max(1)) as usize, place % steps.size.max(1));
+        if self.opened.as_ref().is_none_or(|(opened, _)| *opened != number) {
+            let name = steps.names.get(number).ok_or(io::ErrorKind::NotFound)?;
+            let path = Path::new(OsStr::from_bytes(name.as_bytes()));
+            self.opened = Some((number, DirectFile::options().write(true).open(path)?));
+        }
+        match &self.opened {
+            Some((_, file)) => Ok(Operation::PunchHole { file: file.clone(), offset, len }),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Notes whether all its files are deleted.
+    pub(super) fn note_deleted(&mut self, now: Time) {
+        if self.deletes && self.deleted_at.is_none() && self.generator.is_done() {
+            self.deleted_at = Some(now);
+        }
+    }
+
+    /// Since when all its files have been deleted.
+    pub(super) fn deleted_at(&self) -> Option<(usize, Time)> {
+        self.deleted_at.map(|at| (self.index, at))
     }
 
     /// Keeps an operation that is done for the next request.
@@ -204,6 +251,10 @@ impl ThreadJob {
                 };
                 let offset = start + offset;
                 format!("cannot {verb} {len} bytes at {offset} of `{}`: {error}", name.display())
+            }
+            (Data::Steps(steps), _) => {
+                let (number, offset) = (offset / steps.size.max(1), offset % steps.size.max(1));
+                format!("cannot give back {len} bytes at {offset} of file {number}: {error}")
             }
             (Data::Nothing, _) => error.to_string(),
         }

@@ -85,6 +85,7 @@ impl Load<'_> {
     /// waited for.
     fn finish(mut self, now: Time) -> LoadOutcome {
         let to = now.min(self.measured.to);
+        let deleted = self.jobs.iter().filter_map(ThreadJob::deleted_at).collect();
         for job in &mut self.jobs {
             job.record_overdue(to);
         }
@@ -98,7 +99,7 @@ impl Load<'_> {
         drop(self.path);
         let (records, failures) =
             self.jobs.into_iter().map(|job| ((job.index, job.recorder), job.failures)).unzip();
-        LoadOutcome { shard: self.number, records, failures, finished: to }
+        LoadOutcome { shard: self.number, records, failures, deleted, finished: to }
     }
 
     /// Takes what the generators want done.
@@ -107,6 +108,7 @@ impl Load<'_> {
             while let Some(action) = self.jobs[position].generator.poll(now) {
                 self.take_action(now, position, action);
             }
+            self.jobs[position].note_deleted(now);
         }
         if !self.state.has_nothing_left && self.jobs.iter().all(|job| job.generator.is_done()) {
             self.state.has_nothing_left = true;
@@ -187,7 +189,7 @@ impl Load<'_> {
         let LoadRequest { fiber, len, intended, enqueued, queue_nanos, op, ok, .. } =
             self.state.requests.remove(key);
         let dispatched = enqueued.plus_nanos(queue_nanos).min(now);
-        let bytes = if matches!(op, Op::Read | Op::Write) { len } else { 0 };
+        let bytes = if op == Op::Flush { 0 } else { len };
         let completion = Completion { intended, enqueued, dispatched, completed: now, bytes, ok };
         job.recorder.record(&completion);
         job.generator.completed(now, fiber, ok);

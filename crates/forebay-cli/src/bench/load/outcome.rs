@@ -13,6 +13,8 @@ pub(in crate::bench) struct LoadOutcome {
     pub(in crate::bench) records: Vec<(usize, Recorder)>,
     /// What each job failed at, in the same order.
     pub(in crate::bench) failures: Vec<Failures>,
+    /// The jobs that had deleted all their files before that, and when.
+    pub(in crate::bench) deleted: Vec<(usize, Time)>,
     /// When the measured part ended.
     pub(in crate::bench) finished: Time,
 }

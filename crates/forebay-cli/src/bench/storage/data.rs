@@ -21,6 +21,8 @@ pub(in crate::bench) enum Data {
     Extent(Extent),
     /// The files to remove.
     Files(Arc<[CString]>),
+    /// The files to give back in steps.
+    Steps(Steps),
     /// Nowhere.
     Nothing,
 }
@@ -32,6 +34,14 @@ impl Data {
         rustix::fs::fstat(file)
             .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
     }
+}
+
+/// Files of the same size that are given back in steps.
+#[derive(Clone, Debug)]
+pub(in crate::bench) struct Steps {
+    pub(in crate::bench) names: Arc<[CString]>,
+    /// Bytes of each.
+    pub(in crate::bench) size: u64,
 }
 
 /// A file, or a part of a device.

@@ -24,7 +24,7 @@ pub(super) fn divide(
     backend: BackendChoice,
     interrupt: &Interrupt,
 ) -> Result<Vec<JobData>, Failure> {
-    let no_files = |kind| matches!(kind, JobKind::Append | JobKind::Unlink);
+    let no_files = |kind: JobKind| kind == JobKind::Append || kind.deletes();
     if let Some(job) = jobs.jobs.iter().find(|job| no_files(job.kind)) {
         let name = &job.name;
         let message = "grows or removes files, and a block device has none; name a directory";

@@ -16,7 +16,8 @@ use indicatif::HumanBytes;
 use rustix::fs::FallocateFlags;
 use tempfile::TempDir;
 
-use super::data::{Data, Extent, JobData, check_alignments, jobs_by_shard};
+use super::data::{Data, Extent, JobData, Steps, check_alignments, jobs_by_shard};
+use super::deleted;
 use super::extent_hint;
 use super::fill::{UnwrittenExtent, fill};
 use crate::console::note;
@@ -58,18 +59,22 @@ impl Directory {
             let job_data = match job.kind {
                 JobKind::Cpu => Data::Nothing,
                 JobKind::Unlink => Data::Files(directory.names(job, shard)?),
+                JobKind::Delete => {
+                    let names = directory.names(job, shard)?;
+                    Data::Steps(Steps { names, size: job.file_size })
+                }
                 _ => Data::Extent(directory.extent(job, shard)?),
             };
             data.push(JobData { shard, job: index, data: job_data });
         }
         warn_of_memory(parent, &data);
         let extents = data.iter().filter_map(|data| unwritten_extent(jobs, data)).map(Ok);
-        let bytes = jobs_by_shard(jobs).filter(|(_, job, _)| job.kind != JobKind::Unlink);
+        let bytes = jobs_by_shard(jobs).filter(|(_, job, _)| !job.kind.deletes());
         fill(extents, bytes.map(|(_, job, _)| job.file_size).sum(), backend, interrupt)?;
         flush(&data)?;
         check_alignments(jobs, &data)?;
         directory.make_files_to_remove(jobs, &data, backend, interrupt)?;
-        if !jobs.jobs.iter().any(|job| job.kind == JobKind::Unlink) {
+        if !jobs.jobs.iter().any(|job| job.kind.deletes()) {
             // Not empty on a filesystem that keeps a name for every open file: then it goes later.
             let _ = fs::remove_dir(directory.private.path());
         }
@@ -85,6 +90,9 @@ impl Directory {
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
         for JobData { job, data, .. } in data {
+            if let Data::Steps(steps) = data {
+                deleted::remove(steps)?;
+            }
             let Some(job) = jobs.jobs.get(*job).filter(|job| job.kind == JobKind::Append) else {
                 continue;
             };
@@ -140,7 +148,7 @@ impl Directory {
     ) -> Result<(), Failure> {
         let mut missing = Vec::new();
         for JobData { job, shard, data } in data {
-            if let (Data::Files(_), Some(job)) = (data, jobs.jobs.get(*job)) {
+            if let (Data::Files(_) | Data::Steps(_), Some(job)) = (data, jobs.jobs.get(*job)) {
                 let paths = (0..job.files_count).map(|file| self.path(job, *shard, Some(file)));
                 let paths = paths.filter(|path| !path.exists());
                 missing.extend(paths.map(|path| (path, self.said(job, *shard), job)));
@@ -149,9 +157,15 @@ impl Directory {
         let bytes = missing.iter().map(|(_, _, job)| job.file_size).sum();
         let extents = missing.iter().map(|(path, name, job)| {
             let file = create(path).map_err(|error| cannot("make", name, &error))?;
+            deleted::allocate(&file, job).map_err(|error| cannot("allocate", name, &error))?;
             Ok(UnwrittenExtent { file, start: 0, len: job.file_size, name: name.as_path().into() })
         });
-        fill(extents, bytes, backend, interrupt)
+        fill(extents, bytes, backend, interrupt)?;
+        for (path, name, job) in &missing {
+            interrupt.check()?;
+            deleted::lay_out(path, job).map_err(|error| cannot("lay out", name, &error))?;
+        }
+        Ok(())
     }
 
     /// What a file is called in messages: the private directory is nobody's business.

@@ -1,6 +1,7 @@
 //! The files of a run, or what stands in for them.
 
 mod data;
+mod deleted;
 mod device;
 mod directory;
 mod extent_hint;
@@ -18,7 +19,7 @@ use forebay_load::job_file::{Job, JobFile, JobKind};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use data::jobs_by_shard;
-pub(super) use data::{BUFFER_ALIGNMENT, Data, Extent, JobData};
+pub(super) use data::{BUFFER_ALIGNMENT, Data, Extent, JobData, Steps};
 use directory::Directory;
 pub(super) use fill::fill_randomly;
 pub(super) use target::RunTarget;
@@ -67,6 +68,11 @@ impl Storage {
 
 /// Data for an engine that does nothing.
 fn nowhere(jobs: &JobFile) -> Result<Vec<JobData>, Failure> {
+    if let Some(job) = jobs.jobs.iter().find(|job| job.kind == JobKind::Delete) {
+        let name = &job.name;
+        let message = "gives files back in steps, and /dev/null has none; name a directory";
+        return Err(Failure::Input(format!("job `{name}` {message}")));
+    }
     let path: Arc<Path> = Path::new("/dev/null").into();
     let file = DirectFile::options()
         .read(true)
