@@ -17,6 +17,7 @@ mod serve;
 mod sim;
 mod span;
 mod trace;
+mod trim;
 mod tune;
 mod whole_file;
 
@@ -54,6 +55,7 @@ enum Command {
     Rm(rm::Options),
     #[command(subcommand)]
     Trace(trace::Command),
+    Trim(trim::Options),
 }
 
 /// Options whose values are numbers, by what their values are called.
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         Command::Disk(command) => serve::run(command),
         Command::Rm(options) => return rm::run(options),
         Command::Trace(command) => return trace::run(command),
+        Command::Trim(options) => return trim::run(options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -20,3 +20,4 @@ mod swarm;
 mod system;
 mod topology;
 mod trace;
+mod trim;

@@ -1,0 +1,298 @@
+//! `forebay trim`: tells a disk what is free on a file system, at a pace.
+
+mod fitrim;
+mod pace;
+mod place;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use forebay::properties::Properties;
+use forebay_config::ByteSize;
+use forebay_core::{DiskModel, DiskTime, saturating_nanos};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use rustix::io::Errno;
+
+use crate::console::{note, print};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::span;
+use pace::{Pace, Trimmed};
+use place::Place;
+
+/// Discards keep the disk busy for this part of the time, in thousandths, unless told otherwise.
+const SHARE_DEFAULT: u64 = 100;
+/// How long a Ctrl-C may go unnoticed.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The device may get discards later than the file system answers: so long is waited for the last.
+const SETTLE_MAX: Duration = Duration::from_secs(2);
+
+/// Tell the disk which space of a file system is free, as fstrim does, but at a pace.
+///
+/// fstrim sends discards as fast as the disk takes them, and reads wait behind them. This asks the
+/// file system for one range after the other, each no longer than the disk discards within the
+/// latency goal, and pauses in between. For machines without online discard; needs root. Ctrl-C ends
+/// it after the present range, and it says how far it has come.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Where the file system is mounted: ext4, xfs or f2fs
+    #[arg(value_name = "MOUNTPOINT")]
+    mountpoint: PathBuf,
+    /// Discard at most so many bytes per second, such as 500MB
+    #[arg(long, value_name = "SIZE")]
+    rate: Option<ByteSize>,
+    /// Keep the disk busy with discards for at most this part of the time; 10% if not given
+    #[arg(long, value_name = "PERCENT", value_parser = permille)]
+    disk_share: Option<u64>,
+    /// How long a step may keep the disk busy, by what --properties says that discards take
+    #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]
+    latency_goal: Duration,
+    /// Leave free extents alone that are shorter
+    #[arg(long, value_name = "SIZE")]
+    min_len: Option<ByteSize>,
+    /// What the disk can do: a file that `forebay tune` has written
+    #[arg(long, value_name = "FILE")]
+    properties: Option<PathBuf>,
+    /// Discard nothing, and say what would be done, and how long it would take
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+}
+
+/// Reads `20%` or `20` as 200.
+fn permille(text: &str) -> Result<u64, String> {
+    let number: Option<f64> = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
+    let part = number.map(|percent| percent * 10.0).filter(|part| (1.0..=1000.0).contains(part));
+    part.map(|part| part as u64).ok_or_else(|| String::from("expected 0.1% to 100%, such as 20%"))
+}
+
+/// The command.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    trim(options).unwrap_or_else(|failure| {
+        note(format_args!("error: {failure}"));
+        failure.exit_code()
+    })
+}
+
+fn trim(options: &Options) -> Result<ExitCode, Failure> {
+    if options.rate.is_some_and(|rate| rate.0 == 0) {
+        return Err(Failure::Input("--rate 0 would never end; give at least 1".into()));
+    }
+    let place = Place::find(&options.mountpoint)?;
+    let pace = options.pace(&place)?;
+    if options.dry_run {
+        print(&would(&place, &pace))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !rustix::process::geteuid().is_root() {
+        return Err(Failure::Run("only root may trim: run it with sudo".into()));
+    }
+    let interrupt = Interrupt::on_signals()?;
+    let trim = Trim { min_len: options.min_len.map_or(0, |len| len.0), place, pace, interrupt };
+    trim.run()
+}
+
+impl Options {
+    fn pace(&self, place: &Place) -> Result<Pace, Failure> {
+        let model = match &self.properties {
+            Some(file) => {
+                let properties = Properties::load(file)?;
+                let disk = properties.disk_for(&place.mount.point);
+                let disk = disk.map_err(|error| Failure::Input(error.to_string()))?;
+                disk.model().map_err(|error| Failure::Input(error.to_string()))?
+            }
+            None => DiskModel::unmeasured(),
+        };
+        let cost = DiskTime::from_nanos(saturating_nanos(self.latency_goal));
+        let rate = self.rate.map(|rate| rate.0);
+        // who names a rate means it
+        let share = match (self.disk_share, rate) {
+            (Some(share), _) => share,
+            (None, Some(_)) => 1000,
+            (None, None) => SHARE_DEFAULT,
+        };
+        Ok(Pace::new(model, cost, rate, share))
+    }
+}
+
+fn would(place: &Place, pace: &Pace) -> String {
+    let (time, ranges) = pace.estimate(place.free, place.size);
+    format!(
+        "would trim {} ({}): {} free of {}, in {ranges} ranges of {} or less, within about {time:.1?}\n",
+        place.mount.point.display(),
+        place.mount.kind,
+        HumanBytes(place.free),
+        HumanBytes(place.size),
+        HumanBytes(pace.range())
+    )
+}
+
+/// A trim under way.
+struct Trim {
+    place: Place,
+    pace: Pace,
+    min_len: u64,
+    interrupt: Interrupt,
+}
+
+/// How far it has come.
+#[derive(Default)]
+struct Progress {
+    /// Bytes from the beginning of the file system.
+    at: u64,
+    /// What the file system says that it discarded.
+    trimmed: u64,
+    /// The longest that a range took.
+    longest: Duration,
+}
+
+impl Trim {
+    fn run(mut self) -> Result<ExitCode, Failure> {
+        let began = Instant::now();
+        let counted = self.place.discards();
+        let Place { mount, free, size, .. } = &self.place;
+        let (free, size) = (HumanBytes(*free), HumanBytes(*size));
+        note(format_args!(
+            "trimming {} ({}): {free} free of {size}",
+            mount.point.display(),
+            mount.kind
+        ));
+        let bar = bar(self.place.size);
+        let mut progress = Progress::default();
+        while progress.at < self.place.size && !self.interrupt.is_raised() {
+            if !self.step(&mut progress)? {
+                break;
+            }
+            bar.set_position(progress.at.min(self.place.size));
+            bar.set_message(format!("{} discarded", HumanBytes(progress.trimmed)));
+        }
+        bar.finish_and_clear();
+        let is_interrupted = self.interrupt.is_raised() && progress.at < self.place.size;
+        let counted = counted.map(|before| self.settled(before, progress.trimmed));
+        let text = done(&self.place, &progress, counted, began.elapsed());
+        if is_interrupted {
+            let left = self.place.size.saturating_sub(progress.at);
+            note(format_args!("interrupted: {}{} not looked at", text, HumanBytes(left)));
+            return Ok(Failure::Interrupted.exit_code());
+        }
+        print(&text)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Trims a range, and pauses after it; whether there is another.
+    fn step(&mut self, progress: &mut Progress) -> Result<bool, Failure> {
+        let range = self.pace.range().min(self.place.size - progress.at);
+        let before = self.place.discards();
+        let began = Instant::now();
+        let bytes = match fitrim::trim(&self.place.dir, progress.at, range, self.min_len) {
+            Ok(bytes) => bytes,
+            // behind the end of the file system, which is shorter than the device
+            Err(Errno::INVAL) if progress.at > 0 => return Ok(false),
+            Err(Errno::INTR) => return Ok(true),
+            Err(error) => return Err(refused(&self.place.mount.point, self.min_len, error)),
+        };
+        let took = began.elapsed();
+        let commands =
+            before.zip(self.place.discards()).map(|((then, _), (now, _))| now - then.min(now));
+        progress.at += range;
+        progress.trimmed += bytes;
+        progress.longest = progress.longest.max(took);
+        let after = self.pace.after(&Trimmed { range, bytes, commands, took });
+        let next = began.checked_add(after);
+        while !self.interrupt.is_raised() && progress.at < self.place.size {
+            let wait =
+                next.map_or(LOOK_EVERY, |next| next.saturating_duration_since(Instant::now()));
+            if wait.is_zero() {
+                break;
+            }
+            thread::sleep(wait.min(LOOK_EVERY));
+        }
+        Ok(true)
+    }
+
+    /// What the device has counted since, once it has got all, or after a while.
+    fn settled(&self, before: (u64, u64), trimmed: u64) -> (u64, u64) {
+        let until = Instant::now() + SETTLE_MAX;
+        loop {
+            let now = self.place.discards().unwrap_or(before);
+            let since = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
+            if since.1 >= trimmed || Instant::now() >= until || self.interrupt.is_raised() {
+                return since;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+fn bar(size: u64) -> ProgressBar {
+    let bar = ProgressBar::new(size);
+    let style = ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes} {msg} {eta}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// What was done, for people.
+fn done(place: &Place, progress: &Progress, counted: Option<(u64, u64)>, took: Duration) -> String {
+    let mut text = format!(
+        "{}: {} ({} bytes) discarded in {took:.1?}; the longest range took {:.1?}\n",
+        place.mount.point.display(),
+        HumanBytes(progress.trimmed),
+        progress.trimmed,
+        progress.longest
+    );
+    if let (Some((commands, bytes)), Some(disk)) = (counted, &place.counted) {
+        let (name, bytes) = (&disk.name, HumanBytes(bytes));
+        text += &format!("/dev/{name} got {commands} discards of {bytes} meanwhile\n");
+    }
+    text
+}
+
+/// Why the file system refuses, in one line.
+fn refused(point: &Path, min_len: u64, error: Errno) -> Failure {
+    let point = point.display();
+    match error {
+        Errno::PERM | Errno::ACCESS => Failure::Run(format!("only root may trim `{point}`")),
+        Errno::OPNOTSUPP => Failure::Input(format!("the disk of `{point}` takes no discards")),
+        Errno::NOTTY => Failure::Input(format!("the file system of `{point}` cannot be trimmed")),
+        Errno::ROFS => Failure::Input(format!("`{point}` is read-only; nothing to trim")),
+        Errno::INVAL if min_len > 0 => Failure::Input(format!(
+            "the file system of `{point}` knows no free extents of {min_len} bytes; lower --min-len"
+        )),
+        _ => Failure::Run(format!("cannot trim `{point}`: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_between_a_thousandth_and_all() {
+        assert_eq!((permille("20%"), permille("100"), permille("0.1")), (Ok(200), Ok(1000), Ok(1)));
+        for text in ["", "%", "0", "0%", "101%", "-1%", "x", "nan", "inf"] {
+            assert!(permille(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn each_refusal_is_one_line_with_its_exit_code() {
+        let point = Path::new("/data");
+        let cases = [
+            (Errno::PERM, "only root"),
+            (Errno::OPNOTSUPP, "takes no discards"),
+            (Errno::NOTTY, "cannot be trimmed"),
+            (Errno::ROFS, "read-only"),
+            (Errno::INVAL, "lower --min-len"),
+            (Errno::IO, "cannot trim"),
+        ];
+        for (error, expected) in cases {
+            let text = refused(point, 4096, error).to_string();
+            assert!(text.contains(expected) && text.contains("`/data`"), "{text}");
+            assert_eq!(text.lines().count(), 1);
+        }
+    }
+}
