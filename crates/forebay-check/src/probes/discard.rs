@@ -26,7 +26,10 @@ pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
                      from 0.26 to 6.2 ms, and the slowest from 0.3 to 65 ms",
                 )
                 .source(DISCARDS_2024)
-                .fix("delete at a pace: cut files down by some 32 MB at a time, with an fsync after each"),
+                .fix(
+                    "forebay rm -r PATH   # in place of rm: frees files in small steps; or mount with \
+                     nodiscard, and run `forebay trim` in quiet hours, where there are any",
+                ),
         ];
     }
     let timers = timers(subject);
@@ -34,7 +37,11 @@ pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
         return vec![
             Finding::note(format!("mounted without discard; {} trims", timers.join(", ")))
                 .why("harmless for most of the day, and then the disk does little else for minutes")
-                .fix("systemctl list-timers '*fstrim*'   # and see that it runs when nobody asks"),
+                .fix(format!(
+                    "sudo forebay trim {}   # in place of fstrim: at a pace; or see that it runs when \
+                     nobody asks: systemctl list-timers '*fstrim*'",
+                    mount.point.display()
+                )),
         ];
     }
     if !subject.machine.has("etc/systemd/system") {
