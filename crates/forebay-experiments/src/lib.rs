@@ -75,6 +75,8 @@ mod raid0_placement_2025;
 mod shares_2016;
 #[path = "2024-sync-period/mod.rs"]
 mod sync_period_2024;
+#[path = "2024-trim-job/mod.rs"]
+mod trim_job_2024;
 #[path = "2016-write-load/mod.rs"]
 mod write_load_2016;
 
@@ -99,6 +101,7 @@ pub fn all() -> Vec<Experiment> {
         discard_off_2024::EXPERIMENT,
         low_extents_2024::EXPERIMENT,
         high_extents_2024::EXPERIMENT,
+        trim_job_2024::EXPERIMENT,
         bursts_2024::EXPERIMENT,
         sync_period_2024::EXPERIMENT,
         file_size_2024::EXPERIMENT,
