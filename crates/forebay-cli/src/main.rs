@@ -16,6 +16,7 @@ mod rm;
 mod serve;
 mod sim;
 mod span;
+mod top;
 mod trace;
 mod trim;
 mod tune;
@@ -43,6 +44,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Bench(bench::Options),
+    Top(top::Options),
     Check(check::Options),
     Info(info::Options),
     Tune(tune::Options),
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match &cli.command {
         Command::Bench(options) => bench::run(options),
+        Command::Top(options) => top::run(options),
         Command::Check(options) => return check::run(options),
         Command::Info(options) => info::run(options),
         Command::Tune(options) => tune::run(options),

@@ -18,6 +18,7 @@ mod sim_run;
 mod swarm;
 #[path = "../shared/system.rs"]
 mod system;
+mod top;
 mod topology;
 mod trace;
 mod trim;

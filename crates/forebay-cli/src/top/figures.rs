@@ -1,0 +1,281 @@
+//! What happened between two scrapes.
+
+use std::collections::HashMap;
+
+use forebay_report::verdict::{
+    BlockedSeconds, ClassFigures, DiskFigures, Finding, TargetFigures, findings,
+};
+
+use super::open_metrics::{ClassSamples, DiskSamples, Scrape};
+
+/// A disk whose work waited for so long since its process began has a speed to compare with.
+const WAITED_MIN: f64 = 1.0;
+/// The reasons for which queues let nothing through.
+const REASONS: [&str; 5] = ["pace", "window", "class_limit", "ahead", "pace_disk_idle"];
+/// A class is held back by its limit where that was so for this part of the time.
+const LIMITED: f64 = 0.1;
+
+/// What happened in a span.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Interval {
+    pub(super) seconds: f64,
+    /// Counters fell: it is another process, and what is shown is since its start.
+    pub(super) restarted: bool,
+    pub(super) disks: Vec<DiskInterval>,
+}
+
+/// Of a disk.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DiskInterval {
+    pub(super) name: String,
+    pub(super) figures: DiskFigures,
+    pub(super) findings: Vec<Finding>,
+    /// Seconds.
+    pub(super) window: Option<f64>,
+    pub(super) target: Option<f64>,
+    pub(super) in_disk: f64,
+    pub(super) in_disk_seconds: f64,
+    /// As `figures.classes`.
+    pub(super) classes: Vec<ClassInterval>,
+}
+
+/// Of a class on a disk, beside its figures.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClassInterval {
+    /// Per second.
+    pub(super) operations: f64,
+    pub(super) bytes: f64,
+    pub(super) in_disk: f64,
+    /// Parts of 1.
+    pub(super) asked: f64,
+    pub(super) got: f64,
+    /// Why its requests waited; empty if they did not.
+    pub(super) why: &'static str,
+}
+
+/// Values by name now and before.
+#[derive(Clone, Copy)]
+struct Since<'a> {
+    now: &'a HashMap<String, f64>,
+    before: Option<&'a HashMap<String, f64>>,
+}
+
+impl<'a> Since<'a> {
+    /// How much a counter grew; whoever wrote it, a number that is not negative.
+    fn of(self, name: &str) -> f64 {
+        let before = self.before.and_then(|before| before.get(name)).copied().unwrap_or(0.0);
+        let grown = self.gauge(name).unwrap_or(0.0) - before;
+        if grown.is_finite() { grown.max(0.0) } else { 0.0 }
+    }
+
+    fn gauge(self, name: &str) -> Option<f64> {
+        self.now.get(name).copied().filter(|value| value.is_finite())
+    }
+
+    /// Whether a counter fell.
+    fn fell(self) -> bool {
+        let is_counter = |name: &str| name.split('/').next().unwrap_or(name).ends_with("_total");
+        let counters = self.now.iter().filter(|(name, _)| is_counter(name));
+        let mut before = counters.filter_map(|(name, now)| Some((now, self.before?.get(name)?)));
+        before.any(|(now, before)| now < before)
+    }
+}
+
+/// What happened in the `seconds` between two scrapes.
+pub(super) fn between(before: &Scrape, now: &Scrape, seconds: f64) -> Interval {
+    let of_process = Since { now: &now.values, before: Some(&before.values) };
+    let fell = |disk: &DiskSamples| {
+        let before = before.find(&disk.name).map(|before| &before.values);
+        Since { now: &disk.values, before }.fell()
+    };
+    let restarted = of_process.fell() || now.disks.iter().any(fell);
+    let none = Scrape::default();
+    let before = if restarted { &none } else { before };
+    // those without figures and classes are there for files of no disk
+    let is_used =
+        |disk: &&DiskSamples| !disk.classes.is_empty() || disk.values.contains_key("read_iops");
+    let disks = now.disks.iter().filter(is_used);
+    let disks = disks.map(|disk| disk_between(before.find(&disk.name), disk, seconds)).collect();
+    Interval { seconds, restarted, disks }
+}
+
+fn disk_between(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -> DiskInterval {
+    let since = Since { now: &now.values, before: before.map(|before| &before.values) };
+    let gauge = |name| since.gauge(name).unwrap_or(0.0);
+    let blocked =
+        REASONS.map(|reason| (reason, since.of(&format!("blocked_seconds_total/{reason}"))));
+    let mut figures = DiskFigures {
+        seconds,
+        queues: ["io_uring", "threads", "null"]
+            .map(|on| gauge_of(since, "engines", on) as u32)
+            .iter()
+            .sum(),
+        speed: ratio(since.of("waited_consumption_total"), since.of("waited_sec_total")),
+        speed_before: speed_before(before),
+        waited_seconds: since.of("waited_sec_total"),
+        pace: since.gauge("pace").unwrap_or(1.0),
+        target: target(since),
+        flow_ratio: gauge("flow_ratio"),
+        blocked: BlockedSeconds::of(blocked),
+        late_turns: since.of("late_turns_total") as u64,
+        late_seconds: since.of("late_turn_sec_total"),
+        written: since.of("device_done_bytes_total/write") as u64,
+        written_unscheduled: since.of("device_unscheduled_bytes_total/write") as u64,
+        read: since.of("device_done_bytes_total/read") as u64,
+        read_unscheduled: since.of("device_unscheduled_bytes_total/read") as u64,
+        ..DiskFigures::default()
+    };
+    let top = top_reason(&blocked);
+    let mut classes = Vec::new();
+    for class in &now.classes {
+        let (of_class, interval) =
+            class_between(before.and_then(|b| b.find(&class.name)), class, seconds, top);
+        let since = class_since(before.and_then(|b| b.find(&class.name)), class);
+        figures.overdue += since.of("overdue_total") as u64;
+        figures.writes += since.of("total_write_ops_total") as u64;
+        figures.writes_misaligned += since.of("misaligned_write_ops_total") as u64;
+        figures.classes.push(of_class);
+        classes.push(interval);
+    }
+    share(&figures.classes, &mut classes);
+    let dispatched: f64 = figures.classes.iter().map(|class| class.consumption).sum();
+    figures.consumption = since.gauge("read_iops").map(|_| dispatched);
+    DiskInterval {
+        name: now.name.clone(),
+        findings: findings(&figures),
+        figures,
+        window: since.gauge("window_corrected_seconds").or_else(|| since.gauge("window_seconds")),
+        target: since.gauge("latency_target_seconds"),
+        in_disk: gauge("in_disk"),
+        in_disk_seconds: gauge("in_disk_seconds"),
+        classes,
+    }
+}
+
+fn gauge_of(since: Since<'_>, name: &str, label: &str) -> f64 {
+    since.gauge(&format!("{name}/{label}")).unwrap_or(0.0)
+}
+
+fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+/// Of all that was before.
+fn speed_before(before: Option<&DiskSamples>) -> Option<f64> {
+    let of = |name| before.and_then(|before| before.values.get(name)).copied();
+    let waited = of("waited_sec_total").filter(|&waited| waited >= WAITED_MIN)?;
+    ratio(of("waited_consumption_total")?, waited)
+}
+
+fn target(since: Since<'_>) -> Option<TargetFigures> {
+    let latency = since.gauge("latency_target_seconds")?;
+    let measured = since.of("target_measured_total") > 0.0;
+    let holds = since.gauge("latency_target_holds").map(|holds| holds > 0.0);
+    Some(TargetFigures {
+        target: format!("of {} ms", latency * 1e3),
+        holds: holds.filter(|_| measured),
+        attainable: since.gauge("latency_target_attainable").is_none_or(|can| can > 0.0),
+    })
+}
+
+/// Why queues let nothing through for most of the time that they had work.
+fn top_reason(blocked: &[(&'static str, f64)]) -> &'static str {
+    let most = blocked.iter().max_by(|one, other| one.1.total_cmp(&other.1));
+    match most.filter(|(_, seconds)| *seconds > 0.0).map(|(reason, _)| *reason) {
+        Some("class_limit") => "limit",
+        Some("pace_disk_idle") => "pace?",
+        Some(reason) => reason,
+        None => "",
+    }
+}
+
+/// A class that was removed and added again counts from its start.
+fn class_since<'a>(before: Option<&'a ClassSamples>, now: &'a ClassSamples) -> Since<'a> {
+    let since = Since { now: &now.values, before: before.map(|before| &before.values) };
+    if since.fell() { Since { before: None, ..since } } else { since }
+}
+
+fn class_between(
+    before: Option<&ClassSamples>,
+    now: &ClassSamples,
+    seconds: f64,
+    top: &'static str,
+) -> (ClassFigures, ClassInterval) {
+    let since = class_since(before, now);
+    let before = before.filter(|_| since.before.is_some());
+    let p99 = |name: &str| {
+        let bounds = |of: &ClassSamples| of.buckets.get(name).cloned().unwrap_or_default();
+        percentile(&before.map(bounds).unwrap_or_default(), &bounds(now), 0.99)
+    };
+    let figures = ClassFigures {
+        name: now.name.clone(),
+        shares: since.gauge("shares").unwrap_or(0.0) as u32,
+        consumption: since.of("consumption_total") / seconds,
+        waiting: since.gauge("queue_length").unwrap_or(0.0),
+        queue_p99: p99("queue_latency_seconds"),
+        disk_p99: p99("disk_latency_seconds"),
+        starved_seconds: since.of("starvation_time_sec_total"),
+        limited_seconds: since.of("limited_sec_total").max(since.of("limited_time_sec_total")),
+        errors: since.of("errors_total") as u64,
+    };
+    let per_second =
+        |names: &[&str]| names.iter().map(|name| since.of(name)).sum::<f64>() / seconds;
+    let waited = figures.waiting > 0.0 || since.of("total_delay_sec_total") > 0.0;
+    let why = match waited {
+        false => "",
+        true if figures.limited_seconds > seconds * LIMITED => "limit",
+        true => top,
+    };
+    let interval = ClassInterval {
+        operations: per_second(&[
+            "total_operations_total",
+            "total_discard_ops_total",
+            "total_flush_ops_total",
+        ]),
+        bytes: per_second(&["total_bytes_total"]),
+        in_disk: since.gauge("disk_queue_length").unwrap_or(0.0),
+        asked: 0.0,
+        got: 0.0,
+        why,
+    };
+    (figures, interval)
+}
+
+/// What each class is to have by its shares, of those that did or want something, and what it had.
+fn share(figures: &[ClassFigures], classes: &mut [ClassInterval]) {
+    let wants = |class: &ClassFigures| class.consumption > 0.0 || class.waiting > 0.0;
+    let all = || figures.iter().filter(|class| wants(class));
+    let shares: f64 = all().map(|class| f64::from(class.shares)).sum();
+    let got: f64 = all().map(|class| class.consumption).sum();
+    for (class, interval) in figures.iter().zip(classes).filter(|(class, _)| wants(class)) {
+        interval.asked = ratio(f64::from(class.shares), shares).unwrap_or(0.0);
+        interval.got = ratio(class.consumption, got).unwrap_or(0.0);
+    }
+}
+
+/// The percentile of what came between two counts of a histogram, in a bucket on the straight line
+/// as Prometheus has it; 0 if nothing came.
+fn percentile(before: &[(f64, f64)], now: &[(f64, f64)], part: f64) -> f64 {
+    let earlier: HashMap<u64, f64> =
+        before.iter().map(|(bound, count)| (bound.to_bits(), *count)).collect();
+    let count = |(bound, count): &(f64, f64)| {
+        (*bound, count - earlier.get(&bound.to_bits()).copied().unwrap_or(0.0))
+    };
+    let mut counts: Vec<_> = now.iter().map(count).filter(|(_, count)| *count >= 0.0).collect();
+    counts.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let Some((_, all)) = counts.last().copied().filter(|(_, all)| *all > 0.0) else { return 0.0 };
+    let (mut bound_below, mut below) = (0.0, 0.0);
+    for (bound, count) in counts {
+        if count >= all * part {
+            let within = (all * part - below) / (count - below).max(f64::MIN_POSITIVE);
+            let width = if bound.is_finite() { bound - bound_below } else { 0.0 };
+            return bound_below + width * within.clamp(0.0, 1.0);
+        }
+        (bound_below, below) = (bound, count);
+    }
+    bound_below
+}
+
+#[cfg(test)]
+#[path = "figures_tests.rs"]
+mod tests;

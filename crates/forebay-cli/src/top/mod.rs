@@ -1,0 +1,164 @@
+//! `forebay top`: what a process that serves metrics does now.
+
+mod endpoint;
+mod figures;
+mod open_metrics;
+mod screen;
+mod view;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+
+use self::endpoint::Endpoint;
+use self::open_metrics::Scrape;
+use self::screen::Screen;
+use crate::console::{json, print};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::span;
+
+/// How often is looked for an interrupt and for another size of the terminal.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// An endpoint makes its text anew no more often than each 250 ms.
+const INTERVAL_MIN: Duration = Duration::from_millis(300);
+
+/// What the columns are.
+const COLUMNS: &str = "\
+Of each disk: `used` is the disk time let through, by its figures; `speed` what the disk did of its
+figures while work waited (90 % or more is healthy); `pace` the part of its rate at which requests
+go; `window` the disk time that may be in it.
+Of each class: `asked` is its part of the shares of all classes that want something (those in groups
+have a part of their group's), `got` its part of the disk time; `wait` and `disk` are requests now;
+`p99 q` and `p99 disk` times in the queue and in the disk. `why` is what most held requests back:
+pace (the disk's rate is used up), window (as much is in the disk as may be), limit (of the class),
+ahead (other threads go first), pace? (the rate is used up though the disk is nearly empty: its
+figures may be too low).
+Lines with ! say what is wrong and what to do.";
+
+/// Show what a process does whose metrics are served, such as by `bench --metrics`: its disks, its
+/// classes, and what is wrong.
+#[derive(Args)]
+#[command(after_help = COLUMNS)]
+pub(crate) struct Options {
+    /// Where its metrics are, such as 127.0.0.1:9180 or http://host:9180/metrics
+    #[arg(value_name = "ADDRESS", value_parser = Endpoint::parse)]
+    endpoint: Endpoint,
+    /// Print one interval as text, and end
+    #[arg(long)]
+    once: bool,
+    /// Over how long to count; a live view is drawn so often
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    interval: Duration,
+    /// In which form to print one interval
+    #[arg(long, value_enum, default_value_t = Format::Text, requires = "once")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines for people, of 80 columns
+    Text,
+    /// For programs
+    Json,
+}
+
+/// What is there at one moment.
+struct Look {
+    at: Instant,
+    scrape: Scrape,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    span::parse(text)
+        .ok()
+        .filter(|length| (INTERVAL_MIN..=Duration::from_hours(1)).contains(length))
+        .ok_or_else(|| String::from("expected 300ms to 1h, such as 1s"))
+}
+
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let interrupt = Interrupt::on_signals()?;
+    let before = look(&options.endpoint).map_err(Failure::Run)?;
+    if options.once {
+        once(options, &interrupt, &before)
+    } else {
+        live(options, &interrupt, before)
+    }
+}
+
+fn look(endpoint: &Endpoint) -> Result<Look, String> {
+    let text = endpoint.get()?;
+    let scrape =
+        open_metrics::parse(&text).map_err(|error| format!("{}: {error}", endpoint.name()))?;
+    Ok(Look { at: Instant::now(), scrape })
+}
+
+fn once(options: &Options, interrupt: &Interrupt, before: &Look) -> Result<(), Failure> {
+    let until = before.at + options.interval;
+    while Instant::now() < until {
+        interrupt.check()?;
+        thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+    }
+    let now = look(&options.endpoint).map_err(Failure::Run)?;
+    let shown = between(before, &now);
+    let name = options.endpoint.name();
+    match options.format {
+        Format::Json => print(&json(&view::json(name, &shown))?),
+        Format::Text => print(&(view::lines(name, &shown, view::COLUMNS_MIN).join("\n") + "\n")),
+    }
+}
+
+fn between(before: &Look, now: &Look) -> figures::Interval {
+    let seconds = (now.at - before.at).as_secs_f64().max(f64::MIN_POSITIVE);
+    figures::between(&before.scrape, &now.scrape, seconds)
+}
+
+/// Until the user has seen enough. A process that is gone may come again.
+fn live(options: &Options, interrupt: &Interrupt, mut before: Look) -> Result<(), Failure> {
+    let failed = |error| Failure::Run(format!("cannot write to the terminal: {error}"));
+    let Some(screen) = Screen::begin().map_err(failed)? else {
+        let text = "a live view needs a terminal: --once prints one interval";
+        return Err(Failure::Input(text.into()));
+    };
+    let mut shown: Option<figures::Interval> = None;
+    let mut trouble = None;
+    let mut next = before.at + options.interval;
+    loop {
+        let size = Screen::size();
+        screen.show(&page(options, shown.as_ref(), trouble.as_deref(), size.0)).map_err(failed)?;
+        while Instant::now() < next && Screen::size() == size && !interrupt.is_raised() {
+            thread::sleep(LOOK.min(next.saturating_duration_since(Instant::now())));
+        }
+        if interrupt.is_raised() {
+            return Ok(());
+        }
+        if Instant::now() < next {
+            continue;
+        }
+        match look(&options.endpoint) {
+            Ok(now) => {
+                (shown, trouble) = (Some(between(&before, &now)), None);
+                before = now;
+            }
+            Err(error) => trouble = Some(error),
+        }
+        next = Instant::now() + options.interval;
+    }
+}
+
+fn page(
+    options: &Options,
+    shown: Option<&figures::Interval>,
+    trouble: Option<&str>,
+    columns: usize,
+) -> Vec<String> {
+    let mut lines: Vec<String> =
+        trouble.map(|trouble| format!("! {trouble}")).into_iter().collect();
+    match shown {
+        Some(interval) => lines.extend(view::lines(options.endpoint.name(), interval, columns)),
+        None => lines.push(format!("forebay at {}: counting", options.endpoint.name())),
+    }
+    lines
+}

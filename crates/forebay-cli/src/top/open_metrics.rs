@@ -1,0 +1,237 @@
+//! Reads the OpenMetrics text of a process, whoever wrote it.
+
+use std::collections::HashMap;
+
+/// The names of this project's metrics begin so.
+const PREFIX: &str = "forebay_";
+/// So do those of queues, which are most.
+const QUEUE_PREFIX: &str = "io_queue_";
+
+/// The metrics of one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Scrape {
+    /// By name, of the process.
+    pub(crate) values: HashMap<String, f64>,
+    /// In the order of the text.
+    pub(crate) disks: Vec<DiskSamples>,
+    places: HashMap<String, usize>,
+}
+
+/// Those of a disk.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct DiskSamples {
+    pub(crate) name: String,
+    /// By name, and by `name/label` where there is one more label.
+    pub(crate) values: HashMap<String, f64>,
+    /// In the order of the text.
+    pub(crate) classes: Vec<ClassSamples>,
+    places: HashMap<String, usize>,
+}
+
+/// Those of a class on a disk.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ClassSamples {
+    pub(crate) name: String,
+    /// By name.
+    pub(crate) values: HashMap<String, f64>,
+    /// Of histograms by name: how many were at most so large.
+    pub(crate) buckets: HashMap<String, Vec<(f64, f64)>>,
+}
+
+/// One line: a name without the prefix, labels, and a value.
+struct Sample<'a> {
+    name: &'a str,
+    labels: Vec<(&'a str, String)>,
+    value: f64,
+}
+
+/// The metrics in `text`; or what is wrong with it.
+pub(crate) fn parse(text: &str) -> Result<Scrape, String> {
+    let mut scrape = Scrape::default();
+    let (mut ours, mut ended) = (false, false);
+    for (number, line) in text.lines().enumerate() {
+        ended = line == "# EOF";
+        if ended {
+            break;
+        }
+        let Some(line) = line.strip_prefix(PREFIX) else { continue };
+        let sample =
+            sample(line).ok_or_else(|| format!("line {} of its metrics is not one", number + 1))?;
+        ours = true;
+        scrape.add(sample);
+    }
+    match (ours, ended) {
+        (true, true) => Ok(scrape),
+        (true, false) => Err(String::from("its metrics end in the middle")),
+        (false, _) => Err(String::from("its answer is not metrics of forebay")),
+    }
+}
+
+/// A line without the prefix of its name.
+fn sample(line: &str) -> Option<Sample<'_>> {
+    let end = line.find(['{', ' '])?;
+    let (name, rest) = line.split_at(end);
+    let (labels, rest) = match rest.strip_prefix('{') {
+        Some(rest) => labels(rest)?,
+        None => (Vec::new(), rest),
+    };
+    let value = rest.split(' ').find(|word| !word.is_empty())?.parse().ok()?;
+    Some(Sample { name, labels, value })
+}
+
+/// Labels up to the brace that closes them, and what follows it.
+fn labels(mut rest: &str) -> Option<(Vec<(&str, String)>, &str)> {
+    let mut labels = Vec::new();
+    loop {
+        if let Some(rest) = rest.strip_prefix('}') {
+            return Some((labels, rest));
+        }
+        let (name, after) = rest.split_once("=\"")?;
+        let (value, after) = quoted(after)?;
+        labels.push((name, value));
+        rest = after.strip_prefix(',').unwrap_or(after);
+    }
+}
+
+/// A value up to the quote that closes it, and what follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => return Some((value, text.get(at + 1..)?)),
+            '\\' => match chars.next()?.1 {
+                'n' => value.push('\n'),
+                other => value.push(other),
+            },
+            other => value.push(other),
+        }
+    }
+    None
+}
+
+impl Scrape {
+    fn add(&mut self, sample: Sample<'_>) {
+        let Sample { name, mut labels, value } = sample;
+        let name = name.strip_prefix(QUEUE_PREFIX).unwrap_or(name);
+        let mut take = |label| {
+            let at = labels.iter().position(|(name, _)| *name == label)?;
+            Some(labels.swap_remove(at).1)
+        };
+        let (disk, class, bound) = (take("mountpoint"), take("class"), take("le"));
+        take("device");
+        let key = match labels.first() {
+            Some((_, label)) => format!("{name}/{label}"),
+            None => name.to_owned(),
+        };
+        match (disk, class) {
+            (Some(disk), Some(class)) => {
+                self.disk(disk).class(class).add(key, bound.as_deref(), value);
+            }
+            (Some(disk), None) => _ = self.disk(disk).values.insert(key, value),
+            (None, _) => _ = self.values.insert(key, value),
+        }
+    }
+
+    fn disk(&mut self, name: String) -> &mut DiskSamples {
+        let place = *self.places.entry(name).or_insert_with_key(|name| {
+            self.disks.push(DiskSamples { name: name.clone(), ..DiskSamples::default() });
+            self.disks.len() - 1
+        });
+        &mut self.disks[place]
+    }
+
+    /// Those of the disk of that name.
+    pub(crate) fn find(&self, name: &str) -> Option<&DiskSamples> {
+        self.disks.get(*self.places.get(name)?)
+    }
+}
+
+impl DiskSamples {
+    fn class(&mut self, name: String) -> &mut ClassSamples {
+        let place = *self.places.entry(name).or_insert_with_key(|name| {
+            self.classes.push(ClassSamples { name: name.clone(), ..ClassSamples::default() });
+            self.classes.len() - 1
+        });
+        &mut self.classes[place]
+    }
+
+    /// Those of the class of that name.
+    pub(crate) fn find(&self, name: &str) -> Option<&ClassSamples> {
+        self.classes.get(*self.places.get(name)?)
+    }
+}
+
+impl ClassSamples {
+    fn add(&mut self, name: String, bound: Option<&str>, value: f64) {
+        match (name.strip_suffix("_bucket"), bound.and_then(|bound| bound.parse().ok())) {
+            (Some(histogram), Some(bound)) => {
+                self.buckets.entry(histogram.to_owned()).or_default().push((bound, value));
+            }
+            _ => _ = self.values.insert(name, value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn metrics_are_found_by_disk_and_class() {
+        let text = "# HELP forebay_io_queue_shares Shares\n\
+                    forebay_bugs_total 2\n\
+                    forebay_io_queue_shares{mountpoint=\"/a \\\"b\\\"\\n\\\\\",class=\"c\"} 1e2 5\n\
+                    forebay_io_queue_wait_bucket{le=\"+Inf\",mountpoint=\"d\",class=\"c\"} 7 # {}\n\
+                    forebay_device_done_bytes_total{mountpoint=\"d\",device=\"x\",direction=\"read\"} 9\n\
+                    other 1\n# EOF\n";
+        let scrape = parse(text).unwrap();
+        assert_eq!(scrape.values["bugs_total"], 2.0);
+        let odd = scrape.find("/a \"b\"\n\\").unwrap();
+        assert_eq!(odd.find("c").unwrap().values["shares"], 100.0);
+        let disk = scrape.find("d").unwrap();
+        assert_eq!(disk.values["device_done_bytes_total/read"], 9.0);
+        assert_eq!(disk.find("c").unwrap().buckets["wait"], [(f64::INFINITY, 7.0)]);
+    }
+
+    #[test]
+    fn what_is_no_metrics_of_forebay_is_said() {
+        for (text, words) in [
+            ("", "not metrics of forebay"),
+            ("<html>", "not metrics of forebay"),
+            ("node_load1 0.5\n# EOF\n", "not metrics of forebay"),
+            ("forebay_bugs_total 0\n", "end in the middle"),
+            ("\nforebay_x{a=\"b\n# EOF", "line 2"),
+            ("forebay_x{a} 1\n# EOF", "line 1"),
+            ("forebay_x one\n# EOF", "line 1"),
+            ("forebay_x\n# EOF", "line 1"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(words), "{text:?}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused(text in "(forebay_|[a-z{}\"=,\\\\ 0-9\n#]|\\PC){0,200}") {
+            let _ = parse(&text);
+            let _ = parse(&format!("forebay_{text}\n# EOF"));
+        }
+
+        #[test]
+        fn what_was_written_is_read(disk in "\\PC*", class in "[^\r]*", value in 0u32..) {
+            let escaped = |text: &str| {
+                text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+            };
+            let text = format!(
+                "forebay_io_queue_shares{{mountpoint=\"{}\",class=\"{}\"}} {value}\n# EOF\n",
+                escaped(&disk), escaped(&class)
+            );
+            let scrape = parse(&text).unwrap();
+            let found = scrape.find(&disk).unwrap().find(&class).unwrap().values["shares"];
+            prop_assert_eq!(found, f64::from(value));
+        }
+    }
+}

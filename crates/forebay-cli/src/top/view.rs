@@ -1,0 +1,264 @@
+//! An interval as text for a terminal, and for programs.
+
+use forebay_report::verdict::Finding;
+use serde_json::{Value, json};
+
+use super::figures::{ClassInterval, DiskInterval, Interval};
+
+/// The least width that the columns of a class need.
+pub(super) const COLUMNS_MIN: usize = 80;
+/// Columns of a class's name at that width.
+const NAME: usize = 14;
+
+/// Lines of at most so many columns, [`COLUMNS_MIN`] or more.
+pub(super) fn lines(name: &str, interval: &Interval, columns: usize) -> Vec<String> {
+    let columns = columns.max(COLUMNS_MIN);
+    let mut lines = vec![format!("forebay at {}, {:.1} s", name, interval.seconds)];
+    if interval.restarted {
+        lines.push(String::from("the process was restarted: what is shown is since then"));
+    }
+    if interval.disks.is_empty() {
+        lines.push(String::from("no disk is scheduled there now"));
+    }
+    for disk in &interval.disks {
+        lines.push(String::new());
+        of_disk(&mut lines, disk, columns);
+    }
+    lines.iter().map(|line| cut(line, columns)).collect()
+}
+
+fn of_disk(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
+    let percent = |part: Option<f64>| part.map_or_else(|| String::from("-"), percent);
+    let figures = &disk.figures;
+    let target = match (disk.target, figures.target.as_ref().and_then(|target| target.holds)) {
+        (None, _) => String::from("none"),
+        (Some(target), Some(true)) => format!("{} holds", time(target)),
+        (Some(target), Some(false)) => format!("{} MISSED", time(target)),
+        (Some(target), None) => time(target),
+    };
+    let what = format!("in disk {} ({})", count(disk.in_disk), time(disk.in_disk_seconds));
+    lines.push(format!("{}  {what}", cut(&printable(&disk.name), columns - what.len() - 2)));
+    lines.push(format!(
+        "  used {}  speed {}  pace {:.2}  target {target}  window {}",
+        percent(figures.consumption),
+        percent(figures.speed),
+        figures.pace,
+        disk.window.map_or_else(|| String::from("none"), time),
+    ));
+    if !disk.classes.is_empty() {
+        lines.push(head(columns));
+    }
+    for (class, interval) in figures.classes.iter().zip(&disk.classes) {
+        let ClassInterval { operations, bytes, in_disk, asked, got, why } = *interval;
+        let cells = [
+            count(operations),
+            format!("{:.1}", bytes / 1e6),
+            percent(Some(asked)),
+            percent(Some(got)),
+            count(class.waiting),
+            count(in_disk),
+            time(class.queue_p99),
+            time(class.disk_p99),
+        ];
+        lines.push(row(&printable(&class.name), &cells, why, columns));
+    }
+    disk.findings.iter().for_each(|finding| of_finding(lines, finding, columns));
+}
+
+/// In as many lines as it needs, with a mark before the first.
+fn of_finding(lines: &mut Vec<String>, finding: &Finding, columns: usize) {
+    let mut line = String::from(if finding.kind.warns() { "! " } else { "= " });
+    let mut is_empty = true;
+    for word in printable(&finding.to_string()).split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > columns {
+            lines.push(std::mem::replace(&mut line, String::from("  ")));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines.push(line);
+}
+
+fn head(columns: usize) -> String {
+    let cells = ["iops", "MB/s", "asked", "got", "wait", "disk", "p99 q", "p99 disk"];
+    row("class", &cells.map(String::from), "why", columns)
+}
+
+fn row(name: &str, cells: &[String; 8], why: &str, columns: usize) -> String {
+    const WIDTHS: [usize; 8] = [7, 8, 5, 5, 5, 5, 8, 8];
+    let width = NAME + columns - COLUMNS_MIN;
+    let mut line = format!("{:<width$}", cut(name, width));
+    for (cell, width) in cells.iter().zip(WIDTHS) {
+        line.push_str(&format!(" {cell:>width$}"));
+    }
+    format!("{line} {why}").trim_end().to_owned()
+}
+
+/// What others named, without what a terminal would take for a command.
+fn printable(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { '?' } else { char }).collect()
+}
+
+/// So many columns of it, with a mark where some is missing.
+fn cut(text: &str, columns: usize) -> String {
+    if text.chars().count() <= columns {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(columns.saturating_sub(1)).collect();
+    short.push('~');
+    short
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.0} %", (part * 100.0).min(999.0))
+}
+
+/// A number of at most seven characters.
+fn count(value: f64) -> String {
+    match value {
+        value if value >= 1e9 => format!("{value:.1e}"),
+        value if value >= 1e6 => format!("{:.1}M", value / 1e6),
+        value if value >= 1e4 => format!("{:.1}k", value / 1e3),
+        value => format!("{value:.0}"),
+    }
+}
+
+/// A time of at most eight characters.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s <= 0.0 => String::from("-"),
+        s if s < 0.001 => format!("{:.0} us", s * 1e6),
+        s if s < 0.099 => format!("{:.2} ms", s * 1e3),
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s if s < 9999.0 => format!("{s:.1} s"),
+        s => format!("{s:.0e} s"),
+    }
+}
+
+/// The same for programs: seconds, bytes, and parts of 1.
+pub(super) fn json(name: &str, interval: &Interval) -> Value {
+    let disks: Vec<Value> = interval.disks.iter().map(json_of_disk).collect();
+    json!({
+        "endpoint": name,
+        "seconds": interval.seconds,
+        "restarted": interval.restarted,
+        "disks": disks,
+    })
+}
+
+fn json_of_disk(disk: &DiskInterval) -> Value {
+    let figures = &disk.figures;
+    let class = |(figures, class): (&forebay_report::verdict::ClassFigures, &ClassInterval)| {
+        json!({
+            "class": figures.name,
+            "shares": figures.shares,
+            "operations_per_second": class.operations,
+            "bytes_per_second": class.bytes,
+            "asked": class.asked,
+            "got": class.got,
+            "waiting": figures.waiting,
+            "in_disk": class.in_disk,
+            "p99_queue_seconds": figures.queue_p99,
+            "p99_disk_seconds": figures.disk_p99,
+            "why_waiting": class.why,
+        })
+    };
+    let classes: Vec<Value> = figures.classes.iter().zip(&disk.classes).map(class).collect();
+    let finding = |finding: &Finding| {
+        json!({
+            "kind": finding.kind.name(),
+            "class": finding.class,
+            "what": finding.what,
+            "remedy": finding.remedy,
+        })
+    };
+    let blocked = &figures.blocked;
+    json!({
+        "disk": disk.name,
+        "used": figures.consumption,
+        "speed": figures.speed,
+        "pace": figures.pace,
+        "latency_target_seconds": disk.target,
+        "latency_target_holds": figures.target.as_ref().and_then(|target| target.holds),
+        "window_seconds": disk.window,
+        "in_disk": disk.in_disk,
+        "in_disk_seconds": disk.in_disk_seconds,
+        "blocked_seconds": {
+            "pace": blocked.pace,
+            "window": blocked.window,
+            "class_limit": blocked.class_limit,
+            "ahead": blocked.ahead,
+            "pace_disk_idle": blocked.pace_disk_idle,
+        },
+        "classes": classes,
+        "findings": disk.findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_report::verdict::{ClassFigures, DiskFigures, findings};
+
+    use super::*;
+
+    fn interval(name: &str) -> Interval {
+        let class = |name: &str| ClassFigures {
+            name: name.into(),
+            shares: 100,
+            consumption: 0.4,
+            waiting: 12_345.0,
+            queue_p99: 123_456.0,
+            disk_p99: 0.099_999,
+            errors: 3,
+            ..ClassFigures::default()
+        };
+        let figures = DiskFigures {
+            seconds: 1.0,
+            consumption: Some(0.8),
+            pace: 1.0,
+            classes: vec![class(name), class(&"long name ".repeat(20))],
+            ..DiskFigures::default()
+        };
+        let of_class =
+            ClassInterval { operations: 123_456_789.0, why: "window", ..ClassInterval::default() };
+        let disk = DiskInterval {
+            name: name.into(),
+            findings: findings(&figures),
+            figures,
+            classes: vec![of_class.clone(), of_class],
+            ..DiskInterval::default()
+        };
+        Interval { seconds: 1.0, restarted: true, disks: vec![disk] }
+    }
+
+    #[test]
+    fn every_line_fits_and_holds_no_command_for_a_terminal() {
+        for columns in [0, 80, 81, 200] {
+            for line in lines("host:1", &interval("\x1b[2Ja\nb"), columns) {
+                assert!(line.chars().count() <= columns.max(COLUMNS_MIN), "{line}");
+                assert!(!line.chars().any(char::is_control), "{line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn columns_stand_below_their_heads() {
+        let lines = lines("host:1", &interval("reader"), 80);
+        let head = lines.iter().find(|line| line.starts_with("class ")).unwrap();
+        let row = lines.iter().find(|line| line.starts_with("reader   ")).unwrap();
+        assert_eq!(head.find("why"), row.find("window"), "{row}");
+        assert!(lines.iter().any(|line| line.starts_with("! ") && line.contains("failed")));
+    }
+
+    #[test]
+    fn programs_get_the_names_as_they_are() {
+        let value = json("host:1", &interval("a\nb"));
+        assert_eq!(value["disks"][0]["classes"][0]["class"], "a\nb");
+        assert_eq!(value["disks"][0]["findings"][0]["kind"], "errors");
+        assert_eq!(value["restarted"], true);
+    }
+}

@@ -1,0 +1,134 @@
+//! The view of a running process.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::lab::{Lab, MIXED};
+use crate::process::{Ended, run};
+
+fn top(address: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.args(["top", address, "--once", "--interval", "300ms"]);
+    command
+}
+
+/// Answers each request with the next of these texts, and the last one again and again.
+fn serve(answers: &[String]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let answers = answers.to_owned();
+    thread::spawn(move || {
+        let mut left = answers.iter();
+        let mut answer = left.next();
+        while let (Ok((mut stream, _)), Some(text)) = (listener.accept(), answer) {
+            let (mut asked, mut piece) = (Vec::new(), [0; 4096]);
+            while !asked.ends_with(b"\r\n\r\n") {
+                match stream.read(&mut piece) {
+                    Ok(count @ 1..) => asked.extend_from_slice(&piece[..count]),
+                    _ => break,
+                }
+            }
+            let _ = stream.write_all(text.as_bytes());
+            answer = left.next().or(answer);
+        }
+    });
+    address
+}
+
+fn ok(text: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n{text}")
+}
+
+#[test]
+fn a_load_that_runs_is_shown_and_judged() {
+    let lab = Lab::new();
+    let mut command = lab.bench(MIXED);
+    command.args(["--format", "json", "--duration", "2m"]);
+    command.args(["--metrics", "127.0.0.1:0"]);
+    let mut child = command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut reader = std::io::BufReader::new(child.stderr.take().unwrap());
+    while !said.contains("http://") {
+        let read = std::io::BufRead::read_line(&mut reader, &mut said).unwrap();
+        assert_ne!(read, 0, "{said}");
+    }
+    let address = said.split("http://").nth(1).unwrap().split_whitespace().next().unwrap();
+    let results = loop {
+        // the load may not have begun yet
+        let results: Value = run(top(address).args(["--format", "json"])).results();
+        if results["disks"][0]["classes"].as_array().is_some_and(|classes| classes.len() == 2) {
+            break results;
+        }
+    };
+    let disk = &results["disks"][0];
+    let names: Vec<_> = [0, 1].map(|at| disk["classes"][at]["class"].clone()).to_vec();
+    assert!(names.contains(&"reads".into()) && names.contains(&"bulk".into()), "{results}");
+    assert!(disk["findings"][0]["what"].is_string(), "{results}");
+    let Ended { code, stdout, stderr } = run(&mut top(address));
+    assert_eq!(code, Some(0), "{stderr}");
+    for words in ["used ", "speed ", "asked", "reads  ", "bulk  "] {
+        assert!(stdout.contains(words), "`{words}` is not in: {stdout}");
+    }
+    assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::INT).unwrap();
+    let _ = reader.read_to_string(&mut said);
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_process_that_was_restarted_is_noticed() {
+    let text = |bugs| ok(&format!("forebay_bugs_total {bugs}\n# EOF\n"));
+    let ended = run(&mut top(&serve(&[text(2), text(1)])));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for words in ["was restarted", "no disk"] {
+        assert!(ended.stdout.contains(words), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn what_is_no_endpoint_of_this_project_is_said_in_one_line() {
+    let not_found = String::from("HTTP/1.1 404 Not Found\r\n\r\n");
+    for (answer, words) in [
+        (ok("node_load1 1\n# EOF\n"), "not metrics of forebay"),
+        (ok("forebay_bugs_total 1\n"), "end in the middle"),
+        (ok("forebay_bugs_total x\n# EOF\n"), "line 1"),
+        (not_found, "404 Not Found"),
+        (String::from("SSH-2.0-x\r\n"), "not HTTP"),
+        (String::new(), "not HTTP"),
+    ] {
+        let address = serve(&[answer]);
+        let ended = run(&mut top(&address));
+        ended.complains(1, &[&address, words]);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn nobody_who_listens_and_nobody_who_answers_are_told_apart() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    run(&mut top(&address)).complains(1, &[&address, "no answer", "within 5 s"]);
+    drop(listener);
+    run(&mut top(&address)).complains(1, &[&address, "nobody listens"]);
+}
+
+#[test]
+fn options_that_make_no_sense_for_a_view_are_refused() {
+    run(&mut top("https://a:1")).complains(2, &["such as 127.0.0.1:9180"]);
+    run(top("a:1").args(["--interval", "0s"])).complains(2, &["--interval", "300ms"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    run(command.args(["top", "a:1", "--format", "json"])).complains(2, &["--once"]);
+    let address = serve(&[ok("forebay_bugs_total 1\n# EOF\n")]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    run(command.args(["top", &address])).complains(2, &["terminal", "--once"]);
+}
