@@ -27,6 +27,9 @@ use place::Place;
 const SHARE_DEFAULT: u64 = 100;
 /// How long a Ctrl-C may go unnoticed.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// It has got those of a range when it counts no more for so long, looked at a few times.
+const SOON: Duration = Duration::from_millis(2);
+const SOON_LOOKS: usize = 10;
 /// The device may get discards later than the file system answers: so long is waited for the last.
 const SETTLE_MAX: Duration = Duration::from_secs(2);
 
@@ -142,7 +145,7 @@ struct Trim {
 struct Progress {
     /// Bytes from the beginning of the file system.
     at: u64,
-    /// What the file system says that it discarded.
+    /// What the file system says that it discarded, or the device where it does not say.
     trimmed: u64,
     /// The longest that a range took.
     longest: Duration,
@@ -194,8 +197,12 @@ impl Trim {
             Err(error) => return Err(refused(&self.place.mount.point, self.min_len, error)),
         };
         let took = began.elapsed();
-        let commands =
-            before.zip(self.place.discards()).map(|((then, _), (now, _))| now - then.min(now));
+        let counted = before.map(|before| self.counted_soon(before));
+        let (bytes, commands) = match counted {
+            // it answers with the length of the range, however much of that was free
+            Some((commands, bytes)) if self.place.mount.kind == "xfs" => (bytes, Some(commands)),
+            counted => (bytes, counted.map(|(commands, _)| commands)),
+        };
         progress.at += range;
         progress.trimmed += bytes;
         progress.longest = progress.longest.max(took);
@@ -210,6 +217,20 @@ impl Trim {
             thread::sleep(wait.min(LOOK_EVERY));
         }
         Ok(true)
+    }
+
+    /// What the device has counted since a range was asked for: how many discards, and their bytes.
+    fn counted_soon(&self, before: (u64, u64)) -> (u64, u64) {
+        let mut seen = self.place.discards().unwrap_or(before);
+        for _ in 0..SOON_LOOKS {
+            thread::sleep(SOON);
+            let now = self.place.discards().unwrap_or(seen);
+            if now == seen {
+                break;
+            }
+            seen = now;
+        }
+        (seen.0.saturating_sub(before.0), seen.1.saturating_sub(before.1))
     }
 
     /// What the device has counted since, once it has got all, or after a while.

@@ -8,6 +8,8 @@ use forebay_core::{DiskModel, DiskTime, StepMax};
 const RANGE_MIN: u64 = 1 << 20;
 /// Nor is it longer than this.
 const RANGE_MAX: u64 = 1 << 30;
+/// So many times the bytes of a range are no discards of ranges before it that came late.
+const WHOLE_TIMES: u64 = 16;
 /// Of what the disk was seen to do the latest steps count most: of each this part, one of 8.
 const RECENT: u64 = 8;
 
@@ -76,7 +78,7 @@ impl Pace {
             let old = self.commands_per_gib * (RECENT - 1);
             self.commands_per_gib = (old + seen).div_ceil(RECENT);
         }
-        if step.bytes > step.range {
+        if step.bytes > step.range.saturating_mul(WHOLE_TIMES) {
             // this file system gives away a free extent whole, whatever part of it is asked for:
             // the next ranges would give it away again
             self.whole = step.bytes.saturating_mul(2).min(1 << 40);
