@@ -18,7 +18,9 @@ use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::latency_target::TargetOption;
 use crate::region_options::RegionOptions;
+use crate::report;
 use crate::span;
+use crate::whole_file;
 
 /// How long the fair queue of 2016 remembers.
 const TAU_2016_NANOS: u64 = 100_000_000;
@@ -67,6 +69,10 @@ pub(crate) struct LoadOptions {
     /// Run the same load without scheduler first and compare: what --format text does
     #[arg(long, value_enum, value_name = "WITH")]
     compare: Option<Baseline>,
+    /// Write a page with what was found, totals and charts over time too; the results have the
+    /// same series then (`series`)
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
     /// How to print the results
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
@@ -152,6 +158,17 @@ impl LoadOptions {
         let name = path.display().to_string();
         let groups = Source::new(&name, &text);
         Ok(JobFile::parse(&jobs, Some(&groups), shard_count)?)
+    }
+
+    /// Whether there is a place for the page, if one is asked for.
+    pub(crate) fn check_report(&self) -> Result<(), Failure> {
+        self.report.as_deref().map_or(Ok(()), whole_file::check)
+    }
+
+    /// Writes the page about `what`, if one is asked for.
+    pub(crate) fn write_report(&self, what: &str, results: &Report) -> Result<(), Failure> {
+        let Some(path) = &self.report else { return Ok(()) };
+        whole_file::put(path, &report::html(what, results, None)?)
     }
 
     /// The properties file, if one is given.

@@ -11,6 +11,7 @@ mod interrupt;
 mod latency_target;
 mod load_options;
 mod region_options;
+mod report;
 mod reproduce;
 mod rm;
 mod serve;
@@ -51,6 +52,7 @@ enum Command {
     Explore(explore::Options),
     #[command(subcommand)]
     Sim(sim::Command),
+    Report(report::Options),
     Reproduce(reproduce::Options),
     #[command(subcommand)]
     Disk(serve::Command),
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         Command::Tune(options) => tune::run(options),
         Command::Explore(options) => explore::run(options),
         Command::Sim(command) => sim::run(command),
+        Command::Report(options) => report::run(options),
         Command::Reproduce(options) => reproduce::run(options),
         Command::Disk(command) => serve::run(command),
         Command::Rm(options) => return rm::run(options),

@@ -65,6 +65,7 @@ fn run(scheduler: &str, classes: Vec<ClassResult>) -> RunResult {
         shards: Vec::new(),
         disk: None,
         cpu_seconds: None,
+        series: None,
     }
 }
 

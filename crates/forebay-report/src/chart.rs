@@ -15,6 +15,8 @@ pub struct Chart {
     pub series: Vec<Series>,
     /// Values of x that mean something, and what.
     pub marks: Vec<(String, f64)>,
+    /// How far y reaches at least, to compare charts.
+    pub reaches: f64,
 }
 
 /// How the x axis of a chart grows.
@@ -69,6 +71,19 @@ impl Chart {
     pub fn with(mut self, name: &str, mark: Mark, points: Vec<(f64, f64)>) -> Self {
         self.series.push(Series { name: name.to_owned(), mark, points });
         self
+    }
+
+    /// With a y axis that reaches so far at least.
+    #[must_use]
+    pub fn reaching(mut self, y: f64) -> Self {
+        self.reaches = y;
+        self
+    }
+
+    /// The highest value of all series; 0 if none is above.
+    pub fn highest(&self) -> f64 {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        points.map(|point| point.1).filter(|value| value.is_finite()).fold(0.0, f64::max)
     }
 
     /// Marks a value of x.

@@ -9,6 +9,7 @@ mod page;
 mod svg;
 mod table;
 mod text;
+mod timeline;
 pub mod verdict;
 
 pub use chart::{Chart, Mark, Scale, Series};
@@ -19,3 +20,4 @@ pub use page::{Page, escaped};
 pub use svg::{DrawError, svg};
 pub use table::{Table, aligned};
 pub use text::paragraph;
+pub use timeline::{Timeline, TimelineRow};

@@ -89,6 +89,14 @@ impl Page {
         self.push(format_args!("<div class=\"charts\">{figures}</div>"));
     }
 
+    /// Adds JSON for programs that read the page; it is not shown.
+    pub fn json(&mut self, id: &str, json: &str) {
+        // in a string a slash may be written so, and outside of strings JSON has no `<`
+        let json = json.replace("</", "<\\/").replace("<!--", "<\\u0021--");
+        let id = escaped(id);
+        self.push(format_args!("<script type=\"application/json\" id=\"{id}\">{json}</script>"));
+    }
+
     /// The page as HTML.
     pub fn finish(self) -> String {
         self.html + "</body></html>\n"
@@ -111,7 +119,9 @@ mod tests {
         let mut table = Table::new("t", &["", "<"]);
         table.row(["1".into(), "\"".into()]);
         page.table(&table);
+        page.json("j", "{\"a\": \"</script><!--\"}");
         let html = page.finish();
+        assert!(html.contains(r#"{"a": "<\/script><\u0021--"}</script>"#), "{html}");
         assert!(html.starts_with("<!doctype html>") && html.ends_with("</body></html>\n"));
         for part in ["<title>a &lt; b", "x &amp; y", "<th>&lt;</th>", "<td>&quot;</td>"] {
             assert!(html.contains(part), "{part}: {html}");

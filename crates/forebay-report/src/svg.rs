@@ -54,7 +54,7 @@ fn following_the_page(drawn: &str) -> String {
 fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawError> {
     let points = || chart.series.iter().flat_map(|series| &series.points);
     let along = Axis::over(points().map(|point| point.0), chart.scale);
-    let up = axis::extent(points().map(|point| point.1));
+    let up = axis::extent(points().map(|point| point.1).chain([chart.reaches]));
     let top = up.end;
     let mut plane = ChartBuilder::on(area)
         .caption(&chart.title, ("sans-serif", 17))

@@ -66,6 +66,8 @@ pub struct SimulationConfig {
     pub check_invariants: bool,
     /// In how many time slices to trace the run, if at all.
     pub trace_buckets: Option<usize>,
+    /// Whether the results show the run over time.
+    pub series: bool,
 }
 
 impl SimulationConfig {
@@ -94,6 +96,7 @@ impl SimulationConfig {
             changes: Vec::new(),
             check_invariants: false,
             trace_buckets: None,
+            series: false,
         }
     }
 

@@ -59,6 +59,8 @@ pub(super) struct LoadThread<'a> {
     pub(super) threads: usize,
     /// Whether somebody looks at what is recent.
     pub(super) is_watched: bool,
+    /// How long samples of the run over time are, in nanoseconds, if there are any.
+    pub(super) sample_nanos: Option<u64>,
     pub(super) plan: &'a Plan<'a>,
     pub(super) scheduled: &'a Scheduled,
     pub(super) status: &'a RunStatus,
@@ -107,6 +109,7 @@ impl LoadThread<'_> {
             clock,
             status: self.status,
             is_watched: self.is_watched,
+            sample_nanos: self.sample_nanos,
             state: LoadState::new(),
         };
         load.run().map(Some).map_err(|error| failed(&error))
@@ -126,8 +129,11 @@ impl LoadThread<'_> {
             let index = *index;
             let job = &self.plan.in_steps(job);
             let generator = Generator::new(job, index, self.number, self.plan.seed, Time::ZERO);
-            let recorder =
+            let mut recorder =
                 Recorder::new(self.plan.measured()).map_err(|error| no_memory(&error))?;
+            if self.sample_nanos.is_some() {
+                recorder.record_slices().map_err(|error| no_memory(&error))?;
+            }
             let data = data.clone();
             let number = self.number;
             let mut thread_job = ThreadJob::new(job, index, data, generator, recorder, number);

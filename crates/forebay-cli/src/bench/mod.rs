@@ -6,6 +6,7 @@ mod load;
 mod load_thread;
 mod metrics;
 mod mixed_load;
+mod over_time;
 mod plan;
 mod probe;
 mod progress;
@@ -89,6 +90,7 @@ enum BackendName {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let load = &options.load;
     let io_queues = options.io_queues()?;
+    load.check_report()?;
     let jobs = load.job_file(&options.jobs, load.shard_count())?;
     let target = RunTarget::of(&options.dir, options.overwrite_device)?;
     let given = options.given_properties(&target)?;
@@ -121,6 +123,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             topology: options.topology,
             io_queues,
             metrics: metrics.as_ref(),
+            has_series: load.report.is_some(),
             is_scheduled: true,
             warmup: load.warmup,
             duration: load.duration,
@@ -131,6 +134,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         load.compares(!matches!(target, RunTarget::Null)),
     )?;
     drop(storage);
+    let what = format!("{} on {}", options.jobs.display(), options.dir.display());
+    load.write_report(&what, &report)?;
     print(&load.format.render(&report)?)?;
     failed.map_or(Ok(()), |(count, first)| {
         Err(Failure::Run(format!("{count} requests failed, first this one: {first}")))

@@ -36,6 +36,8 @@ pub(super) struct Plan<'a> {
     pub(super) io_queues: usize,
     /// Who shows others what the scheduler counts, if anybody does.
     pub(super) metrics: Option<&'a Metrics>,
+    /// Whether the result shows the run over time.
+    pub(super) has_series: bool,
     /// Whether there is a scheduler in this run.
     pub(super) is_scheduled: bool,
     pub(super) warmup: Duration,

@@ -47,6 +47,7 @@ pub(super) fn of(plan: &Plan<'_>, backend: Backend, io_queues: usize, seen: Obse
         shards: by_shard(plan.jobs, &records),
         disk,
         cpu_seconds: Some(rounded(processor.as_secs_f64(), 3)),
+        series: seen.series.map(Box::new),
     };
     Run { result, failed }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
-use forebay_load::recorder::Recent;
+use forebay_load::recorder::{Recent, Slice};
 
 /// Shared by the threads of a load and the one that watches them.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub(super) struct RunStatus {
     busy: AtomicU32,
     /// What each job did since the last look.
     recent: Mutex<Vec<Option<Recent>>>,
+    /// The same, for the run over time.
+    slices: Mutex<Vec<Option<Slice>>>,
     wakers: OnceLock<Vec<Waker>>,
 }
 
@@ -24,6 +26,7 @@ impl RunStatus {
             stopped: AtomicBool::new(false),
             busy: AtomicU32::new(threads as u32),
             recent: Mutex::new(vec![None; jobs]),
+            slices: Mutex::new(vec![None; jobs]),
             wakers: OnceLock::new(),
         }
     }
@@ -64,6 +67,24 @@ impl RunStatus {
     /// What each job did since the last call.
     pub(super) fn take_recent(&self) -> Vec<Option<Recent>> {
         self.recent().iter_mut().map(Option::take).collect()
+    }
+
+    /// Adds what the job with this index did, for the run over time.
+    pub(super) fn add_slice(&self, job: usize, slice: &Slice) {
+        match self.slices().get_mut(job) {
+            Some(Some(sum)) => sum.merge(slice),
+            Some(none) => *none = Some(slice.clone()),
+            None => {}
+        }
+    }
+
+    /// What each job did since the last call, for the run over time.
+    pub(super) fn take_slices(&self) -> Vec<Option<Slice>> {
+        self.slices().iter_mut().map(Option::take).collect()
+    }
+
+    fn slices(&self) -> MutexGuard<'_, Vec<Option<Slice>>> {
+        self.slices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn recent(&self) -> MutexGuard<'_, Vec<Option<Recent>>> {

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use forebay::LOCAL_DEPTH_MIN;
 use forebay::engine::{Backend, Engine, EngineConfig};
+use forebay_load::results::series::SeriesBuilder;
 
 use super::clock::Clock;
 use super::load::LoadOutcome;
 use super::load_thread::{LoadThread, ThreadEvent, engine_config};
+use super::over_time::OverTime;
 use super::plan::Plan;
 use super::progress::RunProgress;
 use super::results::{self, Run};
@@ -42,6 +44,11 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
              4 KiB for {LOCAL_DEPTH_MIN} on each, as `forebay info` explains"
         ));
     }
+    let series = plan.has_series.then(|| SeriesBuilder::new(plan.jobs, plan.measured()));
+    let series = series
+        .transpose()
+        .map_err(|error| Failure::Run(format!("no memory for the run over time: {error}")))?;
+    let sample_nanos = series.as_ref().map(SeriesBuilder::sample_nanos);
     let _published = plan.metrics.map(|metrics| metrics.publish(&scheduled.scheduler));
     thread::scope(|scope| {
         let (sender, receiver) = channel();
@@ -51,8 +58,17 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
             load_threads.starts.push(start);
             let threads = shards.len();
             let is_watched = line.is_shown();
-            let thread =
-                LoadThread { number, index, threads, is_watched, plan, scheduled, status: &status };
+            let status = &status;
+            let thread = LoadThread {
+                number,
+                index,
+                threads,
+                is_watched,
+                sample_nanos,
+                plan,
+                scheduled,
+                status,
+            };
             let events = sender.clone();
             thread::Builder::new()
                 .name(format!("shard-{number}"))
@@ -60,7 +76,7 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
                 .map_err(|error| Failure::Run(format!("cannot start a thread: {error}")))?;
         }
         drop(sender);
-        load_threads.run(plan, &status, &line)
+        load_threads.run(plan, (&status, series), &line)
     })
 }
 
@@ -72,7 +88,12 @@ struct LoadThreads<'a> {
 }
 
 impl LoadThreads<'_> {
-    fn run(self, plan: &Plan<'_>, status: &RunStatus, line: &RunProgress) -> Result<Run, Failure> {
+    fn run(
+        self,
+        plan: &Plan<'_>,
+        (status, series): (&RunStatus, Option<SeriesBuilder>),
+        line: &RunProgress,
+    ) -> Result<Run, Failure> {
         let (wakers, backend) = self.wait_until_ready(plan)?;
         status.set_wakers(wakers);
         let clock = Clock::start();
@@ -80,7 +101,9 @@ impl LoadThreads<'_> {
             // A shard that is gone has said why, or will be missed at the end.
             let _ = start.send(clock);
         }
-        let watch = Watch::new(clock, plan.measured(), &self.scheduled.disk, status, line);
+        let over_time = series.map(|builder| OverTime { builder, scheduled: self.scheduled, plan });
+        let mut watch = Watch::new(clock, plan.measured(), &self.scheduled.disk, status, line);
+        watch.over_time = over_time;
         let observed = self.watch(plan, watch)?;
         plan.interrupt.check()?;
         if observed.outcomes.len() < self.starts.len() {

@@ -7,10 +7,12 @@ use forebay_core::{Time, saturating_nanos};
 use forebay_load::job_file::JobFile;
 use forebay_load::recorder::MeasuredInterval;
 use forebay_load::results::consumption::{BusiestSecond, DiskLook};
+use forebay_load::results::series::Series;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::clock::Clock;
 use super::load::LoadOutcome;
+use super::over_time::{OverTime, look};
 use super::progress::{self, RunProgress};
 use super::run_status::RunStatus;
 
@@ -28,6 +30,8 @@ pub(super) struct Watch<'a> {
     busiest: BusiestSecond,
     /// When the measured part began and ended: processor time, and what was seen of the disk.
     ends: [Option<(Duration, DiskLook)>; 2],
+    /// The run over time, if that is asked for.
+    pub(super) over_time: Option<OverTime<'a>>,
 }
 
 /// What was seen of a run, and what its threads brought home.
@@ -39,6 +43,8 @@ pub(super) struct Observed {
     pub(super) consumption_max: f64,
     /// What was seen of the disk when the measured part began and ended.
     pub(super) looks: [DiskLook; 2],
+    /// The run over time, if that was asked for.
+    pub(super) series: Option<Series>,
 }
 
 impl<'a> Watch<'a> {
@@ -58,6 +64,7 @@ impl<'a> Watch<'a> {
             line_due: Time::ZERO,
             busiest: BusiestSecond::default(),
             ends: [None, None],
+            over_time: None,
         }
     }
 
@@ -78,7 +85,9 @@ impl<'a> Watch<'a> {
             self.line_due = now.plus_nanos(saturating_nanos(progress::PERIOD));
             self.line.show(to.since(now), jobs, &self.status.take_recent());
         }
-        let milestone = [from, to].into_iter().filter(|&at| at > now).min().unwrap_or(Time::MAX);
+        let sample = self.over_time.as_mut().map(|over_time| over_time.look(now, self.status));
+        let milestone =
+            [from, to].into_iter().chain(sample).filter(|&at| at > now).min().unwrap_or(Time::MAX);
         now.plus_nanos(saturating_nanos(PERIOD)).min(milestone).since(now)
     }
 
@@ -88,18 +97,17 @@ impl<'a> Watch<'a> {
     }
 
     pub(super) fn observed(self, outcomes: Vec<LoadOutcome>) -> Observed {
+        let (now, status) = (self.clock.now().min(self.measured.to), self.status);
+        let series = self.over_time.map(|over_time| over_time.finish(now, status));
         let [(begin, before), (end, after)] = self.ends.map(Option::unwrap_or_default);
         Observed {
             outcomes,
             processor: end.saturating_sub(begin),
             consumption_max: self.busiest.rate_max().unwrap_or_else(|| self.busiest.rate()),
             looks: [before, after],
+            series,
         }
     }
-}
-
-fn look(disk: &Disk) -> DiskLook {
-    DiskLook { queues: disk.counters(), load: disk.load() }
 }
 
 /// Processor time of all threads of this process.

@@ -53,6 +53,7 @@ pub(crate) struct Options {
 pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let load = &options.load;
     options.page.as_deref().map(whole_file::check).transpose()?;
+    load.check_report()?;
     let spec = DiskSpec::resolve(&options.disk)?;
     let name = options.jobs.display();
     let jobs = load.job_file(&options.jobs, load.shards.unwrap_or(SHARDS_DEFAULT))?;
@@ -81,6 +82,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     if let (Some(path), Some(trace)) = (&options.page, &trace) {
         options.write_page(path, &spec, &report, trace)?;
     }
+    load.write_report(&format!("{name} on {}", spec.name()), &report)?;
     let seconds = start.elapsed().as_secs_f64();
     note(format_args!(
         "{requests} requests simulated in {seconds:.1} s, {:.2} million per second",
@@ -160,6 +162,7 @@ impl Options {
         config.capacity = Some(spec.capacity());
         config.file_system = spec.file_system();
         config.trace_buckets = self.page.as_ref().map(|_| page::SLICES);
+        config.series = self.load.report.is_some();
         if let Some(tick) = self.tick {
             let nanos = u64::try_from(tick.as_nanos()).ok().and_then(NonZero::new);
             config.polling = nanos.map_or(Polling::Events, |nanos| Polling::Tick(nanos.get()));

@@ -11,7 +11,7 @@ const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "c
 
 /// The page as the browser has it once scripts have run, and what it wrote on its console.
 /// Nothing, after saying so, where there is no browser.
-fn shown(page: &Path) -> Option<(String, Vec<String>)> {
+pub(crate) fn shown(page: &Path) -> Option<(String, Vec<String>)> {
     let is_there = |browser: &&str| Command::new(browser).arg("--version").output().is_ok();
     let Some(browser) = BROWSERS.into_iter().find(is_there) else {
         eprintln!("skipped: there is no Chromium");

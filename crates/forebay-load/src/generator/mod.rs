@@ -23,7 +23,7 @@ use std::collections::BinaryHeap;
 use std::iter::{from_fn, repeat_n};
 use std::num::NonZeroU64;
 
-use forebay_core::Time;
+use forebay_core::{Time, saturating_nanos};
 
 use crate::job_file::{Job, Pace};
 use crate::rng::Rng;
@@ -75,12 +75,14 @@ struct Burst {
 }
 
 impl Generator {
-    /// The load of `job`, number `job_index` of its file, on `shard`, beginning at `start`.
+    /// The load of `job`, number `job_index` of its file, on `shard`, beginning at `start`, or as much
+    /// later as the job itself does.
     ///
     /// Offsets and random gaps follow from `seed`, `job_index` and `shard`, and the gaps of a
     /// fiber do not depend on how long its requests take: two runs with one seed are offered the
     /// same load.
     pub fn new(job: &Job, job_index: usize, shard: u32, seed: u64, start: Time) -> Self {
+        let start = start.plus_nanos(saturating_nanos(job.start));
         let (job_index, shard) = (job_index as u64, u64::from(shard));
         let fibers: Vec<Fiber> = (0..job.parallelism)
             .map(|fiber| {

@@ -22,6 +22,7 @@ fn job(kind: JobKind, parallelism: u32, pace: Pace) -> Job {
         files_count: 1,
         class: 0,
         parallelism,
+        start: Duration::ZERO,
         pace,
         limit: None,
         reqsize: 4096,
@@ -344,5 +345,19 @@ proptest! {
         let job = job(JobKind::RandRead, 1, open(rps, 1, Gaps::Uniform));
         let starts = intended_starts(&job, |_| 0);
         prop_assert_eq!(starts[0].iter().filter(|&&ns| ns < 1_000 * MS).count(), rps as usize);
+    }
+}
+
+#[test]
+fn a_job_that_starts_later_sends_nothing_before() {
+    let start = Duration::from_millis(20);
+    for pace in [open(100, 1, Gaps::Uniform), Pace::Closed(Think::default())] {
+        let job = Job { start, ..job(JobKind::RandRead, 1, pace) };
+        let mut generator = Generator::new(&job, 0, 0, 1, Time::ZERO);
+        let begins = Time::from_nanos(20_000_000);
+        assert!(generator.poll(Time::from_nanos(19_999_999)).is_none());
+        let first = generator.next_event().unwrap();
+        assert!(first >= begins, "{first:?}");
+        assert_eq!(generator.poll(first).unwrap().intended, first);
     }
 }

@@ -53,6 +53,7 @@ impl Checks<'_> {
             files_count,
             class,
             parallelism,
+            start: info.start.unwrap_or_default().0,
             pace,
             limit: self.at_least_one(info.limit.as_ref(), "requests")?,
             reqsize,

@@ -85,6 +85,8 @@ pub struct Job {
     pub class: usize,
     /// Fibers per shard, at least 1.
     pub parallelism: u32,
+    /// When it begins, from the start of the run, warm-up included.
+    pub start: Duration,
     /// When each fiber sends its next request.
     pub pace: Pace,
     /// The most requests that each shard sends; flushes of [`Job::fsync_every`] are not counted.

@@ -37,6 +37,7 @@ pub(super) struct RawShardInfo {
     pub(super) shares: Option<Located<u64>>,
     pub(super) class: Option<Located<String>>,
     pub(super) bandwidth: Option<Located<ByteSize>>,
+    pub(super) start: Option<Span>,
     pub(super) think_time: Option<Located<Span>>,
     pub(super) think_after: Option<Located<Span>>,
     pub(super) execution_time: Option<Located<Span>>,

@@ -1,11 +1,13 @@
 //! What is written down about the requests of one job on one shard.
 
 mod latencies;
+mod slice;
 
 use forebay_core::Time;
 use hdrhistogram::CreationError;
 
 pub use latencies::Latencies;
+pub use slice::Slice;
 
 /// The part of a run that is measured: from the end of the warm-up to the deadline, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,7 @@ pub struct Recorder {
     /// From the dispatch to the disk to the completion.
     pub disk: Latencies,
     recent: Recent,
+    slice: Option<Box<Slice>>,
 }
 
 /// What has happened since the last look, warm-up included, for a line of progress.
@@ -103,7 +106,22 @@ impl Recorder {
             queue: Latencies::new()?,
             disk: Latencies::new()?,
             recent: Recent { requests: 0, errors: 0, bytes: 0, latency: Latencies::coarse()? },
+            slice: None,
         })
+    }
+
+    /// Records what happens over time, too, for [`Recorder::slice`].
+    ///
+    /// # Errors
+    /// As [`Latencies::new`].
+    pub fn record_slices(&mut self) -> Result<(), CreationError> {
+        self.slice = Some(Box::new(Slice::new()?));
+        Ok(())
+    }
+
+    /// What has happened since it was cleared last, if [`Recorder::record_slices`] was called.
+    pub fn slice(&mut self) -> Option<&mut Slice> {
+        self.slice.as_deref_mut()
     }
 
     /// Records a request that is done, whenever it was.
@@ -118,6 +136,9 @@ impl Recorder {
         }
         let latency_ns = completed.nanos_since(intended);
         self.recent.record(latency_ns, bytes, ok);
+        if let Some(slice) = &mut self.slice {
+            slice.record(request);
+        }
         if completed >= self.measured.from {
             self.requests += u64::from(ok);
             self.errors += u64::from(!ok);

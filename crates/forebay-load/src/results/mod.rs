@@ -4,6 +4,7 @@
 pub mod consumption;
 mod figures;
 pub mod model;
+pub mod series;
 pub mod summary;
 pub mod table;
 mod text;

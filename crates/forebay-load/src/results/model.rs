@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::series::Series;
+
 /// The version of the format.
 pub const VERSION: u32 = 1;
 
@@ -60,6 +62,9 @@ pub struct RunResult {
     pub disk: Option<DiskResult>,
     /// CPU time of the program in the measured part; none in a simulation.
     pub cpu_seconds: Option<f64>,
+    /// The run over time, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Box<Series>>,
 }
 
 /// What the scheduler knew of the disk.

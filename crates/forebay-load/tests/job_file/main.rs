@@ -50,6 +50,7 @@ fn left_out_keys_have_the_defaults_of_the_original() {
         files_count: 1,
         class: 0,
         parallelism: 3,
+        start: Duration::ZERO,
         pace: Pace::Closed(Think::default()),
         limit: None,
         reqsize: 4096,
@@ -104,6 +105,7 @@ fn every_key_is_read() {
         files_count: 1,
         class: 0,
         parallelism: 4,
+        start: Duration::ZERO,
         pace: Pace::Open(Rate { rps, batch, gaps: Gaps::Poisson }),
         limit: NonZeroU64::new(1000),
         reqsize: 16384,
@@ -271,7 +273,8 @@ fn sched_groups_give_classes_and_groups() {
 fn the_examples_run_on_any_number_of_shards() {
     let mixed = include_str!("../../../../examples/mixed.yaml");
     let datastore = include_str!("../../../../examples/datastore.yaml");
-    for (text, jobs, classes) in [(mixed, 3, 3), (datastore, 7, 6)] {
+    let writes = include_str!("../../../../examples/datastore-write-load.yaml");
+    for (text, jobs, classes) in [(mixed, 3, 3), (datastore, 7, 6), (writes, 5, 4)] {
         for shards in [1, 2, 64] {
             let file = JobFile::parse(&Source::new("example", text), None, shards).unwrap();
             assert_eq!((file.jobs.len(), file.classes.len()), (jobs, classes));

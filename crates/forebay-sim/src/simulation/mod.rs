@@ -20,6 +20,7 @@ mod layout;
 mod outcome;
 mod run;
 mod scheduler;
+mod series;
 mod setup;
 mod shard;
 mod trace;

@@ -31,7 +31,17 @@ pub struct Outcome {
 impl Outcome {
     pub(super) fn of(simulation: Simulation, ended: Time) -> Self {
         let Simulation {
-            jobs, seed, policy, order, properties, scheduler, shards, env, watch, ..
+            jobs,
+            seed,
+            policy,
+            order,
+            properties,
+            scheduler,
+            shards,
+            env,
+            watch,
+            series,
+            ..
         } = simulation;
         let measured = MeasuredInterval { to: ended, ..env.measured };
         let disk = (policy != Policy::Unlimited).then(|| DiskResult {
@@ -64,6 +74,7 @@ impl Outcome {
             shards: by_shard(&jobs, &records),
             disk,
             cpu_seconds: None,
+            series: series.map(|series| Box::new(series.finish())),
         };
         Self {
             result,

@@ -38,6 +38,7 @@ impl Simulation {
             }
         }
         self.watch.look(ended, &self.shards, &self.scheduler);
+        self.end_sample(ended, true);
         for shard in &mut self.shards {
             shard.finish(ended);
         }
@@ -49,6 +50,8 @@ impl Simulation {
         let disk = self.env.engine.disk.next_event().unwrap_or(Time::MAX);
         let next = disk.min(self.env.alarms.first_time());
         let next = next.min(self.events.next_time()).min(self.watch.next_time());
+        let sample = self.series.as_ref().map(|series| series.sample_ends());
+        let next = sample.map_or(next, |ends| next.min(ends));
         (next < Time::MAX).then(|| next.max(self.now))
     }
 
@@ -63,6 +66,7 @@ impl Simulation {
             invariants.before_step(now);
         }
         self.watch.look(now, &self.shards, &self.scheduler);
+        self.end_sample(now, false);
         while let Some(event) = self.events.pop(now) {
             self.handle_event(now, &event)?;
         }

@@ -8,6 +8,7 @@ use forebay_load::generator::Generator;
 use forebay_load::job_file::JobFile;
 use forebay_load::recorder::{MeasuredInterval, Recorder};
 use forebay_load::results::model::{Properties, PropertiesSource};
+use forebay_load::results::series::SeriesBuilder;
 
 use super::alarms::Alarms;
 use super::engine::Engine;
@@ -44,6 +45,8 @@ pub struct Simulation {
     pub(super) shards: Vec<Shard>,
     pub(super) env: Environment,
     pub(super) watch: Watch,
+    /// The run over time, if that was asked for.
+    pub(super) series: Option<SeriesBuilder>,
     pub(super) events: EventQueue,
     pub(super) now: Time,
     pub(super) steps_at_once: u32,
@@ -73,6 +76,7 @@ impl Simulation {
         let builder = ShardBuilder { config: &config, extents, measured, events: &events };
         let shards = builder.shards(&by_queue, &scheduler)?;
         let tracer = tracer(&config, measured, &scheduler)?;
+        let series = series(&config, measured)?;
         let invariants =
             config.check_invariants.then(|| invariants(&config, &model, scheduler.io_groups()));
         let disk: Box<dyn SimDisk> = match config.file_system {
@@ -107,6 +111,7 @@ impl Simulation {
             shards,
             env,
             watch: Watch::new(measured),
+            series,
             events,
             now: Time::ZERO,
             steps_at_once: 0,
@@ -183,12 +188,16 @@ impl ShardBuilder<'_> {
             };
             let generator = (!self.events.starts_later(index))
                 .then(|| Generator::new(job, index, number, self.config.seed, Time::ZERO));
+            let mut recorder = Recorder::new(self.measured).map_err(|error| no_memory(&error))?;
+            if self.config.series {
+                recorder.record_slices().map_err(|error| no_memory(&error))?;
+            }
             jobs.push(ShardJob {
                 index,
                 class: job.class,
                 shard: number,
                 generator,
-                recorder: Recorder::new(self.measured).map_err(|error| no_memory(&error))?,
+                recorder,
                 extent: self.extents[index][position],
                 is_stopped: false,
                 holds: self.config.holders.contains(&job.name),
@@ -275,6 +284,14 @@ fn tracer(
         Tracer::new(names, (length, slices), measured.from, scheduler.io_groups())
     });
     tracer.transpose().map_err(|error| no_memory(&error))
+}
+
+fn series(
+    config: &SimulationConfig,
+    measured: MeasuredInterval,
+) -> Result<Option<SeriesBuilder>, SimulationError> {
+    let series = config.series.then(|| SeriesBuilder::new(&config.jobs, measured));
+    series.transpose().map_err(|error| no_memory(&error))
 }
 
 fn no_memory(error: &dyn core::fmt::Display) -> SimulationError {

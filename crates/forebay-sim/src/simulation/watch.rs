@@ -53,13 +53,13 @@ impl Watch {
     }
 }
 
-fn look(queues: QueueCounters, scheduler: &Scheduler) -> DiskLook {
+pub(super) fn look(queues: QueueCounters, scheduler: &Scheduler) -> DiskLook {
     let groups = scheduler.groups.iter().map(|group| &group.group);
     DiskLook { queues, load: LoadStatus::of(groups) }
 }
 
 /// What all queues have counted.
-fn counters(shards: &[Shard]) -> QueueCounters {
+pub(super) fn counters(shards: &[Shard]) -> QueueCounters {
     let mut sum = QueueCounters::default();
     let queues = shards.iter().flat_map(|shard| shard.driver.queues());
     queues.for_each(|queue| sum.merge(&queue.counters()));

@@ -89,7 +89,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "recording",
         ],
     ),
-    ("forebay-report", &["*", "svg", "page", "heat_map"]),
+    ("forebay-report", &["*", "svg", "page", "heat_map", "timeline"]),
     ("forebay-load", &["*", "generator", "results"]),
     (
         "forebay-sim",
@@ -181,6 +181,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "disk",
             "region_options",
             "latency_target",
+            "report",
             "load_options",
             "*",
             "explore",

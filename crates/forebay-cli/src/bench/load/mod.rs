@@ -35,6 +35,8 @@ pub(super) struct Load<'a> {
     pub(super) status: &'a RunStatus,
     /// Whether somebody looks at what is recent.
     pub(super) is_watched: bool,
+    /// How often it shows what happened, for the run over time; in nanoseconds.
+    pub(super) sample_nanos: Option<u64>,
     pub(super) state: LoadState,
 }
 
@@ -44,6 +46,7 @@ pub(super) struct LoadState {
     /// Processor work that is due: the positions of its jobs, and what is to be done.
     processor: VecDeque<(usize, Action, Time)>,
     report_at: Time,
+    sample_ends: Time,
     has_nothing_left: bool,
 }
 
@@ -54,6 +57,7 @@ impl LoadState {
             requests: Slab::new(),
             processor: VecDeque::new(),
             report_at: Time::from_nanos(saturating_nanos(progress::PERIOD)),
+            sample_ends: Time::ZERO,
             has_nothing_left: false,
         }
     }
@@ -75,6 +79,7 @@ impl Load<'_> {
             }
             self.generate(now);
             self.report(now);
+            self.report_sample(now);
             let timeout = self.sleep_max(now);
             self.path.run_once(now, timeout)?;
             self.work_processor();
@@ -86,6 +91,7 @@ impl Load<'_> {
     fn finish(mut self, now: Time) -> LoadOutcome {
         let to = now.min(self.measured.to);
         let deleted = self.jobs.iter().filter_map(ThreadJob::deleted_at).collect();
+        self.show_slices();
         for job in &mut self.jobs {
             job.record_overdue(to);
         }
@@ -205,6 +211,26 @@ impl Load<'_> {
         }
     }
 
+    /// Shows what happened in a sample that has ended.
+    fn report_sample(&mut self, now: Time) {
+        let Some(nanos) = self.sample_nanos.filter(|_| now >= self.state.sample_ends) else {
+            return;
+        };
+        // samples end at the same times on all threads
+        let ended = now.as_nanos() / nanos * nanos;
+        self.state.sample_ends = Time::from_nanos(ended).plus_nanos(nanos);
+        self.show_slices();
+    }
+
+    fn show_slices(&mut self) {
+        for job in &mut self.jobs {
+            if let Some(slice) = job.recorder.slice() {
+                self.status.add_slice(job.index, slice);
+                slice.clear();
+            }
+        }
+    }
+
     /// How long the thread may sleep if nothing completes.
     fn sleep_max(&self, now: Time) -> Duration {
         if !self.state.processor.is_empty() {
@@ -212,7 +238,8 @@ impl Load<'_> {
         }
         let generators = self.jobs.iter().filter_map(|job| job.generator.next_event());
         let report = self.is_watched.then_some(self.state.report_at);
-        let next = generators.chain(report).min();
+        let sample = self.sample_nanos.map(|_| self.state.sample_ends);
+        let next = generators.chain(report).chain(sample).min();
         next.map_or(self.measured.to, |next| next.min(self.measured.to)).since(now)
     }
 

@@ -1,0 +1,10 @@
+//! One self-contained page of one run, or of two side by side: what was found, totals, and charts
+//! over time.
+
+mod charts;
+mod figures;
+mod options;
+mod page;
+
+pub(crate) use options::{Options, run};
+pub(crate) use page::html;

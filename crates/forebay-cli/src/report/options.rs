@@ -1,0 +1,68 @@
+//! `forebay report`: a page of results that were saved.
+
+use std::path::{Path, PathBuf};
+
+use forebay_load::results::model::{Comparison, Report, RunResult, VERSION};
+
+use super::html;
+use crate::console::print;
+use crate::failure::Failure;
+use crate::whole_file;
+
+/// Make a page of results that `bench` or `sim run` printed with --format json.
+///
+/// The charts over time are of results whose run had --report too. Of results with two runs, the
+/// one with the scheduler is compared.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// The results
+    #[arg(value_name = "RESULTS.json")]
+    results: PathBuf,
+    /// Results to show beside them, on the same scales
+    #[arg(long, value_name = "OTHER.json")]
+    compare: Option<PathBuf>,
+    /// Where the page goes
+    #[arg(long, short, value_name = "FILE.html", default_value = "report.html")]
+    out: PathBuf,
+}
+
+/// The command.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let Options { results, compare, out } = options;
+    whole_file::check(out)?;
+    let (title, report, names) = match compare {
+        None => (results.display().to_string(), read(results)?, None),
+        Some(other) => {
+            let names = [results, other].map(|path| path.display().to_string());
+            let runs = [last_of(read(results)?), last_of(read(other)?)];
+            let comparison = Comparison { version: VERSION, runs };
+            let title = format!("{} beside {}", names[0], names[1]);
+            (title, Report::Comparison(Box::new(comparison)), Some(names))
+        }
+    };
+    whole_file::put(out, &html(&title, &report, names)?)?;
+    print(&format!("{}\n", out.display()))
+}
+
+/// The run with the scheduler.
+fn last_of(report: Report) -> RunResult {
+    match report {
+        Report::Run(run) => *run,
+        Report::Comparison(comparison) => {
+            let [_, scheduled] = comparison.runs;
+            scheduled
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Report, Failure> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::Input(format!("cannot read `{name}`: {error}")))?;
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::Input(format!(
+            "{name}: these are no results of `bench` or `sim run`: {error}; save what they print \
+             with --format json"
+        ))
+    })
+}

@@ -1,0 +1,166 @@
+//! The page.
+
+use std::fmt::Display;
+
+use forebay_load::results::model::{ClassResult, Report, RunResult};
+use forebay_load::results::text;
+use forebay_report::{Chart, Page, Table, svg};
+
+use super::{charts, figures};
+use crate::console::json;
+use crate::failure::Failure;
+
+/// Above the highest value there is room for what marks mean.
+const ROOM: f64 = 1.12;
+
+/// A run with what it is called.
+type Named<'a> = (String, &'a RunResult);
+
+/// The page of `report` as HTML; `runs` are what its runs are called, where there are two.
+pub(crate) fn html(
+    title: &str,
+    report: &Report,
+    names: Option<[String; 2]>,
+) -> Result<String, Failure> {
+    let runs: Vec<Named<'_>> = match report {
+        Report::Run(run) => vec![(format!("scheduler {}", run.scheduler), run)],
+        Report::Comparison(comparison) => {
+            let [before, after] = &comparison.runs;
+            let usual = || [before, after].map(|run| format!("scheduler {}", run.scheduler));
+            let [first, second] = names.unwrap_or_else(usual);
+            vec![(first, before), (second, after)]
+        }
+    };
+    let mut page = Page::new(&format!("forebay: {title}"));
+    page.title(title);
+    for (name, run) in &runs {
+        page.about(&about(name, run));
+    }
+    page.heading("found", "What was found");
+    found(&mut page, &runs);
+    page.heading("totals", "Totals");
+    for (name, run) in &runs {
+        page.table(&totals(name, run));
+    }
+    // the table comes first there, and is above
+    for block in text(report).split("\n\n").skip(1) {
+        page.paragraph(block);
+    }
+    page.heading("time", "Over time");
+    let drawn = drawn(&runs).map_err(|error| cannot_draw(&error))?;
+    if drawn.is_empty() {
+        page.paragraph(
+            "These results were not recorded over time: run with --report to have that.",
+        );
+    }
+    page.charts(&drawn);
+    ways(&mut page, &runs);
+    page.json("results", &json(report)?);
+    Ok(page.finish())
+}
+
+fn cannot_draw(error: &dyn Display) -> Failure {
+    Failure::Run(format!("cannot draw the charts: {error}"))
+}
+
+fn about(name: &str, run: &RunResult) -> String {
+    let RunResult { backend, topology, io_queues, seed, .. } = run;
+    format!(
+        "{name}: {:.1} s measured, {backend}, {topology} with {io_queues} I/O queues, order {}, \
+         seed {seed}.",
+        run.duration_seconds, run.order
+    )
+}
+
+/// What the metrics say; what warns stands out.
+fn found(page: &mut Page, runs: &[Named<'_>]) {
+    for (name, run) in runs {
+        if runs.len() > 1 {
+            page.paragraph(&format!("{name}:"));
+        }
+        let findings = figures::of(run);
+        let lines: Vec<(String, bool)> =
+            findings.iter().map(|finding| (finding.to_string(), finding.kind.warns())).collect();
+        page.list(lines.iter().map(|(text, warns)| (text.as_str(), *warns)));
+    }
+}
+
+fn totals(name: &str, run: &RunResult) -> Table {
+    let columns = [
+        "job",
+        "class",
+        "shares",
+        "requests",
+        "per second",
+        "MB/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "queue p99",
+        "disk p99",
+        "errors",
+    ];
+    let mut table = Table::new(&format!("{name}; latencies in ms"), &columns);
+    for job in &run.classes {
+        table.row(row(job));
+    }
+    table
+}
+
+fn row(job: &ClassResult) -> Vec<String> {
+    let ms = |us: f64| format!("{:.2}", us / 1e3);
+    vec![
+        job.name.clone(),
+        job.class.clone(),
+        job.shares.to_string(),
+        job.requests.to_string(),
+        format!("{:.0}", job.iops),
+        format!("{:.1}", job.bandwidth_bytes_per_second as f64 / 1e6),
+        ms(job.latency_us.p50),
+        ms(job.latency_us.p99),
+        ms(job.latency_us.p999),
+        ms(job.queue_us.p99),
+        ms(job.disk_us.p99),
+        job.errors.to_string(),
+    ]
+}
+
+/// The charts of all runs; of two runs side by side and on one scale.
+fn drawn(runs: &[Named<'_>]) -> Result<Vec<String>, forebay_report::DrawError> {
+    let charts = |(name, run): &Named<'_>| {
+        let all = run.series.as_ref().map(|series| charts::of(run, series)).unwrap_or_default();
+        let named = |chart: Chart| Chart { title: format!("{}: {name}", chart.title), ..chart };
+        let is_one = runs.len() == 1;
+        all.into_iter().map(|chart| if is_one { chart } else { named(chart) }).collect()
+    };
+    let all: Vec<Vec<Chart>> = runs.iter().map(charts).collect();
+    let most = all.iter().map(Vec::len).max().unwrap_or_default();
+    let mut drawn = Vec::new();
+    for place in 0..most {
+        let beside: Vec<&Chart> = all.iter().filter_map(|charts| charts.get(place)).collect();
+        let highest = beside.iter().map(|chart| chart.highest()).fold(0.0, f64::max);
+        for chart in beside {
+            drawn.push(svg(&chart.clone().reaching(highest * ROOM))?);
+        }
+    }
+    Ok(drawn)
+}
+
+fn ways(page: &mut Page, runs: &[Named<'_>]) {
+    let all = runs.iter().filter_map(|(name, run)| {
+        let mut ways = charts::ways(run.series.as_ref()?)?;
+        if runs.len() > 1 {
+            ways.title = format!("{}: {name}", ways.title);
+        }
+        Some(ways.svg())
+    });
+    let all: Vec<String> = all.collect();
+    if !all.is_empty() {
+        page.heading("ways", "Single requests");
+        page.paragraph(
+            "The slowest requests of each job, one of a sample at most. In the queue requests wait \
+             where they can still be ordered, in the disk where they cannot.",
+        );
+        page.charts(&all);
+    }
+}
