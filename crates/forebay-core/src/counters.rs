@@ -1,6 +1,10 @@
 //! What a queue counts: plain numbers, read by whoever owns the queue.
 
-use crate::{Blocked, ClassId, DiskTime, Op, Time};
+use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
+
+/// Where requests should begin and end: at multiples of so many bytes. Disks and file systems
+/// have blocks of as much, whatever less they take.
+const ALIGNMENT: u64 = 4096;
 
 /// One class on one queue. Totals count from the start, and again from zero
 /// after 2^64; times are nanoseconds.
@@ -10,6 +14,8 @@ pub struct ClassCounters {
     pub queued: u32,
     /// Requests in the disk now.
     pub in_disk: u32,
+    /// Their bytes.
+    pub bytes_in_disk: u64,
     /// Requests completed without error, by [`Op::index`].
     pub operations: [u64; 4],
     /// Bytes of those requests, by [`Op::index`].
@@ -24,6 +30,9 @@ pub struct ClassCounters {
     pub splits: u64,
     /// Bytes of the requests that were split.
     pub split_bytes: u64,
+    /// Requests, or their parts, that [say where they begin](Op::at), and begin or end at no
+    /// multiple of 4 KiB, by [`Op::index`].
+    pub misaligned: [u64; 4],
     /// Time requests waited before they were dispatched.
     pub queue_nanos: u64,
     /// The longest of those waits.
@@ -36,7 +45,8 @@ pub struct ClassCounters {
     pub disk_nanos_max: u64,
     /// Time during which requests waited while none of the class was in the disk.
     pub starved_nanos: u64,
-    /// Time for which its upper limit, or that of a group it is in, has held requests back.
+    /// Time for which its upper limit, or that of a group it is in, kept it back: counted when
+    /// that is found to be used up.
     pub limited_nanos: u64,
     /// Disk time dispatched.
     pub consumption: DiskTime,
@@ -53,9 +63,12 @@ impl ClassCounters {
     pub fn merge(&mut self, other: &Self) {
         self.queued += other.queued;
         self.in_disk += other.in_disk;
-        for (to, from) in
-            [(&mut self.operations, &other.operations), (&mut self.bytes, &other.bytes)]
-        {
+        self.bytes_in_disk = self.bytes_in_disk.wrapping_add(other.bytes_in_disk);
+        for (to, from) in [
+            (&mut self.operations, &other.operations),
+            (&mut self.bytes, &other.bytes),
+            (&mut self.misaligned, &other.misaligned),
+        ] {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = to.wrapping_add(*from));
         }
         self.errors += other.errors;
@@ -78,7 +91,7 @@ impl ClassCounters {
     /// is in the disk.
     #[must_use]
     pub fn ended(self) -> Self {
-        Self { queued: 0, in_disk: 0, starved_since: None, ..self }
+        Self { queued: 0, in_disk: 0, bytes_in_disk: 0, starved_since: None, ..self }
     }
 
     /// Adds what a queue that has ended counted later for the same class, or
@@ -113,20 +126,22 @@ impl ClassCounters {
 
     #[cold]
     fn begin_again(&mut self, owner: u32) {
-        let Self { queued, in_disk, .. } = *self;
-        *self = Self { queued, in_disk, owner, ..Self::default() };
+        let Self { queued, in_disk, bytes_in_disk, .. } = *self;
+        *self = Self { queued, in_disk, bytes_in_disk, owner, ..Self::default() };
     }
 
-    pub(crate) fn enqueued(&mut self, now: Time) {
+    pub(crate) fn enqueued(&mut self, now: Time, access: Access, len: u64) {
+        self.note_alignment(access, len);
         self.activations += u64::from(self.queued == 0);
         self.queued += 1;
         self.note_starvation(now);
     }
 
     /// Queued and dispatched in one step, when nothing of the class was queued.
-    pub(crate) fn passed(&mut self, cost: DiskTime) {
+    pub(crate) fn passed(&mut self, access: Access, len: u64, cost: DiskTime) {
+        self.note_alignment(access, len);
         self.activations += 1;
-        self.in_disk += 1;
+        self.enter_disk(len);
         self.queue_nanos_last = 0;
         self.consumption = self.consumption.plus(cost);
     }
@@ -144,10 +159,10 @@ impl ClassCounters {
         }
     }
 
-    pub(crate) fn dispatched(&mut self, now: Time, waited: u64, cost: DiskTime) {
+    pub(crate) fn dispatched(&mut self, now: Time, waited: u64, len: u64, cost: DiskTime) {
         self.end_starvation(now);
         self.queued -= 1;
-        self.in_disk += 1;
+        self.enter_disk(len);
         self.queue_nanos = self.queue_nanos.wrapping_add(waited);
         self.queue_nanos_last = waited;
         self.queue_nanos_max = self.queue_nanos_max.max(waited);
@@ -155,18 +170,18 @@ impl ClassCounters {
     }
 
     /// Out of the disk again, and waiting for its owner.
-    pub(crate) fn set_aside(&mut self) {
-        self.in_disk -= 1;
+    pub(crate) fn set_aside(&mut self, len: u64) {
+        self.leave_disk(len);
         self.queued += 1;
     }
 
     /// Given up, and never heard of again.
-    pub(crate) fn forgotten(&mut self) {
-        self.in_disk -= 1;
+    pub(crate) fn forgotten(&mut self, len: u64) {
+        self.leave_disk(len);
     }
 
     pub(crate) fn completed(&mut self, now: Time, op: Op, len: u64, disk_nanos: u64, ok: bool) {
-        self.in_disk -= 1;
+        self.leave_disk(len);
         self.disk_nanos = self.disk_nanos.wrapping_add(disk_nanos);
         self.disk_nanos_max = self.disk_nanos_max.max(disk_nanos);
         if ok {
@@ -177,6 +192,22 @@ impl ClassCounters {
             self.errors += 1;
         }
         self.note_starvation(now);
+    }
+
+    fn enter_disk(&mut self, len: u64) {
+        self.in_disk += 1;
+        self.bytes_in_disk = self.bytes_in_disk.wrapping_add(len);
+    }
+
+    fn leave_disk(&mut self, len: u64) {
+        self.in_disk -= 1;
+        self.bytes_in_disk = self.bytes_in_disk.wrapping_sub(len);
+    }
+
+    fn note_alignment(&mut self, Access { op, place, .. }: Access, len: u64) {
+        if place.is_some_and(|place| !(place.offset | len).is_multiple_of(ALIGNMENT)) {
+            self.misaligned[op.index()] += 1;
+        }
     }
 
     fn note_starvation(&mut self, now: Time) {
@@ -256,11 +287,12 @@ mod tests {
     fn totals_of_absurd_lengths_start_again_from_zero() {
         let mut counters = ClassCounters::default();
         for _ in 0..2 {
-            counters.passed(DiskTime::MAX);
+            counters.passed(Op::Read.at(u64::MAX), u64::MAX, DiskTime::MAX);
             counters.completed(Time::ZERO, Op::Read, u64::MAX, u64::MAX, true);
         }
         let mut sum = counters.clone();
         sum.merge(&counters);
         assert_eq!((sum.operations[Op::Read.index()], sum.in_disk), (4, 0));
+        assert_eq!((sum.misaligned, sum.bytes_in_disk), ([4, 0, 0, 0], 0));
     }
 }

@@ -295,6 +295,17 @@ impl IoGroup {
         self.shared.budget.overdue.hangs(now)
     }
 
+    /// Queues that have joined.
+    pub fn queues(&self) -> u64 {
+        self.shared.peers.joined()
+    }
+
+    /// By how much the latest of several shards is later than it meant to poll, in nanoseconds.
+    /// More than some tenths of a second is a thread that is stuck, or has no processor.
+    pub fn turn_overdue_nanos(&self, now: Time) -> u64 {
+        self.shared.peers.overdue_nanos(now)
+    }
+
     /// Disk time that could be dispatched at `now`, at most one effective goal.
     pub fn unused(&self, now: Time) -> DiskTime {
         self.shared.budget.unused(now, DiskTime::ZERO)

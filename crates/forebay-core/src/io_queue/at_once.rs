@@ -52,7 +52,7 @@ impl IoQueue {
         };
         self.fair.charge_passed(node, cost, len, now);
         self.enter_disk(now, ticket.slot(), nearly_idle);
-        self.classes[class.index()].passed(cost);
+        self.classes[class.index()].passed(access, len, cost);
         self.rest_again(now, rested_since);
         Ok(Some(ticket))
     }

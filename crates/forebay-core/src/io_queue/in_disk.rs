@@ -10,10 +10,10 @@ impl IoQueue {
     #[inline(always)]
     pub(super) fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
         self.enter_disk(now, index, nearly_idle);
-        let Request { enqueued_at, prepaid, cost, class, .. } = *self.requests.at(index);
+        let Request { enqueued_at, prepaid, cost, class, len, .. } = *self.requests.at(index);
         let charged = if prepaid { DiskTime::ZERO } else { cost };
         let counters = &mut self.classes[ClassId::index_of(class)];
-        counters.dispatched(now, now.nanos_since(enqueued_at), charged);
+        counters.dispatched(now, now.nanos_since(enqueued_at), len, charged);
         self.requests.ticket(index)
     }
 

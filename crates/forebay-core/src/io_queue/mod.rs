@@ -225,7 +225,7 @@ impl IoQueue {
             return Err(EnqueueError::Class(removed));
         }
         self.end_rest(now);
-        self.note_class(class).enqueued(now);
+        self.note_class(class).enqueued(now, access, len);
         self.resume_at_once(now);
         Ok(ticket)
     }

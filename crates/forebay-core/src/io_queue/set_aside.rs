@@ -31,7 +31,7 @@ impl IoQueue {
         kept.state = State::SetAside;
         kept.prepaid = true;
         self.totals.in_disk -= 1;
-        self.class_counters(&request).set_aside();
+        self.class_counters(&request).set_aside(request.len);
         self.resume_at_once(now);
         Ok(())
     }
@@ -64,7 +64,7 @@ impl IoQueue {
         self.enter_discards_anyway(request.op);
         self.enter_disk(now, index, false);
         let waited = now.nanos_since(request.enqueued_at);
-        self.class_counters(&request).dispatched(now, waited, DiskTime::ZERO);
+        self.class_counters(&request).dispatched(now, waited, request.len, DiskTime::ZERO);
         Ok(true)
     }
 
@@ -102,7 +102,7 @@ impl IoQueue {
             self.requests.remove(oldest);
             self.totals.completed += 1;
             self.totals.in_disk -= 1;
-            self.class_counters(&request).forgotten();
+            self.class_counters(&request).forgotten(request.len);
         }
     }
 }

@@ -249,6 +249,21 @@ impl Peers {
         Time::from_nanos(self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed))
     }
 
+    /// By how much the latest shard is later than it was expected to poll, in nanoseconds; zero
+    /// where there is one alone, which nobody expects.
+    pub(crate) fn overdue_nanos(&self, now: Time) -> u64 {
+        if self.alone() {
+            return 0;
+        }
+        let joined = |shard: &&Padded<Published>| shard.0.joined.load(Ordering::Relaxed) == 1;
+        let expected = |shard: &Padded<Published>| match shard.0.polls_by.load(Ordering::Relaxed) {
+            by if by == NOT_WAITED_FOR.as_nanos() => shard.0.polled_at.load(Ordering::Relaxed),
+            by => by,
+        };
+        let expected = self.places().iter().filter(joined).map(expected).min();
+        expected.map_or(0, |at| now.nanos_since(Time::from_nanos(at)))
+    }
+
     /// Whether the others expect nothing of a shard until it has work.
     pub(crate) fn is_idle(&self, shard: ShardId) -> bool {
         self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()

@@ -17,6 +17,7 @@ mod environment;
 mod error;
 mod event_queue;
 mod layout;
+mod observation;
 mod outcome;
 mod run;
 mod scheduler;
@@ -32,6 +33,7 @@ pub use crate::config::{
 };
 pub use correction::Correction;
 pub use error::SimulationError;
+pub use observation::Observation;
 pub use outcome::Outcome;
 pub use setup::Simulation;
 pub use trace::{ClassTrace, Sample, Trace, Waits};

@@ -21,9 +21,19 @@ impl Simulation {
     /// The clock does not move on, the disk does not keep its contract, or an invariant does not
     /// hold.
     pub fn run(mut self) -> Result<Outcome, SimulationError> {
+        self.run_to_end(&mut |_, _| ())?;
+        Ok(self.into_outcome())
+    }
+
+    /// The run itself; `before` is told of each moment at which something happens.
+    pub(super) fn run_to_end(
+        &mut self,
+        before: &mut dyn FnMut(&Self, Time),
+    ) -> Result<(), SimulationError> {
         let end = self.env.measured.to;
         let mut ended = end;
         while let Some(now) = self.next_time().filter(|&now| now < end) {
+            before(self, now);
             self.step(now)?;
             if self.has_nothing_left() {
                 ended = self.now;
@@ -42,7 +52,13 @@ impl Simulation {
         for shard in &mut self.shards {
             shard.finish(ended);
         }
-        Ok(Outcome::of(self, ended))
+        Ok(())
+    }
+
+    /// What has come of it, once it is over.
+    pub(super) fn into_outcome(self) -> Outcome {
+        let ended = self.now;
+        Outcome::of(self, ended)
     }
 
     /// When something happens next; `None` if nothing ever does.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use forebay_core::{Policy, Time};
-use forebay_sim::simulation::{Change, Period, Polling, Simulation, SimulationError, Stalls, What};
+use forebay_sim::simulation::{
+    Change, Outcome, Period, Polling, Simulation, SimulationError, Stalls, What,
+};
 
 use crate::bed::{MILLI, TestDisk, config, jobs, reads, run};
 
@@ -42,6 +44,24 @@ fn one_seed_is_one_run() {
     };
     assert_eq!(json(1), json(1));
     assert_ne!(json(1), json(2));
+}
+
+#[test]
+fn who_looks_at_a_run_changes_nothing_and_sees_what_it_yields() {
+    let text = reads("heavy", "all", 32, "4kB", 500) + &reads("light", "all", 32, "4kB", 100);
+    let config = || config(&text, 2, TestDisk::new(20_000, 500_000_000));
+    let mut seen = Vec::new();
+    let period = Duration::from_millis(10);
+    let observed = Simulation::new(config()).unwrap();
+    let observed = observed.run_observed(period, &mut |look| seen.push(look)).unwrap();
+    let json = |outcome: &Outcome| serde_json::to_string(&outcome.result).unwrap();
+    assert_eq!(json(&observed), json(&run(config())));
+    assert_eq!(seen.len(), 109);
+    let done = |at: usize| seen[at].classes.iter().map(|class| class.2.operations[0]).sum::<u64>();
+    assert!(done(0) > 0 && done(0) < done(50) && done(50) < done(108));
+    let last = &seen[108];
+    assert_eq!((last.queues, last.totals.completed), (2, done(108)));
+    assert_eq!((last.classes[0].0.as_str(), last.classes[0].1), ("heavy", 500));
 }
 
 #[test]

@@ -6,11 +6,13 @@
 
 mod devices;
 mod discards;
+mod disks;
+mod metric;
 mod page_cache;
 
 use std::fmt;
 
-use forebay_core::{Blocked, ClassCounters, DiskRates, DiskTime, Op};
+use forebay_core::{Blocked, ClassCounters, Op};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
@@ -21,8 +23,10 @@ use prometheus_client::registry::Registry;
 
 use self::devices::Devices;
 use self::discards::DiscardMetrics;
+use self::disks::{DISK_COUNTERS, DISK_GAUGES, DISK_SECONDS};
+use self::metric::{Metric, disk_nanos, seconds};
 use self::page_cache::PageCache;
-use super::{ClassSnapshot, DiskSnapshot, Distribution, Engines, Snapshot};
+use super::{ClassSnapshot, Distribution, Engines, Snapshot};
 
 /// The text of a scrape, without the classes that have asked for nothing yet,
 /// each on the disk where it has not: content type
@@ -60,9 +64,6 @@ impl Collector for Bugs {
     }
 }
 
-/// One metric: its name, what it says, and its value.
-type Metric<T, V> = (&'static str, &'static str, fn(&T) -> V);
-
 const CLASS_COUNTERS: &[Metric<ClassSnapshot, u64>] = &[
     ("total_bytes", "Bytes read and written", |class| {
         bytes(class, Op::Read).wrapping_add(bytes(class, Op::Write))
@@ -79,6 +80,16 @@ const CLASS_COUNTERS: &[Metric<ClassSnapshot, u64>] = &[
     ("total_flush_ops", "Flushes done", |class| operations(class, Op::Flush)),
     ("total_split_ops", "Requests that were split", |class| class.counters.splits),
     ("total_split_bytes", "Bytes of requests that were split", |class| class.counters.split_bytes),
+    (
+        "misaligned_read_ops",
+        "Reads, and parts of large ones, that begin or end at no multiple of 4 KiB; 0 is healthy",
+        |class| misaligned(class, Op::Read),
+    ),
+    (
+        "misaligned_write_ops",
+        "Writes of that kind; 0 is healthy, each may cost the disk or the file system a read before",
+        |class| misaligned(class, Op::Write),
+    ),
     ("errors", "Requests that the disk failed", |class| class.counters.errors),
     ("cancelled", "Requests cancelled while they waited", |class| class.counters.cancelled),
     ("overdue", "Requests that the window no longer waits for", |class| class.counters.overdue),
@@ -93,9 +104,12 @@ const CLASS_SECONDS: &[Metric<ClassSnapshot, u64>] = &[
     ("starvation_time_sec", "Time with requests queued and none in the disk", |class| {
         class.counters.starved_nanos
     }),
-    ("limited_time_sec", "Time for which an upper limit has held requests back", |class| {
-        class.counters.limited_nanos
-    }),
+    (
+        "limited_time_sec",
+        "Time for which an upper limit kept the class back, summed over queues; 0 is healthy but \
+         for classes that are meant to have less than the disk could give",
+        |class| class.counters.limited_nanos,
+    ),
     ("consumption", "Disk time dispatched, in seconds", |class| {
         disk_nanos(class.counters.consumption)
     }),
@@ -128,97 +142,6 @@ const CLASS_HISTOGRAMS: &[(&str, &str, Which)] = &[
     ("queue_latency_seconds", "Time queued", |class| &class.in_queue),
     ("disk_latency_seconds", "Time in the disk", |class| &class.in_disk),
     ("latency_seconds", "Time queued and in the disk", |class| &class.total),
-];
-
-const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
-    (
-        "flow_ratio",
-        "Requests dispatched per request completed; 1 by construction under a window, which \
-         therefore shows in the speed whether the disk is slow",
-        |disk| Some(disk.totals.flow_ratio_permille as f64 / 1000.0),
-    ),
-    ("in_disk", "Requests in the disk", |disk| Some(f64::from(disk.totals.in_disk))),
-    ("in_disk_seconds", "Disk time of what is in the disk", |disk| {
-        Some(seconds(disk.in_flight_nanos))
-    }),
-    ("effective_goal_seconds", "Disk time that may wait in the disk", |disk| {
-        disk.effective_goal_nanos.map(seconds)
-    }),
-    ("window_seconds", "Disk time that may be unfinished in the disk", |disk| {
-        disk.window_nanos.map(seconds)
-    }),
-    (
-        "speed",
-        "What the disk did of what its figures say when work last waited for it; 0.9 or more is \
-         healthy, less means wrong figures for this mix (run forebay explore) or a disk in trouble",
-        |disk| disk.load.speed_permille.map(permille),
-    ),
-    (
-        "pace",
-        "Factor on the disk's rate at which requests go; 1 unless the latency target corrects it",
-        |disk| disk.rates.map(|_| permille(disk.load.pace_permille)),
-    ),
-    ("latency_target_seconds", "What the percentile of the latency target may be", |disk| {
-        disk.load.target.map(|status| status.latency.as_secs_f64())
-    }),
-    (
-        "latency_target_holds",
-        "Whether the latency target held when work last waited; 1 is healthy",
-        |disk| disk.load.target.map(|status| f64::from(u8::from(status.holds))),
-    ),
-    (
-        "latency_target_attainable",
-        "Whether sending less keeps the latency target; 0 means that it is given up for now",
-        |disk| disk.load.target.map(|status| f64::from(u8::from(status.attainable))),
-    ),
-    (
-        "window_corrected_seconds",
-        "The window in force, as the latency target corrects it; between the base latency and \
-         the window",
-        |disk| disk.load.target.map(|status| seconds(disk_nanos(status.window))),
-    ),
-    ("base_latency_seconds", "Latency of the idle disk, stated or learnt", |disk| {
-        disk.base_latency_nanos.map(seconds)
-    }),
-    ("read_iops", "Configured rate", |disk| rate(disk, |rates| rates.read_iops)),
-    ("write_iops", "Configured rate", |disk| rate(disk, |rates| rates.write_iops)),
-    ("read_bandwidth", "Configured rate, bytes per second", |disk| {
-        rate(disk, |rates| rates.read_bandwidth)
-    }),
-    ("write_bandwidth", "Configured rate, bytes per second", |disk| {
-        rate(disk, |rates| rates.write_bandwidth)
-    }),
-];
-
-const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
-    ("late_turns", "Turns that came late: their threads were elsewhere; rare is healthy", |disk| {
-        disk.totals.late_turns
-    }),
-    ("past_window", "Requests that went while the window was full, for a holder's sake", |disk| {
-        disk.totals.window_bypasses
-    }),
-    (
-        "target_measured",
-        "Requests measured against the latency target: those of its kind that met a loaded disk",
-        |disk| disk.load.counters.measured,
-    ),
-    ("target_over", "Of these, those that took longer in the disk", |disk| {
-        disk.load.counters.over_target
-    }),
-];
-
-const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
-    ("late_turn_sec", "For how long no turn had ended before the late ones", |disk| {
-        disk.totals.late_nanos
-    }),
-    ("waited_sec", "Time in which work waited for the disk throughout", |disk| {
-        disk.load.counters.waited_nanos
-    }),
-    (
-        "waited_consumption",
-        "Disk time completed in that time, in seconds: divided by it, the speed over any span",
-        |disk| disk_nanos(disk.load.counters.served_meanwhile),
-    ),
 ];
 
 impl Collector for Scrape {
@@ -371,24 +294,12 @@ fn operations(class: &ClassSnapshot, op: Op) -> u64 {
     class.counters.operations[op.index()]
 }
 
+fn misaligned(class: &ClassSnapshot, op: Op) -> u64 {
+    class.counters.misaligned[op.index()]
+}
+
 fn bytes(class: &ClassSnapshot, op: Op) -> u64 {
     class.counters.bytes[op.index()]
-}
-
-fn permille(of: u64) -> f64 {
-    of as f64 / 1000.0
-}
-
-fn rate(disk: &DiskSnapshot, of: fn(&DiskRates) -> u64) -> Option<f64> {
-    disk.rates.as_ref().map(|rates| of(rates) as f64)
-}
-
-fn disk_nanos(time: DiskTime) -> u64 {
-    time.as_nanos_ceil()
-}
-
-fn seconds(nanos: u64) -> f64 {
-    nanos as f64 / 1e9
 }
 
 #[cfg(test)]

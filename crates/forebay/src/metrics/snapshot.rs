@@ -66,6 +66,11 @@ pub struct DiskSnapshot {
     pub load: LoadStatus,
     /// Disk time of what is in the disk now, in nanoseconds.
     pub in_flight_nanos: u64,
+    /// I/O queues: of shards, of I/O threads, and one of permits once any was asked for.
+    pub queues: u32,
+    /// By how much the latest of several queues is later than it meant to look for work, in
+    /// nanoseconds. Healthy are some tenths of a second; more is a thread that is stuck.
+    pub turn_overdue_nanos: u64,
     /// All classes together.
     pub totals: QueueCounters,
     /// What executes the requests of queues that have an engine.

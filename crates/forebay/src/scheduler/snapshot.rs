@@ -59,6 +59,9 @@ fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
     };
     for group in disk.groups() {
         snapshot.in_flight_nanos += group.io.in_flight().as_nanos_ceil();
+        snapshot.queues += u32::try_from(group.io.queues()).unwrap_or(u32::MAX);
+        let overdue = group.io.turn_overdue_nanos(Clock::of_process().now());
+        snapshot.turn_overdue_nanos = snapshot.turn_overdue_nanos.max(overdue);
         let queues: Vec<&QueueMetrics> = group.all_metrics().collect();
         for queue in &queues {
             queue.backend().into_iter().for_each(|backend| snapshot.engines.add(backend));

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
 #[cfg(feature = "metrics")]
+mod documented;
+#[cfg(feature = "metrics")]
 mod endpoint;
 mod snapshot;
 #[cfg(feature = "metrics")]

@@ -1,11 +1,13 @@
 use std::time::Duration;
 
-use forebay_core::{GroupCounters, LatencyTarget, LatencyTargetStatus, LoadStatus};
+use forebay_core::{
+    DiskRates, DiskTime, GroupCounters, LatencyTarget, LatencyTargetStatus, LoadStatus,
+};
 
 use super::*;
 use crate::PageCacheCounters;
 use crate::engine::Retries;
-use crate::metrics::{DeviceTraffic, Discards, PageCacheReads, Traffic};
+use crate::metrics::{DeviceTraffic, Discards, DiskSnapshot, PageCacheReads, Traffic};
 
 #[test]
 fn a_scrape_names_disks_classes_and_reasons() {
@@ -78,16 +80,17 @@ fn what_dashboards_ask_for_is_there() {
     found.sort();
     assert!(text.contains("# TYPE forebay_bugs counter\n"));
     let counters = "activations blocked_seconds cancelled consumption errors late_turn_sec \
-                    late_turns limited_time_sec messages_lost overdue \
+                    late_turns limited_time_sec messages_lost \
+                    misaligned_read_ops misaligned_write_ops overdue \
                     past_window retries starvation_time_sec target_measured target_over total_bytes total_delay_sec total_discard_bytes \
                     total_discard_ops total_exec_sec total_flush_ops total_operations \
                     total_read_bytes total_read_ops total_split_bytes total_split_ops \
                     total_write_bytes total_write_ops unlisted_opens waited_consumption waited_sec";
-    let gauges = "base_latency_seconds delay disk_queue_length effective_goal_seconds \
+    let gauges = "base_latency_seconds bytes_in_disk delay disk_queue_length effective_goal_seconds \
                   engines flow_ratio held_long held_long_seconds in_disk in_disk_seconds \
                   latency_target_attainable \
-                  latency_target_holds latency_target_seconds pace queue_length read_bandwidth \
-                  read_iops shares speed window_corrected_seconds window_seconds write_bandwidth \
+                  latency_target_holds latency_target_seconds pace queue_length queues read_bandwidth \
+                  read_iops shares speed turn_overdue_seconds window_corrected_seconds window_seconds write_bandwidth \
                   write_iops";
     let histograms = "disk_latency_seconds latency_seconds queue_latency_seconds";
     let named = [("counter", counters), ("gauge", gauges), ("histogram", histograms)];

@@ -1,0 +1,165 @@
+//! What Prometheus would have scraped of a simulated run, every few seconds of virtual time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forebay::metrics::{
+    ClassSnapshot, Discards, DiskSnapshot, Engines, PageCacheReads, Snapshot, open_metrics,
+};
+use forebay_config::Source;
+use forebay_core::{DiskModel, DiskRates, Op};
+use forebay_load::job_file::JobFile;
+use forebay_sim::simulation::{Observation, Simulation, SimulationConfig};
+use forebay_sim::spec::DiskSpec;
+
+/// How often is scraped, in seconds.
+pub(crate) const SCRAPE_SECONDS: u64 = 5;
+/// How long a story is, in seconds: twice what the slowest rule wants to see, and to wait.
+pub(crate) const STORY_SECONDS: u64 = 480;
+/// When it goes wrong, in stories in which all is well at first.
+pub(crate) const TROUBLE_SECONDS: u64 = 120;
+
+/// 500 requests of 4 KiB per second.
+const DISK: &str =
+    "kind: ideal\nchannels: 1\nread_latency: 2ms\nwrite_latency: 2ms\nbandwidth: 100M\n";
+const SHARDS: u32 = 2;
+
+/// A run, and what is wrong with it.
+pub(crate) struct Story {
+    pub(crate) name: &'static str,
+    /// What is to be said of it: the alerts that fire.
+    pub(crate) fires: &'static [&'static str],
+    /// The load, where it is not the usual one.
+    pub(crate) jobs: Option<&'static str>,
+    /// What goes wrong with the disk, in its file.
+    pub(crate) faults: &'static str,
+    /// Hundredths of the disk's rates that the scheduler is told.
+    pub(crate) figures_percent: u64,
+    /// What else is wrong with the run,
+    pub(crate) config: fn(&mut SimulationConfig),
+    /// and with what is counted of it, at this second.
+    pub(crate) counted: fn(&mut Snapshot, u64),
+}
+
+/// All is well.
+pub(crate) const HEALTHY: Story = Story {
+    name: "healthy",
+    fires: &[],
+    jobs: None,
+    faults: "",
+    figures_percent: 100,
+    config: |_| (),
+    counted: |_, _| (),
+};
+
+/// More than the disk can do, by two classes on two shards.
+const JOBS: &str = "
+- {name: query, type: randread, shards: all, shard_info: {parallelism: 4, shares: 300}}
+- {name: bulk, type: randwrite, shards: all, shard_info: {parallelism: 4, shares: 100}}
+";
+
+/// Values over time by series, as `promtool` reads them.
+pub(crate) type Series = BTreeMap<String, Vec<String>>;
+
+impl Story {
+    /// Runs it.
+    pub(crate) fn series(&self) -> Series {
+        let mut series = Series::new();
+        let mut scrapes = 0;
+        let simulation = Simulation::new(self.simulated()).unwrap();
+        let period = Duration::from_secs(SCRAPE_SECONDS);
+        let outcome = simulation.run_observed(period, &mut |observation| {
+            let second = observation.at.as_nanos() / 1_000_000_000;
+            let mut snapshot = self.snapshot(observation);
+            (self.counted)(&mut snapshot, second);
+            add(&mut series, scrapes, &open_metrics(snapshot));
+            scrapes += 1;
+        });
+        outcome.unwrap();
+        series
+    }
+
+    fn simulated(&self) -> SimulationConfig {
+        let jobs = Source::new("jobs.yaml", self.jobs.unwrap_or(JOBS));
+        let jobs = JobFile::parse(&jobs, None, SHARDS).unwrap();
+        let disk = format!("{DISK}{}", self.faults);
+        let disk = DiskSpec::parse(&Source::new("disk.yaml", &disk)).unwrap().build(1);
+        let model = DiskModel::from_rates(&self.figures(disk.rates())).unwrap();
+        let mut config = SimulationConfig {
+            warmup: Duration::ZERO,
+            duration: Duration::from_secs(STORY_SECONDS + 1),
+            ..SimulationConfig::new(jobs, disk)
+        };
+        config.scheduler.model = Some(model);
+        (self.config)(&mut config);
+        config
+    }
+
+    /// What the scheduler is told of a disk with these rates.
+    fn figures(&self, true_rates: DiskRates) -> DiskRates {
+        let told = |rate: u64| rate * self.figures_percent / 100;
+        DiskRates {
+            read_iops: told(true_rates.read_iops),
+            write_iops: told(true_rates.write_iops),
+            read_bandwidth: told(true_rates.read_bandwidth),
+            write_bandwidth: told(true_rates.write_bandwidth),
+        }
+    }
+
+    fn snapshot(&self, observed: Observation) -> Snapshot {
+        let disk = DiskSpec::parse(&Source::new("disk.yaml", DISK)).unwrap().build(1);
+        let class = |(name, shares, counters)| ClassSnapshot {
+            name,
+            shares,
+            counters,
+            ..ClassSnapshot::default()
+        };
+        let mut disk = DiskSnapshot {
+            name: "/data".into(),
+            rates: Some(self.figures(disk.rates())),
+            effective_goal_nanos: Some(observed.effective_goal.as_nanos_ceil()),
+            window_nanos: Some(observed.window.as_nanos_ceil()),
+            base_latency_nanos: Some(2_000_000),
+            load: observed.load,
+            in_flight_nanos: observed.in_flight.as_nanos_ceil(),
+            queues: observed.queues,
+            turn_overdue_nanos: observed.turn_overdue_nanos,
+            totals: observed.totals,
+            engines: Engines { io_uring: observed.queues, ..Engines::default() },
+            classes: observed.classes.into_iter().map(class).collect(),
+            ..DiskSnapshot::default()
+        };
+        disk.traffic.device = "sim0".into();
+        for (op, traffic) in
+            [(Op::Read, &mut disk.traffic.read), (Op::Write, &mut disk.traffic.written)]
+        {
+            traffic.done = disk.classes.iter().map(|class| class.counters.bytes[op.index()]).sum();
+            traffic.admitted = traffic.done;
+        }
+        let mut page_cache = PageCacheReads { class: "query".into(), ..Default::default() };
+        page_cache.counters.hits = observed.at.as_nanos() / 1_000_000;
+        page_cache.counters.misses = page_cache.counters.hits / 10;
+        let mut discards = Discards::default();
+        (discards.class, discards.files) = ("bulk".into(), 1);
+        Snapshot {
+            disks: vec![disk],
+            page_cache: vec![page_cache],
+            discards: vec![discards],
+            ..Snapshot::default()
+        }
+    }
+}
+
+/// Adds what a scrape says, but for histograms, which a simulated run has none of.
+fn add(series: &mut Series, scrapes: usize, text: &str) {
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    for line in samples.filter(|line| !line.contains("_latency_seconds_")) {
+        let (named, value) = line.rsplit_once(' ').unwrap();
+        let (name, labels) = named.split_once('{').unwrap_or((named, "}"));
+        let comma = if labels == "}" { "" } else { "," };
+        let named = format!("{name}{{instance=\"sim\",job=\"forebay\"{comma}{labels}");
+        let values = series.entry(named).or_default();
+        values.resize(scrapes, String::from("_"));
+        values.push(value.to_owned());
+    }
+}

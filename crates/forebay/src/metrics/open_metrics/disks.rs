@@ -1,0 +1,125 @@
+//! What a scrape says of each disk.
+
+use forebay_core::DiskRates;
+
+use super::metric::{Metric, disk_nanos, seconds};
+use crate::metrics::DiskSnapshot;
+
+pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
+    (
+        "flow_ratio",
+        "Requests dispatched per request completed; 1 by construction under a window, which \
+         therefore shows in the speed whether the disk is slow",
+        |disk| Some(disk.totals.flow_ratio_permille as f64 / 1000.0),
+    ),
+    ("in_disk", "Requests in the disk", |disk| Some(f64::from(disk.totals.in_disk))),
+    ("bytes_in_disk", "Bytes of the requests in the disk", |disk| {
+        Some(disk.classes.iter().fold(0.0, |sum, class| sum + class.counters.bytes_in_disk as f64))
+    }),
+    ("in_disk_seconds", "Disk time of what is in the disk", |disk| {
+        Some(seconds(disk.in_flight_nanos))
+    }),
+    ("effective_goal_seconds", "Disk time that may wait in the disk", |disk| {
+        disk.effective_goal_nanos.map(seconds)
+    }),
+    ("window_seconds", "Disk time that may be unfinished in the disk", |disk| {
+        disk.window_nanos.map(seconds)
+    }),
+    (
+        "speed",
+        "What the disk did of what its figures say when work last waited for it; 0.9 or more is \
+         healthy, less means wrong figures for this mix (run forebay explore) or a disk in trouble",
+        |disk| disk.load.speed_permille.map(permille),
+    ),
+    (
+        "pace",
+        "Factor on the disk's rate at which requests go; 1 unless the latency target corrects it",
+        |disk| disk.rates.map(|_| permille(disk.load.pace_permille)),
+    ),
+    ("latency_target_seconds", "What the percentile of the latency target may be", |disk| {
+        disk.load.target.map(|status| status.latency.as_secs_f64())
+    }),
+    (
+        "latency_target_holds",
+        "Whether the latency target held when work last waited; 1 is healthy",
+        |disk| disk.load.target.map(|status| f64::from(u8::from(status.holds))),
+    ),
+    (
+        "latency_target_attainable",
+        "Whether sending less keeps the latency target; 0 means that it is given up for now",
+        |disk| disk.load.target.map(|status| f64::from(u8::from(status.attainable))),
+    ),
+    (
+        "window_corrected_seconds",
+        "The window in force, as the latency target corrects it; between the base latency and \
+         the window",
+        |disk| disk.load.target.map(|status| seconds(disk_nanos(status.window))),
+    ),
+    ("base_latency_seconds", "Latency of the idle disk, stated or learnt", |disk| {
+        disk.base_latency_nanos.map(seconds)
+    }),
+    (
+        "queues",
+        "I/O queues: shards, I/O threads, and one of permits once any was asked for; what is \
+         summed over queues, such as blocked_seconds, passes so many seconds each second at most",
+        |disk| Some(f64::from(disk.queues)),
+    ),
+    (
+        "turn_overdue_seconds",
+        "By how much the latest of several queues is later than it meant to look for work; some \
+         tenths are healthy, more means a thread that is stuck or has no processor",
+        |disk| Some(seconds(disk.turn_overdue_nanos)),
+    ),
+    ("read_iops", "Configured rate", |disk| rate(disk, |rates| rates.read_iops)),
+    ("write_iops", "Configured rate", |disk| rate(disk, |rates| rates.write_iops)),
+    ("read_bandwidth", "Configured rate, bytes per second", |disk| {
+        rate(disk, |rates| rates.read_bandwidth)
+    }),
+    ("write_bandwidth", "Configured rate, bytes per second", |disk| {
+        rate(disk, |rates| rates.write_bandwidth)
+    }),
+];
+
+pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
+    (
+        "late_turns",
+        "Turns that came later than the other queues expect; few are healthy, many mean a program \
+         that keeps its threads busy with other things",
+        |disk| disk.totals.late_turns,
+    ),
+    ("past_window", "Requests that went while the window was full, for a holder's sake", |disk| {
+        disk.totals.window_bypasses
+    }),
+    (
+        "target_measured",
+        "Requests measured against the latency target: those of its kind that met a loaded disk",
+        |disk| disk.load.counters.measured,
+    ),
+    ("target_over", "Of these, those that took longer in the disk", |disk| {
+        disk.load.counters.over_target
+    }),
+];
+
+pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
+    (
+        "late_turn_sec",
+        "For how long no turn had ended before the late ones, summed over queues",
+        |disk| disk.totals.late_nanos,
+    ),
+    ("waited_sec", "Time in which work waited for the disk throughout", |disk| {
+        disk.load.counters.waited_nanos
+    }),
+    (
+        "waited_consumption",
+        "Disk time completed in that time, in seconds: divided by it, the speed over any span",
+        |disk| disk_nanos(disk.load.counters.served_meanwhile),
+    ),
+];
+
+fn permille(of: u64) -> f64 {
+    of as f64 / 1000.0
+}
+
+fn rate(disk: &DiskSnapshot, of: fn(&DiskRates) -> u64) -> Option<f64> {
+    disk.rates.as_ref().map(|rates| of(rates) as f64)
+}
