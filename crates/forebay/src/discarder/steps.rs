@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_large_extent_is_cut_by_bytes_from_its_end() {
         let limit = StepLimit { bytes: 32 * MIB, extents: 8 };
-        let (steps, _) = steps(128 * MIB, &[0..128 * MIB], limit);
+        let (steps, _) = steps(128 * MIB, std::slice::from_ref(&(0..128 * MIB)), limit);
         let starts: Vec<u64> = steps.iter().map(|step| step.start() / MIB).collect();
         assert_eq!(starts, [96, 64, 32, 0]);
     }
