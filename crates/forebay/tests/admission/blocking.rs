@@ -90,7 +90,9 @@ fn lengths_that_no_file_has_are_refused() {
         let refused = class.admit(Op::Read, len).unwrap_err();
         assert!(refused.to_string().contains(&format!("{len} bytes")), "{refused}");
     }
-    assert!(class.admit(Op::Discard, i64::MAX as u64).is_ok());
+    assert!(class.admit(Op::Flush, i64::MAX as u64).is_ok());
+    let refused = class.admit(Op::Discard, i64::MAX as u64).unwrap_err();
+    assert!(matches!(refused, AdmitError::TooCostly { .. }), "{refused}");
 }
 
 #[test]

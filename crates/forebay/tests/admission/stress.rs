@@ -73,7 +73,11 @@ impl Client<'_> {
 
     fn ask(&mut self) {
         let class = self.random(CLASSES as u64) as usize;
-        let op = Op::ALL[self.random(4) as usize];
+        // of discards only two are in the disk at a time: many would wait for those alone
+        let op = match self.random(256) {
+            0 => Op::Discard,
+            other => [Op::Read, Op::Write, Op::Flush][other as usize % 3],
+        };
         let len = 1 + self.random(256 * 1024);
         let admit = Box::pin(self.classes[class].admit_async(op, len));
         self.tally.asked += 1;
