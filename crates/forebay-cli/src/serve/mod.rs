@@ -90,6 +90,10 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         signals.map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?;
     let served = Served::mount(spec.build(options.seed), &config, &options.mountpoint)
         .map_err(|error| refused(&error))?;
+    // before anybody is told of the disk, and writes
+    if let Some(writes) = options.cut_after_writes {
+        served.cut_power_after(writes);
+    }
     announce(&spec, &config, &served);
     let device = options.r#loop.then(|| LoopDevice::attach(served.path(), config.sector));
     let mut device = device.transpose()?;
@@ -99,9 +103,6 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     }
     if let Some(file) = &options.io_properties {
         write_properties(file, &spec, place)?;
-    }
-    if let Some(writes) = options.cut_after_writes {
-        served.cut_power_after(writes);
     }
     watch(&served, &mut signals)?;
     let summary = summary(&served);
