@@ -242,7 +242,8 @@ pub struct QueueCounters {
     /// Requests given up by the window.
     pub overdue: u64,
     /// Turns that came late: the queue was expected earlier, or took back what
-    /// the disk must have done some time before. Their thread was elsewhere.
+    /// the disk must have done some time before, 2 ms or more after the last one.
+    /// Their thread was elsewhere.
     pub late_turns: u64,
     /// For how long no turn had ended before these.
     pub late_nanos: u64,

@@ -6,5 +6,8 @@ mod figures;
 mod options;
 mod page;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use options::{Options, run};
 pub(crate) use page::html;

@@ -12,6 +12,7 @@ mod output;
 mod pages;
 mod process;
 mod regions;
+mod report;
 mod rm;
 mod serve;
 mod sim_run;

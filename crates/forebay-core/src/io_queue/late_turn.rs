@@ -14,6 +14,9 @@ const TAKEN_BACK_PART: u64 = 3;
 /// where its turn shows nothing.
 const SLOW_TURN_PART: u64 = 2;
 
+/// Late turns are counted where the thread was away for so long.
+const COUNTED_NANOS_MIN: u64 = 2_000_000;
+
 /// A disk that keeps up has done what it got after so many windows. What a shard
 /// holds that has not polled for so long is unattended, and who comes back later
 /// than that to take it is late.
@@ -29,11 +32,19 @@ impl IoQueue {
         self.lateness.late = seen || self.was_late_lately(now, since);
         if seen {
             self.lateness.seen_at = Some(now);
-            self.totals.late_turns += 1;
-            self.totals.late_nanos = self.totals.late_nanos.wrapping_add(now.nanos_since(since));
+            self.count_late_turn(now.nanos_since(since));
         }
         if self.lateness.late {
             self.fair.catch_up();
+        }
+    }
+
+    /// Counts a late turn if nothing was done before it for longer than healthy threads are away:
+    /// who takes back a few large requests at once is late for fairness' sake alone.
+    fn count_late_turn(&mut self, nanos: u64) {
+        if nanos >= COUNTED_NANOS_MIN {
+            self.totals.late_turns += 1;
+            self.totals.late_nanos = self.totals.late_nanos.wrapping_add(nanos);
         }
     }
 

@@ -1,0 +1,137 @@
+//! What runs that go wrong in one way or another are said to be, by their metrics alone.
+
+use core::time::Duration;
+
+use forebay_config::Source;
+use forebay_core::{DiskModel, DiskRates, LatencyTarget};
+use forebay_load::job_file::JobFile;
+use forebay_load::results::model::{Report, RunResult};
+use forebay_report::verdict::FindingKind;
+use forebay_sim::simulation::{LongTurns, SchedulerConfig, Simulation, SimulationConfig, Stalls};
+use forebay_sim::spec::DiskSpec;
+
+use super::{figures, html};
+
+/// Queries beside compaction on a disk of 10,000 small requests per second.
+const JOBS: &str = "
+- name: query
+  type: randread
+  shards: all
+  data_size: 1GB
+  shard_info: {parallelism: 32, reqsize: 4kB, shares: 100}
+- name: compaction
+  type: seqread
+  shards: all
+  data_size: 1GB
+  shard_info: {parallelism: 32, reqsize: 4kB, shares: 100}
+";
+const DISK: &str = "kind: ideal
+source: made up
+channels: 4
+read_latency: 400us
+write_latency: 400us
+bandwidth: 400M
+";
+
+/// The run of a story.
+fn run(disk: &str, jobs: &str, change: impl FnOnce(&mut SimulationConfig)) -> RunResult {
+    let jobs = JobFile::parse(&Source::new("jobs", jobs), None, 2).unwrap();
+    let disk = DiskSpec::parse(&Source::new("disk", disk)).unwrap().build(1);
+    let mut config = SimulationConfig::new(jobs, disk);
+    config.series = true;
+    config.duration = Duration::from_secs(6);
+    change(&mut config);
+    Simulation::new(config).and_then(Simulation::run).unwrap().result
+}
+
+fn kinds(run: &RunResult) -> Vec<FindingKind> {
+    figures::of(run).iter().map(|finding| finding.kind).collect()
+}
+
+/// The model of the disk's rates, times so many percent.
+fn told(config: &SimulationConfig, percent: u64) -> SchedulerConfig {
+    let rates = config.disk.rates();
+    let told = |rate: u64| rate * percent / 100;
+    let rates = DiskRates {
+        read_iops: told(rates.read_iops),
+        write_iops: told(rates.write_iops),
+        read_bandwidth: told(rates.read_bandwidth),
+        write_bandwidth: told(rates.write_bandwidth),
+    };
+    let model = DiskModel::from_rates(&rates).unwrap();
+    SchedulerConfig { model: Some(model), ..SchedulerConfig::default() }
+}
+
+#[test]
+fn a_healthy_run_has_nothing_to_do() {
+    let run = run(DISK, JOBS, |_| ());
+    assert_eq!(kinds(&run), [FindingKind::Healthy], "{:?}", figures::of(&run));
+}
+
+#[test]
+fn a_model_that_is_a_fifth_too_high_is_named() {
+    for latency_target in [None, Some(LatencyTarget::OF_WINDOW)] {
+        let run = run(DISK, JOBS, |config| {
+            config.scheduler = SchedulerConfig { latency_target, ..told(config, 120) };
+        });
+        let found = figures::of(&run);
+        assert_eq!(found[0].kind, FindingKind::ModelTooFast, "{found:?}");
+        let says = |percent: u32| found[0].what.contains(&format!("{percent} % too high"));
+        assert!((16..=24).any(says), "{found:?}");
+    }
+}
+
+#[test]
+fn a_shard_that_stands_still_is_named() {
+    let stalls = Stalls { one_in: 4_000, length: Duration::from_millis(200), shards: vec![1] };
+    let run = run(DISK, JOBS, |config| config.stalls = Some(stalls));
+    assert_eq!(kinds(&run)[0], FindingKind::ShardStalled, "{:?}", figures::of(&run));
+}
+
+#[test]
+fn a_thread_that_turns_late_is_named() {
+    let late = LongTurns {
+        one_in: 20,
+        shortest: Duration::from_millis(5),
+        longest: Duration::from_millis(10),
+        shards: vec![1],
+    };
+    let run = run(DISK, JOBS, |config| config.long_turns = Some(late));
+    assert_eq!(kinds(&run)[0], FindingKind::TurnsLate, "{:?}", figures::of(&run));
+}
+
+#[test]
+fn a_class_that_its_limit_starves_is_named() {
+    let jobs = JOBS.replace("reqsize: 4kB, shares", "reqsize: 4kB, bandwidth: 1MB, shares");
+    let run = run(DISK, &jobs, |_| ());
+    let found = figures::of(&run);
+    assert_eq!(found[0].kind, FindingKind::StarvedByLimit, "{found:?}");
+    assert_eq!(found[0].class.as_deref(), Some("query"));
+}
+
+#[test]
+fn a_disk_that_got_slow_is_named() {
+    let disk = format!("{DISK}faults:\n  - {{kind: slow, from: 4s, percent: 40}}\n");
+    let run = run(&disk, JOBS, |_| ());
+    assert_eq!(kinds(&run)[0], FindingKind::DiskGotSlow, "{:?}", figures::of(&run));
+}
+
+#[test]
+fn a_run_over_time_is_as_many_requests_as_the_run() {
+    let run = run(DISK, JOBS, |config| config.warmup = Duration::ZERO);
+    let series = run.series.as_ref().unwrap();
+    assert!((20..=101).contains(&series.ends_seconds.len()), "{:?}", series.ends_seconds);
+    let begins = std::iter::once(0.0).chain(series.ends_seconds.iter().copied());
+    let lengths: Vec<f64> = series.ends_seconds.iter().zip(begins).map(|(e, b)| e - b).collect();
+    for (job, result) in series.jobs.iter().zip(&run.classes) {
+        let done: f64 = job.iops.iter().zip(&lengths).map(|(rate, length)| rate * length).sum();
+        let requests = result.requests as f64;
+        assert!((done / requests - 1.0).abs() < 0.001, "{done} of {requests}");
+        assert!(!job.slowest.is_empty());
+    }
+    // and is written down and read again as it is
+    let report = Report::Run(Box::new(run));
+    let text = serde_json::to_string(&report).unwrap();
+    assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+    assert!(html("x", &report, None).unwrap().contains("Pending requests"));
+}
