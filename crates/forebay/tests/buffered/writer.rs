@@ -174,7 +174,8 @@ impl Wake for Panics {
 
 #[test]
 fn a_waker_that_panics_keeps_no_other_from_being_woken() {
-    let bed = Bed::limited(32 * MIB);
+    // the first part goes at once, and the one after it not for a quarter of a minute
+    let bed = Bed::limited(MIB / 16);
     let writer = bed.class.buffered_writer(bed.file("data")).unwrap().with_dirty_max(4 * MIB);
     let (writer, data) = (Arc::new(writer), pattern(1 << 20));
     (0..4).for_each(|n| writer.write_all_at(&data, n * MIB).unwrap());
@@ -184,6 +185,7 @@ fn a_waker_that_panics_keeps_no_other_from_being_woken() {
     let mut sync = Box::pin(writer.sync_data_async());
     assert!(write.as_mut().poll(&mut context).is_pending());
     assert!(sync.as_mut().poll(&mut context).is_pending());
+    bed.class.set_limits(&Limits::default()).unwrap();
     let flush = thread::spawn({
         let writer = Arc::clone(&writer);
         move || writer.sync_data().unwrap()
@@ -194,13 +196,14 @@ fn a_waker_that_panics_keeps_no_other_from_being_woken() {
 
 #[test]
 fn a_dropped_flush_leaves_parts_that_end() {
-    let bed = Bed::limited(4 * MIB);
+    let bed = Bed::limited(MIB / 16);
     let writer = bed.class.buffered_writer(bed.file("data")).unwrap();
     writer.write_all_at(&pattern(2 << 20), 0).unwrap();
     for _ in 0..3 {
         let mut sync = Box::pin(writer.sync_data_async());
         assert!(sync.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     }
+    bed.class.set_limits(&Limits::default()).unwrap();
     until("the parts", || writer.dirty() == 0);
     writer.sync_data().unwrap();
 }
