@@ -17,7 +17,8 @@ use crate::wait_list::{WaitList, WaiterId};
 pub enum DeletedHow {
     /// Freed in steps, each flushed, by punching holes from its end.
     Punched,
-    /// Freed in steps by cutting it from its end: holes cannot be punched there, or it was small
+    /// Freed in steps by cutting it from its end: holes cannot be punched there, it had data in
+    /// memory that the disk has not got yet (to punch a hole would write it first), or it was small
     /// and shared a step with others.
     Truncated,
     /// Unlinked at once: the reason says why.

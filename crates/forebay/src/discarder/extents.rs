@@ -38,6 +38,18 @@ struct Fiemap {
     extents: [FiemapExtent; EXTENTS_MAX],
 }
 
+/// `FIEMAP_EXTENT_DELALLOC`: data in memory alone, which has no blocks yet.
+const FIEMAP_EXTENT_DELALLOC: u32 = 0x4;
+
+/// What a file has on the disk between two offsets.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Extents {
+    /// In their order, cut to the offsets; at most [`EXTENTS_MAX`], the first.
+    pub(super) found: Vec<Range<u64>>,
+    /// There may be more behind them.
+    pub(super) is_cut: bool,
+}
+
 /// How the blocks of a file are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExtentMap {
@@ -48,15 +60,15 @@ pub(super) enum ExtentMap {
 }
 
 impl ExtentMap {
-    /// The extents between two offsets, in their order, cut to these; at most [`EXTENTS_MAX`], the
-    /// first. Where FIEMAP is not supported it becomes [`ExtentMap::Seek`].
+    /// The extents between two offsets. Where FIEMAP is not supported it becomes
+    /// [`ExtentMap::Seek`].
     pub(super) fn extents(
         &mut self,
         file: BorrowedFd<'_>,
         within: &Range<u64>,
-    ) -> io::Result<Vec<Range<u64>>> {
+    ) -> io::Result<Extents> {
         let cut = |extent: Range<u64>| extent.start.max(within.start)..extent.end.min(within.end);
-        let found = match self {
+        let all = match self {
             Self::Fiemap => match fiemap(file, within) {
                 Err(Errno::NOTSUP | Errno::NOTTY | Errno::NOSYS | Errno::INVAL) => {
                     *self = Self::Seek;
@@ -66,11 +78,12 @@ impl ExtentMap {
             },
             Self::Seek => data(file, within)?,
         };
-        Ok(found.into_iter().map(cut).filter(|extent| !extent.is_empty()).collect())
+        let found = all.found.into_iter().map(cut).filter(|extent| !extent.is_empty()).collect();
+        Ok(Extents { found, ..all })
     }
 }
 
-fn fiemap(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Vec<Range<u64>>, Errno> {
+fn fiemap(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Extents, Errno> {
     let mut map = MaybeUninit::<Fiemap>::zeroed();
     // SAFETY: it consists of integers, for which all zero bits are a value.
     let map = unsafe { map.assume_init_mut() };
@@ -89,12 +102,16 @@ fn fiemap(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Vec<Range<u64>>, 
             errno => return Err(errno),
         }
     }
-    let found = map.extents.iter().take(map.mapped_extents as usize);
-    Ok(found.map(|extent| extent.logical..extent.logical.saturating_add(extent.length)).collect())
+    let mapped = map.extents.iter().take(map.mapped_extents as usize);
+    let is_cut = mapped.len() == EXTENTS_MAX;
+    let on_disk = mapped.filter(|extent| extent.flags & FIEMAP_EXTENT_DELALLOC == 0);
+    let range =
+        |extent: &FiemapExtent| extent.logical..extent.logical.saturating_add(extent.length);
+    Ok(Extents { found: on_disk.map(range).collect(), is_cut })
 }
 
 /// By `SEEK_DATA` and `SEEK_HOLE`.
-fn data(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Vec<Range<u64>>, Errno> {
+fn data(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Extents, Errno> {
     let mut found = Vec::new();
     let mut at = within.start;
     while at < within.end && found.len() < EXTENTS_MAX {
@@ -112,7 +129,8 @@ fn data(file: BorrowedFd<'_>, within: &Range<u64>) -> Result<Vec<Range<u64>>, Er
         found.push(start..end);
         at = end.max(start + 1);
     }
-    Ok(found)
+    let is_cut = found.len() == EXTENTS_MAX;
+    Ok(Extents { found, is_cut })
 }
 
 #[cfg(test)]
@@ -134,14 +152,15 @@ mod tests {
         }
         file.sync_all().unwrap();
         for mut map in [ExtentMap::Fiemap, ExtentMap::Seek] {
-            let all = map.extents(file.as_fd(), &(0..1 << 40)).unwrap();
+            let all = map.extents(file.as_fd(), &(0..1 << 40)).unwrap().found;
             let bytes: u64 = all.iter().map(|extent| extent.end - extent.start).sum();
             assert!((3 * 8192..MIB).contains(&bytes), "{map:?}: {all:?}");
             let within = 7 * MIB + 4096..8 * MIB;
-            let some = map.extents(file.as_fd(), &within).unwrap();
+            let some = map.extents(file.as_fd(), &within).unwrap().found;
             assert_eq!(some[0].start, within.start, "{map:?}");
             assert!(some[0].end <= within.end && some.len() == 1, "{map:?}");
-            assert_eq!(map.extents(file.as_fd(), &(2 << 30..3 << 30)).unwrap(), []);
+            let none = Extents { found: Vec::new(), is_cut: false };
+            assert_eq!(map.extents(file.as_fd(), &(2 << 30..3 << 30)).unwrap(), none);
         }
     }
 

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::deletion::Target;
 use super::directory::Directory;
 use super::error::{DeleteErrorCause, DeleteOperation, During};
+use super::flusher::Flusher;
 use super::trash::Trash;
 use crate::Class;
 
@@ -72,6 +73,14 @@ impl Place {
         match self {
             Self::Trash(trash, _) => trash.flush(),
             Self::Held(held) => held.directory.flush(),
+        }
+    }
+
+    /// What is flushed for it instead of the file itself.
+    pub(super) fn flusher(&self) -> Result<Flusher, Errno> {
+        match self {
+            Self::Trash(trash, _) => Flusher::open(&trash.fd),
+            Self::Held(held) => Flusher::open(&held.directory.fd),
         }
     }
 

@@ -5,6 +5,7 @@ mod directories;
 mod directory;
 mod error;
 mod extents;
+mod flusher;
 mod freeing;
 mod hand_over;
 mod item;

@@ -10,9 +10,11 @@ use super::deletion::{DeletedHow, UnlinkReason};
 use super::directory::{allocated, file_type};
 use super::error::{DeleteErrorCause, DeleteOperation, During};
 use super::extents::{EXTENTS_MAX, ExtentMap};
+use super::flusher::Flusher;
 use super::item::{Item, Place};
 use super::lease;
 use super::steps::{Step, StepLimit, next_step};
+use crate::page_cache::residency;
 
 /// One that grows while it is freed is gone through so often; then it is unlinked.
 const ROUNDS_MAX: u32 = 4;
@@ -44,6 +46,8 @@ pub(super) struct OpenFile {
     rounds: u32,
     map: ExtentMap,
     method: Method,
+    /// Where data waits in memory to be written: what is flushed instead, which has none.
+    flusher: Option<Flusher>,
 }
 
 /// What came of opening one.
@@ -107,6 +111,7 @@ impl OpenFile {
             rounds: 0,
             map: ExtentMap::Fiemap,
             method: Method::Punch,
+            flusher: None,
         };
         match file.look() {
             Ok(()) => Ok(Opened::Freeable(file)),
@@ -117,6 +122,11 @@ impl OpenFile {
     fn look(&mut self) -> Result<(), DeleteErrorCause> {
         let stat = fstat(self.fd()).during(DeleteOperation::Open)?;
         self.size = u64::try_from(stat.st_size).unwrap_or(0);
+        // To punch a hole writes the data in it first, and to flush the file all that it has.
+        if !residency(self.fd(), 0, 0).is_ok_and(|pages| pages.is_clean()) {
+            self.method = Method::Truncate;
+            self.flusher = self.item.place.flusher().ok();
+        }
         self.is_small = allocated(&stat) <= SMALL_MAX && self.item.bytes <= SMALL_MAX;
         if self.is_small {
             self.extents = self.extents_within(&(0..END))?;
@@ -136,9 +146,10 @@ impl OpenFile {
 
     fn extents_within(&mut self, within: &Range<u64>) -> Result<Vec<Range<u64>>, DeleteErrorCause> {
         let mut map = self.map;
-        let found = map.extents(self.fd(), within);
+        let all = map.extents(self.fd(), within);
         self.map = map;
-        found.map_err(|error| DeleteErrorCause::io(DeleteOperation::MapExtents, &error))
+        all.map(|all| all.found)
+            .map_err(|error| DeleteErrorCause::io(DeleteOperation::MapExtents, &error))
     }
 
     /// What is freed next; `None` if nothing is left, or somebody wants to open it.
@@ -171,18 +182,24 @@ impl OpenFile {
     pub(super) fn free(&mut self, extents: &[Range<u64>]) -> Result<u64, DeleteErrorCause> {
         let (Some(first), Some(last)) = (extents.last(), extents.first()) else { return Ok(0) };
         let (start, len) = (first.start, last.end - first.start);
-        if self.method == Method::Punch {
+        // To cut it beyond its end would make it longer.
+        let has_no_data = start >= self.size;
+        if self.method == Method::Punch || has_no_data {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             match retry_on_intr(|| fallocate(self.fd(), flags, start, len)) {
                 Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.method = Method::Truncate,
                 punched => punched.during(DeleteOperation::Free)?,
             }
         }
-        if self.method == Method::Truncate {
+        if self.method == Method::Truncate && !has_no_data {
             retry_on_intr(|| ftruncate(self.fd(), start)).during(DeleteOperation::Free)?;
         }
         self.end = start;
-        retry_on_intr(|| fsync(self.fd())).during(DeleteOperation::Flush)?;
+        let flushed = match &self.flusher {
+            Some(flusher) => flusher.flush(),
+            None => retry_on_intr(|| fsync(self.fd())),
+        };
+        flushed.during(DeleteOperation::Flush)?;
         Ok(extents.iter().map(|extent| extent.end - extent.start).sum())
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use super::extents::EXTENTS_MAX;
+use super::extents::Extents;
 
 /// What may be freed at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,35 +57,35 @@ pub(super) const ALIGNMENT: u64 = 4096;
 
 /// The last part of what a file has before `end`, within `limit`; `None` if it has nothing.
 ///
-/// `extents` says what it has between two offsets: in order, and at most [`EXTENTS_MAX`], the
-/// first. It is asked some 60 times at most, however large the file is.
+/// `extents` says what it has between two offsets. It is asked some 60 times at most, however large
+/// the file is.
 pub(super) fn next_step(
     size: u64,
     end: u64,
     limit: StepLimit,
-    mut extents: impl FnMut(&Range<u64>) -> io::Result<Vec<Range<u64>>>,
+    mut extents: impl FnMut(&Range<u64>) -> io::Result<Extents>,
 ) -> io::Result<Option<Step>> {
     let aligned = |at: u64| at - at % ALIGNMENT;
     let mut end = end;
     let mut start = aligned(size.min(end).saturating_sub(limit.bytes));
     let mut reach = limit.bytes.max(ALIGNMENT);
-    loop {
-        let found = extents(&(start..end))?;
-        let is_cut = found.len() >= EXTENTS_MAX;
+    while end > 0 {
+        let Extents { found, is_cut } = extents(&(start..end))?;
         match found.last() {
+            // There may be more: nearer to the end, until it cannot be halved.
+            last if is_cut && last.is_none_or(|last| last.end < end) && end - start > ALIGNMENT => {
+                start = aligned(start + (end - start) / 2).max(start + ALIGNMENT).min(end - 1);
+            }
             None if start == 0 => return Ok(None),
             None => {
                 end = start;
                 reach = reach.saturating_mul(2);
                 start = aligned(end.saturating_sub(reach));
             }
-            // There may be more: nearer to the end, until it cannot be halved.
-            Some(last) if is_cut && last.end < end && end - start > ALIGNMENT => {
-                start = aligned(start + (end - start) / 2).max(start + ALIGNMENT).min(end - 1);
-            }
             Some(_) => return Ok(Some(cut(found, limit, aligned))),
         }
     }
+    Ok(None)
 }
 
 /// The last of `found` that are within `limit`.
@@ -115,6 +115,7 @@ mod tests {
 
     use std::cell::Cell;
 
+    use super::super::extents::EXTENTS_MAX;
     use forebay_load::Rng;
 
     const MIB: u64 = 1 << 20;
@@ -127,7 +128,9 @@ mod tests {
             let step = next_step(size, end, limit, |within| {
                 asked.set(asked.get() + 1);
                 let cut = |e: &Range<u64>| e.start.max(within.start)..e.end.min(within.end);
-                Ok(all.iter().map(cut).filter(|e| !e.is_empty()).take(EXTENTS_MAX).collect())
+                let found = all.iter().map(cut).filter(|e| !e.is_empty()).take(EXTENTS_MAX);
+                let found = found.collect::<Vec<_>>();
+                Ok(Extents { is_cut: found.len() == EXTENTS_MAX, found })
             });
             most = most.max(asked.get());
             let Some(step) = step.unwrap() else { return (steps, most) };

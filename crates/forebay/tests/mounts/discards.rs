@@ -44,6 +44,13 @@ impl Bed {
         path
     }
 
+    /// What was written to the device so far.
+    fn written(&self) -> u64 {
+        let name = self.lab.device.trim_start_matches("/dev/");
+        let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
+        stat.split_whitespace().nth(6).unwrap().parse::<u64>().unwrap() * 512
+    }
+
     /// What the image takes.
     fn held(&self) -> u64 {
         fs::metadata(self.lab.dir("").join("image")).unwrap().blocks() * 512
@@ -90,6 +97,35 @@ pub(crate) fn the_image_shrinks_as_a_file_is_freed() {
         }
         let counted = bed.discarder.snapshot();
         eprintln!("{kind}: {} to {} bytes, {counted:?}", full, bed.held());
+    }
+}
+
+/// What waits in memory to be written, to files that are deleted, was written first: a delete of
+/// fresh files made reads wait behind all that they had.
+pub(crate) fn what_was_not_written_yet_is_not_written_to_be_deleted() {
+    const LEN: u64 = 64 * MIB;
+    for kind in ["ext4", "xfs"] {
+        for in_place in [false, true] {
+            let options = DiscarderOptions::new().rate(200 * MIB).in_place(in_place);
+            let bed = Bed::new(kind, 400 * MIB, "discard", options);
+            // one has no blocks yet, the other has its blocks and newer data in memory
+            let paths = [bed.point.join("fresh"), bed.file("written", LEN)];
+            let before = bed.written();
+            for path in &paths {
+                let file =
+                    File::options().write(true).create(true).truncate(false).open(path).unwrap();
+                for at in (0..LEN).step_by(MIB as usize) {
+                    file.write_all_at(&[8; MIB as usize], at).unwrap();
+                }
+            }
+            for deletion in bed.discarder.delete_all(&paths) {
+                let deleted = deletion.wait().unwrap();
+                eprintln!("{kind}, in place: {in_place}: {deleted:?}");
+                assert_eq!(deleted.how, DeletedHow::Truncated, "{kind}");
+            }
+            let written = bed.written() - before;
+            assert!(written < LEN / 2, "{kind}, in place {in_place}: {written} bytes were written");
+        }
     }
 }
 

@@ -112,6 +112,7 @@ fn of_deletes(can_mount: &Result<(), String>) -> Vec<Trial> {
         deletes::what_a_killed_process_handed_over_is_deleted_by_the_next:
             ["mkfs.ext4", "mkfs.xfs"],
         discards::the_image_shrinks_as_a_file_is_freed: ["mkfs.ext4", "mkfs.xfs"],
+        discards::what_was_not_written_yet_is_not_written_to_be_deleted: ["mkfs.ext4", "mkfs.xfs"],
         discards::without_discards_files_are_unlinked: ["mkfs.xfs"],
         discards::a_full_file_system_is_no_reason_not_to_delete: ["mkfs.ext4", "mkfs.xfs"],
         discards::files_that_cannot_be_deleted_fail_alone: ["mkfs.ext4", "chattr"],
