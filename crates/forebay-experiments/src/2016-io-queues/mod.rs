@@ -6,7 +6,7 @@ use forebay_load::results::model::ClassResult;
 use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::{Coordinators, Outcome};
 
-use crate::articles::y2016;
+use crate::articles::y2016::{self, KB};
 use crate::experiment::{Experiment, Scale};
 use crate::report::Report;
 use crate::scenario::{
@@ -50,9 +50,9 @@ fn outcome(queues: usize, kib: u32, millis: u64) -> Result<Outcome, String> {
     simulate(config)
 }
 
-/// KB/s (of 1024 bytes) of each shard.
+/// KB/s of each shard.
 fn by_shard(outcome: &Outcome) -> Result<Vec<f64>, String> {
-    let rate = |result: &ClassResult| result.bandwidth_bytes_per_second as f64 / 1024.0;
+    let rate = |result: &ClassResult| result.bandwidth_bytes_per_second as f64 / KB as f64;
     (0..SHARDS).map(|shard| job(outcome, &format!("shard-{shard}")).map(rate)).collect()
 }
 
@@ -69,7 +69,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     let mut report = Report::default();
     report.parameter(
         "disk",
-        "a Samsung 850 PRO as measured there: 30 requests at a time, 321 us each; 550 MB/s",
+        "a Samsung 850 PRO as measured there: 30 requests at a time, 321 us each; 563 MB/s",
     );
     report.parameter("load", "random reads of one class, 30 at a time from each of 6 shards");
     report
@@ -87,9 +87,14 @@ fn run(scale: Scale) -> Result<Report, String> {
     Ok(report)
 }
 
+/// KB/s in MB/s.
+fn mb(kb: f64) -> f64 {
+    kb * KB as f64 / 1e6
+}
+
 fn small_requests(millis: u64) -> Result<(Table, Chart), String> {
     let mut table = Table::new(
-        "4 KiB: KB/s by shard",
+        "4 KiB: KB/s (of 1024 bytes) by shard",
         &["I/O queues", "", "0", "1", "2", "3", "4", "5", "sum", "apart"],
     );
     let mut row = |queues: usize, who: &str, rates: &[f64]| {
@@ -106,9 +111,9 @@ fn small_requests(millis: u64) -> Result<(Table, Chart), String> {
         }
         let ours = by_shard(&outcome(queues, 4, millis)?)?;
         row(queues, "forebay", &ours);
-        points.push((queues as f64, ours.iter().sum::<f64>() / 1000.0));
+        points.push((queues as f64, mb(ours.iter().sum())));
     }
-    let sum = |rates: &[u32]| f64::from(rates.iter().sum::<u32>()) / 1e3;
+    let sum = |rates: &[u32]| mb(f64::from(rates.iter().sum::<u32>()));
     let published = all.iter().map(|(queues, rates)| (*queues as f64, sum(rates))).collect();
     let chart = Chart::new("4 KiB reads of six shards", "I/O queues", "MB/s in all")
         .with("published", Mark::Dots, published)
@@ -117,7 +122,8 @@ fn small_requests(millis: u64) -> Result<(Table, Chart), String> {
 }
 
 fn large_requests(millis: u64) -> Result<Table, String> {
-    let mut table = Table::new("128 KiB: KB/s in all", &["I/O queues", "forebay", "apart"]);
+    let mut table =
+        Table::new("128 KiB: KB/s (of 1024 bytes) in all", &["I/O queues", "forebay", "apart"]);
     for queues in QUEUES {
         let rates = by_shard(&outcome(queues, 128, millis)?)?;
         let sum = thousands(rates.iter().sum());

@@ -127,8 +127,8 @@ fn table(compared: &Compared, published: &Published) -> Table {
             cell(&compared.ours_on_ticks),
         ]);
     };
-    add("writes: MB/s", 1, |f| f.writes.bandwidth_bytes_per_second as f64 / f64::from(1 << 20));
-    add("reads: KB/s", 0, |f| f.reads.bandwidth_bytes_per_second as f64 / 1024.0);
+    add("writes: MB/s", 1, |f| f.writes.bandwidth_bytes_per_second as f64 / y2018::MB as f64);
+    add("reads: KB/s", 0, |f| f.reads.bandwidth_bytes_per_second as f64 / y2018::KB as f64);
     add("reads: mean (ms)", 2, |f| f.reads.latency_us.mean / 1e3);
     add("reads: p95 (ms)", 2, |f| f.reads.latency_us.p95 / 1e3);
     add("reads: p99 (ms)", 2, |f| f.reads.latency_us.p99 / 1e3);

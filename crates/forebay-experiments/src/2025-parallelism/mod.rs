@@ -18,7 +18,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2025-parallelism",
     alias: "S3-12",
     title: "Bandwidth and latency as parallelism grows",
-    source: y2025::SOURCE,
+    source: y2025::WITH_ISSUE,
     about: include_str!("about.txt"),
     run,
 };

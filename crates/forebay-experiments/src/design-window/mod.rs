@@ -26,7 +26,10 @@ const LOAD: &str = include_str!("load.yaml");
 const SHARDS: u32 = 8;
 const TICK_NANOS: u64 = 500_000;
 const GOAL_US: f64 = LATENCY_GOAL_DEFAULT.as_micros() as f64;
-const SLICES: usize = 200;
+/// The width of a slice, whatever the length of a run.
+const SLICE_MS: u64 = 10;
+/// Half of the requests of a slice wait in the disk for longer than any bounded policy lets them.
+const ABOVE_US: f64 = 5_000.0;
 const SHOWN_MAX_MS: f64 = 20.0;
 
 /// What is wrong.
@@ -85,12 +88,15 @@ enum Stalling {
 }
 
 /// What came of one policy in one trouble.
+#[derive(Debug)]
 struct WaitFigures {
     /// Waiting in the disk beyond the service of the request itself, in microseconds.
     wait_p50_us: f64,
     wait_max_us: f64,
     /// At the end of the run.
     wait_last_us: f64,
+    /// For how many seconds half of what was in the disk waited for more than [`ABOVE_US`].
+    seconds_above: f64,
     /// The part of what the disk could do that it did.
     utilisation: f64,
 }
@@ -111,7 +117,7 @@ fn outcome(trouble: Trouble, policy: Policy, seconds: u64) -> Result<Outcome, St
         config.polling = polling;
         config.stalls = Some(Stalls { one_in: 100, length: Duration::from_millis(10), shards });
     }
-    config.trace_buckets = Some(SLICES);
+    config.trace_buckets = Some(((100 + seconds * 1000) / SLICE_MS) as usize);
     simulate(config)
 }
 
@@ -124,14 +130,17 @@ fn samples(outcome: &Outcome) -> Result<(&Trace, &[Sample]), String> {
 fn figures(trouble: Trouble, outcome: &Outcome, seconds: u64) -> Result<WaitFigures, String> {
     let disk = outcome.trace.as_ref().and_then(|trace| trace.classes.first());
     let disk = &disk.ok_or("the run was not traced")?.disk;
-    let (_, samples) = samples(outcome)?;
+    let (trace, samples) = samples(outcome)?;
     let last = samples.last().map_or(0.0, |sample| sample.disk.p50 as f64 / 1e3);
     let possible = match trouble {
         Trouble::Slow => 1.0 - 0.7 * 0.2 / seconds as f64,
         _ => 1.0,
     };
     let wait = |latency_us: f64| (latency_us - SERVICE_US).max(0.0);
+    let is_above = |sample: &&Sample| wait(sample.disk.p50 as f64 / 1e3) > ABOVE_US;
+    let above = samples.iter().filter(is_above).count();
     Ok(WaitFigures {
+        seconds_above: above as f64 * trace.slice_nanos as f64 / 1e9,
         wait_p50_us: wait(disk.quantile_ns(0.5) as f64 / 1e3),
         wait_max_us: wait(disk.max_ns() as f64 / 1e3),
         wait_last_us: wait(last),
@@ -141,18 +150,25 @@ fn figures(trouble: Trouble, outcome: &Outcome, seconds: u64) -> Result<WaitFigu
 
 /// Runs all policies in all troubles.
 fn run(scale: Scale) -> Result<Report, String> {
-    let seconds = scale.seconds(1, 3);
     let mut report = Report::default();
     report.parameter("disk", "25 requests at a time, 500 us each: 50,000/s");
     report
         .parameter("load", "4 KiB reads, 8 shards, 4,000 in flight each: never short of requests");
     report.parameter("latency goal", "0.75 ms (window 1.5 ms)");
-    report.parameter("measured", format!("{seconds} s after 0.1 s"));
+    let measured = TROUBLES.map(|(trouble, ..)| seconds(trouble, scale));
+    let (least, most) = (measured.iter().min().unwrap_or(&0), measured.iter().max().unwrap_or(&0));
+    report.parameter(
+        "measured",
+        format!(
+            "{least} s after 0.1 s; {most} s where the disk is slow, for the flow ratio to act"
+        ),
+    );
     let mut table = Table::new(
         "Waiting in the disk (beyond the request's own service)",
-        &["trouble", "policy", "prototype", "p50", "max", "at the end", "disk used"],
+        &["trouble", "policy", "prototype", "p50", "max", "at the end", "above 5 ms", "disk used"],
     );
     for (trouble, name, prototype) in TROUBLES {
+        let seconds = seconds(trouble, scale);
         let mut chart = charted(trouble).map(|title| Chart::new(title, "s", "ms"));
         for (index, policy) in policies().into_iter().enumerate() {
             let outcome = outcome(trouble, policy, seconds)?;
@@ -164,6 +180,7 @@ fn run(scale: Scale) -> Result<Report, String> {
                 millis(figures.wait_p50_us),
                 millis(figures.wait_max_us),
                 millis(figures.wait_last_us),
+                format!("{:.2} s", figures.seconds_above),
                 percent(figures.utilisation),
             ]);
             let points = longest_waits(&outcome)?;
@@ -175,6 +192,14 @@ fn run(scale: Scale) -> Result<Report, String> {
     }
     report.tables.push(table);
     Ok(report)
+}
+
+/// How long a run is measured: the flow ratio takes seconds to act.
+const fn seconds(trouble: Trouble, scale: Scale) -> u64 {
+    match trouble {
+        Trouble::Slow => scale.seconds(5, 20),
+        _ => scale.seconds(1, 3),
+    }
 }
 
 /// The title of a chart of this trouble, if there is one.
@@ -201,7 +226,8 @@ mod tests {
     use super::*;
 
     fn waits(trouble: Trouble, policy: usize) -> WaitFigures {
-        figures(trouble, &outcome(trouble, policies()[policy], 1).unwrap(), 1).unwrap()
+        let seconds = seconds(trouble, Scale::Short);
+        figures(trouble, &outcome(trouble, policies()[policy], seconds).unwrap(), seconds).unwrap()
     }
 
     const OURS: usize = 3;
@@ -224,8 +250,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_alone_has_no_bound() {
-        assert!(waits(Trouble::Slow, 0).wait_last_us > 100_000.0);
+    fn a_rate_alone_has_no_bound_and_the_flow_ratio_takes_seconds() {
+        let [rate, two_level, flow, window] = [0, 1, 2, 3].map(|at| waits(Trouble::Slow, at));
+        // until the end of the run: 4.6 s after the 0.2
+        assert!(rate.wait_last_us > 100_000.0 && rate.seconds_above > 4.5, "{rate:?}");
+        // it takes a part back, and stops once the ratio is below its limit
+        assert!((20_000.0..60_000.0).contains(&flow.wait_last_us), "{flow:?}");
+        assert!(two_level.seconds_above == 0.0 && window.seconds_above == 0.0, "{window:?}");
     }
 
     #[test]
