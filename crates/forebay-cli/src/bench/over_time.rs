@@ -71,9 +71,11 @@ impl OverTime<'_> {
             let seen = snapshot.disks.iter().map(|disk| of(&disk.traffic));
             seen.fold([0, 0], |[all, past], [done, unscheduled]| [all + done, past + unscheduled])
         };
+        let overdue = snapshot.disks.iter().map(|disk| disk.turn_overdue_nanos);
         SeriesLook {
             disk: look(&self.scheduled.disk),
             classes: self.plan.jobs.classes.iter().map(|class| counted(&class.name)).collect(),
+            turn_overdue_nanos: overdue.max().unwrap_or(0),
             written: traffic(|seen| [seen.written.done, seen.written.unscheduled]),
             read: traffic(|seen| [seen.read.done, seen.read.unscheduled]),
         }

@@ -59,7 +59,13 @@ fn add_series(figures: &mut DiskFigures, series: &Series, jobs: &[ClassResult]) 
     let counted = |column: &[u64]| column.iter().skip(from).sum::<u64>();
     figures.late_turns = counted(&disk.late_turns);
     figures.late_seconds = disk.late_seconds.iter().skip(from).sum();
+    figures.turn_overdue_seconds = disk.turn_overdue_seconds.last().copied().unwrap_or_default();
     figures.overdue = counted(&disk.overdue);
+    let of_classes = |column: fn(&ClassSeries) -> &[u64]| -> u64 {
+        series.classes.iter().map(|class| counted(column(class))).sum()
+    };
+    figures.writes = of_classes(|class| &class.writes);
+    figures.writes_misaligned = of_classes(|class| &class.misaligned_writes);
     figures.written = counted(&disk.written_bytes);
     figures.written_unscheduled = counted(&disk.written_unscheduled_bytes);
     figures.read = counted(&disk.read_bytes);

@@ -1,4 +1,5 @@
-//! What runs that go wrong in one way or another are said to be, by their metrics alone.
+//! What runs that go wrong are said to be, beside the stories of `tests/monitoring`, and what is kept of
+//! runs over time.
 
 use core::time::Duration;
 
@@ -7,7 +8,7 @@ use forebay_core::{DiskModel, DiskRates, LatencyTarget};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::{Report, RunResult};
 use forebay_report::verdict::FindingKind;
-use forebay_sim::simulation::{LongTurns, SchedulerConfig, Simulation, SimulationConfig, Stalls};
+use forebay_sim::simulation::{SchedulerConfig, Simulation, SimulationConfig, Stalls};
 use forebay_sim::spec::DiskSpec;
 
 use super::{figures, html};
@@ -34,9 +35,9 @@ bandwidth: 400M
 ";
 
 /// The run of a story.
-fn run(disk: &str, jobs: &str, change: impl FnOnce(&mut SimulationConfig)) -> RunResult {
-    let jobs = JobFile::parse(&Source::new("jobs", jobs), None, 2).unwrap();
-    let disk = DiskSpec::parse(&Source::new("disk", disk)).unwrap().build(1);
+fn run(change: impl FnOnce(&mut SimulationConfig)) -> RunResult {
+    let jobs = JobFile::parse(&Source::new("jobs", JOBS), None, 2).unwrap();
+    let disk = DiskSpec::parse(&Source::new("disk", DISK)).unwrap().build(1);
     let mut config = SimulationConfig::new(jobs, disk);
     config.series = true;
     config.duration = Duration::from_secs(6);
@@ -63,15 +64,9 @@ fn told(config: &SimulationConfig, percent: u64) -> SchedulerConfig {
 }
 
 #[test]
-fn a_healthy_run_has_nothing_to_do() {
-    let run = run(DISK, JOBS, |_| ());
-    assert_eq!(kinds(&run), [FindingKind::Healthy], "{:?}", figures::of(&run));
-}
-
-#[test]
 fn a_model_that_is_a_fifth_too_high_is_named() {
     for latency_target in [None, Some(LatencyTarget::OF_WINDOW)] {
-        let run = run(DISK, JOBS, |config| {
+        let run = run(|config| {
             config.scheduler = SchedulerConfig { latency_target, ..told(config, 120) };
         });
         let found = figures::of(&run);
@@ -84,41 +79,13 @@ fn a_model_that_is_a_fifth_too_high_is_named() {
 #[test]
 fn a_shard_that_stands_still_is_named() {
     let stalls = Stalls { one_in: 4_000, length: Duration::from_millis(200), shards: vec![1] };
-    let run = run(DISK, JOBS, |config| config.stalls = Some(stalls));
+    let run = run(|config| config.stalls = Some(stalls));
     assert_eq!(kinds(&run)[0], FindingKind::ShardStalled, "{:?}", figures::of(&run));
 }
 
 #[test]
-fn a_thread_that_turns_late_is_named() {
-    let late = LongTurns {
-        one_in: 20,
-        shortest: Duration::from_millis(5),
-        longest: Duration::from_millis(10),
-        shards: vec![1],
-    };
-    let run = run(DISK, JOBS, |config| config.long_turns = Some(late));
-    assert_eq!(kinds(&run)[0], FindingKind::TurnsLate, "{:?}", figures::of(&run));
-}
-
-#[test]
-fn a_class_that_its_limit_starves_is_named() {
-    let jobs = JOBS.replace("reqsize: 4kB, shares", "reqsize: 4kB, bandwidth: 1MB, shares");
-    let run = run(DISK, &jobs, |_| ());
-    let found = figures::of(&run);
-    assert_eq!(found[0].kind, FindingKind::StarvedByLimit, "{found:?}");
-    assert_eq!(found[0].class.as_deref(), Some("query"));
-}
-
-#[test]
-fn a_disk_that_got_slow_is_named() {
-    let disk = format!("{DISK}faults:\n  - {{kind: slow, from: 4s, percent: 40}}\n");
-    let run = run(&disk, JOBS, |_| ());
-    assert_eq!(kinds(&run)[0], FindingKind::DiskGotSlow, "{:?}", figures::of(&run));
-}
-
-#[test]
 fn a_run_over_time_is_as_many_requests_as_the_run() {
-    let run = run(DISK, JOBS, |config| config.warmup = Duration::ZERO);
+    let run = run(|config| config.warmup = Duration::ZERO);
     let series = run.series.as_ref().unwrap();
     assert!((20..=101).contains(&series.ends_seconds.len()), "{:?}", series.ends_seconds);
     let begins = std::iter::once(0.0).chain(series.ends_seconds.iter().copied());

@@ -72,6 +72,10 @@ impl<'a> Since<'a> {
         self.now.get(name).copied().filter(|value| value.is_finite())
     }
 
+    fn before_of(self, name: &str) -> Option<f64> {
+        self.before.and_then(|before| before.get(name)).copied()
+    }
+
     /// Whether a counter fell.
     fn fell(self) -> bool {
         let is_counter = |name: &str| name.split('/').next().unwrap_or(name).ends_with("_total");
@@ -81,14 +85,16 @@ impl<'a> Since<'a> {
     }
 }
 
-/// What happened in the `seconds` between two scrapes.
-pub(super) fn between(before: &Scrape, now: &Scrape, seconds: f64) -> Interval {
+/// What happened between two scrapes, which came `elapsed` seconds after each other.
+pub(super) fn between(before: &Scrape, now: &Scrape, elapsed: f64) -> Interval {
     let of_process = Since { now: &now.values, before: Some(&before.values) };
+    let seconds = counted_seconds(before, now).unwrap_or(elapsed);
     let fell = |disk: &DiskSamples| {
         let before = before.find(&disk.name).map(|before| &before.values);
         Since { now: &disk.values, before }.fell()
     };
-    let restarted = of_process.fell() || now.disks.iter().any(fell);
+    let younger = of_process.gauge("uptime_seconds") < of_process.before_of("uptime_seconds");
+    let restarted = younger || of_process.fell() || now.disks.iter().any(fell);
     let none = Scrape::default();
     let before = if restarted { &none } else { before };
     // those without figures and classes are there for files of no disk
@@ -99,6 +105,15 @@ pub(super) fn between(before: &Scrape, now: &Scrape, seconds: f64) -> Interval {
     Interval { seconds, restarted, disks }
 }
 
+/// By how much the clock of the process went on, which is not when its text was asked for: who asks
+/// soon after another gets the same. `None` for a process that does not say.
+fn counted_seconds(before: &Scrape, now: &Scrape) -> Option<f64> {
+    let up = |scrape: &Scrape| scrape.values.get("uptime_seconds").copied();
+    let (before, now) = (up(before)?, up(now)?);
+    let seconds = if now < before { now } else { now - before };
+    (seconds.is_finite() && seconds > 0.0).then_some(seconds)
+}
+
 fn disk_between(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -> DiskInterval {
     let since = Since { now: &now.values, before: before.map(|before| &before.values) };
     let gauge = |name| since.gauge(name).unwrap_or(0.0);
@@ -106,10 +121,7 @@ fn disk_between(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -
         REASONS.map(|reason| (reason, since.of(&format!("blocked_seconds_total/{reason}"))));
     let mut figures = DiskFigures {
         seconds,
-        queues: ["io_uring", "threads", "null"]
-            .map(|on| gauge_of(since, "engines", on) as u32)
-            .iter()
-            .sum(),
+        queues: gauge("queues") as u32,
         speed: ratio(since.of("waited_consumption_total"), since.of("waited_sec_total")),
         speed_before: speed_before(before),
         waited_seconds: since.of("waited_sec_total"),
@@ -119,6 +131,7 @@ fn disk_between(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -
         blocked: BlockedSeconds::of(blocked),
         late_turns: since.of("late_turns_total") as u64,
         late_seconds: since.of("late_turn_sec_total"),
+        turn_overdue_seconds: gauge("turn_overdue_seconds"),
         written: since.of("device_done_bytes_total/write") as u64,
         written_unscheduled: since.of("device_unscheduled_bytes_total/write") as u64,
         read: since.of("device_done_bytes_total/read") as u64,
@@ -150,10 +163,6 @@ fn disk_between(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -
         in_disk_seconds: gauge("in_disk_seconds"),
         classes,
     }
-}
-
-fn gauge_of(since: Since<'_>, name: &str, label: &str) -> f64 {
-    since.gauge(&format!("{name}/{label}")).unwrap_or(0.0)
 }
 
 fn ratio(part: f64, whole: f64) -> Option<f64> {

@@ -1,18 +1,23 @@
 //! `monitoring/`: its rules and its dashboard against what is scraped of a run.
 //!
-//! In virtual time: simulated runs with something wrong each, as `promtool` sees them. In real
-//! time: a Prometheus that scrapes `forebay bench`, on ports of the loopback interface that are
-//! free.
+//! In virtual time: simulated runs with something wrong each, as `promtool` sees them, and as people
+//! are told. In real time: a Prometheus that scrapes `forebay bench`, and a program whose files and
+//! permits go wrong, on ports of the loopback interface that are free.
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "../shared/answers.rs"]
+mod answers;
 mod files;
 mod promtool;
+mod provoked;
 mod scrape;
-#[path = "../../../forebay/tests/shared/skipped.rs"]
-mod skipped;
+mod server;
 mod stories;
 mod story;
+#[path = "../shared/system.rs"]
+mod system;
+mod words;
 
 use std::process::{Command, Stdio};
 
@@ -29,7 +34,7 @@ pub(crate) fn has_prometheus() -> bool {
     let must_be = in_ci && rustix::process::geteuid().is_root();
     assert!(is_here || !must_be, "prometheus is not installed");
     if !is_here {
-        skipped::skipped("needs prometheus");
+        system::skipped("needs prometheus");
     }
     is_here
 }

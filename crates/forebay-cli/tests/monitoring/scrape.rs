@@ -1,20 +1,15 @@
 //! A Prometheus that scrapes a run of `forebay bench`.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::files::{ALERTS, alerts, panels, path};
 use crate::has_prometheus;
-
-/// Only tells that something never comes.
-const NEVER: Duration = Duration::from_secs(180);
+use crate::server::{NEVER, Running, prometheus, query};
 
 const JOBS: &str = "
 - {name: query, type: randread, shards: all, data_size: 8MB, shard_info: {parallelism: 4, rps: 20}}
@@ -22,23 +17,13 @@ const JOBS: &str = "
 ";
 
 /// Panels that a run of `bench` shows nothing in: it has no reads through the page cache and deletes
-/// nothing, and what is below its directory may be hidden.
+/// nothing, and what is below its directory may be hidden: see [`crate::provoked`].
 const EMPTY: [&str; 5] =
     ["Page cache hits", "Passed no class", "Deletes", "Deletes that wait", "Oldest delete"];
 
 /// Alerts that do not depend on how fast the machine is just now.
 const STEADY: &str = "ForebayBug|ForebayDiskErrors|ForebayPermitsHeldLong|\
                       ForebayMisalignedWrites|ForebayClassHeldByItsLimit";
-
-/// A program that is ended with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A load that goes on, and where its metrics are. Any disk does what it asks for.
 fn bench(dir: &Path) -> (Running, String) {
@@ -65,48 +50,6 @@ fn bench(dir: &Path) -> (Running, String) {
     (running, address.unwrap())
 }
 
-/// A Prometheus in `dir`, and where it is; `None` where its port was taken meanwhile.
-fn prometheus(dir: &Path, target: &str) -> Option<(Running, String)> {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let config = format!(
-        "global: {{scrape_interval: 1s, evaluation_interval: 1s}}\n\
-         rule_files: ['{}']\n\
-         scrape_configs: [{{job_name: forebay, static_configs: [{{targets: ['{target}']}}]}}]\n",
-        path(ALERTS).canonicalize().unwrap().display()
-    );
-    let file = dir.join("prometheus.yml");
-    std::fs::write(&file, config).unwrap();
-    let log = File::create(dir.join("prometheus.log")).unwrap();
-    let mut prometheus = Command::new("prometheus");
-    prometheus.arg(format!("--config.file={}", file.display()));
-    prometheus.arg(format!("--storage.tsdb.path={}", dir.join("data").display()));
-    prometheus.arg(format!("--web.listen-address=127.0.0.1:{port}"));
-    prometheus.stdout(Stdio::null()).stderr(log).current_dir(dir);
-    let mut running = Running(prometheus.spawn().unwrap());
-    let url = format!("http://127.0.0.1:{port}");
-    let began = Instant::now();
-    while !query(&url, "up == 1").is_ok_and(|found| !found.is_empty()) {
-        if running.0.try_wait().unwrap().is_some() {
-            return None;
-        }
-        let log = || std::fs::read_to_string(dir.join("prometheus.log")).unwrap();
-        assert!(began.elapsed() < NEVER, "it scrapes nothing: {}", log());
-        std::thread::sleep(Duration::from_millis(200));
-    }
-    Some((running, url))
-}
-
-/// What an expression says now, or what is wrong with it.
-fn query(url: &str, expression: &str) -> Result<Vec<Value>, String> {
-    let mut promtool = Command::new("promtool");
-    promtool.args(["query", "instant", "-o", "json", url, expression]);
-    let output = promtool.output().unwrap();
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-    }
-    Ok(serde_json::from_slice(&output.stdout).unwrap())
-}
-
 #[test]
 fn a_prometheus_scrapes_a_run_and_knows_each_query() {
     if !has_prometheus() {
@@ -114,8 +57,7 @@ fn a_prometheus_scrapes_a_run_and_knows_each_query() {
     }
     let (load, server) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (_bench, target) = bench(load.path());
-    let started = (0..5).find_map(|_| prometheus(server.path(), &target));
-    let (_prometheus, url) = started.unwrap();
+    let (_prometheus, url) = prometheus(server.path(), &target, &path(ALERTS), "1s");
     let began = Instant::now();
     for panel in panels("10s") {
         // of what a disk may not have yet, such as a base latency, a panel shows the rest

@@ -1,4 +1,5 @@
-//! What can be wrong, and which alerts say so.
+//! What can be wrong, and which alerts say so. What a simulation has not, pages of memory, deletes
+//! and permits, is in [`crate::provoked`].
 
 use std::time::Duration;
 
@@ -28,19 +29,23 @@ pub(crate) const STORIES: &[Story] = &[
     Story {
         name: "the model is 20 % too high",
         fires: &["ForebayDiskSlowerThanItsFigures"],
+        says: Some(("model-too-fast", "too high")),
         figures_percent: 120,
         ..HEALTHY
     },
     Story {
         name: "the model is half of what the disk does",
         fires: &["ForebayDiskFasterThanItsFigures"],
+        // where a disk takes long to answer, nothing tells this from one that is full
+        says: None,
         figures_percent: 50,
         ..HEALTHY
     },
     Story {
         name: "a disk that gets slow",
         fires: &["ForebayDiskGotSlow", "ForebayDiskSlowerThanItsFigures"],
-        faults: "faults:\n- {kind: slow, from: 120s, percent: 50}\n",
+        says: Some(("disk-got-slow", "The disk got slow")),
+        faults: "faults:\n- {kind: slow, from: TROUBLE, percent: 50}\n",
         ..HEALTHY
     },
     Story {
@@ -50,7 +55,8 @@ pub(crate) const STORIES: &[Story] = &[
             "ForebayDiskSlowerThanItsFigures",
             "ForebayLatencyTargetMissed",
         ],
-        faults: "faults:\n- {kind: slow, from: 120s, percent: 5}\n",
+        says: None,
+        faults: "faults:\n- {kind: slow, from: TROUBLE, percent: 5}\n",
         config: |config| {
             let target = LatencyTarget::new(Op::Read, 950, TARGET);
             config.scheduler.latency_target = target.ok();
@@ -60,15 +66,19 @@ pub(crate) const STORIES: &[Story] = &[
     Story {
         name: "a stalled shard",
         fires: &["ForebayShardStalled"],
+        says: Some(("shard-stalled", "stands still since")),
         config: |config| {
             let length = Duration::from_secs(10_000);
-            config.stalls = Some(Stalls { one_in: 20_000, length, shards: vec![1] });
+            // within some seconds
+            let one_in = config.disk.rates().read_iops / 10;
+            config.stalls = Some(Stalls { one_in, length, shards: vec![1] });
         },
         ..HEALTHY
     },
     Story {
         name: "a thread that turns late",
         fires: &["ForebayThreadTurnsLate"],
+        says: Some(("turns-late", "turned late")),
         config: |config| {
             let [shortest, longest] = [20, 60].map(Duration::from_millis);
             config.long_turns = Some(LongTurns { one_in: 2, shortest, longest, shards: vec![1] });
@@ -78,9 +88,10 @@ pub(crate) const STORIES: &[Story] = &[
     Story {
         name: "a class starved by its limit",
         fires: &["ForebayClassHeldByItsLimit"],
+        says: Some(("starved-by-limit", "is starved by its limit")),
         jobs: Some(
-            "- {name: query, type: randread, shards: all, shard_info: {parallelism: 4}}\n\
-             - {name: bulk, type: randwrite, shards: all, shard_info: {parallelism: 4, \
+            "- {name: query, type: randread, shards: all, shard_info: {parallelism: ALL}}\n\
+             - {name: bulk, type: randwrite, shards: all, shard_info: {parallelism: ALL, \
                 bandwidth: 100kB}}\n",
         ),
         ..HEALTHY
@@ -88,71 +99,31 @@ pub(crate) const STORIES: &[Story] = &[
     Story {
         name: "misaligned writes",
         fires: &["ForebayMisalignedWrites"],
+        says: Some(("misaligned-writes", "of the writes begin or end inside of a block")),
         jobs: Some(
-            "- {name: log, type: randwrite, shards: all, shard_info: {parallelism: 4, \
+            "- {name: log, type: randwrite, shards: all, shard_info: {parallelism: ALL, \
                 reqsize: 1kB}}\n",
         ),
         ..HEALTHY
     },
     Story {
-        name: "writeback that passes no class",
-        fires: &["ForebayIoPassesNoClass"],
-        counted: |snapshot, second| {
-            let written = &mut snapshot.disks[0].traffic.written;
-            let escaped = 5_000_000 * second.saturating_sub(TROUBLE_SECONDS);
-            written.done += escaped;
-            written.unscheduled = escaped;
-            written.of_this_process = escaped;
-        },
-        ..HEALTHY
-    },
-    Story {
-        name: "deletes that fall behind",
-        fires: &["ForebayDeletesFallBehind"],
-        counted: |snapshot, second| {
-            snapshot.discards[0].backlog_files = 1;
-            snapshot.discards[0].oldest_nanos = 10 * second * 1_000_000_000;
-        },
-        ..HEALTHY
-    },
-    Story {
-        name: "a permit that is held while its holder waits",
-        fires: &["ForebayPermitsHeldLong"],
-        counted: |snapshot, second| {
-            let held = second.saturating_sub(TROUBLE_SECONDS);
-            snapshot.disks[0].classes[0].held_long = u32::from(held > 0);
-            snapshot.disks[0].classes[0].held_long_nanos = held * 1_000_000_000;
-        },
-        ..HEALTHY
-    },
-    Story {
         name: "a disk whose requests come back too late",
         fires: &["ForebayRequestsOverdue"],
-        counted: |snapshot, second| {
-            snapshot.disks[0].classes[0].counters.overdue = after_trouble(second);
-        },
+        says: Some(("overdue", "the window gave them up")),
+        faults: "faults:\n- {kind: hang, from: TROUBLE, length: 64MB}\n",
         ..HEALTHY
     },
     Story {
         name: "a disk that fails",
         fires: &["ForebayDiskErrors"],
-        counted: |snapshot, second| {
-            snapshot.disks[0].classes[0].counters.errors = after_trouble(second);
-        },
-        ..HEALTHY
-    },
-    Story {
-        name: "a machine without io_uring",
-        fires: &["ForebayThreadsInsteadOfIoUring"],
-        counted: |snapshot, _| {
-            let engines = &mut snapshot.disks[0].engines;
-            std::mem::swap(&mut engines.io_uring, &mut engines.threads);
-        },
+        says: Some(("errors", "failed")),
+        faults: "faults:\n- {kind: error, length: 64MB}\n",
         ..HEALTHY
     },
     Story {
         name: "a bug",
         fires: &["ForebayBug"],
+        says: None,
         counted: |snapshot: &mut Snapshot, second| {
             snapshot.bugs = u64::from(second > TROUBLE_SECONDS);
         },
@@ -162,7 +133,3 @@ pub(crate) const STORIES: &[Story] = &[
 
 /// What a read of the healthy run stays within.
 const TARGET: Duration = Duration::from_millis(20);
-
-fn after_trouble(second: u64) -> u64 {
-    second.saturating_sub(TROUBLE_SECONDS)
-}

@@ -1,6 +1,8 @@
 //! The program, from outside.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
+#[path = "../shared/answers.rs"]
+mod answers;
 mod deletes;
 mod explore;
 mod faults;

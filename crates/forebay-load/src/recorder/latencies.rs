@@ -63,6 +63,11 @@ impl Latencies {
         self.histogram.len()
     }
 
+    /// How many took no longer than so many nanoseconds.
+    pub fn count_within(&self, ns: u64) -> u64 {
+        self.histogram.count_between(0, ns.min(LATENCY_NS_MAX))
+    }
+
     /// The mean in nanoseconds, 0 if there are none.
     pub fn mean_ns(&self) -> f64 {
         let count = self.count();
@@ -113,6 +118,13 @@ mod tests {
             let found = spread.quantile_ns(quantile) as f64;
             assert!((found / exact - 1.0).abs() < 0.001, "{quantile}: {found}, not {exact}");
         }
+    }
+
+    #[test]
+    fn what_is_within_a_bound_is_counted() {
+        let spread = latencies((1..=1000).map(|us| us * 1_000));
+        let within = [0, 500_000, u64::MAX].map(|ns| spread.count_within(ns));
+        assert!(within[0] == 0 && within[1].abs_diff(500) <= 1 && within[2] == 1000, "{within:?}");
     }
 
     #[test]

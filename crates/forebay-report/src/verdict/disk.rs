@@ -8,14 +8,21 @@ const WAITED_MIN: f64 = 0.1;
 const SPEED_HEALTHY: f64 = 0.9;
 /// and one that does more neither.
 const SPEED_ABOVE: f64 = 1.15;
+/// So is one that is nearly empty, while requests wait for its rate, for this part of the queues' time.
+const IDLE_PART: f64 = 0.25;
 /// It got slow if it does less than this part of what it did before.
 const SLOWER: f64 = 0.85;
 /// More than this many requests sent for each that comes back is a queue that grows.
 const FLOW_ABOVE: f64 = 1.1;
 /// Late turns are worth a word where they take this part of a thread's time.
 const LATE_PART: f64 = 0.02;
+/// Where the disk is slow they take that much anyway: what it has not done yet looks like a thread
+/// that has not looked.
+const LATE_PART_SLOW: f64 = 0.1;
 /// A thread that is away for so long, on the average, stood still: it did not just turn late.
 const STALL_SECONDS: f64 = 0.05;
+/// A thread that is behind its turn by so much stands still now.
+const STANDS_SECONDS: f64 = 1.0;
 /// A part of what passes no class that is worth a word,
 const UNSCHEDULED_PART: f64 = 0.1;
 /// and bytes per second.
@@ -42,18 +49,25 @@ pub(super) fn findings(figures: &DiskFigures) -> Vec<Finding> {
 fn lateness(figures: &DiskFigures) -> Option<Finding> {
     let DiskFigures { late_turns, late_seconds, seconds, queues, .. } = *figures;
     let away = late_seconds / late_turns.max(1) as f64;
-    if late_turns == 0 || late_seconds < seconds * LATE_PART {
+    let of = if queues > 1 { format!(" of {queues}") } else { String::new() };
+    let remedy = "Find what blocks it (a system call, a lock, a long computation) and move that to \
+                  another thread";
+    if figures.turn_overdue_seconds >= STANDS_SECONDS {
+        let since = time(figures.turn_overdue_seconds);
+        let what = format!("A thread{of} stands still since {since}, and its requests with it");
+        return Some(Finding::new(FindingKind::ShardStalled, what, remedy));
+    }
+    let is_slow = is_judged(figures) && figures.speed.is_some_and(|speed| speed < SPEED_HEALTHY);
+    let part = if is_slow { LATE_PART_SLOW } else { LATE_PART };
+    if late_turns == 0 || late_seconds < seconds * part {
         return None;
     }
-    let of = if queues > 1 { format!(" of {queues}") } else { String::new() };
     let times = if late_turns == 1 { String::from("once") } else { format!("{late_turns} times") };
     if away >= STALL_SECONDS {
         let what = format!(
             "A thread{of} stood still {times}, for {} on the average, and its requests with it",
             time(away)
         );
-        let remedy = "Find what blocks it (a system call, a lock, a long computation) and move \
-                      that to another thread";
         return Some(Finding::new(FindingKind::ShardStalled, what, remedy));
     }
     let what = format!(
@@ -66,10 +80,18 @@ fn lateness(figures: &DiskFigures) -> Option<Finding> {
     Some(Finding::new(FindingKind::TurnsLate, what, remedy))
 }
 
+/// Whether work waited for long enough to say something of the disk's speed.
+fn is_judged(figures: &DiskFigures) -> bool {
+    figures.waited_seconds >= figures.seconds * WAITED_MIN
+}
+
 /// What the disk does of what is said of it.
 fn speed(figures: &DiskFigures) -> Option<Finding> {
+    if let Some(found) = idle(figures) {
+        return Some(found);
+    }
     let speed = figures.speed?;
-    if figures.waited_seconds < figures.seconds * WAITED_MIN || speed <= 0.0 {
+    if !is_judged(figures) || speed <= 0.0 {
         return None;
     }
     let percent = speed * 100.0;
@@ -103,6 +125,21 @@ fn speed(figures: &DiskFigures) -> Option<Finding> {
         "Run `forebay tune DIR`, and `forebay explore DIR` for mixes of reads and writes"
     };
     Some(Finding::new(FindingKind::ModelTooFast, what, remedy))
+}
+
+/// A disk that is nearly empty while requests wait for its rate.
+fn idle(figures: &DiskFigures) -> Option<Finding> {
+    let all = figures.seconds * f64::from(figures.queues.max(1));
+    let part = figures.blocked.pace_disk_idle / all.max(f64::MIN_POSITIVE);
+    (part > IDLE_PART).then(|| {
+        let what = format!(
+            "Requests waited for the disk's rate for {:.0} % of the time while the disk was nearly \
+             empty",
+            part * 100.0
+        );
+        let remedy = "Its figures may be too low: run `forebay tune DIR`";
+        Finding::new(FindingKind::ModelTooSlow, what, remedy)
+    })
 }
 
 fn overdue(figures: &DiskFigures) -> Option<Finding> {

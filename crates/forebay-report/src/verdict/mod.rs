@@ -36,6 +36,8 @@ pub struct DiskFigures {
     pub late_turns: u64,
     /// See [`DiskFigures::late_turns`].
     pub late_seconds: f64,
+    /// By how much the latest thread is behind its turn at the end of the span.
+    pub turn_overdue_seconds: f64,
     /// Requests that the window does not wait for any more: the disk, or who held them, kept them
     /// too long.
     pub overdue: u64,

@@ -74,12 +74,29 @@ fn a_disk_that_was_faster_before_got_slow() {
 }
 
 #[test]
+fn a_slow_disk_is_not_taken_for_a_late_thread() {
+    let slow = DiskFigures {
+        speed: Some(0.5),
+        speed_before: Some(1.0),
+        late_turns: 90,
+        late_seconds: 0.3,
+        ..healthy()
+    };
+    assert_eq!(kinds(&slow), [FindingKind::DiskGotSlow]);
+    let late = DiskFigures { late_seconds: 3.0, ..slow };
+    assert_eq!(kinds(&late), [FindingKind::TurnsLate, FindingKind::DiskGotSlow]);
+}
+
+#[test]
 fn threads_that_stand_still_are_told_from_those_that_turn_late() {
     let stalled = DiskFigures { late_turns: 4, late_seconds: 2.0, ..healthy() };
     assert_eq!(kinds(&stalled), [FindingKind::ShardStalled]);
     let late = DiskFigures { late_turns: 400, late_seconds: 2.0, ..healthy() };
     assert_eq!(kinds(&late), [FindingKind::TurnsLate]);
     assert!(findings(&late)[0].what.contains("by 5 ms on the average"), "{}", findings(&late)[0]);
+    let still = DiskFigures { turn_overdue_seconds: 7.0, ..healthy() };
+    assert_eq!(kinds(&still), [FindingKind::ShardStalled]);
+    assert!(findings(&still)[0].what.contains("since 7.0 s"), "{}", findings(&still)[0]);
     let seldom = DiskFigures { late_turns: 40, late_seconds: 0.1, ..healthy() };
     assert_eq!(kinds(&seldom), [FindingKind::Healthy]);
 }
@@ -137,6 +154,13 @@ fn targets_flows_errors_and_what_hangs_are_told() {
     assert_eq!(kinds(&figures), [FindingKind::Errors]);
     let fast = DiskFigures { speed: Some(1.5), ..healthy() };
     assert_eq!(kinds(&fast), [FindingKind::ModelTooSlow]);
+    // of two queues for ten seconds
+    let idle = |pace_disk_idle| {
+        let blocked = BlockedSeconds { pace_disk_idle, ..BlockedSeconds::default() };
+        kinds(&DiskFigures { blocked, ..healthy() })
+    };
+    assert_eq!(idle(12.0), [FindingKind::ModelTooSlow]);
+    assert_eq!(idle(4.0), [FindingKind::Healthy]);
 }
 
 #[test]

@@ -5,10 +5,12 @@ use core::time::Duration;
 use forebay_core::{
     ClassCounters, DiskTime, IoGroup, LoadStatus, QueueCounters, Time, saturating_nanos,
 };
+use forebay_load::recorder::Latencies;
 
 use super::error::SimulationError;
 use super::outcome::Outcome;
 use super::setup::Simulation;
+use super::trace::Tracer;
 
 /// What the scheduler of a run has counted so far, over all shards.
 #[derive(Clone, Debug)]
@@ -21,6 +23,9 @@ pub struct Observation {
     pub totals: QueueCounters,
     /// Name, shares and counters of each class, in the order of the job file.
     pub classes: Vec<(String, u32, ClassCounters)>,
+    /// By class the times in the queue and in the disk since measuring began; none unless the run
+    /// is [traced](crate::simulation::SimulationConfig::trace_buckets).
+    pub latencies: Vec<[Latencies; 2]>,
     /// Whether the disk does what its figures say.
     pub load: LoadStatus,
     /// By how much the latest shard is later than it meant to poll, in nanoseconds.
@@ -73,17 +78,23 @@ impl Simulation {
         let sum = |of: fn(&IoGroup) -> DiskTime| {
             groups.iter().fold(DiskTime::ZERO, |sum, group| sum.plus(of(&group.group)))
         };
-        let overdue = groups.iter().map(|group| group.group.turn_overdue_nanos(at)).max();
         Observation {
             at,
             queues,
             totals,
             classes: classes.collect(),
+            latencies: self.env.tracer.as_ref().map(Tracer::latencies).unwrap_or_default(),
             load: LoadStatus::of(groups.iter().map(|group| &group.group)),
-            turn_overdue_nanos: overdue.unwrap_or(0),
+            turn_overdue_nanos: self.turn_overdue_nanos(at),
             in_flight: sum(IoGroup::in_flight),
             window: sum(IoGroup::window),
             effective_goal: sum(IoGroup::effective_goal),
         }
+    }
+
+    /// By how much the latest shard is behind its turn.
+    pub(super) fn turn_overdue_nanos(&self, now: Time) -> u64 {
+        let groups = self.scheduler.groups.iter();
+        groups.map(|group| group.group.turn_overdue_nanos(now)).max().unwrap_or(0)
     }
 }

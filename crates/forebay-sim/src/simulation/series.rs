@@ -14,7 +14,8 @@ impl Simulation {
         }
         let classes = (0..self.jobs.classes.len()).map(|class| self.counted_of(class)).collect();
         let disk = look(counters(&self.shards), &self.scheduler);
-        let seen = SeriesLook { disk, classes, ..SeriesLook::default() };
+        let turn_overdue_nanos = self.turn_overdue_nanos(now);
+        let seen = SeriesLook { disk, classes, turn_overdue_nanos, ..SeriesLook::default() };
         let Some(series) = &mut self.series else { return };
         for job in self.shards.iter_mut().flat_map(|shard| &mut shard.jobs) {
             if let Some(slice) = job.recorder.slice() {

@@ -137,6 +137,12 @@ impl Tracer {
         }
     }
 
+    /// The times in the queue and in the disk so far, by class.
+    pub(super) fn latencies(&self) -> Vec<[Latencies; 2]> {
+        let classes = self.trace.classes.iter();
+        classes.map(|class| [class.queue.clone(), class.disk.clone()]).collect()
+    }
+
     /// The whole trace of a run that ended at `now`.
     pub(super) fn finish(mut self, now: Time) -> Trace {
         self.turn_over(now);

@@ -9,6 +9,7 @@ mod discards;
 mod disks;
 mod metric;
 mod page_cache;
+mod process;
 
 use std::fmt;
 
@@ -26,6 +27,7 @@ use self::discards::DiscardMetrics;
 use self::disks::{DISK_COUNTERS, DISK_GAUGES, DISK_SECONDS};
 use self::metric::{Metric, disk_nanos, seconds};
 use self::page_cache::PageCache;
+use self::process::Process;
 use super::{ClassSnapshot, Distribution, Engines, Snapshot};
 
 /// The text of a scrape, without the classes that have asked for nothing yet,
@@ -33,7 +35,7 @@ use super::{ClassSnapshot, Distribution, Engines, Snapshot};
 /// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 pub fn open_metrics(snapshot: Snapshot) -> String {
     let mut registry = Registry::with_prefix("forebay");
-    registry.register_collector(Box::new(Bugs(snapshot.bugs)));
+    registry.register_collector(Box::new(Process::of(&snapshot)));
     let page_cache = registry.sub_registry_with_prefix("page_cache");
     page_cache.register_collector(Box::new(PageCache(snapshot.page_cache.clone())));
     let discards = DiscardMetrics(snapshot.discards.clone());
@@ -51,18 +53,6 @@ pub fn open_metrics(snapshot: Snapshot) -> String {
 
 #[derive(Debug)]
 struct Scrape(Snapshot);
-
-/// Of the process, not of its queues.
-#[derive(Debug)]
-struct Bugs(u64);
-
-impl Collector for Bugs {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Impossible states of the process that were met: bugs in forebay";
-        let metric = encoder.encode_descriptor("bugs", help, None, MetricType::Counter)?;
-        ConstCounter::new(self.0).encode(metric)
-    }
-}
 
 const CLASS_COUNTERS: &[Metric<ClassSnapshot, u64>] = &[
     ("total_bytes", "Bytes read and written", |class| {

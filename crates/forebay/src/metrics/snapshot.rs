@@ -30,6 +30,9 @@ pub struct Snapshot {
     /// forebay, and may have lost a request. The first of each queue, and the
     /// first outside of the queues, is logged.
     pub bugs: u64,
+    /// For how long the process had used forebay when this was counted, in nanoseconds: rates are
+    /// by what this grew. 0 if nothing was counted.
+    pub uptime_nanos: u64,
 }
 
 /// What the reads of one class [through the page cache](crate::Class::read_at) found, on all disks.

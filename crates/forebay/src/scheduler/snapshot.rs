@@ -40,6 +40,7 @@ impl Scheduler {
             unlisted_opens: self.shared.unlisted.opens(),
             messages_lost: messages::lost(),
             bugs: messages::bugs(),
+            uptime_nanos: now.as_nanos(),
         }
     }
 }

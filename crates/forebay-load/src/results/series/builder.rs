@@ -1,6 +1,6 @@
 //! A run over time, sample by sample.
 
-use forebay_core::{Blocked, ClassCounters, DiskTime, Time};
+use forebay_core::{Blocked, ClassCounters, DiskTime, Op, Time};
 use hdrhistogram::CreationError;
 
 use super::{ClassSeries, DiskSeries, JobSeries, Percentiles, RequestTimes, Series};
@@ -27,6 +27,8 @@ pub struct SeriesLook {
     pub disk: DiskLook,
     /// What the queues have counted of each class, in the order of the job file.
     pub classes: Vec<ClassCounters>,
+    /// By how much the latest queue is behind its turn, in nanoseconds.
+    pub turn_overdue_nanos: u64,
     /// Bytes that the device wrote, and of these those that passed no class.
     pub written: [u64; 2],
     /// Bytes that the device read, and of these those that passed no class.
@@ -158,6 +160,10 @@ impl ClassSeries {
         self.consumption.push(per_second(after.consumption.minus(before.consumption), length));
         self.starved_seconds.push(nanos(|class| class.starved_nanos));
         self.limited_seconds.push(nanos(|class| class.limited_nanos));
+        let write = Op::Write.index();
+        let grown = |[then, now]: [[u64; 4]; 2]| now[write].saturating_sub(then[write]);
+        self.writes.push(grown([before.operations, after.operations]));
+        self.misaligned_writes.push(grown([before.misaligned, after.misaligned]));
     }
 }
 
@@ -179,6 +185,7 @@ impl DiskSeries {
         }
         self.late_turns.push(now.late_turns.saturating_sub(then.late_turns));
         self.late_seconds.push(seconds(now.late_nanos.saturating_sub(then.late_nanos)));
+        self.turn_overdue_seconds.push(seconds(after.turn_overdue_nanos));
         self.overdue.push(now.overdue.saturating_sub(then.overdue));
         let grown = |[then, now]: [u64; 2]| now.saturating_sub(then);
         self.written_bytes.push(grown([before.written[0], after.written[0]]));

@@ -89,6 +89,12 @@ pub struct ClassSeries {
     pub starved_seconds: Vec<f64>,
     /// For how many seconds its limit held requests back, summed over queues.
     pub limited_seconds: Vec<f64>,
+    /// Writes done.
+    #[serde(default)]
+    pub writes: Vec<u64>,
+    /// Writes asked for, or parts of large ones, that begin or end at no multiple of 4 KiB.
+    #[serde(default)]
+    pub misaligned_writes: Vec<u64>,
 }
 
 /// What was seen of the disk over time.
@@ -111,6 +117,9 @@ pub struct DiskSeries {
     pub late_turns: Vec<u64>,
     /// For how many seconds there had been no turns before them.
     pub late_seconds: Vec<f64>,
+    /// By how many seconds the latest thread was behind its turn when the sample ended.
+    #[serde(default)]
+    pub turn_overdue_seconds: Vec<f64>,
     /// Requests that the window gave up.
     pub overdue: Vec<u64>,
     /// Bytes that the device wrote; 0 where that is not known.
