@@ -5,9 +5,14 @@ const COLUMNS: usize = 96;
 
 /// Adds `words` to `text`, in the columns to the right of `head`.
 pub fn paragraph(text: &mut String, head: &str, words: &str) {
+    paragraph_within(text, head, words, COLUMNS);
+}
+
+/// The same in lines of at most so many columns; a longer word has a line of its own.
+pub fn paragraph_within(text: &mut String, head: &str, words: &str, columns: usize) {
     let mut line = String::from(head);
     for word in words.split(' ') {
-        if line.len() + word.len() > COLUMNS {
+        if line.len() + word.len() > columns {
             text.push_str(line.trim_end());
             text.push('\n');
             line = " ".repeat(head.len());

@@ -1,54 +1,117 @@
 //! A line of a trace: a request at a block device.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use forebay_block::DeviceNumber;
+use serde::Serialize;
 
 /// What the kernel counts sectors in, whatever those of the disk are.
-const SECTOR_BYTES: u64 = 512;
+pub(crate) const SECTOR_BYTES: u64 = 512;
+
+/// What stands before the name of an event.
+const MARK: &str = ": block_";
 
 /// Where in the kernel a request was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracepoint {
     /// A request goes to the driver of its disk, after it was split and merged.
     RequestIssue,
+    /// A driver is done with a request, or with a part of it.
+    RequestComplete,
     /// A file system or another device hands a request over. All that devices without requests
     /// have, such as zram.
     BioQueue,
+    /// What was handed over is cut, and its rest is handed over anew.
+    Split,
+    /// A device without requests is done.
+    BioComplete,
 }
 
 impl Tracepoint {
+    /// All that are read.
+    const ALL: [Self; 5] =
+        [Self::RequestIssue, Self::RequestComplete, Self::BioQueue, Self::Split, Self::BioComplete];
+
     /// Its name below `events/block`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::RequestIssue => "block_rq_issue",
+            Self::RequestComplete => "block_rq_complete",
             Self::BioQueue => "block_bio_queue",
+            Self::Split => "block_split",
+            Self::BioComplete => "block_bio_complete",
         }
     }
 
-    /// What stands before the fields. No name of a process is long enough to hold it.
-    const fn mark(self) -> &'static str {
+    /// Whether a command stands in parentheses before the place.
+    const fn has_command(self) -> bool {
+        matches!(self, Self::RequestIssue | Self::RequestComplete)
+    }
+
+    const fn action(self) -> Action {
         match self {
-            Self::RequestIssue => ": block_rq_issue: ",
-            Self::BioQueue => ": block_bio_queue: ",
+            Self::RequestIssue => Action::Issue,
+            Self::BioQueue => Action::Queue,
+            Self::Split => Action::Split,
+            Self::RequestComplete | Self::BioComplete => Action::Complete,
         }
     }
 }
 
-/// A request as one of the tracepoints shows it.
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is handed to a device: `Q`.
+    Queue,
+    /// It is cut in two; the event has the first part: `X`.
+    Split,
+    /// It goes to the driver: `D`.
+    Issue,
+    /// It is done, or a part of it: `C`.
+    Complete,
+}
+
+/// Which way a request goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From the disk.
+    Read,
+    /// To the disk.
+    Write,
+    /// Nothing is moved; secure erasure is one too.
+    Discard,
+    /// A flush without data, or a command of a zoned disk.
+    Other,
+}
+
+impl Direction {
+    /// From the letters of a trace, such as `WS`; an `F` before them is a flush that goes first.
+    pub(crate) fn of(letters: &str) -> Self {
+        match letters.trim_start_matches('F').as_bytes().first() {
+            Some(b'R') => Self::Read,
+            Some(b'W') => Self::Write,
+            Some(b'D') => Self::Discard,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A request as a trace shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEvent {
     /// When, by the clock of the trace.
     pub time: Duration,
-    /// Where in the kernel.
-    pub tracepoint: Tracepoint,
+    /// What happens to it.
+    pub action: Action,
     /// The disk.
     pub device: DeviceNumber,
-    /// Whether it is a discard; secure erasure is one too.
-    pub is_discard: bool,
+    /// Which way it goes.
+    pub direction: Direction,
     /// Where it begins, in bytes.
     pub offset: u64,
-    /// How long it is, in bytes.
+    /// How long it is, in bytes; for [`Action::Split`] its first part.
     pub bytes: u64,
 }
 
@@ -58,39 +121,53 @@ impl BlockEvent {
     ///
     /// Such lines are `COMM-PID [CPU] FLAGS SECONDS: block_rq_issue: MAJOR,MINOR OPERATION BYTES
     /// (COMMAND) SECTOR + SECTORS ... [COMM]`, and the same without bytes and command where bios
-    /// are seen.
+    /// are seen; where these are split, `SECTOR / SECTOR`.
     pub fn parse(line: &str) -> Option<Self> {
-        let find = |point: Tracepoint| Some((point, line.split_once(point.mark())?));
-        let (tracepoint, (before, fields)) =
-            find(Tracepoint::RequestIssue).or_else(|| find(Tracepoint::BioQueue))?;
+        // a process may be named after an event
+        line.match_indices(MARK).find_map(|(at, _)| Self::after(&line[..at], &line[at + 2..]))
+    }
+
+    fn after(before: &str, event: &str) -> Option<Self> {
+        let (name, fields) = event.split_once(": ")?;
+        let tracepoint = Tracepoint::ALL.into_iter().find(|point| point.name() == name)?;
         let time = seconds(before.rsplit(' ').next()?)?;
         let (device, fields) = fields.split_once(' ')?;
-        let (major, minor) = device.split_once(',')?;
-        let device = DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? };
         let (operation, fields) = fields.split_once(' ')?;
-        let place = match tracepoint {
-            Tracepoint::RequestIssue => fields.split_once(") ")?.1,
-            Tracepoint::BioQueue => fields,
-        };
-        let mut place = place.split(' ');
-        let sector: u64 = place.next()?.parse().ok()?;
-        if place.next()? != "+" {
-            return None;
+        let place = if tracepoint.has_command() { fields.split_once(") ")?.1 } else { fields };
+        let (offset, bytes) = Self::place(place, tracepoint.action())?;
+        let direction = Direction::of(operation);
+        let action = tracepoint.action();
+        Some(Self { time, action, device: device_number(device)?, direction, offset, bytes })
+    }
+
+    /// Offset and length of `SECTOR + SECTORS`, or of the first part in `SECTOR / SECTOR`.
+    pub(crate) fn place(text: &str, action: Action) -> Option<(u64, u64)> {
+        let mut words = text.split_ascii_whitespace();
+        let bytes = |word: &str| word.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES);
+        let offset = bytes(words.next()?)?;
+        let sign = words.next()?;
+        let second = bytes(words.next()?)?;
+        match (action, sign) {
+            (Action::Split, "/") => Some((offset, second.checked_sub(offset)?)),
+            (Action::Queue | Action::Issue | Action::Complete, "+") => Some((offset, second)),
+            _ => None,
         }
-        let sectors: u64 = place.next()?.parse().ok()?;
-        Some(Self {
-            time,
-            tracepoint,
-            device,
-            is_discard: operation.contains('D'),
-            offset: sector.checked_mul(SECTOR_BYTES)?,
-            bytes: sectors.checked_mul(SECTOR_BYTES)?,
-        })
+    }
+
+    /// The bytes that it is about.
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.offset..self.offset.saturating_add(self.bytes)
     }
 }
 
+/// Reads `8,0`.
+pub(crate) fn device_number(text: &str) -> Option<DeviceNumber> {
+    let (major, minor) = text.split_once(',')?;
+    Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
+}
+
 /// Reads `724.568866`: seconds and up to nine digits of a fraction.
-fn seconds(text: &str) -> Option<Duration> {
+pub(crate) fn seconds(text: &str) -> Option<Duration> {
     let (whole, fraction) = text.split_once('.')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     if !is_number(whole) || !is_number(fraction) || fraction.len() > 9 {
@@ -114,12 +191,30 @@ mod tests {
         let event = BlockEvent::parse(ISSUE).unwrap();
         assert_eq!(event.time, Duration::new(724, 576_475_000));
         assert_eq!(event.device, DeviceNumber { major: 7, minor: 0 });
-        assert_eq!((event.offset, event.bytes, event.is_discard), (1 << 20, 64 << 20, true));
+        assert_eq!((event.offset, event.bytes), (1 << 20, 64 << 20));
+        assert_eq!((event.action, event.direction), (Action::Issue, Direction::Discard));
         let bio =
             "      a b: c-19663   [001] d..1.   724.5: block_bio_queue: 259,12 WS 8 + 16 [a b]";
         let event = BlockEvent::parse(bio).unwrap();
         assert_eq!(event.device, DeviceNumber { major: 259, minor: 12 });
-        assert_eq!((event.offset, event.bytes, event.is_discard), (4096, 8192, false));
+        assert_eq!((event.offset, event.bytes), (4096, 8192));
+        assert_eq!((event.action, event.direction), (Action::Queue, Direction::Write));
+    }
+
+    #[test]
+    fn splits_and_completions_are_read() {
+        let read = |text: &str| {
+            let line = format!("      dd-30496 [001] .N... 758.337440: {text}");
+            let event = BlockEvent::parse(&line).unwrap();
+            (event.action, event.direction, event.offset / 512, event.bytes / 512)
+        };
+        let split = read("block_split: 7,0 WS 512 / 640 [dd]");
+        assert_eq!(split, (Action::Split, Direction::Write, 512, 128));
+        let done = read("block_rq_complete: 7,0 RS () 640 + 128 be,0,4 [0]");
+        assert_eq!(done, (Action::Complete, Direction::Read, 640, 128));
+        let done = read("block_bio_complete: 252,0 FWFS 8 + 16 [0]");
+        assert_eq!(done, (Action::Complete, Direction::Write, 8, 16));
+        assert_eq!(read("block_rq_issue: 7,0 FF 0 () 0 + 0 [x]").1, Direction::Other);
     }
 
     #[test]
@@ -134,7 +229,9 @@ mod tests {
             "",
             "# tracer: nop",
             "CPU:1 [LOST 123 EVENTS]",
-            "x-1 [000] 1.0: block_rq_complete: 8,0 D () 0 + 8 [0]",
+            "x-1 [000] 1.0: block_rq_insert: 8,0 D 4096 () 0 + 8 [0]",
+            "x-1 [000] 1.0: block_split: 8,0 W 640 / 512 [x]",
+            "x-1 [000] 1.0: block_split: 8,0 W 512 + 640 [x]",
             "x-1 [000] 1.0: block_rq_issue: ",
             "x-1 [000] 1.0: block_rq_issue: 8,0",
             "x-1 [000] 1.0: block_rq_issue: 8,0 D 4096 () 0 8 [x]",

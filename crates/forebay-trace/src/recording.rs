@@ -8,9 +8,10 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::block_event::{BlockEvent, Tracepoint};
+use crate::block_event::Tracepoint;
 use crate::error::TraceError;
 use crate::instance::Instance;
+use crate::kernel_event::{ASYNC_WORK, KernelEvent};
 use crate::tracefs;
 
 /// Of each processor: 40,000 events or more between two looks.
@@ -20,9 +21,9 @@ const BUFFER_KIB: &str = "4096";
 const READ_BYTES: usize = 64 << 10;
 
 /// More than any line that is understood; what is longer is thrown away.
-const LINE_BYTES_MAX: usize = 4096;
+pub(crate) const LINE_BYTES_MAX: usize = 4096;
 
-/// Discards of some disks, recorded by the kernel until this is dropped.
+/// What some disks are asked, recorded by the kernel until this is dropped.
 #[derive(Debug)]
 pub struct Recording {
     // before the instance: that one is not removed while it is read from
@@ -47,18 +48,48 @@ impl Recording {
     /// # Errors
     /// This process is not root's, or the kernel does not trace.
     pub fn discards(devices: &[DeviceNumber], tracepoint: Tracepoint) -> Result<Self, TraceError> {
+        Self::begin(&[tracepoint], &filter(Some(DISCARDS), devices), false)
+    }
+
+    /// Records how requests come to these disks, are split and end, or those of all disks if there
+    /// are none; and which requests of io_uring, of any process, the kernel gives to its threads.
+    ///
+    /// # Errors
+    /// This process is not root's, or the kernel does not trace.
+    pub fn requests(devices: &[DeviceNumber]) -> Result<Self, TraceError> {
+        let points = [
+            Tracepoint::BioQueue,
+            Tracepoint::Split,
+            Tracepoint::RequestComplete,
+            Tracepoint::BioComplete,
+        ];
+        Self::begin(&points, &filter(None, devices), true)
+    }
+
+    fn begin(
+        tracepoints: &[Tracepoint],
+        filter: &str,
+        with_io_uring: bool,
+    ) -> Result<Self, TraceError> {
         let root = tracefs::open()?;
         let instance = Instance::new(&root)?;
         let dir = &instance.dir;
-        let event = format!("events/block/{}", tracepoint.name());
         tracefs::write(dir, "trace_clock", "mono")?;
         tracefs::write(dir, "buffer_size_kb", BUFFER_KIB)?;
-        tracefs::write(dir, &format!("{event}/filter"), &filter(devices))?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let pipe = rustix::fs::openat(dir, "trace_pipe", flags, Mode::empty());
         let pipe = pipe.map_err(TraceError::at("trace_pipe"))?;
+        for event in tracepoints {
+            tracefs::write(dir, &format!("events/block/{}/filter", event.name()), filter)?;
+        }
         let began = clock();
-        tracefs::write(dir, &format!("{event}/enable"), "1")?;
+        if with_io_uring {
+            // a kernel without io_uring gives nothing to threads
+            let _ = tracefs::write(dir, &format!("events/io_uring/{ASYNC_WORK}/enable"), "1");
+        }
+        for event in tracepoints.iter().rev() {
+            tracefs::write(dir, &format!("events/block/{}/enable", event.name()), "1")?;
+        }
         Ok(Self { pipe, instance, began, lines: Lines::default() })
     }
 
@@ -72,7 +103,7 @@ impl Recording {
     ///
     /// # Errors
     /// The kernel does not let it read.
-    pub fn read(&mut self, mut see: impl FnMut(Duration, &BlockEvent)) -> Result<(), TraceError> {
+    pub fn read(&mut self, mut see: impl FnMut(Duration, &KernelEvent)) -> Result<(), TraceError> {
         let mut buffer = vec![0; READ_BYTES];
         for _ in 0..READS_MAX {
             let count = match rustix::io::read(&self.pipe, &mut buffer[..]) {
@@ -82,7 +113,7 @@ impl Recording {
                 Ok(count) => count,
             };
             self.lines.take(&buffer[..count], |event| {
-                see(event.time.saturating_sub(self.began), event);
+                see(event.time().saturating_sub(self.began), event);
             });
         }
         Ok(())
@@ -102,17 +133,21 @@ impl Recording {
 /// So that a storm without end does not keep one call for ever.
 const READS_MAX: u32 = 1_000_000;
 
-/// What the kernel shall record: discards of these disks, or of all if there are none. `dev` is
-/// what the kernel makes of the two parts of a number.
-fn filter(devices: &[DeviceNumber]) -> String {
+/// Which requests are discards, for the kernel.
+const DISCARDS: &str = "rwbs ~ \"*D*\"";
+
+/// What the kernel shall record of these disks, or of all if there are none; `0` is what removes a
+/// filter. `dev` is what the kernel makes of the two parts of a number.
+fn filter(requests: Option<&str>, devices: &[DeviceNumber]) -> String {
     let is_of = |device: &DeviceNumber| {
         format!("dev == {}", (u64::from(device.major) << 20) | u64::from(device.minor))
     };
     let devices: Vec<String> = devices.iter().map(is_of).collect();
-    let discards = "rwbs ~ \"*D*\"";
-    match devices.is_empty() {
-        true => discards.to_owned(),
-        false => format!("{discards} && ({})", devices.join(" || ")),
+    match (requests, devices.is_empty()) {
+        (None, true) => "0".to_owned(),
+        (None, false) => devices.join(" || "),
+        (Some(requests), true) => requests.to_owned(),
+        (Some(requests), false) => format!("{requests} && ({})", devices.join(" || ")),
     }
 }
 
@@ -139,7 +174,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn take(&mut self, bytes: &[u8], mut see: impl FnMut(&BlockEvent)) {
+    fn take(&mut self, bytes: &[u8], mut see: impl FnMut(&KernelEvent)) {
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             let room = LINE_BYTES_MAX.saturating_sub(self.begun.len());
             self.begun.extend_from_slice(&part[..part.len().min(room)]);
@@ -147,7 +182,7 @@ impl Lines {
                 return;
             }
             let line = String::from_utf8_lossy(&self.begun);
-            match BlockEvent::parse(line.trim_end()) {
+            match KernelEvent::parse(line.trim_end()) {
                 Some(event) => see(&event),
                 // those are counted by `stats`
                 None if line.contains("[LOST ") => {}
@@ -166,10 +201,12 @@ mod tests {
 
     #[test]
     fn the_kernel_is_asked_for_discards_of_the_disks_only() {
-        assert_eq!(filter(&[]), "rwbs ~ \"*D*\"");
+        assert_eq!(filter(Some(DISCARDS), &[]), "rwbs ~ \"*D*\"");
         let devices = ["7:3", "259:0"].map(|text| text.parse().unwrap());
         let expected = "rwbs ~ \"*D*\" && (dev == 7340035 || dev == 271581184)";
-        assert_eq!(filter(&devices), expected);
+        assert_eq!(filter(Some(DISCARDS), &devices), expected);
+        assert_eq!(filter(None, &devices), "dev == 7340035 || dev == 271581184");
+        assert_eq!(filter(None, &[]), "0");
     }
 
     #[test]
@@ -199,7 +236,10 @@ mod tests {
                         x-1 [000] 2.0: block_rq_issue: 8,0 D 4096 () 8 + 8 [x]\n";
             let (mut lines, mut offsets) = (Lines::default(), Vec::new());
             for part in text.as_bytes().chunks(cut) {
-                lines.take(part, |event| offsets.push(event.offset));
+                lines.take(part, |event| {
+                    let KernelEvent::Block(event) = event else { return };
+                    offsets.push(event.offset);
+                });
             }
             prop_assert_eq!((offsets, lines.not_understood), (vec![0, 4096], 1));
         }

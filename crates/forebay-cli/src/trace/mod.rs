@@ -2,26 +2,40 @@
 
 mod discards;
 mod program;
-mod report;
+mod requests;
 mod subject;
-mod text;
+mod watch;
 
 use std::process::ExitCode;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 
 use crate::console::note;
 
-/// Show what the kernel sends to disks, from its block tracepoints. Needs root.
+/// Show what the kernel sends to disks, from its block tracepoints. Needs root, but for traces that
+/// were recorded.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    Requests(requests::Options),
     Discards(discards::Options),
+}
+
+/// How what was seen is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// JSON
+    Json,
 }
 
 /// The command.
 pub(crate) fn run(command: &Command) -> ExitCode {
-    let Command::Discards(options) = command;
-    discards::run(options).unwrap_or_else(|failure| {
+    let done = match command {
+        Command::Requests(options) => requests::run(options),
+        Command::Discards(options) => discards::run(options),
+    };
+    done.unwrap_or_else(|failure| {
         note(format_args!("error: {failure}"));
         failure.exit_code()
     })

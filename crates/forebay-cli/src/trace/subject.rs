@@ -21,16 +21,10 @@ impl Subject {
     /// The disks below a device or a directory; all where neither is named.
     pub(super) fn find(device: Option<&PathBuf>, dir: Option<&PathBuf>) -> Result<Self, Failure> {
         let machine = Machine::this();
-        let number = match (device, dir) {
-            (Some(device), _) => of_device(&machine, device)?,
-            (None, Some(dir)) => of_directory(&machine, dir)?,
-            (None, None) => {
-                let tracepoint = Tracepoint::RequestIssue;
-                return Ok(Self { names: Vec::new(), numbers: Vec::new(), tracepoint });
-            }
+        let Some(top) = top(&machine, device, dir)? else {
+            let tracepoint = Tracepoint::RequestIssue;
+            return Ok(Self { names: Vec::new(), numbers: Vec::new(), tracepoint });
         };
-        let top = BlockDevice::find(&machine, number);
-        let top = top.ok_or_else(|| Failure::Input(format!("/sys knows no device {number}")))?;
         let disks = top.leaves();
         // without queues there are no requests, and bios have the number of the partition
         let has_requests = |disk: &&BlockDevice| {
@@ -60,6 +54,21 @@ impl Subject {
     pub(super) fn name(&self) -> String {
         if self.names.is_empty() { "all disks".to_owned() } else { self.names.join(" and ") }
     }
+}
+
+/// The device that is named, or the one below a directory; none where neither is named.
+pub(super) fn top(
+    machine: &Machine,
+    device: Option<&PathBuf>,
+    dir: Option<&PathBuf>,
+) -> Result<Option<BlockDevice>, Failure> {
+    let number = match (device, dir) {
+        (Some(device), _) => of_device(machine, device)?,
+        (None, Some(dir)) => of_directory(machine, dir)?,
+        (None, None) => return Ok(None),
+    };
+    let top = BlockDevice::find(machine, number);
+    top.map(Some).ok_or_else(|| Failure::Input(format!("/sys knows no device {number}")))
 }
 
 fn stack(machine: &Machine, path: &Path) -> Result<Stack, Failure> {

@@ -26,17 +26,85 @@ fn what_cannot_be_traced_is_named() {
 
 #[test]
 fn only_root_can_trace() {
-    let mut command = trace(&["--duration", "1s"]);
-    if rustix::process::geteuid().is_root() {
-        command.uid(65_534);
-    }
-    // where the program itself lies where nobody else may look it cannot be tried
-    match command.output() {
-        Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(1), "{said}");
-            assert!(said.contains("only root can trace"), "{said}");
+    for mut command in [trace(&["--duration", "1s"]), requests(&["--duration", "1s"])] {
+        if rustix::process::geteuid().is_root() {
+            command.uid(65_534);
         }
-        Err(error) => super::system::skipped(error),
+        // where the program itself lies where nobody else may look it cannot be tried
+        match command.output() {
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert_eq!(output.status.code(), Some(1), "{said}");
+                assert!(said.contains("only root can trace"), "{said}");
+            }
+            Err(error) => super::system::skipped(error),
+        }
     }
+}
+
+/// What the article of 2025 shows of a request that two disks of an array share.
+const SPLIT: &str = "\
+  9,127  3     1821     4.187301000 18311  Q  WS 21057335224 + 256 [reactor-3]
+  9,127  3     1822     4.187302000 18311  X  WS 21057335224 / 21057335296 [reactor-3]
+  9,127  3     1827     4.187400000 18311  Q  WS 21057350000 + 256 [reactor-3]
+  9,127  3     1830     4.187452000     0  C  WS 21057350000 + 256 [0]
+  9,127  3     1831     4.187462000     0  C  WS 21057335224 + 72 [0]
+  9,127  3     1832     4.192550000     0  C  WS 21057335296 + 184 [0]
+";
+
+fn requests(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.args(["trace", "requests"]).args(arguments);
+    command
+}
+
+#[test]
+fn a_recorded_split_is_found_without_root() {
+    let dir = tempfile::tempdir().unwrap();
+    let [file, page] = ["trace.txt", "page.html"].map(|name| dir.path().join(name));
+    std::fs::write(&file, SPLIT).unwrap();
+    let from = ["--from", file.to_str().unwrap(), "--chunk", "1MiB"];
+    let ended = run(&mut requests(&from));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let text = ended.stdout;
+    for words in ["0x9CE3AE00000", "36 KiB 161 us, 92 KiB 5249 us", "1 (50.0 %)", "mkfs.xfs -d"] {
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(line.contains(words), "{words}: {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80 || line.contains("/")), "{text}");
+    let report = ["--json", "--report", page.to_str().unwrap()];
+    let found = run(&mut requests(&[&from[..], &report].concat())).results();
+    let device = &found["devices"][0];
+    assert_eq!(device["split_requests"][0]["points"][0], 0x9CE_3AE0_0000_u64);
+    assert_eq!(device["border"]["known"], "stated");
+    assert_eq!(device["directions"][0]["whole_us"]["p50"], 52.0);
+    assert!(found["findings"][0]["warns"].as_bool().unwrap());
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("0x9CE3AE00000") && html.contains("id=\"results\""));
+}
+
+#[test]
+fn what_is_no_trace_is_said_in_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("trace");
+    let path = file.to_str().unwrap();
+    for (bytes, words) in [
+        (&b"\x07tae\0\0\0\0"[..], "blkparse -i FILE"),
+        (b"\x7fELF\x02\0\0", "line 1: this is no text"),
+        (b"fio version 2 iolog\n/dev/sda add\n", "line 1: `fio version 2 iolog`"),
+        (b"8,0 1 1 0.1 1 Q W 8 + 8 [x]\n8,0 1 1 0.1 1 Q W 8 by 8 [x]\n", "line 2: after the kind"),
+        (b"", "no request in it"),
+    ] {
+        std::fs::write(&file, bytes).unwrap();
+        run(&mut requests(&["--from", path])).complains(2, &[path, words]);
+    }
+    run(&mut requests(&["--from", "/none-such"])).complains(2, &["`/none-such`"]);
+    run(&mut requests(&["--from", "/"])).complains(2, &["`/`"]);
+    run(&mut requests(&["--from", path, "--dir", "/"])).complains(2, &["--dir"]);
+    run(&mut requests(&["--from", path, "--", "true"])).complains(2, &["COMMAND"]);
+    run(&mut requests(&["--chunk", "1000"])).complains(2, &["multiple of 512"]);
+    run(&mut requests(&["--chunk", "0"])).complains(2, &["more than zero"]);
+    run(&mut requests(&["--block", "6KiB"])).complains(2, &["power of two"]);
+    run(&mut requests(&["--device", "/dev/none-such"])).complains(2, &["`/dev/none-such`"]);
+    run(&mut requests(&["--report", "/none-such/page"])).complains(2, &["/none-such/page"]);
 }

@@ -1,0 +1,169 @@
+//! `forebay trace requests`.
+
+mod page;
+mod report;
+mod text;
+mod watched;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use forebay_config::ByteSize;
+use forebay_trace::{KernelEvent, Lost, Recorded, RecordedError, Recording, Requests};
+
+use super::Format;
+use super::watch::{WatchOptions, watch};
+use crate::console::{json, note, print};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::whole_file;
+use report::Report;
+use watched::Stated;
+
+/// Show how requests are aligned, where the kernel splits them and what that costs.
+///
+/// Traces for a time, or while a command runs, or reads a trace that was recorded (--from, without
+/// root). Shows by direction at which powers of two requests begin, how long whole and split ones
+/// take, which cross the chunks of an array, reads that come just before misaligned writes,
+/// discards, and requests of io_uring that the kernel gave to threads; and says what to do.
+/// Nothing has to be mounted or installed. Ctrl-C ends the tracing and shows what was seen. The
+/// exit code is that of the command, if one was run; 130 after Ctrl-C otherwise.
+#[derive(Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    watch: WatchOptions,
+    /// A recorded trace instead: text of blkparse, btrace, or the kernel's trace_pipe; - for stdin
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["device", "dir", "duration", "after", "command"])]
+    from: Option<PathBuf>,
+    /// Bytes of an array's chunk, at whose borders requests are split. Unless given, what the kernel
+    /// says, or else what the splits have in common
+    #[arg(long, value_name = "SIZE", value_parser = chunk)]
+    chunk: Option<u64>,
+    /// Bytes of a block of the disk: what begins or ends inside of one is misaligned
+    #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = block)]
+    block: u64,
+    /// Write a page with tables and charts too
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// A file for what was seen, instead of stdout, which the command writes to as well
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How to print what was seen
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+const SECTOR_BYTES: u64 = 512;
+
+fn chunk(text: &str) -> Result<u64, String> {
+    let ByteSize(bytes) = text.parse().map_err(|error| format!("{error}"))?;
+    match bytes {
+        0 => Err("expected more than zero".into()),
+        bytes if bytes.is_multiple_of(SECTOR_BYTES) => Ok(bytes),
+        _ => Err("expected a multiple of 512 bytes".into()),
+    }
+}
+
+fn block(text: &str) -> Result<u64, String> {
+    let bytes = chunk(text)?;
+    if bytes.is_power_of_two() { Ok(bytes) } else { Err("expected a power of two".into()) }
+}
+
+/// The command.
+pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
+    for file in [&options.output, &options.report].into_iter().flatten() {
+        whole_file::check(file)?;
+    }
+    let stated = Stated { block_bytes: options.block, chunk: options.chunk };
+    let (report, code) = match &options.from {
+        Some(path) => (recorded(path, stated)?, ExitCode::SUCCESS),
+        None => live(&options.watch, stated)?,
+    };
+    if let Some(path) = &options.report {
+        whole_file::put(path, &page::html(&report)?)?;
+    }
+    let results = match options.json || options.format == Format::Json {
+        true => json(&report)?,
+        false => text::text(&report),
+    };
+    match &options.output {
+        Some(output) => whole_file::put(output, &results)?,
+        None => print(&results)?,
+    }
+    Ok(code)
+}
+
+/// Reads a recorded trace.
+fn recorded(path: &Path, stated: Stated) -> Result<Report, Failure> {
+    let name = if path == Path::new("-") { "stdin".into() } else { path.display().to_string() };
+    let open = || -> io::Result<Box<dyn BufRead>> {
+        match path == Path::new("-") {
+            true => Ok(Box::new(io::stdin().lock())),
+            false => Ok(Box::new(BufReader::new(File::open(path)?))),
+        }
+    };
+    let wrong = |error: &RecordedError| Failure::Input(format!("`{name}`: {error}"));
+    let file = open().map_err(|error| Failure::Input(format!("cannot read `{name}`: {error}")))?;
+    let mut requests = Requests::new(&[], stated.unnamed());
+    let read = Recorded::read(file, |since, event| see(&mut requests, since, event));
+    let read = read.map_err(|error| wrong(&error))?;
+    let summary = requests.summary();
+    Ok(Report {
+        version: 1,
+        source: name,
+        seconds: read.length.as_secs_f64(),
+        findings: summary.findings(),
+        lost_events: read.lost + summary.uncounted,
+        unknown_lines: read.unknown_lines,
+        unknown_first: (read.unknown_lines > 0).then_some(read.unknown_first),
+        summary,
+    })
+}
+
+/// Traces what happens.
+fn live(options: &WatchOptions, stated: Stated) -> Result<(Report, ExitCode), Failure> {
+    let watched = stated.watched(options.device.as_ref(), options.dir.as_ref())?;
+    let is_all = options.device.is_none() && options.dir.is_none();
+    let names: Vec<&str> = watched.iter().map(|device| device.name.as_str()).collect();
+    let source = if is_all { "all disks".to_owned() } else { names.join(" and ") };
+    let numbers = watched.iter().flat_map(|device| device.numbers.clone());
+    let numbers = if is_all { Vec::new() } else { numbers.collect() };
+    let interrupt = Interrupt::on_signals()?;
+    let recording = Recording::requests(&numbers);
+    let mut recording = recording.map_err(|error| Failure::Run(error.to_string()))?;
+    note(format_args!("tracing requests of {source}"));
+    let mut requests = Requests::new(&watched, stated.unnamed());
+    let code = watch(options, &mut recording, &interrupt, |since, event| {
+        see(&mut requests, since, event);
+    })?;
+    let seconds = recording.elapsed().as_secs_f64();
+    let Lost { events, lines } = recording.lost();
+    drop(recording);
+    let summary = requests.summary();
+    let report = Report {
+        version: 1,
+        source,
+        seconds,
+        findings: summary.findings(),
+        lost_events: events + summary.uncounted,
+        unknown_lines: lines,
+        unknown_first: None,
+        summary,
+    };
+    Ok((report, code))
+}
+
+fn see(requests: &mut Requests, since: Duration, event: &KernelEvent) {
+    match event {
+        KernelEvent::Block(event) => requests.see(since, event),
+        KernelEvent::AsyncWork { operation, .. } => requests.see_async_work(operation),
+    }
+}

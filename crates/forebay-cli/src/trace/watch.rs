@@ -1,0 +1,79 @@
+//! For how long is traced, and beside what.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use forebay_trace::{KernelEvent, Recording};
+
+use super::program::{Program, exit_code};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::span;
+
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What is traced, and for how long.
+#[derive(Args)]
+pub(super) struct WatchOptions {
+    /// A block device; of one made of others, the disks below it are traced too. Unless this or
+    /// --dir is given, all disks are traced
+    #[arg(long, value_name = "DEV", conflicts_with = "dir")]
+    pub(super) device: Option<PathBuf>,
+    /// A directory: the disks below its file system are traced
+    #[arg(long, value_name = "DIR")]
+    pub(super) dir: Option<PathBuf>,
+    /// For how long, without a command
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = span::parse_positive)]
+    #[arg(conflicts_with = "command")]
+    duration: Duration,
+    /// For how long to go on after the command has ended
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span::parse)]
+    #[arg(requires = "command")]
+    after: Duration,
+    /// A command, and what it takes: traces while it runs
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Gives all that is recorded to `see` until the end, with the time since the beginning; the exit
+/// code.
+pub(super) fn watch(
+    options: &WatchOptions,
+    recording: &mut Recording,
+    interrupt: &Interrupt,
+    mut see: impl FnMut(Duration, &KernelEvent),
+) -> Result<ExitCode, Failure> {
+    let mut program = match options.command.is_empty() {
+        true => None,
+        false => Some(Program::start(&options.command)?),
+    };
+    let mut ended = None;
+    loop {
+        let now = recording.elapsed();
+        let is_over = match (&mut program, ended) {
+            (None, _) => now >= options.duration,
+            (Some(_), Some((at, _))) => now >= at + options.after,
+            (Some(program), None) => {
+                ended = program.ended()?.map(|status| (now, exit_code(status)));
+                if interrupt.is_raised() {
+                    program.end();
+                }
+                false
+            }
+        };
+        let is_raised = interrupt.is_raised() && (program.is_none() || ended.is_some());
+        recording.read(&mut see).map_err(|error| Failure::Run(error.to_string()))?;
+        if is_over || is_raised {
+            let code = ended.map(|(_, code)| code);
+            let without =
+                if is_raised { Failure::Interrupted.exit_code() } else { ExitCode::SUCCESS };
+            return Ok(code.unwrap_or(without));
+        }
+        thread::sleep(LOOK);
+    }
+}

@@ -1,0 +1,196 @@
+//! Traces that were recorded as text.
+
+use std::fmt;
+use std::io::{self, BufRead, Read};
+use std::time::Duration;
+
+use crate::blkparse::{BlkparseLine, EXPECTED};
+use crate::block_event::seconds;
+use crate::kernel_event::KernelEvent;
+use crate::recording::LINE_BYTES_MAX;
+
+/// What a file of `blktrace` begins with, which only `blkparse` reads: a number that ends in the
+/// version, in the order of bytes of its machine.
+const MAGIC: [[u8; 3]; 2] = [*b"tae", *b"eat"];
+
+/// What an error shows of a line.
+const SHOWN: usize = 60;
+
+/// A recorded trace, read to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Events of requests and of io_uring.
+    pub events: u64,
+    /// From the first of them to the last.
+    pub length: Duration,
+    /// Events that the tool says it has lost.
+    pub lost: u64,
+    /// Lines among events that are none, and the first of them.
+    pub unknown_lines: u64,
+    /// See [`Recorded::unknown_lines`]; 0 without.
+    pub unknown_first: u64,
+}
+
+/// Why a recorded trace cannot be used.
+#[derive(Debug)]
+pub enum RecordedError {
+    /// It cannot be read.
+    Read(io::Error),
+    /// This is no such text.
+    Line {
+        /// The number of the line, from 1.
+        number: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no request in it.
+    NoRequests,
+}
+
+impl Recorded {
+    /// Reads the text of `blkparse`, of `btrace`, or of the kernel's `trace` and `trace_pipe`, and
+    /// gives each event to `see`, with the time since the first.
+    ///
+    /// # Errors
+    /// It is no such text: the error says which line is not.
+    pub fn read(
+        mut from: impl BufRead,
+        mut see: impl FnMut(Duration, &KernelEvent),
+    ) -> Result<Self, RecordedError> {
+        let mut found = Self::default();
+        let mut began = None;
+        let mut has_sums = false;
+        let mut number = 0;
+        let mut bytes = Vec::new();
+        let mut requests = 0_u64;
+        loop {
+            bytes.clear();
+            let limit = LINE_BYTES_MAX as u64;
+            let read = from.by_ref().take(limit).read_until(b'\n', &mut bytes);
+            if read.map_err(RecordedError::Read)? == 0 {
+                break;
+            }
+            number += 1;
+            let wrong = |why: String| RecordedError::Line { number, why };
+            let line = text(&bytes).map_err(wrong)?;
+            let line = line.trim_end();
+            match Line::of(line) {
+                Line::Event(event) => {
+                    requests += u64::from(matches!(event, KernelEvent::Block(_)));
+                    let began = *began.get_or_insert_with(|| event.time());
+                    let since = event.time().saturating_sub(began);
+                    found.length = found.length.max(since);
+                    found.events += 1;
+                    see(since, &event);
+                }
+                Line::Skipped => {}
+                Line::Lost(lost) => found.lost = found.lost.saturating_add(lost),
+                // cut off where the file was
+                Line::Broken(_) if !bytes.ends_with(b"\n") && found.events > 0 => {}
+                Line::Broken(why) => {
+                    return Err(wrong(format!("{why}, not `{}`", shown(line))));
+                }
+                Line::Sum => has_sums = true,
+                Line::Unknown if has_sums => {}
+                Line::Unknown if found.events > 0 => {
+                    found.unknown_lines += 1;
+                    if found.unknown_lines == 1 {
+                        found.unknown_first = number;
+                    }
+                }
+                Line::Unknown => {
+                    return Err(wrong(format!(
+                        "`{}` is no event of blkparse's text; expected {EXPECTED}",
+                        shown(line)
+                    )));
+                }
+            }
+        }
+        if requests == 0 { Err(RecordedError::NoRequests) } else { Ok(found) }
+    }
+}
+
+/// What a line is to a reader.
+enum Line {
+    Event(KernelEvent),
+    Skipped,
+    Broken(&'static str),
+    Lost(u64),
+    /// One of the sums that `blkparse` prints below the events.
+    Sum,
+    Unknown,
+}
+
+impl Line {
+    fn of(line: &str) -> Self {
+        if let Some(event) = KernelEvent::parse(line) {
+            return Self::Event(event);
+        }
+        match BlkparseLine::parse(line) {
+            BlkparseLine::Event(event) => Self::Event(KernelEvent::Block(event)),
+            BlkparseLine::OtherEvent => Self::Skipped,
+            BlkparseLine::Broken(why) => Self::Broken(why),
+            BlkparseLine::Lost(lost) => Self::Lost(lost),
+            BlkparseLine::Text => Self::of_text(line),
+        }
+    }
+
+    fn of_text(line: &str) -> Self {
+        let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word));
+        // other events of the kernel have a time before their name
+        let time = line.split_once(": ").and_then(|(before, _)| before.rsplit(' ').next());
+        let is_other = time.and_then(seconds).is_some();
+        if line.is_empty() || is_other || begins(&["#", "===", "Input file", "CPU:"]) {
+            Self::Skipped
+        } else if begins(&["CPU", "Total", "Throughput", "Events", "Skips", "  CPU", "  Total"]) {
+            Self::Sum
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
+/// The text of a line.
+fn text(bytes: &[u8]) -> Result<&str, String> {
+    if MAGIC.iter().any(|magic| bytes.get(1..4) == Some(magic) || bytes.get(..3) == Some(magic)) {
+        return Err(
+            "this is what blktrace records; make text of it: blkparse -i FILE > TEXT".into()
+        );
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => Ok(text),
+        _ => Err("this is no text; blkparse makes text of what blktrace records".into()),
+    }
+}
+
+/// The beginning of a line.
+fn shown(line: &str) -> String {
+    let mut shown: String = line.trim_start().chars().take(SHOWN).collect();
+    if shown.len() < line.trim_start().len() {
+        shown.push_str("...");
+    }
+    shown
+}
+
+impl fmt::Display for RecordedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => write!(f, "cannot be read: {error}"),
+            Self::Line { number, why } => write!(f, "line {number}: {why}"),
+            Self::NoRequests => write!(
+                f,
+                "there is no request in it; record queued, split and completed ones, and let \
+                 blkparse print them as {EXPECTED}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RecordedError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read(error) => Some(error),
+            Self::Line { .. } | Self::NoRequests => None,
+        }
+    }
+}

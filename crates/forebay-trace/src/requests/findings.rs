@@ -1,0 +1,191 @@
+//! What is found, in words, and what to do about it.
+
+use serde::Serialize;
+
+use super::split_points::SplitCause;
+use super::summary::{BorderSummary, DeviceSummary, DirectionSummary, RequestsSummary};
+use crate::block_event::Direction;
+
+/// A part of requests that is worth a remedy.
+const WORTH: f64 = 0.02;
+
+/// Fewer requests say nothing.
+const REQUESTS_MIN: u64 = 16;
+
+/// Which operations of io_uring move data; others, such as flushes, wait in any case.
+const TRANSFERS: [&str; 6] = ["READ", "WRITE", "READV", "WRITEV", "READ_FIXED", "WRITE_FIXED"];
+
+/// A sentence or two.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What is found, and the remedy if it needs one.
+    pub text: String,
+    /// Whether it needs one.
+    pub warns: bool,
+}
+
+impl RequestsSummary {
+    /// What is found, in words; what needs a remedy first.
+    pub fn findings(&self) -> Vec<Finding> {
+        let warning = |text| Finding { text, warns: true };
+        let requests: u64 = self
+            .devices
+            .iter()
+            .flat_map(|device| &device.directions)
+            .map(|direction| direction.requests)
+            .sum();
+        let mut found: Vec<Finding> = Vec::new();
+        for device in &self.devices {
+            found.extend(device.findings().into_iter().map(warning));
+        }
+        found.extend(self.async_work().map(warning));
+        if found.is_empty() {
+            let text = match requests {
+                0 => "There were no requests.",
+                1..REQUESTS_MIN => "There were too few requests to say anything about them.",
+                _ => {
+                    "Requests begin and end at blocks and are not split: there is nothing to mend."
+                }
+            };
+            found.push(Finding { text: text.to_owned(), warns: false });
+        }
+        found
+    }
+
+    fn async_work(&self) -> Option<String> {
+        let transfers = self.async_work.iter().filter(|work| {
+            let operation = work.operation.strip_prefix("IORING_OP_").unwrap_or(&work.operation);
+            TRANSFERS.contains(&operation)
+        });
+        let count: u64 = transfers.map(|work| work.requests).sum();
+        (count > 0).then(|| {
+            format!(
+                "{count} reads and writes of io_uring, of any process, could not be sent without \
+                 waiting, and threads of the kernel did them: file systems wait where a write makes \
+                 a file longer or takes new blocks, and where they write the time of a change. Give \
+                 files their size and blocks before writing (fallocate), and write over them."
+            )
+        })
+    }
+}
+
+impl DeviceSummary {
+    fn findings(&self) -> Vec<String> {
+        let directions = self.directions.iter();
+        let transfers: Vec<_> =
+            directions.filter(|found| found.direction != Direction::Discard).collect();
+        let all: u64 = transfers.iter().map(|found| found.requests).sum();
+        if all < REQUESTS_MIN && self.split_requests.is_empty() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        let writes = transfers.iter().find(|found| found.direction == Direction::Write);
+        found.extend(writes.and_then(|writes| self.misaligned(writes)));
+        found.extend(self.border.and_then(|border| self.at_borders(border, &transfers)));
+        found.extend(self.by_length(&transfers));
+        found
+    }
+
+    fn misaligned(&self, writes: &DirectionSummary) -> Option<String> {
+        let part = part(writes.misaligned, writes.requests);
+        if part < WORTH && self.read_before_misaligned == 0 {
+            return None;
+        }
+        let block = size(self.block_bytes);
+        let read = match self.read_before_misaligned {
+            0 => String::new(),
+            count => format!(
+                " The first or last block of {count} of these was read within 100 ms before: the \
+                 disk had to be read to be written."
+            ),
+        };
+        Some(format!(
+            "{}: {} of writes begin or end inside of a block of {block}; a disk with such blocks \
+             reads, changes and writes them.{read} Write whole blocks, in a file system whose \
+             blocks are of {block} too (mkfs.xfs -b size={}): in one with smaller blocks extents \
+             begin anywhere, also those of files that got their size before.",
+            self.name,
+            percent(part),
+            self.block_bytes
+        ))
+    }
+
+    fn at_borders(&self, border: BorderSummary, transfers: &[&DirectionSummary]) -> Option<String> {
+        let BorderSummary { bytes, split, whole, .. } = border;
+        let all: u64 = transfers.iter().map(|found| found.requests).sum();
+        if whole > split && part(whole, all) >= WORTH {
+            return Some(format!(
+                "{}: {whole} requests have a multiple of {} inside and were not split there: this \
+                 is not where this device splits. Look at the device of the array, or name its \
+                 chunk with --chunk.",
+                self.name,
+                size(bytes)
+            ));
+        }
+        if split == 0 || (part(split, all) < WORTH && all >= REQUESTS_MIN) {
+            return None;
+        }
+        let costs = transfers.iter().max_by_key(|found| found.split_us.count);
+        let costs = costs.map_or_else(String::new, |found| cost(found));
+        Some(format!(
+            "{}: {} of requests were split at multiples of {}, where one disk of an array ends.{costs} \
+             Send requests whose size divides that, from offsets that are multiples of their size; \
+             tell the file system (mkfs.xfs -d su={},sw=DISKS), and allocate files before they are \
+             written, so that their extents begin there.",
+            self.name,
+            percent(part(split, all)),
+            size(bytes),
+            bytes
+        ))
+    }
+
+    fn by_length(&self, transfers: &[&DirectionSummary]) -> Option<String> {
+        let Some(SplitCause::Length { bytes }) = self.cause else { return None };
+        let all: u64 = transfers.iter().map(|found| found.requests).sum();
+        let split: u64 = transfers.iter().map(|found| found.split_us.count).sum();
+        let costs = transfers.iter().max_by_key(|found| found.split_us.count);
+        let costs = costs.map_or_else(String::new, |found| cost(found));
+        let limit = match self.longest_bytes {
+            Some(longest) if longest == bytes => "which is the longest that the kernel sends to it",
+            _ => "which may be the longest that the kernel sends to it, or a chunk",
+        };
+        Some(format!(
+            "{}: {} of requests were split into parts of {}, {limit} (max_sectors_kb in \
+             /sys/block/DISK/queue).{costs} Send requests of that size, or raise it.",
+            self.name,
+            percent(part(split, all)),
+            size(bytes)
+        ))
+    }
+}
+
+/// What splits cost, in a sentence.
+fn cost(found: &DirectionSummary) -> String {
+    let us = |value: f64| format!("{value:.0} us");
+    let whole = match found.whole_us.count {
+        0 => String::new(),
+        _ => format!(", a whole one {}", us(found.whole_us.p50)),
+    };
+    format!(
+        " Their first part took {} in the median, all of a request {}{whole}.",
+        us(found.first_part_us.p50),
+        us(found.split_us.p50)
+    )
+}
+
+fn part(count: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { count as f64 / all as f64 }
+}
+
+fn percent(part: f64) -> String {
+    let percent = part * 100.0;
+    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        bytes if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        bytes if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
+        bytes => format!("{bytes} bytes"),
+    }
+}

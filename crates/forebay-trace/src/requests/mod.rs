@@ -1,0 +1,127 @@
+//! Requests of block devices from when they are handed over until they end: how they are aligned,
+//! where they are split, what that costs.
+
+mod alignment;
+mod block_edges;
+mod device;
+mod findings;
+mod latencies;
+mod split_points;
+mod summary;
+mod under_way;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forebay_block::DeviceNumber;
+
+pub use alignment::AlignedRequests;
+use device::Device;
+pub use findings::Finding;
+pub use latencies::LatencySummary;
+pub use split_points::SplitCause;
+pub use summary::{
+    AsyncWork, BorderKnown, BorderSummary, DeviceSummary, DirectionSummary, RequestsSummary,
+    SplitPart, SplitRequest,
+};
+
+use crate::block_event::BlockEvent;
+
+/// As many devices are told apart, and as many operations of io_uring.
+const DEVICES_MAX: usize = 64;
+const OPERATIONS_MAX: usize = 64;
+
+/// A device whose requests are looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// What it is called.
+    pub name: String,
+    /// Its number, and those of its partitions.
+    pub numbers: Vec<DeviceNumber>,
+    /// Requests that begin or end inside of a block of so many bytes are misaligned.
+    pub block_bytes: u64,
+    /// At multiples of what it splits requests, if that is known.
+    pub chunk: Option<Chunk>,
+    /// The longest request that the kernel sends to it, if that is known.
+    pub longest_bytes: Option<u64>,
+}
+
+/// What an array writes to one disk before the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// How much.
+    pub bytes: u64,
+    /// Whether the user said so, and not the kernel.
+    pub stated: bool,
+}
+
+/// Counts what is seen of requests. The memory for that is bounded.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    devices: Vec<Device>,
+    places: BTreeMap<DeviceNumber, usize>,
+    /// What is assumed of a device that was not named.
+    others: Watched,
+    uncounted: u64,
+    async_work: BTreeMap<String, u64>,
+}
+
+impl Requests {
+    /// Looks at these devices, and at all others that are seen as at `others`, under a name of
+    /// their own.
+    pub fn new(watched: &[Watched], others: Watched) -> Self {
+        let numbers = watched.iter().enumerate();
+        let places = numbers
+            .flat_map(|(place, device)| device.numbers.iter().map(move |&number| (number, place)));
+        Self {
+            places: places.collect(),
+            devices: watched.iter().cloned().map(Device::new).collect(),
+            others,
+            uncounted: 0,
+            async_work: BTreeMap::new(),
+        }
+    }
+
+    /// Takes an event of a request, so long after the beginning.
+    pub fn see(&mut self, since: Duration, event: &BlockEvent) {
+        let place = self.places.get(&event.device).copied().or_else(|| self.add(event.device));
+        match place.and_then(|place| self.devices.get_mut(place)) {
+            Some(device) => device.see(since, event),
+            None => self.uncounted += 1,
+        }
+    }
+
+    /// Takes a request of io_uring that the kernel gave to a thread.
+    pub fn see_async_work(&mut self, operation: &str) {
+        if let Some(count) = self.async_work.get_mut(operation) {
+            *count += 1;
+        } else if self.async_work.len() < OPERATIONS_MAX {
+            self.async_work.insert(operation.to_owned(), 1);
+        }
+    }
+
+    fn add(&mut self, number: DeviceNumber) -> Option<usize> {
+        let place = self.devices.len();
+        if place >= DEVICES_MAX {
+            return None;
+        }
+        let watched = Watched { name: number.to_string(), ..self.others.clone() };
+        self.devices.push(Device::new(watched));
+        self.places.insert(number, place);
+        Some(place)
+    }
+
+    /// What was found so far.
+    pub fn summary(&self) -> RequestsSummary {
+        let devices = self.devices.iter().map(Device::summary);
+        let work = |(operation, &requests): (&String, &u64)| AsyncWork {
+            operation: operation.clone(),
+            requests,
+        };
+        RequestsSummary {
+            devices: devices.filter(|device| !device.directions.is_empty()).collect(),
+            uncounted: self.uncounted,
+            async_work: self.async_work.iter().map(work).collect(),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Where requests are split, and why there.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// What a border may be: a power of two, of 4 KiB to 64 MiB.
+const LEAST: u32 = 12;
+const MOST: u32 = 26;
+
+/// So many of 10 split points are where the cause puts them.
+const MOST_OF_TEN: u64 = 9;
+
+/// With fewer splits the true border may be half of the one that is guessed, or less: each split
+/// leaves half a chance of that.
+const SPLITS_SURE: u64 = 7;
+
+/// As many lengths of first parts are told apart.
+const LENGTHS_MAX: usize = 64;
+
+/// Of split points and of what was not split: all that a guess needs.
+#[derive(Clone, Debug)]
+pub(super) struct SplitPoints {
+    points: u64,
+    /// The powers, and after them the border that is stated.
+    borders: Vec<Border>,
+    /// Points by the length of the part before them.
+    lengths: BTreeMap<u64, u64>,
+    /// The longest request that was not split.
+    whole_longest: u64,
+}
+
+/// What multiples of a length do to requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Border {
+    pub(super) bytes: u64,
+    /// How many split points are multiples.
+    points: u64,
+    /// Requests that were split at one at least.
+    pub(super) split: u64,
+    /// Requests that were not split, with one inside.
+    pub(super) whole: u64,
+}
+
+/// Why requests are split where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SplitCause {
+    /// At multiples of a power of two: the chunk of an array.
+    Border {
+        /// Bytes of a chunk.
+        bytes: u64,
+        /// Whether so few splits were seen that it may be a smaller power of two.
+        or_less: bool,
+    },
+    /// Into parts of one length: the longest request that the device takes.
+    Length {
+        /// Bytes of that request.
+        bytes: u64,
+    },
+}
+
+/// The least multiple of `chunk` inside of `range`, if there is one.
+pub(super) fn first_border(range: &Range<u64>, chunk: u64) -> Option<u64> {
+    let border = (range.start / chunk + 1).checked_mul(chunk)?;
+    (border < range.end).then_some(border)
+}
+
+impl SplitPoints {
+    /// Where borders are said to be at multiples of so many bytes, or nothing is said.
+    pub(super) fn new(stated: Option<u64>) -> Self {
+        let lengths = (LEAST..=MOST).map(|power| 1 << power).chain(stated);
+        let borders = lengths.map(|bytes| Border { bytes, points: 0, split: 0, whole: 0 });
+        let (points, whole_longest) = (0, 0);
+        Self { points, borders: borders.collect(), lengths: BTreeMap::new(), whole_longest }
+    }
+
+    /// A request was split at these points, which are in order.
+    pub(super) fn add(&mut self, range: &Range<u64>, points: &[u64]) {
+        for border in &mut self.borders {
+            let at = points.iter().filter(|&&point| point.is_multiple_of(border.bytes)).count();
+            border.points += at as u64;
+            border.split += u64::from(at > 0);
+        }
+        let mut before = range.start;
+        for &point in points {
+            self.points += 1;
+            let length = point.saturating_sub(before);
+            if self.lengths.len() < LENGTHS_MAX || self.lengths.contains_key(&length) {
+                *self.lengths.entry(length).or_default() += 1;
+            }
+            before = point;
+        }
+    }
+
+    /// A request was not split.
+    pub(super) fn add_whole(&mut self, range: &Range<u64>) {
+        self.whole_longest = self.whole_longest.max(range.end - range.start);
+        for border in &mut self.borders {
+            border.whole += u64::from(first_border(range, border.bytes).is_some());
+        }
+    }
+
+    /// What these borders do.
+    pub(super) fn at(&self, bytes: u64) -> Option<Border> {
+        self.borders.iter().find(|border| border.bytes == bytes).copied()
+    }
+
+    /// The cause that fits; none where nothing was split, or without a common cause.
+    pub(super) fn cause(&self) -> Option<SplitCause> {
+        let most = |count: u64| count > 0 && count * 10 >= self.points * MOST_OF_TEN;
+        let (&bytes, &count) = self.lengths.iter().max_by_key(|(_, count)| **count)?;
+        // one split alone has a length too: the border is what is looked for
+        if self.points > 1 && most(count) && self.whole_longest <= bytes {
+            return Some(SplitCause::Length { bytes });
+        }
+        let powers = self.borders.iter().take((MOST - LEAST + 1) as usize).rev();
+        let border = powers.copied().find(|border| most(border.points))?;
+        let or_less = self.points < SPLITS_SURE;
+        let fits = border.whole * 10 <= border.split;
+        fits.then_some(SplitCause::Border { bytes: border.bytes, or_less })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: u64 = 1 << 10;
+
+    fn found(ranges: impl Iterator<Item = Range<u64>>, chunk: u64) -> Option<SplitCause> {
+        let mut points = SplitPoints::new(None);
+        for range in ranges {
+            match first_border(&range, chunk) {
+                Some(point) => points.add(&range, &[point]),
+                None => points.add_whole(&range),
+            }
+        }
+        points.cause()
+    }
+
+    #[test]
+    fn borders_are_inside_of_requests() {
+        for (range, expected) in [
+            (0..100, None),
+            (0..101, Some(100)),
+            (99..101, Some(100)),
+            (100..200, None),
+            (150..350, Some(200)),
+            (u64::MAX - 10..u64::MAX, None),
+        ] {
+            assert_eq!(first_border(&range, 100), expected, "{range:?}");
+        }
+    }
+
+    #[test]
+    fn the_chunk_is_the_power_that_split_points_have_in_common() {
+        for power in 16..22 {
+            let chunk = 1 << power;
+            // steps that are no power of two come to all places in a chunk
+            let ranges = (0..2000).map(|n| n * 131 * KIB..n * 131 * KIB + 96 * KIB);
+            let expected = SplitCause::Border { bytes: chunk, or_less: false };
+            let found = match chunk {
+                // more than one border in a request
+                0x1_0000 => found(ranges.map(|range| range.start..range.start + 60 * KIB), chunk),
+                _ => found(ranges, chunk),
+            };
+            assert_eq!(found, Some(expected), "{chunk}");
+        }
+    }
+
+    #[test]
+    fn parts_of_one_length_are_the_limit_of_the_device() {
+        let mut points = SplitPoints::new(None);
+        for n in 0..100 {
+            let start = n * 1000 * KIB;
+            points.add(&(start..start + 256 * KIB), &[64, 128, 192].map(|kib| start + kib * KIB));
+        }
+        assert_eq!(points.cause(), Some(SplitCause::Length { bytes: 64 * KIB }));
+        // longer requests that are whole speak against a limit
+        points.add_whole(&(0..128 * KIB));
+        assert!(!matches!(points.cause(), Some(SplitCause::Length { .. })));
+    }
+
+    #[test]
+    fn what_is_split_anywhere_has_no_border() {
+        assert_eq!(SplitPoints::new(None).cause(), None);
+        let mut points = SplitPoints::new(None);
+        for n in 0..100 {
+            let start = n * 997 * 512;
+            points.add(&(start..start + 128 * KIB), &[start + 512 * (n + 1)]);
+        }
+        assert_eq!(points.cause(), None);
+        let mut points = SplitPoints::new(None);
+        (1..100).for_each(|n| points.add(&(n * KIB..n * KIB + 2048 * KIB), &[1024 * KIB]));
+        (1..100).for_each(|n| points.add_whole(&(n * KIB..n * KIB + 2048 * KIB)));
+        assert_eq!(points.cause(), None);
+    }
+
+    #[test]
+    fn few_splits_leave_smaller_chunks_open() {
+        let mut points = SplitPoints::new(None);
+        points.add(&(0x9CE_3ADF_7000..0x9CE_3AE1_7000), &[0x9CE_3AE0_0000]);
+        let expected = SplitCause::Border { bytes: 2 << 20, or_less: true };
+        assert_eq!(points.cause(), Some(expected));
+    }
+}

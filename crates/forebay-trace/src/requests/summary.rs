@@ -1,0 +1,134 @@
+//! What was found of requests.
+
+use serde::Serialize;
+
+use super::alignment::AlignedRequests;
+use super::latencies::LatencySummary;
+use super::split_points::SplitCause;
+use crate::block_event::Direction;
+
+/// What was found, device by device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RequestsSummary {
+    /// Those that were asked anything, in the order of what they were asked first.
+    pub devices: Vec<DeviceSummary>,
+    /// Requests of more devices than are told apart.
+    pub uncounted: u64,
+    /// Requests of io_uring that threads of the kernel did, by what they do.
+    pub async_work: Vec<AsyncWork>,
+}
+
+/// Requests of io_uring that would have had to wait, and were given to a thread of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AsyncWork {
+    /// What they do, such as `WRITE`.
+    pub operation: String,
+    /// How many.
+    pub requests: u64,
+}
+
+/// What a device was asked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceSummary {
+    /// What it is called.
+    pub name: String,
+    /// Requests that begin or end inside of a block of so many bytes are misaligned.
+    pub block_bytes: u64,
+    /// Reads, writes and discards, as far as there were any.
+    pub directions: Vec<DirectionSummary>,
+    /// The borders at which requests are split, if any are known or found.
+    pub border: Option<BorderSummary>,
+    /// Why reads and writes are split where they are, if one cause fits nine of ten splits.
+    pub cause: Option<SplitCause>,
+    /// The longest request that the kernel sends to it, where that is known.
+    pub longest_bytes: Option<u64>,
+    /// Writes that begin or end inside of a block which was read within 100 ms before them.
+    pub read_before_misaligned: u64,
+    /// Flushes, and commands of zoned disks.
+    pub other_requests: u64,
+    /// Reads and writes that were split, or that have a border inside.
+    pub split_requests: Vec<SplitRequest>,
+    /// How many more of these there are.
+    pub split_requests_more: u64,
+}
+
+/// Requests of one direction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DirectionSummary {
+    /// Which.
+    pub direction: Direction,
+    /// How many.
+    pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// How many begin at multiples of which power of two.
+    pub alignment: Vec<AlignedRequests>,
+    /// How many begin or end inside of a block.
+    pub misaligned: u64,
+    /// Latencies of requests that were done at once, in microseconds from when they were handed
+    /// over.
+    pub whole_us: LatencySummary,
+    /// Of requests that were split, until all of them was done.
+    pub split_us: LatencySummary,
+    /// The part of each split request that was done first.
+    pub first_part_us: LatencySummary,
+    /// How many had not ended.
+    pub unfinished: u64,
+}
+
+/// Borders at multiples of a length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct BorderSummary {
+    /// That length.
+    pub bytes: u64,
+    /// How it is known.
+    pub known: BorderKnown,
+    /// Reads and writes that were split at one.
+    pub split: u64,
+    /// Reads and writes with one inside that were not split.
+    pub whole: u64,
+}
+
+/// How the borders of a device are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BorderKnown {
+    /// The user said so.
+    Stated,
+    /// The kernel says so.
+    System,
+    /// From where requests were split.
+    Splits,
+    /// The same, from so few that it may be a smaller power of two.
+    FewSplits,
+}
+
+/// A request that was split, or has a border inside.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SplitRequest {
+    /// When it was handed over, in seconds since the beginning.
+    pub at_s: f64,
+    /// Which way it goes.
+    pub direction: Direction,
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// How long it is.
+    pub bytes: u64,
+    /// Whether it was split; otherwise it has a border inside and was done at once.
+    pub split: bool,
+    /// Where it was split, or else where the borders are, in bytes; the first few.
+    pub points: Vec<u64>,
+    /// What was done at once; the first few.
+    pub parts: Vec<SplitPart>,
+}
+
+/// A part of a request that was done at once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SplitPart {
+    /// Where it begins, in bytes.
+    pub offset: u64,
+    /// How long it is.
+    pub bytes: u64,
+    /// How long it took, in microseconds since the request was handed over.
+    pub latency_us: f64,
+}

@@ -1,0 +1,301 @@
+//! What is found in recorded traces of requests.
+#![expect(clippy::unwrap_used, reason = "these are tests")]
+
+use std::fmt::Write;
+
+use forebay_trace::{
+    BorderKnown, Chunk, Direction, KernelEvent, Recorded, RecordedError, Requests, RequestsSummary,
+    SplitCause, Watched,
+};
+use proptest::prelude::*;
+
+const SECTOR: u64 = 512;
+const KIB: u64 = 1 << 10;
+
+fn requests(chunk: Option<u64>) -> Requests {
+    let chunk = chunk.map(|bytes| Chunk { bytes, stated: true });
+    let block_bytes = 4096;
+    let (name, numbers) = (String::new(), Vec::new());
+    Requests::new(&[], Watched { name, numbers, block_bytes, chunk, longest_bytes: None })
+}
+
+fn read(text: &str, chunk: Option<u64>) -> Result<(Recorded, RequestsSummary), RecordedError> {
+    let mut requests = requests(chunk);
+    let recorded = Recorded::read(text.as_bytes(), |since, event| match event {
+        KernelEvent::Block(event) => requests.see(since, event),
+        KernelEvent::AsyncWork { operation, .. } => requests.see_async_work(operation),
+    })?;
+    Ok((recorded, requests.summary()))
+}
+
+/// The article's example: sectors, sizes and latencies are those that it states.
+const PUBLISHED: &str = "\
+  9,127  3     1821     4.187301000 18311  Q  WS 21057335224 + 256 [reactor-3]
+  9,127  3     1822     4.187302000 18311  X  WS 21057335224 / 21057335296 [reactor-3]
+  9,127  3     1823     4.187303000 18311  G  WS 21057335224 + 72 [reactor-3]
+  9,127  3     1824     4.187304000 18311  D  WS 21057335224 + 72 [reactor-3]
+  9,127  3     1825     4.187305000 18311  G  WS 21057335296 + 184 [reactor-3]
+  9,127  3     1826     4.187306000 18311  D  WS 21057335296 + 184 [reactor-3]
+  9,127  3     1827     4.187400000 18311  Q  WS 21057350000 + 256 [reactor-3]
+  9,127  3     1828     4.187401000 18311  G  WS 21057350000 + 256 [reactor-3]
+  9,127  3     1829     4.187402000 18311  D  WS 21057350000 + 256 [reactor-3]
+  9,127  3     1830     4.187452000     0  C  WS 21057350000 + 256 [0]
+  9,127  3     1831     4.187462000     0  C  WS 21057335224 + 72 [0]
+  9,127  3     1832     4.192550000     0  C  WS 21057335296 + 184 [0]
+CPU3 (9,127):
+ Reads Queued:           0,        0KiB\t Writes Queued:           2,      256KiB
+
+Throughput (R/W): 0KiB/s / 50,196KiB/s
+Events (9,127): 12 entries
+Skips: 0 forward (0 -   0.0%)
+";
+
+#[test]
+fn the_published_split_is_found_at_the_border_of_a_chunk() {
+    // the greatest power that one border has is one too many: the chunk has to be said
+    for (chunk, bytes, known) in
+        [(Some(1 << 20), 1 << 20, BorderKnown::Stated), (None, 2 << 20, BorderKnown::FewSplits)]
+    {
+        let (recorded, summary) = read(PUBLISHED, chunk).unwrap();
+        assert_eq!((recorded.events, recorded.lost, recorded.unknown_lines), (9, 0, 0));
+        let device = &summary.devices[0];
+        assert_eq!((device.name.as_str(), device.split_requests.len()), ("9:127", 1));
+        let split = &device.split_requests[0];
+        assert_eq!(split.points, [0x9CE_3AE0_0000]);
+        assert_eq!(split.offset, 21_057_335_224 * SECTOR);
+        let parts: Vec<_> = split.parts.iter().map(|part| (part.bytes, part.latency_us)).collect();
+        assert_eq!(parts, [(72 * SECTOR, 161.0), (184 * SECTOR, 5249.0)]);
+        let border = device.border.unwrap();
+        assert_eq!((border.bytes, border.known), (bytes, known));
+        assert_eq!((border.split, border.whole), (1, 0));
+        let writes = &device.directions[0];
+        assert_eq!((writes.whole_us.p50, writes.split_us.max), (52.0, 5249.0));
+        let said = &summary.findings()[0];
+        let words = ["50 %", "161 us", "5249 us", "52 us", "su="];
+        assert!(said.warns && words.iter().all(|word| said.text.contains(word)), "{said:?}");
+    }
+}
+
+/// A trace of requests of a device that splits at multiples of `chunk`, each of which is done
+/// before the next begins: its text, and where each was split.
+fn trace(requests: &[(u64, u64, bool)], chunk: u64) -> (String, Vec<Vec<u64>>) {
+    let (mut text, mut micros) = (String::new(), 0);
+    let mut points = Vec::new();
+    for &(sector, sectors, writes) in requests {
+        let kind = if writes { "WS" } else { "R" };
+        let mut line = |action: &str, rest: String| {
+            micros += 10;
+            let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
+            let time = format!("{seconds:5}.{micros:06}000");
+            writeln!(text, "  8,16   1 7 {time}  697  {action}  {kind} {rest}").unwrap();
+        };
+        line("Q", format!("{sector} + {sectors} [x]"));
+        let (end, chunk) = (sector + sectors, chunk / SECTOR);
+        let borders: Vec<u64> = (sector + 1..end).filter(|at| at % chunk == 0).collect();
+        let mut begin = sector;
+        for &border in &borders {
+            line("X", format!("{begin} / {border} [x]"));
+            begin = border;
+        }
+        begin = sector;
+        for part_end in borders.iter().copied().chain([end]) {
+            line("C", format!("{begin} + {} [0]", part_end - begin));
+            begin = part_end;
+        }
+        points.push(borders.iter().map(|border| border * SECTOR).collect());
+    }
+    (text, points)
+}
+
+fn any_requests() -> impl Strategy<Value = Vec<(u64, u64, bool)>> {
+    prop::collection::vec((0_u64..1 << 24, 1_u64..600, any::<bool>()), 1..120)
+}
+
+proptest! {
+    #[test]
+    fn just_the_requests_that_cross_a_border_are_named_and_at_the_right_byte(
+        requests in any_requests(), power in 16_u32..22, is_said in any::<bool>(),
+        without_splits in any::<bool>(),
+    ) {
+        let chunk = 1_u64 << power;
+        let (mut text, points) = trace(&requests, chunk);
+        if without_splits {
+            // a tool may leave them out; then the parts say it
+            let lines = text.lines().filter(|line| !line.contains("  X  "));
+            text = lines.map(|line| format!("{line}\n")).collect();
+        }
+        let (_, summary) = read(&text, is_said.then_some(chunk)).unwrap();
+        let named = &summary.devices[0].split_requests;
+        let all = requests.iter().zip(&points);
+        let expected: Vec<_> = all
+            .filter(|(_, points)| !points.is_empty())
+            .map(|(&(sector, sectors, _), points)| (sector * SECTOR, sectors * SECTOR, points))
+            .collect();
+        let found: Vec<_> =
+            named.iter().map(|split| (split.offset, split.bytes, &split.points)).collect();
+        prop_assert_eq!(&found, &expected);
+        prop_assert!(named.iter().all(|split| split.split));
+        for split in named {
+            prop_assert_eq!(split.parts.len(), split.points.len() + 1);
+            prop_assert_eq!(split.parts.iter().map(|part| part.bytes).sum::<u64>(), split.bytes);
+        }
+        if let (true, Some(border)) = (is_said, summary.devices[0].border) {
+            prop_assert_eq!((border.split, border.whole), (expected.len() as u64, 0));
+        }
+    }
+
+    #[test]
+    fn the_chunk_is_found_from_the_splits_alone(
+        requests in prop::collection::vec((0_u64..1 << 24, 1_u64..600, any::<bool>()), 2000),
+        power in 16_u32..22,
+    ) {
+        let (text, _) = trace(&requests, 1 << power);
+        let (_, summary) = read(&text, None).unwrap();
+        let border = summary.devices[0].border.unwrap();
+        prop_assert_eq!((border.bytes, border.known), (1 << power, BorderKnown::Splits));
+        prop_assert_eq!(border.whole, 0);
+        let said = summary.findings();
+        prop_assert!(said.iter().any(|finding| finding.text.contains("were split at multiples")));
+    }
+
+    #[test]
+    fn a_chunk_that_is_none_is_refuted(requests in any_requests(), power in 17_u32..22) {
+        // the device splits nothing
+        let (text, _) = trace(&requests, 1 << 40);
+        let (_, summary) = read(&text, Some(1 << power)).unwrap();
+        let border = summary.devices[0].border.unwrap();
+        prop_assert_eq!(border.split, 0);
+        let named = &summary.devices[0].split_requests;
+        prop_assert!(named.iter().all(|split| !split.split));
+        prop_assert_eq!(named.len() as u64, border.whole);
+    }
+
+    #[test]
+    fn any_bytes_are_a_trace_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
+        let _ = Recorded::read(&bytes[..], |_, _| {});
+    }
+
+    #[test]
+    fn a_trace_with_anything_in_it_is_read_or_an_error(
+        at in 0..PUBLISHED.len(), insert in "[ -~\n]{0,30}"
+    ) {
+        let (before, after) = PUBLISHED.split_at(at);
+        match read(&format!("{before}{insert}{after}"), None) {
+            Ok((recorded, _)) => prop_assert!(recorded.events > 0),
+            Err(RecordedError::Line { number, .. }) => prop_assert!(number > 0),
+            Err(error) => prop_assert!(false, "{error}"),
+        }
+    }
+}
+
+#[test]
+fn splits_by_the_longest_request_are_no_border() {
+    let mut text = String::new();
+    for n in 0..50_u64 {
+        // from offsets that are odd
+        let (begin, at) = (n * 1001 + 3, n as f64 / 1e3);
+        writeln!(text, "8,0 1 1 {at:.6} 1 Q W {begin} + 256 [x]").unwrap();
+        writeln!(text, "8,0 1 1 {at:.6} 1 X W {begin} / {} [x]", begin + 128).unwrap();
+        writeln!(text, "8,0 1 1 {:.6} 1 C W {begin} + 256 [0]", at + 5e-4).unwrap();
+    }
+    let (_, summary) = read(&text, None).unwrap();
+    let device = &summary.devices[0];
+    assert_eq!(device.cause, Some(SplitCause::Length { bytes: 64 * KIB }));
+    assert_eq!(device.border, None);
+    let said = summary.findings();
+    assert!(said.iter().any(|finding| finding.text.contains("max_sectors_kb")), "{said:?}");
+}
+
+#[test]
+fn alignment_and_read_modify_write_are_counted_by_direction() {
+    let mut text = String::new();
+    let mut micros = 0;
+    for n in 0..100_u64 {
+        let mut line = |action: &str, kind: &str, sector: u64, sectors: u64| {
+            micros += 100;
+            writeln!(text, "8,0 1 1 0.{micros:06} 1 {action} {kind} {sector} + {sectors} [x]")
+                .unwrap();
+        };
+        line("Q", "R", n * 800, 8);
+        line("C", "R", n * 800, 8);
+        line("Q", "W", n * 800 + 2, 254);
+        line("C", "W", n * 800 + 2, 254);
+        line("Q", "D", n * 2048, 2048);
+    }
+    let (_, summary) = read(&text, None).unwrap();
+    let device = &summary.devices[0];
+    assert_eq!(device.read_before_misaligned, 100);
+    let counts = |place: usize, bytes: u64| {
+        let aligned = device.directions[place].alignment.iter();
+        aligned.filter(|part| part.bytes == bytes).map(|part| part.requests).sum::<u64>()
+    };
+    assert_eq!(device.directions[1].direction, Direction::Write);
+    assert_eq!((counts(1, 1024), device.directions[1].misaligned), (100, 100));
+    assert_eq!(counts(2, 1 << 20), 100);
+    assert_eq!((device.directions[2].unfinished, device.directions[0].misaligned), (100, 0));
+    let said = &summary.findings()[0];
+    for words in ["100 % of writes", "of 100 of these was read", "-b size=4096"] {
+        assert!(said.text.contains(words), "{said:?}");
+    }
+}
+
+#[test]
+fn the_text_of_the_kernel_is_read_too() {
+    let text = "# tracer: nop\n#\n\
+        dd-1 [001] ..... 758.337315: block_bio_queue: 7,0 WS 512 + 256 [dd]\n\
+        dd-1 [001] ..... 758.337318: block_split: 7,0 WS 512 / 640 [dd]\n\
+        dd-1 [001] ..... 758.337412: block_getrq: 7,0 WS 512 + 128 [dd]\n\
+        x-1 [001] ..... 758.337500: io_uring_queue_async_work: ring 0f, request 1f, user_data \
+        0x0, opcode WRITE, flags 0x0, normal queue, work 2f\n\
+        ksoftirqd/1-22 [001] ..s.. 758.338079: block_rq_complete: 7,0 WS () 512 + 128 be,0,4 [0]\n\
+        ksoftirqd/1-22 [001] ..s.. 758.338081: block_rq_complete: 7,0 WS () 640 + 128 be,0,4 [0]\n";
+    let (recorded, summary) = read(text, None).unwrap();
+    assert_eq!((recorded.events, recorded.unknown_lines), (5, 0));
+    assert_eq!(summary.devices[0].split_requests[0].points, [640 * SECTOR]);
+    assert_eq!(summary.async_work[0].requests, 1);
+    assert!(summary.findings().iter().any(|said| said.text.contains("io_uring")));
+}
+
+#[test]
+fn what_is_no_such_text_is_said_with_its_line() {
+    let event = PUBLISHED.lines().next().unwrap();
+    let binary = [b"\x07tae".as_slice(), &[0; 60]].concat();
+    for (text, expected) in [
+        (b"".as_slice(), "no request in it"),
+        (b"# nothing\n\n", "no request in it"),
+        (b"8,0 1 1 0.1 1 P N [x]\n", "no request in it"),
+        (b"fio version 2 iolog\n", "line 1: `fio version 2 iolog` is no event"),
+        (&binary, "line 1: this is what blktrace records; make text of it: blkparse -i"),
+        (b"\x7fELF\0\0", "line 1: this is no text"),
+        (format!("{event}\n8,0 1 1 0.2 1 Q W 8 by 8 [x]\n").as_bytes(), "line 2: after the kind"),
+        (format!("{event}\n8,0 1 1 0.2 1 X W 8 + 8 [x]\n").as_bytes(), "line 2: where a request"),
+        (
+            format!("{event}\n8,0 one 1 0.2 1 Q W 8 + 8 [x]\n").as_bytes(),
+            "line 2: after the device",
+        ),
+        (b"8,0 1 1 0.5\n", "line 1: a process and an action"),
+    ] {
+        let error = Recorded::read(text, |_, _| {}).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+    // a file that was cut, and a word that some other tool put between events
+    let cut = format!("{event}\n{}", &event[..40]);
+    assert_eq!(Recorded::read(cut.as_bytes(), |_, _| {}).unwrap().events, 1);
+    let mixed = format!("{event}\nhello\n{event}\n");
+    let read = Recorded::read(mixed.as_bytes(), |_, _| {}).unwrap();
+    assert_eq!((read.events, read.unknown_lines, read.unknown_first), (2, 1, 2));
+    let lost = format!("{event}\nCPU0 (sda):\nhello\nSkips: 1 forward (1,234 -   0.5%)\n");
+    let read = Recorded::read(lost.as_bytes(), |_, _| {}).unwrap();
+    assert_eq!((read.lost, read.unknown_lines), (1234, 0));
+}
+
+#[test]
+fn a_healthy_trace_has_nothing_to_mend() {
+    let requests: Vec<_> = (0..100).map(|n| (n * 256, 256, n % 2 == 0)).collect();
+    let (text, _) = trace(&requests, 1 << 20);
+    let (_, summary) = read(&text, Some(1 << 20)).unwrap();
+    let said = summary.findings();
+    assert!(said.len() == 1 && !said[0].warns && said[0].text.contains("nothing to mend"));
+    assert!(!read("8,0 1 1 0.1 1 Q W 8 + 8 [x]\n", None).unwrap().1.findings()[0].warns);
+}
