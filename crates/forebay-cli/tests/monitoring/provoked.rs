@@ -175,9 +175,7 @@ fn what_goes_wrong_with_files_and_permits_fires_its_alerts_and_is_told_by_top() 
         .unwrap();
     let class = |name| scheduler.add_class(name, 100).unwrap();
     let queries = class("queries");
-    let config = EndpointConfig { address: ([127, 0, 0, 1], 0).into(), ..Default::default() };
-    let observed = scheduler.clone();
-    let endpoint = Endpoint::start(&config, move || open_metrics(observed.snapshot())).unwrap();
+    let endpoint = endpoint(&scheduler);
     let address = endpoint.address().to_string();
     let server = TempDir::new().unwrap();
     let (_prometheus, url) =
@@ -187,19 +185,8 @@ fn what_goes_wrong_with_files_and_permits_fires_its_alerts_and_is_told_by_top() 
         let _stops = Stop(stop);
         let steady = queries.on(&scheduler.disk("data").unwrap()).unwrap();
         let (queried, cached) = (direct(&queried), File::open(&cached).unwrap());
-        scope.spawn(move || {
-            let mut page = AlignedBuf::new(4096, 4096).unwrap();
-            again(stop, Duration::from_millis(10), |turn| {
-                let at = turn % 8192 * 4096;
-                read(&steady, &queried, &mut page, at);
-                steady.read_at(&cached, &mut page, at).unwrap();
-            });
-        });
-        // all is well for longer than any of the rules waits
-        thread::sleep(Duration::from_secs(8));
-        assert_eq!(query(&url, "ALERTS{alertstate=\"firing\"}"), Ok(Vec::new()));
-        let text = top(&address);
-        assert!(text.contains("\n= ") && !text.contains("\n! "), "{text}");
+        scope.spawn(move || read_steadily(&steady, &queried, &cached, stop));
+        all_stays_well(&url, &address);
 
         let written = OpenOptions::new().write(true).open(&written).unwrap();
         scope.spawn(move || {
@@ -214,14 +201,7 @@ fn what_goes_wrong_with_files_and_permits_fires_its_alerts_and_is_told_by_top() 
         let held = class("holder").on(&scheduler.disk("data").unwrap()).unwrap();
         let _held = held.admit(Op::Write, 4096).unwrap();
         let slow = class("slow").on(&scheduler.disk("data").unwrap()).unwrap();
-        scope.spawn(move || {
-            again(stop, Duration::ZERO, |_| {
-                let permit = slow.admit(Op::Write, 4096).unwrap();
-                // longer than the window is patient
-                thread::sleep(Duration::from_millis(2_500));
-                permit.complete(&Ok(()));
-            });
-        });
+        scope.spawn(move || hold_permits_for_long(&slow, stop));
         let engine = EngineConfig { backend: BackendChoice::Threads, ..EngineConfig::default() };
         let _shard = scheduler.disk("data").unwrap().shard(&engine).unwrap();
         failing.image.as_file().set_len(0).unwrap();
@@ -235,12 +215,49 @@ fn what_goes_wrong_with_files_and_permits_fires_its_alerts_and_is_told_by_top() 
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("of what was written passed no class"), "{text}");
         wait_for_alerts(&url);
-        for panel in panels("5s") {
-            let has_data = |expression: &String| !query(&url, expression).unwrap().is_empty();
-            assert!(panel.queries.iter().any(has_data), "{} has no data", panel.title);
-        }
+        panels_have_data(&url);
         deletion.cancel();
     });
+}
+
+/// What the scheduler counts, at a free port.
+fn endpoint(scheduler: &Scheduler) -> Endpoint {
+    let config = EndpointConfig { address: ([127, 0, 0, 1], 0).into(), ..Default::default() };
+    let observed = scheduler.clone();
+    Endpoint::start(&config, move || open_metrics(observed.snapshot())).unwrap()
+}
+
+fn read_steadily(steady: &Class, queried: &File, cached: &File, stop: &AtomicBool) {
+    let mut page = AlignedBuf::new(4096, 4096).unwrap();
+    again(stop, Duration::from_millis(10), |turn| {
+        let at = turn % 8192 * 4096;
+        read(steady, queried, &mut page, at);
+        steady.read_at(cached, &mut page, at).unwrap();
+    });
+}
+
+/// For longer than any of the rules waits.
+fn all_stays_well(url: &str, address: &str) {
+    thread::sleep(Duration::from_secs(8));
+    assert_eq!(query(url, "ALERTS{alertstate=\"firing\"}"), Ok(Vec::new()));
+    let text = top(address);
+    assert!(text.contains("\n= ") && !text.contains("\n! "), "{text}");
+}
+
+/// For longer than the window is patient.
+fn hold_permits_for_long(slow: &Class, stop: &AtomicBool) {
+    again(stop, Duration::ZERO, |_| {
+        let permit = slow.admit(Op::Write, 4096).unwrap();
+        thread::sleep(Duration::from_millis(2_500));
+        permit.complete(&Ok(()));
+    });
+}
+
+fn panels_have_data(url: &str) {
+    for panel in panels("5s") {
+        let has_data = |expression: &String| !query(url, expression).unwrap().is_empty();
+        assert!(panel.queries.iter().any(has_data), "{} has no data", panel.title);
+    }
 }
 
 /// Stops what works when the test ends, however it does.
