@@ -11,7 +11,7 @@ use super::summary::{
     BorderKnown, BorderSummary, DeviceSummary, DirectionSummary, SplitPart, SplitRequest,
 };
 use super::under_way::{Done, Part, UnderWay};
-use super::{Chunk, Watched};
+use super::watched::{Chunk, Watched};
 use crate::block_event::{Action, BlockEvent, Direction};
 
 /// As many split requests are kept one by one, and as many points and parts of each.

@@ -9,6 +9,7 @@ mod latencies;
 mod split_points;
 mod summary;
 mod under_way;
+mod watched;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,36 +25,13 @@ pub use summary::{
     AsyncWork, BorderKnown, BorderSummary, DeviceSummary, DirectionSummary, RequestsSummary,
     SplitPart, SplitRequest,
 };
+pub use watched::{Chunk, Watched};
 
 use crate::block_event::BlockEvent;
 
 /// As many devices are told apart, and as many operations of io_uring.
 const DEVICES_MAX: usize = 64;
 const OPERATIONS_MAX: usize = 64;
-
-/// A device whose requests are looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watched {
-    /// What it is called.
-    pub name: String,
-    /// Its number, and those of its partitions.
-    pub numbers: Vec<DeviceNumber>,
-    /// Requests that begin or end inside of a block of so many bytes are misaligned.
-    pub block_bytes: u64,
-    /// At multiples of what it splits requests, if that is known.
-    pub chunk: Option<Chunk>,
-    /// The longest request that the kernel sends to it, if that is known.
-    pub longest_bytes: Option<u64>,
-}
-
-/// What an array writes to one disk before the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunk {
-    /// How much.
-    pub bytes: u64,
-    /// Whether the user said so, and not the kernel.
-    pub stated: bool,
-}
 
 /// Counts what is seen of requests. The memory for that is bounded.
 #[derive(Clone, Debug)]
