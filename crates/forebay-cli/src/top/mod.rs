@@ -1,5 +1,6 @@
 //! `forebay top`: what a process that serves metrics does now.
 
+mod columns;
 mod endpoint;
 mod figures;
 mod open_metrics;

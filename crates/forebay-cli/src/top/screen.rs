@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal, Write};
 
 use rustix::termios::tcgetwinsize;
 
+use super::columns::within;
+
 /// Another screen, without a cursor.
 const BEGIN: &str = "\x1b[?1049h\x1b[?25l";
 /// As it was.
@@ -52,7 +54,7 @@ impl Drop for Screen {
 
 /// What draws the lines over what was there, without a flicker.
 fn frame(lines: &[String], columns: usize, rows: usize) -> String {
-    let line = |line: &String| line.chars().take(columns).collect::<String>() + "\x1b[K";
+    let line = |line: &String| format!("{}\x1b[K", within(line, columns));
     let shown: Vec<_> = lines.iter().take(rows).map(line).collect();
     format!("\x1b[H{}\x1b[J", shown.join("\r\n"))
 }

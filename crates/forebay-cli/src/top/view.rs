@@ -1,18 +1,22 @@
 //! An interval as text for a terminal, and for programs.
 
-use forebay_report::verdict::Finding;
+use forebay_report::verdict::{ClassFigures, Finding};
 use serde_json::{Value, json};
 
+use super::columns::{cut, padded, printable, width};
 use super::figures::{ClassInterval, DiskInterval, Interval};
 
 /// The least width that the columns of a class need.
 pub(super) const COLUMNS_MIN: usize = 80;
 /// Columns of a class's name at that width.
 const NAME: usize = 14;
+/// The least width that words are broken for.
+const WORDS_MIN: usize = 20;
 
-/// Lines of at most so many columns, [`COLUMNS_MIN`] or more.
+/// Lines of at most so many columns; those of classes have [`COLUMNS_MIN`] at least, of which a
+/// narrow terminal shows the first.
 pub(super) fn lines(name: &str, interval: &Interval, columns: usize) -> Vec<String> {
-    let columns = columns.max(COLUMNS_MIN);
+    let columns = columns.max(WORDS_MIN);
     let mut lines = vec![format!("forebay at {}, {:.1} s", name, interval.seconds)];
     if interval.restarted {
         lines.push(String::from("the process was restarted: what is shown is since then"));
@@ -24,7 +28,7 @@ pub(super) fn lines(name: &str, interval: &Interval, columns: usize) -> Vec<Stri
         lines.push(String::new());
         of_disk(&mut lines, disk, columns);
     }
-    lines.iter().map(|line| cut(line, columns)).collect()
+    lines
 }
 
 fn of_disk(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
@@ -37,7 +41,8 @@ fn of_disk(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
         (Some(target), None) => time(target),
     };
     let what = format!("in disk {} ({})", count(disk.in_disk), time(disk.in_disk_seconds));
-    lines.push(format!("{}  {what}", cut(&printable(&disk.name), columns - what.len() - 2)));
+    let name = cut(&printable(&disk.name), columns.saturating_sub(what.len() + 2).max(WORDS_MIN));
+    lines.push(format!("{name}  {what}"));
     lines.push(format!(
         "  used {}  speed {}  pace {:.2}  target {target}  window {}",
         percent(figures.consumption),
@@ -45,16 +50,28 @@ fn of_disk(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
         figures.pace,
         disk.window.map_or_else(|| String::from("none"), time),
     ));
-    if !disk.classes.is_empty() {
+    // before the classes, which may be more than there is room for
+    disk.findings.iter().for_each(|finding| of_finding(lines, finding, columns));
+    of_classes(lines, disk, columns.max(COLUMNS_MIN));
+}
+
+/// A line for each class that did or wanted something.
+fn of_classes(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
+    let all = || disk.figures.classes.iter().zip(&disk.classes);
+    let is_idle = |(class, interval): &(&ClassFigures, &ClassInterval)| {
+        class.waiting <= 0.0 && interval.operations <= 0.0 && interval.in_disk <= 0.0
+    };
+    let idle = all().filter(is_idle).count();
+    if idle < disk.classes.len() {
         lines.push(head(columns));
     }
-    for (class, interval) in figures.classes.iter().zip(&disk.classes) {
+    for (class, interval) in all().filter(|class| !is_idle(class)) {
         let ClassInterval { operations, bytes, in_disk, asked, got, why } = *interval;
         let cells = [
             count(operations),
             format!("{:.1}", bytes / 1e6),
-            percent(Some(asked)),
-            percent(Some(got)),
+            percent(asked),
+            percent(got),
             count(class.waiting),
             count(in_disk),
             time(class.queue_p99),
@@ -62,7 +79,9 @@ fn of_disk(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
         ];
         lines.push(row(&printable(&class.name), &cells, why, columns));
     }
-    disk.findings.iter().for_each(|finding| of_finding(lines, finding, columns));
+    if idle > 0 {
+        lines.push(format!("{idle} classes did nothing and want nothing"));
+    }
 }
 
 /// In as many lines as it needs, with a mark before the first.
@@ -70,7 +89,7 @@ fn of_finding(lines: &mut Vec<String>, finding: &Finding, columns: usize) {
     let mut line = String::from(if finding.kind.warns() { "! " } else { "= " });
     let mut is_empty = true;
     for word in printable(&finding.to_string()).split(' ') {
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > columns {
+        if !is_empty && width(&line) + 1 + width(word) > columns {
             lines.push(std::mem::replace(&mut line, String::from("  ")));
             is_empty = true;
         }
@@ -90,27 +109,11 @@ fn head(columns: usize) -> String {
 
 fn row(name: &str, cells: &[String; 8], why: &str, columns: usize) -> String {
     const WIDTHS: [usize; 8] = [7, 8, 5, 5, 5, 5, 8, 8];
-    let width = NAME + columns - COLUMNS_MIN;
-    let mut line = format!("{:<width$}", cut(name, width));
+    let mut line = padded(name, NAME + columns - COLUMNS_MIN);
     for (cell, width) in cells.iter().zip(WIDTHS) {
         line.push_str(&format!(" {cell:>width$}"));
     }
     format!("{line} {why}").trim_end().to_owned()
-}
-
-/// What others named, without what a terminal would take for a command.
-fn printable(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { '?' } else { char }).collect()
-}
-
-/// So many columns of it, with a mark where some is missing.
-fn cut(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(columns.saturating_sub(1)).collect();
-    short.push('~');
-    short
 }
 
 fn percent(part: f64) -> String {
@@ -152,7 +155,7 @@ pub(super) fn json(name: &str, interval: &Interval) -> Value {
 
 fn json_of_disk(disk: &DiskInterval) -> Value {
     let figures = &disk.figures;
-    let class = |(figures, class): (&forebay_report::verdict::ClassFigures, &ClassInterval)| {
+    let class = |(figures, class): (&ClassFigures, &ClassInterval)| {
         json!({
             "class": figures.name,
             "shares": figures.shares,
@@ -201,7 +204,7 @@ fn json_of_disk(disk: &DiskInterval) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use forebay_report::verdict::{ClassFigures, DiskFigures, findings};
+    use forebay_report::verdict::{DiskFigures, findings};
 
     use super::*;
 
@@ -238,11 +241,32 @@ mod tests {
     #[test]
     fn every_line_fits_and_holds_no_command_for_a_terminal() {
         for columns in [0, 80, 81, 200] {
-            for line in lines("host:1", &interval("\x1b[2Ja\nb"), columns) {
-                assert!(line.chars().count() <= columns.max(COLUMNS_MIN), "{line}");
+            for line in lines("host:1", &interval("\x1b[2Ja\nb\u{1F600}"), columns) {
+                assert!(width(&line) <= columns.max(COLUMNS_MIN), "{line}");
                 assert!(!line.chars().any(char::is_control), "{line:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_narrow_terminal_shows_all_words_of_what_is_wrong() {
+        let lines = lines("host:1", &interval("reader"), 40);
+        let begin = lines.iter().position(|line| line.starts_with("! ")).unwrap();
+        let classes = lines.iter().position(|line| line.starts_with("class ")).unwrap();
+        assert!(begin < classes, "{lines:?}");
+        assert!(lines[begin..classes].iter().all(|line| width(line) <= 40), "{lines:?}");
+    }
+
+    #[test]
+    fn a_thousand_idle_classes_are_one_line() {
+        let mut interval = interval("reader");
+        let disk = &mut interval.disks[0];
+        let idle = |class: usize| ClassFigures { name: format!("{class}"), ..Default::default() };
+        disk.figures.classes.extend((0..1000).map(idle));
+        disk.classes.extend((0..1000).map(|_| ClassInterval::default()));
+        let lines = lines("host:1", &interval, 80);
+        assert!(lines.len() < 20, "{lines:?}");
+        assert!(lines.iter().any(|line| line.starts_with("1000 classes did nothing")), "{lines:?}");
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The view of a running process.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -84,6 +86,28 @@ fn what_is_no_endpoint_of_this_project_is_said_in_one_line() {
         ended.complains(1, &[&address, words]);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
     }
+}
+
+/// Answers the first who asks with `piece`, again and again, as long as it is taken.
+fn pour(piece: &'static [u8], pause: Duration) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        while stream.write_all(piece).is_ok() {
+            thread::sleep(pause);
+        }
+    });
+    address
+}
+
+#[test]
+fn an_answer_without_an_end_is_not_read_to_its_end() {
+    let address = pour(&[b'x'; 1 << 20], Duration::ZERO);
+    run(&mut top(&address)).complains(1, &[&address, "larger than 64 MiB"]);
+    let address = pour(b"x", Duration::from_millis(100));
+    run(&mut top(&address)).complains(1, &[&address, "no answer", "within 5 s"]);
 }
 
 #[test]
