@@ -10,4 +10,4 @@ mod page;
 mod tests;
 
 pub(crate) use options::{Options, run};
-pub(crate) use page::html;
+pub(crate) use page::{html, on_one_scale};

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use forebay_load::results::model::{ClassResult, Report, RunResult};
 use forebay_load::results::text;
-use forebay_report::{Chart, Page, Table, svg};
+use forebay_report::{Chart, DrawError, Page, Table, svg};
 
 use super::{charts, figures};
 use crate::console::json;
@@ -126,14 +126,18 @@ fn row(job: &ClassResult) -> Vec<String> {
 }
 
 /// The charts of all runs; of two runs side by side and on one scale.
-fn drawn(runs: &[Named<'_>]) -> Result<Vec<String>, forebay_report::DrawError> {
+fn drawn(runs: &[Named<'_>]) -> Result<Vec<String>, DrawError> {
     let charts = |(name, run): &Named<'_>| {
         let all = run.series.as_ref().map(|series| charts::of(run, series)).unwrap_or_default();
         let named = |chart: Chart| Chart { title: format!("{}: {name}", chart.title), ..chart };
         let is_one = runs.len() == 1;
         all.into_iter().map(|chart| if is_one { chart } else { named(chart) }).collect()
     };
-    let all: Vec<Vec<Chart>> = runs.iter().map(charts).collect();
+    on_one_scale(&runs.iter().map(charts).collect::<Vec<Vec<Chart>>>())
+}
+
+/// The charts of all runs, the first of each and then the second of each, these on one scale.
+pub(crate) fn on_one_scale(all: &[Vec<Chart>]) -> Result<Vec<String>, DrawError> {
     let most = all.iter().map(Vec::len).max().unwrap_or_default();
     let mut drawn = Vec::new();
     for place in 0..most {

@@ -1,5 +1,7 @@
 //! `forebay reproduce`: the published experiments, repeated.
 
+mod datastore;
+mod figure;
 mod page;
 
 use std::fmt::Write as _;
@@ -22,6 +24,10 @@ pub(crate) struct Options {
     /// Where to write the charts and index.html
     #[arg(long, value_name = "DIR", default_value = "forebay-reproduce")]
     out: PathBuf,
+    /// Write all on one page too, with the datastore examples over time and with all values of charts
+    /// as JSON
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
     /// Run each as long as it was published, instead of shortened
     #[arg(long)]
     full: bool,
@@ -42,6 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     })?;
     let index = options.out.join("index.html");
     whole_file::check(&index)?;
+    options.report.as_deref().map(whole_file::check).transpose()?;
     let scale = if options.full { Scale::Full } else { Scale::Short };
     if scale == Scale::Short {
         note("durations are shortened; --full runs them as published");
@@ -52,6 +59,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let command = if options.full { "forebay reproduce --full" } else { "forebay reproduce" };
     whole_file::put(&index, &page::html(&repeated, command))?;
+    if let Some(report) = &options.report {
+        whole_file::put(report, &page::with_datastores(&repeated, command)?)?;
+        print(&format!("{}\n", report.display()))?;
+    }
     print(&format!("{}\n", index.display()))
 }
 

@@ -1,7 +1,13 @@
-//! One self-contained page of all experiments.
+//! Self-contained pages of all experiments.
 
 use forebay_experiments::{Experiment, Report};
-use forebay_report::Page;
+use forebay_report::{Chart, Page};
+use serde_json::{Value, json};
+
+use super::datastore::{DATASTORES, Datastore};
+use crate::console;
+use crate::failure::Failure;
+use crate::report::on_one_scale;
 
 /// An experiment that was repeated, with its charts drawn.
 pub(super) struct RepeatedExperiment {
@@ -12,17 +18,63 @@ pub(super) struct RepeatedExperiment {
 
 /// The page as HTML; `command` is how to make it again.
 pub(super) fn html(repeated: &[RepeatedExperiment], command: &str) -> String {
+    let mut page = begun(command);
+    page.links(repeated.iter().map(|one| one.experiment.name));
+    for one in repeated {
+        section(&mut page, one);
+    }
+    page.finish()
+}
+
+/// The same with the datastore examples over time first, and with what charts show as JSON.
+pub(super) fn with_datastores(
+    repeated: &[RepeatedExperiment],
+    command: &str,
+) -> Result<String, Failure> {
+    let mut page = begun(&format!("{command} --report FILE.html"));
+    let ids = DATASTORES.iter().map(|datastore| datastore.id);
+    page.links(ids.chain(repeated.iter().map(|one| one.experiment.name)));
+    for datastore in &DATASTORES {
+        over_time(&mut page, datastore)?;
+    }
+    for one in repeated {
+        section(&mut page, one);
+        let charts: Vec<Value> = one.report.charts.iter().map(values).collect();
+        page.json(&format!("{}-charts", one.experiment.name), &console::json(&charts)?);
+    }
+    Ok(page.finish())
+}
+
+fn begun(command: &str) -> Page {
     let mut page = Page::new("forebay: published experiments, repeated");
     page.title("Published experiments, repeated");
     page.paragraph(&format!(
         "Simulated disks under virtual time, the same scheduler as in production. The disks' \
          parameters come from published figures and stand with each experiment. Made by {command}."
     ));
-    page.links(repeated.iter().map(|one| one.experiment.name));
-    for one in repeated {
-        section(&mut page, one);
+    page
+}
+
+/// An example over time, under each of its schedulers side by side.
+fn over_time(page: &mut Page, datastore: &Datastore) -> Result<(), Failure> {
+    let runs = datastore.run()?;
+    page.heading(datastore.id, datastore.title);
+    page.paragraph(datastore.shows);
+    let charts: Vec<Vec<Chart>> = runs.iter().map(|run| run.charts.clone()).collect();
+    let drawn = on_one_scale(&charts).map_err(|error| Failure::Run(error.to_string()))?;
+    page.charts(&drawn);
+    for run in &runs {
+        page.json(&run.id, &console::json(&run.result)?);
     }
-    page.finish()
+    Ok(())
+}
+
+/// What a chart shows.
+fn values(chart: &Chart) -> Value {
+    let series = chart.series.iter();
+    let series: Vec<Value> =
+        series.map(|line| json!({"name": line.name, "points": line.points})).collect();
+    json!({"title": chart.title, "x": chart.x, "y": chart.y, "series": series})
 }
 
 fn section(

@@ -15,6 +15,7 @@ mod pages;
 mod process;
 mod regions;
 mod report;
+mod reproduce;
 mod rm;
 mod serve;
 mod sim_run;

@@ -13,14 +13,14 @@ use crate::process::{Ended, run};
 /// The colours of series, in their order.
 const COLOURS: [&str; 5] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"];
 
-fn forebay(arguments: &[&str]) -> Command {
+pub(crate) fn forebay(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
     command.args(arguments);
     command
 }
 
 /// The page in a browser, or where there is none as it was written; it is quiet on the console.
-fn dom(page: &Path) -> String {
+pub(crate) fn dom(page: &Path) -> String {
     let (dom, console) =
         shown(page).unwrap_or_else(|| (fs::read_to_string(page).unwrap(), Vec::new()));
     assert!(console.is_empty(), "{console:?}");
@@ -29,7 +29,7 @@ fn dom(page: &Path) -> String {
 }
 
 /// The charts of the page whose title begins so, in order.
-fn charts<'a>(dom: &'a str, title: &str) -> Vec<&'a str> {
+pub(crate) fn charts<'a>(dom: &'a str, title: &str) -> Vec<&'a str> {
     let charts = dom.split("<svg class=\"chart\"").skip(1);
     let charts = charts.filter_map(|rest| rest.split("</svg>").next());
     charts.filter(|chart| chart.contains(&format!(">\n{title}"))).collect()
@@ -43,12 +43,12 @@ fn heights(chart: &str, colour: &str) -> Vec<f64> {
     points.map(|point| point.split_once(',').unwrap().1.parse().unwrap()).collect()
 }
 
-fn numbers(column: &Value) -> Vec<f64> {
+pub(crate) fn numbers(column: &Value) -> Vec<f64> {
     column.as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
 }
 
 /// Each point of the chart is as high as its value says: height is linear in it.
-fn shows(chart: &str, columns: &[Vec<f64>]) {
+pub(crate) fn shows(chart: &str, columns: &[Vec<f64>]) {
     let drawn: Vec<(f64, f64)> = columns
         .iter()
         .zip(COLOURS)

@@ -1,0 +1,157 @@
+//! The page of the published experiments, with the datastore examples over time.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+use crate::process::run;
+use crate::report::{charts, dom, forebay, numbers, shows};
+
+/// What the page has under this id for programs.
+fn embedded(dom: &str, id: &str) -> Value {
+    let text = dom.split(&format!("id=\"{id}\">")).nth(1).unwrap();
+    serde_json::from_str(text.split("</script>").next().unwrap()).unwrap()
+}
+
+/// What of jobs is drawn, in results, and whether it adds up.
+#[derive(Clone, Copy)]
+enum Column {
+    Bandwidth,
+    QueueP99,
+    QueueMedian,
+    DiskMedian,
+}
+
+/// A line of a chart as the results have it; of latencies without the samples in which nothing was
+/// done.
+fn line(results: &Value, jobs: &[&str], column: Column, within: &Range<f64>) -> Vec<f64> {
+    let series = &results["series"];
+    let ends = numbers(&series["ends_seconds"]);
+    let mut sum = vec![0.0; ends.len()];
+    for job in series["jobs"].as_array().unwrap() {
+        if !jobs.contains(&job["name"].as_str().unwrap()) {
+            continue;
+        }
+        let values = numbers(match column {
+            Column::Bandwidth => &job["bandwidth_bytes_per_second"],
+            Column::QueueP99 => &job["queue_us"]["p99"],
+            Column::QueueMedian => &job["queue_us"]["p50"],
+            Column::DiskMedian => &job["disk_us"]["p50"],
+        });
+        for (sum, value) in sum.iter_mut().zip(values) {
+            *sum = if matches!(column, Column::Bandwidth) { *sum + value } else { sum.max(value) };
+        }
+    }
+    let drawn = ends.iter().zip(sum).filter(|(end, _)| within.contains(end));
+    let drawn = drawn.map(|(_, value)| value);
+    drawn.filter(|value| matches!(column, Column::Bandwidth) || *value > 0.0).collect()
+}
+
+#[test]
+fn the_charts_of_2016_and_2022_are_on_the_page_and_show_what_its_results_say() {
+    let lab = Lab::new();
+    let [page, out] = ["page.html", "out"].map(|name| lab.dir.path().join(name));
+    let mut command = forebay(&["reproduce", "2016-shares", "--out"]);
+    let ended = run(command.arg(&out).arg("--report").arg(&page));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let dom = dom(&page);
+    for title in
+        ["figure 3: requests served", "figure 3: pending requests", "figure 4: new request"]
+    {
+        assert_eq!(charts(&dom, &format!("2016, {title}")).len(), 1, "{title}");
+    }
+    let queries = ["query", "query-half", "query-three-quarters"];
+    let compaction = ["compaction", "compaction-write"];
+    let ingested = ["commitlog", "memtable", "compaction-write"];
+    let (all, first, later) = (0.0..f64::INFINITY, 0.0..5.0, 6.0..f64::INFINITY);
+    // title, lines, seconds
+    type Lines<'a> = [(&'a [&'a str], Column); 2];
+    let of_2016: [(&str, Lines<'_>, _); 3] = [
+        (
+            "2016, figure 5: new request delay",
+            [(&["query"], Column::QueueP99), (&["commitlog"], Column::QueueP99)],
+            &all,
+        ),
+        (
+            "2016, figure 5: bandwidth",
+            [(&["query"], Column::Bandwidth), (&["commitlog"], Column::Bandwidth)],
+            &all,
+        ),
+        (
+            "2016, figure 6: new request delay",
+            [(&["memtable"], Column::QueueP99), (&compaction, Column::QueueP99)],
+            &all,
+        ),
+    ];
+    let of_2022: [(&str, Lines<'_>, _); 4] = [
+        (
+            "2022: throughput of ingestion",
+            [(&ingested, Column::Bandwidth), (&["compaction"], Column::Bandwidth)],
+            &first,
+        ),
+        (
+            "2022: throughput of queries",
+            [(&queries, Column::Bandwidth), (&compaction, Column::Bandwidth)],
+            &later,
+        ),
+        (
+            "2022: latency of ingestion",
+            [(&["memtable"], Column::DiskMedian), (&["memtable"], Column::QueueMedian)],
+            &first,
+        ),
+        (
+            "2022: latency of queries",
+            [(&queries, Column::DiskMedian), (&queries, Column::QueueMedian)],
+            &later,
+        ),
+    ];
+    let (little, ours) = (embedded(&dom, "datastore-2022-1"), embedded(&dom, "datastore-2022-2"));
+    let write_load = embedded(&dom, "datastore-2016-1");
+    let drawn = |figures: &[(&str, Lines<'_>, &Range<f64>)], runs: &[&Value]| {
+        for (title, lines, seconds) in figures {
+            let found = charts(&dom, title);
+            assert_eq!(found.len(), runs.len(), "{title}");
+            for (chart, results) in found.iter().zip(runs) {
+                let column = |(jobs, column): &(&[&str], _)| line(results, jobs, *column, seconds);
+                shows(chart, &lines.iter().map(column).collect::<Vec<_>>());
+            }
+        }
+    };
+    drawn(&of_2016, &[&write_load]);
+    drawn(&of_2022, &[&little, &ours]);
+    // the commit log waits for some milliseconds at most, whatever the queries do
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    let wait = |job: &str| mean(line(&write_load, &[job], Column::QueueP99, &(6.0..f64::INFINITY)));
+    assert!(wait("commitlog") < 5_000.0 && wait("query") > 10_000.0);
+    // the article: in the disk 1.45 ms before, 0.44 ms then
+    let in_disk = |results| mean(line(results, &["memtable"], Column::DiskMedian, &first));
+    assert!(in_disk(&ours) < 0.6 * in_disk(&little));
+}
+
+#[test]
+fn the_values_of_each_experiments_charts_are_on_the_page() {
+    let lab = Lab::new();
+    let [page, out] = ["page.html", "out"].map(|name| lab.dir.path().join(name));
+    let mut command = forebay(&["reproduce", "2016-shares", "S0-19", "--out"]);
+    assert_eq!(run(command.arg(&out).arg("--report").arg(&page)).code, Some(0));
+    let dom = dom(&page);
+    for experiment in ["2016-shares", "2016-bursts"] {
+        let all = embedded(&dom, &format!("{experiment}-charts"));
+        for chart in all.as_array().unwrap() {
+            let title = chart["title"].as_str().unwrap();
+            assert_eq!(charts(&dom, title).len(), 1, "{title}");
+            assert!(!chart["series"][0]["points"].as_array().unwrap().is_empty(), "{title}");
+        }
+    }
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_said_before_anything_is_run() {
+    let lab = Lab::new();
+    let mut command =
+        forebay(&["reproduce", "2016-shares", "--report", "/nowhere/x.html", "--out"]);
+    let ended = run(command.arg(lab.dir.path().join("out")));
+    ended.complains(2, &["/nowhere/x.html", "another place"]);
+    assert!(ended.stdout.is_empty(), "{}", ended.stdout);
+}
