@@ -264,10 +264,80 @@ fn bandwidth_that_moves_is_told() {
     );
 }
 
+/// Jobs with so many requests in both runs, whose bulk writes got slower by a tenth.
+fn with_reads(requests: [u64; 2], p99: [f64; 2]) -> Comparison {
+    let [before, after] = [0, 1].map(|at| {
+        let reads = ClassResult { requests: requests[at], ..class("reads", 1000, 1, p99[at], 0.0) };
+        vec![reads, class("bulk", 100, 300, [28_100.0, 29_600.0][at], 0.0)]
+    });
+    comparison(before, after)
+}
+
 #[test]
-fn few_requests_are_no_verdict() {
-    let few = |p99| vec![ClassResult { requests: 499, ..class("a", 1, 100, p99, 0.0) }];
+fn a_gain_of_few_requests_is_seen_by_a_lower_percentile() {
+    for (requests, percentile) in [
+        ([500, 500], "p99 79.7ms -> 894us"),
+        ([414, 416], "p95 39.9ms -> 447us"),
+        ([100, 5000], "p95 39.9ms -> 447us"),
+        ([99, 99], "p50 15.9ms -> 179us"),
+        ([5000, 10], "p50 15.9ms -> 179us"),
+    ] {
+        let verdict = verdict(&with_reads(requests, [79_700.0, 894.0]));
+        assert_eq!(verdict.kind, VerdictKind::Gain(String::from("reads")));
+        let first = &verdict.sentences[0];
+        assert_eq!(first, &format!("reads gained most: {percentile} (-99%)."));
+        assert!(!verdict.to_string().contains("Not judged"), "{verdict}");
+    }
+}
+
+#[test]
+fn a_job_that_was_not_judged_is_named_and_no_verdict_is_given_for_it() {
+    let verdict = verdict(&with_reads([9, 7], [79_700.0, 894.0]));
+    assert_eq!(verdict.kind, VerdictKind::TooShort);
+    assert_eq!(
+        verdict.to_string(),
+        "No verdict: no p99 changed by more than 20 %, no bandwidth by more than 5 %, but not all \
+         jobs could be judged.\nNot judged, for too few requests: reads (9 without the scheduler, \
+         7 with it); run for longer.\n",
+    );
+}
+
+#[test]
+fn a_job_that_wanted_nothing_hinders_no_verdict() {
+    let mut runs = with_reads([0, 0], [0.0, 0.0]);
+    for run in &mut runs.runs {
+        run.classes[0].unfinished = 0;
+        run.classes[0].bandwidth_bytes_per_second = 0;
+    }
+    assert_eq!(verdict(&runs).kind, VerdictKind::NoContention);
+}
+
+#[test]
+fn too_few_requests_of_any_job_are_no_verdict() {
+    let few = |p99| vec![ClassResult { requests: 9, ..class("a", 1, 100, p99, 0.0) }];
     let verdict = verdict(&comparison(few(100.0), few(10.0)));
     assert_eq!(verdict.kind, VerdictKind::TooShort);
-    assert_eq!(verdict.sentences.len(), 1);
+    assert!(verdict.sentences[0].starts_with("No verdict"), "{verdict}");
+    assert!(verdict.sentences[1].contains("a (9 without the scheduler, 9 with it)"), "{verdict}");
+}
+
+/// A class that got its first requests through the scheduler was starved without it.
+#[test]
+fn a_starved_job_is_told_of() {
+    let mut runs = with_reads([0, 5000], [0.0, 894.0]);
+    runs.runs[0].classes[0].bandwidth_bytes_per_second = 0;
+    let verdict = verdict(&runs);
+    assert_eq!(verdict.kind, VerdictKind::Redistribution);
+    let text = verdict.to_string();
+    assert!(text.contains("reads: 0 -> 1.00 MB/s") && text.contains("Not judged"), "{text}");
+}
+
+/// One request more or less at the end of a short run moves no bandwidth.
+#[test]
+fn a_request_more_or_less_is_no_bandwidth_that_moved() {
+    let mut runs = with_reads([20, 19], [1000.0, 1000.0]);
+    runs.runs[0].classes[0].bandwidth_bytes_per_second = 2_000_000;
+    runs.runs[1].classes[0].bandwidth_bytes_per_second = 1_200_000;
+    runs.runs[1].classes[0].requests = 12;
+    assert_eq!(verdict(&runs).kind, VerdictKind::NoContention);
 }

@@ -26,3 +26,4 @@ mod top;
 mod topology;
 mod trace;
 mod trim;
+mod verdicts;

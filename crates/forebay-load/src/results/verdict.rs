@@ -3,17 +3,17 @@
 use std::fmt;
 
 use super::figures::{change, duration, megabytes};
-use super::model::{ClassResult, Comparison};
+use super::model::{ClassResult, Comparison, LatencyResult};
 use super::table::total_bandwidth;
 
-/// A change of a 99th percentile that is worth a word; smaller ones are often chance.
-const P99_CHANGE_MIN: f64 = 0.20;
+/// A change of a percentile that is worth a word; smaller ones are often chance.
+const LATENCY_CHANGE_MIN: f64 = 0.20;
 /// A change of bandwidth that is worth a word.
 const BANDWIDTH_CHANGE_MIN: f64 = 0.05;
-/// Below this many requests a 99th percentile rests on fewer than five of them.
-const REQUESTS_MIN: u64 = 500;
-/// A p99 that fell to less than this part is hardly chance, even in one run.
+/// A percentile that fell to less than this part is hardly chance, even in one run.
 const CLEAR_GAIN: f64 = 0.5;
+/// A change of bandwidth by fewer requests than this can be where the run ended.
+const REQUESTS_MOVED_MIN: f64 = 10.0;
 
 /// What a comparison comes to. Displays as a few lines of plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,19 +27,21 @@ pub struct Verdict {
 /// What a comparison comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerdictKind {
-    /// Scheduling lowered the 99th percentile of this job most, by more than 20 %.
+    /// Scheduling lowered the percentile of this job most, by more than 20 %.
     Gain(String),
-    /// No 99th percentile changed by more than 20 % and no bandwidth by more than 5 %.
+    /// No percentile changed by more than 20 % and no bandwidth by more than 5 %, of any job.
     NoContention,
-    /// No 99th percentile changed by more than 20 %, but bandwidth moved between jobs.
+    /// No percentile fell by more than 20 %, but bandwidth moved between jobs.
     Redistribution,
-    /// No 99th percentile fell by more than 20 %, and one rose or bandwidth was lost.
+    /// No percentile fell by more than 20 % and no bandwidth rose, and some was lost, or a
+    /// percentile rose.
     Loss,
-    /// Too few requests to say anything.
+    /// Too few requests of a job to say anything, where nothing is to be said of the others.
     TooShort,
 }
 
-/// Says what scheduling did to a load: who gained most, and at what price.
+/// Says what scheduling did to a load: who gained most, and at what price. Each job is judged by
+/// the highest percentile that rests on five requests in both runs; jobs without one are named.
 pub fn verdict(comparison: &Comparison) -> Verdict {
     let [before, after] = &comparison.runs;
     let pairs: Vec<ClassPair<'_>> =
@@ -49,60 +51,90 @@ pub fn verdict(comparison: &Comparison) -> Verdict {
     let mut sentences = vec![first_sentence(&kind, &pairs)];
     if !matches!(kind, VerdictKind::NoContention | VerdictKind::TooShort) {
         sentences.push(format!("Total bandwidth: {}.", from_to(total, megabytes, " MB/s")));
-        let worst =
-            ClassPair::judged(&pairs).max_by(|a, b| a.p99_ratio().total_cmp(&b.p99_ratio()));
-        sentences.extend(worst.filter(|pair| pair.loses()).map(|pair| {
-            format!("{} lost most: p99 {}.", pair.name(), from_to(pair.p99(), duration, ""))
-        }));
+        let judged = judged(&pairs).filter(|(_, latency)| latency.loses());
+        let worst = judged.max_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()));
+        sentences
+            .extend(worst.map(|(pair, latency)| format!("{} lost most: {latency}.", pair.name())));
         sentences.extend(pairs.iter().filter(|pair| pair.bandwidth_moved()).map(|pair| {
             format!("{}: {}.", pair.name(), from_to(pair.bandwidth(), megabytes, " MB/s"))
         }));
     }
+    sentences.extend(not_judged(&pairs));
     Verdict { kind, sentences }
 }
 
 fn kind_of(pairs: &[ClassPair<'_>], total_ratio: f64) -> VerdictKind {
-    let best = ClassPair::judged(pairs).min_by(|a, b| a.p99_ratio().total_cmp(&b.p99_ratio()));
-    let Some(best) = best else { return VerdictKind::TooShort };
-    if best.gains() {
-        return VerdictKind::Gain(best.name().to_owned());
+    if let Some((pair, _)) = best(pairs).filter(|(_, latency)| latency.gains()) {
+        return VerdictKind::Gain(pair.name().to_owned());
     }
-    if ClassPair::judged(pairs).any(ClassPair::loses) || total_ratio < 1.0 - BANDWIDTH_CHANGE_MIN {
+    let moved: Vec<&ClassPair<'_>> = pairs.iter().filter(|pair| pair.bandwidth_moved()).collect();
+    if moved.iter().any(|pair| ratio(pair.bandwidth()) > 1.0) {
+        return VerdictKind::Redistribution;
+    }
+    let is_less = total_ratio < 1.0 - BANDWIDTH_CHANGE_MIN && !moved.is_empty();
+    if is_less || judged(pairs).any(|(_, latency)| latency.loses()) {
         return VerdictKind::Loss;
     }
-    if pairs.iter().any(ClassPair::bandwidth_moved) {
+    if !moved.is_empty() {
         return VerdictKind::Redistribution;
+    }
+    if judged(pairs).next().is_none() || pairs.iter().any(ClassPair::lacks_requests) {
+        return VerdictKind::TooShort;
     }
     VerdictKind::NoContention
 }
 
 /// The first sentence.
 fn first_sentence(kind: &VerdictKind, pairs: &[ClassPair<'_>]) -> String {
+    let percentiles = judged_by(pairs);
     match kind {
         VerdictKind::Gain(name) => {
-            let best = pairs.iter().find(|pair| pair.name() == name);
-            let p99 = best.map(ClassPair::p99).unwrap_or_default();
-            let doubt = if ratio(p99) > CLEAR_GAIN {
+            let Some((_, latency)) = best(pairs) else { return String::new() };
+            let doubt = if latency.ratio() > CLEAR_GAIN {
                 " So small a gain can be chance: repeat the run."
             } else {
                 ""
             };
-            format!("{name} gained most: p99 {}.{doubt}", from_to(p99, duration, ""))
+            format!("{name} gained most: {latency}.{doubt}")
         }
-        VerdictKind::NoContention => String::from(
-            "The disk shows no contention worth scheduling under this load: no p99 changed by \
-             more than 20 %, no bandwidth by more than 5 %.",
+        VerdictKind::NoContention => format!(
+            "The disk shows no contention worth scheduling under this load: no {percentiles} \
+             changed by more than 20 %, no bandwidth by more than 5 %."
         ),
-        VerdictKind::Redistribution => String::from(
-            "Scheduling moved bandwidth between jobs; no p99 changed by more than 20 %.",
+        VerdictKind::Redistribution => format!(
+            "Scheduling moved bandwidth between jobs; no {percentiles} fell by more than 20 %."
         ),
-        VerdictKind::Loss => {
-            String::from("Scheduling did not pay under this load: no p99 fell by more than 20 %.")
+        VerdictKind::Loss => format!(
+            "Scheduling did not pay under this load: no {percentiles} fell by more than 20 %."
+        ),
+        VerdictKind::TooShort if judged(pairs).next().is_some() => format!(
+            "No verdict: no {percentiles} changed by more than 20 %, no bandwidth by more than \
+             5 %, but not all jobs could be judged."
+        ),
+        VerdictKind::TooShort => {
+            format!("No verdict: no job has {MEDIAN_REQUESTS} requests in both runs.")
         }
-        VerdictKind::TooShort => format!(
-            "No job has {REQUESTS_MIN} requests in both runs, too few for a verdict: run longer."
-        ),
     }
+}
+
+/// By which percentiles jobs were judged: the 99th, and of those with few requests a lower one.
+fn judged_by(pairs: &[ClassPair<'_>]) -> String {
+    let lower = judged(pairs).filter(|(_, latency)| latency.percentile != "p99");
+    let lower: Vec<String> =
+        lower.map(|(pair, latency)| format!("{} of {}", latency.percentile, pair.name())).collect();
+    if lower.is_empty() {
+        String::from("p99")
+    } else {
+        format!("p99 ({}, of few requests)", lower.join(", "))
+    }
+}
+
+/// Which jobs were not judged and why, if any were not.
+fn not_judged(pairs: &[ClassPair<'_>]) -> Option<String> {
+    let lacking = pairs.iter().filter(|pair| pair.lacks_requests());
+    let named: Vec<String> = lacking.map(ClassPair::requests_in_words).collect();
+    (!named.is_empty())
+        .then(|| format!("Not judged, for too few requests: {}; run for longer.", named.join(", ")))
 }
 
 impl fmt::Display for Verdict {
@@ -111,49 +143,97 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// With fewer requests than this not even the median rests on five of them.
+const MEDIAN_REQUESTS: u64 = 10;
+
+/// A percentile of a job's latencies without and with the scheduler.
+struct Latency {
+    percentile: &'static str,
+    us: [f64; 2],
+}
+
+impl Latency {
+    fn ratio(&self) -> f64 {
+        ratio(self.us)
+    }
+
+    fn gains(&self) -> bool {
+        self.ratio() < 1.0 - LATENCY_CHANGE_MIN
+    }
+
+    fn loses(&self) -> bool {
+        self.ratio() > 1.0 + LATENCY_CHANGE_MIN
+    }
+}
+
+impl fmt::Display for Latency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.percentile, from_to(self.us, duration, ""))
+    }
+}
+
+/// The jobs with requests enough to judge a percentile, and that percentile.
+fn judged<'p, 'a>(
+    pairs: &'p [ClassPair<'a>],
+) -> impl Iterator<Item = (&'p ClassPair<'a>, Latency)> {
+    pairs.iter().filter_map(|pair| Some((pair, pair.latency()?)))
+}
+
+/// The one whose percentile fell most.
+fn best<'p, 'a>(pairs: &'p [ClassPair<'a>]) -> Option<(&'p ClassPair<'a>, Latency)> {
+    judged(pairs).min_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()))
+}
+
 /// A job without and with the scheduler.
 struct ClassPair<'a>((&'a ClassResult, &'a ClassResult));
 
-impl<'a> ClassPair<'a> {
-    /// The pairs with requests enough to judge their 99th percentile.
-    fn judged<'p>(pairs: &'p [Self]) -> impl Iterator<Item = &'p Self> + use<'a, 'p> {
-        pairs.iter().filter(|ClassPair((before, after))| {
-            before.requests.min(after.requests) >= REQUESTS_MIN
-        })
-    }
-
+impl ClassPair<'_> {
     fn name(&self) -> &str {
         &self.0.1.name
     }
 
-    fn p99(&self) -> [f64; 2] {
-        [self.0.0.latency_us.p99, self.0.1.latency_us.p99]
+    fn requests(&self) -> [u64; 2] {
+        [self.0.0.requests, self.0.1.requests]
     }
 
-    fn p99_ratio(&self) -> f64 {
-        ratio(self.p99())
+    /// The highest percentile that five requests were above in both runs, if one was.
+    fn latency(&self) -> Option<Latency> {
+        let [without, with] = self.requests();
+        let (percentile, of): (_, fn(&LatencyResult) -> f64) = match without.min(with) {
+            500.. => ("p99", |latency| latency.p99),
+            100.. => ("p95", |latency| latency.p95),
+            MEDIAN_REQUESTS.. => ("p50", |latency| latency.p50),
+            _ => return None,
+        };
+        Some(Latency { percentile, us: [of(&self.0.0.latency_us), of(&self.0.1.latency_us)] })
+    }
+
+    /// Whether it did something, and too little to be judged.
+    fn lacks_requests(&self) -> bool {
+        let wanted = [self.0.0, self.0.1].map(|class| class.requests + class.unfinished);
+        self.latency().is_none() && wanted != [0, 0]
+    }
+
+    fn requests_in_words(&self) -> String {
+        let [without, with] = self.requests();
+        format!("{} ({without} without the scheduler, {with} with it)", self.name())
     }
 
     fn bandwidth(&self) -> [f64; 2] {
         [self.0.0, self.0.1].map(|class| class.bandwidth_bytes_per_second as f64)
     }
 
-    fn gains(&self) -> bool {
-        self.p99_ratio() < 1.0 - P99_CHANGE_MIN
-    }
-
-    fn loses(&self) -> bool {
-        self.p99_ratio() > 1.0 + P99_CHANGE_MIN
-    }
-
     fn bandwidth_moved(&self) -> bool {
-        (ratio(self.bandwidth()) - 1.0).abs() > BANDWIDTH_CHANGE_MIN
+        let [without, with] = self.requests();
+        let part = (ratio(self.bandwidth()) - 1.0).abs();
+        let requests = without.max(with) as f64 * part.min(1.0);
+        part > BANDWIDTH_CHANGE_MIN && requests >= REQUESTS_MOVED_MIN
     }
 }
 
-/// What the second is of the first; 1 if there is no first.
+/// What the second is of the first; 1 if both are nothing.
 fn ratio([before, after]: [f64; 2]) -> f64 {
-    if before > 0.0 { after / before } else { 1.0 }
+    if before == after { 1.0 } else { after / before }
 }
 
 /// `5.20ms -> 410us (-92%)`.
