@@ -8,7 +8,7 @@ use crate::Position;
 ///
 /// It displays as `FILE:LINE:COLUMN: KEY: MESSAGE`; the position is left out when the error
 /// is about the file as a whole, and the key when the place has none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// The file's name, as the caller gave it.
     pub file: String,
@@ -48,6 +48,13 @@ impl fmt::Display for ConfigError {
             write!(f, " {key}:")?;
         }
         write!(f, " {}", self.message)
+    }
+}
+
+/// What a `main` that returns an error shows of it.
+impl fmt::Debug for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

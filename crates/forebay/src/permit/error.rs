@@ -1,6 +1,6 @@
 //! Why a permit was not granted.
 
-use std::io;
+use std::{fmt, io};
 
 use forebay_core::{EnqueueError, GroupFull, Op, REQUEST_COST_MAX};
 
@@ -10,7 +10,7 @@ use crate::sys::fork::Forked;
 /// Why a permit was not granted. Becomes an [`io::Error`] with `?`, of which it
 /// is the source: of the kind `TimedOut` if the time has passed, `InvalidInput`
 /// if the request can never be granted, `QuotaExceeded` if the queue is full.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum AdmitError {
     /// A length that the operation cannot have.
@@ -145,5 +145,12 @@ impl From<AdmitError> for io::Error {
             | AdmitError::ClassRemoved { .. } => io::ErrorKind::InvalidInput,
         };
         Self::new(kind, error)
+    }
+}
+
+/// What a `main` that returns an error shows of it.
+impl fmt::Debug for AdmitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }

@@ -1,7 +1,7 @@
 //! Why a scheduler or its classes cannot be as they were configured.
 
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use forebay_core::{ModelError, SHARDS_MAX};
 
@@ -10,7 +10,7 @@ use crate::properties::{ConfigError, DISKS_MAX, Device, TargetBelowBase};
 use crate::sys::fork::Forked;
 
 /// Why a class or a group of classes could not be made, changed or removed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClassError {
     /// The name is in use.
@@ -44,7 +44,7 @@ pub enum ClassError {
 }
 
 /// Why a scheduler was not made or reloaded.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerError {
     /// The io-properties are not as they must be.
@@ -149,4 +149,18 @@ pub enum SchedulerError {
     /// This is a child of the process that made the scheduler.
     #[error(transparent)]
     Forked(#[from] Forked),
+}
+
+// what a `main` that returns an error shows of it
+
+impl fmt::Debug for ClassError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for SchedulerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }

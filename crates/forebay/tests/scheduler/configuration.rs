@@ -131,3 +131,25 @@ fn io_groups_divide_the_capacity() {
     let groups = nodes.filter(has_cpus).count().clamp(1, 4);
     assert_eq!(goal(one().io_groups(4)), 10_000 * groups as u128);
 }
+
+/// What a `main` that returns it prints of an error.
+#[test]
+fn an_error_from_main_reads_as_a_sentence() {
+    let shown = |error: Box<dyn std::error::Error>| format!("Error: {error:?}");
+    let missing = Scheduler::from_file(Path::new("/nowhere/forebay.yaml")).unwrap_err();
+    assert_eq!(
+        shown(missing.into()),
+        "Error: /nowhere/forebay.yaml: cannot be read: No such file or directory (os error 2); \
+         check the path"
+    );
+    let scheduler = Scheduler::builder().disk(disk("data")).build().unwrap();
+    let class = scheduler.add_class("queries", 100).unwrap();
+    let taken = scheduler.add_class("queries", 100).unwrap_err();
+    assert_eq!(
+        shown(taken.into()),
+        "Error: there is a class or group named `queries` already; choose another name"
+    );
+    let nothing = class.admit(Op::Read, 0).unwrap_err();
+    let said = nothing.to_string();
+    assert_eq!(shown(nothing.into()), format!("Error: {said}"));
+}
