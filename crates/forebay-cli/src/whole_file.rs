@@ -54,7 +54,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// The error of the system alone: the name of a file that is nobody's says nothing.
-fn nameless(error: io::Error) -> io::Error {
+pub(crate) fn nameless(error: io::Error) -> io::Error {
     let text = error.to_string();
     match text.rfind(" at path \"") {
         Some(end) => io::Error::new(error.kind(), &text[..end]),

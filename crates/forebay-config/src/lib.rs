@@ -39,6 +39,7 @@
 //! job files, [`Quantity`] in io-properties files.
 
 mod error;
+mod file_kind;
 mod located;
 mod nearest;
 
@@ -51,5 +52,5 @@ mod yaml_error;
 pub use error::ConfigError;
 pub use located::{Located, Position};
 pub use nearest::{known, nearest};
-pub use source::{MAX_FILE_BYTES, Source, parse, read};
+pub use source::{MAX_FILE_BYTES, Source, parse, read, read_at_most};
 pub use units::{ByteSize, Quantity, Span, UnitError};

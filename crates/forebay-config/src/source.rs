@@ -18,19 +18,33 @@ pub const MAX_FILE_BYTES: usize = 1 << 20;
 /// The most values that the aliases of one file may stand for, together.
 const ALIASED_VALUES_MAX: usize = 50_000;
 
-/// Reads the file at `path`.
+/// Reads the file at `path`, a configuration file.
 ///
 /// # Errors
-/// The file cannot be opened or read, is longer than [`MAX_FILE_BYTES`], or is not UTF-8.
+/// The file cannot be opened or read, is longer than [`MAX_FILE_BYTES`], or is no UTF-8 text.
 pub fn read(path: &Path) -> Result<String, ConfigError> {
+    read_at_most(path, MAX_FILE_BYTES)
+}
+
+/// Reads the file at `path`, which may have `bytes_max` bytes.
+///
+/// # Errors
+/// The file cannot be opened or read, is longer than that, or is no UTF-8 text.
+pub fn read_at_most(path: &Path, bytes_max: usize) -> Result<String, ConfigError> {
     let name = path.display().to_string();
     let fail = |error: std::io::Error| {
         ConfigError::whole_file(&name, format!("cannot be read: {error}; check the path"))
     };
     let mut bytes = Vec::new();
-    let bound = MAX_FILE_BYTES as u64 + 1;
+    let bound = bytes_max as u64 + 1;
     File::open(path).and_then(|f| f.take(bound).read_to_end(&mut bytes)).map_err(fail)?;
-    check_size(&name, bytes.len())?;
+    // no text has it in any of its usual encodings but UTF-16
+    if bytes.contains(&0) {
+        let message = "a binary file, or text in UTF-16; expected UTF-8 text; is this the right \
+                       file?";
+        return Err(ConfigError::whole_file(&name, message));
+    }
+    check_size(&name, bytes.len(), bytes_max)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("not UTF-8 text at byte {at}; save the file as UTF-8");
@@ -70,7 +84,7 @@ impl<'a> Source<'a> {
     /// # Errors
     /// The text is not one YAML document within the bounds of this crate, or does not fit `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
-        check_size(self.file, self.text.len())?;
+        check_size(self.file, self.text.len(), MAX_FILE_BYTES)?;
         let tree = SyntaxTree::of(self.file, self.text)?;
         serde_saphyr::from_str_with_options(self.text, options())
             .map_err(|error| config_error(self.file, &tree, &error))
@@ -119,10 +133,10 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-fn check_size(file: &str, bytes: usize) -> Result<(), ConfigError> {
-    if bytes > MAX_FILE_BYTES {
+fn check_size(file: &str, bytes: usize, bytes_max: usize) -> Result<(), ConfigError> {
+    if bytes > bytes_max {
         let message = format!(
-            "longer than {MAX_FILE_BYTES} bytes, the most that is read; is this the right file?"
+            "longer than {bytes_max} bytes, the most that is read; is this the right file?"
         );
         return Err(ConfigError::whole_file(file, message));
     }

@@ -100,6 +100,16 @@ impl<'a> SyntaxTree<'a> {
         self.nodes.iter().rfind(|node| node.key_at == at)
     }
 
+    /// Whether the whole document begins at `at`.
+    pub(crate) fn begins_at(&self, at: Position) -> bool {
+        self.nodes.first().is_some_and(|document| document.at == at)
+    }
+
+    /// Whether there is a value that the keys of `path` lead to: `disks`, or `[0].type`.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.nodes.iter().any(|node| self.path(node).is_some_and(|found| found == path))
+    }
+
     /// The list or mapping that `node` stands in.
     pub(crate) fn parent(&self, node: &Node<'a>) -> Option<&Node<'a>> {
         self.nodes.get(node.parent?)

@@ -2,6 +2,7 @@
 
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
+use crate::file_kind;
 use crate::quote::{escaped, printable};
 use crate::syntax_tree::{Node, NodeKind, SyntaxTree};
 use crate::{ConfigError, Position, known};
@@ -33,7 +34,19 @@ pub(crate) fn config_error(file: &str, tree: &SyntaxTree<'_>, error: &Error) -> 
         _ => (value().or_else(keyed), at),
     };
     let key = node.and_then(|node| tree.path(node));
-    ConfigError::at(file, at, key, message(error, node))
+    let message = message(error, node);
+    // at its very beginning a wrong file is told from a mistake in the right one
+    let kind = match error {
+        Error::SerdeUnknownField { field, .. } if key.as_ref() == Some(field) => {
+            file_kind::in_words(tree, Some(field))
+        }
+        _ if key.is_none() && tree.begins_at(at) => file_kind::in_words(tree, None),
+        _ => None,
+    };
+    match kind {
+        Some(kind) => ConfigError::at(file, at, key, format!("{kind}; {message}")),
+        None => ConfigError::at(file, at, key, message),
+    }
 }
 
 /// An error at the mapping that lacks `field`, or at the key that leads to it.

@@ -113,7 +113,7 @@ fn files_that_cannot_be_read() -> std::io::Result<()> {
 
     // endless ones are read as far as the bound
     let endless = read(Path::new("/dev/zero")).map_err(|error| error.message);
-    assert_eq!(endless, Err(String::from(too_long)));
+    assert!(endless.is_err_and(|message| message.starts_with("a binary file")));
     Ok(())
 }
 

@@ -195,3 +195,42 @@ fn checks_made_after_parsing_name_the_place() -> Result<(), forebay_config::Conf
     }
     Ok(())
 }
+
+/// A file of disks, as far as this test needs one.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only parsed")]
+struct Disks {
+    disks: Vec<String>,
+}
+
+#[test]
+fn a_file_of_another_kind_is_called_by_its_kind() {
+    let job = "# reads\n- name: a\n  type: randread\n  shard_info: {parallelism: 1}\n";
+    let said = parse::<Disks>("a.yaml", job).unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "a.yaml:2:1: this is a job file, which `bench` and `sim run` take; found a list; expected \
+         a mapping (`KEY: VALUE` lines)"
+    );
+    let said = parse::<Disks>("a.yaml", "kind: ideal\ncapacity: 1GB\n").unwrap_err().to_string();
+    assert!(said.starts_with("a.yaml:1:1: kind: this is a disk file, which --disk"), "{said}");
+    let said = parse::<Vec<Job>>("a.yaml", "disks:\n  - read_iops: 1\n").unwrap_err().to_string();
+    assert!(said.starts_with("a.yaml:1:1: these are properties of disks"), "{said}");
+    // a mistake in the right file is none
+    let said = parse::<Disks>("a.yaml", "disks: [a]\nkinds: 1\n").unwrap_err().to_string();
+    assert!(said.starts_with("a.yaml:2:1: kinds: unknown key"), "{said}");
+    let said = parse::<Vec<Job>>("a.yaml", "- name: a\n  type: no\n").unwrap_err().to_string();
+    assert!(!said.contains("this is"), "{said}");
+}
+
+#[test]
+fn a_binary_file_is_called_one() {
+    let file = std::env::temp_dir().join(format!("forebay-binary-{}", std::process::id()));
+    for bytes in [vec![0x7f, b'E', b'L', b'F', 0, 1], vec![0; 2 << 20]] {
+        std::fs::write(&file, bytes).unwrap();
+        let said = forebay_config::read(&file).unwrap_err().to_string();
+        assert!(said.contains("a binary file"), "{said}");
+    }
+    std::fs::remove_file(&file).unwrap();
+}

@@ -118,6 +118,8 @@ impl MixedLoad {
             return Err(Failure::Input(String::from("/dev/null has no disk; name a directory")));
         }
         options.check_space(&target)?;
+        let nothing = JobFile { jobs: Vec::new(), classes: Vec::new(), groups: Vec::new() };
+        Storage::check(&target, &nothing).map_err(without_option)?;
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         let shard_count = processors.min(SHARDS_MAX) as u32;
         let interrupt = Interrupt::on_signals()?;

@@ -94,6 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let jobs = load.job_file(&options.jobs, load.shard_count())?;
     let target = RunTarget::of(&options.dir, options.overwrite_device)?;
     let given = options.given_properties(&target)?;
+    Storage::check(&target, &jobs)?;
     let backend = options.backend(&target);
     let metrics = options.metrics.map(Metrics::serve).transpose()?;
     let interrupt = Interrupt::on_signals()?;

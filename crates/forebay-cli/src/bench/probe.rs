@@ -55,8 +55,9 @@ struct Direction {
 impl Probe<'_> {
     /// Measures the disk, and says what was found.
     pub(super) fn measure(&self) -> Result<Disk, Failure> {
-        note("probing the disk, since there is no --properties FILE: some four seconds");
         let mut one = self.load(JobKind::RandRead, SMALL, 1);
+        Storage::check(self.target, &one).map_err(not_probed)?;
+        note("probing the disk, since there is no --properties FILE: some four seconds");
         let storage = Storage::make(self.target, &one, self.backend, self.interrupt);
         let storage = storage.map_err(not_probed)?;
         one.jobs.iter_mut().for_each(|job| job.shards.truncate(1));
@@ -167,11 +168,15 @@ impl Probe<'_> {
 
 /// Who cannot have the disk probed can describe it.
 fn not_probed(failure: Failure) -> Failure {
-    match failure {
-        Failure::Run(why) => Failure::Run(format!(
+    let or_described = |why: String| {
+        format!(
             "cannot probe the disk: {why}. Or describe the disk in a file, and name it with \
              --properties"
-        )),
+        )
+    };
+    match failure {
+        Failure::Run(why) => Failure::Run(or_described(why)),
+        Failure::Input(why) => Failure::Input(or_described(why)),
         other => other,
     }
 }

@@ -189,11 +189,12 @@ fn write_budget(text: &mut String, budget: &Budget) {
     let reason = match budget.goal_reason {
         GoalReason::LatencyGoal => "the latency goal".into(),
         GoalReason::BaseLatency => format!(
-            "the disk's base latency; with the latency goal of {} it would idle",
+            "the disk's base latency, in place of the latency goal of {}, with which it would idle",
             time(budget.latency_goal_us)
         ),
         GoalReason::LargeRequest => format!(
-            "the cost of 128 KiB in the dearer direction, above the latency goal of {}",
+            "the cost of 128 KiB in the dearer direction, in place of the latency goal of {}, which \
+             is shorter",
             time(budget.latency_goal_us)
         ),
     };

@@ -9,6 +9,9 @@ use crate::console::print;
 use crate::failure::Failure;
 use crate::whole_file;
 
+/// The longest results that are read, in bytes. Those of a run over time have some 100 KiB.
+const RESULTS_BYTES_MAX: usize = 64 << 20;
+
 /// Make a page of results that `bench` or `sim run` printed with --format json.
 ///
 /// The charts over time are of results whose run had --report too. Of results with two runs, the
@@ -57,8 +60,7 @@ fn last_of(report: Report) -> RunResult {
 
 fn read(path: &Path) -> Result<Report, Failure> {
     let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::Input(format!("cannot read `{name}`: {error}")))?;
+    let text = forebay_config::read_at_most(path, RESULTS_BYTES_MAX)?;
     serde_json::from_str(&text).map_err(|error| {
         Failure::Input(format!(
             "{name}: these are no results of `bench` or `sim run`: {error}; save what they print \

@@ -6,9 +6,7 @@ mod progress;
 mod text;
 mod tuned;
 
-use std::fmt;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
@@ -30,7 +28,7 @@ use progress::TuneProgress;
 use tuned::Tuned;
 
 /// The longest file of runs that is read, in bytes. A disk takes some 100 KiB of it.
-const RUNS_BYTES_MAX: u64 = 16 << 20;
+const RUNS_BYTES_MAX: usize = 16 << 20;
 
 /// Measure disks, and write the files that describe them to the scheduler.
 ///
@@ -232,18 +230,8 @@ fn with_memory(budget: Budget) -> Budget {
 }
 
 fn read_runs(path: &Path) -> Result<Vec<Run>, Failure> {
-    let shown = path.display().to_string();
-    let refused = |why: &dyn fmt::Display| {
-        Failure::Input(format!("cannot read `{shown}`: {why}; name a tune.json"))
-    };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| refused(&error))?;
-    file.take(RUNS_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| refused(&error))?;
-    if bytes.len() as u64 > RUNS_BYTES_MAX {
-        return Err(refused(&format_args!("it has more than {} MiB", RUNS_BYTES_MAX >> 20)));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| refused(&error))?;
-    Ok(Run::parse(&shown, &text)?)
+    let text = forebay_config::read_at_most(path, RUNS_BYTES_MAX)?;
+    Ok(Run::parse(&path.display().to_string(), &text)?)
 }
 
 /// Prints what changed between two runs.

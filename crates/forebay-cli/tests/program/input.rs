@@ -1,7 +1,10 @@
 //! What the program says of files and options that it cannot use.
 
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
+
+use rustix::fs::OFlags;
 
 use crate::lab::{Lab, MIXED};
 use crate::process::run;
@@ -145,7 +148,61 @@ fn a_block_device_is_used_only_where_its_data_may_go() {
     let ended = run(bench(MIXED).arg("--overwrite-device"));
     assert_eq!(ended.results()["classes"][0]["errors"], 0);
     let too_large = MIXED.replace("data_size: 2MB", "data_size: 200MB");
-    run(bench(&too_large).arg("--overwrite-device")).complains(1, &["data_size", &disk.device]);
+    run(bench(&too_large).arg("--overwrite-device")).complains(2, &["data_size", &disk.device]);
+    // as a mount holds it
+    let exclusive = OFlags::EXCL.bits().cast_signed();
+    let held = File::options().read(true).custom_flags(exclusive).open(&disk.device).unwrap();
+    run(bench(MIXED).arg("--overwrite-device")).complains(2, &["is in use; unmount it"]);
+    drop(held);
     let append = MIXED.replace("overwrite", "append");
     run(bench(&append).arg("--overwrite-device")).complains(2, &["bulk", "directory"]);
+}
+
+#[test]
+fn a_place_without_files_is_refused_before_any_probe() {
+    let lab = Lab::new();
+    let proc = |command: &mut Command| {
+        let ended = run(command);
+        ended.complains(2, &["cannot make", "`/proc`", "name another directory"]);
+        assert!(!ended.stderr.contains("probing"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("entity not found"), "{}", ended.stderr);
+    };
+    proc(lab.bare_bench(MIXED).args(["--dir", "/proc"]));
+    proc(forebay().args(["explore", "/proc"]));
+    run(forebay().args(["tune", "/proc"])).complains(2, &["`/proc`", "name a directory"]);
+}
+
+#[test]
+fn a_file_of_another_kind_is_called_by_its_kind() {
+    let lab = Lab::new();
+    let jobs = lab.file("jobs.yaml", MIXED);
+    run(forebay().args(["info", "--properties"]).arg(&jobs))
+        .complains(2, &["jobs.yaml", "this is a job file, which `bench` and `sim run` take"]);
+    let program = env!("CARGO_BIN_EXE_forebay");
+    for arguments in [
+        vec!["info", "--properties", program],
+        vec!["explore", "--from", program],
+        vec!["report", program],
+        vec!["sim", "replay", program],
+        vec!["tune", "--fit-from", program],
+        vec!["report", "/dev/zero"],
+    ] {
+        run(forebay().args(arguments)).complains(2, &["a binary file"]);
+    }
+}
+
+#[test]
+fn a_misspelt_preset_is_answered_with_the_nearest_one() {
+    let lab = Lab::new();
+    let jobs = lab.file("jobs.yaml", MIXED);
+    let jobs = jobs.to_str().unwrap();
+    for arguments in [
+        vec!["info", "--disk", "nvme-202"],
+        vec!["sim", "run", jobs, "--disk", "nvme-202"],
+        vec!["tune", "--simulate", "nvme-202"],
+        vec!["explore", "--disk", "nvme-202"],
+        vec!["disk", "serve", "--disk", "nvme-202", "/tmp"],
+    ] {
+        run(forebay().args(arguments)).complains(2, &["did you mean `nvme-2022`?"]);
+    }
 }

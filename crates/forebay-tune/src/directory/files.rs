@@ -96,9 +96,11 @@ fn fill(file: &DirectFile, len: u64, interrupt: &AtomicBool) -> rustix::io::Resu
 /// A file without a name that takes direct I/O.
 pub(super) fn create(dir: &Path) -> Result<DirectFile, Error> {
     let shown = dir.display();
-    let file: File = tempfile::tempfile_in(dir).map_err(Error::io(format!(
-        "make a file in `{shown}`; name a directory that can be written"
-    )))?;
+    let file: File = tempfile::tempfile_in(dir).map_err(|error| {
+        Error::Refused(format!(
+            "cannot make a file in `{shown}`: {error}; name a directory that can be written"
+        ))
+    })?;
     let flags = rustix::fs::fcntl_getfl(&file).map_err(Error::io("look at a file"))?;
     let direct = rustix::fs::fcntl_setfl(&file, flags | OFlags::DIRECT);
     let refused = || {

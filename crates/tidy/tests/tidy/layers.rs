@@ -59,7 +59,10 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         "forebay-driver",
         &["*", "request", "queue", "table", "outcome", "driver", "submission", "completion"],
     ),
-    ("forebay-config", &["located", "quote", "*", "error", "syntax_tree", "yaml_error", "source"]),
+    (
+        "forebay-config",
+        &["located", "quote", "*", "error", "syntax_tree", "file_kind", "yaml_error", "source"],
+    ),
     (
         "forebay-block",
         &[

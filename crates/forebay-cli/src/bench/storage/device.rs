@@ -24,39 +24,56 @@ pub(super) fn divide(
     backend: BackendChoice,
     interrupt: &Interrupt,
 ) -> Result<Vec<JobData>, Failure> {
-    let no_files = |kind: JobKind| kind == JobKind::Append || kind.deletes();
-    if let Some(job) = jobs.jobs.iter().find(|job| no_files(job.kind)) {
-        let name = &job.name;
-        let message = "grows or removes files, and a block device has none; name a directory";
-        return Err(Failure::Input(format!("job `{name}` {message}")));
-    }
-    let (file, size) = open(path)?;
-    let name: Arc<Path> = path.into();
-    let shard_count = jobs_by_shard(jobs).map(|(_, _, shard)| shard + 1).max().unwrap_or(1);
-    let area = size / u64::from(shard_count) / MIB * MIB;
-    let mut used = vec![0; shard_count as usize];
-    let mut data = Vec::new();
-    let mut extents = Vec::new();
-    for (index, job, shard) in jobs_by_shard(jobs) {
-        if job.kind == JobKind::Cpu {
-            data.push(JobData { shard, job: index, data: Data::Nothing });
-            continue;
-        }
-        let Some(used) = used.get_mut(shard as usize) else { continue };
-        let start = area * u64::from(shard) + *used;
-        *used += job.file_size;
-        if *used > area {
-            return Err(no_room(path, area, shard_count));
-        }
-        let len = job.file_size;
-        extents.push(UnwrittenExtent { file: file.clone(), start, len, name: Arc::clone(&name) });
-        let extent = Extent { file: file.clone(), start, name: Arc::clone(&name) };
-        data.push(JobData { shard, job: index, data: Data::Extent(extent) });
-    }
+    let Layout { data, extents } = Layout::of(path, jobs)?;
     let bytes = extents.iter().map(|extent| extent.len).sum();
     fill(extents.into_iter().map(Ok), bytes, backend, interrupt)?;
     check_alignments(jobs, &data)?;
     Ok(data)
+}
+
+/// Whether the device at `path` is free and has room for the jobs; nothing is written.
+pub(super) fn check(path: &Path, jobs: &JobFile) -> Result<(), Failure> {
+    Layout::of(path, jobs).map(drop)
+}
+
+/// Where the data of jobs is on a device, and what of it is to be written.
+struct Layout {
+    data: Vec<JobData>,
+    extents: Vec<UnwrittenExtent>,
+}
+
+impl Layout {
+    fn of(path: &Path, jobs: &JobFile) -> Result<Self, Failure> {
+        let no_files = |kind: JobKind| kind == JobKind::Append || kind.deletes();
+        if let Some(job) = jobs.jobs.iter().find(|job| no_files(job.kind)) {
+            let name = &job.name;
+            let message = "grows or removes files, and a block device has none; name a directory";
+            return Err(Failure::Input(format!("job `{name}` {message}")));
+        }
+        let (file, size) = open(path)?;
+        let name: Arc<Path> = path.into();
+        let shard_count = jobs_by_shard(jobs).map(|(_, _, shard)| shard + 1).max().unwrap_or(1);
+        let area = size / u64::from(shard_count) / MIB * MIB;
+        let mut used = vec![0; shard_count as usize];
+        let mut layout = Self { data: Vec::new(), extents: Vec::new() };
+        for (index, job, shard) in jobs_by_shard(jobs) {
+            if job.kind == JobKind::Cpu {
+                layout.data.push(JobData { shard, job: index, data: Data::Nothing });
+                continue;
+            }
+            let Some(used) = used.get_mut(shard as usize) else { continue };
+            let start = area * u64::from(shard) + *used;
+            *used += job.file_size;
+            if *used > area {
+                return Err(no_room(path, area, shard_count));
+            }
+            let (file, len) = (file.clone(), job.file_size);
+            let extent = Extent { file: file.clone(), start, name: Arc::clone(&name) };
+            layout.extents.push(UnwrittenExtent { file, start, len, name: Arc::clone(&name) });
+            layout.data.push(JobData { shard, job: index, data: Data::Extent(extent) });
+        }
+        Ok(layout)
+    }
 }
 
 /// Opens a device that nobody else uses: the file, and the bytes it has.
@@ -65,7 +82,10 @@ fn open(path: &Path) -> Result<(DirectFile, u64), Failure> {
     // For a device, EXCL means that it is not mounted.
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::DIRECT | OFlags::EXCL;
     let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
-        Errno::BUSY => Failure::Run(format!("`{shown}` is in use; unmount it")),
+        Errno::BUSY => Failure::Input(format!("`{shown}` is in use; unmount it")),
+        Errno::ACCESS | Errno::PERM | Errno::ROFS => Failure::Input(format!(
+            "cannot open `{shown}`: {error}; run as a user that may write to it, or name another"
+        )),
         _ => Failure::Run(format!("cannot open `{shown}`: {error}")),
     })?;
     let cannot = |error: io::Error| Failure::Run(format!("cannot use `{shown}`: {error}"));
@@ -74,7 +94,7 @@ fn open(path: &Path) -> Result<(DirectFile, u64), Failure> {
 }
 
 fn no_room(path: &Path, area: u64, shard_count: u32) -> Failure {
-    Failure::Run(format!(
+    Failure::Input(format!(
         "the jobs of a shard need more than the {} of `{}` that each of {shard_count} shards has; \
          lower `data_size`, or run with fewer shards",
         HumanBytes(area),

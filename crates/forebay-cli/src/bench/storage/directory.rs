@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ use super::fill::{UnwrittenExtent, fill};
 use crate::console::note;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::whole_file;
 
 /// A probe and a run make files in one directory.
 static WARNED: Once = Once::new();
@@ -49,10 +50,7 @@ impl Directory {
         interrupt: &Interrupt,
     ) -> Result<(Self, Vec<JobData>), Failure> {
         check_space(parent, jobs)?;
-        let private = tempfile::Builder::new()
-            .prefix(&format!(".forebay-bench-{}-", process::id()))
-            .tempdir_in(parent)
-            .map_err(|error| unwritable(parent, &error))?;
+        let private = private_in(parent)?;
         let directory = Self { parent: parent.to_owned(), private };
         let mut data = Vec::new();
         for (index, job, shard) in jobs_by_shard(jobs) {
@@ -79,6 +77,12 @@ impl Directory {
             let _ = fs::remove_dir(directory.private.path());
         }
         Ok((directory, data))
+    }
+
+    /// Whether there is room below `parent`, and files can be made there.
+    pub(super) fn check(parent: &Path, jobs: &JobFile) -> Result<(), Failure> {
+        check_space(parent, jobs)?;
+        private_in(parent).map(drop)
     }
 
     /// Makes removed files anew, and cuts grown ones to their first size.
@@ -213,7 +217,7 @@ fn check_space(parent: &Path, jobs: &JobFile) -> Result<(), Failure> {
     if needed <= free || space.f_blocks == 0 {
         return Ok(());
     }
-    Err(Failure::Run(format!(
+    Err(Failure::Input(format!(
         "the files need {}, and `{}` has {} free; free some space, name another directory \
          with --dir, or lower `data_size` of the jobs",
         HumanBytes(needed),
@@ -246,12 +250,21 @@ fn is_in_memory(file: impl AsFd) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|fs| IN_MEMORY.contains(&fs.f_type))
 }
 
-fn unwritable(parent: &Path, error: &io::Error) -> Failure {
-    Failure::Input(format!(
-        "cannot make files in `{}`: {}; name another directory with --dir",
-        parent.display(),
-        error.kind()
-    ))
+fn private_in(parent: &Path) -> Result<TempDir, Failure> {
+    let private = tempfile::Builder::new()
+        .prefix(&format!(".forebay-bench-{}-", process::id()))
+        .tempdir_in(parent);
+    private.map_err(|error| {
+        let why = match error.kind() {
+            // the directory is there: that was looked up
+            ErrorKind::NotFound => String::from("its file system takes no new files"),
+            _ => whole_file::nameless(error).to_string(),
+        };
+        let parent = parent.display();
+        Failure::Input(format!(
+            "cannot make files in `{parent}`: {why}; name another directory with --dir"
+        ))
+    })
 }
 
 fn cannot(what: &str, path: &Path, error: &io::Error) -> Failure {

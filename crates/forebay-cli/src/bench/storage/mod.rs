@@ -32,6 +32,15 @@ pub(super) struct Storage {
 }
 
 impl Storage {
+    /// Whether the data of `jobs` can be made at `target`, as far as can be told without writing it.
+    pub(super) fn check(target: &RunTarget, jobs: &JobFile) -> Result<(), Failure> {
+        match target {
+            RunTarget::Directory(path) => Directory::check(path, jobs),
+            RunTarget::Device(path) => device::check(path, jobs),
+            RunTarget::Null => Ok(()),
+        }
+    }
+
     /// Makes the data of `jobs` at `target`, every byte of it written.
     pub(super) fn make(
         target: &RunTarget,
