@@ -48,17 +48,38 @@ fn line(results: &Value, jobs: &[&str], column: Column, within: &Range<f64>) -> 
     drawn.filter(|value| matches!(column, Column::Bandwidth) || *value > 0.0).collect()
 }
 
-#[test]
-fn the_charts_of_2016_and_2022_are_on_the_page_and_show_what_its_results_say() {
-    let lab = Lab::new();
+/// The page of one experiment and of the datastore examples.
+fn page_of_shares(lab: &Lab) -> String {
     let [page, out] = ["page.html", "out"].map(|name| lab.dir.path().join(name));
     let mut command = forebay(&["reproduce", "2016-shares", "--out"]);
     let ended = run(command.arg(&out).arg("--report").arg(&page));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let dom = dom(&page);
-    for title in
-        ["figure 3: requests served", "figure 3: pending requests", "figure 4: new request"]
-    {
+    dom(&page)
+}
+
+const ONCE: [&str; 3] =
+    ["figure 3: requests served", "figure 3: pending requests", "figure 4: new request"];
+
+/// What two lines of a chart are of: jobs, and a column of their results.
+type Lines<'a> = [(&'a [&'a str], Column); 2];
+
+/// The charts of each title show these lines, one chart for each of `runs`.
+fn are_drawn(dom: &str, figures: &[(&str, Lines<'_>, &Range<f64>)], runs: &[&Value]) {
+    for (title, lines, seconds) in figures {
+        let found = charts(dom, title);
+        assert_eq!(found.len(), runs.len(), "{title}");
+        for (chart, results) in found.iter().zip(runs) {
+            let column = |(jobs, column): &(&[&str], _)| line(results, jobs, *column, seconds);
+            shows(chart, &lines.iter().map(column).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn the_charts_of_2016_and_2022_are_on_the_page_and_show_what_its_results_say() {
+    let lab = Lab::new();
+    let dom = page_of_shares(&lab);
+    for title in ONCE {
         assert_eq!(charts(&dom, &format!("2016, {title}")).len(), 1, "{title}");
     }
     let queries = ["query", "query-half", "query-three-quarters"];
@@ -66,7 +87,6 @@ fn the_charts_of_2016_and_2022_are_on_the_page_and_show_what_its_results_say() {
     let ingested = ["commitlog", "memtable", "compaction-write"];
     let (all, first, later) = (0.0..f64::INFINITY, 0.0..5.0, 6.0..f64::INFINITY);
     // title, lines, seconds
-    type Lines<'a> = [(&'a [&'a str], Column); 2];
     let of_2016: [(&str, Lines<'_>, _); 3] = [
         (
             "2016, figure 5: new request delay",
@@ -108,18 +128,8 @@ fn the_charts_of_2016_and_2022_are_on_the_page_and_show_what_its_results_say() {
     ];
     let (little, ours) = (embedded(&dom, "datastore-2022-1"), embedded(&dom, "datastore-2022-2"));
     let write_load = embedded(&dom, "datastore-2016-1");
-    let drawn = |figures: &[(&str, Lines<'_>, &Range<f64>)], runs: &[&Value]| {
-        for (title, lines, seconds) in figures {
-            let found = charts(&dom, title);
-            assert_eq!(found.len(), runs.len(), "{title}");
-            for (chart, results) in found.iter().zip(runs) {
-                let column = |(jobs, column): &(&[&str], _)| line(results, jobs, *column, seconds);
-                shows(chart, &lines.iter().map(column).collect::<Vec<_>>());
-            }
-        }
-    };
-    drawn(&of_2016, &[&write_load]);
-    drawn(&of_2022, &[&little, &ours]);
+    are_drawn(&dom, &of_2016, &[&write_load]);
+    are_drawn(&dom, &of_2022, &[&little, &ours]);
     // the commit log waits for some milliseconds at most, whatever the queries do
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
     let wait = |job: &str| mean(line(&write_load, &[job], Column::QueueP99, &(6.0..f64::INFINITY)));
