@@ -17,19 +17,22 @@
 //! what may wait in the disk; the I/O queue and the engine take each part for a
 //! request. All parts are queued, or none. A short transfer is continued, what
 //! failed for the moment is tried again, and the parts are joined into one
-//! [`Completion`].
+//! [`Completion`]. Where a thread has the requests of others, they wait in
+//! [`Submitters`] before they are submitted.
 
 #![forbid(unsafe_code)]
 
 mod class;
 mod command;
 mod completion;
+mod deficit_round_robin;
 mod driver;
 mod outcome;
 mod queue;
 mod request;
 mod slots;
 mod submission;
+mod submitters;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -39,3 +42,4 @@ pub use command::{Command, Rest};
 pub use completion::{Cancel, PartEnd};
 pub use driver::{Dispatch, Driver, DriverCounters, Resent};
 pub use request::{Completion, OperationId, PartId};
+pub use submitters::{Submitters, TURN_BYTES};

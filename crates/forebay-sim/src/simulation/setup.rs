@@ -176,8 +176,8 @@ impl ShardBuilder<'_> {
             let rng = Rng::new(config.seed, &[CANCELS_PATH, u64::from(number)]);
             ShardCancels::new(cancels.one_in, saturating_nanos(cancels.within), rng)
         });
-        let work_nanos = config.coordinators.map_or(0, |threads| saturating_nanos(threads.work));
-        let habits = ShardHabits { stalls, long_turns, cancels, work_nanos, first_tick };
+        let coordinates = config.coordinators.map(|threads| saturating_nanos(threads.work));
+        let habits = ShardHabits { stalls, long_turns, cancels, coordinates, first_tick };
         Ok(Shard::new(index, scheduler.join()?, jobs, habits))
     }
 

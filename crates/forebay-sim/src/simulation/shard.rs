@@ -11,7 +11,7 @@ mod requests;
 use std::collections::VecDeque;
 
 use forebay_core::{IoQueue, Op, Time, saturating_nanos};
-use forebay_driver::{Driver, OperationId};
+use forebay_driver::{Driver, OperationId, Submitters, TURN_BYTES, queue_for};
 use forebay_load::Rng;
 use forebay_load::generator::{Action, Generator, Work};
 use forebay_load::recorder::{Completion, Recorder};
@@ -64,8 +64,9 @@ pub(super) struct ShardHabits {
     pub(super) stalls: Option<ShardStalls>,
     pub(super) long_turns: Option<ShardLongTurns>,
     pub(super) cancels: Option<ShardCancels>,
-    /// For how long each request that goes to the disk keeps it busy, in nanoseconds.
-    pub(super) work_nanos: u64,
+    /// It has the load of others; for how long each request that goes to the disk keeps it busy, in
+    /// nanoseconds.
+    pub(super) coordinates: Option<u64>,
     pub(super) first_tick: Time,
 }
 
@@ -95,6 +96,8 @@ pub(super) struct Shard {
     /// For how long each request that goes to the disk keeps the shard busy, in nanoseconds.
     work_nanos: u64,
     requests: Slab<Request>,
+    /// Where it has the load of other shards: what waits before its I/O queues.
+    submitters: Option<Submitters<LoadCommand>>,
     /// What the engine has done and its owner holds, and since when.
     held: Slab<(Time, Returned)>,
     /// Completions that came while there was no turn, and when.
@@ -135,15 +138,18 @@ impl Shard {
         jobs: Vec<ShardJob>,
         habits: ShardHabits,
     ) -> Self {
-        let ShardHabits { stalls, long_turns, cancels, work_nanos, first_tick } = habits;
+        let ShardHabits { stalls, long_turns, cancels, coordinates, first_tick } = habits;
+        let driver = Driver::new(queues, usize::MAX);
+        let submitters = coordinates.map(|_| Submitters::new(turn_nanos(&driver)));
         Self {
             index,
-            driver: Driver::new(queues, usize::MAX),
+            driver,
             jobs,
             stalls,
             long_turns,
-            work_nanos,
+            work_nanos: coordinates.unwrap_or(0),
             requests: Slab::new(),
+            submitters,
             held: Slab::new(),
             returned: Vec::new(),
             cancels,
@@ -342,4 +348,10 @@ impl Shard {
         let next = self.driver.poll_timeout(now).map_or(next, |at| at.min(next));
         next.max(now).plus_nanos(env.wake_up_nanos)
     }
+}
+
+/// What the turn of a submitter is worth in nanoseconds of disk time.
+fn turn_nanos(driver: &Driver<LoadCommand>) -> u64 {
+    let cost = |op| driver.queue(queue_for(op, driver.queues().count())).cost(op, TURN_BYTES);
+    cost(Op::Read).max(cost(Op::Write)).as_nanos_ceil()
 }

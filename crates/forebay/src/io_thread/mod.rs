@@ -1,6 +1,5 @@
 //! I/O threads, to which requests are sent from any thread.
 
-mod deficit_round_robin;
 mod inbox;
 mod reply;
 mod worker;

@@ -6,25 +6,16 @@ use std::time::Duration;
 use std::{io, mem, thread};
 
 use forebay_core::{Op, Time};
-use forebay_driver::{Command, OperationId, QueueClass};
+use forebay_driver::{Command, OperationId, QueueClass, Submitters, TURN_BYTES};
 use rustix::io::Errno;
 use slab::Slab;
 
-use super::deficit_round_robin::{DeficitRoundRobin, Link, Links};
 use super::inbox::Inbox;
 use super::reply::{Completion, Message, Promise, Submission, Timing};
 use crate::engine::Operation;
 use crate::messages;
 use crate::reactor::{self, Reactor, SubmitError};
 use crate::sys::panics::contain;
-
-/// Requests of a class in the I/O queue at once: as few as keep it from
-/// running dry between two dispatches, for there they are served in the order
-/// in which they came, whoever submitted them.
-const FED_MAX: u32 = 8;
-
-/// A turn of a submitter is worth a request of so many bytes.
-const TURN_BYTES: u64 = 128 << 10;
 
 /// Pause after the kernel has refused everything.
 const REFUSED_PAUSE: Duration = Duration::from_millis(1);
@@ -42,15 +33,16 @@ pub(super) struct Worker {
 /// Requests that are not answered.
 struct Requests {
     pending: Slab<Pending>,
-    /// By [`QueueClass::index`].
-    queues: Vec<DeficitRoundRobin>,
+    /// Those that wait, by their keys in `pending`.
+    waiting: Submitters<(usize, Operation)>,
+    /// Impossible states of these that were told.
+    bugs_told: u64,
     /// Keys of requests, by [`OperationId::index`].
     submitted: Vec<usize>,
     /// Requests that were abandoned before they were taken.
     abandoned: usize,
     /// Ended without the disk.
     refused: Vec<(usize, io::Error, Operation)>,
-    quantum: u64,
 }
 
 struct Pending {
@@ -61,20 +53,11 @@ struct Pending {
 }
 
 enum Stage {
-    /// In its queue; the link is there once it is pushed.
-    Waiting(Option<Link>, Operation),
+    /// Among those that wait, by its key there.
+    Waiting(usize),
     Submitted(OperationId),
-    /// Between the two.
-    Moving,
-}
-
-impl Links for Slab<Pending> {
-    fn link(&mut self, key: usize) -> Option<&mut Link> {
-        match &mut self.get_mut(key)?.stage {
-            Stage::Waiting(link, _) => link.as_mut(),
-            _ => None,
-        }
-    }
+    /// Without the disk.
+    Ended,
 }
 
 impl Worker {
@@ -82,11 +65,11 @@ impl Worker {
         let quantum = reactor.cost(Op::Read, TURN_BYTES).max(reactor.cost(Op::Write, TURN_BYTES));
         let requests = Requests {
             pending: Slab::new(),
-            queues: Vec::new(),
+            waiting: Submitters::new(quantum),
+            bugs_told: 0,
             submitted: Vec::new(),
             abandoned: 0,
             refused: Vec::new(),
-            quantum,
         };
         Self { reactor, inbox, requests, messages: Vec::new(), wakers: Vec::new() }
     }
@@ -194,37 +177,17 @@ impl Requests {
             return;
         };
         let cost = reactor.cost(operation.op(), operation.bytes());
-        entry.insert(Pending { promise, class, since, stage: Stage::Waiting(None, operation) });
-        if self.queues.len() <= class.index() {
-            self.queues.resize_with(class.index() + 1, DeficitRoundRobin::default);
-        }
-        let queue = &mut self.queues[class.index()];
-        let link = queue.push(&mut self.pending, key, (submitter, cost), class.holder);
-        match &mut self.pending[key].stage {
-            Stage::Waiting(none, _) => *none = Some(link),
-            _ => messages::note_bug("what was just queued waits"),
-        }
+        let waiting = self.waiting.push(class, submitter, cost, (key, operation));
+        entry.insert(Pending { promise, class, since, stage: Stage::Waiting(waiting) });
         self.feed(reactor, class);
     }
 
-    /// Moves requests of `class` from its queue into the I/O queue: a few, and
-    /// whatever is before one whose submitter holds a permit, for only there
-    /// does it get on.
+    /// Moves requests of `class` that wait into the I/O queue.
     fn feed(&mut self, reactor: &mut Reactor, class: QueueClass) {
-        let Some(queue) = self.queues.get_mut(class.index()) else {
-            return messages::note_bug("a class with requests here has a queue here");
-        };
-        while (reactor.queued(class) < FED_MAX || queue.has_holders())
-            && let Some(key) = queue.pop(&mut self.pending, self.quantum)
-        {
-            let pending = &mut self.pending[key];
-            let operation = match mem::replace(&mut pending.stage, Stage::Moving) {
-                Stage::Waiting(_, operation) => operation,
-                other => {
-                    pending.stage = other;
-                    messages::note_bug("what leaves its queue was waiting in it");
-                    continue;
-                }
+        while let Some((key, operation)) = self.waiting.pop(class, reactor.queued(class)) {
+            let Some(pending) = self.pending.get_mut(key) else {
+                messages::note_bug("what waits is a request of its I/O thread");
+                continue;
             };
             match reactor.submit(pending.since, pending.class, operation) {
                 Ok(id) => {
@@ -235,9 +198,18 @@ impl Requests {
                     self.submitted[id.index()] = key;
                 }
                 Err((error, operation)) => {
+                    pending.stage = Stage::Ended;
                     self.refused.push((key, refusal(error), operation));
                 }
             }
+        }
+        self.tell_bugs();
+    }
+
+    fn tell_bugs(&mut self) {
+        if self.waiting.bugs() > self.bugs_told {
+            self.bugs_told = self.waiting.bugs();
+            messages::note_bug("what waits at an I/O thread is in the queue of its submitter");
         }
     }
 
@@ -251,19 +223,15 @@ impl Requests {
                 reactor.cancel(now, *id);
                 self.feed(reactor, class);
             }
-            Stage::Waiting(..) => {
-                match self.queues.get_mut(class.index()) {
-                    Some(queue) => queue.remove(&mut self.pending, key),
-                    None => messages::note_bug("what waits has a queue to wait in"),
-                }
-                let stage = mem::replace(&mut self.pending[key].stage, Stage::Moving);
-                let Stage::Waiting(_, operation) = stage else {
+            Stage::Waiting(waiting) => {
+                let Some((_, operation)) = self.waiting.remove(*waiting) else {
                     return messages::note_bug("what waits has its operation");
                 };
+                pending.stage = Stage::Ended;
                 self.refused.push((key, Errno::CANCELED.into(), operation));
             }
             // It was refused, and is about to be answered.
-            Stage::Moving => {}
+            Stage::Ended => {}
         }
     }
 }

@@ -57,7 +57,18 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "forebay-driver",
-        &["*", "request", "queue", "table", "outcome", "driver", "submission", "completion"],
+        &[
+            "*",
+            "request",
+            "queue",
+            "table",
+            "outcome",
+            "driver",
+            "submission",
+            "completion",
+            "deficit_round_robin",
+            "submitters",
+        ],
     ),
     (
         "forebay-config",

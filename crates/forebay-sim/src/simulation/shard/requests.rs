@@ -42,9 +42,37 @@ impl Shard {
             dispatched: now,
         });
         let command = LoadCommand { request, io, held: None };
+        let Some(submitters) = &mut self.submitters else {
+            return self.begin(now, class, command, env);
+        };
+        let cost = self.driver.queue(class.queue).cost(op, len).as_nanos_ceil();
+        submitters.push(class, u64::from(job.shard), cost, command);
+        self.feed(now, class, env);
+    }
+
+    /// Submits what has waited for the turn of the shard that sent it.
+    fn feed(&mut self, now: Time, class: QueueClass, env: &mut Environment) {
+        while let Some(submitters) = &mut self.submitters {
+            let queued = self.driver.queue(class.queue).class(class.id);
+            let queued = queued.map_or(0, |counters| counters.queued);
+            let Some(command) = submitters.pop(class, queued) else { return };
+            self.begin(now, class, command, env);
+        }
+    }
+
+    /// Where requests were cancelled there is room that no dispatch has told of.
+    fn feed_all(&mut self, now: Time, queue: usize, env: &mut Environment) {
+        if self.submitters.is_some() {
+            for class in 0..env.classes[queue].len() {
+                self.feed(now, env.class(queue, class), env);
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Time, class: QueueClass, command: LoadCommand, env: &mut Environment) {
         match self.submit(now, class, command, env) {
             Some(id) => self.cancels.iter_mut().for_each(|cancels| cancels.add(now, id)),
-            None => self.request_ended(now, request, false, env),
+            None => self.request_ended(now, command.request, false, env),
         }
     }
 
@@ -85,6 +113,7 @@ impl Shard {
             self.send(now, dispatch, true, env);
         }
         for queue in 0..env.classes.len() {
+            self.feed_all(now, queue, env);
             while self.is_free(now)
                 && let Some(dispatch) = self.driver.poll_dispatch(now, queue)
             {
@@ -94,6 +123,7 @@ impl Shard {
                     invariants.dispatched(now, id, dispatch.ticket, price.unwrap_or_default());
                 }
                 self.send(now, dispatch, false, env);
+                self.feed(now, dispatch.class, env);
             }
             while let Some(other) = self.driver.poll_wake(queue) {
                 env.wake(now, other.index());

@@ -6,8 +6,6 @@ use std::collections::{HashMap, VecDeque};
 
 use slab::Slab;
 
-use crate::messages;
-
 /// The end of a list.
 const NONE: usize = usize::MAX;
 
@@ -17,13 +15,15 @@ const NONE: usize = usize::MAX;
 /// Deficit round robin: a submitter whose turn it is goes on until it has used
 /// what it was credited, so that large requests cost their submitter turns.
 #[derive(Debug, Default)]
-pub(super) struct DeficitRoundRobin {
+pub(crate) struct DeficitRoundRobin {
     submitters: Slab<Submitter>,
     by_number: HashMap<u64, usize>,
     /// Keys of submitters that have something waiting, or had.
     turns: VecDeque<usize>,
     /// Requests in it whose submitters hold a permit.
     holders: usize,
+    /// How often its own state was impossible.
+    bugs: u64,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ struct Submitter {
 
 /// A request's link in its queue. The requests are kept by the caller.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     submitter: usize,
     previous: usize,
     next: usize,
@@ -48,7 +48,7 @@ pub(super) struct Link {
 }
 
 /// The caller's requests, by key.
-pub(super) trait Links {
+pub(crate) trait Links {
     /// The link of a request that waits in a queue.
     fn link(&mut self, key: usize) -> Option<&mut Link>;
 }
@@ -56,7 +56,7 @@ pub(super) trait Links {
 impl DeficitRoundRobin {
     /// Puts the request `key` behind the others of its submitter; its link is
     /// to be kept with it.
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
         links: &mut impl Links,
         key: usize,
@@ -65,7 +65,7 @@ impl DeficitRoundRobin {
     ) -> Link {
         let submitter = self.submitter(number);
         let Some(list) = self.submitters.get_mut(submitter) else {
-            messages::note_bug("a submitter is there that was just looked up");
+            self.note_bug("a submitter is there that was just looked up");
             return Link { submitter, previous: NONE, next: NONE, cost, holder: false };
         };
         self.holders += usize::from(holder);
@@ -77,20 +77,25 @@ impl DeficitRoundRobin {
         Link { submitter, previous, next: NONE, cost, holder }
     }
 
+    /// How often its own state was impossible: each is a bug.
+    pub(crate) const fn bugs(&self) -> u64 {
+        self.bugs
+    }
+
     /// Whether there is a request in it whose submitter holds a permit.
-    pub(super) fn has_holders(&self) -> bool {
+    pub(crate) fn has_holders(&self) -> bool {
         self.holders > 0
     }
 
     /// The request that is next; it leaves the queue. A turn is worth `quantum`
     /// nanoseconds of disk time.
-    pub(super) fn pop(&mut self, links: &mut impl Links, quantum: u64) -> Option<usize> {
+    pub(crate) fn pop(&mut self, links: &mut impl Links, quantum: u64) -> Option<usize> {
         let quantum = quantum.max(1);
         let mut in_vain = 0;
         loop {
             let turn = *self.turns.front()?;
             let Some(submitter) = self.submitters.get_mut(turn) else {
-                messages::note_bug("who has a turn is a submitter");
+                self.note_bug("who has a turn is a submitter");
                 self.turns.pop_front();
                 continue;
             };
@@ -131,14 +136,14 @@ impl DeficitRoundRobin {
     }
 
     /// Takes the request `key` out, wherever in the queue it is.
-    pub(super) fn remove(&mut self, links: &mut impl Links, key: usize) {
+    pub(crate) fn remove(&mut self, links: &mut impl Links, key: usize) {
         let Some(link) = links.link(key) else {
-            return messages::note_bug("what is taken out of a queue waits in it");
+            return self.note_bug("what is taken out of a queue waits in it");
         };
         let (submitter, previous, next) = (link.submitter, link.previous, link.next);
         self.holders -= usize::from(link.holder);
         let Some(list) = self.submitters.get_mut(submitter) else {
-            return messages::note_bug("what waits has a submitter");
+            return self.note_bug("what waits has a submitter");
         };
         match links.link(previous) {
             Some(link) => link.next = next,
@@ -148,6 +153,12 @@ impl DeficitRoundRobin {
             Some(link) => link.previous = previous,
             None => list.last = previous,
         }
+    }
+
+    #[cold]
+    fn note_bug(&mut self, invariant: &str) {
+        self.bugs += 1;
+        debug_assert!(false, "broken: {invariant}");
     }
 
     /// The key of the submitter `number`.
@@ -168,6 +179,8 @@ impl DeficitRoundRobin {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
     use super::*;
 
     /// Requests by key, with the number of their submitter.
@@ -247,7 +260,9 @@ mod tests {
         let (mut queue, mut requests) = (DeficitRoundRobin::default(), Requests::default());
         let keys = [1, 2, 1].map(|number| requests.push(&mut queue, number, 5));
         requests.cancel(&mut queue, keys[0]);
-        assert!(messages::meets_a_bug(|| queue.remove(&mut requests, keys[0])));
+        let again = AssertUnwindSafe(|| queue.remove(&mut requests, keys[0]));
+        assert_eq!(catch_unwind(again).is_err(), cfg!(debug_assertions));
+        assert_eq!(queue.bugs(), 1);
         let order: Vec<_> = std::iter::from_fn(|| requests.pop(&mut queue)).collect();
         assert_eq!(order.len(), 2);
     }
