@@ -3,6 +3,7 @@
 
 mod charts;
 mod figures;
+mod foremost;
 mod options;
 mod page;
 

@@ -6,6 +6,7 @@ use forebay_load::results::model::{ClassResult, Report, RunResult};
 use forebay_load::results::text;
 use forebay_report::{Chart, DrawError, Page, Table, svg};
 
+use super::foremost::{LINES_MAX, foremost};
 use super::{charts, figures};
 use crate::console::json;
 use crate::failure::Failure;
@@ -52,6 +53,11 @@ pub(crate) fn html(
         page.paragraph(
             "These results were not recorded over time: run with --report to have that.",
         );
+    }
+    let jobs = runs.iter().filter_map(|(_, run)| Some(run.series.as_ref()?.jobs.len()));
+    let jobs = jobs.max().unwrap_or_default();
+    if jobs > LINES_MAX {
+        page.paragraph(&format!("Of {jobs} jobs those {LINES_MAX} are drawn that did most."));
     }
     page.charts(&drawn);
     ways(&mut page, &runs);
@@ -128,7 +134,8 @@ fn row(job: &ClassResult) -> Vec<String> {
 /// The charts of all runs; of two runs side by side and on one scale.
 fn drawn(runs: &[Named<'_>]) -> Result<Vec<String>, DrawError> {
     let charts = |(name, run): &Named<'_>| {
-        let all = run.series.as_ref().map(|series| charts::of(run, series)).unwrap_or_default();
+        let series = run.series.as_deref().map(foremost);
+        let all = series.map(|series| charts::of(run, &series)).unwrap_or_default();
         let named = |chart: Chart| Chart { title: format!("{}: {name}", chart.title), ..chart };
         let is_one = runs.len() == 1;
         all.into_iter().map(|chart| if is_one { chart } else { named(chart) }).collect()
@@ -152,7 +159,7 @@ pub(crate) fn on_one_scale(all: &[Vec<Chart>]) -> Result<Vec<String>, DrawError>
 
 fn ways(page: &mut Page, runs: &[Named<'_>]) {
     let all = runs.iter().filter_map(|(name, run)| {
-        let mut ways = charts::ways(run.series.as_ref()?)?;
+        let mut ways = charts::ways(&foremost(run.series.as_deref()?))?;
         if runs.len() > 1 {
             ways.title = format!("{}: {name}", ways.title);
         }

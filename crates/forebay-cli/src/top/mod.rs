@@ -155,8 +155,7 @@ fn page(
     trouble: Option<&str>,
     columns: usize,
 ) -> Vec<String> {
-    let mut lines: Vec<String> =
-        trouble.map(|trouble| format!("! {trouble}")).into_iter().collect();
+    let mut lines = trouble.map(|trouble| view::broken("! ", trouble, columns)).unwrap_or_default();
     match shown {
         Some(interval) => lines.extend(view::lines(options.endpoint.name(), interval, columns)),
         None => lines.push(format!("forebay at {}: counting", options.endpoint.name())),

@@ -84,11 +84,17 @@ fn of_classes(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
     }
 }
 
-/// In as many lines as it needs, with a mark before the first.
 fn of_finding(lines: &mut Vec<String>, finding: &Finding, columns: usize) {
-    let mut line = String::from(if finding.kind.warns() { "! " } else { "= " });
+    let mark = if finding.kind.warns() { "! " } else { "= " };
+    lines.extend(broken(mark, &finding.to_string(), columns));
+}
+
+/// A text in as many lines as it needs, with a mark before the first.
+pub(super) fn broken(mark: &str, text: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = mark.to_owned();
     let mut is_empty = true;
-    for word in printable(&finding.to_string()).split(' ') {
+    for word in printable(text).split(' ') {
         if !is_empty && width(&line) + 1 + width(word) > columns {
             lines.push(std::mem::replace(&mut line, String::from("  ")));
             is_empty = true;
@@ -100,6 +106,7 @@ fn of_finding(lines: &mut Vec<String>, finding: &Finding, columns: usize) {
         is_empty = false;
     }
     lines.push(line);
+    lines
 }
 
 fn head(columns: usize) -> String {
@@ -255,6 +262,12 @@ mod tests {
         let classes = lines.iter().position(|line| line.starts_with("class ")).unwrap();
         assert!(begin < classes, "{lines:?}");
         assert!(lines[begin..classes].iter().all(|line| width(line) <= 40), "{lines:?}");
+    }
+
+    #[test]
+    fn a_text_is_broken_between_words() {
+        let lines = broken("! ", "nobody listens at a:1: is it there?", 20);
+        assert_eq!(lines, ["! nobody listens at", "  a:1: is it there?"]);
     }
 
     #[test]
