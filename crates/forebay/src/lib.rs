@@ -127,6 +127,7 @@ mod discarder;
 mod disk;
 pub mod engine;
 mod events;
+mod extents;
 mod file;
 mod group;
 mod intent;
@@ -162,6 +163,7 @@ pub use discarder::{
 };
 pub use disk::Disk;
 pub use events::Event;
+pub use extents::FileExtent;
 pub use file::{BufResult, File, Request, Timing};
 pub use intent::Intent;
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};

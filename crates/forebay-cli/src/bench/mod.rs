@@ -2,6 +2,7 @@
 
 mod affinity;
 mod clock;
+mod growth;
 mod load;
 mod load_thread;
 mod metrics;
@@ -33,6 +34,7 @@ use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::load_options::LoadOptions;
+use growth::GrowthOptions;
 use metrics::Metrics;
 pub(crate) use mixed_load::{MixedLoad, MixedLoadOptions};
 use plan::Plan;
@@ -50,8 +52,10 @@ pub(crate) struct Options {
     #[command(flatten)]
     load: LoadOptions,
     /// The job file: which load to run, in the format of Seastar's io_tester
-    #[arg(value_name = "JOBS.yaml")]
-    jobs: PathBuf,
+    #[arg(value_name = "JOBS.yaml", required_unless_present = "grow", conflicts_with = "grow")]
+    jobs: Option<PathBuf>,
+    #[command(flatten)]
+    growth: GrowthOptions,
     /// Where to make the files: a directory, /dev/null to measure the scheduler alone, or with
     /// --overwrite-device a block device
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -91,7 +95,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let load = &options.load;
     let io_queues = options.io_queues()?;
     load.check_report()?;
-    let jobs = load.job_file(&options.jobs, load.shard_count())?;
+    let Some(job_path) = options.jobs.as_deref().filter(|_| !options.growth.is_asked()) else {
+        return options.growth.run(&options.dir, load.format, load.report.as_deref());
+    };
+    let jobs = load.job_file(job_path, load.shard_count())?;
     let target = RunTarget::of(&options.dir, options.overwrite_device)?;
     let given = options.given_properties(&target)?;
     Storage::check(&target, &jobs)?;
@@ -135,7 +142,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         load.compares(!matches!(target, RunTarget::Null)),
     )?;
     drop(storage);
-    let what = format!("{} on {}", options.jobs.display(), options.dir.display());
+    let what = format!("{} on {}", job_path.display(), options.dir.display());
     load.write_report(&what, &report)?;
     print(&load.format.render(&report)?)?;
     failed.map_or(Ok(()), |(count, first)| {

@@ -31,11 +31,16 @@ pub(crate) struct Bed {
 impl Bed {
     /// On a loop device over a file.
     pub(crate) fn on_a_file(options: &str) -> Self {
+        Self::with_blocks(4096, options)
+    }
+
+    /// The same with blocks of this size.
+    pub(crate) fn with_blocks(bytes: u64, options: &str) -> Self {
         let memory = memory();
         let image = memory.path().join("image");
         system("truncate", &["-s", CAPACITY, text(&image)]);
         let device = system("losetup", &["--find", "--show", text(&image)]);
-        Self::mounted(memory, image, device, None, options)
+        Self::mounted(memory, image, device, None, bytes, options)
     }
 
     /// On a loop device over a simulated disk.
@@ -45,7 +50,7 @@ impl Bed {
         let mut serving = Serving::start(SERVED, &["--loop", "--backing", text(&image)]);
         let line = serving.says("block device:");
         let device = line.trim().trim_start_matches("block device: ").to_owned();
-        Self::mounted(memory, image, device, Some(serving), options)
+        Self::mounted(memory, image, device, Some(serving), 4096, options)
     }
 
     fn mounted(
@@ -53,12 +58,14 @@ impl Bed {
         image: PathBuf,
         device: String,
         serving: Option<Serving>,
+        block_bytes: u64,
         options: &str,
     ) -> Self {
         let point = TempDir::new().unwrap();
         let bed =
             Self { point: point.path().to_owned(), device, image, serving, memory, _point: point };
-        system("mkfs.xfs", &["-q", "-f", &bed.device]);
+        let block = format!("size={block_bytes}");
+        system("mkfs.xfs", &["-q", "-f", "-b", &block, &bed.device]);
         system("mount", &["-o", options, &bed.device, text(&bed.point)]);
         bed
     }

@@ -1,11 +1,12 @@
-//! What the kernel sends to disks when files are deleted, by its tracepoints: XFS that discards, on
-//! a loop device over a file and over a served simulated disk. Where this system cannot have these
+//! What the kernel sends to disks, by its tracepoints, when files are deleted and when they grow: XFS
+//! on a loop device over a file and over a served simulated disk. Where this system cannot have these
 //! the tests are listed as skipped, with the reason; for root in CI they fail.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod bed;
 mod deleting;
 mod heartbeat;
+mod requests;
 #[expect(dead_code, reason = "tests of served disks use more of it")]
 #[path = "../served/serving.rs"]
 mod serving;
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     // before there is any other thread
     let missing = if arguments.list { None } else { missing() };
-    let tests: [(&str, fn()); 12] = [
+    let tests: [(&str, fn()); 15] = [
         ("a_paced_delete_is_spread_over_time_on_a_file", spread::paced_on_a_file),
         ("a_paced_delete_is_spread_over_time_on_a_served_disk", spread::paced_on_a_served_disk),
         ("a_plain_delete_is_a_burst_on_a_file", spread::plain_on_a_file),
@@ -34,6 +35,15 @@ fn main() -> ExitCode {
         ("a_command_is_traced_and_its_exit_code_returned", tracing::a_command),
         ("a_signal_ends_tracing_with_what_was_counted", tracing::a_signal),
         ("what_a_killed_process_left_is_removed", tracing::what_was_left),
+        (
+            "requests_that_the_disk_takes_in_parts_are_counted",
+            requests::splits_by_the_longest_request,
+        ),
+        (
+            "blocks_that_are_read_to_be_written_are_counted",
+            requests::reads_before_misaligned_writes,
+        ),
+        ("files_that_grow_in_small_blocks_are_misaligned", requests::small_blocks_are_misaligned),
         ("all_disks_are_traced_if_none_is_named", tracing::all_disks),
         ("without_discards_files_are_unlinked_at_once", deleting::without_discards),
         ("other_file_systems_need_a_flag", deleting::other_file_systems),

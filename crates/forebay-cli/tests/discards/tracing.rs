@@ -28,14 +28,14 @@ pub(crate) fn a_command() {
 }
 
 /// Starts tracing for long; it has begun when this returns.
-fn started(arguments: &[&str]) -> (Child, BufReader<ChildStderr>) {
-    let mut command = forebay(&["trace", "discards"]);
+fn started(what: &str, arguments: &[&str]) -> (Child, BufReader<ChildStderr>) {
+    let mut command = forebay(&["trace", what]);
     let mut child =
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
-    assert!(line.contains("counting discards"), "{line}");
+    assert!(line.contains(&format!("ing {what} of ")), "{line}");
     (child, stderr)
 }
 
@@ -51,12 +51,14 @@ fn instances() -> Vec<String> {
 }
 
 pub(crate) fn a_signal() {
-    for (arguments, code) in [
-        (&["--duration", "1h", "--json"][..], 130),
+    for (what, arguments, code) in [
+        ("discards", &["--duration", "1h", "--json"][..], 130),
         // a shell counts 128 and the number of SIGTERM
-        (&["--json", "--", "sleep", "3600"], 143),
+        ("discards", &["--json", "--", "sleep", "3600"], 143),
+        ("requests", &["--duration", "1h", "--json"], 130),
+        ("requests", &["--json", "--", "sleep", "3600"], 143),
     ] {
-        let (child, _stderr) = started(arguments);
+        let (child, _stderr) = started(what, arguments);
         let own = format!("forebay-{}", child.id());
         assert!(instances().contains(&own));
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -69,17 +71,20 @@ pub(crate) fn a_signal() {
 }
 
 pub(crate) fn what_was_left() {
-    let (mut child, _stderr) = started(&["--duration", "1h"]);
-    let left = format!("forebay-{}", child.id());
-    child.kill().unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
-    assert!(instances().contains(&left));
+    let mut left = Vec::new();
+    for what in ["discards", "requests"] {
+        let (mut child, _stderr) = started(what, &["--duration", "1h"]);
+        left.push(format!("forebay-{}", child.id()));
+        child.kill().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+        assert!(instances().contains(&left[left.len() - 1]));
+    }
     let recording = Recording::discards(&[], Tracepoint::BioQueue).unwrap();
-    assert!(!instances().contains(&left));
+    assert!(left.iter().all(|left| !instances().contains(left)));
     let own = format!("forebay-{}", std::process::id());
     assert!(instances().contains(&own));
     // one that is in use stays
-    drop(started(&["--duration", "1ms"]).0.wait_with_output().unwrap());
+    drop(started("requests", &["--duration", "1ms"]).0.wait_with_output().unwrap());
     assert!(instances().contains(&own));
     drop(recording);
     assert!(!instances().contains(&own));

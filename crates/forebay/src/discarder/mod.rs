@@ -4,7 +4,6 @@ mod deletion;
 mod directories;
 mod directory;
 mod error;
-mod extents;
 mod flusher;
 mod freeing;
 mod hand_over;

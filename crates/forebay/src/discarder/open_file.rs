@@ -9,11 +9,11 @@ use rustix::io::{Errno, retry_on_intr};
 use super::deletion::{DeletedHow, UnlinkReason};
 use super::directory::{allocated, file_type};
 use super::error::{DeleteErrorCause, DeleteOperation, During};
-use super::extents::{EXTENTS_MAX, ExtentMap};
 use super::flusher::Flusher;
 use super::item::{Item, Place};
 use super::lease;
 use super::steps::{Step, StepLimit, next_step};
+use crate::extents::{EXTENTS_MAX, ExtentMap};
 use crate::page_cache::residency;
 
 /// One that grows while it is freed is gone through so often; then it is unlinked.

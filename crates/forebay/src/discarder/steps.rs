@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use super::extents::Extents;
+use crate::extents::Extents;
 
 /// What may be freed at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ mod tests {
 
     use std::cell::Cell;
 
-    use super::super::extents::EXTENTS_MAX;
+    use crate::extents::EXTENTS_MAX;
     use forebay_load::Rng;
 
     const MIB: u64 = 1 << 20;

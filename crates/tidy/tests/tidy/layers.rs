@@ -13,6 +13,7 @@ pub(crate) const CRATES: &[&str] = &[
     "forebay-sim",
     "forebay-explore",
     "forebay",
+    "forebay-growth",
     "forebay-object-store",
     "forebay-serve",
     "forebay-experiments",
@@ -141,6 +142,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "direct_file",
             "page_cache",
             "engine",
+            "extents",
             "wait_list",
             "*",
             "metrics",
@@ -163,6 +165,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "shard",
         ],
     ),
+    ("forebay-growth", &["strategy", "grow"]),
     ("forebay-object-store", &["error", "jobs", "*", "staged", "upload"]),
     (
         "forebay-serve",

@@ -1,0 +1,214 @@
+//! `forebay bench --grow`: files that grow in different ways.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum, value_parser};
+use forebay_config::ByteSize;
+use forebay_growth::{FILES_MAX, Grown, Growth, Strategy, grow};
+use forebay_report::{Chart, Mark, Page, Table, size, svg};
+use indicatif::HumanBytes;
+use serde::Serialize;
+
+use crate::console::{json, note, print};
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::load_options::Format;
+use crate::whole_file;
+
+const MIB: u64 = 1 << 20;
+
+/// How files grow.
+#[derive(Args)]
+pub(super) struct GrowthOptions {
+    /// Compare ways for files to grow, alone and many at once, instead of running jobs; all unless
+    /// some are named, such as append,fallocate
+    #[arg(long, value_name = "WAYS", value_enum, value_delimiter = ',', num_args = 0..=1)]
+    #[arg(default_missing_value = "append,truncate,fallocate,double", require_equals = true)]
+    grow: Vec<Way>,
+    /// How many files grow at once in one directory, where they are many
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "grow")]
+    #[arg(value_parser = value_parser!(u32).range(2..=i64::from(FILES_MAX)))]
+    grow_files: u32,
+    /// To what size each file grows
+    #[arg(long, value_name = "SIZE", default_value = "32MiB", requires = "grow")]
+    grow_size: ByteSize,
+    /// Bytes of a write to a file that grows
+    #[arg(long, value_name = "SIZE", default_value = "128KiB", requires = "grow")]
+    grow_request: ByteSize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Way {
+    /// Each write makes the file longer
+    Append,
+    /// Files have their length before, and no blocks
+    Truncate,
+    /// Files have their length and blocks before
+    Fallocate,
+    /// A write beyond the end doubles the length first
+    Double,
+}
+
+impl Way {
+    fn strategy(self) -> Strategy {
+        match self {
+            Self::Append => Strategy::Append,
+            Self::Truncate => Strategy::Truncate,
+            Self::Fallocate => Strategy::Fallocate,
+            Self::Double => Strategy::Double,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Serialize)]
+struct Report {
+    version: u32,
+    dir: PathBuf,
+    growth: Vec<Grown>,
+}
+
+impl GrowthOptions {
+    /// Whether files shall grow, and no jobs run.
+    pub(super) fn is_asked(&self) -> bool {
+        !self.grow.is_empty()
+    }
+
+    /// Grows files in `dir`, and shows what came of it.
+    pub(super) fn run(
+        &self,
+        dir: &Path,
+        format: Format,
+        page: Option<&Path>,
+    ) -> Result<(), Failure> {
+        let ByteSize(file_bytes) = self.grow_size;
+        let request = u32::try_from(self.grow_request.0).ok();
+        let request = request.filter(|&bytes| bytes > 0 && u64::from(bytes).is_multiple_of(512));
+        let request_bytes =
+            request.filter(|&bytes| u64::from(bytes) <= 64 * MIB).ok_or_else(|| {
+                Failure::Input(
+                    "--grow-request: give a multiple of 512 bytes, at most 64 MiB".into(),
+                )
+            })?;
+        if file_bytes < u64::from(request_bytes) {
+            return Err(Failure::Input("--grow-size is less than --grow-request".into()));
+        }
+        check_space(dir, u64::from(self.grow_files).saturating_mul(file_bytes))?;
+        let interrupt = Interrupt::on_signals()?;
+        let mut growth = Vec::new();
+        for files in [1, self.grow_files] {
+            for way in &self.grow {
+                let strategy = way.strategy();
+                note(format_args!(
+                    "growing by {strategy}: files {files}, each {}",
+                    size(file_bytes)
+                ));
+                let what = Growth { dir: dir.to_owned(), files, file_bytes, request_bytes };
+                let grown = grow(&what, strategy, &|| interrupt.is_raised());
+                growth.push(grown.map_err(|error| failed(dir, strategy, &error))?);
+            }
+        }
+        let report = Report { version: 1, dir: dir.to_owned(), growth };
+        if let Some(path) = page {
+            whole_file::put(path, &html(&report)?)?;
+        }
+        match format {
+            Format::Text => print(&table(&report).to_string()),
+            Format::Json => print(&json(&report)?),
+            Format::Yaml => Err(Failure::Input("--grow has --format text and json".into())),
+        }
+    }
+}
+
+fn failed(dir: &Path, strategy: Strategy, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::Interrupted => Failure::Interrupted,
+        _ => Failure::Run(format!(
+            "cannot grow files in `{}` by {strategy}: {error}; --grow=append,truncate leaves others out",
+            dir.display()
+        )),
+    }
+}
+
+fn check_space(dir: &Path, needed: u64) -> Result<(), Failure> {
+    let shown = dir.display();
+    let space = rustix::fs::statvfs(dir)
+        .map_err(|error| Failure::Input(format!("cannot use `{shown}`: {error}")))?;
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    if space.f_blocks == 0 || free >= needed {
+        return Ok(());
+    }
+    Err(Failure::Input(format!(
+        "`{shown}` has {} free, and the files grow to {}; lower --grow-size or --grow-files",
+        HumanBytes(free),
+        HumanBytes(needed)
+    )))
+}
+
+fn table(report: &Report) -> Table {
+    let first = report.growth.first();
+    let request = first.map_or(0, |grown| u64::from(grown.request_bytes));
+    let bytes = first.map_or(0, |grown| grown.file_bytes);
+    let title = format!("files that grow to {} by writes of {}", size(bytes), size(request));
+    let columns = ["", "files", "MB/s", "extents per file", "at 4 KiB", "at 64 KiB", "at 1 MiB"];
+    let mut table = Table::new(&title, &columns);
+    for grown in &report.growth {
+        let part = |count: u64| match grown.extents {
+            Some(extents) if extents > 0 => {
+                format!("{:.0} %", count as f64 / extents as f64 * 100.0)
+            }
+            _ => "-".to_owned(),
+        };
+        table.row([
+            grown.strategy.to_string(),
+            grown.files.to_string(),
+            format!("{:.0}", grown.bytes_per_second / 1e6),
+            per_file(grown).map_or_else(|| "-".to_owned(), |extents| format!("{extents:.1}")),
+            part(grown.extents_at_4kib),
+            part(grown.extents_at_64kib),
+            part(grown.extents_at_1mib),
+        ]);
+    }
+    table
+}
+
+fn per_file(grown: &Grown) -> Option<f64> {
+    Some(grown.extents? as f64 / f64::from(grown.files))
+}
+
+fn html(report: &Report) -> Result<String, Failure> {
+    let title = format!("How files grow in {}", report.dir.display());
+    let mut page = Page::new(&format!("forebay bench: {title}"));
+    page.title(&title);
+    page.table(&table(report));
+    page.paragraph(
+        "Extents are those of FIEMAP after a flush; the last columns say how many of them begin at \
+         multiples of that size on the device of the file system. Fewer and aligned ones are \
+         better: requests are split at their ends.",
+    );
+    let speed = |grown: &Grown| Some(grown.bytes_per_second / 1e6);
+    let charts = [
+        chart(report, "Speed", "MB/s", speed),
+        chart(report, "Extents", "extents per file", per_file),
+    ];
+    let drawn: Result<Vec<_>, _> = charts.iter().map(svg).collect();
+    let drawn = drawn.map_err(|error| Failure::Run(format!("cannot draw the charts: {error}")))?;
+    page.charts(&drawn);
+    page.json("results", &json(report)?);
+    Ok(page.finish())
+}
+
+/// A line for each way, by how many files grow at once.
+fn chart(report: &Report, title: &str, y: &str, of: fn(&Grown) -> Option<f64>) -> Chart {
+    let chart = Chart::new(title, "files that grow at once", y).doubling();
+    Strategy::ALL.into_iter().fold(chart, |chart, strategy| {
+        let grown = report.growth.iter().filter(|grown| grown.strategy == strategy);
+        let points: Vec<_> =
+            grown.filter_map(|grown| Some((f64::from(grown.files), of(grown)?))).collect();
+        match points.is_empty() {
+            true => chart,
+            false => chart.with(strategy.name(), Mark::Line, points),
+        }
+    })
+}

@@ -1,0 +1,48 @@
+//! `forebay bench --grow`.
+
+use std::process::Command;
+
+use super::process::run;
+
+fn bench(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.arg("bench").args(arguments);
+    command
+}
+
+#[test]
+fn files_that_grow_are_compared_and_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("page.html");
+    let place = dir.path().join("files");
+    std::fs::create_dir(&place).unwrap();
+    let place = place.to_str().unwrap();
+    let size = ["--grow-size", "1MiB", "--grow-files", "3", "--dir", place];
+    let report = ["--grow", "--format", "json", "--report", page.to_str().unwrap()];
+    let found = run(&mut bench(&[&report[..], &size].concat())).results();
+    let growth = found["growth"].as_array().unwrap();
+    let ways: Vec<_> = growth.iter().map(|grown| (&grown["strategy"], &grown["files"])).collect();
+    assert_eq!(ways.len(), 8, "{ways:?}");
+    assert!(ways[..4].iter().all(|way| *way.1 == 1) && ways[4..].iter().all(|way| *way.1 == 3));
+    assert!(growth.iter().all(|grown| grown["bytes_per_second"].as_f64().unwrap() > 0.0));
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("extents per file") && html.matches("<svg").count() == 2);
+    let ended = run(&mut bench(&[&["--grow=fallocate,append"], &size[..]].concat()));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout.lines().count(), 6, "{}", ended.stdout);
+    assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ended.stdout);
+    assert_eq!(std::fs::read_dir(place).unwrap().count(), 0);
+}
+
+#[test]
+fn what_cannot_grow_is_named() {
+    run(&mut bench(&["--grow", "--dir", "/none-such"])).complains(2, &["`/none-such`"]);
+    run(&mut bench(&["--grow", "jobs.yaml"])).complains(2, &["--grow"]);
+    run(&mut bench(&["--grow=sideways"])).complains(2, &["sideways", "append"]);
+    run(&mut bench(&["--grow-files", "3"])).complains(2, &["--grow"]);
+    run(&mut bench(&["--grow", "--grow-files", "1"])).complains(2, &["--grow-files"]);
+    run(&mut bench(&["--grow", "--grow-request", "1000"])).complains(2, &["multiple of 512"]);
+    run(&mut bench(&["--grow", "--grow-size", "1KiB"])).complains(2, &["--grow-size"]);
+    run(&mut bench(&["--grow", "--grow-size", "999TiB"])).complains(2, &["free", "--grow-size"]);
+    run(&mut bench(&[])).complains(2, &["JOBS.yaml"]);
+}

@@ -1,0 +1,226 @@
+//! Files that grow at once.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use forebay::{AlignedBuf, DirectFile, FileExtent};
+use rustix::fs::{FallocateFlags, fallocate, fsync, ftruncate};
+use rustix::io::{pwrite, retry_on_intr};
+use serde::Serialize;
+
+use crate::strategy::Strategy;
+
+/// As many files grow at once: each has a thread.
+pub const FILES_MAX: u32 = 256;
+
+/// Buffers begin at pages.
+const BUFFER_ALIGNMENT: usize = 4096;
+
+/// What grows, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// The files are made in a directory in this one, and removed.
+    pub dir: PathBuf,
+    /// How many grow at once, from 1 to [`FILES_MAX`].
+    pub files: u32,
+    /// To how many bytes each; rounded up to whole requests.
+    pub file_bytes: u64,
+    /// Bytes of a write, which the file system takes as direct.
+    pub request_bytes: u32,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Grown {
+    /// How they grew.
+    pub strategy: Strategy,
+    /// How many files.
+    pub files: u32,
+    /// Bytes of each.
+    pub file_bytes: u64,
+    /// Bytes of a write.
+    pub request_bytes: u32,
+    /// From the first write until all is flushed.
+    pub seconds: f64,
+    /// Bytes of all files per second.
+    pub bytes_per_second: f64,
+    /// Extents of all files; none where the file system does not say where files lie.
+    pub extents: Option<u64>,
+    /// How many of them begin at a multiple of 4 KiB on the device of the file system.
+    pub extents_at_4kib: u64,
+    /// The same of 64 KiB.
+    pub extents_at_64kib: u64,
+    /// The same of 1 MiB.
+    pub extents_at_1mib: u64,
+}
+
+/// A directory that goes with all that is in it.
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Grows the files, until `stops` says that it shall end.
+///
+/// # Errors
+/// Files cannot be made or written; `Interrupted` where it was to end.
+pub fn grow(
+    growth: &Growth,
+    strategy: Strategy,
+    stops: &(dyn Fn() -> bool + Sync),
+) -> io::Result<Grown> {
+    let name = format!(".forebay-growth-{}", process::id());
+    let dir = Directory(growth.dir.join(name));
+    fs::create_dir(&dir.0)?;
+    let request = u64::from(growth.request_bytes.max(1));
+    let file_bytes = growth.file_bytes.max(1).next_multiple_of(request);
+    let files = growth.files.clamp(1, FILES_MAX);
+    let open = |number: u32| Growing::open(&dir.0.join(number.to_string()), strategy, file_bytes);
+    let growing = (0..files).map(open).collect::<io::Result<Vec<_>>>()?;
+    let began = Instant::now();
+    thread::scope(|scope| {
+        let start = |file| scope.spawn(move || Growing::write(file, request, stops));
+        let threads: Vec<_> = growing.iter().map(start).collect();
+        let ended = threads.into_iter().map(|thread| {
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+        });
+        ended.collect::<io::Result<()>>()
+    })?;
+    let seconds = began.elapsed().as_secs_f64();
+    let extents = growing.iter().map(|file| FileExtent::all(&file.file));
+    let extents: Option<Vec<_>> = extents.map(Result::ok).collect();
+    let all = || extents.iter().flatten().flatten();
+    let at = |bytes| all().filter(|one| one.device_offset.is_multiple_of(bytes)).count() as u64;
+    Ok(Grown {
+        strategy,
+        files,
+        file_bytes,
+        request_bytes: growth.request_bytes,
+        seconds,
+        bytes_per_second: (u64::from(files) * file_bytes) as f64 / seconds.max(1e-9),
+        extents: extents.as_ref().map(|_| all().count() as u64),
+        extents_at_4kib: at(4 << 10),
+        extents_at_64kib: at(64 << 10),
+        extents_at_1mib: at(1 << 20),
+    })
+}
+
+/// A file that grows.
+struct Growing {
+    file: DirectFile,
+    strategy: Strategy,
+    bytes: u64,
+    /// How long it is, which writes beyond it change.
+    length: AtomicU64,
+}
+
+impl Growing {
+    fn open(path: &Path, strategy: Strategy, bytes: u64) -> io::Result<Self> {
+        let file = DirectFile::options().read(true).write(true).create_new(true).open(path)?;
+        match strategy {
+            Strategy::Append | Strategy::Double => {}
+            Strategy::Truncate => ftruncate(&file, bytes)?,
+            Strategy::Fallocate => fallocate(&file, FallocateFlags::empty(), 0, bytes)?,
+        }
+        Ok(Self { file, strategy, bytes, length: AtomicU64::new(0) })
+    }
+
+    /// Writes all of it, and flushes it.
+    fn write(&self, request: u64, stops: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
+        let buffer = AlignedBuf::new(request as usize, BUFFER_ALIGNMENT)?;
+        for at in (0..self.bytes).step_by(request as usize) {
+            if stops() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            self.lengthen(at + request)?;
+            let written = retry_on_intr(|| pwrite(&self.file, &buffer, at))?;
+            if written as u64 != request {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+        }
+        if self.strategy == Strategy::Double {
+            ftruncate(&self.file, self.bytes)?;
+        }
+        Ok(fsync(&self.file)?)
+    }
+
+    /// Twice the length, where a write ends beyond it.
+    fn lengthen(&self, end: u64) -> io::Result<()> {
+        let length = self.length.load(Ordering::Relaxed);
+        if self.strategy == Strategy::Double && end > length {
+            let length = end.max(length.saturating_mul(2));
+            ftruncate(&self.file, length)?;
+            self.length.store(length, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn files_have_their_size_by_each_strategy_and_are_removed() {
+        let place = tempfile::tempdir().unwrap();
+        for strategy in Strategy::ALL {
+            for files in [1, 4] {
+                let dir = place.path().to_owned();
+                let growth = Growth { dir, files, file_bytes: MIB + 1, request_bytes: 128 << 10 };
+                let grown = match grow(&growth, strategy, &|| false) {
+                    Err(error) if strategy == Strategy::Fallocate => {
+                        eprintln!("no fallocate: {error}");
+                        continue;
+                    }
+                    grown => grown.unwrap(),
+                };
+                assert_eq!((grown.files, grown.file_bytes), (files, MIB + (128 << 10)));
+                assert!(grown.bytes_per_second > 0.0);
+                if let Some(extents) = grown.extents {
+                    assert!(extents >= u64::from(files), "{grown:?}");
+                    assert!(grown.extents_at_4kib <= extents);
+                    assert!(grown.extents_at_1mib <= grown.extents_at_64kib);
+                }
+                assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_to_end_leaves_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().to_owned();
+        let growth = Growth { dir, files: 2, file_bytes: 1 << 30, request_bytes: 4096 };
+        let error = grow(&growth, Strategy::Append, &|| true).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+        let nowhere = Growth { dir: place.path().join("none"), ..growth };
+        assert!(grow(&nowhere, Strategy::Append, &|| false).is_err());
+    }
+
+    #[test]
+    fn twice_the_length_is_asked_for_a_few_times_only() {
+        let place = tempfile::tempdir().unwrap();
+        let file = Growing::open(&place.path().join("x"), Strategy::Double, 64 * MIB).unwrap();
+        let lengths: Vec<u64> = (1..=64)
+            .map(|end| {
+                file.lengthen(end * MIB).unwrap();
+                fs::metadata(place.path().join("x")).unwrap().len() / MIB
+            })
+            .collect();
+        let mut different = lengths.clone();
+        different.dedup();
+        assert_eq!(different, [1, 2, 4, 8, 16, 32, 64]);
+        assert!(lengths.iter().zip(1..).all(|(&length, end)| length >= end));
+    }
+}
