@@ -143,10 +143,12 @@ impl BlockEvent {
     /// Offset and length of `SECTOR + SECTORS`, or of the first part in `SECTOR / SECTOR`.
     pub(crate) fn place(text: &str, action: Action) -> Option<(u64, u64)> {
         let mut words = text.split_ascii_whitespace();
-        let bytes = |word: &str| word.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES);
-        let offset = bytes(words.next()?)?;
+        let first: u64 = words.next()?.parse().ok()?;
         let sign = words.next()?;
-        let second = bytes(words.next()?)?;
+        let second = words.next()?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)?;
+        // flushes are nowhere, which the kernel prints as a sector that no disk has
+        let sector = if sign == "+" && second == 0 { 0 } else { first };
+        let offset = sector.checked_mul(SECTOR_BYTES)?;
         match (action, sign) {
             (Action::Split, "/") => Some((offset, second.checked_sub(offset)?)),
             (Action::Queue | Action::Issue | Action::Complete, "+") => Some((offset, second)),
@@ -215,6 +217,8 @@ mod tests {
         let done = read("block_bio_complete: 252,0 FWFS 8 + 16 [0]");
         assert_eq!(done, (Action::Complete, Direction::Write, 8, 16));
         assert_eq!(read("block_rq_issue: 7,0 FF 0 () 0 + 0 [x]").1, Direction::Other);
+        let flush = read("block_rq_complete: 7,0 FF () 18446744073709551615 + 0 be,0,4 [0]");
+        assert_eq!(flush, (Action::Complete, Direction::Other, 0, 0));
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) struct GrowthOptions {
     /// some are named, such as append,fallocate
     #[arg(long, value_name = "WAYS", value_enum, value_delimiter = ',', num_args = 0..=1)]
     #[arg(default_missing_value = "append,truncate,fallocate,double", require_equals = true)]
-    grow: Vec<Way>,
+    grow: Vec<StrategyName>,
     /// How many files grow at once in one directory, where they are many
     #[arg(long, value_name = "N", default_value_t = 16, requires = "grow")]
     #[arg(value_parser = value_parser!(u32).range(2..=i64::from(FILES_MAX)))]
@@ -39,7 +39,7 @@ pub(super) struct GrowthOptions {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum StrategyName {
     /// Each write makes the file longer
     Append,
     /// Files have their length before, and no blocks
@@ -50,7 +50,7 @@ enum Way {
     Double,
 }
 
-impl Way {
+impl StrategyName {
     fn strategy(self) -> Strategy {
         match self {
             Self::Append => Strategy::Append,

@@ -27,11 +27,32 @@ fn direction<'a>(report: &'a Value, name: &str) -> &'a Value {
     directions.iter().find(|found| found["direction"] == name).unwrap()
 }
 
+/// The longest request of a device; as it was after this, for a loop device keeps it.
+struct Longest {
+    path: String,
+    was: String,
+}
+
+impl Longest {
+    fn set(device: &str, kib: &str) -> Self {
+        let name = device.trim_start_matches("/dev/");
+        let path = format!("/sys/block/{name}/queue/max_sectors_kb");
+        let was = fs::read_to_string(&path).unwrap();
+        fs::write(&path, kib).unwrap();
+        Self { path, was }
+    }
+}
+
+impl Drop for Longest {
+    fn drop(&mut self) {
+        let _ = fs::write(&self.path, &self.was);
+    }
+}
+
 pub(crate) fn splits_by_the_longest_request() {
     let bed = Bed::on_a_file("nodiscard");
     unmount(&bed.point);
-    let name = bed.device.trim_start_matches("/dev/");
-    fs::write(format!("/sys/block/{name}/queue/max_sectors_kb"), "64").unwrap();
+    let _longest = Longest::set(&bed.device, "64");
     let device = &bed.device;
     let report = traced(
         &bed,

@@ -43,6 +43,6 @@ fn what_cannot_grow_is_named() {
     run(&mut bench(&["--grow", "--grow-files", "1"])).complains(2, &["--grow-files"]);
     run(&mut bench(&["--grow", "--grow-request", "1000"])).complains(2, &["multiple of 512"]);
     run(&mut bench(&["--grow", "--grow-size", "1KiB"])).complains(2, &["--grow-size"]);
-    run(&mut bench(&["--grow", "--grow-size", "999TiB"])).complains(2, &["free", "--grow-size"]);
+    run(&mut bench(&["--grow", "--grow-size", "9999999GB"])).complains(2, &["free", "--grow-size"]);
     run(&mut bench(&[])).complains(2, &["JOBS.yaml"]);
 }

@@ -162,9 +162,10 @@ impl DeviceSummary {
 /// What splits cost, in a sentence.
 fn cost(found: &DirectionSummary) -> String {
     let us = |value: f64| format!("{value:.0} us");
-    let whole = match found.whole_us.count {
-        0 => String::new(),
-        _ => format!(", a whole one {}", us(found.whole_us.p50)),
+    // a few say little
+    let whole = match found.whole_us.count * 10 >= found.split_us.count {
+        true => format!(", a whole one {}", us(found.whole_us.p50)),
+        false => String::new(),
     };
     format!(
         " Their first part took {} in the median, all of a request {}{whole}.",
