@@ -14,16 +14,18 @@ pub(crate) enum Failure {
     Run(String),
     /// All was done and saved, and nothing that was measured keeps what was asked for.
     NoRegion(String),
+    /// A comparison shows that something was lost.
+    Lost(String),
     /// The user ended it.
     Interrupted,
 }
 
 impl Failure {
-    /// 2, 1, 3, and as a shell counts an end by SIGINT.
+    /// 2, 1, 3, 1, and as a shell counts an end by SIGINT.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Input(_) => ExitCode::from(2),
-            Self::Run(_) => ExitCode::FAILURE,
+            Self::Run(_) | Self::Lost(_) => ExitCode::FAILURE,
             Self::NoRegion(_) => ExitCode::from(3),
             Self::Interrupted => ExitCode::from(130),
         }
@@ -39,7 +41,9 @@ impl From<ConfigError> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(text) | Self::Run(text) | Self::NoRegion(text) => f.write_str(text),
+            Self::Input(text) | Self::Run(text) | Self::NoRegion(text) | Self::Lost(text) => {
+                f.write_str(text)
+            }
             Self::Interrupted => f.write_str("interrupted; there are no results"),
         }
     }

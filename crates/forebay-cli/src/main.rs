@@ -6,6 +6,7 @@ mod console;
 mod disk;
 mod explore;
 mod failure;
+mod gate;
 mod info;
 mod interrupt;
 mod latency_target;
@@ -31,7 +32,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 something went wrong on the way; 2 an option or a file given is not
 usable; 3 `explore` measured and saved a surface, but no region keeps a goal asked for; 130
-interrupted. `forebay check`, `rm` and `trace` have their own: see their help.";
+interrupted. Comparisons (`tune --diff`, `tune --history`, `bench --diff`): 1 something was lost, 2
+not comparable. `forebay check`, `rm` and `trace` have their own: see their help.";
 
 /// Measures disks, loads them, and shows what scheduling changes.
 #[derive(Parser)]

@@ -53,5 +53,6 @@ pub mod job_file;
 pub mod recorder;
 pub mod results;
 mod rng;
+pub mod significance;
 
 pub use rng::Rng;

@@ -7,6 +7,7 @@
 //! - [`measure`]: runs phases on a target, each chosen by what the earlier ones found.
 //! - [`Run`]: what was measured. It can be written down, gone on with, fitted again, compared.
 //! - [`Fit`]: what the run says about the disk; [`files`] and [`verdicts`] put it into words.
+//! - [`diff`](mod@diff) and [`history`]: two runs compared, and many over time.
 #![forbid(unsafe_code)]
 
 mod budget;
@@ -15,6 +16,7 @@ mod directory;
 mod error;
 pub mod files;
 mod fit;
+pub mod history;
 mod load;
 mod measure;
 mod phase;

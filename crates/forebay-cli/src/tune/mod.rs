@@ -1,5 +1,8 @@
 //! `forebay tune`: measures disks and writes the files that describe them.
 
+mod compare;
+mod date;
+mod history;
 mod output;
 mod page;
 mod progress;
@@ -7,7 +10,7 @@ mod text;
 mod tuned;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +18,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::{Args, ValueEnum};
 use forebay_config::ByteSize;
 use forebay_sim::spec::DiskSpec;
-use forebay_tune::diff::diff;
 use forebay_tune::verdicts::beforehand;
 use forebay_tune::{
     Budget, DirectoryTarget, Error, MeasuredDisk, Run, SimTarget, Target, fit, measure,
@@ -23,12 +25,13 @@ use forebay_tune::{
 
 use crate::console::{json, note, print};
 use crate::failure::Failure;
+use crate::gate::{self, GateOptions};
+use crate::load_options;
+use compare::read_runs;
+use history::Kept;
 use output::Output;
 use progress::TuneProgress;
 use tuned::Tuned;
-
-/// The longest file of runs that is read, in bytes. A disk takes some 100 KiB of it.
-const RUNS_BYTES_MAX: usize = 16 << 20;
 
 /// Measure disks, and write the files that describe them to the scheduler.
 ///
@@ -58,13 +61,26 @@ pub(crate) struct Options {
     /// Write the files from what an earlier run measured; nothing is measured
     #[arg(long, value_name = "RUN.json", conflicts_with_all = ["dirs", "simulate", "resume"])]
     fit_from: Option<PathBuf>,
-    /// Compare two runs; nothing is measured
-    #[arg(long, num_args = 2, value_names = ["OLD.json", "NEW.json"],
-          conflicts_with_all = ["dirs", "simulate", "resume", "fit_from"])]
-    diff: Option<Vec<PathBuf>>,
+    /// Compare two runs, or with one file what is measured now with it. Exit code: 0 nothing was
+    /// lost, 1 something was, 2 the runs are not comparable
+    #[arg(long, num_args = 1..=2, value_names = ["OLD.json", "NEW.json"],
+          conflicts_with_all = ["resume", "fit_from"])]
+    diff: Vec<PathBuf>,
+    /// Compare runs of different disks too, as of two machines
+    #[arg(long)]
+    other_disk: bool,
+    /// Keep each run in a directory, the last 200, compare this one with those before, and draw the
+    /// figures over time there. Exit code as with --diff
+    #[arg(long, value_name = "DIR", conflicts_with = "diff")]
+    history: Option<PathBuf>,
+    #[command(flatten)]
+    gate: GateOptions,
     /// Measure a simulated disk, a preset or a disk file, under virtual time
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "dirs")]
     simulate: Option<String>,
+    /// From which what is random of a simulated disk follows
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = load_options::seed)]
+    seed: u64,
     /// A block device may be named, and the data on it is destroyed
     #[arg(long)]
     destroy_device_data: bool,
@@ -90,10 +106,27 @@ enum Format {
 
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    if let Some([old, new]) = options.diff.as_deref() {
-        return compare(old, new, options.format);
-    }
+    let is_gate = !options.diff.is_empty() || options.history.is_some();
+    let done = match options.compared()?.as_slice() {
+        [old, new] => compare(options, &read_runs(old)?, &read_runs(new)?),
+        old => tune(options, old.first()),
+    };
+    if is_gate { done.map_err(gate::undecided) } else { done }
+}
+
+/// Measures, and compares what was found with the file `old` if there is one.
+fn tune(options: &Options, old: Option<&PathBuf>) -> Result<(), Failure> {
     let output = Output::at(&options.out)?;
+    let old = old.map(|path| read_runs(path)).transpose()?;
+    if let Some(budget) = old.iter().flatten().map(|run| &run.budget).next()
+        && options.fit_from.is_none()
+        && *budget != options.budget().name
+    {
+        return Err(Failure::Input(format!(
+            "not comparable: the earlier run has the budget {budget}; add --budget {budget}"
+        )));
+    }
+    let history = options.history.as_deref().map(Kept::at).transpose()?;
     let runs = match &options.fit_from {
         Some(path) => read_runs(path)?,
         None => measure_all(options, &output)?,
@@ -101,10 +134,33 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let tuned = runs.into_iter().map(|run| Ok(Tuned { fit: fit(&run)?, run }));
     let tuned = tuned.collect::<Result<Vec<_>, Error>>().map_err(Failure::from)?;
     output.write(&tuned)?;
+    let runs: Vec<Run> = tuned.iter().map(|one| one.run.clone()).collect();
+    let gated = old.is_some() || history.is_some();
     match options.format {
-        Format::Text => print(&(text::summary(&tuned) + &output.listed())),
-        Format::Json => print(&json(&text::results(&tuned))?),
+        Format::Text => print(&(text::summary(&tuned) + &output.listed()))?,
+        Format::Json if gated => {}
+        Format::Json => print(&json(&text::results(&tuned))?)?,
     }
+    if let Some(old) = old {
+        return compare(options, &old, &runs);
+    }
+    let Some(kept) = history else { return Ok(()) };
+    let disks = kept.add(&runs, options.gate.least())?;
+    match options.format {
+        Format::Text => print(&format!("\n{}{}", kept.listed(), history::text(&disks)))?,
+        Format::Json => print(&json(&disks)?)?,
+    }
+    gate::outcome(&history::losses(&disks))
+}
+
+/// Shows what changed from `old` to `new`.
+fn compare(options: &Options, old: &[Run], new: &[Run]) -> Result<(), Failure> {
+    let disks = compare::differences(old, new, options.other_disk)?;
+    match options.format {
+        Format::Text => print(&compare::text(&disks))?,
+        Format::Json => print(&json(&disks)?)?,
+    }
+    gate::outcome(&compare::losses(&disks, options.gate.least()))
 }
 
 /// Measures each disk that the options name.
@@ -117,7 +173,7 @@ fn measure_all(options: &Options, output: &Output) -> Result<Vec<Run>, Failure> 
     if let Some(name) = options.simulate.clone().or_else(|| simulated(&runs)) {
         let spec = DiskSpec::resolve(&name)?;
         let sector = u32::try_from(spec.sector()).unwrap_or(4096);
-        let target = SimTarget::new(spec.build(1), spec.name(), spec.capacity(), sector);
+        let target = SimTarget::new(spec.build(options.seed), spec.name(), spec.capacity(), sector);
         return one(options, output, &interrupt, runs, 0, Box::new(target));
     }
     let dirs = match &options.resume {
@@ -209,6 +265,25 @@ fn budget_of(run: &Run) -> Result<Budget, Failure> {
 }
 
 impl Options {
+    /// The files to compare; two are compared as they are.
+    fn compared(&self) -> Result<Vec<PathBuf>, Failure> {
+        let measures = !self.dirs.is_empty() || self.simulate.is_some();
+        if self.diff.len() == 2 && measures {
+            return Err(Failure::Input(String::from(
+                "two files are compared as they are; leave out the directory, or one file",
+            )));
+        }
+        if let [old, dir] = self.diff.as_slice()
+            && dir.is_dir()
+        {
+            let (old, dir) = (old.display(), dir.display());
+            return Err(Failure::Input(format!(
+                "`{dir}` is a directory; to measure it, write `forebay tune {dir} --diff {old}`"
+            )));
+        }
+        Ok(self.diff.clone())
+    }
+
     fn budget(&self) -> Budget {
         let named = match self.budget {
             BudgetName::Quick => Budget::QUICK,
@@ -227,47 +302,6 @@ fn with_memory(budget: Budget) -> Budget {
         line.strip_prefix("MemTotal:")?.trim().trim_end_matches(" kB").parse::<u64>().ok()
     });
     budget.for_memory(kib.unwrap_or(0) << 10)
-}
-
-fn read_runs(path: &Path) -> Result<Vec<Run>, Failure> {
-    let text = forebay_config::read_at_most(path, RUNS_BYTES_MAX)?;
-    Ok(Run::parse(&path.display().to_string(), &text)?)
-}
-
-/// Prints what changed between two runs.
-fn compare(old: &Path, new: &Path, format: Format) -> Result<(), Failure> {
-    let (old, new) = (read_runs(old)?, read_runs(new)?);
-    if old.len() != new.len() {
-        return Err(Failure::Input(format!(
-            "the runs have {} and {} disks; compare runs of the same directories",
-            old.len(),
-            new.len()
-        )));
-    }
-    let mut disks = Vec::new();
-    for (old, new) in paired(&old, &new) {
-        disks.push((name_of_both(old, new), diff(&fit(old)?, &fit(new)?)));
-    }
-    match format {
-        Format::Text => print(&text::differences(&disks)),
-        Format::Json => print(&json(&disks)?),
-    }
-}
-
-/// The disks of two measurements, side by side: of the same places, or where these are others, in
-/// the order in which they were named.
-fn paired<'a>(old: &'a [Run], new: &'a [Run]) -> Vec<(&'a Run, &'a Run)> {
-    let same = |new: &Run| old.iter().find(|old| old.target.paths == new.target.paths);
-    let by_place: Option<Vec<&Run>> = new.iter().map(same).collect();
-    by_place.unwrap_or_else(|| old.iter().collect()).into_iter().zip(new).collect()
-}
-
-fn name_of_both(old: &Run, new: &Run) -> String {
-    let name = |run: &Run| run.target.paths.join(", ");
-    if old.target.paths == new.target.paths {
-        return name(new);
-    }
-    format!("{} before, {} now", name(old), name(new))
 }
 
 /// Set by the first Ctrl-C; the second one ends the program.

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use forebay_report::size;
-use forebay_tune::diff::Change;
 use forebay_tune::verdicts::verdicts;
 use forebay_tune::{Budget, Figure, Fit, Run};
 use serde::Serialize;
@@ -121,30 +120,4 @@ pub(super) fn results(tuned: &[Tuned]) -> Vec<DiskResult<'_>> {
         verdicts: verdicts(run, fit),
     });
     disks.collect()
-}
-
-/// What changed, disk by disk.
-pub(super) fn differences(disks: &[(String, Vec<Change>)]) -> String {
-    let mut text = String::new();
-    for (name, changes) in disks {
-        let _ = writeln!(text, "{name}");
-        for change in changes {
-            let _ = writeln!(
-                text,
-                "  {:<34} {:>14.0} {:>14.0} {:+7.1} % +- {:.1}{}",
-                change.name,
-                change.old,
-                change.new,
-                change.change * 100.0,
-                change.margin * 100.0,
-                if change.significant { "  significant" } else { "" }
-            );
-        }
-        let count = changes.iter().filter(|change| change.significant).count();
-        let _ = match count {
-            0 => writeln!(text, "Nothing changed by more than chance."),
-            _ => writeln!(text, "{count} of {} figures changed significantly.", changes.len()),
-        };
-    }
-    text
 }

@@ -186,6 +186,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "simulated",
             "measure",
             "diff",
+            "history",
             "files",
             "verdicts",
         ],
@@ -196,6 +197,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         &[
             "span",
             "failure",
+            "gate",
             "console",
             "interrupt",
             "whole_file",

@@ -1,0 +1,101 @@
+//! Whether two runs measured the same thing in the same way.
+
+use crate::error::Error;
+use crate::run::Run;
+use crate::target::TargetInfo;
+
+/// Why `new` cannot be compared with `old`, if so.
+pub(crate) fn check(old: &Run, new: &Run, other_disk: bool) -> Result<(), Error> {
+    let differs = |what: &str, old: &str, new: &str, then: &str| {
+        Err(Error::Run(format!("not comparable: {what} {old} before, {new} now; {then}")))
+    };
+    if !(old.complete && new.complete) {
+        return Err(Error::Run(String::from(
+            "not comparable: a run was interrupted; go on with it: --resume",
+        )));
+    }
+    if old.budget != new.budget {
+        let then = format!("measure with --budget {}", old.budget);
+        return differs("the budget was", &old.budget, &new.budget, &then);
+    }
+    let [limits, threads] =
+        [[old.written_max, new.written_max], [old, new].map(|run| u64::from(run.target.threads))];
+    let unlike = |[old, new]: [u64; 2]| (old != new).then(|| (old.to_string(), new.to_string()));
+    if let Some((old, new)) = unlike(limits) {
+        let then = format!("measure with --write-limit {old}");
+        return differs("bytes that might be written were", &old, &new, &then);
+    }
+    if let Some((old, new)) = unlike(threads) {
+        return differs("threads were", &old, &new, "measure where there are as many processors");
+    }
+    if old.target.backend != new.target.backend {
+        let then = "measure where both have the same";
+        return differs("I/O was by", &old.target.backend, &new.target.backend, then);
+    }
+    if !other_disk && !is_same_disk(&old.target, &new.target) {
+        let [old, new] = [old, new].map(|run| disk_name(&run.target));
+        return differs("the disk was", &old, &new, "add --other-disk where that is meant");
+    }
+    Ok(())
+}
+
+/// Whether both are the same disk: by the names of the disks where these are known, or else by the
+/// directories.
+fn is_same_disk(old: &TargetInfo, new: &TargetInfo) -> bool {
+    match (old.disks.as_slice(), new.disks.as_slice()) {
+        ([], _) | (_, []) => old.paths == new.paths && old.disks == new.disks,
+        (old, new) => old == new,
+    }
+}
+
+fn disk_name(target: &TargetInfo) -> String {
+    match target.disks.as_slice() {
+        [] => target.paths.join(", "),
+        disks => disks.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+
+    fn run(disks: &[&str], path: &str) -> Run {
+        let target = TargetInfo {
+            disks: disks.iter().map(ToString::to_string).collect(),
+            paths: vec![path.to_owned()],
+            ..TargetInfo::default()
+        };
+        Run { complete: true, ..Run::new(&Budget::QUICK, target) }
+    }
+
+    #[test]
+    fn what_is_not_comparable_says_why_and_what_to_do() {
+        let old = run(&["nvme0n1"], "/a");
+        let changed = |change: fn(&mut Run)| {
+            let mut new = run(&["nvme0n1"], "/b");
+            change(&mut new);
+            check(&old, &new, false).map_err(|error| error.to_string())
+        };
+        assert_eq!(changed(|_| {}), Ok(()), "another directory on the same disk");
+        for (change, words) in [
+            ((|run| run.complete = false) as fn(&mut Run), "interrupted"),
+            (|run| run.budget = String::from("standard"), "--budget quick"),
+            (|run| run.written_max = 1, "--write-limit"),
+            (|run| run.target.threads = 9, "threads"),
+            (|run| run.target.backend = String::from("threads"), "I/O was by"),
+            (|run| run.target.disks = vec![String::from("sda")], "nvme0n1 before, sda now"),
+        ] {
+            let said = changed(change).unwrap_err();
+            assert!(said.contains(words) && said.starts_with("not comparable"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_disk_without_a_name_is_known_by_its_directory() {
+        assert!(check(&run(&[], "/a"), &run(&[], "/a"), false).is_ok());
+        assert!(check(&run(&[], "/a"), &run(&[], "/b"), false).is_err());
+        assert!(check(&run(&[], "/a"), &run(&["sda"], "/a"), false).is_err());
+        assert!(check(&run(&[], "/a"), &run(&["sda"], "/b"), true).is_ok());
+    }
+}

@@ -1,0 +1,153 @@
+//! Two runs compared: has the disk aged, did the new file system help?
+//!
+//! Runs of one budget have the same phases, so each is compared with its like: see `estimate` for
+//! what follows from the ratios.
+
+mod comparable;
+mod estimate;
+mod pairs;
+
+use forebay_load::significance::significant;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::phase::{Pattern, Purpose, Work};
+use crate::run::Run;
+use estimate::{Estimate, noise};
+use pairs::{Compared, Pair, Speed, moments, pairs};
+
+pub(crate) use comparable::check;
+
+/// A change below this is of no interest, however sure.
+const CHANGE_MIN: f64 = 0.03;
+/// The chance that any of the four figures of a disk that has not changed is called changed,
+const LEVEL: f64 = 0.04;
+/// any of those that few phases tell of,
+const LEVEL_OF_FEW: f64 = 0.005;
+/// and any of all sizes: together one in twenty.
+const LEVEL_OF_SIZES: f64 = 0.005;
+
+/// One figure of two runs: a rate, so that less is a loss.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// Which figure.
+    pub name: String,
+    /// Its value in the older run, per second: the mean of its phases.
+    pub old: f64,
+    /// The same in the newer run.
+    pub new: f64,
+    /// By which part of the old value it rose.
+    pub change: f64,
+    /// How far the change may be wrong, with 95 % confidence in all figures together.
+    pub margin: f64,
+    /// In how many phases it was measured in both runs.
+    pub phases: usize,
+    /// Whether it is more than chance.
+    pub significant: bool,
+}
+
+impl Change {
+    /// Whether at least the part `least` was lost, and not by chance.
+    pub fn is_loss(&self, least: f64) -> bool {
+        self.significant && self.change < 0.0 && -self.change >= least
+    }
+}
+
+/// What changed from one run to another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The figures of the disk.
+    pub figures: Vec<Change>,
+    /// Requests of each size.
+    pub sizes: Vec<Change>,
+}
+
+impl Difference {
+    /// All of it.
+    pub fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.figures.iter().chain(&self.sizes)
+    }
+}
+
+/// The four figures, and how they are measured.
+const FIGURES: [(&str, Work, Pattern); 4] = [
+    ("random reads", Work::Read, Pattern::Random),
+    ("random writes", Work::Write, Pattern::Random),
+    ("read bandwidth", Work::Read, Pattern::Sequential),
+    ("write bandwidth", Work::Write, Pattern::Sequential),
+];
+const ALONE: [(&str, Work); 3] = [
+    ("one read at a time", Work::Read),
+    ("one write at a time", Work::Write),
+    ("flushes after a write", Work::Flush),
+];
+const LADDERS: [(&str, Purpose, Work); 4] = [
+    ("random reads", Purpose::Sizes, Work::Read),
+    ("random writes", Purpose::Sizes, Work::Write),
+    ("read stream", Purpose::Stream, Work::Read),
+    ("write stream", Purpose::Stream, Work::Write),
+];
+
+/// What changed from `old` to `new`, which may be of different disks where `other_disk` says so.
+///
+/// # Errors
+/// The runs are not comparable: they have not the same budget, threads or disk, or one was
+/// interrupted.
+pub fn diff(old: &Run, new: &Run, other_disk: bool) -> Result<Difference, Error> {
+    check(old, new, other_disk)?;
+    let of = |compared, speed| pairs(old, new, compared, speed);
+    let singly = |pairs: Vec<(Purpose, Pair)>| -> Vec<Pair> {
+        pairs.into_iter().map(|(_, pair)| pair).collect()
+    };
+    let one = |compared, speed| singly(of(compared, speed));
+    let whole = |speed| FIGURES.map(|(_, work, pattern)| of(Compared::Whole(work, pattern), speed));
+    let [usual, means] = [Speed::Usual, Speed::Mean].map(whole);
+    let by_moments = usual.each_ref().map(|pairs| moments(pairs));
+    let noise_of_moments = noise(&by_moments);
+    let [noise, noise_of_means] = [usual, means].map(|figures| noise(&figures.map(singly)));
+    let whole = FIGURES.iter().zip(by_moments);
+    let whole = whole.map(|((name, ..), pairs)| ((*name).to_owned(), pairs)).collect();
+    let ends = FIGURES.map(|(name, work, pattern)| {
+        let pairs = moments(&of(Compared::End(work, pattern), Speed::Mean));
+        (format!("{name}, at the end"), pairs)
+    });
+    let alone =
+        ALONE.map(|(name, work)| (name.to_owned(), one(Compared::Alone(work), Speed::Mean)));
+    let few = ends.into_iter().chain(alone).collect();
+    let sizes = LADDERS.iter().flat_map(|&(name, purpose, work)| {
+        old.of(purpose, work).map(move |measured| {
+            let bytes = measured.phase.request_bytes;
+            let compared = Compared::Size(purpose, work, bytes);
+            (format!("{name} of {bytes} bytes"), one(compared, Speed::Usual))
+        })
+    });
+    let figures = changes(whole, noise_of_moments, LEVEL);
+    let few = changes(few, noise_of_means, LEVEL_OF_FEW);
+    Ok(Difference {
+        figures: [figures, few].concat(),
+        sizes: changes(sizes.collect(), noise, LEVEL_OF_SIZES),
+    })
+}
+
+/// The changes of figures by their pairs of phases; with a chance of `level` at most, any of
+/// them is called significant where nothing has changed.
+fn changes(figures: Vec<(String, Vec<Pair>)>, noise: f64, level: f64) -> Vec<Change> {
+    let known = figures.into_iter().filter_map(|(name, pairs)| {
+        let phases = pairs.iter().map(|pair| pair.phases).sum();
+        Some((name, Estimate::of(&pairs, noise)?, phases))
+    });
+    let known: Vec<_> = known.collect();
+    let chances: Vec<f64> = known.iter().map(|(_, estimate, _)| estimate.chance()).collect();
+    let found = significant(&chances, level);
+    let each = level / known.len().max(1) as f64;
+    let change = |((name, estimate, phases), found): ((String, Estimate, usize), bool)| Change {
+        name,
+        old: estimate.old,
+        new: estimate.new,
+        change: estimate.change(),
+        margin: estimate.margin(each),
+        phases,
+        significant: found && estimate.change().abs() >= CHANGE_MIN,
+    };
+    known.into_iter().zip(found).map(change).collect()
+}
