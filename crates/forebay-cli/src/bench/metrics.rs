@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use forebay::Scheduler;
-use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
+use forebay::metrics::{Endpoint, EndpointConfig, open_metrics_of};
 
 use crate::console::note;
 use crate::failure::Failure;
@@ -15,9 +15,12 @@ pub(super) struct Metrics {
     _endpoint: Endpoint,
 }
 
+/// A scheduler, and which run it is of.
+type RunScheduler = (Scheduler, &'static str);
+
 /// The scheduler of the present run.
 #[derive(Clone, Default)]
-struct CurrentScheduler(Arc<Mutex<Option<Scheduler>>>);
+struct CurrentScheduler(Arc<Mutex<Option<RunScheduler>>>);
 
 /// Publishes a scheduler until it is dropped.
 pub(super) struct Published<'a>(&'a CurrentScheduler);
@@ -39,8 +42,10 @@ impl Metrics {
         Ok(Self { current, _endpoint: endpoint })
     }
 
-    pub(super) fn publish(&self, scheduler: &Scheduler) -> Published<'_> {
-        *self.current.lock() = Some(scheduler.clone());
+    /// Publishes the scheduler of a run, which every series names: the same load runs twice.
+    pub(super) fn publish(&self, scheduler: &Scheduler, is_scheduled: bool) -> Published<'_> {
+        let run = if is_scheduled { "scheduled" } else { "unscheduled" };
+        *self.current.lock() = Some((scheduler.clone(), run));
         Published(&self.current)
     }
 }
@@ -54,11 +59,13 @@ impl Drop for Published<'_> {
 impl CurrentScheduler {
     fn text(&self) -> String {
         // Under the lock: a scrape shall not keep the scheduler of a run that has ended.
-        let snapshot = self.lock().as_ref().map(Scheduler::snapshot);
-        open_metrics(snapshot.unwrap_or_default())
+        let seen = self.lock().as_ref().map(|(scheduler, run)| (scheduler.snapshot(), *run));
+        let (snapshot, run) = seen.unwrap_or_default();
+        let labels = [("run", run)];
+        open_metrics_of(snapshot, if run.is_empty() { &[] } else { &labels })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Scheduler>> {
+    fn lock(&self) -> MutexGuard<'_, Option<RunScheduler>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

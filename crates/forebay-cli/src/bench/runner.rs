@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use forebay::LOCAL_DEPTH_MIN;
 use forebay::engine::{Backend, Engine, EngineConfig};
+use forebay_core::Policy;
 use forebay_load::results::series::SeriesBuilder;
 
 use super::clock::Clock;
@@ -49,7 +50,9 @@ pub(super) fn run(plan: &Plan<'_>) -> Result<Run, Failure> {
         .transpose()
         .map_err(|error| Failure::Run(format!("no memory for the run over time: {error}")))?;
     let sample_nanos = series.as_ref().map(SeriesBuilder::sample_nanos);
-    let _published = plan.metrics.map(|metrics| metrics.publish(&scheduled.scheduler));
+    let _published = plan.metrics.map(|metrics| {
+        metrics.publish(&scheduled.scheduler, plan.policy_in_force() != Policy::Unlimited)
+    });
     thread::scope(|scope| {
         let (sender, receiver) = channel();
         let mut load_threads = LoadThreads { starts: Vec::new(), scheduled, events: receiver };

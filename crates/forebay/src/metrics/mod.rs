@@ -23,7 +23,7 @@ pub use discards::Discards;
 pub use endpoint::{Endpoint, EndpointConfig};
 pub use histogram::Distribution;
 #[cfg(feature = "metrics")]
-pub use open_metrics::open_metrics;
+pub use open_metrics::{open_metrics, open_metrics_of};
 pub(crate) use queue::{Held, QueueMetrics};
 pub use snapshot::{ClassSnapshot, DiskSnapshot, Engines, PageCacheReads, Snapshot};
 pub use traffic::{DeviceTraffic, Traffic};

@@ -34,7 +34,13 @@ use super::{ClassSnapshot, Distribution, Engines, Snapshot};
 /// each on the disk where it has not: content type
 /// `application/openmetrics-text; version=1.0.0; charset=utf-8`.
 pub fn open_metrics(snapshot: Snapshot) -> String {
-    let mut registry = Registry::with_prefix("forebay");
+    open_metrics_of(snapshot, &[])
+}
+
+/// [`open_metrics`] with these labels, names and values, on every series.
+pub fn open_metrics_of(snapshot: Snapshot, labels: &[(&'static str, &'static str)]) -> String {
+    let labels = labels.iter().map(|&(name, value)| (name.into(), value.into()));
+    let mut registry = Registry::with_prefix_and_labels("forebay", labels);
     registry.register_collector(Box::new(Process::of(&snapshot)));
     let page_cache = registry.sub_registry_with_prefix("page_cache");
     page_cache.register_collector(Box::new(PageCache(snapshot.page_cache.clone())));
