@@ -7,8 +7,8 @@ use forebay_core::Time;
 use forebay_load::job_file::JobFile;
 use forebay_load::recorder::{Completion, MeasuredInterval, Recorder};
 use forebay_load::results::model::{
-    ClassResult, Comparison, DiskResult, LatencyResult, LatencyTargetResult, Properties,
-    PropertiesSource, Report, RunResult, VERSION,
+    ClassResult, Comparison, DiskResult, LatencyParts, LatencyResult, LatencyTargetResult,
+    Properties, PropertiesSource, Report, RunResult, VERSION,
 };
 use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 use forebay_load::results::table::{comparison_table, run_table};
@@ -38,6 +38,8 @@ fn class(name: &str, shares: u32, bandwidth_mb: u64, p99: f64, queue_p99: f64) -
         service_us: latency(p99),
         queue_us: latency(queue_p99),
         disk_us: latency(p99 - queue_p99),
+        p99_parts_us: Some(LatencyParts { backlog: 0.0, queue: queue_p99, disk: p99 - queue_p99 }),
+        intervals: Vec::new(),
     }
 }
 
@@ -190,13 +192,16 @@ fn said_of_speed(speed: f64, pace: Option<f64>, below_base: bool) -> String {
 fn what_a_latency_target_costs_is_not_said_to_be_a_disk_to_explore() {
     let plain = said_of_speed(0.42, None, false);
     assert!(plain.contains("does 42 % of what its figures say"), "{plain}");
-    assert!(plain.contains("run `forebay explore DIR`"), "{plain}");
+    assert!(
+        plain.contains("run `forebay tune DIR`") && plain.contains("forebay explore DIR"),
+        "{plain}"
+    );
     let held = said_of_speed(0.42, Some(0.42), false);
     assert!(held.contains("p95=1ms costs 58 %"), "{held}");
     assert!(held.contains("`--latency-target off`") && !held.contains("explore"), "{held}");
     // at its full pace it is not the target that holds it back
     let slow = said_of_speed(0.42, Some(1.0), false);
-    assert!(slow.contains("run `forebay explore DIR`") && !slow.contains("costs"), "{slow}");
+    assert!(slow.contains("`forebay explore DIR`") && !slow.contains("costs"), "{slow}");
     let healthy = said_of_speed(0.95, Some(0.85), false);
     assert!(!healthy.contains("costs") && !healthy.contains("explore"), "{healthy}");
     assert!(held.contains("holds: 99.0 of 100"), "{held}");

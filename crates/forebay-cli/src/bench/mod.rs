@@ -2,6 +2,7 @@
 
 mod affinity;
 mod clock;
+mod compare;
 mod growth;
 mod load;
 mod load_thread;
@@ -21,7 +22,7 @@ mod topology;
 mod watch;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, value_parser};
 use forebay::engine::BackendChoice;
@@ -32,8 +33,9 @@ use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION
 use crate::console::{note, print};
 use crate::disk::Disk;
 use crate::failure::Failure;
+use crate::gate::{self, GateOptions};
 use crate::interrupt::Interrupt;
-use crate::load_options::LoadOptions;
+use crate::load_options::{Format, LoadOptions};
 use growth::GrowthOptions;
 use metrics::Metrics;
 pub(crate) use mixed_load::{MixedLoad, MixedLoadOptions};
@@ -52,10 +54,17 @@ pub(crate) struct Options {
     #[command(flatten)]
     load: LoadOptions,
     /// The job file: which load to run, in the format of Seastar's io_tester
-    #[arg(value_name = "JOBS.yaml", required_unless_present = "grow", conflicts_with = "grow")]
+    #[arg(value_name = "JOBS.yaml", required_unless_present_any = ["grow", "diff"],
+          conflicts_with = "grow")]
     jobs: Option<PathBuf>,
     #[command(flatten)]
     growth: GrowthOptions,
+    /// Compare two results, of this command or of `sim run --format json`, or with one file this
+    /// run with it. Exit code: 0 nothing was lost, 1 something was, 2 they are not comparable
+    #[arg(long, num_args = 1..=2, value_names = ["OLD.json", "NEW.json"], conflicts_with = "grow")]
+    diff: Vec<PathBuf>,
+    #[command(flatten)]
+    gate: GateOptions,
     /// Where to make the files: a directory, /dev/null to measure the scheduler alone, or with
     /// --overwrite-device a block device
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -92,13 +101,33 @@ enum BackendName {
 
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if options.growth.is_asked() {
+        let load = &options.load;
+        return options.growth.run(&options.dir, load.format, load.report.as_deref());
+    }
+    let done = match (options.diff.as_slice(), &options.jobs) {
+        ([old, new], None) => {
+            let (old, new) = (compare::read(old)?, compare::read(new)?);
+            compare::show(&old, &new, options.load.format, options.gate.least())
+        }
+        ([_, _], Some(_)) => Err(Failure::Input(String::from(
+            "two files are compared as they are; leave out the job file, or one of them",
+        ))),
+        (_, None) => Err(Failure::Input(String::from(
+            "name a job file to run and compare with that file, or a second file",
+        ))),
+        (old, Some(jobs)) => measure(options, jobs, old.first()),
+    };
+    if options.diff.is_empty() { done } else { done.map_err(gate::undecided) }
+}
+
+/// Runs the load of the job file `jobs`, and compares it with the file `old` if there is one.
+fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result<(), Failure> {
+    let old = old.map(|path| compare::read(path)).transpose()?;
     let load = &options.load;
     let io_queues = options.io_queues()?;
     load.check_report()?;
-    let Some(job_path) = options.jobs.as_deref().filter(|_| !options.growth.is_asked()) else {
-        return options.growth.run(&options.dir, load.format, load.report.as_deref());
-    };
-    let jobs = load.job_file(job_path, load.shard_count())?;
+    let jobs = load.job_file(jobs_path, load.shard_count())?;
     let target = RunTarget::of(&options.dir, options.overwrite_device)?;
     let given = options.given_properties(&target)?;
     Storage::check(&target, &jobs)?;
@@ -142,12 +171,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         load.compares(!matches!(target, RunTarget::Null)),
     )?;
     drop(storage);
-    let what = format!("{} on {}", job_path.display(), options.dir.display());
+    let what = format!("{} on {}", jobs_path.display(), options.dir.display());
     load.write_report(&what, &report)?;
-    print(&load.format.render(&report)?)?;
-    failed.map_or(Ok(()), |(count, first)| {
-        Err(Failure::Run(format!("{count} requests failed, first this one: {first}")))
-    })
+    if old.is_none() || load.format == Format::Text {
+        print(&load.format.render(&report)?)?;
+    }
+    if let Some((count, first)) = failed {
+        return Err(Failure::Run(format!("{count} requests failed, first this one: {first}")));
+    }
+    let compared = |old| compare::show(&old, &report, load.format, options.gate.least());
+    old.map_or(Ok(()), compared)
 }
 
 /// Runs the load, before that without the scheduler if `compares`. With the report comes how many

@@ -6,6 +6,7 @@ mod answers;
 mod deletes;
 mod explore;
 mod faults;
+mod gate;
 mod growth;
 mod input;
 mod lab;

@@ -1,7 +1,9 @@
 //! The results of a run: [`model`] is what is written as JSON or YAML, [`text()`] what people
 //! read, and [`verdict`] what a comparison comes to, in words.
 
+mod advice;
 pub mod consumption;
+pub mod difference;
 mod figures;
 pub mod model;
 pub mod series;

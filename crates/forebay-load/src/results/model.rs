@@ -172,6 +172,37 @@ pub struct ClassResult {
     pub queue_us: LatencyResult,
     /// From the dispatch to the disk to the completion.
     pub disk_us: LatencyResult,
+    /// What a request at the 99th percentile of `latency_us` spent where; none in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_parts_us: Option<LatencyParts>,
+    /// The measured part of the run in equal parts, to say how even it was; none by shard, and in
+    /// older files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<IntervalResult>,
+}
+
+/// The parts of a latency, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyParts {
+    /// Before the scheduler had it: the load generator had as many requests under way as it may, or
+    /// ran late.
+    pub backlog: f64,
+    /// From the hand-over to the dispatch.
+    pub queue: f64,
+    /// From the dispatch to the completion.
+    pub disk: f64,
+}
+
+/// What a job got in one part of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct IntervalResult {
+    /// Requests done.
+    pub requests: u64,
+    /// Bytes moved by these.
+    pub bytes: u64,
+    /// Latencies of the requests that were meant to begin in it: `nanoseconds:count`, separated by
+    /// spaces, where the count is of those that took so long or up to a sixteenth longer.
+    pub latency_ns: String,
 }
 
 /// A distribution of latencies, in microseconds; all zero if there were no requests.

@@ -1,8 +1,11 @@
 //! From what was recorded on each shard to results.
 
-use super::model::{ClassResult, LatencyResult, ShardResult, rounded};
+use super::model::{
+    ClassResult, IntervalResult, LatencyParts, LatencyResult, ShardResult, rounded,
+};
 use crate::job_file::{Job, JobFile};
-use crate::recorder::{Latencies, Recorder};
+use crate::recorder::buckets::bounds;
+use crate::recorder::{Interval, Latencies, Recorder};
 
 /// The quantities recorded on one shard.
 #[derive(Clone, Debug)]
@@ -24,7 +27,12 @@ pub fn over_all_shards(file: &JobFile, shards: &[ShardRecords]) -> Vec<ClassResu
         Some(merged)
     };
     let jobs = file.jobs.iter().enumerate();
-    jobs.filter_map(|(index, job)| Some(class_result(file, job, &merged(index)?))).collect()
+    let result = |(index, job)| {
+        let merged = merged(index)?;
+        let intervals = merged.intervals.parts.iter().map(interval_result).collect();
+        Some(ClassResult { intervals, ..class_result(file, job, &merged) })
+    };
+    jobs.filter_map(result).collect()
 }
 
 /// What each job got on each shard, in the order given.
@@ -56,6 +64,33 @@ fn class_result(file: &JobFile, job: &Job, recorder: &Recorder) -> ClassResult {
         service_us: latency_result(&recorder.service),
         queue_us: latency_result(&recorder.queue),
         disk_us: latency_result(&recorder.disk),
+        p99_parts_us: p99_parts(recorder),
+        intervals: Vec::new(),
+    }
+}
+
+/// The parts of the 99th percentile, in the proportions of the requests around it, so that they add
+/// up to it.
+fn p99_parts(recorder: &Recorder) -> Option<LatencyParts> {
+    let way = recorder.ways.around(0.99);
+    let sum = (way.backlog_ns + way.queue_ns + way.disk_ns) as f64;
+    let p99_us = recorder.latency.quantile_ns(0.99) as f64 / 1e3;
+    let part = |ns: u64| rounded(ns as f64 / sum * p99_us, 2);
+    (sum > 0.0).then(|| LatencyParts {
+        backlog: part(way.backlog_ns),
+        queue: part(way.queue_ns),
+        disk: part(way.disk_ns),
+    })
+}
+
+fn interval_result(interval: &Interval) -> IntervalResult {
+    let counts = interval.latencies.iter().enumerate().filter(|(_, count)| **count > 0);
+    let counts: Vec<String> =
+        counts.map(|(bucket, count)| format!("{}:{count}", bounds(bucket).0)).collect();
+    IntervalResult {
+        requests: interval.requests,
+        bytes: interval.bytes,
+        latency_ns: counts.join(" "),
     }
 }
 

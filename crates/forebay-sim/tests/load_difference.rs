@@ -1,0 +1,205 @@
+//! Two runs of a load compared: what is found of a disk that has lost something, and of one that
+//! has not.
+#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+
+use std::time::Duration;
+
+use forebay_config::Source;
+use forebay_core::{DiskModel, LATENCY_GOAL_DEFAULT, Policy};
+use forebay_load::Rng;
+use forebay_load::job_file::JobFile;
+use forebay_load::results::difference::{Difference, Figure, difference};
+use forebay_load::results::model::{Comparison, Report, RunResult, VERSION};
+use forebay_sim::simulation::{Simulation, SimulationConfig};
+use forebay_sim::spec::DiskSpec;
+
+const JOBS: &str = "
+- name: reads
+  type: randread
+  shards: all
+  data_size: 1GB
+  shard_info: {parallelism: 8, rps: 90, reqsize: 4kB, shares: 1000}
+  options: {pause_distribution: poisson}
+- name: bulk
+  type: seqwrite
+  shards: all
+  data_size: 1GB
+  shard_info: {parallelism: 16, reqsize: 128kB, shares: 100}
+- name: rare
+  type: randread
+  shards: [0]
+  data_size: 1GB
+  shard_info: {parallelism: 1, rps: 20, reqsize: 4kB, shares: 200}
+";
+
+const DISK: &str = "kind: flash\nread_command: 50us\nwrite_command: 60us\nbandwidth: 500000000\n\
+                    read_latency: 20us\nread_jitter: 200us\nwrite_latency: 10us\ndies: 32\n\
+                    page: 16kB\npage_read: 60us\nprogram_bandwidth: 300000000\nsuspend: 50us\n\
+                    write_buffer: 4MB\n";
+
+/// What a disk may have lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    Nothing,
+    /// A tenth of the bytes that it writes.
+    Writes,
+    /// Reads take 300 us more.
+    Latency,
+}
+
+/// A run of ten seconds; where the disk is uneven, its speed changes by some percent every 0.3 s,
+/// and it stands still now and then.
+fn run(loss: Loss, uneven: bool, policy: Policy, seed: u64) -> RunResult {
+    let mut chance = Rng::new(seed, &[5]);
+    let mut faults = String::from("faults:\n");
+    for step in 0..(if uneven { 40 } else { 0 }) {
+        let (from, to, percent) = (step * 300, step * 300 + 300, 85 + chance.below(9));
+        faults += &format!("- {{kind: slow, from: {from}ms, to: {to}ms, percent: {percent}}}\n");
+        let (from, to) = (from + 50, from + 60 + chance.below(20));
+        faults += &format!("- {{kind: hang, from: {from}ms, to: {to}ms}}\n");
+    }
+    let disk = match loss {
+        Loss::Nothing => DISK.to_owned(),
+        Loss::Writes => {
+            DISK.replace("program_bandwidth: 300000000", "program_bandwidth: 270000000")
+        }
+        Loss::Latency => DISK.replace("read_latency: 20us", "read_latency: 320us"),
+    };
+    let disk = if uneven { disk + &faults } else { disk };
+    let spec = DiskSpec::parse(&Source::new("disk.yaml", &disk)).unwrap();
+    let jobs = JobFile::parse(&Source::new("jobs.yaml", JOBS), None, 2).unwrap();
+    let disk = spec.build(seed);
+    let model = DiskModel::from_rates(&disk.rates()).unwrap();
+    let mut config = SimulationConfig::new(jobs, disk);
+    config.scheduler.model = Some(model);
+    config.scheduler.policy = Some(policy);
+    config.warmup = Duration::from_millis(500);
+    config.duration = Duration::from_secs(10);
+    config.seed = seed;
+    config.capacity = Some(spec.capacity());
+    Simulation::new(config).and_then(Simulation::run).unwrap().result
+}
+
+fn scheduled(loss: Loss, uneven: bool, seed: u64) -> Report {
+    let base_latency = Some(Duration::from_micros(280));
+    let policy = Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency };
+    Report::Run(Box::new(run(loss, uneven, policy, seed)))
+}
+
+fn finds(difference: &Difference, job: &str, figure: Figure) -> bool {
+    let of = |change: &&forebay_load::results::difference::Change| {
+        change.job == job && change.figure == figure
+    };
+    difference.changes.iter().filter(of).any(|change| change.loss().is_some())
+}
+
+/// Of so many seeds: in how many anything is found on the same disk, the writes lost, and the
+/// reads slower.
+fn compare(uneven: bool, seeds: std::ops::Range<u64>) -> [u32; 3] {
+    let mut found = [0; 3];
+    for seed in seeds {
+        let old = scheduled(Loss::Nothing, uneven, 1000 + seed);
+        let diff = |loss, seed| difference(&old, &scheduled(loss, uneven, seed)).unwrap();
+        let same = diff(Loss::Nothing, 2000 + seed);
+        let is_wrong = same.changes.iter().any(|change| {
+            let wrong = change.judged.is_some_and(|judged| judged.significant);
+            if wrong {
+                eprintln!("{uneven} {seed}: {change:?}");
+            }
+            wrong
+        });
+        found[0] += u32::from(is_wrong);
+        found[1] += u32::from(finds(&diff(Loss::Writes, 3000 + seed), "bulk", Figure::Throughput));
+        found[2] += u32::from(finds(&diff(Loss::Latency, 4000 + seed), "reads", Figure::P50));
+    }
+    found
+}
+
+#[test]
+fn what_a_disk_has_lost_is_found_and_nothing_on_the_same_disk() {
+    for uneven in [false, true] {
+        let [wrong, writes, latency] = compare(uneven, 0..4);
+        assert!(wrong <= 1, "{uneven}: {wrong} of 4");
+        assert!(writes >= 3 && latency >= 3, "{uneven}: {writes} and {latency} of 4");
+    }
+}
+
+#[test]
+fn a_percentile_of_few_requests_is_not_judged_and_says_how_many_it_needs() {
+    let old = scheduled(Loss::Nothing, false, 1);
+    let same = difference(&old, &scheduled(Loss::Nothing, false, 2)).unwrap();
+    let rare =
+        same.changes.iter().find(|change| change.job == "rare" && change.figure == Figure::P99);
+    let rare = rare.unwrap();
+    assert!(rare.judged.is_none() && rare.loss().is_none(), "{rare:?}");
+    assert_eq!(rare.requests, [200, 1000]);
+    let text = forebay_load::results::difference::text(&same);
+    assert!(text.contains("not judged: 200 requests of 1000"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn what_changes_without_the_scheduler_too_is_not_the_schedulers() {
+    let comparison = |loss, seed| {
+        let scheduled = |loss, seed| match scheduled(loss, false, seed) {
+            Report::Run(run) => *run,
+            Report::Comparison(_) => unreachable!("one run"),
+        };
+        let unscheduled = run(loss, false, Policy::Unlimited, seed);
+        let runs = [unscheduled, scheduled(Loss::Writes, seed)];
+        Report::Comparison(Box::new(Comparison { version: VERSION, runs }))
+    };
+    let alone = |report: &Report| match report {
+        Report::Comparison(both) => Report::Run(Box::new(both.runs[1].clone())),
+        Report::Run(run) => Report::Run(run.clone()),
+    };
+    let [old, new] =
+        [(Loss::Nothing, 11), (Loss::Writes, 12)].map(|(loss, seed)| comparison(loss, seed));
+    let with = difference(&old, &new).unwrap();
+    let margin = |difference: &Difference| {
+        let of = difference
+            .changes
+            .iter()
+            .find(|change| change.job == "bulk" && change.figure == Figure::Throughput);
+        of.unwrap().judged.unwrap().margin
+    };
+    let without = difference(&alone(&old), &alone(&new)).unwrap();
+    assert!(without.control.is_empty() && !with.control.is_empty());
+    assert!(margin(&with) > 2.0 * margin(&without), "{} {}", margin(&with), margin(&without));
+}
+
+#[test]
+fn another_load_is_not_comparable() {
+    let old = scheduled(Loss::Nothing, false, 1);
+    let changed = |change: fn(&mut RunResult)| {
+        let Report::Run(mut run) = scheduled(Loss::Nothing, false, 1) else { return String::new() };
+        change(&mut run);
+        difference(&old, &Report::Run(run)).unwrap_err()
+    };
+    for (change, words) in [
+        (
+            (|run| run.classes[0].name = String::from("other")) as fn(&mut RunResult),
+            "the jobs were",
+        ),
+        (|run| run.backend = String::from("io_uring"), "I/O was"),
+        (|run| run.duration_seconds = 5.0, "the run took"),
+        (|run| run.classes[1].intervals.clear(), "no `intervals`"),
+    ] {
+        let said = changed(change);
+        assert!(said.starts_with("not comparable: ") && said.contains(words), "{said}");
+    }
+}
+
+/// All of it: `SEEDS=100 cargo test -p forebay-sim --test load_difference -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes some minutes"]
+fn table_of_power_and_false_alarms() {
+    let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(20);
+    println!("| disk | same: anything found | a tenth of writes lost | reads 0.3 ms slower |");
+    println!("|---|---|---|---|");
+    for uneven in [false, true] {
+        let [wrong, writes, latency] = compare(uneven, 0..seeds);
+        let name = if uneven { "uneven by 9 % and with stops" } else { "even" };
+        println!("| {name} | {wrong}/{seeds} | {writes}/{seeds} | {latency}/{seeds} |");
+    }
+}
