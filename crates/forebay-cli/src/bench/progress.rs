@@ -9,8 +9,10 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use crate::console::note;
 
-/// How often the line of a run is new.
+/// How often the line of a run is new,
 pub(super) const PERIOD: Duration = Duration::from_millis(500);
+/// and how often there is a line where there is no terminal.
+const PLAIN_PERIOD: Duration = Duration::from_secs(10);
 
 /// How much of the data files is written.
 #[derive(Debug)]
@@ -38,7 +40,7 @@ impl Drop for FillProgress {
     }
 }
 
-/// What a run does now: a line on a terminal, nothing elsewhere.
+/// What a run does now: a line on a terminal, elsewhere one now and then.
 #[derive(Debug)]
 pub(super) struct RunProgress {
     bar: ProgressBar,
@@ -55,6 +57,16 @@ impl RunProgress {
     /// Whether anybody sees it.
     pub(super) fn is_shown(&self) -> bool {
         !self.bar.is_hidden()
+    }
+
+    /// How often something is to be said.
+    pub(super) fn period(&self) -> Duration {
+        if self.is_shown() { PERIOD } else { PLAIN_PERIOD }
+    }
+
+    /// How long it takes still, where there is no terminal.
+    pub(super) fn tell(&self, left: Duration) {
+        note(format_args!("{}: {} s left", self.title, left.as_secs()));
     }
 
     /// What each of `jobs` did in the last [`PERIOD`].

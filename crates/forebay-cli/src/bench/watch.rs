@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::clock::Clock;
 use super::load::LoadOutcome;
 use super::over_time::{OverTime, look};
-use super::progress::{self, RunProgress};
+use super::progress::RunProgress;
 use super::run_status::RunStatus;
 
 /// How often the run is looked at.
@@ -61,7 +61,7 @@ impl<'a> Watch<'a> {
             disk,
             status,
             line,
-            line_due: Time::ZERO,
+            line_due: Time::ZERO.plus_nanos(saturating_nanos(line.period())),
             busiest: BusiestSecond::default(),
             ends: [None, None],
             over_time: None,
@@ -81,9 +81,13 @@ impl<'a> Watch<'a> {
         if now >= to {
             self.measured_part_ends();
         }
-        if self.line.is_shown() && now >= self.line_due {
-            self.line_due = now.plus_nanos(saturating_nanos(progress::PERIOD));
-            self.line.show(to.since(now), jobs, &self.status.take_recent());
+        if now >= self.line_due && now < to {
+            self.line_due = now.plus_nanos(saturating_nanos(self.line.period()));
+            if self.line.is_shown() {
+                self.line.show(to.since(now), jobs, &self.status.take_recent());
+            } else {
+                self.line.tell(to.since(now));
+            }
         }
         let sample = self.over_time.as_mut().map(|over_time| over_time.look(now, self.status));
         let milestone =

@@ -38,16 +38,23 @@ pub(super) fn percent(of: u64, all: u64) -> String {
     }
 }
 
-/// The way from `before` to `after`: `-85%`, `+12%`, `x25`; a dash if there is no before.
+/// From here on it is no longer of interest how many times more something became.
+const TIMES_MAX: f64 = 99.5;
+
+/// The way from `before` to `after`: `-85%`, `+12%`, `x25`, `>x99`, `<-99%`; a dash if there is no before.
 pub(super) fn change(before: f64, after: f64) -> String {
     if before <= 0.0 {
         return String::from("-");
     }
     let ratio = after / before;
+    if ratio >= TIMES_MAX {
+        return String::from(">x99");
+    }
     if ratio >= 10.0 {
         return format!("x{ratio:.0}");
     }
     match ((ratio - 1.0) * 100.0).round() {
+        -100.0 if after > 0.0 => String::from("<-99%"),
         0.0 => String::from("0%"),
         percent => format!("{percent:+.0}%"),
     }
@@ -93,7 +100,18 @@ mod tests {
             [(1, 3), (1, 300), (0, 3), (0, 0)].map(|(of, all)| percent(of, all)),
             ["33%", "<1%", "0%", "-"]
         );
-        let pairs = [(100.0, 15.0), (100.0, 112.0), (1.0, 25.3), (0.0, 1.0), (100.0, 100.2)];
-        assert_eq!(pairs.map(|(b, a)| change(b, a)), ["-85%", "+12%", "x25", "-", "0%"]);
+        let pairs = [
+            (100.0, 15.0),
+            (100.0, 112.0),
+            (1.0, 25.3),
+            (0.0, 1.0),
+            (100.0, 100.2),
+            (5.0, 110e3),
+            (9e5, 5.0),
+        ];
+        assert_eq!(
+            pairs.map(|(b, a)| change(b, a)),
+            ["-85%", "+12%", "x25", "-", "0%", ">x99", "<-99%"]
+        );
     }
 }

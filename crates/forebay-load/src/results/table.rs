@@ -5,13 +5,14 @@ use forebay_report::aligned;
 use super::figures::{change, duration, megabytes, percent, rate};
 use super::model::{ClassResult, Comparison, RunResult};
 
-const FIGURES: [&str; 9] =
-    ["IOPS", "MB/s", "mean", "p50", "p99", "p99.9", "max", "queue p99", "disk p99"];
+const FIGURES: [&str; 6] = ["IOPS", "MB/s", "p50", "p99", "p99.9", "max"];
+/// The 99th percentile, and where a request at it spent it: these add up.
+const PARTS: [&str; 4] = ["p99", "= backlog", "+ queue", "+ disk"];
 
 /// One line for each job, and one for all together.
 ///
-/// `MB/s %` is the part of all bytes moved. Latencies count from the intended start; the last two
-/// columns are what of them is spent in the queue and in the disk.
+/// `MB/s %` is the part of all bytes moved. Latencies count from the intended start. A second table
+/// says where a request at the 99th percentile spent it.
 pub fn run_table(run: &RunResult) -> String {
     let bandwidth = total_bandwidth(run);
     let mut rows = vec![header(&["class", "shares", "MB/s %"])];
@@ -21,7 +22,7 @@ pub fn run_table(run: &RunResult) -> String {
     }
     let labels = [String::from("total"), String::new(), percent(bandwidth, bandwidth)];
     rows.push(row(labels, &total_figures(run)));
-    lines(&rows, 1) + &notes("", run)
+    lines(&rows, 1) + &parts(&[("", run)]) + &notes("", run)
 }
 
 /// Three lines for each job and for all together: without the scheduler, with it, the change.
@@ -33,7 +34,8 @@ pub fn comparison_table(comparison: &Comparison) -> String {
         rows.extend(compared(name, &figures(then), &figures(now)));
     }
     rows.extend(compared(String::from("total"), &total_figures(before), &total_figures(after)));
-    lines(&rows, 2) + &notes("unscheduled ", before) + &notes("scheduled ", after)
+    let parts = parts(&[("unscheduled", before), ("scheduled", after)]);
+    lines(&rows, 2) + &parts + &notes("unscheduled ", before) + &notes("scheduled ", after)
 }
 
 /// The bytes per second of all jobs.
@@ -45,8 +47,28 @@ pub(super) fn total_bandwidth(run: &RunResult) -> u64 {
 fn figures(class: &ClassResult) -> Vec<f64> {
     let all = &class.latency_us;
     let bandwidth = class.bandwidth_bytes_per_second as f64;
-    let (queue, disk) = (class.queue_us.p99, class.disk_us.p99);
-    vec![class.iops, bandwidth, all.mean, all.p50, all.p99, all.p999, all.max, queue, disk]
+    vec![class.iops, bandwidth, all.p50, all.p99, all.p999, all.max]
+}
+
+/// Where a request at the 99th percentile of each job spent it, in each of the runs; nothing for
+/// results that do not say so.
+fn parts(runs: &[(&str, &RunResult)]) -> String {
+    let is_comparison = runs.len() > 1;
+    let labels: &[&str] = if is_comparison { &["", ""] } else { &[""] };
+    let head = labels.iter().chain(&PARTS).map(|&name| name.to_owned()).collect();
+    let mut rows: Vec<Vec<String>> = vec![head];
+    let jobs = runs.iter().map(|(_, run)| run.classes.len()).max().unwrap_or_default();
+    for job in 0..jobs {
+        for (index, (name, run)) in runs.iter().enumerate() {
+            let Some(class) = run.classes.get(job) else { continue };
+            let Some(spent) = class.p99_parts_us else { continue };
+            let label = if index == 0 { class.name.clone() } else { String::new() };
+            let labels = [label, (*name).to_owned()].into_iter().take(labels.len());
+            let figures = [class.latency_us.p99, spent.backlog, spent.queue, spent.disk];
+            rows.push(labels.chain(figures.map(duration)).collect());
+        }
+    }
+    if rows.len() == 1 { String::new() } else { String::from("\n") + &lines(&rows, labels.len()) }
 }
 
 /// The first two of [`FIGURES`]; the latencies of different jobs have nothing in common.

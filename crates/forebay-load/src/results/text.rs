@@ -2,33 +2,47 @@
 
 use std::fmt::Write;
 
+use super::advice::{answer, surety, topology};
 use super::figures::{duration, rate};
-use super::model::{DiskResult, LatencyTargetResult, Report, RunResult};
+use super::model::{DiskResult, LatencyTargetResult, PropertiesSource, Report, RunResult};
 use super::table::{comparison_table, run_table};
 use super::verdict::verdict;
 
-/// What is printed of a run or a comparison, for people.
+/// What is printed of a run or a comparison, for people: of a comparison first what it comes to.
 pub fn text(report: &Report) -> String {
     match report {
         Report::Run(run) => format!("{}\n{LEGEND}{}", run_table(run), lines(run)),
         Report::Comparison(comparison) => {
             let [_, scheduled] = &comparison.runs;
-            let table = comparison_table(comparison);
-            format!("{table}\n{LEGEND}{}\n{}", lines(scheduled), verdict(comparison))
+            let verdict = verdict(comparison);
+            let (answer, table) = (answer(comparison, &verdict), comparison_table(comparison));
+            format!("{answer}\n{table}\n{LEGEND}{}", lines(scheduled))
         }
     }
 }
 
 const LEGEND: &str = "\
-Latencies count from when a request should have begun. `queue` is the part before the scheduler
-sent it to the disk, `disk` the part after that.
+Latencies count from when a request should have begun. At the p99 a request was
+in the backlog until the load generator sent it (it had as many under way as it
+may), in the queue until the scheduler let it go, and then in the disk.
 ";
+
+/// What the words for waiting mean.
+const WAITS: [(&str, &str); 5] = [
+    ("pace", "the disk's rate was used up"),
+    ("pace_disk_idle", "the same while the disk had nothing: its figures are too low"),
+    ("window", "as much was unfinished in the disk as may be"),
+    ("class_limit", "the limit of their class"),
+    ("ahead", "their queue had got more than others, which went first"),
+];
 
 /// How requests got to the disk, and what the scheduler saw of it.
 fn lines(run: &RunResult) -> String {
-    let RunResult { topology, io_queues, .. } = run;
+    let RunResult { topology: name, io_queues, .. } = run;
     let queues = if *io_queues == 1 { "queue" } else { "queues" };
-    format!("Topology: {topology}, {io_queues} I/O {queues}.\n{}", disk_lines(run))
+    let fits = topology(run);
+    let disk = disk_lines(run);
+    format!("Topology: {name}, {io_queues} I/O {queues}.\n{fits}{disk}{}", surety(run))
 }
 
 /// What the scheduler saw of the disk.
@@ -36,7 +50,7 @@ fn disk_lines(run: &RunResult) -> String {
     let Some(disk) = &run.disk else { return String::new() };
     let percent = |part: f64| format!("{:.0}%", part * 100.0);
     let mut text = format!(
-        "The scheduler spent {} of the disk's time ({} in the busiest second), with at most {} \
+        "The scheduler spent {} of the disk's time ({} in the busiest second),\nwith at most {} \
          requests in the disk.\n",
         percent(disk.consumption_mean),
         percent(disk.consumption_max),
@@ -45,15 +59,34 @@ fn disk_lines(run: &RunResult) -> String {
     if let Some(region) = &run.properties.region {
         let _ = writeln!(text, "Mixes of reads and writes went by the region that keeps {region}.");
     }
-    let waits = disk.dispatch_blocked.iter().filter(|(reason, _)| *reason != "empty");
-    let waits: Vec<String> =
-        waits.map(|(reason, seconds)| format!("{reason} {seconds:.1}s")).collect();
-    let _ = writeln!(text, "Requests waited, summed over shards, for\n{}.", waits.join(", "));
-    text + &speed_lines(disk) + &disk.latency_target.as_ref().map(target_lines).unwrap_or_default()
+    text += &waits(disk);
+    text + &speed_lines(run, disk)
+        + &disk.latency_target.as_ref().map(target_lines).unwrap_or_default()
 }
 
+/// For what requests waited, and what that means; nothing of what held none back.
+fn waits(disk: &DiskResult) -> String {
+    let waited = disk
+        .dispatch_blocked
+        .iter()
+        .filter(|(reason, seconds)| *reason != "empty" && **seconds >= WAITED_MIN);
+    let mut text = String::new();
+    for (reason, seconds) in waited {
+        let meaning = WAITS.iter().find(|(name, _)| name == reason);
+        let meaning = meaning.map_or_else(String::new, |(_, meaning)| format!(": {meaning}"));
+        let _ = writeln!(text, "  {seconds:>6.1}s  {reason}{meaning}");
+    }
+    if text.is_empty() {
+        return String::from("No request waited for the scheduler.\n");
+    }
+    format!("Requests waited, summed over shards, for\n{text}")
+}
+
+/// Less is not told.
+const WAITED_MIN: f64 = 0.05;
+
 /// What the disk does of what is said of it, with what to do where that is something else.
-fn speed_lines(disk: &DiskResult) -> String {
+fn speed_lines(run: &RunResult, disk: &DiskResult) -> String {
     let (Some(speed), Some(waited)) = (disk.speed, disk.waited_seconds) else {
         return String::new();
     };
@@ -62,20 +95,26 @@ fn speed_lines(disk: &DiskResult) -> String {
     if let (Some(target), true) = (held_back, speed < SPEED_HEALTHY) {
         return format!(
             "Within its latency target this disk does {percent:.0} % of what its figures say for \
-             this mix:\n{} costs {:.0} %, unless the disk is slower than its figures anyway; \
-             `--latency-target off`\nshows which (work waited for {waited}).\n",
+             this\nmix: {} costs {:.0} %, unless the disk is slower than its figures anyway;\n\
+             `--latency-target off` shows which (work waited for {waited}).\n",
             target.target,
             100.0 - percent
         );
     }
+    let is_probed = run.properties.source == PropertiesSource::Probe;
     let advice = match speed {
+        // how sure a probe is, is said with what to do
+        _ if is_probed => "",
+        _ if speed < SPEED_OFF => {
+            ":\nrun `forebay tune DIR`, and where it stays so `forebay explore DIR`"
+        }
         _ if speed < SPEED_HEALTHY => ":\nrun `forebay explore DIR`",
         _ if speed > SPEED_ABOVE => ",\nwhich are too low: run `forebay tune DIR`",
         _ => "",
     };
     format!(
-        "This disk does {percent:.0} % of what its figures say for this mix{advice} (work waited \
-         for {waited}).\n"
+        "This disk does {percent:.0} % of what its figures say for this mix{advice}\n(work \
+         waited for {waited}).\n"
     )
 }
 
@@ -96,7 +135,7 @@ fn target_lines(of: &LatencyTargetResult) -> String {
         Some(false) => format!("cannot be kept: only {met}, and sending less does not help"),
     };
     format!(
-        "Latency target {target} ({latency} in the disk) {said}.\nIn the end the pace was {:.0} % \
+        "Latency target {target} ({latency} in the disk)\n{said}.\nIn the end the pace was {:.0} % \
          of the disk's rate, the window {}.\n",
         of.pace * 100.0,
         duration(of.window_us)
@@ -107,3 +146,5 @@ fn target_lines(of: &LatencyTargetResult) -> String {
 const SPEED_HEALTHY: f64 = 0.9;
 /// and one that does more neither.
 const SPEED_ABOVE: f64 = 1.15;
+/// One that does so little may have got slower altogether.
+const SPEED_OFF: f64 = 0.8;

@@ -1,0 +1,127 @@
+//! What follows from the results of a load.
+
+use super::model::{Comparison, PropertiesSource, RunResult};
+use super::table::total_bandwidth;
+use super::verdict::{Verdict, VerdictKind};
+
+/// A disk whose speed is so far from what its figures say is not the one that they describe.
+const SPEED_OFF: f64 = 0.2;
+
+/// A change of bandwidth below this is no price.
+const PRICE_MIN: f64 = 0.01;
+/// A target that lets through less of the disk's rate holds the disk back.
+const HELD_BACK: f64 = 0.9;
+
+/// What scheduling bought, what it cost, and which option trades the one for the other.
+pub(super) fn answer(comparison: &Comparison, verdict: &Verdict) -> String {
+    let [before, after] = &comparison.runs;
+    let trade = trade(verdict, after);
+    let (VerdictKind::Gain(_), Some(gain)) = (&verdict.kind, verdict.sentences.first()) else {
+        return format!("{verdict}{trade}");
+    };
+    let [then, now] = [before, after].map(|run| total_bandwidth(run) as f64);
+    let lost = if then > 0.0 { 1.0 - now / then } else { 0.0 };
+    let paid = if lost >= PRICE_MIN {
+        format!("{:.0} % of all bandwidth", lost * 100.0)
+    } else {
+        String::from("no bandwidth")
+    };
+    let more: String = verdict.sentences.iter().skip(1).map(|line| format!("{line}\n")).collect();
+    format!("Bought: {gain}\nPaid: {paid}.\n{more}{trade}")
+}
+
+/// Which option trades what scheduling bought for what it cost.
+pub(super) fn trade(verdict: &Verdict, scheduled: &RunResult) -> &'static str {
+    match verdict.kind {
+        VerdictKind::NoContention => {
+            "This disk needs no scheduling under this load: it is as fast without.\n"
+        }
+        VerdictKind::TooShort => "",
+        _ if scheduled.policy != "pace+window" => "",
+        VerdictKind::Gain(_) => {
+            "To trade one for the other: a longer --latency-goal or --latency-target gives\n\
+             more bandwidth and longer latencies, a shorter one less of both; `shares` say\n\
+             who gets it.\n"
+        }
+        VerdictKind::Redistribution => "Who gets how much is said by `shares` in the job file.\n",
+        VerdictKind::Loss => {
+            "To get back what it cost: a longer --latency-goal, --latency-target off, or no\n\
+             scheduling where this is the load.\n"
+        }
+    }
+}
+
+/// How sure the figures of a disk are that was probed for some seconds; nothing of others.
+pub(super) fn surety(run: &RunResult) -> String {
+    if run.properties.source != PropertiesSource::Probe || run.disk.is_none() {
+        return String::new();
+    }
+    let disk = run.disk.as_ref();
+    let target = disk.and_then(|disk| disk.latency_target.as_ref());
+    let is_held_back = target.is_some_and(|target| target.pace < HELD_BACK);
+    let said = match disk.and_then(|disk| disk.speed) {
+        Some(speed) if is_held_back && speed < 1.0 - SPEED_OFF => String::from(
+            "Whether they are right the run does not tell, for the latency target held it\nback: \
+             run it with `--latency-target off`, or `forebay tune DIR --budget quick`.\n",
+        ),
+        None => String::from(
+            "The run does not tell whether they are right: the disk was never waited for.\n",
+        ),
+        Some(speed) if (speed - 1.0).abs() <= SPEED_OFF => {
+            String::from("The run agrees with them within 20 %.\n")
+        }
+        Some(speed) => format!(
+            "They are wrong for this load: the disk did {:.0} % of them.\nMeasure it with `forebay \
+             tune DIR --budget quick`, which takes half a minute, and\nrun this again with \
+             `--properties forebay.yaml`; where mixes are slow then too,\n`forebay explore DIR`.\n",
+            speed * 100.0
+        ),
+    };
+    format!(
+        "The disk's figures are of a probe of four seconds: a cache can have answered it,\n\
+         and a burst can have ended since.\n{said}"
+    )
+}
+
+/// Whom the topology of a run fits.
+pub(super) fn topology(run: &RunResult) -> &'static str {
+    match run.topology.as_str() {
+        "per-thread" => {
+            "It fits threads that do their own I/O for as long as they live, such as one per\n\
+             core: the shortest way to the disk.\n"
+        }
+        "shared" => {
+            "It fits threads that come and go, and I/O by other means (permits): all wait at\n\
+             one queue.\n"
+        }
+        "coordinators" => {
+            "It fits many threads on a disk whose window is too small for a queue each:\n\
+             requests cross to an I/O thread and back, which costs latency.\n"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_longer_than_a_terminal() {
+        let kinds = [
+            VerdictKind::Gain(String::new()),
+            VerdictKind::NoContention,
+            VerdictKind::Redistribution,
+            VerdictKind::Loss,
+        ];
+        let lines = |text: &str| text.lines().map(|line| line.chars().count()).max();
+        for kind in kinds {
+            let verdict = Verdict { kind, sentences: Vec::new() };
+            let run: RunResult =
+                serde_json::from_str(include_str!("../../tests/golden/run.json")).unwrap();
+            let scheduled = RunResult { policy: String::from("pace+window"), ..run };
+            let text = trade(&verdict, &scheduled);
+            assert!(!text.is_empty() && lines(text) <= Some(80), "{text}");
+        }
+    }
+}
