@@ -134,7 +134,7 @@ fn a_percentile_of_few_requests_is_not_judged_and_says_how_many_it_needs() {
     assert!(rare.judged.is_none() && rare.loss().is_none(), "{rare:?}");
     assert_eq!(rare.requests, [200, 1000]);
     let text = forebay_load::results::difference::text(&same);
-    assert!(text.contains("not judged: 200 requests of 1000"), "{text}");
+    assert!(text.contains("not judged: 200 of 1000 needed"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 

@@ -103,6 +103,7 @@ enum BackendName {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.growth.is_asked() {
         let load = &options.load;
+        load.check_report()?;
         return options.growth.run(&options.dir, load.format, load.report.as_deref());
     }
     let done = match (options.diff.as_slice(), &options.jobs) {

@@ -10,6 +10,7 @@ mod pairs;
 use forebay_load::significance::significant;
 use serde::Serialize;
 
+use crate::budget::Budget;
 use crate::error::Error;
 use crate::phase::{Pattern, Purpose, Work};
 use crate::run::Run;
@@ -18,8 +19,13 @@ use pairs::{Compared, Pair, Speed, moments, pairs};
 
 pub(crate) use comparable::check;
 
-/// A change below this is of no interest, however sure.
+/// A change below this is not told, however sure: a disk is never quite the same,
 const CHANGE_MIN: f64 = 0.03;
+/// and half a minute, of which each figure has some seconds, knows it less well.
+const CHANGE_MIN_QUICK: f64 = 0.05;
+/// A size is measured in a single phase, which a bad moment may fill: its margin is so many times
+/// as wide.
+const SINGLY: f64 = 2.0;
 /// The chance that any of the four figures of a disk that has not changed is called changed,
 const LEVEL: f64 = 0.04;
 /// any of those that few phases tell of,
@@ -121,17 +127,21 @@ pub fn diff(old: &Run, new: &Run, other_disk: bool) -> Result<Difference, Error>
             (format!("{name} of {bytes} bytes"), one(compared, Speed::Usual))
         })
     });
-    let figures = changes(whole, noise_of_moments, LEVEL);
-    let few = changes(few, noise_of_means, LEVEL_OF_FEW);
-    Ok(Difference {
-        figures: [figures, few].concat(),
-        sizes: changes(sizes.collect(), noise, LEVEL_OF_SIZES),
-    })
+    let is_quick = old.budget == Budget::QUICK.name;
+    let least = if is_quick { CHANGE_MIN_QUICK } else { CHANGE_MIN };
+    let figures = changes(whole, noise_of_moments, LEVEL, least);
+    let few = changes(few, noise_of_means, LEVEL_OF_FEW, least);
+    let mut sizes = changes(sizes.collect(), noise, LEVEL_OF_SIZES, least);
+    for size in &mut sizes {
+        size.margin *= SINGLY;
+        size.significant &= size.change.abs() >= size.margin;
+    }
+    Ok(Difference { figures: [figures, few].concat(), sizes })
 }
 
 /// The changes of figures by their pairs of phases; with a chance of `level` at most, any of
-/// them is called significant where nothing has changed.
-fn changes(figures: Vec<(String, Vec<Pair>)>, noise: f64, level: f64) -> Vec<Change> {
+/// them is called significant where nothing has changed; a change below `least` is not either.
+fn changes(figures: Vec<(String, Vec<Pair>)>, noise: f64, level: f64, least: f64) -> Vec<Change> {
     let known = figures.into_iter().filter_map(|(name, pairs)| {
         let phases = pairs.iter().map(|pair| pair.phases).sum();
         Some((name, Estimate::of(&pairs, noise)?, phases))
@@ -147,7 +157,7 @@ fn changes(figures: Vec<(String, Vec<Pair>)>, noise: f64, level: f64) -> Vec<Cha
         change: estimate.change(),
         margin: estimate.margin(each),
         phases,
-        significant: found && estimate.change().abs() >= CHANGE_MIN,
+        significant: found && estimate.change().abs() >= least,
     };
     known.into_iter().zip(found).map(change).collect()
 }

@@ -65,7 +65,7 @@ fn row(change: &Change) -> String {
     );
     let Some(judged) = change.judged else {
         let [requests, least] = change.requests;
-        return format!("{figures}  not judged: {requests} requests of {least}\n");
+        return format!("{figures}  not judged: {requests} of {least} needed\n");
     };
     let mark = match change.loss() {
         _ if !judged.significant => "",
