@@ -126,6 +126,12 @@ impl Served {
         self.timeline.store().cache_stats()
     }
 
+    /// Whether a write has failed with `ENOSPC` since the data took all the memory that it
+    /// [may take](ServeConfig::memory_max).
+    pub fn was_memory_full(&self) -> bool {
+        self.timeline.store().was_full()
+    }
+
     /// Whether it is served no more, since someone else has unmounted it.
     pub fn is_ended(&self) -> bool {
         self.session.is_finished()

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use forebay_core::Op;
@@ -20,6 +21,8 @@ pub(crate) struct Store {
     file: File,
     /// The most bytes it may hold; `None` if its file system says so.
     held_max: Option<u64>,
+    /// Whether a write has failed for that.
+    was_full: AtomicBool,
     cache: Option<Mutex<WriteCache>>,
 }
 
@@ -40,7 +43,7 @@ impl Store {
         file.set_len(config.capacity)?;
         let cache = config.write_cache.clone();
         let cache = cache.map(|cache| Mutex::new(WriteCache::new(cache, config.sector)));
-        Ok(Self { file, held_max, cache })
+        Ok(Self { file, held_max, was_full: AtomicBool::new(false), cache })
     }
 
     /// Appends `len` bytes from `offset` on to `data`; fewer at the disk's end.
@@ -66,6 +69,7 @@ impl Store {
         let mut cache = self.cache();
         let mark = self.remember(&mut cache, offset..offset + len)?;
         if self.lacks_room(offset, len)? {
+            self.was_full.store(true, Ordering::Relaxed);
             return Err(Errno::NOSPC.into());
         }
         self.file.write_all_at(data, offset)?;
@@ -109,6 +113,11 @@ impl Store {
     /// The power comes back; an error is one of the cut.
     pub(crate) fn restore(&self) -> io::Result<()> {
         self.cache().map_or(Ok(()), |mut cache| cache.restore())
+    }
+
+    /// Whether a write has failed since it held all that it may hold.
+    pub(crate) fn was_full(&self) -> bool {
+        self.was_full.load(Ordering::Relaxed)
     }
 
     /// What the write cache has done, if there is one.

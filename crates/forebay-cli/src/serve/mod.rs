@@ -115,7 +115,15 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
 /// Does what signals ask for until one asks for the end, or somebody else has unmounted the disk.
 fn watch(served: &Served, signals: &mut Signals) -> Result<(), Failure> {
     let mut cuts = 0;
+    let mut is_full = false;
     while !served.is_ended() {
+        if served.was_memory_full() && !is_full {
+            is_full = true;
+            note(
+                "the memory for data is full: writes to new places fail with ENOSPC until something \
+                 is discarded; serve it again with a larger --memory, or with --backing FILE",
+            );
+        }
         for signal in signals.pending() {
             match (signal, served.write_cache()) {
                 (SIGUSR1, _) => print(&summary(served))?,
@@ -185,10 +193,10 @@ fn refused(error: &io::Error) -> Failure {
 
 fn announce(spec: &DiskSpec, config: &ServeConfig, served: &Served) {
     note(format_args!(
-        "serving {} as {}: {} bytes, sectors of {}",
+        "serving {} as {}: {}, sectors of {}",
         spec.name(),
         served.path().display(),
-        config.capacity,
+        room(config),
         config.sector
     ));
     note(format_args!("own overhead {:.1?}, taken off the disk's time", served.overhead()));
@@ -196,6 +204,15 @@ fn announce(spec: &DiskSpec, config: &ServeConfig, served: &Served) {
         Ok(()) => note("real-time priority: yes"),
         Err(reason) => note(format_args!("real-time priority: no ({reason})")),
     }
+}
+
+/// How much data the disk holds: where that is kept in memory, seldom its nominal size.
+fn room(config: &ServeConfig) -> String {
+    let ServeConfig { capacity, memory_max, .. } = *config;
+    if config.backing.is_some() || memory_max >= capacity {
+        return format!("{capacity} bytes");
+    }
+    format!("{memory_max} bytes of data at most (--memory), on {capacity} nominal ones")
 }
 
 /// What the disk has done, for people.

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         options_change_sector_and_size,
         the_data_is_kept_in_the_file_named,
         properties_say_what_the_disk_can_do,
+        a_full_memory_is_told_of,
         a_power_cut_loses_what_was_not_flushed,
     ];
     let on_loop_device = named![a_block_device_carries_a_load_and_goes_with_the_disk];
@@ -107,6 +108,19 @@ fn a_hang_of_the_disk_file_holds_what_it_names_until_it_is_over() {
     assert_eq!(hanging.join().unwrap().unwrap(), [0; 4096]);
     assert_eq!(serving.counted("waiting"), [0]);
     assert_eq!(serving.counted("reads"), [2, 8192, 0]);
+}
+
+fn a_full_memory_is_told_of() {
+    let mut serving = Serving::start(DISK, &["--memory", "1MB"]);
+    let banner = serving.banner.clone();
+    assert!(banner.contains("1048576 bytes of data at most (--memory)"), "{banner}");
+    let file = serving.open();
+    file.write_all_at(&vec![1; MIB as usize], 0).unwrap();
+    assert_eq!(code(file.write_at(&[1; 4096], MIB)), Some(Errno::NOSPC));
+    let said = serving.says("memory for data is full");
+    assert!(said.contains("--memory") && said.contains("--backing"), "{said}");
+    let whole = Serving::start(DISK, &["--memory", "64MB"]).banner.clone();
+    assert!(whole.contains(": 67108864 bytes, sectors"), "{whole}");
 }
 
 fn what_hangs_at_the_end_fails() {

@@ -17,6 +17,8 @@ pub(crate) struct Serving {
     stderr: BufReader<ChildStderr>,
     mountpoint: TempDir,
     pub(crate) files: TempDir,
+    /// The first that it said.
+    pub(crate) banner: String,
 }
 
 /// Four reads or writes at a time, at once.
@@ -35,7 +37,9 @@ impl Serving {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut serving = Self { child, stdout, stderr, mountpoint, files };
+        let banner = String::new();
+        let mut serving = Self { child, stdout, stderr, mountpoint, files, banner };
+        serving.banner = serving.says("serving ");
         serving.says("real-time priority:");
         serving
     }
