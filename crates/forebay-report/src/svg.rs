@@ -17,9 +17,10 @@ use style::{Area, colour};
 const WIDTH: u32 = 760;
 const HEIGHT: u32 = 400;
 /// The library states colours as attributes, over which a style goes.
-const STYLE: &str = "@media screen and (prefers-color-scheme:dark){\
+const STYLE: &str = ".chart text{paint-order:stroke;stroke:#fff;stroke-width:3px}\
+@media screen and (prefers-color-scheme:dark){\
 .chart [fill=\"#FFFFFF\"]{fill:#16181b}.chart [fill=\"#000000\"]{fill:#ddd}\
-.chart [stroke=\"#000000\"]{stroke:#ddd}}";
+.chart [stroke=\"#000000\"]{stroke:#ddd}.chart text{stroke:#16181b}}";
 
 type Plane<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, RangedCoordf64>>;
 
@@ -57,7 +58,7 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawError> {
     let up = axis::extent(points().map(|point| point.1).chain([chart.reaches]));
     let top = up.end;
     let mut plane = ChartBuilder::on(area)
-        .caption(&chart.title, ("sans-serif", 17))
+        .caption(&chart.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(44)
         .y_label_area_size(70)
@@ -69,7 +70,7 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawError> {
         .x_desc(&chart.x)
         .y_desc(&chart.y)
         .y_label_formatter(&|value| scaled(*value))
-        .label_style(("sans-serif", 13))
+        .label_style(("sans-serif", 15))
         .draw()?;
     for (index, series) in chart.series.iter().enumerate() {
         // what was measured at a few values of x is told from what lies between
@@ -80,7 +81,7 @@ fn draw(area: &Area<'_>, chart: &Chart) -> Result<(), DrawError> {
         let style = BLACK.mix(0.6).stroke_width(1);
         plane.draw_series(DashedLineSeries::new([(*x, 0.0), (*x, top)], 4, 4, style))?;
         let height = top * (0.97 - 0.08 * place as f64);
-        let font = ("sans-serif", 12).into_font().color(&BLACK);
+        let font = ("sans-serif", 15).into_font().color(&BLACK);
         plane.draw_series([Text::new(format!(" {name}"), (*x, height), font)])?;
     }
     Ok(())

@@ -11,12 +11,12 @@ pub(super) struct Legend<'a> {
 }
 
 impl<'a> Legend<'a> {
-    const ROW: i32 = 18;
+    const ROW: i32 = 22;
     const LEFT: i32 = 20;
     /// A coloured rectangle, and room beside it and behind the name.
     const AROUND_NAME: i32 = 40;
     /// Roomy for most fonts of this size.
-    const CHARACTER: i32 = 7;
+    const CHARACTER: i32 = 9;
 
     /// Of series in this order, in as many rows as a chart of this width needs.
     pub(super) fn of(names: impl Iterator<Item = &'a str>, width: u32) -> Self {
@@ -41,9 +41,9 @@ impl<'a> Legend<'a> {
     /// Draws it on an area of its own.
     pub(super) fn draw(&self, area: &Area<'_>) -> Result<(), DrawError> {
         for (place, &(x, y, name)) in self.names.iter().enumerate() {
-            let corners = [(x, y + 2), (x + 14, y + 10)];
+            let corners = [(x, y + 2), (x + 14, y + 14)];
             area.draw(&Rectangle::new(corners, colour(place).filled()))?;
-            let font = ("sans-serif", 12).into_font();
+            let font = ("sans-serif", 16).into_font();
             area.draw(&Text::new(name.to_owned(), (x + 20, y), font))?;
         }
         Ok(())
