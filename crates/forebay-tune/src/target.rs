@@ -62,3 +62,10 @@ pub struct TargetInfo {
     /// Bytes that the data of the measurement may take.
     pub room: u64,
 }
+
+impl TargetInfo {
+    /// Whether it is no real disk.
+    pub fn is_simulated(&self) -> bool {
+        self.device.is_empty()
+    }
+}

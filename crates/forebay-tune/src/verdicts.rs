@@ -20,6 +20,10 @@ const GOAL_US: f64 = 750.0;
 const MARGIN_MAX: f64 = 0.05;
 /// Kinds of files differ by more than noise.
 const FILES_DIFFER: f64 = 0.1;
+/// Who relies on the first minutes gets this much more than lasts.
+const EXCESS_MAX: f64 = 0.1;
+/// A p99 that is so much higher with fewer requests in flight is none of the disk's.
+const P99_FALLS: f64 = 1.1;
 const SATURATION_USUAL: u64 = 128 << 10;
 
 /// A sentence about a disk.
@@ -38,6 +42,8 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     sector(fit, &mut add);
     steady("reads", &fit.read_steadiness, &mut add);
     steady("writes", &fit.write_steadiness, &mut add);
+    not_known_steady(fit, &mut add);
+    below_knee(fit, &mut add);
     caches(run, fit, &mut add);
     bounds(run, fit, &mut add);
     behaviour(fit, &mut add);
@@ -103,7 +109,7 @@ fn steady(what: &str, steadiness: &Steadiness, add: &mut AddVerdict<'_>) {
         );
     } else if steadiness.first_excess > 0.0 {
         add(
-            true,
+            steadiness.first_excess > EXCESS_MAX,
             format!(
                 "At first small {what} were {:.0} % high, compared with {minutes:.1} minutes later.",
                 steadiness.first_excess * 100.0
@@ -118,18 +124,50 @@ fn steady(what: &str, steadiness: &Steadiness, add: &mut AddVerdict<'_>) {
             true,
             format!(
                 "Small {what} are not steady: over the last rounds they range over {range:.0} % \
-                 and drift by {slope:.0} %."
+                 and drift by {slope:.0} %. Measure again when nothing else uses the disk, or with \
+                 `--budget thorough`."
             ),
         );
-    } else {
-        add(
-            true,
-            format!(
-                "Whether small {what} keep their rate is not known: they were watched for \
-                 {minutes:.1} minutes, and disks slow down after half an hour and more. \
-                 `--budget thorough` finds out."
-            ),
-        );
+    }
+}
+
+/// Whether they were watched for long enough to know, or are known to be uneven.
+fn is_judged(steadiness: &Steadiness) -> bool {
+    steadiness.is_known() || steadiness.trace.len() >= 5 && !steadiness.level
+}
+
+fn not_known_steady(fit: &Fit, add: &mut AddVerdict<'_>) {
+    let both = [("reads", &fit.read_steadiness), ("writes", &fit.write_steadiness)];
+    let open: Vec<_> = both.into_iter().filter(|(_, steadiness)| !is_judged(steadiness)).collect();
+    let seconds = open.iter().map(|(_, steadiness)| steadiness.observed_seconds);
+    let Some(minutes) = seconds.reduce(f64::min).map(|seconds| seconds / 60.0) else { return };
+    let names: Vec<&str> = open.into_iter().map(|(what, _)| what).collect();
+    let what = names.join(" and ");
+    add(
+        true,
+        format!(
+            "Whether small {what} keep their rate is not known: they were watched for \
+             {minutes:.1} minutes, and disks slow down after half an hour and more. \
+             `--budget thorough` finds out."
+        ),
+    );
+}
+
+/// With fewer requests in flight latencies are no longer, unless something came between.
+fn below_knee(fit: &Fit, add: &mut AddVerdict<'_>) {
+    for pair in fit.below_knee.windows(2) {
+        let [fewer, more] = pair else { continue };
+        if fewer.percent < more.percent && fewer.p99_us > more.p99_us * P99_FALLS {
+            add(
+                true,
+                format!(
+                    "The p99 at {} % of the knee, {:.0} us, is in doubt: it is higher than that at \
+                     {} %, {:.0} us, so something else used the disk meanwhile. Measure again when \
+                     nothing does.",
+                    fewer.percent, fewer.p99_us, more.percent, more.p99_us
+                ),
+            );
+        }
     }
 }
 

@@ -255,6 +255,21 @@ fn the_verdicts_say_what_was_found() {
     assert!(said("says that its sectors have 512 bytes; it behaves like one of 4096"), "{texts:?}");
     assert!(said("is not known") && said("--budget thorough"), "{texts:?}");
     assert!(said("in flight to be busy"), "{texts:?}");
+    assert!(said("small reads and writes keep their rate is not known"), "{texts:?}");
+}
+
+#[test]
+fn a_p99_that_is_higher_with_fewer_requests_in_flight_is_doubted() {
+    let (run, mut fit, ..) = tune(FOUR, &Budget::QUICK, 1);
+    let doubts = |fit: &Fit| {
+        let all = verdicts(&run, fit).into_iter();
+        all.filter(|verdict| verdict.warns && verdict.text.contains("is in doubt")).count()
+    };
+    assert_eq!(doubts(&fit), 0, "{:?}", fit.below_knee);
+    let [fewer, more] = &mut fit.below_knee[..] else { panic!("{:?}", fit.below_knee) };
+    assert_eq!((fewer.percent, more.percent), (70, 90));
+    fewer.p99_us = more.p99_us * 1.2;
+    assert_eq!(doubts(&fit), 1);
 }
 
 #[test]

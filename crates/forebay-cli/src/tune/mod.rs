@@ -201,7 +201,7 @@ fn measure_all(options: &Options, output: &Output) -> Result<Vec<Run>, Failure> 
 /// The simulated disk that an interrupted run measured.
 fn simulated(runs: &[Run]) -> Option<String> {
     let target = &runs.first()?.target;
-    target.paths.first().filter(|_| target.device.is_empty()).cloned()
+    target.paths.first().filter(|_| target.is_simulated()).cloned()
 }
 
 /// Measures one disk, the one at `index` of `runs`.
@@ -227,6 +227,7 @@ fn one(
     };
     runs.truncate(index);
     note(text::announcement(&run, &budget));
+    note(output.announcement());
     if let Some(verdict) = beforehand(&run.target) {
         note(format_args!("warning: {}", verdict.text));
     }

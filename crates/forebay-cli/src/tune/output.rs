@@ -39,6 +39,12 @@ impl Output {
         Ok(Self { dir: dir.to_owned() })
     }
 
+    /// Where the files will be.
+    pub(super) fn announcement(&self) -> String {
+        let names = [PROPERTIES, FOREBAY, REPORT, RUN].join(", ");
+        format!("what is found goes to `{}`: {names}", self.dir.display())
+    }
+
     /// Writes all files.
     pub(super) fn write(&self, tuned: &[Tuned]) -> Result<(), Failure> {
         let disks: Vec<(&Run, &Fit)> = tuned.iter().map(|one| (&one.run, &one.fit)).collect();

@@ -1,8 +1,8 @@
-//! One self-contained page: verdicts, figures, curves.
+//! One self-contained page: what to do, figures, what else was found, curves.
 
 use forebay_report::{Chart, DrawError, Mark, Page, Table, size, svg};
-use forebay_tune::verdicts::verdicts;
-use forebay_tune::{CostPoint, Fit, Knee, LatencyAt, Observation};
+use forebay_tune::verdicts::{Verdict, verdicts};
+use forebay_tune::{CostPoint, Fit, Knee, LatencyAt, Observation, Run};
 
 use super::text::{figures, volume};
 use super::tuned::Tuned;
@@ -31,15 +31,39 @@ fn disk(page: &mut Page, tuned: &Tuned) -> Result<(), DrawError> {
     };
     let (backend, budget, written) = (&target.backend, &run.budget, volume(run.written()));
     page.about(&format!("{place}{backend}{threads}; budget {budget}, {written} written."));
-    page.heading("verdicts", "Verdicts");
-    let verdicts = verdicts(run, fit);
-    page.list(verdicts.iter().map(|verdict| (&*verdict.text, verdict.warns)));
+    let (warnings, others): (Vec<Verdict>, Vec<Verdict>) =
+        verdicts(run, fit).into_iter().partition(|verdict| verdict.warns);
+    page.heading("todo", "What to do");
+    let next = next_steps(run);
+    let warnings = warnings.iter().map(|verdict| verdict.text.as_str());
+    page.list(warnings.chain(next.iter().map(String::as_str)).map(|text| (text, false)));
     page.heading("figures", "Figures");
     page.table(&rates(fit));
     page.table(&latencies(fit));
+    page.heading("verdicts", "What else was found");
+    page.list(others.iter().map(|verdict| (&*verdict.text, false)));
     page.heading("curves", "Curves");
     page.charts(&charts(fit).iter().map(svg).collect::<Result<Vec<_>, _>>()?);
     Ok(())
+}
+
+/// The commands that go on with what was measured.
+fn next_steps(run: &Run) -> Vec<String> {
+    let explored = match run.target.paths.first() {
+        Some(path) if !run.target.is_simulated() => format!("{path} --properties forebay.yaml"),
+        path => format!("--disk {}", path.map_or("NAME", String::as_str)),
+    };
+    vec![
+        String::from(
+            "Load the scheduler with these figures: `Scheduler::from_file(\"forebay.yaml\")`, or \
+             `--properties forebay.yaml` of the program's commands.",
+        ),
+        String::from("See what follows from them: `forebay info --properties forebay.yaml`."),
+        format!(
+            "Where reads and writes go together all the time, find the mixes that keep a latency: \
+             `forebay explore {explored} -o forebay.yaml`."
+        ),
+    ]
 }
 
 fn rates(fit: &Fit) -> Table {

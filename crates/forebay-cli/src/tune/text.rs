@@ -12,12 +12,21 @@ use super::tuned::Tuned;
 /// What will be done.
 pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
     let target = &run.target;
+    if target.is_simulated() {
+        return format!(
+            "measuring {}, a simulated disk: {:.0} s of its virtual time, which take a moment; \
+             nothing is written to a real one",
+            target.paths.join(", "),
+            budget.seconds()
+        );
+    }
     let disks = match target.disks.as_slice() {
         [] => String::new(),
         disks => format!(" on {}", disks.join(", ")),
     };
     format!(
-        "measuring {}{disks}: about {:.0} s, at most {} written, {} of it data at a time",
+        "measuring {}{disks}: about {:.0} s, at most {} written there, {} of it data at a time, in \
+         files without names that are gone at the end",
         target.paths.join(", "),
         budget.seconds(),
         volume(budget.written_max),

@@ -115,7 +115,7 @@ fn a_full_memory_is_told_of() {
     let banner = serving.banner.clone();
     assert!(banner.contains("1048576 bytes of data at most (--memory)"), "{banner}");
     let file = serving.open();
-    file.write_all_at(&vec![1; MIB as usize], 0).unwrap();
+    (0..256).for_each(|block| file.write_all_at(&[1; 4096], block * 4096).unwrap());
     assert_eq!(code(file.write_at(&[1; 4096], MIB)), Some(Errno::NOSPC));
     let said = serving.says("memory for data is full");
     assert!(said.contains("--memory") && said.contains("--backing"), "{said}");

@@ -62,6 +62,21 @@ fn four_files_come_out_and_no_others() {
 }
 
 #[test]
+fn a_simulated_disk_is_announced_as_one_and_the_report_begins_with_what_to_do() {
+    let out = TempDir::new().unwrap();
+    let ended = simulated(out.path(), &[]);
+    let announced = String::from_utf8_lossy(&ended.stderr);
+    assert!(announced.contains("a simulated disk") && !announced.contains("about"), "{announced}");
+    let place = format!("goes to `{}`: io-properties.yaml", out.path().display());
+    assert!(announced.contains(&place), "{announced}");
+    let page = std::fs::read_to_string(out.path().join("tune.html")).unwrap();
+    let first = page.split("<h2").nth(1).unwrap();
+    assert!(first.contains("What to do"), "{first}");
+    assert!(first.contains("--budget thorough") && first.contains("forebay info"), "{first}");
+    assert!(!page.contains("<li class"), "nothing stands out among what to do");
+}
+
+#[test]
 fn the_directory_for_the_files_is_made_and_the_library_reads_them() {
     let out = TempDir::new().unwrap();
     let deep = out.path().join("new/deep");
@@ -160,7 +175,7 @@ fn what_cannot_be_measured_is_said_and_nothing_is_left() {
     complains(&tune(out.path()).output().unwrap(), "no directory is named");
     complains(&simulated(Path::new("/proc/missing"), &[]), "name another directory with --out");
     let missing = out.path().join("run.json");
-    complains(&tune(out.path()).arg("--resume").arg(&missing).output().unwrap(), "cannot read");
+    complains(&tune(out.path()).arg("--resume").arg(&missing).output().unwrap(), "cannot be read");
     std::fs::write(&missing, "{}").unwrap();
     complains(&tune(out.path()).arg("--fit-from").arg(&missing).output().unwrap(), "not a run");
     assert_eq!(names(out.path()), ["run.json"]);
