@@ -18,7 +18,7 @@ pub(super) struct RepeatedExperiment {
 
 /// The page as HTML; `command` is how to make it again.
 pub(super) fn html(repeated: &[RepeatedExperiment], command: &str) -> String {
-    let mut page = begun(command);
+    let mut page = begun(repeated, command);
     page.links(repeated.iter().map(|one| one.experiment.name));
     for one in repeated {
         section(&mut page, one);
@@ -31,7 +31,7 @@ pub(super) fn with_datastores(
     repeated: &[RepeatedExperiment],
     command: &str,
 ) -> Result<String, Failure> {
-    let mut page = begun(&format!("{command} --report FILE.html"));
+    let mut page = begun(repeated, &format!("{command} --report FILE.html"));
     let ids = DATASTORES.iter().map(|datastore| datastore.id);
     page.links(ids.chain(repeated.iter().map(|one| one.experiment.name)));
     for datastore in &DATASTORES {
@@ -45,14 +45,31 @@ pub(super) fn with_datastores(
     Ok(page.finish())
 }
 
-fn begun(command: &str) -> Page {
+/// The beginning of a page: what it is, and a summary.
+fn begun(repeated: &[RepeatedExperiment], command: &str) -> Page {
     let mut page = Page::new("forebay: published experiments, repeated");
     page.title("Published experiments, repeated");
     page.paragraph(&format!(
         "Simulated disks under virtual time, the same scheduler as in production. The disks' \
          parameters come from published figures and stand with each experiment. Made by {command}."
     ));
+    page.heading("summary", "What is met, and what differs");
+    let summary: Vec<String> = repeated.iter().map(summary).collect();
+    page.list(summary.iter().map(|line| (line.as_str(), false)));
     page
+}
+
+/// What of a publication is met and what is not, in the words of the experiment.
+fn summary(RepeatedExperiment { experiment, report, .. }: &RepeatedExperiment) -> String {
+    let Experiment { name, title, .. } = experiment;
+    let (shows, differs) = (first_sentence(&report.shows), first_sentence(&report.differs));
+    let differs = if differs.is_empty() { "nothing." } else { differs };
+    format!("{title} ({name}). Met: {shows} Differs: {differs}")
+}
+
+/// The text as far as its first full stop.
+fn first_sentence(text: &str) -> &str {
+    text.find(". ").map_or(text, |end| &text[..=end])
 }
 
 /// An example over time, under each of its schedulers side by side.
