@@ -8,12 +8,14 @@ use std::time::Duration;
 use clap::{Args, ValueEnum, value_parser};
 use forebay::properties::{Properties, TargetBelowBase};
 use forebay_config::Source;
-use forebay_core::{LatencyTarget, Policy, QueueDiscipline, SHARDS_MAX};
+use forebay_core::{
+    GroupConfig, IoGroup, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, QueueDiscipline, SHARDS_MAX,
+};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Report;
 use forebay_load::results::text;
 
-use crate::console::json;
+use crate::console::{json, note};
 use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::latency_target::TargetOption;
@@ -202,6 +204,23 @@ impl LoadOptions {
                 Policy::Concurrency { requests: self.concurrency }
             }
             PolicyName::None => Policy::Unlimited,
+        }
+    }
+
+    /// Says so where `disk` needs a longer goal than the one asked for.
+    pub(crate) fn note_longer_goal(&self, disk: &Disk) {
+        let policy = self.policy(disk.base_latency);
+        if self.policy != PolicyName::PaceWindow || self.latency_goal == LATENCY_GOAL_DEFAULT {
+            return;
+        }
+        let group = IoGroup::new(GroupConfig::new(disk.model_under(&policy), policy));
+        let goal = Duration::from_nanos(group.effective_goal().as_nanos_ceil());
+        if disk.rates.is_some() && goal > self.latency_goal {
+            note(format_args!(
+                "the goal is {goal:.1?}, in place of --latency-goal {:.1?}: within that this disk \
+                 answers no single request, or not 128 KiB, and would idle",
+                self.latency_goal
+            ));
         }
     }
 
