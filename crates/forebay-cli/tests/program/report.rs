@@ -177,7 +177,7 @@ fn what_is_no_result_has_no_page() {
     let report = |results: &Path| -> Ended {
         run(forebay(&["report"]).arg(results).arg("--out").arg(&page))
     };
-    report(Path::new("/nowhere.json")).complains(2, &["/nowhere.json", "cannot read"]);
+    report(Path::new("/nowhere.json")).complains(2, &["/nowhere.json", "cannot be read"]);
     report(&lab.file("x.json", "{\"a\": 1}"))
         .complains(2, &["x.json", "no results", "--format json"]);
     assert!(!page.exists());
