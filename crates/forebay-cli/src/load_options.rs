@@ -208,7 +208,7 @@ impl LoadOptions {
     }
 
     /// Says so where `disk` needs a longer goal than the one asked for.
-    pub(crate) fn note_longer_goal(&self, disk: &Disk) {
+    fn note_longer_goal(&self, disk: &Disk) {
         let policy = self.policy(disk.base_latency);
         if self.policy != PolicyName::PaceWindow || self.latency_goal == LATENCY_GOAL_DEFAULT {
             return;
@@ -225,8 +225,9 @@ impl LoadOptions {
     }
 
     /// What requests may take in `disk`: as asked for, or as its properties say, while the policy
-    /// can hold it.
+    /// can hold it. Says so where the goal is not the one asked for.
     pub(crate) fn latency_target(&self, disk: &Disk) -> Result<Option<LatencyTarget>, Failure> {
+        self.note_longer_goal(disk);
         let heeds = self.policy == PolicyName::PaceWindow;
         match self.latency_target {
             Some(TargetOption(Some(target))) if !heeds => Err(Failure::Input(format!(

@@ -144,7 +144,6 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
             Probe { target: &target, shard_count, backend, interrupt }.measure()?
         }
     };
-    load.note_longer_goal(&disk);
     let storage = Storage::make(&target, &jobs, backend, &interrupt)?;
     let (report, failed) = run_load(
         &Plan {

@@ -60,7 +60,6 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     check_sector(&jobs, &spec).map_err(|message| Failure::Input(format!("{name}: {message}")))?;
     let known = options.known(&spec)?;
     let target = load.latency_target(&known)?;
-    load.note_longer_goal(&known);
     let start = Instant::now();
     let mut requests = 0;
     let mut trace = None;

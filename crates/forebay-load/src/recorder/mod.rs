@@ -12,7 +12,7 @@ use hdrhistogram::CreationError;
 pub use intervals::{INTERVALS, Interval, Intervals};
 pub use latencies::Latencies;
 pub use slice::Slice;
-pub use ways::{Way, Ways};
+pub use ways::{LatencyParts, Ways};
 
 /// The part of a run that is measured: from the end of the warm-up to the deadline, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

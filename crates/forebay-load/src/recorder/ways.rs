@@ -5,7 +5,7 @@ use super::buckets::{BUCKETS, bucket_of};
 
 /// The parts of the ways of some requests, summed, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct LatencyParts {
     /// How many requests.
     pub requests: u64,
     /// From the intended start to the hand-over to the scheduler: they were not sent, since the
@@ -17,7 +17,7 @@ pub struct Way {
     pub disk_ns: u64,
 }
 
-impl Way {
+impl LatencyParts {
     fn add(&mut self, other: &Self) {
         self.requests += other.requests;
         self.backlog_ns = self.backlog_ns.saturating_add(other.backlog_ns);
@@ -28,16 +28,16 @@ impl Way {
 
 /// The ways of all requests by latency. Takes 20 kB.
 #[derive(Clone, Debug)]
-pub struct Ways(Vec<Way>);
+pub struct Ways(Vec<LatencyParts>);
 
 impl Ways {
     pub(super) fn new() -> Self {
-        Self(vec![Way::default(); BUCKETS])
+        Self(vec![LatencyParts::default(); BUCKETS])
     }
 
     pub(super) fn record(&mut self, request: &Completion) {
         let Completion { intended, enqueued, dispatched, completed, .. } = *request;
-        let way = Way {
+        let way = LatencyParts {
             requests: 1,
             backlog_ns: enqueued.nanos_since(intended),
             queue_ns: dispatched.nanos_since(enqueued),
@@ -48,10 +48,13 @@ impl Ways {
 
     /// A request was not done at the end, when it was so old: it counts as not sent, for most are.
     pub(super) fn unfinished(&mut self, age_ns: u64) {
-        self.add(age_ns, &Way { requests: 1, backlog_ns: age_ns, ..Way::default() });
+        self.add(
+            age_ns,
+            &LatencyParts { requests: 1, backlog_ns: age_ns, ..LatencyParts::default() },
+        );
     }
 
-    fn add(&mut self, latency_ns: u64, way: &Way) {
+    fn add(&mut self, latency_ns: u64, way: &LatencyParts) {
         self.0.iter_mut().skip(bucket_of(latency_ns)).take(1).for_each(|sum| sum.add(way));
     }
 
@@ -61,12 +64,12 @@ impl Ways {
 
     /// The ways of the requests around a quantile: of at least one in a hundred of all, as many on
     /// either side of it as there are.
-    pub fn around(&self, quantile: f64) -> Way {
+    pub fn around(&self, quantile: f64) -> LatencyParts {
         let all: u64 = self.0.iter().map(|way| way.requests).sum();
         let half = (1.0 - quantile) / 2.0;
         let rank = |part: f64| (part * all as f64).ceil() as u64;
         let (first, last) = (rank(quantile - half), rank(quantile + half));
-        let (mut sum, mut before) = (Way::default(), 0);
+        let (mut sum, mut before) = (LatencyParts::default(), 0);
         for way in &self.0 {
             let behind = before + way.requests;
             if way.requests > 0 && behind >= first && before < last.max(1) {
@@ -101,6 +104,6 @@ mod tests {
         assert_eq!((way.queue_ns / 15, way.disk_ns / 15), (10, 10_000));
         let middle = ways.around(0.5);
         assert_eq!((middle.requests, middle.backlog_ns), (980, 0));
-        assert_eq!(Ways::new().around(0.99), Way::default());
+        assert_eq!(Ways::new().around(0.99), LatencyParts::default());
     }
 }
