@@ -5,6 +5,14 @@ use crate::{DiskModel, DiskTime};
 /// A part of an extent that is discarded for itself is a multiple of this, in bytes, unless less
 /// is left: file systems discard whole blocks.
 pub const DISCARD_PART: u64 = 64 << 10;
+/// A step has no more than its rate has in so many nanoseconds, unless something else is asked for:
+/// 80 ms.
+pub const DISCARD_STEP_NANOS: u64 = 80_000_000;
+/// The most bytes and extents of a step, whatever the disk and the rate.
+const BYTES_MAX: u64 = 32 << 20;
+const COMMANDS_MAX: u32 = 64;
+/// The bytes of a step at a rate are a multiple of this, and this at least: a block.
+const BLOCK: u64 = 4096;
 
 /// The most that a step of a deletion may discard. A file is given back to the disk in steps that
 /// each cost little, so that others have their turns in between; and what a step costs depends on
@@ -16,7 +24,8 @@ pub const DISCARD_PART: u64 = 64 << 10;
 /// # fn main() -> Result<(), forebay_core::CostError> {
 /// // 20 us for a command and 5 ms for a GiB
 /// let model = DiskModel::unmeasured().with_discard(CostCurve::sum(50_000, 200 << 30)?);
-/// let most = StepMax { cost: DiskTime::from_nanos(500_000), bytes: 64 << 20 };
+/// let cost = DiskTime::from_nanos(500_000);
+/// let most = StepMax { cost, bytes: 64 << 20, commands: 64 };
 /// // of a file in extents of 1 MiB: 20 us and 4.9 us for each
 /// assert_eq!(most.step(&model, [1 << 20; 100]), Step { bytes: 20 << 20, commands: 20 });
 /// // of a file in one piece
@@ -29,6 +38,8 @@ pub struct StepMax {
     pub cost: DiskTime,
     /// Its bytes, whatever they cost.
     pub bytes: u64,
+    /// The extents that they are in.
+    pub commands: u32,
 }
 
 /// What to discard in one step.
@@ -54,9 +65,27 @@ impl Step {
 }
 
 impl StepMax {
+    /// What may cost so much, and is no more than these rates per second have in `nanos`: without a
+    /// rate 32 MiB, and 64 extents, and at any rate a block and one extent.
+    pub fn at_rate(cost: DiskTime, nanos: u64, bytes: Option<u64>, commands: Option<u64>) -> Self {
+        let within = |rate: u64| {
+            let part = u128::from(rate) * u128::from(nanos) / 1_000_000_000;
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        let bytes = bytes.map_or(BYTES_MAX, within).min(BYTES_MAX);
+        let commands = commands.map_or(COMMANDS_MAX.into(), within);
+        Self {
+            cost,
+            bytes: (bytes - bytes % BLOCK).max(BLOCK),
+            commands: u32::try_from(commands).unwrap_or(COMMANDS_MAX).clamp(1, COMMANDS_MAX),
+        }
+    }
+
     /// Whether a discard of `bytes` in so many commands is not too much.
     pub fn allows(&self, model: &DiskModel, bytes: u64, commands: u32) -> bool {
-        bytes <= self.bytes && model.discard_cost(bytes, commands) <= self.cost
+        bytes <= self.bytes
+            && commands <= self.commands
+            && model.discard_cost(bytes, commands) <= self.cost
     }
 
     /// The first step of what is in extents of these lengths, in the order in which they are to be
@@ -74,7 +103,7 @@ impl StepMax {
         }
         for len in extents {
             let (bytes, commands) = (step.bytes.saturating_add(len), step.commands + 1);
-            if !self.allows(model, bytes, commands) || commands == u32::MAX {
+            if !self.allows(model, bytes, commands) {
                 break;
             }
             step = Step { bytes, commands };
@@ -115,6 +144,18 @@ mod tests {
     }
 
     #[test]
+    fn a_step_is_what_the_rates_have_in_its_time() {
+        let cost = DiskTime::from_nanos(500_000);
+        let at = |bytes, commands| StepMax::at_rate(cost, 80_000_000, bytes, commands);
+        let whole = StepMax { cost, bytes: 32 << 20, commands: 64 };
+        assert_eq!(at(None, None), whole);
+        assert_eq!(at(Some(u64::MAX), Some(u64::MAX)), whole);
+        let part = StepMax { cost, bytes: 2 << 20, commands: 40 };
+        assert_eq!(at(Some(25 << 20), Some(500)), part);
+        assert_eq!(at(Some(1), Some(1)), StepMax { cost, bytes: 4096, commands: 1 });
+    }
+
+    #[test]
     fn a_disk_of_which_only_its_rates_are_known_has_steps_too() {
         // about those of the disk of DISCARD_SPEEDUP
         let model = DiskModel::from_rates(&DiskRates {
@@ -124,7 +165,7 @@ mod tests {
             write_bandwidth: 700_000_000,
         });
         let (model, most) = (model.unwrap(), DiskTime::from_nanos(500_000));
-        let most = StepMax { cost: most, bytes: 1 << 30 };
+        let most = StepMax { cost: most, bytes: 1 << 30, commands: u32::MAX };
         let whole = most.step(&model, [1 << 30]);
         assert!((32 << 20..128 << 20).contains(&whole.bytes), "{whole:?}");
         let small = most.step(&model, [64 << 10; 10_000]);
@@ -135,11 +176,12 @@ mod tests {
         #[test]
         fn steps_are_as_large_as_they_may_be_and_come_to_an_end(
             (commands, bandwidth) in (1u64..1_000_000, 1u64 << 20..1_000_000_000_000),
-            (micros, bytes) in (0u64..10_000, 0u64..1 << 30),
+            (micros, bytes, of_step) in (0u64..10_000, 0u64..1 << 30, 1u32..100),
             lens in prop::collection::vec(prop_oneof![0u64..1 << 20, 0u64..1 << 32], 0..50),
         ) {
             let model = model(commands, bandwidth);
-            let most = StepMax { cost: DiskTime::from_nanos(micros * 1000), bytes };
+            let cost = DiskTime::from_nanos(micros * 1000);
+            let most = StepMax { cost, bytes, commands: of_step };
             let mut left: Vec<u64> = lens.iter().copied().rev().collect();
             for _ in 0..10_000 {
                 let ahead: Vec<u64> = left.iter().copied().rev().filter(|&len| len > 0).collect();

@@ -109,7 +109,7 @@ pub use cost::{
     SATURATION_LENGTH_DEFAULT,
 };
 pub use counters::{ClassCounters, QueueCounters};
-pub use discard_step::{DISCARD_PART, Step, StepMax};
+pub use discard_step::{DISCARD_PART, DISCARD_STEP_NANOS, Step, StepMax};
 pub use discards::DISCARDS_MAX;
 pub use disk_model::{
     DISCARD_SPEEDUP, DiskModel, DiskRates, ModelError, REQUEST_LEN_MAX, REQUEST_LEN_MIN,

@@ -20,6 +20,11 @@ pub trait Command: Sized + fmt::Debug {
     /// Where it begins, if it is about bytes that have a place.
     fn place(&self) -> Option<Place>;
 
+    /// Of a discard, how many the disk gets for it: one for each extent.
+    fn commands(&self) -> u32 {
+        1
+    }
+
     /// Whether it moves data, and so can be done in part.
     fn transfers(&self) -> bool;
 

@@ -73,10 +73,11 @@ impl<C: Command> Driver<C> {
         mut parts: Parts,
     ) -> Result<(Ticket, Vec<Ticket>), EnqueueError> {
         let (op, place, is_range) = (command.op(), command.place(), command.bytes() > 0);
+        let commands = command.commands();
         let queue = &mut self.queues[class.queue].io;
         let mut enqueue = |(at, len): (u64, u64)| {
             let len = if is_range { len } else { 0 };
-            let access = Access { place: place.map(|place| place.plus(at)), ..Access::from(op) };
+            let access = Access { op, place: place.map(|place| place.plus(at)), commands };
             if class.holder {
                 queue.enqueue_for_holder(now, class.id, access, len)
             } else {

@@ -15,6 +15,8 @@ pub(crate) struct LoadCommand {
     pub(crate) request: usize,
     /// What the disk is asked.
     pub(crate) io: Command,
+    /// Of a discard, how many the disk gets.
+    pub(crate) commands: u32,
     /// The key of what its owner holds until it is done.
     pub(crate) held: Option<usize>,
 }
@@ -45,6 +47,10 @@ impl DriverCommand for LoadCommand {
 
     fn place(&self) -> Option<Place> {
         self.transfers().then_some(Place { file: 0, offset: self.io.offset })
+    }
+
+    fn commands(&self) -> u32 {
+        self.commands
     }
 
     fn transfers(&self) -> bool {

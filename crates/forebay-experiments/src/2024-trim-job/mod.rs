@@ -28,6 +28,10 @@ const WRITES: [u64; 5] = [0, 200, 400, 600, 720];
 const READS: [u64; 5] = [50, 150, 250, 350, 390];
 const WRITE: u64 = 128 << 10;
 const TRIM: u64 = 32 << 20;
+/// Of writes and of reads in the published chart.
+const STEPS: u64 = 20;
+/// How long a cell is measured.
+const MILLIS: u64 = 100;
 /// A cell is blank where reads or writes have less than this part of what was asked.
 const ENOUGH: f64 = 0.97;
 
@@ -80,25 +84,34 @@ fn cell(megabytes: u64, kilo_reads: u64, trims: bool, millis: u64) -> Result<Cel
     Ok(Cell { blank: !all, p95: job(&outcome, "reads")?.latency_us.p95 })
 }
 
-/// The cells of a chart, by writes and then by reads.
-fn chart(trims: bool, millis: u64) -> Result<Vec<Cell>, String> {
-    let loads: Vec<(u64, u64)> =
-        WRITES.iter().flat_map(|&writes| READS.map(|reads| (writes, reads))).collect();
-    side_by_side(&loads, |&(writes, reads)| cell(writes, reads, trims, millis))
+/// The loads of a chart: as many steps as published, or few.
+fn loads(scale: Scale) -> Vec<(u64, u64)> {
+    let few = || WRITES.iter().flat_map(|&writes| READS.map(|reads| (writes, reads))).collect();
+    let all = || {
+        (0..=STEPS)
+            .flat_map(|w| (1..=STEPS).map(move |r| (720 * w / STEPS, 411 * r / STEPS)))
+            .collect()
+    };
+    if scale == Scale::Short { few() } else { all() }
+}
+
+/// The cells of a chart, in the order of its loads.
+fn chart(loads: &[(u64, u64)], trims: bool) -> Result<Vec<Cell>, String> {
+    side_by_side(loads, |&(writes, reads)| cell(writes, reads, trims, MILLIS))
 }
 
 fn run(scale: Scale) -> Result<Report, String> {
-    let millis = scale.seconds(100, 2000);
     let mut report = Report::default();
     report.parameter("disk", "examples/i3-xfs.yaml, without its file system");
     report.parameter("load", "reads of 512 bytes; writes of 128 KiB; trims of 32 MB as fast");
-    report.parameter("measured", format!("{millis} ms for each cell"));
+    report.parameter("measured", format!("{MILLIS} ms for each cell"));
     report.parameter("blank", "less than 97 % of the reads or writes that were asked for");
     let columns = ["", "published", "blank cells", "of", "p95 of reads, median (us)"];
     let mut table = Table::new("Cells of the charts", &columns);
     let rows = [("writes", "fewer blank"), ("writes and trims", "more blank, no spikes seen")];
-    for (trims, (name, published)) in [false, true].into_iter().zip(rows) {
-        let cells = chart(trims, millis)?;
+    let loads = loads(scale);
+    let charts = [chart(&loads, false)?, chart(&loads, true)?];
+    for (cells, (name, published)) in charts.iter().zip(rows) {
         let mut p95: Vec<f64> = cells.iter().filter(|c| !c.blank).map(|c| c.p95).collect();
         p95.sort_by(f64::total_cmp);
         table.row([
@@ -109,6 +122,10 @@ fn run(scale: Scale) -> Result<Report, String> {
             format!("{:.0}", p95.get(p95.len() / 2).copied().unwrap_or_default()),
         ]);
     }
+    let [without, with] = &charts;
+    let both = || without.iter().zip(with).filter(|(a, b)| !a.blank && !b.blank);
+    let higher = both().filter(|(without, with)| with.p95 > without.p95).count();
+    report.parameter("p95 higher with trims", format!("in {higher} of {} cells", both().count()));
     report.tables.push(table);
     Ok(report)
 }
@@ -119,7 +136,8 @@ mod tests {
 
     #[test]
     fn trims_at_the_rate_of_writes_make_no_spikes() {
-        let [without, with] = [false, true].map(|trims| chart(trims, 100).unwrap());
+        let loads = loads(Scale::Short);
+        let [without, with] = [false, true].map(|trims| chart(&loads, trims).unwrap());
         let blank = |cells: &[Cell]| cells.iter().filter(|cell| cell.blank).count();
         assert!(blank(&with) >= blank(&without), "{} and {}", blank(&with), blank(&without));
         for (with, without) in with.iter().zip(&without).filter(|(a, b)| !a.blank && !b.blank) {

@@ -45,11 +45,22 @@ impl Fiber {
         match pace {
             Pace::Closed(_) => (now, 1),
             Pace::Open(rate) => {
+                if rate.skips_missed && now > self.due {
+                    (self.first, self.ticks, self.due) = (now, 0, now);
+                }
                 let intended = self.due;
                 self.due = self.next_due(rate);
                 (intended, rate.batch.get())
             }
         }
+    }
+
+    /// Its next tick is due when so much of what the tick asked for is paid for, at the tick's rate.
+    pub(super) fn pay(&mut self, intended: Time, (bytes, of): (u32, u64)) {
+        let gap = u128::from(self.due.nanos_since(intended)) * u128::from(bytes);
+        let gap = u64::try_from(gap / u128::from(of.max(1))).unwrap_or(u64::MAX);
+        self.due = intended.plus_nanos(gap);
+        (self.first, self.ticks) = (self.due, 0);
     }
 
     fn next_due(&mut self, rate: Rate) -> Time {

@@ -8,7 +8,8 @@
 //! whose requests take longer than its gap does not skip the starts it has missed: it sends them
 //! as soon as it can, and their latency counts from the intended start. A stall of the disk is
 //! thus seen by as many requests as a real client would have sent meanwhile, instead of by one.
-//! Starts not made up for by the end of the run are told by [`Generator::overdue`].
+//! Starts not made up for by the end of the run are told by [`Generator::overdue`]. Only to repeat
+//! what other tools measured are they [skipped](crate::job_file::Rate::skips_missed).
 
 mod fiber;
 mod flushes;
@@ -21,7 +22,6 @@ mod think;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::iter::{from_fn, repeat_n};
-use std::num::NonZeroU64;
 
 use forebay_core::{Time, saturating_nanos};
 
@@ -55,6 +55,8 @@ pub struct Generator {
     requests: RequestSource,
     flushes: Option<FlushCounter>,
     pace: Pace,
+    /// Where requests are in steps, the bytes of a tick's request.
+    whole: Option<u32>,
     start: Time,
     fibers: Vec<Fiber>,
     /// The fibers with nothing in flight, by the time at which they go on.
@@ -95,14 +97,12 @@ impl Generator {
             requests: RequestSource::new(job, Rng::new(seed, &[job_index, shard])),
             flushes: job.fsync_every.map(FlushCounter::new),
             pace: job.pace,
+            whole: job.steps.as_ref().map(|_| job.reqsize),
             start,
             fibers,
             idle,
             burst: None,
-            left: job
-                .limit
-                .map_or(u64::MAX, NonZeroU64::get)
-                .min(job.deletions().unwrap_or(u64::MAX)),
+            left: RequestSource::most(job),
             in_flight: 0,
             stopped: false,
         };
@@ -130,6 +130,7 @@ impl Generator {
                 return Some(Action { fiber: index, intended: wake, work: Work::FLUSH });
             }
             let (intended, remaining) = fiber.tick(self.pace, now);
+            let remaining = if self.whole.is_some() { 1 } else { remaining };
             self.burst = Some(Burst { fiber: index, intended, remaining });
         }
         self.send()
@@ -193,7 +194,7 @@ impl Generator {
     pub fn overdue(&self, deadline: Time) -> impl Iterator<Item = Time> {
         let pace = self.pace;
         let batch = match pace {
-            Pace::Open(rate) if !self.stopped => rate.batch.get() as usize,
+            Pace::Open(rate) if !self.stopped && !rate.skips_missed => rate.batch.get() as usize,
             _ => 0,
         };
         let begun = self.burst.map(|burst| repeat_n(burst.intended, burst.remaining as usize));
@@ -216,7 +217,12 @@ impl Generator {
             self.burst = None;
         }
         let work = self.requests.next();
-        self.fibers.get_mut(fiber as usize)?.in_flight += 1;
+        let of_fiber = self.fibers.get_mut(fiber as usize)?;
+        of_fiber.in_flight += 1;
+        if let (Some(whole), Pace::Open(rate), Work::Io { len, .. }) = (self.whole, self.pace, work)
+        {
+            of_fiber.pay(intended, (len, u64::from(whole) * u64::from(rate.batch.get())));
+        }
         self.in_flight += 1;
         self.left -= 1;
         if self.left == 0 {

@@ -1,6 +1,9 @@
 //! Where in its file a request goes.
 
+use crate::job_file::{HOLE, Job, StepSize};
 use crate::rng::Rng;
+
+use std::iter::{once, repeat_n};
 
 /// A sequence of places in a file; each is the first byte and the number of bytes.
 ///
@@ -12,11 +15,58 @@ pub(super) enum Offsets {
     Wrapping { next: u64, size: u64, reqsize: u32 },
     /// From the end of one file to its beginning, and then of the next: all have the same size,
     /// and places are counted through all of them.
-    FromEnds { file: u64, left: u64, size: u64, reqsize: u32 },
+    FromEnds { file: u64, left: u64, size: u64, cut: Cut },
     /// Behind the end, without end.
     Growing { next: u64, reqsize: u32 },
     /// At random multiples of the request size.
     Random { size: u64, reqsize: u32, rng: Rng },
+}
+
+/// How a file is cut from its end.
+#[derive(Clone, Debug)]
+pub(super) enum Cut {
+    /// At multiples of this.
+    Fixed(u32),
+    /// By what its extents, of so many bytes each, cost.
+    ByCost { size: Box<StepSize>, extent: u64 },
+}
+
+impl Cut {
+    /// Of a deletion.
+    pub(super) fn of(job: &Job) -> Self {
+        match &job.steps {
+            None => Self::Fixed(job.reqsize.max(1)),
+            Some(size) => {
+                let extent = job.options.extent_size.unwrap_or(job.file_size).max(HOLE);
+                Self::ByCost { size: Box::new(size.clone()), extent }
+            }
+        }
+    }
+
+    /// Where the last part begins of what is left of a file.
+    fn begin(&self, left: u64) -> u64 {
+        match self {
+            Self::Fixed(reqsize) => {
+                left.saturating_sub(1) / u64::from(*reqsize) * u64::from(*reqsize)
+            }
+            Self::ByCost { size, extent } => {
+                let last = left - left.saturating_sub(1) / extent * extent;
+                let whole = (left - last) / extent;
+                let extents = once(last).chain(repeat_n(*extent, whole as usize));
+                let step = size.most.step(&size.model, extents).bytes.min(u32::MAX.into());
+                left.saturating_sub(step.max(1))
+            }
+        }
+    }
+
+    /// In how many parts a file is.
+    pub(super) fn parts(&self, size: u64) -> u64 {
+        let (mut left, mut parts) = (size, 0);
+        while left > 0 {
+            (left, parts) = (self.begin(left), parts + 1);
+        }
+        parts
+    }
 }
 
 impl Offsets {
@@ -30,8 +80,8 @@ impl Offsets {
         Self::Wrapping { next: half, size, reqsize }
     }
 
-    pub(super) fn from_ends(size: u64, reqsize: u32) -> Self {
-        Self::FromEnds { file: 0, left: size, size, reqsize: reqsize.max(1) }
+    pub(super) fn from_ends(size: u64, cut: Cut) -> Self {
+        Self::FromEnds { file: 0, left: size, size, cut }
     }
 
     pub(super) fn growing(size: u64, reqsize: u32) -> Self {
@@ -50,8 +100,8 @@ impl Offsets {
                 *next = if end < *size { end } else { 0 };
                 (offset, len)
             }
-            Self::FromEnds { file, left, size, reqsize } => {
-                let begin = left.saturating_sub(1) / u64::from(*reqsize) * u64::from(*reqsize);
+            Self::FromEnds { file, left, size, cut } => {
+                let begin = cut.begin(*left);
                 let (offset, len) =
                     (file.saturating_mul(*size).saturating_add(begin), *left - begin);
                 *left = begin;

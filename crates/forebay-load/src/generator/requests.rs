@@ -1,10 +1,11 @@
 //! What the requests of a job do, one after the other.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use forebay_core::Op;
 
-use super::offsets::Offsets;
+use super::offsets::{Cut, Offsets};
 use crate::job_file::{Job, JobKind};
 use crate::rng::Rng;
 
@@ -52,11 +53,30 @@ impl RequestSource {
             JobKind::RandWrite => Self::Transfer(Op::Write, Offsets::random(size, reqsize, rng)),
             JobKind::Append => Self::Transfer(Op::Write, Offsets::growing(size, reqsize)),
             JobKind::Discard => Self::Transfer(Op::Discard, Offsets::half_away(size, reqsize)),
-            JobKind::Delete => Self::Transfer(Op::Discard, Offsets::from_ends(size, reqsize)),
+            JobKind::Delete => Self::Transfer(Op::Discard, Offsets::from_ends(size, Cut::of(job))),
             JobKind::Fsync => Self::Flush,
             JobKind::Unlink => Self::Unlink { next_file: 0 },
             JobKind::Cpu => Self::Cpu(job.execution_time),
         }
+    }
+
+    /// The most requests of a job.
+    pub(super) fn most(job: &Job) -> u64 {
+        let limit = job.limit.map_or(u64::MAX, NonZeroU64::get);
+        let Some(files) = job.deletions() else { return limit };
+        if job.kind == JobKind::Unlink {
+            return limit.min(files);
+        }
+        let cut = Cut::of(job);
+        let all = files.saturating_mul(cut.parts(job.file_size));
+        if job.steps.is_none() {
+            return limit.min(all);
+        }
+        // the limit is of whole requests
+        let bytes = limit.saturating_mul(job.reqsize.into());
+        let (whole, rest) = (bytes / job.file_size.max(1), bytes % job.file_size.max(1));
+        let some = whole.saturating_mul(cut.parts(job.file_size)).saturating_add(cut.parts(rest));
+        all.min(some)
     }
 
     /// The next request.

@@ -1,7 +1,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use forebay_core::{CostCurve, DiskModel, DiskTime, Op};
+use forebay_core::{CostCurve, DiskModel, GroupConfig, IoGroup, Op, Policy};
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
 use super::*;
@@ -30,6 +30,7 @@ fn job(kind: JobKind, parallelism: u32, pace: Pace) -> Job {
         execution_time: Duration::from_millis(1),
         fsync_every: None,
         options: FileOptions::default(),
+        steps: None,
     }
 }
 
@@ -39,7 +40,7 @@ fn closed() -> Pace {
 
 fn open(rps: u32, batch: u32, gaps: Gaps) -> Pace {
     let (rps, batch) = (NonZeroU32::new(rps).unwrap(), NonZeroU32::new(batch).unwrap());
-    Pace::Open(Rate { rps, batch, gaps })
+    Pace::Open(Rate { rps, batch, gaps, skips_missed: false })
 }
 
 fn start(job: &Job) -> Generator {
@@ -192,31 +193,66 @@ fn files_are_given_back_from_their_ends_and_a_flush_follows_each_step() {
 }
 
 #[test]
+fn where_missed_ticks_are_skipped_a_stall_is_seen_once_by_each_fiber() {
+    for gaps in [Gaps::Uniform, Gaps::Poisson] {
+        let mut pace = open(100, 1, gaps);
+        if let Pace::Open(rate) = &mut pace {
+            rate.skips_missed = true;
+        }
+        let mut generator = start(&job(JobKind::RandRead, 3, pace));
+        let sent: Vec<Action> =
+            (0..100).flat_map(|now| poll_all(&mut generator, ms(now))).collect();
+        assert_eq!(sent.len(), 3, "{gaps:?}");
+        assert_eq!(generator.overdue(ms(100)).count(), 0, "{gaps:?}");
+        sent.iter().for_each(|action| generator.completed(ms(100), action.fiber, true));
+        let late = starts(&mut generator, ms(100));
+        assert_eq!(late.iter().map(|start| start.1).collect::<Vec<_>>(), [100; 3], "{gaps:?}");
+        // and from there on in its rhythm
+        late.iter().for_each(|(fiber, _)| generator.completed(ms(101), *fiber, true));
+        if gaps == Gaps::Uniform {
+            assert_eq!(starts(&mut generator, ms(109)), []);
+            assert_eq!(starts(&mut generator, ms(110)), [(0, 110), (1, 110), (2, 110)]);
+        }
+    }
+}
+
+#[test]
 fn steps_that_are_paced_delete_the_same_bytes_per_second_and_cost_little() {
     let discard = CostCurve::sum(50_000, 200 << 30).unwrap();
     let model = DiskModel::unmeasured().with_discard(discard);
-    let cost = DiskTime::from_nanos(500_000);
-    for (extent_size, steps) in
-        [(None, 1), (Some(32 << 20), 1), (Some(1 << 20), 2), (Some(64 << 10), 22)]
+    let policy = Policy::pace_window();
+    let cost = IoGroup::new(GroupConfig::new(model.clone(), policy)).effective_goal();
+    let sizes = [None, Some(32 << 20), Some(5 << 20), Some(1 << 20), Some(64 << 10)];
+    for (extent_size, gaps) in
+        sizes.into_iter().flat_map(|size| [(size, Gaps::Uniform), (size, Gaps::Poisson)])
     {
         let options = FileOptions { paced: true, extent_size, ..FileOptions::default() };
-        let job = Job {
+        let files = Job {
             file_size: 1 << 30,
+            files_count: 6,
             reqsize: 32 << 20,
-            limit: NonZeroU64::new(10),
+            limit: NonZeroU64::new(160),
             options,
-            ..job(JobKind::Delete, 1, open(16, 1, Gaps::Uniform))
+            ..job(JobKind::Delete, 1, open(8, 2, gaps))
         };
-        let paced = job.in_steps(&model, cost);
-        let Pace::Open(rate) = paced.pace else { panic!("{:?}", paced.pace) };
-        assert_eq!(u64::from(rate.rps.get()), 16 * steps, "{extent_size:?}");
-        let bytes = u64::from(paced.reqsize) * steps;
-        assert!((32 << 20..(32 << 20) + 4096 * steps).contains(&bytes), "{extent_size:?}: {bytes}");
-        assert_eq!(paced.limit.map(u64::from), Some(10 * steps));
-        let extents = u64::from(paced.reqsize).div_ceil(extent_size.unwrap_or(1 << 30));
-        assert!(model.discard_cost(u64::from(paced.reqsize), extents as u32) <= cost);
-        let fixed = Job { options: FileOptions::default(), ..job };
-        assert_eq!(fixed.in_steps(&model, cost), fixed);
+        let mut generator = start(&files.in_steps(&model, policy));
+        let (mut bytes, mut left, mut last) = (0, 1_u64 << 30, Time::ZERO);
+        while let Some(now) = generator.next_event() {
+            let Some(Action { fiber, intended, work }) = generator.poll(now) else { break };
+            let Work::Io { op: Op::Discard, offset, len } = work else { panic!("{work:?}") };
+            let (len, extent) = (u64::from(len), extent_size.unwrap_or(1 << 30));
+            let extents = left.div_ceil(extent) - (left - len) / extent;
+            assert!(model.discard_cost(len, extents as u32) <= cost, "{extent_size:?}: {len}");
+            assert!(extents <= 64 && offset % (1 << 30) == left - len, "{extent_size:?}");
+            left = if left == len { 1 << 30 } else { left - len };
+            (bytes, last) = (bytes + len, intended);
+            generator.completed(now, fiber, true);
+        }
+        // all that was asked for, in the ten seconds that it takes at the rate
+        assert!((5 << 30..(5 << 30) + (32 << 20)).contains(&bytes), "{extent_size:?}: {bytes}");
+        let off = if gaps == Gaps::Uniform { 0.1 } else { 5.0 };
+        let seconds = last.as_nanos() as f64 / 1e9;
+        assert!((seconds - 10.0).abs() < off, "{extent_size:?}, {gaps:?}: {seconds}");
     }
 }
 

@@ -72,6 +72,7 @@ impl Checks<'_> {
                 extent_size: self.extent_size(raw, file_size)?,
                 paced: self.paced(raw)?,
             },
+            steps: None,
         })
     }
 
@@ -208,7 +209,8 @@ impl Checks<'_> {
                 return Err(self.error(pause.at, message));
             }
         }
-        Ok(Pace::Open(Rate { rps, batch, gaps: raw.options.pause_distribution }))
+        let gaps = raw.options.pause_distribution;
+        Ok(Pace::Open(Rate { rps, batch, gaps, skips_missed: false }))
     }
 
     fn think(&self, info: &RawShardInfo) -> Result<Think, ConfigError> {

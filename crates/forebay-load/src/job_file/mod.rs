@@ -75,7 +75,8 @@ mod raw;
 use forebay_config::{ConfigError, Located, Position, Source};
 
 pub use model::{
-    ClassSpec, FileOptions, Gaps, GroupSpec, HOLE, Job, JobFile, JobKind, Pace, Rate, Think,
+    ClassSpec, FileOptions, Gaps, GroupSpec, HOLE, Job, JobFile, JobKind, Pace, Rate, StepSize,
+    Think,
 };
 
 use checks::Checks;

@@ -1,10 +1,9 @@
 //! What a job file says, once read, checked and resolved.
 
-use std::iter::repeat_n;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use forebay_core::{DiskModel, DiskTime, Limits, StepMax};
+use forebay_core::{DISCARD_STEP_NANOS, DiskModel, GroupConfig, IoGroup, Limits, Policy, StepMax};
 use serde::Deserialize;
 
 /// The jobs of a run and the priority classes that they run in.
@@ -101,52 +100,49 @@ pub struct Job {
     pub fsync_every: Option<NonZeroU64>,
     /// How the file is opened and laid out.
     pub options: FileOptions,
+    /// How it is cut where it is paced: see [`Job::in_steps`]. Job files do not have it.
+    pub steps: Option<StepSize>,
 }
 
 /// The hole at the end of each [extent](FileOptions::extent_size), in bytes.
 pub const HOLE: u64 = 4096;
 
 impl Job {
-    /// The job as it runs on a disk: where it is [paced](FileOptions::paced), each of its requests
-    /// in as many steps as it takes for none of them to cost more than `cost` by `model`, at a rate
-    /// as many times higher; so it deletes the same bytes per second. A file that was not laid out
-    /// in extents is taken for one.
+    /// The job as it runs on a disk: where it is [paced](FileOptions::paced), in steps that are cut
+    /// as those of the library's discarder, from the extents that files were laid out in, at the
+    /// same bytes per second. A file that was not laid out in extents is taken for one. No step
+    /// costs more by `model` than may wait in the disk under `policy`.
     #[must_use]
-    pub fn in_steps(&self, model: &DiskModel, cost: DiskTime) -> Self {
-        let mut job = self.clone();
+    pub fn in_steps(&self, model: &DiskModel, policy: Policy) -> Self {
         if self.kind != JobKind::Delete || !self.options.paced {
-            return job;
+            return self.clone();
         }
-        let whole = u64::from(self.reqsize);
-        let extent = self.options.extent_size.unwrap_or(self.file_size).max(HOLE);
-        let most = StepMax { cost, bytes: whole };
-        let extents = repeat_n(extent, whole.div_ceil(extent) as usize);
-        let step = most.step(model, extents).bytes.clamp(1, whole);
-        let steps = whole.div_ceil(step);
-        // in whole pages, and no more of them a second than were asked for by a page each
-        let len = whole.div_ceil(steps).next_multiple_of(HOLE).min(whole);
-        job.reqsize = len as u32;
-        if let Pace::Open(rate) = &mut job.pace {
-            let factor = u32::try_from(steps).unwrap_or(u32::MAX);
-            rate.rps = rate.rps.saturating_mul(NonZeroU32::new(factor).unwrap_or(NonZeroU32::MIN));
-        }
-        job.limit = job
-            .limit
-            .map(|limit| limit.saturating_mul(NonZeroU64::new(steps).unwrap_or(NonZeroU64::MIN)));
-        job
+        let policy = if policy == Policy::Unlimited { Policy::pace_window() } else { policy };
+        let goal = IoGroup::new(GroupConfig::new(model.clone(), policy)).effective_goal();
+        let most = StepMax::at_rate(goal, DISCARD_STEP_NANOS, self.bytes_per_second(), None);
+        Self { steps: Some(StepSize { most, model: model.clone() }), ..self.clone() }
     }
 
-    /// The most requests that each shard sends of those that delete: then nothing is left.
-    pub(crate) fn deletions(&self) -> Option<u64> {
-        match self.kind {
-            JobKind::Unlink => Some(self.files_count),
-            JobKind::Delete => {
-                let of_file = self.file_size.div_ceil(u64::from(self.reqsize.max(1)));
-                Some(self.files_count.saturating_mul(of_file))
-            }
-            _ => None,
-        }
+    /// What all fibers of a shard ask for, in an open loop.
+    fn bytes_per_second(&self) -> Option<u64> {
+        let Pace::Open(rate) = self.pace else { return None };
+        let of_fiber = u64::from(rate.rps.get()) * u64::from(rate.batch.get());
+        Some(of_fiber.saturating_mul(self.parallelism.into()).saturating_mul(self.reqsize.into()))
     }
+
+    /// The most files that each shard deletes: then nothing is left.
+    pub(crate) fn deletions(&self) -> Option<u64> {
+        self.kind.deletes().then_some(self.files_count)
+    }
+}
+
+/// How large the steps of a [paced](FileOptions::paced) job are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepSize {
+    /// What a step may have at most.
+    pub most: StepMax,
+    /// What it costs.
+    pub model: DiskModel,
 }
 
 /// What the requests of a job do.
@@ -226,6 +222,10 @@ pub struct Rate {
     pub batch: NonZeroU32,
     /// How the ticks of a fiber are spaced.
     pub gaps: Gaps,
+    /// Whether a fiber skips the ticks that it misses while it waits, and its latencies count from
+    /// when a request is sent, as io_tester does it: a stall is then seen by no more requests than
+    /// there are fibers. To repeat what was measured so; job files do not have it.
+    pub skips_missed: bool,
 }
 
 /// How the ticks of a fiber are spaced.

@@ -58,6 +58,7 @@ fn left_out_keys_have_the_defaults_of_the_original() {
         execution_time: Duration::from_millis(1),
         fsync_every: None,
         options: FileOptions::default(),
+        steps: None,
     };
     let name = String::from("a");
     let class = ClassSpec { name, shares: 10, parent: None, bandwidth_max: None };
@@ -106,7 +107,7 @@ fn every_key_is_read() {
         class: 0,
         parallelism: 4,
         start: Duration::ZERO,
-        pace: Pace::Open(Rate { rps, batch, gaps: Gaps::Poisson }),
+        pace: Pace::Open(Rate { rps, batch, gaps: Gaps::Poisson, skips_missed: false }),
         limit: NonZeroU64::new(1000),
         reqsize: 16384,
         iov_count: 4,
@@ -119,6 +120,7 @@ fn every_key_is_read() {
             sloppy_size_hint: Some(MIB),
             ..FileOptions::default()
         },
+        steps: None,
     };
     assert_eq!(file.jobs, [expected]);
     assert_eq!(file.classes[0].shares, 700);
@@ -306,7 +308,7 @@ proptest! {
         let job = &file.jobs[0];
         let (rps, batch) = (NonZeroU32::new(rps).unwrap(), NonZeroU32::new(batch).unwrap());
         prop_assert_eq!(job.parallelism, parallelism);
-        prop_assert_eq!(job.pace, Pace::Open(Rate { rps, batch, gaps: Gaps::Uniform }));
+        prop_assert_eq!(job.pace, Pace::Open(Rate { rps, batch, gaps: Gaps::Uniform, skips_missed: false }));
         prop_assert_eq!(job.limit, NonZeroU64::new(limit));
         prop_assert_eq!(job.reqsize, sectors * 512);
         prop_assert_eq!(file.classes[0].shares, shares);

@@ -146,9 +146,13 @@ impl Invariants {
         now: Time,
         queue: QueueId,
         ticket: Ticket,
-        (class, op, len): (usize, Op, u64),
+        class: usize,
+        ((op, commands), len): ((Op, u32), u64),
     ) {
-        let cost = self.model.cost(op, len).units();
+        let cost = match op {
+            Op::Discard => self.model.discard_cost(len, commands).units(),
+            _ => self.model.cost(op, len).units(),
+        };
         let watch = &mut self.groups[queue.group];
         let result = watch.ledgers[queue.shard].enqueued(ticket, class, cost);
         if let Some(starvation) = &mut watch.starvation {

@@ -24,13 +24,16 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// The first byte of a request on the disk; for a discard `place` is the number of a file.
+    /// The first byte of a request on the disk, which has this place in the files.
     pub(super) fn offset(&self, op: Op, place: u64) -> u64 {
-        match op {
-            Op::Flush => 0,
-            Op::Discard => self.start + place.saturating_mul(self.file_size) % self.len,
-            Op::Read | Op::Write => self.start + place % self.len,
-        }
+        if op == Op::Flush { 0 } else { self.start + place % self.len }
+    }
+
+    /// How many discards a range of the files is.
+    pub(super) fn commands(&self, place: u64, len: u64) -> u32 {
+        let extent = if self.extent_size == 0 { self.file_size } else { self.extent_size };
+        let (first, behind) = (place / extent.max(1), (place + len).div_ceil(extent.max(1)));
+        u32::try_from(behind - first).unwrap_or(u32::MAX).max(1)
     }
 
     /// As a file system knows it.
@@ -76,7 +79,9 @@ pub(super) fn lay_out(
                     start,
                     len: len.max(1),
                     file_size: job.file_size,
-                    extent_size: job.options.extent_allocation_size_hint.unwrap_or(0),
+                    extent_size: (job.options.extent_size)
+                        .or(job.options.extent_allocation_size_hint)
+                        .unwrap_or(0),
                 }),
             }
         };

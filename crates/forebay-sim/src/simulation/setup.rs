@@ -57,12 +57,13 @@ impl Simulation {
     ///
     /// # Errors
     /// The configuration is contradictory, or does not fit the disk.
-    pub fn new(config: SimulationConfig) -> Result<Self, SimulationError> {
+    pub fn new(mut config: SimulationConfig) -> Result<Self, SimulationError> {
         check_config(&config)?;
         let rates = config.disk.rates();
         let true_model = config.disk.model().map_err(SimulationError::Model)?;
         let model = config.scheduler.model.clone().unwrap_or_else(|| true_model.clone());
         let policy = config.policy();
+        config.jobs.jobs.iter_mut().for_each(|job| *job = job.in_steps(&model, policy));
         let events = EventQueue::new(&config)?;
         let by_queue = shards_by_queue(&config);
         let scheduler =

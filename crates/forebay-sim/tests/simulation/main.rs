@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
 mod bed;
+mod deletes;
 mod drain;
 mod faults;
 mod mixes;

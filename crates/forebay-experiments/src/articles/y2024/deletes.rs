@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use forebay_config::Source;
 use forebay_core::Policy;
-use forebay_load::job_file::JobKind;
+use forebay_load::job_file::{JobKind, Pace};
 use forebay_load::results::model::LatencyResult;
 use forebay_sim::disk::SimDisk;
 use forebay_sim::file_system::FileSystem;
@@ -17,6 +17,9 @@ use crate::scenario;
 pub(crate) const MIB: u64 = 1 << 20;
 /// Reads per second of most tables.
 pub(crate) const READS: u64 = 4000;
+/// Fibers of reads, with which io_tester sees no more late reads than there are of these. Not
+/// published: 500 on each of the eight processors.
+const FIBERS: u64 = 4000;
 
 /// What is deleted beside the reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +68,7 @@ pub(crate) struct Run {
 impl Run {
     /// The configuration, with nothing that schedules: what io_tester does.
     pub(crate) fn config(&self, disk: Box<dyn SimDisk>) -> Result<SimulationConfig, String> {
-        let fibers = 500;
+        let fibers = FIBERS.min(self.reads);
         let mut text = format!(
             "- {{name: reads, type: randread, shards: [0], data_size: 64GB, \
              options: {{pause_distribution: poisson}}, \
@@ -91,6 +94,9 @@ impl Run {
         }
         let mut jobs = scenario::jobs(&text, 1)?;
         for job in &mut jobs.jobs {
+            if let (JobKind::RandRead, Pace::Open(rate)) = (job.kind, &mut job.pace) {
+                rate.skips_missed = true;
+            }
             if let (JobKind::Overwrite, Deletes::Punch { flush, .. }) = (job.kind, self.deletes) {
                 job.kind = JobKind::Discard;
                 job.fsync_every = NonZeroU64::new(u64::from(flush));

@@ -26,7 +26,10 @@ impl Shard {
         let job = &self.jobs[position];
         let (op, place, len) = match action.work {
             Work::Io { op, offset, len } => (op, offset, u64::from(len)),
-            Work::Unlink(file) => (Op::Discard, file, job.extent.file_size()),
+            Work::Unlink(file) => {
+                let size = job.extent.file_size();
+                (Op::Discard, file.saturating_mul(size), size)
+            }
             Work::Cpu(_) => return,
         };
         let class = env.class(queue_for(op, env.classes.len()), job.class);
@@ -41,7 +44,8 @@ impl Shard {
             enqueued: now,
             dispatched: now,
         });
-        let command = LoadCommand { request, io, held: None };
+        let commands = if op == Op::Discard { job.extent.commands(place, len) } else { 1 };
+        let command = LoadCommand { request, io, commands, held: None };
         let Some(submitters) = &mut self.submitters else {
             return self.begin(now, class, command, env);
         };
@@ -86,13 +90,13 @@ impl Shard {
     ) -> Option<OperationId> {
         let id = self.driver.submit(now, class, command).ok()?;
         if let Some(invariants) = &mut env.invariants {
-            let LoadCommand { request, io, .. } = command;
+            let LoadCommand { request, io, commands, .. } = command;
             let of_class = self.jobs[self.requests[request].job].class;
             let mut parts = 0;
             for (ticket, len) in self.driver.parts(id) {
                 let charged = if io.len == 0 { 0 } else { len };
                 let queue = self.queue_id(class.queue);
-                invariants.enqueued(now, queue, ticket, (of_class, io.op, charged));
+                invariants.enqueued(now, queue, ticket, of_class, ((io.op, commands), charged));
                 parts += 1;
             }
             invariants.request(now, self.index, |all| all.submitted(id, io, parts));
