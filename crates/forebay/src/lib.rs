@@ -41,6 +41,7 @@
 //! | writes through it, and cannot be given another writer | [`Class::sync_data`] where it flushes, the more often the better | what the kernel writes back before |
 //! | reads through the page cache | [`Class::read_at`] instead of `pread` | readahead is charged after it |
 //! | maps its files | none; the writes that share the disk can still be in classes | its reads and writes |
+//! | deletes files on a file system mounted with `discard` | [`Discarder::delete`] instead of `unlink` | renames, and flushes of directories |
 //! | may hand over buffers | [`File`], or a [`shard`] per thread: the least work for the engine's threads | metadata |
 //!
 //! Writing back early helps reads by itself, with classes or without: compare with a scheduler of
@@ -68,6 +69,8 @@
 //!   forbidden. Buffers are whatever is an [`IoBuf`].
 //! - **Shards**: a thread-per-core program makes a queue per thread and drives
 //!   it from its own loop; see [`shard`].
+//! - **Deletes**: a [`Discarder`] frees files a step at a time, each in the turn of a class, where a
+//!   plain unlink makes a storm of discards that reads wait behind.
 //!
 //! A child that is forked without exec has none of its parent's schedulers:
 //! requests and changes there are refused with [`Forked`], what is asked for is

@@ -241,13 +241,19 @@ impl MixedLoad {
             class: 0,
             parallelism: fibers,
             start: Duration::ZERO,
-            pace: Pace::Open(Rate { rps: of_fiber, batch: NonZeroU32::MIN, gaps: Gaps::Poisson }),
+            pace: Pace::Open(Rate {
+                rps: of_fiber,
+                batch: NonZeroU32::MIN,
+                gaps: Gaps::Poisson,
+                skips_missed: false,
+            }),
             limit: None,
             reqsize: if place == READS { read_bytes } else { write_bytes },
             iov_count: 1,
             execution_time: Duration::ZERO,
             fsync_every: None,
             options: FileOptions::default(),
+            steps: None,
         }
     }
 

@@ -4,9 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use forebay::engine::BackendChoice;
-use forebay_core::{
-    DiskModel, GroupConfig, IoGroup, LatencyTarget, Policy, QueueDiscipline, Time, saturating_nanos,
-};
+use forebay_core::{DiskModel, LatencyTarget, Policy, QueueDiscipline, Time, saturating_nanos};
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::recorder::MeasuredInterval;
 
@@ -61,15 +59,11 @@ impl Plan<'_> {
         })
     }
 
-    /// The job as this disk gets it: paced steps cost no more than may wait in it.
+    /// The job as this disk gets it.
     pub(super) fn in_steps(&self, job: &Job) -> Job {
         let properties = self.disk.properties.as_ref();
         let model = properties.and_then(|disk| disk.model().ok());
-        let model = model.unwrap_or_else(DiskModel::unmeasured);
-        let policy =
-            if self.policy == Policy::Unlimited { Policy::pace_window() } else { self.policy };
-        let group = IoGroup::new(GroupConfig::new(model, policy));
-        job.in_steps(group.model(), group.effective_goal())
+        job.in_steps(&model.unwrap_or_else(DiskModel::unmeasured), self.policy)
     }
 
     /// The part of the run that is measured.

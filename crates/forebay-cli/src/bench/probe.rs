@@ -159,6 +159,7 @@ impl Probe<'_> {
             execution_time: Duration::ZERO,
             fsync_every: None,
             options: FileOptions::default(),
+            steps: None,
         };
         let class =
             ClassSpec { name: job.name.clone(), shares: 1, parent: None, bandwidth_max: None };

@@ -175,7 +175,8 @@ impl<'a> Deletes<'a> {
                 self.counts.directories += 1;
                 self.tell(path, "directory");
             }
-            Err(Errno::NOTEMPTY) if may_be_full => {}
+            // what is in it was told
+            Err(_) if may_be_full => {}
             Err(errno) => self.refused(path, errno),
         }
     }
@@ -199,6 +200,8 @@ impl<'a> Deletes<'a> {
         self.wait(|deletes| deletes.moving.is_empty() && deletes.freeing.is_empty());
         if let Some(discarder) = &self.discarder {
             let settled = discarder.settle();
+            // of all discarders of the class, and small files share steps
+            self.counts.steps = discarder.snapshot().steps;
             self.wait(|_| settled.progress().state == DeletionState::Ended);
         }
     }
@@ -281,7 +284,6 @@ impl<'a> Deletes<'a> {
         match deletion.wait() {
             Ok(deleted) => {
                 self.counts.freed += deleted.bytes;
-                self.counts.steps += deleted.steps;
                 self.counts.files += deleted.files;
                 self.told(
                     path,

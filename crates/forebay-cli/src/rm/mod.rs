@@ -113,7 +113,11 @@ fn delete(options: &Options) -> Result<ExitCode, Failure> {
     }
     match options.dry_run {
         true => print(&would(&counts, pacing.rates))?,
-        false if counts.files + counts.directories == 0 => {}
+        false if counts.files + counts.directories == 0 => {
+            if !options.finish.is_empty() && counts.failed == 0 {
+                print("there was nothing left to free\n")?;
+            }
+        }
         false => print(&done(&counts, began.elapsed()))?,
     }
     let failed = u8::try_from(counts.failed).unwrap_or(FAILED_MAX).min(FAILED_MAX);

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use forebay::properties::{DiscardCost, Properties};
 use forebay::{Class, Discarder, DiscarderOptions, DiskConfig, Policy, Scheduler};
 use forebay_config::ByteSize;
@@ -30,7 +29,7 @@ pub(super) struct PacingOptions {
     #[arg(long, value_name = "SIZE")]
     rate: Option<ByteSize>,
     /// Send at most so many discards per second: one frees an extent, or a part of it
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     commands: Option<u64>,
     /// Free at most what keeps the disk busy for this part of the time, such as 20%: counted for the
     /// bytes and for the number of discards, each by what --properties says that they take
@@ -64,6 +63,11 @@ fn percent(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.strip_suffix('%').unwrap_or(text).trim().parse().ok();
     let part = number.map(|percent| percent / 100.0).filter(|part| *part > 0.0 && *part <= 1.0);
     part.ok_or_else(|| String::from("expected more than 0% and at most 100%, such as 20%"))
+}
+
+fn at_least_one(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| String::from("expected a whole number from 1 on, such as 500"))
 }
 
 impl PacingOptions {

@@ -93,12 +93,16 @@ pub(super) fn would(counts: &Counts, rates: Rates) -> String {
         counted(counts.directories, "directory", "directories"),
         bytes(counts.freed)
     );
-    if let Some(rate) = rates.bytes.filter(|_| counts.freed > 0) {
-        let seconds = counts.freed as f64 / rate.max(1) as f64;
-        text += &format!(" at {} per second: {seconds:.0} s", bytes(rate));
-    }
-    if let Some(commands) = rates.commands.filter(|_| counts.freed > 0) {
-        text += &format!(", at most {commands} discards per second");
+    if counts.freed > 0 {
+        let seconds = |of: u64, rate: Option<u64>| rate.map_or(0.0, |rate| of as f64 / rate as f64);
+        let least = seconds(counts.freed, rates.bytes).max(seconds(paced, rates.commands));
+        if let Some(rate) = rates.bytes {
+            text += &format!(" at {} per second", bytes(rate));
+        }
+        if let Some(commands) = rates.commands {
+            text += &format!(", at most {commands} discards per second");
+        }
+        text += &format!(": {least:.0} s or more, as each extent is a discard");
     }
     text + &unlinked(counts) + "\n"
 }

@@ -77,6 +77,9 @@ fn stack(machine: &Machine, path: &Path) -> Result<Stack, Failure> {
 }
 
 fn of_device(machine: &Machine, device: &Path) -> Result<DeviceNumber, Failure> {
+    // a name as lsblk and /sys have it
+    let in_dev = Path::new("/dev").join(device);
+    let device = if !device.exists() && in_dev.exists() { in_dev.as_path() } else { device };
     let stack = stack(machine, device)?;
     if stack.mount.is_some() {
         let device = device.display();

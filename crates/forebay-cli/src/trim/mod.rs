@@ -13,7 +13,7 @@ use clap::Args;
 use forebay::properties::Properties;
 use forebay_config::ByteSize;
 use forebay_core::{DiskModel, DiskTime, saturating_nanos};
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
 use rustix::io::Errno;
 
 use crate::console::{note, print};
@@ -86,7 +86,7 @@ fn trim(options: &Options) -> Result<ExitCode, Failure> {
     let place = Place::find(&options.mountpoint)?;
     let pace = options.pace(&place)?;
     if options.dry_run {
-        print(&would(&place, &pace))?;
+        print(&would(&place, &pace, options.properties.is_some()))?;
         return Ok(ExitCode::SUCCESS);
     }
     if !rustix::process::geteuid().is_root() {
@@ -120,15 +120,20 @@ impl Options {
     }
 }
 
-fn would(place: &Place, pace: &Pace) -> String {
+fn would(place: &Place, pace: &Pace, is_measured: bool) -> String {
     let (time, ranges) = pace.estimate(place.free, place.size);
+    let time = match time < Duration::from_secs(60) {
+        true => format!("{time:.1?}"),
+        false => HumanDuration(time).to_string(),
+    };
     format!(
-        "would trim {} ({}): {} free of {}, in {ranges} ranges of {} or less, within about {time:.1?}\n",
+        "would trim {} ({}): {} free of {}, in {ranges} ranges of {} or less, within about {time}{}\n",
         place.mount.point.display(),
         place.mount.kind,
         HumanBytes(place.free),
         HumanBytes(place.size),
-        HumanBytes(pace.range())
+        HumanBytes(pace.range()),
+        if is_measured { "" } else { ", if its discards are as fast as usual: --properties says" }
     )
 }
 

@@ -57,7 +57,7 @@ impl Pace {
 
     /// How long the next range is, in bytes: all of it may be free.
     pub(super) fn range(&self) -> u64 {
-        let most = StepMax { cost: self.cost, bytes: RANGE_MAX };
+        let most = StepMax { cost: self.cost, bytes: RANGE_MAX, commands: u32::MAX };
         let extent = (1 << 30) / self.commands_per_gib.max(1);
         // no more of a second's bytes than a tenth, or there would be bursts
         let of_rate = self.rate.map_or(RANGE_MAX, |rate| rate / 10);

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::mount::UnmountFlags;
 use tempfile::TempDir;
 
@@ -82,6 +83,26 @@ impl Bed {
             file.sync_all().unwrap();
         }
         dir
+    }
+
+    /// A file of so many extents of so many bytes: behind each is a hole of one block.
+    pub(crate) fn extents(&self, name: &str, count: u64, len: u64) -> PathBuf {
+        const HOLE: u64 = 4096;
+        let path = self.point.join(name);
+        let file = File::create_new(&path).unwrap();
+        for n in 0..count {
+            file.write_all_at(&vec![7; (len + HOLE) as usize], n * (len + HOLE)).unwrap();
+        }
+        // of data that are on the disk, or nothing would be there to be punched
+        file.sync_all().unwrap();
+        let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        for n in 0..count {
+            fallocate(&file, punch, n * (len + HOLE) + len, HOLE).unwrap();
+        }
+        // and their discards are none of those that are counted later
+        file.sync_all().unwrap();
+        system("sync", &["-f", text(&path)]);
+        path
     }
 
     /// What the data of the disk take.

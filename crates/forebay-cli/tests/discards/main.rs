@@ -6,6 +6,7 @@
 mod bed;
 mod deleting;
 mod heartbeat;
+mod pacing;
 mod requests;
 #[expect(dead_code, reason = "tests of served disks use more of it")]
 #[path = "../served/serving.rs"]
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     // before there is any other thread
     let missing = if arguments.list { None } else { missing() };
-    let tests: [(&str, fn()); 15] = [
+    let tests: [(&str, fn()); 18] = [
         ("a_paced_delete_is_spread_over_time_on_a_file", spread::paced_on_a_file),
         ("a_paced_delete_is_spread_over_time_on_a_served_disk", spread::paced_on_a_served_disk),
         ("a_plain_delete_is_a_burst_on_a_file", spread::plain_on_a_file),
@@ -45,6 +46,9 @@ fn main() -> ExitCode {
         ),
         ("files_that_grow_in_small_blocks_are_misaligned", requests::small_blocks_are_misaligned),
         ("all_disks_are_traced_if_none_is_named", tracing::all_disks),
+        ("rates_of_bytes_and_of_commands_are_held", pacing::rates_are_held),
+        ("a_share_of_the_disk_is_so_many_discards", pacing::disk_share),
+        ("no_step_takes_longer_than_the_latency_goal", pacing::latency_goal),
         ("without_discards_files_are_unlinked_at_once", deleting::without_discards),
         ("other_file_systems_need_a_flag", deleting::other_file_systems),
         ("what_may_not_be_deleted_fails_alone", deleting::what_may_not_be_deleted),

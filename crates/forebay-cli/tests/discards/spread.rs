@@ -11,7 +11,7 @@ use crate::bed::{Bed, MIB, forebay, said, text};
 use crate::heartbeat::Heartbeat;
 
 /// How often a run is made again that a busy machine may have spoilt.
-const RUNS: u32 = 4;
+pub(crate) const RUNS: u32 = 4;
 
 pub(crate) fn paced_on_a_file() {
     paced(&Bed::on_a_file("discard"));
@@ -30,7 +30,7 @@ pub(crate) fn plain_on_a_served_disk() {
 }
 
 /// What was traced while a command ran.
-fn traced(bed: &Bed, after: &str, command: &[&str]) -> Value {
+pub(crate) fn traced(bed: &Bed, after: &str, command: &[&str]) -> Value {
     let trace = ["trace", "discards", "--device", &bed.device, "--json", "--output"];
     let file = tempfile::NamedTempFile::new().unwrap();
     // before what others do on the machine

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use forebay_core::{Access, Op, Time, saturating_nanos};
+use forebay_core::{Access, Op, StepMax, Time, saturating_nanos};
 use rustix::io::Errno;
 
 use super::deletion::DeletedHow;
@@ -15,27 +15,19 @@ use super::hand_over::JOBS_MAX;
 use super::item::Item;
 use super::open_file::{OpenFile, Opened, SMALL_MAX};
 use super::state::{LOOK_PERIOD, RETRIES_MAX, RETRY_AFTER, Worker, untagged};
-use super::steps::{ALIGNMENT, StepLimit};
 use crate::Class;
 use crate::admit::AdmitFuture;
 use crate::permit::{AdmitError, Permit};
 
-/// Without a rate a step is at most so many bytes.
-const STEP_BYTES_MAX: u64 = 32 << 20;
-/// A step is at most so many extents.
-const STEP_EXTENTS_MAX: u64 = 64;
+/// Small files that share a step at most.
+const FILES_MAX: usize = 64;
 
 impl Worker {
-    /// What a step may free now, whatever that costs the disk.
-    fn limit(&self) -> StepLimit {
-        let step = u128::from(saturating_nanos(self.shared.options.step));
-        let in_step = |rate: u64| {
-            u64::try_from(u128::from(rate) * step / 1_000_000_000).unwrap_or(STEP_BYTES_MAX)
-        };
-        let bytes = self.rate.map_or(STEP_BYTES_MAX, in_step).min(STEP_BYTES_MAX);
-        let bytes = (bytes - bytes % ALIGNMENT).max(ALIGNMENT);
-        let commands = self.shared.options.commands.map_or(STEP_EXTENTS_MAX, in_step);
-        StepLimit { bytes, extents: commands.clamp(1, STEP_EXTENTS_MAX) as usize }
+    /// What a step of a class may free now.
+    fn limit(&self, class: &Class) -> StepMax {
+        let options = &self.shared.options;
+        let goal = class.disk.here().of(Op::Discard).io.effective_goal();
+        StepMax::at_rate(goal, saturating_nanos(options.step), self.rate, options.commands)
     }
 
     /// Does the next step, if there is one.
@@ -43,7 +35,7 @@ impl Worker {
         self.open_some();
         let Some(first) = self.opened.front() else { return };
         let (class, is_small) = (self.class_of(&first.item), first.is_small);
-        let limit = self.limit();
+        let limit = self.limit(&class);
         if is_small { self.free_small(&class, limit) } else { self.free_part(&class, limit) }
     }
 
@@ -51,13 +43,13 @@ impl Worker {
     fn open_some(&mut self) {
         loop {
             if let Some(first) = self.opened.front() {
-                let limit = self.limit();
+                let limit = self.limit(first.item.place.class());
                 let (bytes, extents) = self.opened.iter().fold((0, 0), |(bytes, extents), file| {
                     (bytes + file.item.bytes, extents + file.extents.len())
                 });
                 let is_full = bytes >= limit.bytes
-                    || extents >= limit.extents
-                    || self.opened.len() as u64 >= STEP_EXTENTS_MAX;
+                    || extents >= limit.commands as usize
+                    || self.opened.len() >= FILES_MAX;
                 let fits = |item: &Item| {
                     item.bytes <= SMALL_MAX && item.place.is_beside(&first.item.place)
                 };
@@ -73,7 +65,11 @@ impl Worker {
                     self.queue.push_front(item);
                     return;
                 }
-                Err((item, cause)) => self.end(item, Err(cause)),
+                // Where one did not come by a descriptor the next does not wait for as long.
+                Err((item, cause)) => {
+                    self.end(item, Err(cause));
+                    continue;
+                }
             }
             self.retries = 0;
         }
@@ -92,13 +88,13 @@ impl Worker {
     }
 
     /// Frees a part of the first file.
-    fn free_part(&mut self, class: &Class, limit: StepLimit) {
+    fn free_part(&mut self, class: &Class, limit: StepMax) {
         let Some(first) = self.opened.front_mut() else { return };
         let step = first.next_step(limit).transpose();
         let admitted = step.map(|step| {
             let mut step = step?;
             let group = class.disk.here().of(Op::Discard);
-            let most = group.discard_step(limit.bytes, step.lens());
+            let most = group.discard_step(limit, step.lens());
             step.shorten(most.bytes);
             let access = Op::Discard.commands(most.commands);
             Ok((self.admit(class, access, step.bytes())?, step))
@@ -127,12 +123,12 @@ impl Worker {
     }
 
     /// Frees small files, with one permit and one flush for all of them.
-    fn free_small(&mut self, class: &Class, limit: StepLimit) {
+    fn free_small(&mut self, class: &Class, limit: StepMax) {
         let lens = |file: &OpenFile| -> Vec<u64> {
             file.extents.iter().map(|extent| extent.end - extent.start).collect()
         };
-        let all = self.opened.iter().flat_map(lens).take(limit.extents);
-        let most = class.disk.here().of(Op::Discard).discard_step(limit.bytes, all);
+        let all = self.opened.iter().flat_map(lens);
+        let most = class.disk.here().of(Op::Discard).discard_step(limit, all);
         // Whole files, at least one.
         let (mut count, mut bytes, mut commands) = (0, 0, 0);
         for file in &self.opened {

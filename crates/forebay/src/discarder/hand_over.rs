@@ -61,7 +61,10 @@ impl Worker {
         let jobs = self.shared.take_jobs(room);
         let came = !jobs.is_empty();
         self.put_off.extend(jobs);
-        if !self.put_off.is_empty() {
+        let mut before = usize::MAX;
+        // what was put off for want of room among the directories has it once these are flushed
+        while !self.put_off.is_empty() && self.put_off.len() < before {
+            before = self.put_off.len();
             let jobs = std::mem::take(&mut self.put_off);
             self.hand_over(jobs);
         }
@@ -100,6 +103,12 @@ impl Worker {
         }
         let known = self.directories.get(&path, &self.shared.class)?;
         let directory = known.ok_or(NotDone::PutOff)?;
+        // The trash's has a place beside it until the file is moved, or will say what it lacks.
+        let trash_in = self.shared.options.trash_in.as_ref();
+        let home = trash_in.map(|path| self.directories.get(path, &self.shared.class));
+        if matches!(home, Some(Ok(None))) {
+            return Err(NotDone::PutOff);
+        }
         if !target.begin() {
             // it was cancelled
             self.shared.forget();

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
+use forebay_core::StepMax;
 use rustix::fs::{FallocateFlags, FileType, fallocate, fstat, fsync, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
@@ -12,7 +13,7 @@ use super::error::{DeleteErrorCause, DeleteOperation, During};
 use super::flusher::Flusher;
 use super::item::{Item, Place};
 use super::lease;
-use super::steps::{Step, StepLimit, next_step};
+use super::steps::{Step, next_step};
 use crate::extents::{EXTENTS_MAX, ExtentMap};
 use crate::page_cache::residency;
 
@@ -153,7 +154,7 @@ impl OpenFile {
     }
 
     /// What is freed next; `None` if nothing is left, or somebody wants to open it.
-    pub(super) fn next_step(&mut self, limit: StepLimit) -> Result<Option<Step>, DeleteErrorCause> {
+    pub(super) fn next_step(&mut self, limit: StepMax) -> Result<Option<Step>, DeleteErrorCause> {
         if !lease::is_kept(self.fd()) {
             return Ok(None);
         }

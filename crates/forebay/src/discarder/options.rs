@@ -5,12 +5,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use forebay_core::DISCARD_STEP_NANOS;
+
 use crate::backlog::BacklogController;
 
 /// The name of trash directories, unless another is given.
 pub const TRASH_NAME_DEFAULT: &str = ".forebay-trash";
 /// What a step may take at the rate, unless another time is given.
-const STEP_DEFAULT: Duration = Duration::from_millis(80);
+const STEP_DEFAULT: Duration = Duration::from_nanos(DISCARD_STEP_NANOS);
 /// How many files may wait, unless another number is given.
 const FILES_MAX_DEFAULT: usize = 1 << 20;
 /// How old the oldest may become, unless another age is given.

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::deletion::{DeletedHow, Target};
 use super::error::DeleteErrorCause;
 use super::options::DiscarderOptions;
+use super::urgency::urgent_shares;
 use crate::Class;
-use crate::backlog::BacklogController;
 use crate::messages;
-use crate::metrics::DiscardCounts;
+use crate::metrics::{DiscardCounts, Waiting};
 use crate::permit::Parking;
 use crate::sys::fork::Process;
 
@@ -38,7 +38,6 @@ pub(super) struct Shared {
     pub(super) process: Process,
     pub(super) class: Class,
     pub(super) options: DiscarderOptions,
-    shares: Option<BacklogController>,
     owner: u64,
     inbox: Mutex<Inbox>,
 }
@@ -56,10 +55,8 @@ struct Inbox {
 impl Shared {
     pub(super) fn new(class: Class, options: DiscarderOptions) -> Self {
         let process = Process::current();
-        let shares = options.shares.clone();
-        let shares = shares.or_else(|| super::urgency::default_shares(class.shares()).ok());
         let owner = RandomState::new().hash_one(std::process::id());
-        Self { process, class, options, shares, owner, inbox: Mutex::default() }
+        Self { process, class, options, owner, inbox: Mutex::default() }
     }
 
     /// What the names of its entries begin with.
@@ -71,10 +68,19 @@ impl Shared {
         &self.class.record.discards
     }
 
-    pub(super) fn set_shares(&self, part: f64) {
-        if let Some(shares) = &self.shares {
+    /// What waits now, how urgent that is, and since when the oldest does: sets the shares by it.
+    pub(super) fn note(&self, part: f64, oldest: u64) {
+        let counts = self.counts();
+        let mut urgency = counts.urgency.lock().unwrap_or_else(PoisonError::into_inner);
+        let (part, oldest) = urgency.note(Waiting { owner: self.owner, part, oldest });
+        counts.oldest.store(oldest, Relaxed);
+        let wanted = |calm| match &self.options.shares {
+            Some(shares) => Some(shares.shares(part)),
+            None => urgent_shares(calm, part),
+        };
+        if let Some(shares) = urgency.shares(self.class.shares(), wanted) {
             // One that was removed has none.
-            let _ = shares.apply(&self.class, part);
+            let _ = self.class.set_shares(shares);
         }
     }
 

@@ -93,7 +93,6 @@ impl Worker {
         let (options, counts) = (&self.shared.options, self.shared.counts());
         let first = self.opened.front().map(|file| &file.item).or_else(|| self.queue.front());
         let oldest = first.map_or(0, |item| item.since.as_nanos().max(1));
-        counts.oldest.store(oldest, Relaxed);
         let part = first.map_or(0.0, |item| {
             let backlog = Backlog {
                 bytes: counts.backlog_bytes.load(Relaxed),
@@ -111,7 +110,7 @@ impl Worker {
             self.rate = rate;
         }
         counts.rate_limit.store(rate.unwrap_or(0), Relaxed);
-        self.shared.set_shares(part);
+        self.shared.note(part, oldest);
     }
 
     /// The class on the disk of an item.

@@ -3,14 +3,9 @@
 use std::io;
 use std::ops::Range;
 
-use crate::extents::Extents;
+use forebay_core::StepMax;
 
-/// What may be freed at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StepLimit {
-    pub(super) bytes: u64,
-    pub(super) extents: usize,
-}
+use crate::extents::Extents;
 
 /// A part of a file, all that it has from here on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +57,7 @@ pub(super) const ALIGNMENT: u64 = 4096;
 pub(super) fn next_step(
     size: u64,
     end: u64,
-    limit: StepLimit,
+    limit: StepMax,
     mut extents: impl FnMut(&Range<u64>) -> io::Result<Extents>,
 ) -> io::Result<Option<Step>> {
     let aligned = |at: u64| at - at % ALIGNMENT;
@@ -89,10 +84,10 @@ pub(super) fn next_step(
 }
 
 /// The last of `found` that are within `limit`.
-fn cut(found: Vec<Range<u64>>, limit: StepLimit, aligned: impl Fn(u64) -> u64) -> Step {
+fn cut(found: Vec<Range<u64>>, limit: StepMax, aligned: impl Fn(u64) -> u64) -> Step {
     let mut step = Step { extents: Vec::new() };
     let mut room = limit.bytes.max(ALIGNMENT);
-    for extent in found.into_iter().rev().take(limit.extents.max(1)) {
+    for extent in found.into_iter().rev().take(limit.commands.max(1) as usize) {
         let from = aligned(extent.end.saturating_sub(room)).max(extent.start);
         // Cut down to a multiple it may be a little more than there is room for.
         let from = if extent.end - from > room { (from + ALIGNMENT).min(extent.end) } else { from };
@@ -116,12 +111,17 @@ mod tests {
     use std::cell::Cell;
 
     use crate::extents::EXTENTS_MAX;
+    use forebay_core::DiskTime;
     use forebay_load::Rng;
 
     const MIB: u64 = 1 << 20;
 
+    fn limit(bytes: u64, commands: u32) -> StepMax {
+        StepMax { cost: DiskTime::from_units(u64::MAX), bytes, commands }
+    }
+
     /// All steps of a file with these extents, and how often it was asked for each.
-    fn steps(size: u64, all: &[Range<u64>], limit: StepLimit) -> (Vec<Step>, u64) {
+    fn steps(size: u64, all: &[Range<u64>], limit: StepMax) -> (Vec<Step>, u64) {
         let (mut end, mut steps, mut most) = (i64::MAX as u64, Vec::new(), 0);
         loop {
             let asked = Cell::new(0);
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_large_extent_is_cut_by_bytes_from_its_end() {
-        let limit = StepLimit { bytes: 32 * MIB, extents: 8 };
+        let limit = limit(32 * MIB, 8);
         let (steps, _) = steps(128 * MIB, std::slice::from_ref(&(0..128 * MIB)), limit);
         let starts: Vec<u64> = steps.iter().map(|step| step.start() / MIB).collect();
         assert_eq!(starts, [96, 64, 32, 0]);
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn small_extents_are_counted() {
         let extents: Vec<_> = (0..1000).map(|n| n * MIB..n * MIB + MIB).collect();
-        let limit = StepLimit { bytes: 32 * MIB, extents: 8 };
+        let limit = limit(32 * MIB, 8);
         let (steps, _) = steps(1000 * MIB, &extents, limit);
         assert_eq!(steps.len(), 125);
         assert!(steps.iter().all(|step| step.extents.len() == 8 && step.bytes() == 8 * MIB));
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn the_holes_of_a_sparse_terabyte_are_skipped_at_once() {
         let extents = [4096..8192, (1 << 40) - 8192..(1 << 40) - 4096];
-        let limit = StepLimit { bytes: MIB, extents: 8 };
+        let limit = limit(MIB, 8);
         let (found, most) = steps(1 << 40, &extents, limit);
         assert_eq!((found.len(), bytes(&found)), (2, 8192));
         assert!(most < 64, "asked {most} times");
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_lies_beyond_the_end_of_the_file_is_freed_first() {
-        let limit = StepLimit { bytes: MIB, extents: 8 };
+        let limit = limit(MIB, 8);
         let (steps, _) = steps(MIB, &[0..MIB, 5 * MIB..6 * MIB], limit);
         let starts: Vec<u64> = steps.iter().map(|step| step.start() / MIB).collect();
         assert_eq!(starts, [5, 0]);
@@ -209,14 +209,13 @@ mod tests {
                 at += len;
             }
             let most = 1 << (10 + rng.below(14));
-            let limit =
-                StepLimit { bytes: 1 + rng.below(most), extents: 1 + rng.below(70) as usize };
+            let limit = limit(1 + rng.below(most), 1 + rng.below(70) as u32);
             let (steps, most) = steps(at - at.min(rng.below(4096)), &extents, limit);
             let all: u64 = extents.iter().map(|extent| extent.end - extent.start).sum();
             assert_eq!(bytes(&steps), all, "{seed}");
             assert!(most < 130, "{seed}: asked {most} times");
             for step in &steps {
-                assert!(step.extents.len() <= limit.extents, "{seed}");
+                assert!(step.extents.len() <= limit.commands as usize, "{seed}");
                 assert!(step.bytes() <= limit.bytes.max(ALIGNMENT), "{seed}: {step:?} {limit:?}");
             }
         }

@@ -1,7 +1,7 @@
 //! How urgent it is to free what waits: by its bytes, by its age, and by what is free.
 
 use crate::SHARES_MAX;
-use crate::backlog::{BacklogController, BacklogError};
+use crate::backlog::BacklogController;
 
 /// With this part of its most or less a backlog is not urgent.
 const CALM: f64 = 0.5;
@@ -57,11 +57,16 @@ pub(super) fn rate_at(part: f64, rate: Option<u64>) -> Option<u64> {
     (part < 1.0).then_some((rate as f64 * factor) as u64)
 }
 
-/// Shares that follow the backlog, of a class that has so many.
-pub(super) fn default_shares(shares: u32) -> Result<BacklogController, BacklogError> {
-    let calm = shares.clamp(1, SHARES_MAX);
+/// The shares at this part of the most, of a class that has `calm` while nothing is urgent; `None`
+/// while it is not.
+pub(super) fn urgent_shares(calm: u32, part: f64) -> Option<u32> {
+    if part <= CALM {
+        return None;
+    }
+    let calm = calm.clamp(1, SHARES_MAX);
     let most = calm.saturating_mul(SHARES_FACTOR).min(SHARES_MAX);
-    BacklogController::new(&[(0.0, calm), (CALM, calm), (1.0, most)])
+    let shares = BacklogController::new(&[(0.0, calm), (CALM, calm), (1.0, most)]);
+    shares.ok().map(|shares| shares.shares(part))
 }
 
 #[cfg(test)]
@@ -102,9 +107,9 @@ mod tests {
 
     #[test]
     fn shares_rise_tenfold_at_most() {
-        let shares = |of, part| default_shares(of).unwrap().shares(part);
-        assert_eq!([shares(100, 0.5), shares(100, 0.75), shares(100, 1.0)], [100, 550, 1000]);
-        assert_eq!(shares(SHARES_MAX, 1.0), SHARES_MAX);
-        assert_eq!(shares(0, 0.0), 1);
+        let shares = [0.5, 0.75, 1.0].map(|part| urgent_shares(100, part));
+        assert_eq!(shares, [None, Some(550), Some(1000)]);
+        assert_eq!(urgent_shares(SHARES_MAX, 1.0), Some(SHARES_MAX));
+        assert_eq!(urgent_shares(0, 1.0), Some(10));
     }
 }

@@ -186,10 +186,14 @@ impl GroupState {
     }
 
     /// How much of what is in extents of these lengths, the last of a file first, may be discarded
-    /// at once: no more than the effective goal, and `bytes` at most.
-    pub(crate) fn discard_step(&self, bytes: u64, extents: impl IntoIterator<Item = u64>) -> Step {
+    /// at once.
+    pub(crate) fn discard_step(
+        &self,
+        most: StepMax,
+        extents: impl IntoIterator<Item = u64>,
+    ) -> Step {
         let model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
-        StepMax { cost: self.io.effective_goal(), bytes }.step(&model, extents)
+        most.step(&model, extents)
     }
 
     /// From now on requests cost this, as soon as the queues are

@@ -1,5 +1,6 @@
 //! What the discarders of a class have deleted, and what waits for them.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use forebay_core::Time;
@@ -53,6 +54,49 @@ pub(crate) struct DiscardCounts {
     bytes: AtomicU64,
     commands: AtomicU64,
     steps: AtomicU64,
+    pub(crate) urgency: Mutex<Urgency>,
+}
+
+/// What waits for one discarder of a class.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    /// Which one.
+    pub(crate) owner: u64,
+    /// How urgent it is: a part of the most that may wait.
+    pub(crate) part: f64,
+    /// Since when the oldest waits, in nanoseconds; 0 for none.
+    pub(crate) oldest: u64,
+}
+
+/// How urgent it is for the discarders of a class together.
+#[derive(Debug, Default)]
+pub(crate) struct Urgency {
+    /// Of each for which something waits.
+    waiting: Vec<Waiting>,
+    /// The shares that the class has while nothing is urgent, and those that it was given.
+    raised: Option<(u32, u32)>,
+}
+
+impl Urgency {
+    /// What waits for one of them now; returns the most urgent part, and since when the oldest of
+    /// all waits.
+    pub(crate) fn note(&mut self, one: Waiting) -> (f64, u64) {
+        self.waiting.retain(|known| known.owner != one.owner);
+        if one.oldest > 0 {
+            self.waiting.push(one);
+        }
+        let part = self.waiting.iter().map(|one| one.part).fold(0.0, f64::max);
+        (part, self.waiting.iter().map(|one| one.oldest).min().unwrap_or(0))
+    }
+
+    /// The shares that the class is to have, which has `now`, if others: those wanted, from those
+    /// that it has while nothing is urgent. What anybody else sets counts as such.
+    pub(crate) fn shares(&mut self, now: u32, wanted: impl Fn(u32) -> Option<u32>) -> Option<u32> {
+        let calm = self.raised.filter(|raised| raised.1 == now).map_or(now, |raised| raised.0);
+        let wanted = wanted(calm);
+        self.raised = wanted.map(|shares| (calm, shares));
+        Some(wanted.unwrap_or(calm)).filter(|shares| *shares != now)
+    }
 }
 
 impl DiscardCounts {
@@ -85,5 +129,36 @@ impl DiscardCounts {
             commands: get(&self.commands),
             steps: get(&self.steps),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_rise_from_what_others_set_and_fall_back_to_it() {
+        let mut urgency = Urgency::default();
+        let tenfold = |calm: u32| Some(calm * 10);
+        assert_eq!(urgency.shares(50, tenfold), Some(500));
+        // another discarder of the class looks
+        assert_eq!(urgency.shares(500, tenfold), None);
+        assert_eq!(urgency.shares(500, |_| None), Some(50));
+        assert_eq!(urgency.shares(50, |_| None), None);
+        // set by an operator: while it is calm, and while it is urgent
+        assert_eq!(urgency.shares(400, |_| None), None);
+        assert_eq!(urgency.shares(400, tenfold), Some(4000));
+        assert_eq!(urgency.shares(70, tenfold), Some(700));
+        assert_eq!(urgency.shares(700, |_| None), Some(70));
+    }
+
+    #[test]
+    fn the_most_urgent_and_the_oldest_of_all_discarders_count() {
+        let mut urgency = Urgency::default();
+        let one = Waiting { owner: 1, part: 0.9, oldest: 7 };
+        assert_eq!(urgency.note(one), (0.9, 7));
+        assert_eq!(urgency.note(Waiting { owner: 2, part: 0.0, oldest: 0 }), (0.9, 7));
+        assert_eq!(urgency.note(Waiting { owner: 2, part: 0.2, oldest: 3 }), (0.9, 3));
+        assert_eq!(urgency.note(Waiting { oldest: 0, ..one }), (0.2, 3));
     }
 }

@@ -17,8 +17,8 @@ mod queue;
 mod snapshot;
 mod traffic;
 
-pub(crate) use discards::DiscardCounts;
 pub use discards::Discards;
+pub(crate) use discards::{DiscardCounts, Waiting};
 #[cfg(feature = "metrics")]
 pub use endpoint::{Endpoint, EndpointConfig};
 pub use histogram::Distribution;

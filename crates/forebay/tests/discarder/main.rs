@@ -3,6 +3,9 @@
 
 mod bad_input;
 mod bed;
+mod descriptors;
 mod files;
+mod growth;
 mod handles;
+mod shares;
 mod trash;
