@@ -123,7 +123,10 @@ pub(crate) fn disk_share() {
         |_| Held { amount: 150.0, rate: 25.0 },
     );
     let fast = properties(&bed, 1, 1_000_000);
-    let options = ["--disk-share", "10%", "--properties", text(fast.path())];
+    // in steps that are longer than a flush
+    let goal = ["--latency-goal", "10ms"];
+    let share = ["--disk-share", "10%", "--properties", text(fast.path())];
+    let options = [&goal[..], &share].concat();
     held(
         &bed,
         "a tenth of 1 GiB per second",
@@ -158,7 +161,7 @@ pub(crate) fn latency_goal() {
         let traced = traced(&bed, "200ms", &rm);
         let requests = traced["requests"].as_f64().unwrap();
         eprintln!("--latency-goal {goal}: {requests} discards of 100 MiB");
-        let fewest = (100.0 / of_goal).floor();
+        let fewest = f64::floor(100.0 / of_goal);
         assert!((fewest..fewest * 1.2 + 3.0).contains(&requests), "{goal}: {traced}");
     }
 }

@@ -73,7 +73,7 @@ fn bursts() -> Result<Vec<Burst>, String> {
     let disk = Traced { disk: disk_spec()?.build(SEED), discards: discards.clone() };
     let file_system = file_system(Duration::from_secs(30))?;
     let (deletes, seconds) = (high_extents(4), SECONDS);
-    let run = Run { deletes, file_system, reads: 500, seconds, seed: SEED };
+    let run = Run { deletes, file_system, reads: 500, waiting_fibers: None, seconds, seed: SEED };
     simulate(run.config(Box::new(disk))?)?;
     let mut bursts: Vec<Burst> = Vec::new();
     for at in discards.lock().map_err(|_| "the trace is lost")?.iter().map(|at| at.as_nanos()) {

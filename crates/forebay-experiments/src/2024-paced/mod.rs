@@ -73,7 +73,9 @@ fn percentiles(seeds: u64) -> Result<Vec<Vec<f64>>, String> {
     let all = side_by_side(&runs, |&(variant, seed)| {
         let file_system = file_system(Duration::from_secs(variant.sync_seconds))?;
         let Variant { deletes, seconds, .. } = variant;
-        Ok(Run { deletes, file_system, reads: READS, seconds, seed }.latencies()?.p999)
+        Ok(Run { deletes, file_system, reads: READS, waiting_fibers: None, seconds, seed }
+            .latencies()?
+            .p999)
     })?;
     Ok(all.chunks(seeds as usize).map(<[f64]>::to_vec).collect())
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use forebay_core::{DiskRates, Op, Time};
+use forebay_core::{CostCurve, DiskRates, Op, Time};
 
 use super::servers::Due;
 use super::{Command, Completion, SimDisk};
@@ -107,6 +107,10 @@ impl<D: SimDisk> SimDisk for Arbiter<D> {
 
     fn rates(&self) -> DiskRates {
         self.disk.rates()
+    }
+
+    fn discards(&self) -> Option<CostCurve> {
+        self.disk.discards()
     }
 
     fn base_latency(&self) -> Duration {

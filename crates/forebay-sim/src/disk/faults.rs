@@ -6,7 +6,7 @@ mod speed;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use forebay_core::{DiskRates, Time};
+use forebay_core::{CostCurve, DiskRates, Time};
 use forebay_load::Rng;
 
 use super::servers::Due;
@@ -133,6 +133,10 @@ impl SimDisk for Faulty {
 
     fn seeks(&self) -> bool {
         self.disk.seeks()
+    }
+
+    fn discards(&self) -> Option<CostCurve> {
+        self.disk.discards()
     }
 
     fn base_latency(&self) -> Duration {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forebay_core::{DiskRates, DiskTime, Op, Time};
+use forebay_core::{CostCurve, DiskRates, DiskTime, Op, Time};
 use forebay_load::Rng;
 
 use super::Command;
@@ -234,6 +234,13 @@ impl Service for FlashDisk {
             read_bandwidth: flash.rate(Op::Read, LARGE).saturating_mul(LARGE),
             write_bandwidth: flash.rate(Op::Write, LARGE).saturating_mul(LARGE),
         }
+    }
+
+    fn discards(&self) -> Option<CostCurve> {
+        let Flash { discard_command, discard_bandwidth, .. } = self.parameters;
+        // one that takes no time for bytes has no cost that a model could state: none was given
+        let commands = per_second(1, span(discard_command));
+        CostCurve::sum(commands, discard_bandwidth).ok()
     }
 
     fn base_latency(&self) -> Duration {

@@ -88,6 +88,11 @@ pub trait SimDisk: Send {
         false
     }
 
+    /// What a discard truly costs, where that was said of the disk.
+    fn discards(&self) -> Option<CostCurve> {
+        None
+    }
+
     /// What requests truly cost.
     ///
     /// # Errors
@@ -95,6 +100,10 @@ pub trait SimDisk: Send {
     fn model(&self) -> Result<DiskModel, ModelError> {
         let rates = self.rates();
         let model = DiskModel::from_rates(&rates)?;
+        let model = match self.discards() {
+            Some(discards) => model.with_discard(discards),
+            None => model,
+        };
         if !self.seeks() {
             return Ok(model);
         }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use forebay_core::{DiskRates, DiskTime, Time, saturating_nanos};
+use forebay_core::{CostCurve, DiskRates, DiskTime, Time, saturating_nanos};
 
 use super::{Command, Completion, SimDisk, Status};
 
@@ -18,6 +18,11 @@ pub(crate) trait Service: Send {
 
     /// As [`SimDisk::base_latency`].
     fn base_latency(&self) -> Duration;
+
+    /// As [`SimDisk::discards`].
+    fn discards(&self) -> Option<CostCurve> {
+        None
+    }
 }
 
 /// A [`Service`] and the commands that it has taken.
@@ -48,6 +53,10 @@ impl<S: Service> SimDisk for Timed<S> {
 
     fn rates(&self) -> DiskRates {
         self.service.rates()
+    }
+
+    fn discards(&self) -> Option<CostCurve> {
+        self.service.discards()
     }
 
     fn base_latency(&self) -> Duration {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use forebay_config::Source;
+use forebay_core::Policy;
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::ClassResult;
 use forebay_sim::simulation::{Simulation, SimulationConfig};
@@ -25,6 +26,9 @@ fn run(options: &str, seed: u64) -> [ClassResult; 2] {
     config.duration = Duration::from_secs(4);
     config.file_system = disk.file_system();
     config.check_invariants = true;
+    let base_latency = None;
+    let latency_goal = Duration::from_micros(100);
+    config.scheduler.policy = Some(Policy::PaceWindow { latency_goal, base_latency });
     let outcome = Simulation::new(config).and_then(Simulation::run).unwrap();
     let of = |name| outcome.result.classes.iter().find(|class| class.name == name).unwrap();
     ["reads", "deletes"].map(|name| of(name).clone())
@@ -48,7 +52,7 @@ fn reads_beside_paced_deletes_wait_for_less_than_beside_whole_steps() {
                 steps(&paced)
             );
             assert!(p999(&whole) >= times * p999(&paced), "{extents}, seed {seed}");
-            assert!(steps(&paced) > 2 * steps(&whole), "{extents}, seed {seed}");
+            assert!(steps(&paced) >= 2 * steps(&whole), "{extents}, seed {seed}");
             assert_eq!((paced[1].errors, whole[1].errors), (0, 0));
         }
     }

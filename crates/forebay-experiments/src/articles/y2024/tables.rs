@@ -175,7 +175,8 @@ impl Published {
         let runs: Vec<_> = rows.flat_map(|row| (1..=seeds).map(move |seed| (*row, seed))).collect();
         let cells = side_by_side(&runs, |&((row, published), seed)| {
             let deletes = (self.deletes)(row);
-            let run = Run { deletes, file_system, reads: READS, seconds: self.seconds, seed };
+            let (reads, seconds) = (READS, self.seconds);
+            let run = Run { deletes, file_system, reads, waiting_fibers: None, seconds, seed };
             let reads = run.latencies()?;
             let figures = ["p99", "p99.9", "max"];
             let ours = [reads.p99, reads.p999, reads.max];
