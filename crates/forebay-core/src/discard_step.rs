@@ -73,7 +73,7 @@ impl StepMax {
             u64::try_from(part).unwrap_or(u64::MAX)
         };
         let bytes = bytes.map_or(BYTES_MAX, within).min(BYTES_MAX);
-        let commands = commands.map_or(u64::from(COMMANDS_MAX), within);
+        let commands = commands.map_or_else(|| u64::from(COMMANDS_MAX), within);
         Self {
             cost,
             bytes: (bytes - bytes % BLOCK).max(BLOCK),
