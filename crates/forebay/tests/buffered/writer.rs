@@ -179,9 +179,15 @@ fn a_waker_that_panics_keeps_no_other_from_being_woken() {
     let writer = bed.class.buffered_writer(bed.file("data")).unwrap().with_dirty_max(4 * MIB);
     let (writer, data) = (Arc::new(writer), pattern(1 << 20));
     (0..4).for_each(|n| writer.write_all_at(&data, n * MIB).unwrap());
+    until("the end of the first part", || writer.dirty() < 4 * MIB);
+    let waits = |at: &u64| {
+        let write = pin!(writer.write_at_async(&data, *at));
+        write.poll(&mut Context::from_waker(Waker::noop())).is_pending()
+    };
+    let end = (4..).map(|n| n * MIB).find(waits).unwrap();
     let waker = Waker::from(Arc::new(Panics));
     let mut context = Context::from_waker(&waker);
-    let mut write = Box::pin(writer.write_at_async(&data, 4 * MIB));
+    let mut write = Box::pin(writer.write_at_async(&data, end));
     let mut sync = Box::pin(writer.sync_data_async());
     assert!(write.as_mut().poll(&mut context).is_pending());
     assert!(sync.as_mut().poll(&mut context).is_pending());
