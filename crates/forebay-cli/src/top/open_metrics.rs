@@ -120,6 +120,8 @@ impl Scrape {
         };
         let (disk, class, bound) = (take("mountpoint"), take("class"), take("le"));
         take("device");
+        // of `bench`, which shows one at a time
+        take("run");
         let key = match labels.first() {
             Some((_, label)) => format!("{name}/{label}"),
             None => name.to_owned(),
@@ -186,6 +188,7 @@ mod tests {
                     forebay_io_queue_shares{mountpoint=\"/a \\\"b\\\"\\n\\\\\",class=\"c\"} 1e2 5\n\
                     forebay_io_queue_wait_bucket{le=\"+Inf\",mountpoint=\"d\",class=\"c\"} 7 # {}\n\
                     forebay_device_done_bytes_total{mountpoint=\"d\",device=\"x\",direction=\"read\"} 9\n\
+                    forebay_io_queue_limit{run=\"scheduled\",mountpoint=\"d\",class=\"c\"} 3\n\
                     other 1\n# EOF\n";
         let scrape = parse(text).unwrap();
         assert_eq!(scrape.values["bugs_total"], 2.0);
@@ -194,6 +197,7 @@ mod tests {
         let disk = scrape.find("d").unwrap();
         assert_eq!(disk.values["device_done_bytes_total/read"], 9.0);
         assert_eq!(disk.find("c").unwrap().buckets["wait"], [(f64::INFINITY, 7.0)]);
+        assert_eq!(disk.find("c").unwrap().values["limit"], 3.0);
     }
 
     #[test]
