@@ -84,10 +84,8 @@ impl Kept {
         let began = runs.first().map_or(0, |run| run.began_unix);
         let budget = runs.first().map_or("", |run| run.budget.as_str());
         let name = format!("{}-{budget}", utc(began).replace([':', ' '], "-"));
-        let free = (0..).map(|more: u32| match more {
-            0 => self.dir.join(format!("{name}.json")),
-            more => self.dir.join(format!("{name}-{more}.json")),
-        });
+        // by name they are in the order of their runs, also those of one second
+        let free = (0..).map(|more: u32| self.dir.join(format!("{name}-{more:03}.json")));
         let path = free.into_iter().find(|path| !path.exists()).unwrap_or_default();
         whole_file::put(&path, &Run::to_json(runs)?)?;
         let files = self.files()?;

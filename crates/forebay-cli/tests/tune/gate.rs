@@ -69,7 +69,7 @@ fn what_is_not_comparable_is_neither_lost_nor_fine() {
         ("budget.json", "the budget was"),
         ("part.json", "was interrupted"),
         ("version.json", "version"),
-        ("missing.json", "cannot read"),
+        ("missing.json", "cannot be read"),
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
         let command = command.current_dir(dir.path()).args(["tune", "--diff", file, "old.json"]);
