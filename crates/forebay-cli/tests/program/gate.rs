@@ -32,7 +32,7 @@ fn results(lab: &Lab, name: &str, bandwidth: u64, seed: &str) -> PathBuf {
     let disk = lab.file("disk.yaml", &disk);
     let mut command = forebay();
     command.args(["sim", "run"]).arg(lab.file("jobs.yaml", JOBS)).arg("--disk").arg(disk);
-    command.args(["--duration", "4s", "--format", "json", "--compare", "none", "--seed", seed]);
+    command.args(["--duration", "4s", "--format", "json", "--compare", "off", "--seed", seed]);
     let Ended { code, stdout, stderr } = run(&mut command);
     assert_eq!(code, Some(0), "{stderr}");
     lab.file(name, &stdout)

@@ -19,9 +19,27 @@ pub fn text(difference: &Difference) -> String {
                  as it was. The margins allow for that.\n";
         moved.iter().for_each(|change| text += &format!("  {change}\n"));
     }
-    notes.iter().for_each(|note| text += &format!("Not the same: {note}\n"));
+    notes.iter().for_each(|note| text += &wrapped(&format!("Not the same: {note}")));
     text + LEGEND
 }
+
+/// Lines of at most 80 columns, the first one as it is and the others set in.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut line) = (String::new(), String::new());
+    for word in text.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            lines += &format!("{line}\n");
+            line = String::from(" ");
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines + &line + "\n"
+}
+
+const COLUMNS: usize = 80;
 
 const LEGEND: &str = "\
 Latencies are from when a request should have begun. A margin says how far a
