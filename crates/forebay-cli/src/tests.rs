@@ -36,6 +36,8 @@ fn typed(line: &str) -> Option<&str> {
 
 /// Whether the program takes these arguments, or why not.
 fn taken(arguments: &str) -> Result<(), clap::Error> {
+    // the shell takes what says where the output goes
+    let arguments = arguments.split_once(" > ").map_or(arguments, |(before, _)| before);
     let mut arguments = format!("forebay {arguments}");
     for (placeholder, value) in PLACEHOLDERS {
         arguments = arguments.replace(placeholder, value);

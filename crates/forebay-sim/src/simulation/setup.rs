@@ -69,9 +69,7 @@ impl Simulation {
         let scheduler =
             Scheduler::new(&config.jobs, &config.scheduler, (&model, policy), by_queue.len())
                 .map_err(SimulationError::Classes)?;
-        let from = Time::from_nanos(saturating_nanos(config.warmup));
-        let measured =
-            MeasuredInterval { from, to: from.plus_nanos(saturating_nanos(config.duration)) };
+        let measured = measured(&config);
         let extents = lay_out(&config.jobs, config.capacity)?;
         let areas = areas(&extents);
         let builder = ShardBuilder { config: &config, extents, measured, events: &events };
@@ -206,6 +204,12 @@ impl ShardBuilder<'_> {
         }
         Ok(())
     }
+}
+
+/// The part of a run that is measured: all after the warm-up.
+fn measured(config: &SimulationConfig) -> MeasuredInterval {
+    let from = Time::from_nanos(saturating_nanos(config.warmup));
+    MeasuredInterval { from, to: from.plus_nanos(saturating_nanos(config.duration)) }
 }
 
 fn check_config(config: &SimulationConfig) -> Result<(), SimulationError> {
