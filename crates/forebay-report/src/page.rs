@@ -14,7 +14,7 @@ caption{text-align:left;font-weight:600;padding-bottom:.3rem}th,td{padding:.2rem
 border-bottom:1px solid #ddd;text-align:right}th:first-child,td:first-child{text-align:left}\
 li{margin:.3rem 0}li.warns{font-weight:600}.about{color:#555;font-size:.9rem}\
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(30rem,100%),1fr));gap:1rem}\
-figure{margin:0}svg{max-width:100%;height:auto}nav a{margin-right:.8rem}\
+pre{overflow-x:auto;font-size:.85rem}figure{margin:0}svg{max-width:100%;height:auto}nav a{margin-right:.8rem}\
 @media screen and (prefers-color-scheme:dark){body{background:#16181b;color:#ddd}\
 th,td{border-color:#444}.about{color:#aaa}a{color:#8ab4f8}}";
 
@@ -48,6 +48,11 @@ impl Page {
     /// Adds a paragraph.
     pub fn paragraph(&mut self, text: &str) {
         self.push(format_args!("<p>{}</p>", escaped(text)));
+    }
+
+    /// Adds text that is laid out in columns, as on a terminal.
+    pub fn preformatted(&mut self, text: &str) {
+        self.push(format_args!("<pre>{}</pre>", escaped(text)));
     }
 
     /// Adds a paragraph about how something was made.
@@ -119,11 +124,14 @@ mod tests {
         let mut table = Table::new("t", &["", "<"]);
         table.row(["1".into(), "\"".into()]);
         page.table(&table);
+        page.preformatted("a  <b");
         page.json("j", "{\"a\": \"</script><!--\"}");
         let html = page.finish();
         assert!(html.contains(r#"{"a": "<\/script><\u0021--"}</script>"#), "{html}");
         assert!(html.starts_with("<!doctype html>") && html.ends_with("</body></html>\n"));
-        for part in ["<title>a &lt; b", "x &amp; y", "<th>&lt;</th>", "<td>&quot;</td>"] {
+        for part in
+            ["<title>a &lt; b", "x &amp; y", "<th>&lt;</th>", "<td>&quot;</td>", "<pre>a  &lt;b"]
+        {
             assert!(html.contains(part), "{part}: {html}");
         }
     }

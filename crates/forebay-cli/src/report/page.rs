@@ -43,10 +43,7 @@ pub(crate) fn html(
     for (name, run) in &runs {
         page.table(&totals(name, run));
     }
-    // the table comes first there, and is above
-    for block in text(report).split("\n\n").skip(1) {
-        page.paragraph(block);
-    }
+    page.preformatted(&text(report));
     page.heading("time", "Over time");
     let drawn = drawn(&runs).map_err(|error| cannot_draw(&error))?;
     if drawn.is_empty() {

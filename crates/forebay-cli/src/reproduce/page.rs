@@ -53,18 +53,18 @@ fn begun(repeated: &[RepeatedExperiment], command: &str) -> Page {
         "Simulated disks under virtual time, the same scheduler as in production. The disks' \
          parameters come from published figures and stand with each experiment. Made by {command}."
     ));
-    page.heading("summary", "What is met, and what differs");
+    page.heading("summary", "What each shows, and where it differs");
     let summary: Vec<String> = repeated.iter().map(summary).collect();
     page.list(summary.iter().map(|line| (line.as_str(), false)));
     page
 }
 
-/// What of a publication is met and what is not, in the words of the experiment.
+/// What is shown of a publication and where ours differs, in the words of the experiment.
 fn summary(RepeatedExperiment { experiment, report, .. }: &RepeatedExperiment) -> String {
     let Experiment { name, title, .. } = experiment;
     let (shows, differs) = (first_sentence(&report.shows), first_sentence(&report.differs));
     let differs = if differs.is_empty() { "nothing." } else { differs };
-    format!("{title} ({name}). Met: {shows} Differs: {differs}")
+    format!("{title} ({name}). Shows: {shows} Differs: {differs}")
 }
 
 /// The text as far as its first full stop.
