@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use forebay::{Class, DiskConfig, DiskRates, Limits, Scheduler};
+use forebay::{Class, DiskConfig, DiskRates, Limits, Op, Scheduler};
 use tempfile::TempDir;
 
 /// A disk so fast that its pace never binds.
@@ -49,6 +49,13 @@ impl Bed {
         bed
     }
 
+    /// One whose class is let through nothing for a minute: it has had more than its limit.
+    fn stopped() -> Self {
+        let bed = Self::limited(MIB / 64);
+        bed.class.admit(Op::Write, MIB).unwrap().complete(&Ok(()));
+        bed
+    }
+
     fn file(&self, name: &str) -> File {
         let path = self.dir.path().join(name);
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
@@ -56,7 +63,7 @@ impl Bed {
 
     /// Bytes written back, or written, with permits.
     fn admitted(&self) -> u64 {
-        self.class.permit_counters().bytes[forebay::Op::Write.index()]
+        self.class.permit_counters().bytes[Op::Write.index()]
     }
 }
 
