@@ -42,4 +42,4 @@ pub use command::{Command, Rest};
 pub use completion::{Cancel, PartEnd};
 pub use driver::{Dispatch, Driver, DriverCounters, Resent};
 pub use request::{Completion, OperationId, PartId};
-pub use submitters::{Submitters, TURN_BYTES};
+pub use submitters::Submitters;

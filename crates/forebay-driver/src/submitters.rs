@@ -1,5 +1,6 @@
 //! Requests that many threads send to one, before they are in its I/O queue.
 
+use forebay_core::Op;
 use slab::Slab;
 
 use crate::class::QueueClass;
@@ -11,7 +12,7 @@ use crate::deficit_round_robin::{DeficitRoundRobin, Link, Links};
 const FED_MAX: u32 = 8;
 
 /// A turn of a submitter is worth a request of so many bytes.
-pub const TURN_BYTES: u64 = 128 << 10;
+const TURN_BYTES: u64 = 128 << 10;
 
 /// What an I/O thread was sent and has not put into its I/O queue: those of a
 /// class in turns of their submitters, which get equal disk time.
@@ -43,9 +44,10 @@ impl<R> Links for Slab<Waiting<R>> {
 }
 
 impl<R> Submitters<R> {
-    /// Without requests; a turn is worth `quantum` nanoseconds of disk time:
-    /// what a request of [`TURN_BYTES`] costs.
-    pub const fn new(quantum: u64) -> Self {
+    /// Without requests; `cost` says what one of so many bytes costs, in
+    /// nanoseconds of disk time: a turn is worth 128 KiB in the dearer direction.
+    pub fn new(cost: impl Fn(Op, u64) -> u64) -> Self {
+        let quantum = cost(Op::Read, TURN_BYTES).max(cost(Op::Write, TURN_BYTES));
         Self { waiting: Slab::new(), classes: Vec::new(), quantum }
     }
 
@@ -109,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_few_go_on_and_more_where_one_holds_a_permit() {
-        let mut submitters = Submitters::new(10);
+        let mut submitters = Submitters::new(|_, _| 10);
         for request in 0..20 {
             submitters.push(class(false), 1, 10, request);
         }
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_is_removed_is_not_popped() {
-        let mut submitters = Submitters::new(10);
+        let mut submitters = Submitters::new(|_, _| 10);
         let keys: Vec<usize> =
             (0..4).map(|request| submitters.push(class(false), request, 10, request)).collect();
         assert_eq!(submitters.remove(keys[2]), Some(2));

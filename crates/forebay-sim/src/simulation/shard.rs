@@ -11,7 +11,7 @@ mod requests;
 use std::collections::VecDeque;
 
 use forebay_core::{IoQueue, Op, Time, saturating_nanos};
-use forebay_driver::{Driver, OperationId, Submitters, TURN_BYTES, queue_for};
+use forebay_driver::{Driver, OperationId, Submitters, queue_for};
 use forebay_load::Rng;
 use forebay_load::generator::{Action, Generator, Work};
 use forebay_load::recorder::{Completion, Recorder};
@@ -140,7 +140,10 @@ impl Shard {
     ) -> Self {
         let ShardHabits { stalls, long_turns, cancels, coordinates, first_tick } = habits;
         let driver = Driver::new(queues, usize::MAX);
-        let submitters = coordinates.map(|_| Submitters::new(turn_nanos(&driver)));
+        let cost = |op, len| {
+            driver.queue(queue_for(op, driver.queues().count())).cost(op, len).as_nanos_ceil()
+        };
+        let submitters = coordinates.map(|_| Submitters::new(cost));
         Self {
             index,
             driver,
@@ -348,10 +351,4 @@ impl Shard {
         let next = self.driver.poll_timeout(now).map_or(next, |at| at.min(next));
         next.max(now).plus_nanos(env.wake_up_nanos)
     }
-}
-
-/// What the turn of a submitter is worth in nanoseconds of disk time.
-fn turn_nanos(driver: &Driver<LoadCommand>) -> u64 {
-    let cost = |op| driver.queue(queue_for(op, driver.queues().count())).cost(op, TURN_BYTES);
-    cost(Op::Read).max(cost(Op::Write)).as_nanos_ceil()
 }

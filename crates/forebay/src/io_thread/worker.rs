@@ -5,8 +5,8 @@ use std::task::Waker;
 use std::time::Duration;
 use std::{io, mem, thread};
 
-use forebay_core::{Op, Time};
-use forebay_driver::{Command, OperationId, QueueClass, Submitters, TURN_BYTES};
+use forebay_core::Time;
+use forebay_driver::{Command, OperationId, QueueClass, Submitters};
 use rustix::io::Errno;
 use slab::Slab;
 
@@ -62,10 +62,9 @@ enum Stage {
 
 impl Worker {
     pub(super) fn new(reactor: Reactor, inbox: Arc<Inbox<Message>>) -> Self {
-        let quantum = reactor.cost(Op::Read, TURN_BYTES).max(reactor.cost(Op::Write, TURN_BYTES));
         let requests = Requests {
             pending: Slab::new(),
-            waiting: Submitters::new(quantum),
+            waiting: Submitters::new(|op, len| reactor.cost(op, len)),
             bugs_told: 0,
             submitted: Vec::new(),
             abandoned: 0,
@@ -105,6 +104,7 @@ impl Worker {
                     thread::sleep(REFUSED_PAUSE);
                 }
             }
+            self.requests.tell_bugs();
             answered = self.answer();
             self.wake();
         }
@@ -203,9 +203,9 @@ impl Requests {
                 }
             }
         }
-        self.tell_bugs();
     }
 
+    /// Tells of impossible states of those that wait, once each.
     fn tell_bugs(&mut self) {
         if self.waiting.bugs() > self.bugs_told {
             self.bugs_told = self.waiting.bugs();
