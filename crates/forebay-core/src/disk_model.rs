@@ -204,7 +204,7 @@ impl DiskModel {
     }
 
     /// What a request of `bytes` costs wherever it is.
-    pub(crate) fn access_cost(&self, access: &Access, bytes: u64) -> DiskTime {
+    pub fn access_cost(&self, access: &Access, bytes: u64) -> DiskTime {
         match access.op {
             Op::Discard => self.discard_cost(bytes, access.commands),
             op => self.cost(op, bytes),

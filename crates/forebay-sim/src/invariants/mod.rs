@@ -20,7 +20,7 @@ mod starvation;
 mod violation;
 
 use forebay_core::{
-    Completion, DiskModel, DiskTime, IoGroup, Op, Policy, QueueDiscipline, Ticket, Time,
+    Access, Completion, DiskModel, DiskTime, IoGroup, Policy, QueueDiscipline, Ticket, Time,
     saturating_nanos,
 };
 use forebay_driver::Driver;
@@ -147,12 +147,9 @@ impl Invariants {
         queue: QueueId,
         ticket: Ticket,
         class: usize,
-        ((op, commands), len): ((Op, u32), u64),
+        (access, len): (Access, u64),
     ) {
-        let cost = match op {
-            Op::Discard => self.model.discard_cost(len, commands).units(),
-            _ => self.model.cost(op, len).units(),
-        };
+        let cost = self.model.access_cost(&access, len).units();
         let watch = &mut self.groups[queue.group];
         let result = watch.ledgers[queue.shard].enqueued(ticket, class, cost);
         if let Some(starvation) = &mut watch.starvation {

@@ -1,6 +1,6 @@
 //! The requests under way on a shard, and the parts that its driver makes of them.
 
-use forebay_core::{Op, Time};
+use forebay_core::{Access, Op, Time};
 use forebay_driver::{
     Cancel, Command as _, Completion, Dispatch, OperationId, PartEnd, QueueClass, queue_for,
 };
@@ -96,7 +96,8 @@ impl Shard {
             for (ticket, len) in self.driver.parts(id) {
                 let charged = if io.len == 0 { 0 } else { len };
                 let queue = self.queue_id(class.queue);
-                invariants.enqueued(now, queue, ticket, of_class, ((io.op, commands), charged));
+                let access = Access { op: io.op, place: None, commands };
+                invariants.enqueued(now, queue, ticket, of_class, (access, charged));
                 parts += 1;
             }
             invariants.request(now, self.index, |all| all.submitted(id, io, parts));
