@@ -1,5 +1,7 @@
 //! What changed between two runs, for people, in 80 columns.
 
+use forebay_report::paragraph_within;
+
 use super::{Change, Difference, Figure};
 use crate::results::figures::{duration, megabytes};
 
@@ -19,24 +21,8 @@ pub fn text(difference: &Difference) -> String {
                  as it was. The margins allow for that.\n";
         moved.iter().for_each(|change| text += &format!("  {change}\n"));
     }
-    notes.iter().for_each(|note| text += &wrapped(&format!("Not the same: {note}")));
+    notes.iter().for_each(|note| paragraph_within(&mut text, "Not the same: ", note, COLUMNS));
     text + LEGEND
-}
-
-/// Lines of at most 80 columns, the first one as it is and the others set in.
-fn wrapped(text: &str) -> String {
-    let (mut lines, mut line) = (String::new(), String::new());
-    for word in text.split(' ') {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > COLUMNS {
-            lines += &format!("{line}\n");
-            line = String::from(" ");
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    lines + &line + "\n"
 }
 
 const COLUMNS: usize = 80;
