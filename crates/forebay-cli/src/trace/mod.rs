@@ -1,6 +1,7 @@
 //! `forebay trace`: what the kernel sends to disks.
 
 mod discards;
+mod output;
 mod program;
 mod requests;
 mod subject;
@@ -8,7 +9,7 @@ mod watch;
 
 use std::process::ExitCode;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 
 use crate::console::note;
 
@@ -18,15 +19,6 @@ use crate::console::note;
 pub(crate) enum Command {
     Requests(requests::Options),
     Discards(discards::Options),
-}
-
-/// How what was seen is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// JSON
-    Json,
 }
 
 /// The command.

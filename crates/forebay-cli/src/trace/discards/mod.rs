@@ -3,19 +3,17 @@
 mod report;
 mod text;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use forebay_trace::{Direction, KernelEvent, Lost, Recording, SlotCounts, Summary};
 
-use super::Format;
+use super::output::OutputOptions;
 use super::subject::Subject;
 use super::watch::{WatchOptions, watch};
-use crate::console::{json, note, print};
+use crate::console::note;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::whole_file;
 use report::Report;
 use text::text;
 
@@ -30,22 +28,13 @@ use text::text;
 pub(crate) struct Options {
     #[command(flatten)]
     watch: WatchOptions,
-    /// A file for what was counted, instead of stdout, which the command writes to as well
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// How to print what was counted
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
 /// The command.
 pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    if let Some(output) = &options.output {
-        whole_file::check(output)?;
-    }
+    options.output.check()?;
     let subject = Subject::find(options.watch.device.as_ref(), options.watch.dir.as_ref())?;
     let interrupt = Interrupt::on_signals()?;
     let recording = Recording::discards(&subject.numbers, subject.tracepoint);
@@ -69,13 +58,6 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
         lost_requests: events + counts.uncounted(),
         unknown_lines: lines,
     };
-    let results = match options.json || options.format == Format::Json {
-        true => json(&report)?,
-        false => text(&report, &subject.name()),
-    };
-    match &options.output {
-        Some(output) => whole_file::put(output, &results)?,
-        None => print(&results)?,
-    }
+    options.output.put(&report, || text(&report, &subject.name()))?;
     Ok(code)
 }

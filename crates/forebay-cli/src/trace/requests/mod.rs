@@ -15,9 +15,9 @@ use clap::Args;
 use forebay_config::ByteSize;
 use forebay_trace::{KernelEvent, Lost, Recorded, RecordedError, Recording, Requests};
 
-use super::Format;
+use super::output::OutputOptions;
 use super::watch::{WatchOptions, watch};
-use crate::console::{json, note, print};
+use crate::console::note;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::whole_file;
@@ -50,15 +50,8 @@ pub(crate) struct Options {
     /// Write a page with tables and charts too
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
-    /// A file for what was seen, instead of stdout, which the command writes to as well
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// How to print what was seen
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
+    #[command(flatten)]
+    output: OutputOptions,
 }
 
 const SECTOR_BYTES: u64 = 512;
@@ -79,9 +72,8 @@ fn block(text: &str) -> Result<u64, String> {
 
 /// The command.
 pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
-    for file in [&options.output, &options.report].into_iter().flatten() {
-        whole_file::check(file)?;
-    }
+    options.output.check()?;
+    options.report.as_deref().map_or(Ok(()), whole_file::check)?;
     let stated = Stated { block_bytes: options.block, chunk: options.chunk };
     let (report, code) = match &options.from {
         Some(path) => (recorded(path, stated)?, ExitCode::SUCCESS),
@@ -90,14 +82,7 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
     if let Some(path) = &options.report {
         whole_file::put(path, &page::html(&report)?)?;
     }
-    let results = match options.json || options.format == Format::Json {
-        true => json(&report)?,
-        false => text::text(&report),
-    };
-    match &options.output {
-        Some(output) => whole_file::put(output, &results)?,
-        None => print(&results)?,
-    }
+    options.output.put(&report, || text::text(&report))?;
     Ok(code)
 }
 

@@ -1,0 +1,55 @@
+//! Where what was seen goes, and how it is printed.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use crate::console::{json, print};
+use crate::failure::Failure;
+use crate::whole_file;
+
+/// Where what was seen goes.
+#[derive(Args)]
+pub(super) struct OutputOptions {
+    /// A file for what was seen, instead of stdout, which the command writes to as well
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How to print what was seen
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// JSON
+    Json,
+}
+
+impl OutputOptions {
+    /// Whether it can go there: better known before anything is traced.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        self.output.as_deref().map_or(Ok(()), whole_file::check)
+    }
+
+    /// Puts it there, as JSON of `report` or as the text of it.
+    pub(super) fn put(
+        &self,
+        report: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
+        let results = match self.json || self.format == Format::Json {
+            true => json(report)?,
+            false => text(),
+        };
+        match &self.output {
+            Some(output) => whole_file::put(output, &results),
+            None => print(&results),
+        }
+    }
+}
