@@ -1,4 +1,4 @@
-//! What an experiment is: a function from a scale to a report.
+//! What an experiment is: a function from a setting to a report.
 
 use crate::report::Report;
 
@@ -21,6 +21,19 @@ impl Scale {
     }
 }
 
+/// What all chance in an experiment follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seed(pub u64);
+
+/// How an experiment is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// How long.
+    pub scale: Scale,
+    /// With which chances.
+    pub seed: Seed,
+}
+
 /// An experiment that can be repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct Experiment {
@@ -36,7 +49,7 @@ pub struct Experiment {
     /// Two paragraphs: what it shows, and where our figures differ from the published ones.
     pub(crate) about: &'static str,
     /// What is measured.
-    pub(crate) run: fn(Scale) -> Result<Report, String>,
+    pub(crate) run: fn(Setting) -> Result<Report, String>,
 }
 
 impl Experiment {
@@ -44,10 +57,10 @@ impl Experiment {
     ///
     /// # Errors
     /// A sentence, if a simulation could not be set up.
-    pub fn repeat(&self, scale: Scale) -> Result<Report, String> {
+    pub fn repeat(&self, setting: Setting) -> Result<Report, String> {
         let joined = |lines: &str| lines.split_whitespace().collect::<Vec<_>>().join(" ");
         let (shows, differs) = self.about.split_once("\n\n").unwrap_or((self.about, ""));
-        let report = (self.run)(scale)?;
+        let report = (self.run)(setting)?;
         Ok(Report { shows: joined(shows), differs: joined(differs), ..report })
     }
 }

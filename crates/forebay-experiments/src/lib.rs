@@ -10,7 +10,7 @@ mod experiment;
 mod report;
 mod scenario;
 
-pub use experiment::{Experiment, Scale};
+pub use experiment::{Experiment, Scale, Seed, Setting};
 pub use report::Report;
 
 #[path = "2016-bursts/mod.rs"]

@@ -11,13 +11,12 @@ use forebay_sim::simulation::{Outcome, Simulation, SimulationConfig};
 use forebay_sim::spec::DiskSpec;
 use serde::de::DeserializeOwned;
 
+use crate::experiment::Seed;
+
 /// What was published, as a data file beside an experiment holds it.
 pub(crate) fn published<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_saphyr::from_str(text).map_err(|error| format!("published.yaml: {error}"))
 }
-
-/// The seed of all experiments.
-pub(crate) const SEED: u64 = 1;
 
 /// The job file `text` for so many shards.
 pub(crate) fn jobs(text: &str, shards: u32) -> Result<JobFile, String> {
@@ -35,29 +34,38 @@ pub(crate) fn grouped_jobs(
     parsed.map_err(|error| error.to_string())
 }
 
-/// The disk that the disk file `text` describes.
-pub(crate) fn disk(text: &str) -> Result<Box<dyn SimDisk>, String> {
-    let spec = DiskSpec::parse(&Source::new("disk", text)).map_err(|error| error.to_string())?;
-    Ok(spec.build(SEED))
-}
+impl Seed {
+    /// So many seeds, from this one on.
+    pub(crate) fn and_following(self, count: u64) -> impl Iterator<Item = Self> + Clone {
+        (self.0..).take(count as usize).map(Self)
+    }
 
-/// The disk that the preset `name` describes.
-pub(crate) fn preset(name: &str) -> Result<Box<dyn SimDisk>, String> {
-    let spec = DiskSpec::resolve(name).map_err(|error| error.to_string())?;
-    Ok(spec.build(SEED))
-}
+    /// The disk that the disk file `text` describes.
+    pub(crate) fn disk(self, text: &str) -> Result<Box<dyn SimDisk>, String> {
+        let spec =
+            DiskSpec::parse(&Source::new("disk", text)).map_err(|error| error.to_string())?;
+        Ok(spec.build(self.0))
+    }
 
-/// A run of these jobs on this disk: a short warm-up, then so many milliseconds.
-pub(crate) fn config(
-    jobs: JobFile,
-    disk: Box<dyn SimDisk>,
-    measured_millis: u64,
-) -> SimulationConfig {
-    let mut config = SimulationConfig::new(jobs, disk);
-    config.seed = SEED;
-    config.warmup = Duration::from_millis(100);
-    config.duration = Duration::from_millis(measured_millis);
-    config
+    /// The disk that the preset `name` describes.
+    pub(crate) fn preset(self, name: &str) -> Result<Box<dyn SimDisk>, String> {
+        let spec = DiskSpec::resolve(name).map_err(|error| error.to_string())?;
+        Ok(spec.build(self.0))
+    }
+
+    /// A run of these jobs on this disk: a short warm-up, then so many milliseconds.
+    pub(crate) fn config(
+        self,
+        jobs: JobFile,
+        disk: Box<dyn SimDisk>,
+        measured_millis: u64,
+    ) -> SimulationConfig {
+        let mut config = SimulationConfig::new(jobs, disk);
+        config.seed = self.0;
+        config.warmup = Duration::from_millis(100);
+        config.duration = Duration::from_millis(measured_millis);
+        config
+    }
 }
 
 /// Runs a simulation to its end.

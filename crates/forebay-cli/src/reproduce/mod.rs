@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use forebay_experiments::{self as experiments, Experiment, Scale};
+use forebay_experiments::{self as experiments, Experiment, Scale, Seed, Setting};
 use forebay_report::svg;
 
 use crate::console::{note, print};
@@ -31,6 +31,9 @@ pub(crate) struct Options {
     /// Run each as long as it was published, instead of shortened
     #[arg(long)]
     full: bool,
+    /// What all chance in loads and disks follows from
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
     /// List the experiments and stop
     #[arg(long)]
     list: bool,
@@ -50,20 +53,28 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     whole_file::check(&index)?;
     options.report.as_deref().map(whole_file::check).transpose()?;
     let scale = if options.full { Scale::Full } else { Scale::Short };
+    let setting = Setting { scale, seed: Seed(options.seed) };
     if scale == Scale::Short {
         note("durations are shortened; --full runs them as published");
     }
     let mut repeated = Vec::new();
     for experiment in chosen {
-        repeated.push(repeat(experiment, scale, options)?);
+        repeated.push(repeat(experiment, setting, options)?);
     }
-    let command = if options.full { "forebay reproduce --full" } else { "forebay reproduce" };
-    whole_file::put(&index, &page::html(&repeated, command))?;
+    let command = command(options);
+    whole_file::put(&index, &page::html(&repeated, &command))?;
     if let Some(report) = &options.report {
-        whole_file::put(report, &page::with_datastores(&repeated, command)?)?;
+        whole_file::put(report, &page::with_datastores(&repeated, &command)?)?;
         print(&format!("{}\n", report.display()))?;
     }
     print(&format!("{}\n", index.display()))
+}
+
+/// How to make the same pages again.
+fn command(options: &Options) -> String {
+    let full = if options.full { " --full" } else { "" };
+    let seed = if options.seed == 1 { String::new() } else { format!(" --seed {}", options.seed) };
+    format!("forebay reproduce{full}{seed}")
 }
 
 fn list(experiments: &[Experiment]) -> Result<String, Failure> {
@@ -94,12 +105,12 @@ fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
 
 fn repeat(
     experiment: Experiment,
-    scale: Scale,
+    setting: Setting,
     options: &Options,
 ) -> Result<RepeatedExperiment, Failure> {
     let start = Instant::now();
     let report = experiment
-        .repeat(scale)
+        .repeat(setting)
         .map_err(|error| Failure::Run(format!("{}: {error}", experiment.name)))?;
     let Experiment { name, alias, title, .. } = experiment;
     print(&format!("{name} ({alias}): {title}\n{report}\n"))?;

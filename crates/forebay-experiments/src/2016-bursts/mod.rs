@@ -6,7 +6,7 @@ use forebay_sim::simulation::{ClassTrace, Sample, SchedulerConfig, Trace};
 
 use crate::articles::y2016;
 use crate::articles::y2016::node::{self, Phases};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Scale, Seed, Setting};
 use crate::report::Report;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -27,18 +27,18 @@ fn phases(scale: Scale) -> Phases {
 }
 
 /// With the scheduler and without any.
-fn measure(phases: Phases) -> Result<[Trace; 2], String> {
+fn measure(seed: Seed, phases: Phases) -> Result<[Trace; 2], String> {
     let open = SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::default() };
     let trace = |scheduler| {
-        let outcome = node::run(phases, SLICE_MILLIS, scheduler)?;
+        let outcome = node::run(seed, phases, SLICE_MILLIS, scheduler)?;
         outcome.trace.ok_or_else(|| String::from("the run was not traced"))
     };
     Ok([trace(SchedulerConfig::default())?, trace(open)?])
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let phases = phases(scale);
-    report(phases, &measure(phases)?)
+    report(phases, &measure(seed, phases)?)
 }
 
 fn report(phases: Phases, traces: &[Trace; 2]) -> Result<Report, String> {
@@ -114,11 +114,12 @@ fn charts(phases: Phases, ours: &Trace) -> Result<Vec<Chart>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn bursts_do_not_wait_behind_queries() {
         let phases = phases(Scale::Short);
-        let traces = measure(phases).unwrap();
+        let traces = measure(SEED, phases).unwrap();
         for name in ["memtable", "compaction"] {
             let queue = &node::class(&traces[0], name).unwrap().queue;
             assert!(queue.mean_ns() <= 700_000.0, "{name}: {}", queue.mean_ns());

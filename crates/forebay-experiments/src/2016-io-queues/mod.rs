@@ -7,11 +7,9 @@ use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::{Coordinators, Outcome};
 
 use crate::articles::y2016::{self, KB};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{
-    config, disk, grouped_jobs, job, percent, published, run as simulate, thousands,
-};
+use crate::scenario::{grouped_jobs, job, percent, published, run as simulate, thousands};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2016-io-queues",
@@ -35,7 +33,7 @@ type Published = Vec<(usize, [u32; SHARDS as usize])>;
 const QUEUES: [usize; 4] = [1, 2, 3, 6];
 
 /// A run with so many I/O queues, requests of so many KiB and the same load on every shard.
-fn outcome(queues: usize, kib: u32, millis: u64) -> Result<Outcome, String> {
+fn outcome(seed: Seed, queues: usize, kib: u32, millis: u64) -> Result<Outcome, String> {
     let shard = |shard| {
         format!(
             "- {{name: shard-{shard}, type: randread, shards: [{shard}],
@@ -44,7 +42,7 @@ fn outcome(queues: usize, kib: u32, millis: u64) -> Result<Outcome, String> {
     };
     let text: String = (0..SHARDS).map(shard).collect();
     let jobs = grouped_jobs(&text, Some(ONE_CLASS), SHARDS)?;
-    let mut config = config(jobs, disk(DISK)?, millis);
+    let mut config = seed.config(jobs, seed.disk(DISK)?, millis);
     // A queue of its own costs a shard nothing that the article tells.
     config.coordinators = (queues < SHARDS as usize).then_some(Coordinators { queues, work: WORK });
     simulate(config)
@@ -64,7 +62,7 @@ fn spread(rates: &[f64]) -> f64 {
     1.0 - least / most
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let (millis, large_millis) = (scale.seconds(1_000, 60_000), scale.seconds(5_000, 60_000));
     let mut report = Report::default();
     report.parameter(
@@ -83,8 +81,8 @@ fn run(scale: Scale) -> Result<Report, String> {
     );
     report.parameter("forebay", "pace + window, latency goal 0.75 ms");
 
-    let (small, chart) = small_requests(millis)?;
-    let large = large_requests(large_millis)?;
+    let (small, chart) = small_requests(seed, millis)?;
+    let large = large_requests(seed, large_millis)?;
     report.tables = vec![small, large];
     report.charts.push(chart);
     Ok(report)
@@ -95,7 +93,7 @@ fn mb(kb: f64) -> f64 {
     kb * KB as f64 / 1e6
 }
 
-fn small_requests(millis: u64) -> Result<(Table, Chart), String> {
+fn small_requests(seed: Seed, millis: u64) -> Result<(Table, Chart), String> {
     let mut table = Table::new(
         "4 KiB: KB/s (of 1024 bytes) by shard",
         &["I/O queues", "", "0", "1", "2", "3", "4", "5", "sum", "apart"],
@@ -112,7 +110,7 @@ fn small_requests(millis: u64) -> Result<(Table, Chart), String> {
         if let Some((_, rates)) = all.iter().find(|published| published.0 == queues) {
             row(queues, "published", &rates.map(f64::from));
         }
-        let ours = by_shard(&outcome(queues, 4, millis)?)?;
+        let ours = by_shard(&outcome(seed, queues, 4, millis)?)?;
         row(queues, "forebay", &ours);
         points.push((queues as f64, mb(ours.iter().sum())));
     }
@@ -124,11 +122,11 @@ fn small_requests(millis: u64) -> Result<(Table, Chart), String> {
     Ok((table, chart))
 }
 
-fn large_requests(millis: u64) -> Result<Table, String> {
+fn large_requests(seed: Seed, millis: u64) -> Result<Table, String> {
     let mut table =
         Table::new("128 KiB: KB/s (of 1024 bytes) in all", &["I/O queues", "forebay", "apart"]);
     for queues in QUEUES {
-        let rates = by_shard(&outcome(queues, 128, millis)?)?;
+        let rates = by_shard(&outcome(seed, queues, 128, millis)?)?;
         let sum = thousands(rates.iter().sum());
         table.row([queues.to_string(), sum, percent(spread(&rates))]);
     }
@@ -138,14 +136,15 @@ fn large_requests(millis: u64) -> Result<Table, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
-    fn rates(queues: usize, kib: u32) -> Vec<f64> {
-        by_shard(&outcome(queues, kib, 2_000).unwrap()).unwrap()
+    fn rates(seed: Seed, queues: usize, kib: u32) -> Vec<f64> {
+        by_shard(&outcome(seed, queues, kib, 2_000).unwrap()).unwrap()
     }
 
     #[test]
     fn one_queue_is_equal_and_slower_and_one_per_shard_is_faster() {
-        let (one, six) = (rates(1, 4), rates(6, 4));
+        let (one, six) = (rates(SEED, 1, 4), rates(SEED, 6, 4));
         let slower = 1.0 - one.iter().sum::<f64>() / six.iter().sum::<f64>();
         assert!((0.17..0.21).contains(&slower), "{slower}");
         assert!(spread(&one) < 0.001, "{one:?}");
@@ -154,7 +153,7 @@ mod tests {
 
     #[test]
     fn one_queue_is_enough_for_large_requests() {
-        let (one, six) = (rates(1, 128), rates(6, 128));
+        let (one, six) = (rates(SEED, 1, 128), rates(SEED, 6, 128));
         assert!(one.iter().sum::<f64>() > 0.99 * six.iter().sum::<f64>(), "{one:?} {six:?}");
     }
 }

@@ -7,7 +7,7 @@ use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2016;
 use crate::articles::y2016::{KB, of_2016};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Scale, Seed, Setting};
 use crate::report::Report;
 use crate::scenario::{self, thousands};
 
@@ -65,6 +65,7 @@ struct Pair {
 
 impl LayoutResult {
     fn measure(
+        seed: Seed,
         scale: Scale,
         shares: PerClass,
         scheduler: &SchedulerConfig,
@@ -72,8 +73,8 @@ impl LayoutResult {
         let fine_seconds = scale.seconds(5, SECONDS);
         Ok(Self {
             shares,
-            minute: BytesByClass::measure(shares, scheduler, SECONDS, WINDOW_MILLIS_MIN)?,
-            fine: BytesByClass::measure(shares, scheduler, fine_seconds, FINE_MILLIS)?,
+            minute: BytesByClass::measure(seed, shares, scheduler, SECONDS, WINDOW_MILLIS_MIN)?,
+            fine: BytesByClass::measure(seed, shares, scheduler, fine_seconds, FINE_MILLIS)?,
         })
     }
 
@@ -96,6 +97,7 @@ impl LayoutResult {
 
 impl BytesByClass {
     fn measure(
+        seed: Seed,
         shares: PerClass,
         scheduler: &SchedulerConfig,
         seconds: u64,
@@ -108,8 +110,8 @@ impl BytesByClass {
             )
         };
         let jobs: String = (1..).zip(shares).map(job).collect();
-        let (jobs, disk) = (scenario::jobs(&jobs, 1)?, scenario::disk(DISK)?);
-        let mut config = scenario::config(jobs, disk, seconds * 1_000);
+        let (jobs, disk) = (scenario::jobs(&jobs, 1)?, seed.disk(DISK)?);
+        let mut config = seed.config(jobs, disk, seconds * 1_000);
         config.scheduler = scheduler.clone();
         config.warmup = Duration::ZERO;
         config.trace_buckets = Some((seconds * 1_000 / slice_millis) as usize);
@@ -162,19 +164,19 @@ fn deviation(shares: &PerClass, moved: &PerClass) -> f64 {
     parts.into_iter().fold(0.0, f64::max)
 }
 
-fn measure(scale: Scale) -> Result<Vec<Pair>, String> {
+fn measure(seed: Seed, scale: Scale) -> Result<Vec<Pair>, String> {
     let (forebay, of_2016) = (SchedulerConfig::default(), of_2016(DEPTH));
     let pair = |(shares, published)| {
-        let ours = LayoutResult::measure(scale, shares, &forebay)?;
-        Ok(Pair { published, ours, old: LayoutResult::measure(scale, shares, &of_2016)? })
+        let ours = LayoutResult::measure(seed, scale, shares, &forebay)?;
+        Ok(Pair { published, ours, old: LayoutResult::measure(seed, scale, shares, &of_2016)? })
     };
     let published: Published = scenario::published(include_str!("published.yaml"))?;
     published.into_iter().map(pair).collect()
 }
 
 /// Repeats the table; the minute is one at every scale.
-fn run(scale: Scale) -> Result<Report, String> {
-    Ok(report(scale, &measure(scale)?))
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
+    Ok(report(scale, &measure(seed, scale)?))
 }
 
 fn report(scale: Scale, pairs: &[Pair]) -> Report {
@@ -275,10 +277,11 @@ fn charts(pairs: &[Pair]) -> Vec<Chart> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn every_class_gets_its_share() {
-        for Pair { ours, .. } in &measure(Scale::Short).unwrap() {
+        for Pair { ours, .. } in &measure(SEED, Scale::Short).unwrap() {
             let (shares, total) = (&ours.shares, ours.total());
             assert!(deviation(shares, &total) <= 0.005, "{shares:?}: {total:?}");
             let settled = ours.worst(SETTLING_MILLIS);

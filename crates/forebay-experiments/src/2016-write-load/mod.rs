@@ -8,7 +8,7 @@ use forebay_sim::simulation::{Sample, SchedulerConfig, Trace};
 
 use crate::articles::y2016;
 use crate::articles::y2016::node::{self, Phases};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
 use crate::scenario::published;
 
@@ -61,9 +61,13 @@ impl Phase {
     }
 }
 
-fn measure(phases: Phases, scheduler: SchedulerConfig) -> Result<SchedulerResult, String> {
+fn measure(
+    seed: Seed,
+    phases: Phases,
+    scheduler: SchedulerConfig,
+) -> Result<SchedulerResult, String> {
     let slice_millis = phases.beside_seconds * 1_000 / 60;
-    let outcome = node::run(phases, slice_millis, scheduler)?;
+    let outcome = node::run(seed, phases, slice_millis, scheduler)?;
     let trace = outcome.trace.ok_or("the run was not traced")?;
     let slices = |seconds: u64| (seconds * 1_000).div_ceil(slice_millis) as usize;
     let (change, settling) = (slices(phases.alone_seconds), slices(SETTLING_SECONDS));
@@ -85,16 +89,20 @@ fn measure(phases: Phases, scheduler: SchedulerConfig) -> Result<SchedulerResult
 }
 
 /// With the scheduler and without any.
-fn measure_both(phases: Phases) -> Result<[SchedulerResult; 2], String> {
+fn measure_both(seed: Seed, phases: Phases) -> Result<[SchedulerResult; 2], String> {
     Ok([
-        measure(phases, SchedulerConfig::default())?,
-        measure(phases, SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() })?,
+        measure(seed, phases, SchedulerConfig::default())?,
+        measure(
+            seed,
+            phases,
+            SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() },
+        )?,
     ])
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let phases = Phases::of(scale);
-    report(phases, &measure_both(phases)?)
+    report(phases, &measure_both(seed, phases)?)
 }
 
 fn report(phases: Phases, figures: &[SchedulerResult; 2]) -> Result<Report, String> {
@@ -159,11 +167,13 @@ fn charts(phases: Phases, [ours, open]: &[SchedulerResult; 2]) -> Result<Vec<Cha
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Scale;
+    use crate::tests::SEED;
 
     #[test]
     fn the_commit_log_does_not_wait_with_the_queries() {
         let phases = Phases::of(Scale::Short);
-        let figures = measure_both(phases).unwrap();
+        let figures = measure_both(SEED, phases).unwrap();
         let SchedulerResult { alone, beside, commitlog, commitlog_p50_millis, utilisation, .. } =
             &figures[0];
         assert!((295.0..=305.0).contains(&alone.megabytes_per_second), "{alone:?}");

@@ -10,7 +10,7 @@ use forebay_sim::simulation::{Polling, SchedulerConfig};
 use crate::articles::y2016::{DECAY, of_2016};
 use crate::articles::y2018;
 use crate::articles::y2018::{DEPTH_OF_2016, LITTLES_LAW};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
 use crate::scenario;
 
@@ -48,12 +48,13 @@ struct Compared {
 
 impl SchedulerResult {
     fn measure(
+        seed: Seed,
         scheduler: &SchedulerConfig,
         polling: Polling,
         seconds: u64,
     ) -> Result<Self, String> {
-        let (jobs, disk) = (scenario::jobs(JOBS, 1)?, scenario::disk(DISK)?);
-        let mut config = scenario::config(jobs, disk, seconds * 1_000);
+        let (jobs, disk) = (scenario::jobs(JOBS, 1)?, seed.disk(DISK)?);
+        let mut config = seed.config(jobs, disk, seconds * 1_000);
         config.scheduler = scheduler.clone();
         config.warmup = Duration::from_secs(1);
         config.polling = polling;
@@ -64,24 +65,24 @@ impl SchedulerResult {
 }
 
 impl Compared {
-    fn measure(seconds: u64) -> Result<Self, String> {
+    fn measure(seed: Seed, seconds: u64) -> Result<Self, String> {
         let policy = |policy| SchedulerConfig { policy: Some(policy), ..Default::default() };
         let of_2018 = SchedulerConfig { order: DECAY, ..policy(LITTLES_LAW) };
         let forebay = SchedulerConfig::default();
         Ok(Self {
-            old: SchedulerResult::measure(&of_2016(DEPTH_OF_2016), Polling::Events, seconds)?,
-            littles_law: SchedulerResult::measure(&of_2018, Polling::Events, seconds)?,
-            littles_law_on_ticks: SchedulerResult::measure(&of_2018, TICK, seconds)?,
-            ours: SchedulerResult::measure(&forebay, Polling::Events, seconds)?,
-            ours_on_ticks: SchedulerResult::measure(&forebay, TICK, seconds)?,
+            old: SchedulerResult::measure(seed, &of_2016(DEPTH_OF_2016), Polling::Events, seconds)?,
+            littles_law: SchedulerResult::measure(seed, &of_2018, Polling::Events, seconds)?,
+            littles_law_on_ticks: SchedulerResult::measure(seed, &of_2018, TICK, seconds)?,
+            ours: SchedulerResult::measure(seed, &forebay, Polling::Events, seconds)?,
+            ours_on_ticks: SchedulerResult::measure(seed, &forebay, TICK, seconds)?,
         })
     }
 }
 
 /// Repeats the table.
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let seconds = scale.seconds(20, 120);
-    let compared = Compared::measure(seconds)?;
+    let compared = Compared::measure(seed, seconds)?;
     let published: Published = scenario::published(include_str!("published.yaml"))?;
     let mut report = Report {
         tables: vec![table(&compared, &published)],
@@ -163,6 +164,7 @@ fn chart(compared: &Compared, published: &Published) -> Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     fn mean_millis(figures: &SchedulerResult) -> f64 {
         figures.reads.latency_us.mean / 1e3
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn reads_wait_eight_milliseconds_then_one_then_less() {
-        let compared = Compared::measure(10).unwrap();
+        let compared = Compared::measure(SEED, 10).unwrap();
         let Compared { old, littles_law, littles_law_on_ticks, ours, ours_on_ticks } = &compared;
         // About 8 and about 1: the published figures are whole milliseconds.
         assert!((7.5..8.5).contains(&mean_millis(old)), "{}", mean_millis(old));

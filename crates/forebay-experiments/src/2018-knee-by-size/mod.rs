@@ -4,7 +4,7 @@ use forebay_report::{Chart, Mark, Table};
 
 use crate::articles::y2018::SOURCE;
 use crate::articles::y2018::response::{CONCURRENCY_MAX, Curve, LARGE, SATURATED, SMALL, describe};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Setting};
 use crate::report::Report;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -16,8 +16,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-fn run(_: Scale) -> Result<Report, String> {
-    Ok(report(&Curve::measure(SMALL)?, &Curve::measure(LARGE)?))
+fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {
+    Ok(report(&Curve::measure(seed, SMALL)?, &Curve::measure(seed, LARGE)?))
 }
 
 fn report(small: &Curve, large: &Curve) -> Report {
@@ -52,10 +52,12 @@ fn report(small: &Curve, large: &Curve) -> Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn each_size_has_its_knee() {
-        let (small, large) = (Curve::measure(SMALL).unwrap(), Curve::measure(LARGE).unwrap());
+        let (small, large) =
+            (Curve::measure(SEED, SMALL).unwrap(), Curve::measure(SEED, LARGE).unwrap());
         assert!(small.knee().is_none(), "{:?}", small.knee());
         let knee = large.knee().unwrap();
         assert!(knee.concurrency < 20, "{knee:?}");

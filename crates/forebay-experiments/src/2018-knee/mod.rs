@@ -4,7 +4,7 @@ use forebay_report::{Chart, Mark, Table};
 
 use crate::articles::y2018::SOURCE;
 use crate::articles::y2018::response::{CONCURRENCY_MAX, Curve, LARGE, Point, describe};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Setting};
 use crate::report::Report;
 use crate::scenario::thousands;
 
@@ -17,8 +17,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-fn run(_: Scale) -> Result<Report, String> {
-    Ok(report(&Curve::measure(LARGE)?))
+fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {
+    Ok(report(&Curve::measure(seed, LARGE)?))
 }
 
 fn report(curve: &Curve) -> Report {

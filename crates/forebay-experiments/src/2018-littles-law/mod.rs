@@ -6,7 +6,7 @@ use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2018;
 use crate::articles::y2018::{DEPTH_OF_2016, GOAL, LITTLES_LAW};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
 use crate::scenario::{self, thousands};
 
@@ -44,32 +44,33 @@ fn limits() -> (f64, f64) {
     (RATES.read_iops as f64 * seconds, RATES.read_bandwidth as f64 * seconds)
 }
 
-fn measure() -> Result<Vec<InDisk>, String> {
+fn measure(seed: Seed) -> Result<Vec<InDisk>, String> {
     let sizes = (9..=19).map(|power| 1 << power);
     sizes
         .map(|len| {
-            let old = most_in_disk(len, Some(Policy::Concurrency { requests: DEPTH_OF_2016 }))?;
-            let littles_law = most_in_disk(len, Some(LITTLES_LAW))?;
-            Ok(InDisk { len, old, littles_law, pace_window: most_in_disk(len, None)? })
+            let old =
+                most_in_disk(seed, len, Some(Policy::Concurrency { requests: DEPTH_OF_2016 }))?;
+            let littles_law = most_in_disk(seed, len, Some(LITTLES_LAW))?;
+            Ok(InDisk { len, old, littles_law, pace_window: most_in_disk(seed, len, None)? })
         })
         .collect()
 }
 
 /// Reads of this size, always more of them waiting than may go.
-fn most_in_disk(len: u64, policy: Option<Policy>) -> Result<u64, String> {
+fn most_in_disk(seed: Seed, len: u64, policy: Option<Policy>) -> Result<u64, String> {
     let jobs = format!(
         "- name: reads\n  type: randread\n  shards: [0]\n  \
          shard_info: {{ parallelism: 1000, reqsize: {len} }}\n"
     );
     let model = DiskModel::from_rates(&RATES).map_err(|error| error.to_string())?;
-    let mut config = scenario::config(scenario::jobs(&jobs, 1)?, scenario::disk(DISK)?, 100);
+    let mut config = seed.config(scenario::jobs(&jobs, 1)?, seed.disk(DISK)?, 100);
     config.scheduler = SchedulerConfig { model: Some(model), policy, ..Default::default() };
     let disk = scenario::run(config)?.result.disk.ok_or("no scheduler saw the disk")?;
     Ok(disk.in_flight_max)
 }
 
-fn run(_: Scale) -> Result<Report, String> {
-    Ok(report(&measure()?))
+fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {
+    Ok(report(&measure(seed)?))
 }
 
 fn report(in_disk: &[InDisk]) -> Report {
@@ -120,6 +121,7 @@ fn chart(in_disk: &[InDisk]) -> Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
     use forebay_core::{DiskTime, Op};
 
     #[test]
@@ -133,7 +135,7 @@ mod tests {
         assert!((fit(SMALL) - requests).abs() < 1e-4, "{}", fit(SMALL));
         assert!((fit(LARGE) - bytes / LARGE as f64).abs() < 1e-4, "{}", fit(LARGE));
 
-        let in_disk = measure().unwrap();
+        let in_disk = measure(SEED).unwrap();
         let of = |len| *in_disk.iter().find(|in_disk| in_disk.len == len).unwrap();
         assert_eq!((of(SMALL).littles_law, of(LARGE).littles_law), (72, 4));
         assert!(in_disk.iter().all(|in_disk| in_disk.old == 32), "{in_disk:?}");

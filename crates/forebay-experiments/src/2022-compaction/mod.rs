@@ -9,7 +9,7 @@ use crate::articles::y2022::phases::{
     self, COMPACTION, Disk, QUERIES, SCHEDULERS, SLICES, class, phase, report, seconds, throughput,
     trace,
 };
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Setting};
 use crate::report::Report;
 use crate::scenario::{percent, thousands};
 
@@ -64,7 +64,7 @@ fn yields(outcome: &Outcome, phase_seconds: u64) -> Result<Yield, String> {
     })
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let mut report = report(scale);
     let mut table = Table::new(
         "MB/s of compaction (published: a chart, lower beside queries, back after them)",
@@ -73,7 +73,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     let (_, phase_seconds) = seconds(scale);
     for disk in &Disk::both()? {
         for scheduler in &SCHEDULERS {
-            let outcome = phases::queries(disk, scheduler, phase_seconds)?;
+            let outcome = phases::queries(seed, disk, scheduler, phase_seconds)?;
             let Yield { alone, beside, after, query_part } = yields(&outcome, phase_seconds)?;
             let [first, second, third] = beside.map(thousands);
             let (alone, after) = (thousands(alone), thousands(after));
@@ -100,11 +100,12 @@ fn run(scale: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn compaction_yields_what_queries_need_and_takes_it_back() {
         for scheduler in &SCHEDULERS {
-            let outcome = phases::queries(&Disk::line().unwrap(), scheduler, 1).unwrap();
+            let outcome = phases::queries(SEED, &Disk::line().unwrap(), scheduler, 1).unwrap();
             let Yield { alone, beside, after, query_part } = yields(&outcome, 1).unwrap();
             assert!((after / alone - 1.0).abs() < 0.02, "{}: {alone} {after}", scheduler.name);
             let left = beside[0] / alone + query_part;

@@ -5,11 +5,9 @@ use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::{ClassTrace, Outcome, Sample, SchedulerConfig};
 
 use crate::articles::y2022;
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{
-    config, disk, grouped_jobs, millis, pace_window, run as simulate, thousands,
-};
+use crate::scenario::{grouped_jobs, millis, pace_window, run as simulate, thousands};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-gc-stall",
@@ -40,8 +38,8 @@ const BUDGETS: [(&str, &str); 4] = [
     ("pace+window (forebay)", "-"),
 ];
 
-fn outcome(budget: usize, millis: u64) -> Result<Outcome, String> {
-    let disk = disk(DISK)?;
+fn outcome(seed: Seed, budget: usize, millis: u64) -> Result<Outcome, String> {
+    let disk = seed.disk(DISK)?;
     let latency_goal = LATENCY_GOAL_DEFAULT;
     let policy = match budget {
         0 => Policy::TokenBucket { latency_goal },
@@ -49,7 +47,7 @@ fn outcome(budget: usize, millis: u64) -> Result<Outcome, String> {
         2 => Policy::FlowRatio { latency_goal },
         _ => pace_window(&*disk),
     };
-    let mut config = config(grouped_jobs(JOBS, Some(CLASSES), SHARDS)?, disk, millis);
+    let mut config = seed.config(grouped_jobs(JOBS, Some(CLASSES), SHARDS)?, disk, millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     config.trace_buckets = Some(((100 + millis) / SLICE_MS) as usize);
     simulate(config)
@@ -103,7 +101,7 @@ fn stall_result(outcome: &Outcome) -> Result<StallResult, String> {
     })
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let measured = scale.seconds(9_900, 29_900);
     let mut report = Report::default();
     report.parameter("disk", "preset nvme-2022, at 30 % of its speed from 0.4 to 0.6 s");
@@ -129,7 +127,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     let mut latency = Chart::new("Reads: mean latency in the disk (cut at 10 ms)", "s", "ms");
     let mut bandwidth = Chart::new("Writes", "s", "MB/s");
     for (budget, (name, published)) in BUDGETS.into_iter().enumerate() {
-        let outcome = outcome(budget, measured)?;
+        let outcome = outcome(seed, budget, measured)?;
         let StallResult { read_longest_us, seconds_above, read_last_us, writes } =
             stall_result(&outcome)?;
         let [before, during, after] = writes.map(thousands);
@@ -177,11 +175,12 @@ fn over_time(outcome: &Outcome) -> Result<(Points, Points), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn the_window_bounds_reads_in_a_slow_disk_and_the_rate_does_not() {
-        let [rate, two_level, flow, window] =
-            [0, 1, 2, 3].map(|budget| stall_result(&outcome(budget, 9_900).unwrap()).unwrap());
+        let [rate, two_level, flow, window] = [0, 1, 2, 3]
+            .map(|budget| stall_result(&outcome(SEED, budget, 9_900).unwrap()).unwrap());
         assert!(rate.read_longest_us > 25.0 * window.read_longest_us);
         // 7 goals, the base latency at 30 % of the speed included
         assert!(window.read_longest_us < 7.0 * GOAL_MS * 1e3, "{}", window.read_longest_us);

@@ -10,9 +10,9 @@ use forebay_sim::spec::DiskSpec;
 
 use crate::articles::y2022;
 use crate::articles::y2022::{MEASURED, preset};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{self, SEED, config, job, jobs, percent, run as simulate, thousands};
+use crate::scenario::{self, job, jobs, percent, run as simulate, thousands};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-half-duplex",
@@ -51,6 +51,7 @@ fn dies() -> Result<DiskSpec, String> {
 
 /// The 95th percentile of the reads in microseconds under this load, if the disk carries it.
 fn p95_us(
+    seed: Seed,
     disk: &DiskSpec,
     reads_rps: u64,
     writes_rps: u64,
@@ -66,7 +67,7 @@ fn p95_us(
    shard_info: {{parallelism: 10, rps: {writes_rps}, reqsize: 128kB}}}}\n"
         ));
     }
-    let mut config = config(jobs(&text, SHARDS)?, disk.build(SEED), millis);
+    let mut config = seed.config(jobs(&text, SHARDS)?, disk.build(seed.0), millis);
     config.warmup = Duration::from_millis(20);
     config.scheduler = SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() };
     let outcome = simulate(config)?;
@@ -80,13 +81,13 @@ fn p95_us(
 }
 
 /// For each of [`EDGES`] the most reads per second beside this part of the writes.
-fn edges(disk: &DiskSpec, part: f64, millis: u64) -> Result<[f64; 3], String> {
+fn edges(seed: Seed, disk: &DiskSpec, part: f64, millis: u64) -> Result<[f64; 3], String> {
     let writes_rps = (WRITE_RPS_MAX as f64 * part).round() as u64;
     let mut most = [0.0; 3];
     for step in 1..=STEPS {
         let per_fiber = READS_MAX / (f64::from(SHARDS) * READ_FIBERS as f64);
         let reads_rps = (per_fiber * step as f64 / STEPS as f64) as u64;
-        let Some(p95) = p95_us(disk, reads_rps, writes_rps, millis)? else { break };
+        let Some(p95) = p95_us(seed, disk, reads_rps, writes_rps, millis)? else { break };
         for (most, (_, bound)) in most.iter_mut().zip(EDGES) {
             if p95 <= bound {
                 *most = (u64::from(SHARDS) * READ_FIBERS * reads_rps) as f64;
@@ -96,7 +97,7 @@ fn edges(disk: &DiskSpec, part: f64, millis: u64) -> Result<[f64; 3], String> {
     Ok(most)
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let millis = scale.seconds(100, 500);
     let mut report = Report::default();
     report.parameter(
@@ -119,7 +120,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     let all = published()?;
     for &(part, published) in &all {
         let [of_dies, of_surface] =
-            [edges(&disks[0], part, millis)?, edges(&disks[1], part, millis)?];
+            [edges(seed, &disks[0], part, millis)?, edges(seed, &disks[1], part, millis)?];
         simulated[0].push((part * 800.0, of_dies[0] / 1e3));
         simulated[1].push((part * 800.0, of_surface[0] / 1e3));
         let cell = |index: usize| {
@@ -147,12 +148,13 @@ fn run(scale: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn twice_the_reads_are_half_the_writes() {
         let disk = dies().unwrap();
         for part in [0.25, 0.5, 0.75] {
-            let [carried, ..] = edges(&disk, part, 100).unwrap();
+            let [carried, ..] = edges(SEED, &disk, part, 100).unwrap();
             let line = READS_MAX * (1.0 - part);
             assert!((carried - line).abs() < 0.1 * READS_MAX, "{part}: {carried}");
         }
@@ -163,7 +165,7 @@ mod tests {
         let disk = preset(MEASURED).unwrap();
         for (part, published) in &published().unwrap()[1..4] {
             let [carried, within_5ms, within_1ms] =
-                edges(&disk, *part, 100).unwrap().map(|reads| reads / 1e3);
+                edges(SEED, &disk, *part, 100).unwrap().map(|reads| reads / 1e3);
             // the target is two steps of 5 %, as for the disk of dies: one
             // fit for the whole surface carries up to 30 % of them less than was measured
             let near = |ours: f64, published: f64| (ours - published).abs() < 0.31 * 413.0;

@@ -7,11 +7,9 @@ use forebay_sim::spec::DiskSpec;
 
 use crate::articles::y2022;
 use crate::articles::y2022::preset;
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{
-    self, SEED, config, job, jobs, model, pace_window, run as simulate, thousands,
-};
+use crate::scenario::{self, job, jobs, model, pace_window, run as simulate, thousands};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-hard-disk",
@@ -65,6 +63,7 @@ const SERVED: f64 = 0.9;
 /// The most reads per second, of those tried, that are served beside so many writes of each
 /// fiber.
 fn reads_beside(
+    seed: Seed,
     disk: &DiskSpec,
     scheduling: Scheduling,
     writes: u64,
@@ -72,7 +71,7 @@ fn reads_beside(
 ) -> Result<Option<u64>, String> {
     let mut most = None;
     for reads in (READ_STEP..=READS_MAX).step_by(READ_STEP as usize) {
-        if !serves(disk, scheduling, reads, writes, seconds)? {
+        if !serves(seed, disk, scheduling, reads, writes, seconds)? {
             break;
         }
         most = Some(reads);
@@ -82,6 +81,7 @@ fn reads_beside(
 
 /// Whether so many reads per second and so many writes of each fiber are served.
 fn serves(
+    seed: Seed,
     spec: &DiskSpec,
     scheduling: Scheduling,
     reads: u64,
@@ -102,7 +102,7 @@ fn serves(
    shard_info: {{parallelism: {WRITE_FIBERS}, rps: {writes}, reqsize: 128kB, shares: 100}}}}\n"
         ));
     }
-    let disk = spec.build(SEED);
+    let disk = spec.build(seed.0);
     let mut rates = disk.rates();
     if matches!(scheduling, Scheduling::Sequential) {
         rates.write_iops = rates.write_bandwidth / 4096;
@@ -112,7 +112,7 @@ fn serves(
         Scheduling::Usual | Scheduling::Sequential => pace_window(&*disk),
     };
     let model = Some(model(&rates)?);
-    let mut config = config(jobs(&text, 1)?, disk, seconds * 1000);
+    let mut config = seed.config(jobs(&text, 1)?, disk, seconds * 1000);
     config.capacity = Some(CAPACITY);
     config.scheduler = SchedulerConfig { policy: Some(policy), model, ..Default::default() };
     let outcome = simulate(config)?;
@@ -141,7 +141,7 @@ fn published_beside(published: &Points, megabytes: f64) -> f64 {
         .map_or(0.0, |(_, reads)| *reads)
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let seconds = scale.seconds(20, 120);
     let mut report = Report::default();
     report.parameter(
@@ -166,7 +166,7 @@ fn run(scale: Scale) -> Result<Report, String> {
         let mut cells =
             vec![thousands(megabytes), thousands(published_beside(&published, megabytes))];
         for (at, (points, (.., scheduling))) in points.iter_mut().zip(COLUMNS).enumerate() {
-            let reads = reads_beside(disk_of(at), scheduling, writes, seconds)?;
+            let reads = reads_beside(seed, disk_of(at), scheduling, writes, seconds)?;
             points.push((megabytes, reads.unwrap_or(0) as f64));
             cells.push(reads.map_or_else(|| "none".to_owned(), |reads| reads.to_string()));
         }
@@ -186,13 +186,14 @@ fn run(scale: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn reads_fall_on_a_straight_line_and_are_then_cut_off() {
         let (disk, published) = (preset(SURFACE).unwrap(), published().unwrap());
         for rate in WRITE_RATES {
             let reads =
-                reads_beside(&disk, Scheduling::NoScheduler, rate, 20).unwrap().unwrap_or(0);
+                reads_beside(SEED, &disk, Scheduling::NoScheduler, rate, 20).unwrap().unwrap_or(0);
             let published = published_beside(&published, megabytes(rate));
             let near = (reads as f64 - published).abs() <= 1.6 * READ_STEP as f64;
             assert!(near, "{rate}: {reads} {published}");
@@ -203,7 +204,8 @@ mod tests {
     fn a_head_and_a_platter_alone_have_the_line_and_no_cut_off() {
         let disk = preset(MECHANICS).unwrap();
         let reads = |rate| {
-            reads_beside(&disk, Scheduling::NoScheduler, rate, 20).unwrap().unwrap_or(0) as f64
+            reads_beside(SEED, &disk, Scheduling::NoScheduler, rate, 20).unwrap().unwrap_or(0)
+                as f64
         };
         let (few, many) = (4, 28);
         let (from, to) = (reads(few), reads(many));
@@ -218,8 +220,8 @@ mod tests {
     #[test]
     fn sequential_writes_are_not_random_ones() {
         let (disk, many) = (preset(MECHANICS).unwrap(), 16);
-        assert_eq!(reads_beside(&disk, Scheduling::Usual, many, 10).unwrap(), None);
-        let sequential = reads_beside(&disk, Scheduling::Sequential, many, 10).unwrap();
+        assert_eq!(reads_beside(SEED, &disk, Scheduling::Usual, many, 10).unwrap(), None);
+        let sequential = reads_beside(SEED, &disk, Scheduling::Sequential, many, 10).unwrap();
         assert!(sequential >= Some(2 * READ_STEP), "{sequential:?}");
     }
 }

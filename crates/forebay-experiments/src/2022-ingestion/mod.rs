@@ -8,7 +8,7 @@ use crate::articles::y2022::phases::{
     self, COMPACTION, Disk, INGESTED, SCHEDULERS, class, mb_per_second, report, seconds,
     throughput, trace,
 };
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Setting};
 use crate::report::Report;
 use crate::scenario::{job, percent, thousands};
 
@@ -55,7 +55,7 @@ fn sampled(outcome: &Outcome) -> Result<Vec<(f64, f64)>, String> {
     Ok(of(&WRITTEN)?.into_iter().zip(of(&COMPACTION[..1])?).collect())
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let mut report = report(scale);
     let mut table = Table::new(
         "MB/s",
@@ -76,7 +76,7 @@ fn run(scale: Scale) -> Result<Report, String> {
         let title = format!("Sampled load in the model's region, disk {}", disk.name);
         let mut region = Chart::new(&title, "MB/s written", "MB/s read");
         for (scheduler, published) in SCHEDULERS.iter().zip(PUBLISHED) {
-            let outcome = phases::ingestion(disk, scheduler, run_seconds)?;
+            let outcome = phases::ingestion(seed, disk, scheduler, run_seconds)?;
             let load = (bandwidth(&outcome, &WRITTEN)?, bandwidth(&outcome, &COMPACTION[..1])?);
             let samples = sampled(&outcome)?;
             let farthest = samples
@@ -107,11 +107,13 @@ fn run(scale: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Seed;
+    use crate::tests::SEED;
 
     /// Where the samples lie: their mean, and the farthest.
-    fn gauges(disk: &Disk, scheduler: usize) -> (f64, f64) {
+    fn gauges(seed: Seed, disk: &Disk, scheduler: usize) -> (f64, f64) {
         let samples =
-            sampled(&phases::ingestion(disk, &SCHEDULERS[scheduler], 3).unwrap()).unwrap();
+            sampled(&phases::ingestion(seed, disk, &SCHEDULERS[scheduler], 3).unwrap()).unwrap();
         let gauges: Vec<f64> = samples
             .into_iter()
             .map(|(written, read)| gauge(disk.edge_mb(), written, read))
@@ -124,7 +126,7 @@ mod tests {
     fn the_sampled_load_stays_in_the_region_of_the_model_and_fills_it() {
         let disk = Disk::line().unwrap();
         for (scheduler, least) in [0.99, 0.95, 0.99, 0.95, 0.79].into_iter().enumerate() {
-            let (mean, farthest) = gauges(&disk, scheduler);
+            let (mean, farthest) = gauges(SEED, &disk, scheduler);
             assert!((least..1.001).contains(&mean), "{scheduler}: {mean}");
             // completions come in requests of 128 KiB: 1 % of a sample
             assert!(farthest < 1.02, "{scheduler}: {farthest}");
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_measured_surface_carries_less_than_the_model() {
-        let (mean, farthest) = gauges(&Disk::surface().unwrap(), 2);
+        let (mean, farthest) = gauges(SEED, &Disk::surface().unwrap(), 2);
         assert!((0.8..0.97).contains(&mean), "{mean}");
         assert!(farthest < 1.0, "{farthest}");
     }
@@ -141,7 +143,7 @@ mod tests {
     #[test]
     fn commitlog_and_memtable_get_their_rate() {
         for scheduler in &SCHEDULERS {
-            let outcome = phases::ingestion(&Disk::line().unwrap(), scheduler, 3).unwrap();
+            let outcome = phases::ingestion(SEED, &Disk::line().unwrap(), scheduler, 3).unwrap();
             for name in ["commitlog", "memtable"] {
                 let got = bandwidth(&outcome, &[name]).unwrap();
                 assert!((got / 131.0 - 1.0).abs() < 0.05, "{}: {name} {got}", scheduler.name);

@@ -8,7 +8,7 @@ use crate::articles::y2022;
 use crate::articles::y2022::phases::{
     self, Disk, INGESTED, SCHEDULERS, SchedulerVariant, class, over_time, report, seconds,
 };
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Setting};
 use crate::report::Report;
 use crate::scenario::{millis, percent, thousands};
 
@@ -56,12 +56,13 @@ impl Load {
         self,
         disk: &Disk,
         scheduler: &SchedulerVariant,
-        scale: Scale,
+        setting: Setting,
     ) -> Result<Outcome, String> {
+        let Setting { scale, seed } = setting;
         let (run_seconds, phase_seconds) = seconds(scale);
         match self {
-            Self::Ingestion => phases::ingestion(disk, scheduler, run_seconds),
-            Self::Queries => phases::queries(disk, scheduler, phase_seconds),
+            Self::Ingestion => phases::ingestion(seed, disk, scheduler, run_seconds),
+            Self::Queries => phases::queries(seed, disk, scheduler, phase_seconds),
         }
     }
 }
@@ -83,8 +84,8 @@ fn latencies_of(outcome: &Outcome, classes: &[&str]) -> Result<ClassLatencies, S
     Ok(all)
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
-    let mut report = report(scale);
+fn run(setting: Setting) -> Result<Report, String> {
+    let mut report = report(setting.scale);
     let mut table = Table::new(
         "Mean latency",
         &["load", "disk", "scheduler", "published in disk", "in disk", "p99", "in queue", "p99"],
@@ -96,7 +97,7 @@ fn run(scale: Scale) -> Result<Report, String> {
             let mut chart = Chart::new(&title, "s", "ms");
             let (classes, drawn) = load.classes();
             for (at, (scheduler, published)) in SCHEDULERS.iter().zip(published).enumerate() {
-                let outcome = load.run(disk, scheduler, scale)?;
+                let outcome = load.run(disk, scheduler, setting)?;
                 let names = [load.name(), disk.name, scheduler.name, published];
                 table.row(row(names, &latencies_of(&outcome, classes)?));
                 if DRAWN.contains(&at) {
@@ -107,7 +108,7 @@ fn run(scale: Scale) -> Result<Report, String> {
         }
     }
     report.tables.push(table);
-    let (table, chart) = sweep(&disks[1], scale)?;
+    let (table, chart) = sweep(&disks[1], setting)?;
     report.tables.push(table);
     report.charts.push(chart);
     Ok(report)
@@ -128,8 +129,12 @@ const TARGETS: [&str; 6] = [
 const PUBLISHED_TRADE: [(f64, f64); 2] = [(800.0, 1.45), (710.0, 0.44)];
 
 /// MB/s of all ingestion, and its mean in the disk in milliseconds.
-fn trade(disk: &Disk, scheduler: &SchedulerVariant, scale: Scale) -> Result<(f64, f64), String> {
-    let outcome = Load::Ingestion.run(disk, scheduler, scale)?;
+fn trade(
+    disk: &Disk,
+    scheduler: &SchedulerVariant,
+    setting: Setting,
+) -> Result<(f64, f64), String> {
+    let outcome = Load::Ingestion.run(disk, scheduler, setting)?;
     let classes = outcome.result.classes.iter();
     let bytes: u64 = classes.map(|class| class.bandwidth_bytes_per_second).sum();
     let mean_ns = latencies_of(&outcome, &INGESTED)?.disk.mean_ns();
@@ -137,11 +142,11 @@ fn trade(disk: &Disk, scheduler: &SchedulerVariant, scale: Scale) -> Result<(f64
 }
 
 /// What latency in the disk costs in throughput, all steps that were tried.
-fn sweep(disk: &Disk, scale: Scale) -> Result<(Table, Chart), String> {
+fn sweep(disk: &Disk, setting: Setting) -> Result<(Table, Chart), String> {
     let title = format!("Ingestion, disk {}: throughput against latency", disk.name);
     let mut table =
         Table::new(&title, &["scheduler", "MB/s", "less than 2018", "in disk", "of 2018"]);
-    let old = trade(disk, &SCHEDULERS[0], scale)?;
+    let old = trade(disk, &SCHEDULERS[0], setting)?;
     let mut row = |name: String, (old, new): ((f64, f64), (f64, f64))| {
         let (lost, left) = (percent(1.0 - new.0 / old.0), percent(new.1 / old.1));
         table.row([name, thousands(new.0), lost, millis(new.1 * 1e3), left]);
@@ -150,14 +155,14 @@ fn sweep(disk: &Disk, scale: Scale) -> Result<(Table, Chart), String> {
     row(SCHEDULERS[0].name.to_owned(), (old, old));
     let mut points = Vec::new();
     for percent in LOWER {
-        let new = trade(disk, &phases::lower(percent), scale)?;
+        let new = trade(disk, &phases::lower(percent), setting)?;
         row(format!("pace+window, rates -{percent} %"), (old, new));
         points.push(new);
     }
     let mut held = Vec::new();
     for target in TARGETS {
         let parsed = target.parse().map_err(|error| format!("{target}: {error}"))?;
-        let new = trade(disk, &phases::held(parsed), scale)?;
+        let new = trade(disk, &phases::held(parsed), setting)?;
         row(format!("pace+window, target {target}"), (old, new));
         held.push(new);
     }
@@ -188,13 +193,16 @@ fn row(names: [&str; 4], figures: &ClassLatencies) -> [String; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Scale;
+    use crate::tests::SEED;
 
     const GOAL_MS: f64 = 0.75;
+    const SHORT: Setting = Setting { scale: Scale::Short, seed: SEED };
 
     /// The mean in the disk by scheduler, in milliseconds.
     fn in_disk(load: Load, disk: &Disk) -> [f64; 5] {
         [0, 1, 2, 3, 4].map(|scheduler| {
-            let outcome = load.run(disk, &SCHEDULERS[scheduler], Scale::Short).unwrap();
+            let outcome = load.run(disk, &SCHEDULERS[scheduler], SHORT).unwrap();
             latencies_of(&outcome, load.classes().0).unwrap().disk.mean_ns() / 1e6
         })
     }
@@ -226,9 +234,9 @@ mod tests {
     #[test]
     fn the_published_latency_costs_more_throughput_than_published() {
         let disk = Disk::surface().unwrap();
-        let old = trade(&disk, &SCHEDULERS[0], Scale::Short).unwrap();
+        let old = trade(&disk, &SCHEDULERS[0], SHORT).unwrap();
         let [fifth, two_fifths] =
-            [20, 40].map(|percent| trade(&disk, &phases::lower(percent), Scale::Short).unwrap());
+            [20, 40].map(|percent| trade(&disk, &phases::lower(percent), SHORT).unwrap());
         assert!((0.08..0.13).contains(&(1.0 - fifth.0 / old.0)), "{old:?} {fifth:?}");
         assert!(two_fifths.1 < 0.44, "{two_fifths:?}");
         // the target is a loss of 11 %
@@ -238,11 +246,11 @@ mod tests {
     #[test]
     fn a_latency_target_leaves_the_published_latency_in_the_disk() {
         let disk = Disk::surface().unwrap();
-        let old = trade(&disk, &SCHEDULERS[0], Scale::Short).unwrap();
+        let old = trade(&disk, &SCHEDULERS[0], SHORT).unwrap();
         for (target, most, most_lost) in
             [("p95=2goals", 0.45, 0.25), ("writes:p95=750us", 0.44, 0.16)]
         {
-            let new = trade(&disk, &phases::held(target.parse().unwrap()), Scale::Short).unwrap();
+            let new = trade(&disk, &phases::held(target.parse().unwrap()), SHORT).unwrap();
             assert!(new.1 <= most, "{target}: {new:?}");
             // the target is a loss of 11 %
             assert!(new.0 > (1.0 - most_lost) * old.0, "{target}: {old:?} {new:?}");

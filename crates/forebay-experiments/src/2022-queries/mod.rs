@@ -7,7 +7,7 @@ use crate::articles::y2022;
 use crate::articles::y2022::phases::{
     self, Disk, QUERIES, SCHEDULERS, phase, report, seconds, throughput, trace,
 };
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Setting};
 use crate::report::Report;
 use crate::scenario::{percent, thousands};
 
@@ -20,7 +20,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let mut report = report(scale);
     let mut table = Table::new(
         "Queries per second, and how far any fifth of a phase is from its mean",
@@ -32,7 +32,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     let (_, phase_seconds) = seconds(scale);
     for disk in &Disk::both()? {
         for scheduler in &SCHEDULERS {
-            let outcome = phases::queries(disk, scheduler, phase_seconds)?;
+            let outcome = phases::queries(seed, disk, scheduler, phase_seconds)?;
             let phase = |index| plateau(&outcome, index, phase_seconds);
             let (first, second, third) = (phase(0)?, phase(1)?, phase(2)?);
             let farthest = first.1.max(second.1).max(third.1);
@@ -71,6 +71,7 @@ mod tests {
     use super::*;
     use crate::articles::y2022::phases::QUERY_RATES;
     use crate::articles::y2022::phases::SchedulerVariant;
+    use crate::tests::SEED;
 
     fn disks_and_schedulers(
         disks: &[Disk],
@@ -81,7 +82,7 @@ mod tests {
     #[test]
     fn queries_get_their_rate_in_level_plateaus() {
         for (disk, scheduler) in disks_and_schedulers(&Disk::both().unwrap()) {
-            let outcome = phases::queries(disk, scheduler, 1).unwrap();
+            let outcome = phases::queries(SEED, disk, scheduler, 1).unwrap();
             for (index, rate) in QUERY_RATES.into_iter().enumerate() {
                 let (got, deviation) = plateau(&outcome, index, 1).unwrap();
                 assert!((got / rate as f64 - 1.0).abs() < 0.03, "{}: {got}", scheduler.name);

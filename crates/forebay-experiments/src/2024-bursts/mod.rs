@@ -10,9 +10,9 @@ use forebay_sim::disk::{Command, Completion, SimDisk};
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::{Run, disk_spec, file_system};
 use crate::articles::y2024::tables::high_extents;
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{SEED, run as simulate};
+use crate::scenario::run as simulate;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2024-bursts",
@@ -68,12 +68,12 @@ struct Burst {
     count: u64,
 }
 
-fn bursts() -> Result<Vec<Burst>, String> {
+fn bursts(seed: Seed) -> Result<Vec<Burst>, String> {
     let discards = Arc::new(Mutex::new(Vec::new()));
-    let disk = Traced { disk: disk_spec()?.build(SEED), discards: discards.clone() };
+    let disk = Traced { disk: disk_spec()?.build(seed.0), discards: discards.clone() };
     let file_system = file_system(Duration::from_secs(30))?;
     let (deletes, seconds) = (high_extents(4), SECONDS);
-    let run = Run { deletes, file_system, reads: 500, waiting_fibers: None, seconds, seed: SEED };
+    let run = Run { deletes, file_system, reads: 500, waiting_fibers: None, seconds, seed };
     simulate(run.config(Box::new(disk))?)?;
     let mut bursts: Vec<Burst> = Vec::new();
     for at in discards.lock().map_err(|_| "the trace is lost")?.iter().map(|at| at.as_nanos()) {
@@ -85,7 +85,7 @@ fn bursts() -> Result<Vec<Burst>, String> {
     Ok(bursts)
 }
 
-fn run(_: Scale) -> Result<Report, String> {
+fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {
     let mut report = Report::default();
     report.parameter("disk", "examples/i3-xfs.yaml");
     report.parameter("load", "4 files of 32 MB (1 MB extents) unlinked a second");
@@ -93,7 +93,7 @@ fn run(_: Scale) -> Result<Report, String> {
     let columns = ["burst", "published", "begins (s)", "lasts (ms)", "discards"];
     let mut table = Table::new("Bursts of discards", &columns);
     let published = ["28.78 s, 101 ms", "59.50 s, 102 ms"];
-    for (number, burst) in bursts()?.iter().enumerate() {
+    for (number, burst) in bursts(seed)?.iter().enumerate() {
         let Burst { from, to, count } = *burst;
         table.row([
             (number + 1).to_string(),
@@ -110,10 +110,11 @@ fn run(_: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn bursts_of_a_tenth_of_a_second_are_half_a_minute_apart() {
-        let bursts = bursts().unwrap();
+        let bursts = bursts(SEED).unwrap();
         assert_eq!(bursts.len(), 4, "{bursts:?}");
         for pair in bursts.windows(2) {
             assert!((pair[1].from - pair[0].from).abs_diff(30_000_000_000) < 100_000_000);

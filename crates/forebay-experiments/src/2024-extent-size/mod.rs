@@ -2,7 +2,7 @@
 
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::tables::BY_EXTENT_SIZE;
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Setting};
 use crate::report::Report;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -14,6 +14,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-fn run(scale: Scale) -> Result<Report, String> {
-    BY_EXTENT_SIZE.report(scale, "Reads beside holes of 32 MB, 16/s, in files of 1 GB")
+fn run(setting: Setting) -> Result<Report, String> {
+    BY_EXTENT_SIZE.report(setting, "Reads beside holes of 32 MB, 16/s, in files of 1 GB")
 }

@@ -2,7 +2,7 @@
 
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::tables::LOW_EXTENTS;
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Setting};
 use crate::report::Report;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -14,6 +14,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-fn run(scale: Scale) -> Result<Report, String> {
-    LOW_EXTENTS.report(scale, "Reads beside unlinked files of 128 MB (32 MB extents)")
+fn run(setting: Setting) -> Result<Report, String> {
+    LOW_EXTENTS.report(setting, "Reads beside unlinked files of 128 MB (32 MB extents)")
 }

@@ -9,9 +9,9 @@ use forebay_sim::simulation::Period;
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::{Run, disk_spec, file_system, side_by_side};
 use crate::articles::y2024::tables::low_extents;
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Scale, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{SEED, job, millis, run as simulate};
+use crate::scenario::{job, millis, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2024-sync-period",
@@ -44,7 +44,7 @@ const SECONDS_OF_EACH_SECOND: u64 = 4;
 
 /// The 95th and 99.9th percentile and the maximum of reads in microseconds; with the log each 30 s
 /// the first is of those about a burst alone.
-fn reads_beside(files: u64, sync_seconds: u64) -> Result<[f64; 3], String> {
+fn reads_beside(seed: Seed, files: u64, sync_seconds: u64) -> Result<[f64; 3], String> {
     let long = sync_seconds == 30;
     let seconds = if long { 62 } else { SECONDS_OF_EACH_SECOND };
     let file_system = file_system(Duration::from_secs(sync_seconds))?;
@@ -54,9 +54,9 @@ fn reads_beside(files: u64, sync_seconds: u64) -> Result<[f64; 3], String> {
         reads: READS,
         waiting_fibers: Some(FIBERS),
         seconds,
-        seed: SEED,
+        seed,
     };
-    let mut config = run.config(disk_spec()?.build(SEED))?;
+    let mut config = run.config(disk_spec()?.build(seed.0))?;
     if long {
         let at = |second: u64| Time::from_nanos(second * 1_000_000_000);
         let (from, to) = (at(WINDOW.0), Some(at(WINDOW.1)));
@@ -68,12 +68,12 @@ fn reads_beside(files: u64, sync_seconds: u64) -> Result<[f64; 3], String> {
     Ok([reads.p95, p999, reads.max])
 }
 
-fn measured(rows: &[Row]) -> Result<Vec<[f64; 3]>, String> {
+fn measured(seed: Seed, rows: &[Row]) -> Result<Vec<[f64; 3]>, String> {
     let runs: Vec<(u64, u64)> = rows.iter().flat_map(|row| [(row.0, 30), (row.0, 1)]).collect();
-    side_by_side(&runs, |&(files, sync_seconds)| reads_beside(files, sync_seconds))
+    side_by_side(&runs, |&(files, sync_seconds)| reads_beside(seed, files, sync_seconds))
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let rows: Vec<_> = match scale {
         Scale::Short => SHORT.iter().filter_map(|&row| ROWS.get(row)).copied().collect(),
         Scale::Full => ROWS.to_vec(),
@@ -89,7 +89,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     let columns =
         ["unlinks/s", "log each", "p95, published", "p95", "p99.9, published", "p99.9", "max"];
     let mut table = Table::new("Reads beside unlinked files", &columns);
-    for (at, [p95, p999, max]) in measured(&rows)?.iter().enumerate() {
+    for (at, [p95, p999, max]) in measured(seed, &rows)?.iter().enumerate() {
         let Some((files, published)) = rows.get(at / 2) else { continue };
         let period = at % 2;
         let [published_p95, published_p999, _] = published[period].map(f64::from);
@@ -110,11 +110,12 @@ fn run(scale: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn late_reads_are_as_late_as_published_however_long_a_burst_is() {
         let rows = [ROWS[1], ROWS[5]];
-        let all = measured(&rows).unwrap();
+        let all = measured(SEED, &rows).unwrap();
         for (at, ours) in all.iter().enumerate() {
             let (files, published) = rows[at / 2];
             let [_, p999, max] = published[at % 2].map(f64::from);

@@ -9,9 +9,9 @@ use forebay_sim::simulation::{SchedulerConfig, SimulationConfig};
 
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::{disk_spec, side_by_side};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Scale, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{SEED, job, jobs, run as simulate};
+use crate::scenario::{job, jobs, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2024-trim-job",
@@ -42,7 +42,13 @@ struct Cell {
     p95: f64,
 }
 
-fn cell(megabytes: u64, kilo_reads: u64, trims: bool, millis: u64) -> Result<Cell, String> {
+fn cell(
+    seed: Seed,
+    megabytes: u64,
+    kilo_reads: u64,
+    trims: bool,
+    millis: u64,
+) -> Result<Cell, String> {
     let (reads, writes) = (kilo_reads * 1000, megabytes * MB / WRITE);
     let rate = |requests: u64| (requests / 100).max(1);
     let mut text = format!(
@@ -69,8 +75,8 @@ fn cell(megabytes: u64, kilo_reads: u64, trims: bool, millis: u64) -> Result<Cel
     for job in jobs.jobs.iter_mut().filter(|job| job.name == "trims") {
         job.kind = JobKind::Discard;
     }
-    let mut config = SimulationConfig::new(jobs, disk_spec()?.build(SEED));
-    config.seed = SEED;
+    let mut config = SimulationConfig::new(jobs, disk_spec()?.build(seed.0));
+    config.seed = seed.0;
     config.warmup = Duration::from_millis(100);
     config.duration = Duration::from_millis(millis);
     config.scheduler =
@@ -96,11 +102,11 @@ fn loads(scale: Scale) -> Vec<(u64, u64)> {
 }
 
 /// The cells of a chart, in the order of its loads.
-fn chart(loads: &[(u64, u64)], trims: bool) -> Result<Vec<Cell>, String> {
-    side_by_side(loads, |&(writes, reads)| cell(writes, reads, trims, MILLIS))
+fn chart(seed: Seed, loads: &[(u64, u64)], trims: bool) -> Result<Vec<Cell>, String> {
+    side_by_side(loads, |&(writes, reads)| cell(seed, writes, reads, trims, MILLIS))
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let mut report = Report::default();
     report.parameter("disk", "examples/i3-xfs.yaml, without its file system");
     report.parameter("load", "reads of 512 bytes; writes of 128 KiB; trims of 32 MB as fast");
@@ -110,7 +116,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     let mut table = Table::new("Cells of the charts", &columns);
     let rows = [("writes", "fewer blank"), ("writes and trims", "more blank, no spikes seen")];
     let loads = loads(scale);
-    let charts = [chart(&loads, false)?, chart(&loads, true)?];
+    let charts = [chart(seed, &loads, false)?, chart(seed, &loads, true)?];
     for (cells, (name, published)) in charts.iter().zip(rows) {
         let mut p95: Vec<f64> = cells.iter().filter(|c| !c.blank).map(|c| c.p95).collect();
         p95.sort_by(f64::total_cmp);
@@ -133,11 +139,12 @@ fn run(scale: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn trims_at_the_rate_of_writes_make_no_spikes() {
         let loads = loads(Scale::Short);
-        let [without, with] = [false, true].map(|trims| chart(&loads, trims).unwrap());
+        let [without, with] = [false, true].map(|trims| chart(SEED, &loads, trims).unwrap());
         let blank = |cells: &[Cell]| cells.iter().filter(|cell| cell.blank).count();
         assert!(blank(&with) >= blank(&without), "{} and {}", blank(&with), blank(&without));
         for (with, without) in with.iter().zip(&without).filter(|(a, b)| !a.blank && !b.blank) {

@@ -7,9 +7,9 @@ use forebay_sim::simulation::{Outcome, Period, Sample, SchedulerConfig};
 use crate::articles::y2025;
 use crate::articles::y2025::placement::Placement;
 use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{config, disk, jobs, pace_window, percent, run as simulate};
+use crate::scenario::{jobs, pace_window, percent, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2025-capacity",
@@ -44,14 +44,14 @@ const VARIANTS: [WriteVariant; 3] = [
     WriteVariant { name: "pace+window, 1 KiB off", off: MISALIGNED, is_open: false },
 ];
 
-fn outcome(variant: WriteVariant, half_seconds: u64) -> Result<Outcome, String> {
-    let members = (0..MEMBERS).map(|_| disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
-    let starts = Placement::Random.starts(3 * SHARDS);
+fn outcome(seed: Seed, variant: WriteVariant, half_seconds: u64) -> Result<Outcome, String> {
+    let members = (0..MEMBERS).map(|_| seed.disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
+    let starts = Placement::Random.starts(seed, 3 * SHARDS);
     let starts = starts.into_iter().map(|start| start + variant.off).collect();
     let (array, _) = TracedArray::new(members, starts, 1_000_000)?;
     let array = Box::new(array);
     let policy = if variant.is_open { Policy::Unlimited } else { pace_window(&*array) };
-    let mut config = config(jobs(JOBS, SHARDS)?, array, 2 * half_seconds * 1000);
+    let mut config = seed.config(jobs(JOBS, SHARDS)?, array, 2 * half_seconds * 1000);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     let to = Some(Time::from_nanos(half_seconds * 1_000_000_000 + 100_000_000));
     let period = |job: &str| Period { job: job.to_owned(), from: Time::ZERO, to };
@@ -107,7 +107,7 @@ fn sum(classes: &[Vec<f64>]) -> Vec<f64> {
     (0..SLICES).map(of).collect()
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let half_seconds = scale.seconds(1, 20);
     let mut report = Report::default();
     report.parameter(
@@ -133,7 +133,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     let published = ["published, in the end", "4.5", "10", "14.5", "100 %", "-", "14.5"];
     table.row(published.map(str::to_owned));
     for variant in VARIANTS {
-        let (slice_seconds, classes) = throughput(&outcome(variant, half_seconds)?)?;
+        let (slice_seconds, classes) = throughput(&outcome(seed, variant, half_seconds)?)?;
         let figures = figures(&classes);
         let sum = figures.others + figures.compaction;
         table.row([
@@ -170,9 +170,10 @@ fn chart(name: &str, seconds: f64, classes: &[Vec<f64>]) -> Chart {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     fn at(variant: usize) -> ClassBandwidths {
-        figures(&throughput(&outcome(VARIANTS[variant], 1).unwrap()).unwrap().1)
+        figures(&throughput(&outcome(SEED, VARIANTS[variant], 1).unwrap()).unwrap().1)
     }
 
     #[test]

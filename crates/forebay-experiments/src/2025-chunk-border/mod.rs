@@ -10,9 +10,9 @@ use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2025;
 use crate::articles::y2025::traced_array::{CHUNK, MEMBERS, TracedArray};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{config, disk, jobs, pace_window, percent, run as simulate, thousands};
+use crate::scenario::{jobs, pace_window, percent, run as simulate, thousands};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2025-chunk-border",
@@ -40,17 +40,17 @@ fn border(offset: u64, len: u64) -> Option<u64> {
 
 /// Latencies in microseconds of the traced request as one, and of either part, while so many
 /// bytes wait on the member of the first and of the second part.
-fn traced(waiting: (u64, u64)) -> Result<(f64, f64, f64), String> {
+fn traced(seed: Seed, waiting: (u64, u64)) -> Result<(f64, f64, f64), String> {
     let start = TRACED_SECTOR * SECTOR;
     let first_len = TRACED_FIRST_PART * SECTOR;
     let border = start + first_len;
     let parts = [(start, first_len), (border, REQUEST - first_len)];
-    let [first, second] = parts.map(|part| latency(waiting, border, part));
-    Ok((latency(waiting, border, (start, REQUEST))?, first?, second?))
+    let [first, second] = parts.map(|part| latency(seed, waiting, border, part));
+    Ok((latency(seed, waiting, border, (start, REQUEST))?, first?, second?))
 }
 
-fn latency(waiting: (u64, u64), border: u64, part: (u64, u64)) -> Result<f64, String> {
-    let members = (0..MEMBERS).map(|_| disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
+fn latency(seed: Seed, waiting: (u64, u64), border: u64, part: (u64, u64)) -> Result<f64, String> {
+    let members = (0..MEMBERS).map(|_| seed.disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
     let mut array = Raid0::new(CHUNK, members);
     let write = |(offset, len)| Command { op: Op::Write, offset, len };
     // earlier writes to other rows of the same two members
@@ -82,20 +82,20 @@ struct Stream {
     whole: Latencies,
 }
 
-fn stream(open: bool, millis: u64) -> Result<Stream, String> {
-    let members = (0..MEMBERS).map(|_| disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
+fn stream(seed: Seed, open: bool, millis: u64) -> Result<Stream, String> {
+    let members = (0..MEMBERS).map(|_| seed.disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
     let start = CHUNK - TRACED_FIRST_PART * SECTOR;
     let (array, seen) = TracedArray::new(members, vec![start], 1_000_000)?;
     let array = Box::new(array);
     let policy = if open { Policy::Unlimited } else { pace_window(&*array) };
-    let mut config = config(jobs(include_str!("load.yaml"), 64)?, array, millis);
+    let mut config = seed.config(jobs(include_str!("load.yaml"), 64)?, array, millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     simulate(config)?;
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(Stream { split: seen.split.clone(), whole: seen.whole.clone() })
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let measured = scale.seconds(100, 1000);
     let mut report = Report::default();
     report.parameter("disk", "RAID0 of 4, chunk 1 MB; 128 KiB take 52 us on an idle member");
@@ -106,8 +106,8 @@ fn run(scale: Scale) -> Result<Report, String> {
         ),
     );
     add_border(&mut report);
-    add_latencies(&mut report)?;
-    add_stream(&mut report, measured)?;
+    add_latencies(seed, &mut report)?;
+    add_stream(seed, &mut report, measured)?;
     Ok(report)
 }
 
@@ -137,7 +137,7 @@ fn bytes_in(micros: f64) -> u64 {
     (micros / 52.0 * REQUEST as f64) as u64
 }
 
-fn add_latencies(report: &mut Report) -> Result<(), String> {
+fn add_latencies(seed: Seed, report: &mut Report) -> Result<(), String> {
     let mut table =
         Table::new("Latency, us", &["request", "published", "whole", "first part", "second part"]);
     let first_part = 52.0 * TRACED_FIRST_PART as f64 / TRACED_SECTORS as f64;
@@ -147,11 +147,11 @@ fn add_latencies(report: &mut Report) -> Result<(), String> {
         ("split, members idle", "-", (0, 0)),
     ];
     for (name, published, ahead) in cases {
-        let (whole, first, second) = traced(ahead)?;
+        let (whole, first, second) = traced(seed, ahead)?;
         let [whole, first, second] = [whole, first, second].map(thousands);
         table.row([name.to_owned(), published.to_owned(), whole, first, second]);
     }
-    let idle = latency((0, 0), CHUNK, (2 * CHUNK, REQUEST))?;
+    let idle = latency(seed, (0, 0), CHUNK, (2 * CHUNK, REQUEST))?;
     table.row([
         "not split, member idle".into(),
         "52".into(),
@@ -163,7 +163,7 @@ fn add_latencies(report: &mut Report) -> Result<(), String> {
     Ok(())
 }
 
-fn add_stream(report: &mut Report, millis: u64) -> Result<(), String> {
+fn add_stream(seed: Seed, report: &mut Report, millis: u64) -> Result<(), String> {
     let mut table = Table::new(
         "A stream of misaligned requests",
         &["scheduler", "split", "of completions", "whole: mean us", "p99", "split: mean us", "p99"],
@@ -171,7 +171,7 @@ fn add_stream(report: &mut Report, millis: u64) -> Result<(), String> {
     table.row(["published", "-", "25 %", "52", "-", "5,249 (one)", "-"].map(str::to_owned));
     let mut chart = Chart::new("Latency in the disk by quantile", "quantile", "ms");
     for (name, open) in [("no scheduler", true), ("pace+window", false)] {
-        let Stream { split, whole } = stream(open, millis)?;
+        let Stream { split, whole } = stream(seed, open, millis)?;
         let (splits, wholes) = (split.count() as f64, whole.count() as f64);
         let p99 = |latencies: &Latencies| thousands(latencies.quantile_ns(0.99) as f64 / 1e3);
         table.row([
@@ -200,6 +200,7 @@ fn add_stream(report: &mut Report, millis: u64) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn the_border_is_the_published_one() {
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_slowest_part_decides() {
-        let (whole, first, second) = traced((bytes_in(146.0), bytes_in(5212.0))).unwrap();
+        let (whole, first, second) = traced(SEED, (bytes_in(146.0), bytes_in(5212.0))).unwrap();
         assert_eq!(whole, second);
         assert!(first < second / 10.0);
         assert!((whole / 5249.0 - 1.0).abs() < 0.01, "{whole}");
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn one_request_in_eight_crosses_a_border_and_takes_longer() {
-        let Stream { split, whole } = stream(true, 100).unwrap();
+        let Stream { split, whole } = stream(SEED, true, 100).unwrap();
         let part = split.count() as f64 / (split.count() + whole.count()) as f64;
         assert!((part - 0.125).abs() < 0.01, "{part}");
         assert!(split.mean_ns() > 1.5 * whole.mean_ns());

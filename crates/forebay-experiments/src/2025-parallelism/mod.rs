@@ -8,11 +8,9 @@ use forebay_sim::spec::DiskSpec;
 use crate::articles::y2025;
 use crate::articles::y2025::placement::Placement;
 use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{
-    self, SEED, config, job, jobs, millis, pace_window, percent, run as simulate, thousands,
-};
+use crate::scenario::{self, job, jobs, millis, pace_window, percent, run as simulate, thousands};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2025-parallelism",
@@ -63,6 +61,7 @@ struct RunFigures {
 
 /// A run of so many shards of so many fibers.
 fn figures(
+    seed: Seed,
     shards: u32,
     fibers: u32,
     variant: WriteVariant,
@@ -73,13 +72,13 @@ fn figures(
    shard_info: {{parallelism: {fibers}, reqsize: 128kB}}}}\n"
     );
     let member = DiskSpec::resolve(MEMBER).map_err(|error| error.to_string())?;
-    let members = (0..MEMBERS).map(|index| member.build(SEED + index as u64)).collect();
-    let starts = Placement::Random.starts(shards);
+    let members = (0..MEMBERS).map(|index| member.build(seed.0 + index as u64)).collect();
+    let starts = Placement::Random.starts(seed, shards);
     let starts = starts.into_iter().map(|start| start + variant.off).collect();
     let (array, _) = TracedArray::new(members, starts, 1_000_000)?;
     let array = Box::new(array);
     let policy = if variant.is_open { Policy::Unlimited } else { pace_window(&*array) };
-    let mut config = config(jobs(&text, shards)?, array, millis);
+    let mut config = seed.config(jobs(&text, shards)?, array, millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     let outcome = simulate(config)?;
     let load = job(&outcome, "load")?;
@@ -96,7 +95,7 @@ fn drop_of(runs: &[RunFigures]) -> f64 {
     runs.last().map_or(0.0, |last| 1.0 - last.gb_per_second / highest)
 }
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let measured = scale.seconds(100, 2000);
     let mut report = Report::default();
     report.parameter(
@@ -109,7 +108,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     let all = VARIANTS.map(|variant| {
         STEPS
             .iter()
-            .map(|&(shards, fibers)| figures(shards, fibers, variant, measured))
+            .map(|&(shards, fibers)| figures(seed, shards, fibers, variant, measured))
             .collect::<Result<Vec<_>, _>>()
     });
     let [aligned, off, paced] = all;
@@ -190,9 +189,10 @@ fn charts(all: &[Vec<RunFigures>; 3], published: &Published) -> Vec<Chart> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     fn at(step: (u32, u32), variant: WriteVariant) -> RunFigures {
-        figures(step.0, step.1, variant, 100).unwrap()
+        figures(SEED, step.0, step.1, variant, 100).unwrap()
     }
 
     #[test]

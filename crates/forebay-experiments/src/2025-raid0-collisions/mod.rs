@@ -6,9 +6,9 @@ use forebay_sim::simulation::SchedulerConfig;
 
 use crate::articles::y2025::SOURCE;
 use crate::articles::y2025::placement::{LOAD, MEMBER, Placement, measure, report};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{config, disk, job, jobs, percent, run as simulate};
+use crate::scenario::{job, jobs, percent, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2025-raid0-collisions",
@@ -20,14 +20,14 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 };
 
 /// GB/s of one member alone under the load of eight shards.
-fn one_disk(millis: u64) -> Result<f64, String> {
-    let mut config = config(jobs(LOAD, 8)?, disk(MEMBER)?, millis);
+fn one_disk(seed: Seed, millis: u64) -> Result<f64, String> {
+    let mut config = seed.config(jobs(LOAD, 8)?, seed.disk(MEMBER)?, millis);
     config.scheduler = SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() };
     Ok(job(&simulate(config)?, "load")?.bandwidth_bytes_per_second as f64 / 1e9)
 }
 
 /// Requests under way on each member while all files begin on the same one.
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let (mut report, measured) = report(scale);
     let mut table = Table::new(
         "Files of all shards begin on the same member, no scheduler (published: one disk 3.220 GB/s, \
@@ -36,11 +36,11 @@ fn run(scale: Scale) -> Result<Report, String> {
     );
     let mut chart = Chart::new("The busiest member's part of the requests under way", "ms", "%");
     for shards in [8, 64] {
-        let figures = measure(Placement::Same, shards, true, measured)?;
+        let figures = measure(seed, Placement::Same, shards, true, measured)?;
         table.row([
             shards.to_string(),
             format!("{:.1}", figures.gb_per_second),
-            format!("{:.2}", one_disk(measured)?),
+            format!("{:.2}", one_disk(seed, measured)?),
             percent(figures.busiest_mean(0.0, 0.001)),
             percent(figures.busiest_mean(0.0, 0.01)),
             percent(figures.busiest_mean(0.1, 1.0)),
@@ -57,15 +57,16 @@ fn run(scale: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     const ALL_GB: f64 = 4.0 * 3.22;
 
     #[test]
     fn files_that_begin_on_one_member_collide_there_and_yet_use_all() {
-        let figures = measure(Placement::Same, 64, true, 100).unwrap();
+        let figures = measure(SEED, Placement::Same, 64, true, 100).unwrap();
         assert!(figures.busiest_mean(0.0, 0.001) > 0.9);
         assert!(figures.gb_per_second > 0.99 * ALL_GB, "{}", figures.gb_per_second);
-        let one = one_disk(100).unwrap();
+        let one = one_disk(SEED, 100).unwrap();
         assert!((one / 3.22 - 1.0).abs() < 0.01, "{one}");
     }
 }

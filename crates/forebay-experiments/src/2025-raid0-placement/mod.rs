@@ -4,7 +4,7 @@ use forebay_report::{Chart, Mark, Table};
 
 use crate::articles::y2025::SOURCE;
 use crate::articles::y2025::placement::{Placement, measure, report};
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Setting};
 use crate::report::Report;
 use crate::scenario::percent;
 
@@ -23,7 +23,7 @@ const PLACEMENTS: [(Placement, &str); 3] = [
     (Placement::InTurn, "in turn"),
 ];
 
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let (mut report, measured) = report(scale);
     let mut table = Table::new(
         "GB/s (the members together: 12.9), and the busiest member's part of what is in flight",
@@ -31,7 +31,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     );
     for (placement, name) in PLACEMENTS {
         for (scheduler, open) in [("none", true), ("pace+window", false)] {
-            let run = |shards| measure(placement, shards, open, measured);
+            let run = |shards| measure(seed, placement, shards, open, measured);
             let (few, many) = (run(8)?, run(64)?);
             table.row([
                 name.to_owned(),
@@ -46,7 +46,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     report.tables.push(table);
     let mut chart = Chart::new("64 shards, no scheduler: the busiest member's part", "ms", "%");
     for (placement, name) in PLACEMENTS {
-        let figures = measure(placement, 64, true, measured)?;
+        let figures = measure(seed, placement, 64, true, measured)?;
         let shown = figures.busiest.iter().filter(|(at, _)| *at < 0.05);
         let points = shown.map(|(at, part)| (at * 1e3, part * 100.0)).collect();
         chart = chart.with(name, Mark::Line, points);
@@ -58,12 +58,13 @@ fn run(scale: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     const ALL_GB: f64 = 4.0 * 3.22;
 
     #[test]
     fn files_at_random_are_nearly_even() {
-        let figures = measure(Placement::Random, 64, true, 100).unwrap();
+        let figures = measure(SEED, Placement::Random, 64, true, 100).unwrap();
         // a quarter is even
         assert!(figures.busiest_mean(0.1, 1.0) < 0.35);
         assert!(figures.gb_per_second > 0.99 * ALL_GB, "{}", figures.gb_per_second);
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_window_can_wait_for_one_member() {
-        let gb = |placement| measure(placement, 64, false, 100).unwrap().gb_per_second;
+        let gb = |placement| measure(SEED, placement, 64, false, 100).unwrap().gb_per_second;
         assert!(gb(Placement::Random) > 0.97 * ALL_GB);
         assert!(gb(Placement::Same) < 0.7 * ALL_GB);
     }

@@ -5,11 +5,9 @@ use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::SchedulerConfig;
 use serde::Deserialize;
 
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{
-    self, config, disk, job, jobs, pace_window, percent, run as simulate, thousands,
-};
+use crate::scenario::{self, job, jobs, pace_window, percent, run as simulate, thousands};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-cost",
@@ -96,7 +94,12 @@ fn maximum(rates: &DiskRates) -> Result<DiskModel, String> {
 }
 
 /// Bytes per second with requests of `size`, and how much of it the heavy class of 10:1 got.
-fn throughput(cost: &CostVariant, size: u64, millis: u64) -> Result<(f64, f64), String> {
+fn throughput(
+    seed: Seed,
+    cost: &CostVariant,
+    size: u64,
+    millis: u64,
+) -> Result<(f64, f64), String> {
     let text = format!(
         "
 - {{name: heavy, type: randwrite, shards: all,
@@ -105,10 +108,10 @@ fn throughput(cost: &CostVariant, size: u64, millis: u64) -> Result<(f64, f64), 
    shard_info: {{parallelism: 32, reqsize: {size}, shares: 100}}}}
 "
     );
-    let disk = disk(DISK)?;
+    let disk = seed.disk(DISK)?;
     let policy = if cost.open { Policy::Unlimited } else { pace_window(&*disk) };
     let model = Some((cost.model)(&RATES)?);
-    let mut config = config(jobs(&text, 8)?, disk, millis);
+    let mut config = seed.config(jobs(&text, 8)?, disk, millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), model, ..Default::default() };
     let outcome = simulate(config)?;
     let bandwidth = |name| Ok(job(&outcome, name)?.bandwidth_bytes_per_second as f64);
@@ -119,20 +122,20 @@ fn throughput(cost: &CostVariant, size: u64, millis: u64) -> Result<(f64, f64), 
 }
 
 /// Runs all sizes in all ways.
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let millis = scale.seconds(500, 10_000);
     let mut report = Report::default();
     report.parameter("disk", "591 MB/s at every size (without scheduler, as published)");
     report.parameter("figures given to the scheduler", "134,600 IOPS, 605 MB/s (published)");
     report.parameter("load", "random writes, 8 shards, 2 classes at 1000:100, 32 in flight each");
     report.parameter("measured", format!("{millis} ms after 100 ms"));
-    add_throughput(&mut report, millis)?;
+    add_throughput(seed, &mut report, millis)?;
     add_disks(&mut report)?;
     report.charts.push(curves()?);
     Ok(report)
 }
 
-fn add_throughput(report: &mut Report, millis: u64) -> Result<(), String> {
+fn add_throughput(seed: Seed, report: &mut Report, millis: u64) -> Result<(), String> {
     let mut table = Table::new(
         "MB/s of both classes (published / simulated)",
         &["cost", "4 KiB", "16 KiB", "128 KiB", "heavy's part (91 %)"],
@@ -141,7 +144,7 @@ fn add_throughput(report: &mut Report, millis: u64) -> Result<(), String> {
         let mut cells = Vec::new();
         let mut heavy = Vec::new();
         for (index, &size) in SIZES.iter().enumerate() {
-            let (bandwidth, part) = throughput(cost, size, millis)?;
+            let (bandwidth, part) = throughput(seed, cost, size, millis)?;
             let published =
                 cost.published.map_or_else(|| "-".to_owned(), |all| all[index].to_string());
             cells.push(format!("{published} / {}", thousands(bandwidth / 1e6)));
@@ -215,10 +218,11 @@ fn curves() -> Result<Chart, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn the_sum_halves_small_requests_and_two_points_do_not() {
-        let at = |index: usize, size| throughput(&COSTS[index], size, 200).unwrap();
+        let at = |index: usize, size| throughput(SEED, &COSTS[index], size, 200).unwrap();
         // published: 290 and 581 MB/s
         assert!((at(1, 4096).0 / 290e6 - 1.0).abs() < 0.02);
         assert!((at(1, 131_072).0 / 581e6 - 1.0).abs() < 0.02);

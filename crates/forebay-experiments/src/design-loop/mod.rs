@@ -6,9 +6,9 @@ use forebay_core::{LATENCY_GOAL_DEFAULT, LatencyTarget, Op, Policy};
 use forebay_report::Table;
 use forebay_sim::simulation::{Outcome, SchedulerConfig};
 
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Scale, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{config, job, jobs, millis, model, off_by, preset, run as simulate};
+use crate::scenario::{job, jobs, millis, model, off_by, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-loop",
@@ -62,8 +62,8 @@ const STARTS: [Start; 4] = [
     },
 ];
 
-fn outcome(disk: &str, start: Start, measured_millis: u64) -> Result<Outcome, String> {
-    let disk = preset(disk)?;
+fn outcome(seed: Seed, disk: &str, start: Start, measured_millis: u64) -> Result<Outcome, String> {
+    let disk = seed.preset(disk)?;
     let latency_target = LatencyTarget::new(Op::Read, 950, TARGET).map_err(|e| e.to_string())?;
     let scheduler = SchedulerConfig {
         policy: Some(Policy::PaceWindow {
@@ -74,7 +74,7 @@ fn outcome(disk: &str, start: Start, measured_millis: u64) -> Result<Outcome, St
         latency_target: start.has_target.then_some(latency_target),
         ..SchedulerConfig::default()
     };
-    let mut config = config(jobs(LOAD, SHARDS)?, disk, measured_millis);
+    let mut config = seed.config(jobs(LOAD, SHARDS)?, disk, measured_millis);
     config.warmup = start.warmup;
     config.scheduler = scheduler;
     config.trace_buckets = Some(1);
@@ -90,7 +90,7 @@ fn read_latencies(outcome: &Outcome) -> Result<[f64; 3], String> {
 }
 
 /// Runs all disks from all starts.
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let measured_millis = scale.seconds(1, 4) * 1000;
     let starts = match scale {
         Scale::Short => &STARTS[..2],
@@ -107,7 +107,7 @@ fn run(scale: Scale) -> Result<Report, String> {
     );
     for (disk, best) in DISKS {
         for (index, &start) in starts.iter().enumerate() {
-            let outcome = outcome(disk, start, measured_millis)?;
+            let outcome = outcome(seed, disk, start, measured_millis)?;
             let [p50, p95, p99] = read_latencies(&outcome)?;
             table.row([
                 if index == 0 { disk.to_owned() } else { String::new() },
@@ -129,18 +129,19 @@ fn run(scale: Scale) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn the_target_holds_at_the_disk_time_of_the_best_constant_speed() {
         for (disk, best) in DISKS {
             let best: f64 = best.parse().unwrap();
-            let outcome = outcome(disk, STARTS[1], 2000).unwrap();
+            let outcome = outcome(SEED, disk, STARTS[1], 2000).unwrap();
             let [_, p95, p99] = read_latencies(&outcome).unwrap();
             assert!(p95 <= 1_100.0 && p99 <= 3_000.0, "{disk}: p95 {p95} us, p99 {p99} us");
             let used = outcome.utilisation;
             assert!(used >= 0.95 * best, "{disk}: {used} of {best}");
             let [reads, writes] = ["reads", "writes"].map(|name| job(&outcome, name).unwrap());
-            let rates = preset(disk).unwrap().rates();
+            let rates = SEED.preset(disk).unwrap().rates();
             let share = reads.iops / rates.read_iops as f64;
             let written = writes.bandwidth_bytes_per_second as f64 / rates.write_bandwidth as f64;
             assert!((share / written - 1.0).abs() <= 0.05, "{disk}: {share} to {written}");
@@ -149,7 +150,8 @@ mod tests {
 
     #[test]
     fn without_a_target_a_disk_that_is_no_line_keeps_its_reads_for_four_milliseconds() {
-        let [_, p95, _] = read_latencies(&outcome("i3.2xlarge", WITHOUT, 1000).unwrap()).unwrap();
+        let [_, p95, _] =
+            read_latencies(&outcome(SEED, "i3.2xlarge", WITHOUT, 1000).unwrap()).unwrap();
         assert!(p95 > 3_000.0, "{p95}");
     }
 }

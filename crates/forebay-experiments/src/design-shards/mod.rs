@@ -6,9 +6,9 @@ use forebay_core::LATENCY_GOAL_DEFAULT;
 use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::{Outcome, Polling, SimulationConfig, Stalls};
 
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{config, disk, grouped_jobs, job, jobs, millis, percent, run as simulate};
+use crate::scenario::{grouped_jobs, job, jobs, millis, percent, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-shards",
@@ -132,7 +132,7 @@ const CASES: [Case; 6] = [
 ];
 
 /// Runs all cases.
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let seconds = scale.seconds(1, 30);
     let mut report = Report::default();
     report.parameter("disk", "one request at a time: 7 us for 4 KiB, 90 us for 128 KiB");
@@ -147,17 +147,17 @@ fn run(scale: Scale) -> Result<Report, String> {
         &["case", "job", "expected", "published", "forebay", "disk used"],
     );
     for case in &CASES {
-        let outcome = outcome(case, seconds)?;
+        let outcome = outcome(seed, case, seconds)?;
         add_case(&mut shares, case, &outcome)?;
     }
     report.tables.push(shares);
-    add_urgent(&mut report, scale.seconds(2, 60))?;
+    add_urgent(seed, &mut report, scale.seconds(2, 60))?;
     Ok(report)
 }
 
-fn outcome(case: &Case, seconds: u64) -> Result<Outcome, String> {
+fn outcome(seed: Seed, case: &Case, seconds: u64) -> Result<Outcome, String> {
     let jobs = grouped_jobs(case.jobs, case.classes, case.shards)?;
-    let mut config = config(jobs, disk(DISK)?, seconds * 1000);
+    let mut config = seed.config(jobs, seed.disk(DISK)?, seconds * 1000);
     if case.stalls {
         let length = Duration::from_millis(10);
         config.stalls = Some(Stalls { one_in: 3, length, shards: vec![7] });
@@ -189,12 +189,12 @@ fn add_case(table: &mut Table, case: &Case, outcome: &Outcome) -> Result<(), Str
 }
 
 /// A rare request of a heavy class among 8 shards of deep background.
-fn urgent(polling: Polling, seconds: u64) -> Result<Outcome, String> {
-    let config = config(jobs(URGENT, 8)?, disk(DISK)?, seconds * 1000);
+fn urgent(seed: Seed, polling: Polling, seconds: u64) -> Result<Outcome, String> {
+    let config = seed.config(jobs(URGENT, 8)?, seed.disk(DISK)?, seconds * 1000);
     simulate(SimulationConfig { polling, ..config })
 }
 
-fn add_urgent(report: &mut Report, seconds: u64) -> Result<(), String> {
+fn add_urgent(seed: Seed, report: &mut Report, seconds: u64) -> Result<(), String> {
     let mut table = Table::new(
         "A request of 1000 shares every 4 ms beside 8 shards of 100 shares at depth 64",
         &["dispatch", "prototype p99 in queue", "mean", "p50", "p99", "p99 in disk", "disk used"],
@@ -205,7 +205,7 @@ fn add_urgent(report: &mut Report, seconds: u64) -> Result<(), String> {
         ("on a 0.5 ms tick alone", "1.2 ms", Polling::Tick(500_000)),
     ];
     for (name, prototype, polling) in dispatches {
-        let outcome = urgent(polling, seconds)?;
+        let outcome = urgent(seed, polling, seconds)?;
         let urgent = job(&outcome, "urgent")?;
         let queue = urgent.queue_us;
         table.row([
@@ -230,11 +230,12 @@ fn add_urgent(report: &mut Report, seconds: u64) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     #[test]
     fn shares_hold_within_3_percent_and_the_disk_is_used() {
         for case in &CASES {
-            let outcome = outcome(case, 1).unwrap();
+            let outcome = outcome(SEED, case, 1).unwrap();
             assert!(outcome.utilisation >= 0.99, "{}: {}", case.name, outcome.utilisation);
             for (part, got) in case.parts.iter().zip(parts(case, &outcome).unwrap()) {
                 let off = (got / part.expected - 1.0).abs();
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn a_rare_urgent_request_hardly_waits() {
         for (polling, bound_us) in [(Polling::Events, 400.0), (Polling::Tick(500_000), 1500.0)] {
-            let outcome = urgent(polling, 2).unwrap();
+            let outcome = urgent(SEED, polling, 2).unwrap();
             let p99 = job(&outcome, "urgent").unwrap().queue_us.p99;
             assert!(p99 <= bound_us, "{polling:?}: {p99}");
         }

@@ -6,9 +6,9 @@ use forebay_core::{LATENCY_GOAL_DEFAULT, Policy};
 use forebay_report::{Chart, Mark, Table};
 use forebay_sim::simulation::{Outcome, Polling, Sample, SchedulerConfig, Stalls, Trace};
 
-use crate::experiment::{Experiment, Scale};
+use crate::experiment::{Experiment, Scale, Seed, Setting};
 use crate::report::Report;
-use crate::scenario::{config, disk, jobs, millis, model, off_by, percent, run as simulate};
+use crate::scenario::{jobs, millis, model, off_by, percent, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-window",
@@ -101,13 +101,13 @@ struct WaitFigures {
     utilisation: f64,
 }
 
-fn outcome(trouble: Trouble, policy: Policy, seconds: u64) -> Result<Outcome, String> {
-    let disk = disk(if trouble == Trouble::Slow { SLOW } else { DISK })?;
+fn outcome(seed: Seed, trouble: Trouble, policy: Policy, seconds: u64) -> Result<Outcome, String> {
+    let disk = seed.disk(if trouble == Trouble::Slow { SLOW } else { DISK })?;
     let model = match trouble {
         Trouble::TooFast(percent) => Some(model(&off_by(&disk.rates(), percent))?),
         _ => None,
     };
-    let mut config = config(jobs(LOAD, SHARDS)?, disk, seconds * 1000);
+    let mut config = seed.config(jobs(LOAD, SHARDS)?, disk, seconds * 1000);
     config.scheduler = SchedulerConfig { policy: Some(policy), model, ..Default::default() };
     if let Trouble::Stalls(stalling) = trouble {
         let (polling, shards) = match stalling {
@@ -149,7 +149,7 @@ fn figures(trouble: Trouble, outcome: &Outcome, seconds: u64) -> Result<WaitFigu
 }
 
 /// Runs all policies in all troubles.
-fn run(scale: Scale) -> Result<Report, String> {
+fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let mut report = Report::default();
     report.parameter("disk", "25 requests at a time, 500 us each: 50,000/s");
     report
@@ -171,7 +171,7 @@ fn run(scale: Scale) -> Result<Report, String> {
         let seconds = seconds(trouble, scale);
         let mut chart = charted(trouble).map(|title| Chart::new(title, "s", "ms"));
         for (index, policy) in policies().into_iter().enumerate() {
-            let outcome = outcome(trouble, policy, seconds)?;
+            let outcome = outcome(seed, trouble, policy, seconds)?;
             let figures = figures(trouble, &outcome, seconds)?;
             table.row([
                 if index == 0 { name.to_owned() } else { String::new() },
@@ -224,10 +224,12 @@ fn longest_waits(outcome: &Outcome) -> Result<Vec<(f64, f64)>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     fn waits(trouble: Trouble, policy: usize) -> WaitFigures {
         let seconds = seconds(trouble, Scale::Short);
-        figures(trouble, &outcome(trouble, policies()[policy], seconds).unwrap(), seconds).unwrap()
+        figures(trouble, &outcome(SEED, trouble, policies()[policy], seconds).unwrap(), seconds)
+            .unwrap()
     }
 
     const OURS: usize = 3;

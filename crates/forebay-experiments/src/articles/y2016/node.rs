@@ -5,7 +5,7 @@ use core::time::Duration;
 use forebay_core::Time;
 use forebay_sim::simulation::{ClassTrace, Outcome, Period, SchedulerConfig, Trace};
 
-use crate::experiment::Scale;
+use crate::experiment::{Scale, Seed};
 use crate::report::Report;
 use crate::scenario;
 
@@ -32,6 +32,7 @@ impl Phases {
 
 /// A run of the node; what is measured is the time with writes.
 pub(crate) fn run(
+    seed: Seed,
     phases: Phases,
     slice_millis: u64,
     scheduler: SchedulerConfig,
@@ -40,7 +41,7 @@ pub(crate) fn run(
     let from = Time::from_nanos(phases.alone_seconds * 1_000_000_000);
     let writes = jobs.jobs.iter().filter(|job| job.name != "query");
     let schedule = writes.map(|job| Period { job: job.name.clone(), from, to: None }).collect();
-    let mut config = scenario::config(jobs, scenario::disk(DISK)?, phases.beside_seconds * 1_000);
+    let mut config = seed.config(jobs, seed.disk(DISK)?, phases.beside_seconds * 1_000);
     config.schedule = schedule;
     config.scheduler = scheduler;
     config.warmup = Duration::from_secs(phases.alone_seconds);

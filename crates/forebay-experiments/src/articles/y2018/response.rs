@@ -3,6 +3,7 @@
 use forebay_core::Policy;
 use forebay_sim::simulation::SchedulerConfig;
 
+use crate::experiment::Seed;
 use crate::report::Report;
 use crate::scenario;
 
@@ -31,11 +32,11 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    pub(crate) fn measure(len: u64) -> Result<Self, String> {
+    pub(crate) fn measure(seed: Seed, len: u64) -> Result<Self, String> {
         let steps = (1..16).chain((16..=CONCURRENCY_MAX).step_by(4));
         let points =
-            steps.map(|concurrency| measure(len, concurrency)).collect::<Result<_, _>>()?;
-        Ok(Self { points, peak: measure(len, CONCURRENCY_OF_PEAK)? })
+            steps.map(|concurrency| measure(seed, len, concurrency)).collect::<Result<_, _>>()?;
+        Ok(Self { points, peak: measure(seed, len, CONCURRENCY_OF_PEAK)? })
     }
 
     pub(crate) fn part_of_peak(&self, point: &Point) -> f64 {
@@ -56,12 +57,12 @@ impl Curve {
     }
 }
 
-fn measure(len: u64, concurrency: u32) -> Result<Point, String> {
+fn measure(seed: Seed, len: u64, concurrency: u32) -> Result<Point, String> {
     let jobs = format!(
         "- name: reads\n  type: randread\n  shards: [0]\n  data_size: 16GB\n  \
          shard_info: {{ parallelism: {concurrency}, reqsize: {len} }}\n"
     );
-    let mut config = scenario::config(scenario::jobs(&jobs, 1)?, scenario::disk(DISK)?, 50);
+    let mut config = seed.config(scenario::jobs(&jobs, 1)?, seed.disk(DISK)?, 50);
     config.scheduler = SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() };
     let outcome = scenario::run(config)?;
     let reads = scenario::job(&outcome, "reads")?;

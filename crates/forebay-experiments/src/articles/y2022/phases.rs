@@ -7,9 +7,9 @@ use forebay_sim::simulation::{ClassTrace, Outcome, Period, Sample, SchedulerConf
 use forebay_sim::spec::DiskSpec;
 
 use super::{MEASURED, preset};
-use crate::experiment::Scale;
+use crate::experiment::{Scale, Seed};
 use crate::report::Report;
-use crate::scenario::{SEED, config, grouped_jobs, model, off_by, pace_window, run};
+use crate::scenario::{grouped_jobs, model, off_by, pace_window, run};
 
 const LINE: &str = include_str!("disk-by-rates.yaml");
 /// A disk that the loads run on.
@@ -37,7 +37,7 @@ impl Disk {
 
     /// MB/s of writes alone and of reads alone: the edge of the model is the line between.
     pub(crate) fn edge_mb(&self) -> (f64, f64) {
-        let rates = self.spec.build(SEED).rates();
+        let rates = self.spec.build(0).rates();
         (rates.write_bandwidth as f64 / 1e6, rates.read_bandwidth as f64 / 1e6)
     }
 }
@@ -137,15 +137,17 @@ pub(crate) const fn held(target: LatencyTarget) -> SchedulerVariant {
 
 /// The load of clients that ingest, while compaction takes what is left.
 pub(crate) fn ingestion(
+    seed: Seed,
     disk: &Disk,
     scheduler: &SchedulerVariant,
     seconds: u64,
 ) -> Result<Outcome, String> {
-    simulate(disk, scheduler, &format!("{CLIENT_JOBS}{COMPACTION_JOBS}"), seconds, Vec::new())
+    simulate(seed, disk, scheduler, &format!("{CLIENT_JOBS}{COMPACTION_JOBS}"), seconds, Vec::new())
 }
 
 /// Three phases of queries, while compaction takes what is left.
 pub(crate) fn queries(
+    seed: Seed,
     disk: &Disk,
     scheduler: &SchedulerVariant,
     phase_seconds: u64,
@@ -167,7 +169,7 @@ pub(crate) fn queries(
         });
     }
     // a quiet phase before, between and after
-    simulate(disk, scheduler, &jobs, 7 * phase_seconds, schedule)
+    simulate(seed, disk, scheduler, &jobs, 7 * phase_seconds, schedule)
 }
 
 /// When a phase of queries begins; each is followed by as long a pause.
@@ -176,13 +178,14 @@ pub(crate) fn phase_start(index: usize, phase_seconds: u64) -> Time {
 }
 
 fn simulate(
+    seed: Seed,
     disk: &Disk,
     scheduler: &SchedulerVariant,
     jobs: &str,
     seconds: u64,
     schedule: Vec<Period>,
 ) -> Result<Outcome, String> {
-    let disk = disk.spec.build(SEED);
+    let disk = disk.spec.build(seed.0);
     let rates = disk.rates();
     let model = match scheduler.costs {
         CostVariant::Exact | CostVariant::Target(_) => model(&rates)?,
@@ -198,7 +201,7 @@ fn simulate(
         PolicyKind::PaceWindow => pace_window(&*disk),
     };
     let jobs = grouped_jobs(jobs, Some(CLASSES), SHARDS)?;
-    let mut config = config(jobs, disk, seconds * 1000);
+    let mut config = seed.config(jobs, disk, seconds * 1000);
     let latency_target = match scheduler.costs {
         CostVariant::Target(target) => Some(target),
         CostVariant::Exact | CostVariant::Summed | CostVariant::Lower(_) => None,

@@ -12,6 +12,7 @@ use forebay_sim::file_system::FileSystem;
 use forebay_sim::simulation::{SchedulerConfig, SimulationConfig};
 use forebay_sim::spec::DiskSpec;
 
+use crate::experiment::Seed;
 use crate::scenario;
 
 pub(crate) const MIB: u64 = 1 << 20;
@@ -65,7 +66,7 @@ pub(crate) struct Run {
     /// io_tester does it; an open loop if not given.
     pub(crate) waiting_fibers: Option<u64>,
     pub(crate) seconds: u64,
-    pub(crate) seed: u64,
+    pub(crate) seed: Seed,
 }
 
 impl Run {
@@ -106,7 +107,7 @@ impl Run {
             }
         }
         let mut config = SimulationConfig::new(jobs, disk);
-        config.seed = self.seed;
+        config.seed = self.seed.0;
         config.warmup = Duration::ZERO;
         config.duration = Duration::from_secs(self.seconds);
         config.file_system = Some(self.file_system);
@@ -117,7 +118,7 @@ impl Run {
 
     /// What reads took, in microseconds.
     pub(crate) fn latencies(&self) -> Result<LatencyResult, String> {
-        let config = self.config(disk_spec()?.build(self.seed))?;
+        let config = self.config(disk_spec()?.build(self.seed.0))?;
         Ok(scenario::job(&scenario::run(config)?, "reads")?.latency_us)
     }
 }

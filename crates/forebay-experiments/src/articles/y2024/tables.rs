@@ -6,7 +6,7 @@ use forebay_report::Table;
 use forebay_sim::file_system::FileSystem;
 
 use super::deletes::{Deletes, MIB, READS, Run, file_system, side_by_side};
-use crate::experiment::Scale;
+use crate::experiment::{Seed, Setting};
 use crate::report::Report;
 use crate::scenario::thousands;
 
@@ -135,7 +135,7 @@ pub(crate) const BY_EXTENT_SIZE: Published = Published {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
     row: u64,
-    seed: u64,
+    seed: Seed,
     figure: &'static str,
     published: f64,
     pub(crate) ours: f64,
@@ -155,7 +155,8 @@ impl Cell {
     pub(crate) fn describe(&self, rows_are: &str) -> String {
         let Self { row, seed, figure, published, ours } = self;
         format!(
-            "{rows_are} {row}, seed {seed}, {figure}: {} us, published {}",
+            "{rows_are} {row}, seed {}, {figure}: {} us, published {}",
+            seed.0,
             thousands(*ours),
             thousands(*published)
         )
@@ -168,11 +169,12 @@ impl Published {
         Ok(FileSystem { discard: self.discard, ..usual })
     }
 
-    /// The cells of the table with seeds 1 to `seeds`, by row.
-    pub(crate) fn cells(&self, seeds: u64) -> Result<Vec<Cell>, String> {
+    /// The cells of the table with so many seeds from this one on, by row.
+    pub(crate) fn cells(&self, first: Seed, seeds: u64) -> Result<Vec<Cell>, String> {
         let file_system = self.file_system()?;
         let rows = self.rows.iter();
-        let runs: Vec<_> = rows.flat_map(|row| (1..=seeds).map(move |seed| (*row, seed))).collect();
+        let runs: Vec<_> =
+            rows.flat_map(|row| first.and_following(seeds).map(move |seed| (*row, seed))).collect();
         let cells = side_by_side(&runs, |&((row, published), seed)| {
             let deletes = (self.deletes)(row);
             let (reads, seconds) = (READS, self.seconds);
@@ -195,19 +197,26 @@ impl Published {
     }
 
     /// The table beside the published one.
-    pub(crate) fn report(&self, scale: Scale, title: &str) -> Result<Report, String> {
+    pub(crate) fn report(&self, setting: Setting, title: &str) -> Result<Report, String> {
+        let Setting { scale, seed: first } = setting;
         let seeds = scale.seconds(1, 5);
-        let cells = self.cells(seeds)?;
+        let cells = self.cells(first, seeds)?;
         let mut report = Report::default();
         report.parameter("disk", "examples/i3-xfs.yaml, the same in all tables");
         report.parameter("load", "reads of 512 bytes, Poisson, 4,000/s");
         let (seconds, period) = (self.seconds, self.sync_seconds);
         report.parameter("measured", format!("{seconds} s (not published for how long)"));
         report.parameter("log", format!("written each {period} s"));
-        let columns =
-            [self.rows_are, "", "published (us)", "ours, seed 1 (us)", "times", "times, all seeds"];
+        let columns = [
+            self.rows_are,
+            "",
+            "published (us)",
+            &format!("ours, seed {} (us)", first.0),
+            "times",
+            "times, all seeds",
+        ];
         let mut table = Table::new(title, &columns);
-        for of_figure in cells.iter().filter(|cell| cell.seed == 1) {
+        for of_figure in cells.iter().filter(|cell| cell.seed == first) {
             let same = |cell: &&Cell| (cell.row, cell.figure) == (of_figure.row, of_figure.figure);
             let times = cells.iter().filter(same).map(|cell| cell.ours / cell.published);
             let (least, most) = times.fold((f64::MAX, 0.0_f64), |(a, b), t| (a.min(t), b.max(t)));
@@ -236,13 +245,14 @@ impl Published {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::SEED;
 
     /// 42 cells with five seeds each; the figures without deletes stand in three of the tables.
     #[test]
     fn one_disk_matches_four_tables() {
         let (mut count, mut within_2) = (0, 0);
         for table in [LOW_EXTENTS, HIGH_EXTENTS, BY_FILE_SIZE, BY_EXTENT_SIZE] {
-            for cell in table.cells(5).unwrap().iter().filter(|cell| cell.counts()) {
+            for cell in table.cells(SEED, 5).unwrap().iter().filter(|cell| cell.counts()) {
                 let text = cell.describe(table.rows_are);
                 assert!(cell.off() <= 4.0, "off by {:.1}: {text}", cell.off());
                 count += 1;
@@ -259,7 +269,7 @@ mod tests {
 
     #[test]
     fn without_discard_deletes_cost_reads_nothing() {
-        let cells = DISCARD_OFF.cells(1).unwrap();
+        let cells = DISCARD_OFF.cells(SEED, 1).unwrap();
         let none: Vec<f64> = cells[..3].iter().map(|cell| cell.ours).collect();
         for cell in &cells {
             assert!(!cell.counts() || cell.ours <= 1.05 * none[1], "{cell:?}");

@@ -7,9 +7,9 @@ use forebay_load::Rng;
 use forebay_sim::simulation::SchedulerConfig;
 
 use super::traced_array::{CHUNK, MEMBERS, TracedArray};
-use crate::experiment::Scale;
+use crate::experiment::{Scale, Seed};
 use crate::report::Report;
-use crate::scenario::{SEED, config, disk, job, jobs, pace_window, run as simulate};
+use crate::scenario::{job, jobs, pace_window, run as simulate};
 
 pub(crate) const MEMBER: &str = include_str!("disk.yaml");
 pub(crate) const LOAD: &str = include_str!("load.yaml");
@@ -28,8 +28,8 @@ pub(crate) enum Placement {
 
 impl Placement {
     /// The first byte of the file of each shard.
-    pub(crate) fn starts(self, shards: u32) -> Vec<u64> {
-        let mut random = Rng::new(SEED, &[]);
+    pub(crate) fn starts(self, seed: Seed, shards: u32) -> Vec<u64> {
+        let mut random = Rng::new(seed.0, &[]);
         let chunk = |shard: u32| match self {
             Self::Same => 0,
             Self::Random => random.below(MEMBERS as u64),
@@ -57,15 +57,16 @@ impl PlacementResult {
 }
 
 pub(crate) fn measure(
+    seed: Seed,
     placement: Placement,
     shards: u32,
     open: bool,
     millis: u64,
 ) -> Result<PlacementResult, String> {
-    let members = (0..MEMBERS).map(|_| disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
-    let (array, trace) = TracedArray::new(members, placement.starts(shards), SLICE_NANOS)?;
+    let members = (0..MEMBERS).map(|_| seed.disk(MEMBER)).collect::<Result<Vec<_>, _>>()?;
+    let (array, trace) = TracedArray::new(members, placement.starts(seed, shards), SLICE_NANOS)?;
     let policy = if open { Policy::Unlimited } else { pace_window(&array) };
-    let mut config = config(jobs(LOAD, shards)?, Box::new(array), millis);
+    let mut config = seed.config(jobs(LOAD, shards)?, Box::new(array), millis);
     config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
     let outcome = simulate(config)?;
     let trace = trace.lock().unwrap_or_else(PoisonError::into_inner);
