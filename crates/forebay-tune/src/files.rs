@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay::properties::{
-    CostAt, DiscardCost, DiskProperties, Measured, MeasuredDirection, Properties, Steadiness,
+    CostAt, DiscardCost, DiskProperties, Lasting, Measured, MeasuredDirection, Properties,
+    Steadiness,
 };
 use forebay_core::DiskRates;
 
@@ -53,12 +54,20 @@ fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
         seeks: false,
         base_latency: Some(time(fit.base_latency_us)).filter(|base| !base.is_zero()),
         read: consistent(
-            direction(&fit.read, &fit.read_knee, &fit.read_steadiness),
+            MeasuredDirection {
+                iops_lasting: Some(lasting(fit.lasting.read_iops)),
+                bandwidth_lasting: Some(lasting(fit.lasting.read_bandwidth)),
+                ..direction(&fit.read, &fit.read_knee, &fit.read_steadiness)
+            },
             rates.read_iops,
             rates.read_bandwidth,
         ),
         write: consistent(
-            direction(&fit.write, &fit.write_knee, &fit.write_steadiness),
+            MeasuredDirection {
+                iops_lasting: Some(lasting(fit.lasting.write_iops)),
+                bandwidth_lasting: Some(lasting(fit.lasting.write_bandwidth)),
+                ..direction(&fit.write, &fit.write_knee, &fit.write_steadiness)
+            },
             rates.write_iops,
             rates.write_bandwidth,
         ),
@@ -85,7 +94,12 @@ fn direction(sizes: &Sizes, knee: &Knee, steadiness: &steady::Steadiness) -> Mea
             first_excess: rounded(steadiness.first_excess, 1000.0),
             observed: Duration::from_secs(steadiness.observed_seconds.round() as u64),
         }),
+        ..MeasuredDirection::default()
     }
+}
+
+fn lasting(seen: bool) -> Lasting {
+    if seen { Lasting::Yes } else { Lasting::Unknown }
 }
 
 /// Without costs that the reader of the file would refuse: then the rates alone stand.

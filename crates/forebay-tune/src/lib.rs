@@ -17,6 +17,7 @@ mod error;
 pub mod files;
 mod fit;
 pub mod history;
+mod lasting;
 mod load;
 mod measure;
 mod phase;
@@ -35,6 +36,7 @@ pub use fit::{
     CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Saturation, Sector, Sizes,
     fit,
 };
+pub use lasting::{Buffer, Lasting};
 pub use measure::{Progress, measure};
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
 pub use run::{MeasuredPhase, RUN_VERSION, Run};

@@ -136,10 +136,8 @@ pub enum Purpose {
     /// What flushes and discards take from reads: those reads alone, and beside each of them.
     #[serde(rename = "taken")]
     Interference,
-    /// A round of the same load over and over.
+    /// A round of one of the four figures, over and over.
     Steady,
-    /// One of the four figures, at the end.
-    Last,
 }
 
 impl Purpose {
@@ -157,8 +155,7 @@ impl Purpose {
             Self::FileStates => "kinds of files",
             Self::Flush => "flushes",
             Self::Interference => "flushes and discards beside reads",
-            Self::Steady => "steady state",
-            Self::Last => "figures",
+            Self::Steady => "figures",
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::samples::Samples;
 use crate::target::TargetInfo;
 
 /// The version of the format.
-pub const RUN_VERSION: u32 = 2;
+pub const RUN_VERSION: u32 = 3;
 
 /// A phase, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

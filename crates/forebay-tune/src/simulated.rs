@@ -36,6 +36,7 @@ impl SimTarget {
             logical_sector: Some(sector),
             physical_sector: Some(sector),
             discards: true,
+            rotational: disk.seeks().then_some(true),
             room: capacity,
             ..TargetInfo::default()
         };
@@ -45,6 +46,7 @@ impl SimTarget {
     fn area(&self, phase: &Phase) -> Area {
         let segment_len = match phase.file {
             FileState::Blank => self.info.room.min(phase.bound.bytes_max),
+            _ if self.info.rotational == Some(true) => self.info.room,
             _ => self.laid_out,
         };
         Area { segments: 1, segment_len }

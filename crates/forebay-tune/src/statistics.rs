@@ -2,6 +2,12 @@
 
 /// Two-sided 95 % quantile of Student's t for nine degrees of freedom.
 const T_NINE: f64 = 2.262;
+/// The same quantile for 1 to 14 degrees of freedom, and about for more.
+const T_QUANTILES: [f64; 14] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145,
+];
+const T_MANY: f64 = 2.06;
 const BATCHES: usize = 10;
 
 /// The mean; 0 of nothing.
@@ -30,6 +36,15 @@ pub(crate) fn confidence(values: &[f64]) -> f64 {
     }
     let batches: Vec<f64> = values.chunks_exact(per_batch).take(BATCHES).map(mean).collect();
     T_NINE * deviation(&batches) / (BATCHES as f64).sqrt()
+}
+
+/// The same of rounds that are apart in time, each a mean of many values: as they differ.
+pub(crate) fn confidence_of_rounds(means: &[f64]) -> f64 {
+    let quantile = means
+        .len()
+        .checked_sub(2)
+        .map_or(f64::INFINITY, |place| T_QUANTILES.get(place).copied().unwrap_or(T_MANY));
+    quantile * deviation(means) / (means.len().max(1) as f64).sqrt()
 }
 
 /// The slope of the straight line through values at 0, 1, 2 and so on.

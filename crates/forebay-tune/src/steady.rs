@@ -12,7 +12,7 @@ const WINDOW: usize = 5;
 const RANGE_MAX: f64 = 0.2;
 const SLOPE_MAX: f64 = 0.1;
 /// Disks have become slower after half an hour. Before that and a window more nobody knows.
-const KNOWN_AFTER: f64 = 35.0 * 60.0;
+pub(crate) const KNOWN_AFTER: f64 = 35.0 * 60.0;
 /// A change below this is noise.
 const CHANGE_MIN: f64 = 0.03;
 /// What falls by so much at once, and is level before and after, was a burst on credits.
@@ -72,7 +72,7 @@ impl Steadiness {
 
 /// Whether the small requests of one direction keep their rate in `run`.
 pub fn steadiness(run: &Run, work: Work) -> Steadiness {
-    let purposes = [Purpose::First, Purpose::Steady, Purpose::Last];
+    let purposes = [Purpose::First, Purpose::Steady];
     let phases = run.phases.iter().filter(|measured| {
         measured.phase.work == work
             && measured.phase.pattern == Pattern::Random

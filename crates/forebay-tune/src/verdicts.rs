@@ -40,6 +40,7 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     let mut all: Vec<Verdict> = beforehand(&run.target).into_iter().collect();
     let mut add = |warns: bool, text: String| all.push(Verdict { warns, text });
     sector(fit, &mut add);
+    lasting(fit, &mut add);
     steady("reads", &fit.read_steadiness, &mut add);
     steady("writes", &fit.write_steadiness, &mut add);
     not_known_steady(fit, &mut add);
@@ -93,6 +94,38 @@ fn sector(fit: &Fit, add: &mut AddVerdict<'_>) {
             ),
         ),
         _ => add(false, format!("The disk behaves like one with sectors of {measured} bytes.")),
+    }
+}
+
+fn lasting(fit: &Fit, add: &mut AddVerdict<'_>) {
+    if let Some(buffer) = fit.buffer {
+        add(
+            true,
+            format!(
+                "Writes went at {:.0} MB/s until a buffer of about {:.1} GB was full, and at {:.0} \
+                 since.",
+                buffer.before / 1e6,
+                buffer.bytes as f64 / 1e9,
+                buffer.behind / 1e6
+            ),
+        );
+    }
+    let unknown: Vec<&str> = fit.lasting.unknown().collect();
+    if !unknown.is_empty() {
+        let why = if fit.lasting.may_have_credits {
+            "its reads and writes have one rate, as on volumes that are faster while they have \
+             credits: those take half an hour to be used up"
+        } else {
+            "it was not level for long enough, or a buffer may hold what was written so far"
+        };
+        add(
+            true,
+            format!(
+                "What the disk keeps up is not known of its {}: {why}. The files say so. `--budget \
+                 thorough` finds out.",
+                unknown.join(", ")
+            ),
+        );
     }
 }
 

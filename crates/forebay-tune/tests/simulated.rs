@@ -60,7 +60,7 @@ fn the_figures_of_an_ideal_disk() {
 #[test]
 fn a_rate_that_was_not_seen_is_an_error_and_not_a_rate_of_zero() {
     let spec = DiskSpec::parse(&Source::new("disk.yaml", FOUR)).unwrap();
-    for limit in [64 << 20, 256 << 20] {
+    for limit in [34 << 20, 36 << 20] {
         let budget = Budget::QUICK.with_write_limit(limit);
         let mut target = SimTarget::new(spec.build(1), "disk", spec.capacity(), 512);
         let mut run = Run::new(&budget, target.info().clone());

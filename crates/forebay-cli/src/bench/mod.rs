@@ -184,6 +184,17 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
     old.map_or(Ok(()), compared)
 }
 
+/// Says which figures may not last.
+fn warn_of_bursts(properties: &DiskProperties) {
+    let names: Vec<&str> = properties.not_lasting().collect();
+    if !names.is_empty() {
+        note(format_args!(
+            "warning: {} of the properties may be those of a burst; they were not seen to last",
+            names.join(", ")
+        ));
+    }
+}
+
 /// Runs the load, before that without the scheduler if `compares`. With the report comes how many
 /// requests failed, and what went wrong first.
 fn run_load(plan: &Plan<'_>, compares: bool) -> Result<(Report, Option<(u64, String)>), Failure> {
@@ -211,7 +222,9 @@ impl Options {
             return Ok(properties.disks.pop());
         }
         let disk = properties.disk_for(target.path());
-        disk.map(|disk| Some(disk.clone())).map_err(|error| Failure::Input(error.to_string()))
+        let disk = disk.map_err(|error| Failure::Input(error.to_string()))?;
+        warn_of_bursts(disk);
+        Ok(Some(disk.clone()))
     }
 
     /// How many I/O threads to have, where there are any.

@@ -171,6 +171,14 @@ fn of_the_disk(figures: &DiskFigures) -> Vec<String> {
     } else {
         "reads and writes share the disk's time: half of one leaves half of the other"
     })];
+    let bursts: Vec<&str> = figures.properties.not_lasting().collect();
+    if !bursts.is_empty() {
+        said.push(format!(
+            "{} may be those of a burst: the measurement did not see what is behind the disk's \
+             buffers or credits. `forebay tune --budget thorough DIR` measures longer",
+            bursts.join(", ")
+        ));
+    }
     if figures.is_summed() {
         said.push(
             "the file asks for Seastar's sum (max_cost_function: false), so it is in force".into(),

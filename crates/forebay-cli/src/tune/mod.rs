@@ -88,11 +88,11 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum BudgetName {
-    /// About 30 seconds, at most 4 GiB written: figures within some 10 %
+    /// Half a minute, at most 64 GiB written: figures within some 10 %
     Quick,
-    /// About 3 minutes, at most 24 GiB written: figures within some 5 %
+    /// About 3 minutes, at most 128 GiB written: figures within some 5 %
     Standard,
-    /// Until the disk is steady, more than half an hour, at most 512 GiB written
+    /// Until the disk is steady, more than half an hour, at most 1 TiB written
     Thorough,
 }
 

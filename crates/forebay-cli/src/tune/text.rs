@@ -25,10 +25,11 @@ pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
         disks => format!(" on {}", disks.join(", ")),
     };
     format!(
-        "measuring {}{disks}: about {:.0} s, at most {} written there, {} of it data at a time, in \
-         files without names that are gone at the end",
+        "measuring {}{disks}: about {:.0} s, of which {:.0} to pass a buffer of writes, at most {} \
+         written there, {} of it data at a time, in files without names that are gone at the end",
         target.paths.join(", "),
         budget.seconds(),
+        budget.watch(),
         volume(budget.written_max),
         volume(budget.layout_bytes.min(target.room))
     )
@@ -52,7 +53,10 @@ pub(super) fn summary(tuned: &[Tuned]) -> String {
 
 fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
     writeln!(text, "{}", run.target.paths.join(", "))?;
-    for (name, figure, unit, scale) in figures(fit) {
+    let lasting = fit.lasting;
+    let lasting =
+        [lasting.read_iops, lasting.write_iops, lasting.read_bandwidth, lasting.write_bandwidth];
+    for ((name, figure, unit, scale), lasts) in figures(fit).into_iter().zip(lasting) {
         // nothing was counted where there was next to nothing to write
         let first = match figure.first {
             0.0 => String::new(),
@@ -60,9 +64,10 @@ fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
         };
         writeln!(
             text,
-            "  {name:<16} {:>12.0} {unit:<5} +- {:.1} %{first}",
+            "  {name:<16} {:>12.0} {unit:<5} +- {:.1} %{first}{}",
             figure.value / scale,
-            figure.margin / figure.value.max(1.0) * 100.0
+            figure.margin / figure.value.max(1.0) * 100.0,
+            if lasts { "" } else { "; may be a burst" }
         )?;
     }
     writeln!(

@@ -97,7 +97,7 @@ impl Speed {
 pub(super) enum Compared {
     /// All that keep the disk busy with the load of the figure.
     Whole(Work, Pattern),
-    /// The last of these, whose rate is the figure in the files.
+    /// The rounds at the end, whose rate is the figure in the files.
     End(Work, Pattern),
     /// One small request at a time.
     Alone(Work),
@@ -153,8 +153,7 @@ impl Compared {
                     && keeps_busy(measured, work, pattern, run)
             }
             Self::End(work, pattern) => {
-                (phase.work, phase.pattern) == (work, pattern)
-                    && matches!(purpose, Purpose::Steady | Purpose::Last)
+                (phase.work, phase.pattern) == (work, pattern) && *purpose == Purpose::Steady
             }
             Self::Alone(Work::Flush) => *purpose == Purpose::Flush,
             Self::Alone(work) => {
@@ -170,12 +169,10 @@ impl Compared {
 /// Whether a phase has requests enough in flight, and of a size, to reach the rate of the figure.
 fn keeps_busy(measured: &MeasuredPhase, work: Work, pattern: Pattern, run: &Run) -> bool {
     let MeasuredPhase { purpose, phase, .. } = measured;
-    let small = run.of(Purpose::Last, work).find(|last| last.phase.pattern == Pattern::Random);
-    let is_small = small.is_some_and(|last| last.phase.request_bytes == phase.request_bytes);
+    let small = run.of(Purpose::Steady, work).find(|round| round.phase.pattern == Pattern::Random);
+    let is_small = small.is_some_and(|round| round.phase.request_bytes == phase.request_bytes);
     match purpose {
-        Purpose::First | Purpose::Steady | Purpose::Last => {
-            pattern == Pattern::Sequential || is_small
-        }
+        Purpose::First | Purpose::Steady => pattern == Pattern::Sequential || is_small,
         Purpose::Concurrency => is_small && phase.depth >= knee(run, work).depth_full,
         Purpose::Sizes | Purpose::Interference => is_small,
         Purpose::Stream => u64::from(phase.request_bytes) >= saturation(run, work).bytes,

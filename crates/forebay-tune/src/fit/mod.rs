@@ -8,6 +8,7 @@ mod sizes;
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::lasting::{self, Buffer, Lasting};
 use crate::phase::{FileState, Pattern, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
 use crate::samples::LatencyFigures;
@@ -21,6 +22,9 @@ pub use sizes::{CostPoint, Saturation, Sizes};
 pub(crate) use knee::knee;
 pub(crate) use sector::sector;
 pub(crate) use sizes::saturation;
+
+/// A rate is not resolved better than to this part.
+const RESOLUTION: f64 = 0.001;
 
 /// One of the four figures of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -85,6 +89,10 @@ pub struct Fit {
     pub flush_us: Option<f64>,
     /// The disk time of discards.
     pub discard: Option<DiscardCost>,
+    /// Which of the four figures were seen to last.
+    pub lasting: Lasting,
+    /// The buffer that writes have filled, if they were faster before.
+    pub buffer: Option<Buffer>,
     /// Whether reads keep their rate.
     pub read_steadiness: Steadiness,
     /// Whether writes keep their rate.
@@ -125,13 +133,15 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
         flush: run.of(Purpose::Flush, Work::Flush).map(|measured| measured.samples.latency).next(),
         flush_us,
         discard: interference::discard(run, flush_us),
+        lasting: lasting::lasting(run),
+        buffer: lasting::buffer(run),
         read_steadiness: steadiness(run, Work::Read),
         write_steadiness: steadiness(run, Work::Write),
     })
 }
 
 fn last(run: &Run, work: Work, pattern: Pattern) -> Option<&MeasuredPhase> {
-    run.of(Purpose::Last, work).find(|measured| measured.phase.pattern == pattern)
+    run.of(Purpose::Steady, work).filter(|measured| measured.phase.pattern == pattern).last()
 }
 
 fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
@@ -146,16 +156,36 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
         Pattern::Sequential => f64::from(measured.phase.request_bytes),
         _ => 1.0,
     };
-    let rate = measured.samples.rate();
-    if rate.margin >= rate.mean {
+    let level = lasting::level(run, work, pattern);
+    let margin = level.margin + systematic(run, work, pattern) * level.rate;
+    if margin.is_nan() || margin >= level.rate {
         return Err(unknown(run, measured));
     }
     Ok(Figure {
-        value: rate.mean * unit(measured),
-        margin: rate.margin * unit(measured),
+        value: level.rate * unit(measured),
+        margin: margin * unit(measured),
         first: first.map_or(0.0, |first| first.samples.rate().mean * unit(first)),
         request_bytes: measured.phase.request_bytes,
     })
+}
+
+/// The part of a rate that the method cannot resolve: what it counts, and what more requests in
+/// flight would add. Where requests go to one of many places at random, the disk idles by a part
+/// that halves when they double: as much is missing as the last doubling has added.
+fn systematic(run: &Run, work: Work, pattern: Pattern) -> f64 {
+    let measured = last(run, work, pattern);
+    let counted = measured.map_or(0, |measured| measured.samples.requests);
+    let steps = knee(run, work).steps;
+    let depth = measured.map_or(0, |measured| measured.phase.depth);
+    let reached: Vec<&LatencyAt> = steps.iter().filter(|step| step.depth <= depth).collect();
+    let missing = match reached.as_slice() {
+        [.., before, last] if pattern == Pattern::Random => {
+            let sure = before.rate + before.margin.hypot(last.margin);
+            (last.rate / sure.max(f64::MIN_POSITIVE) - 1.0).max(0.0)
+        }
+        _ => 0.0,
+    };
+    RESOLUTION + 1.0 / counted.max(1) as f64 + missing
 }
 
 /// A figure of which nothing is known: a file that states it would stop the disk.

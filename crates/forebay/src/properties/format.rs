@@ -58,11 +58,23 @@ struct Disk {
     read_steady: Option<Located<bool>>,
     read_first_excess: Option<Located<f64>>,
     read_observed_s: Option<Located<u64>>,
+    read_iops_lasting: Option<Located<Word>>,
+    read_bandwidth_lasting: Option<Located<Word>>,
     write_steady: Option<Located<bool>>,
     write_first_excess: Option<Located<f64>>,
     write_observed_s: Option<Located<u64>>,
+    write_iops_lasting: Option<Located<Word>>,
+    write_bandwidth_lasting: Option<Located<Word>>,
     regions: Option<Located<Vec<Located<region::Region>>>>,
     region_goal: Option<Located<region::Goal>>,
+}
+
+/// Whether a rate lasts, as it is written.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    True,
+    Unknown,
 }
 
 /// Pairs of bytes and nanoseconds.

@@ -44,6 +44,19 @@ pub struct MeasuredDirection {
     pub knee: Option<f64>,
     /// Whether the rates last.
     pub steadiness: Option<Steadiness>,
+    /// Whether the operations per second were seen behind buffers and credits.
+    pub iops_lasting: Option<Lasting>,
+    /// Whether the bytes per second were.
+    pub bandwidth_lasting: Option<Lasting>,
+}
+
+/// Whether a rate is what a disk keeps up, or what it does for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasting {
+    /// It was seen behind whatever makes a disk faster at first.
+    Yes,
+    /// That was not reached: the disk may be slower for long.
+    Unknown,
 }
 
 /// What requests of one size cost.

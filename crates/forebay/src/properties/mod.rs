@@ -34,6 +34,7 @@
 //! | `read_steady`, `write_steady` | whether the rates were seen to last |
 //! | `read_first_excess`, `write_first_excess` | how much higher they were at first, as a part |
 //! | `read_observed_s`, `write_observed_s` | for how long they were watched |
+//! | `read_iops_lasting`, `read_bandwidth_lasting`, `write_iops_lasting`, `write_bandwidth_lasting` | `true` where the rate was seen behind buffers and credits, `unknown` where it may be a burst |
 //! | `regions` | which mixes of reads and writes keep which latency: see [`MixRegion`] |
 //! | `region_goal` | which of these regions prices mixes: see [`RegionGoal`] |
 //!
@@ -83,7 +84,7 @@ pub(crate) use coverage::Coverage;
 pub use device::PropertiesError;
 pub use forebay_block::DeviceNumber as Device;
 pub use latency_target::{TargetBelowBase, parse_latency_target};
-pub use measured::{CostAt, DiscardCost, Measured, MeasuredDirection, Steadiness};
+pub use measured::{CostAt, DiscardCost, Lasting, Measured, MeasuredDirection, Steadiness};
 pub use region::{MixRegion, RADIUS_ONE, REGION_RADII, REGIONS_MAX, RegionGoal};
 pub use region_choice::RegionChoice;
 
@@ -164,6 +165,20 @@ impl DiskProperties {
             read_bandwidth: self.read_bandwidth,
             write_bandwidth: self.write_bandwidth,
         }
+    }
+
+    /// The keys of the rates that were measured and not seen to last: the disk may be slower once
+    /// its buffers are full and its credits used up.
+    pub fn not_lasting(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let Measured { read, write, .. } = &self.measured;
+        let rates = [
+            ("read_iops", read.iops_lasting),
+            ("read_bandwidth", read.bandwidth_lasting),
+            ("write_iops", write.iops_lasting),
+            ("write_bandwidth", write.bandwidth_lasting),
+        ];
+        let unknown = rates.into_iter().filter(|(_, lasting)| *lasting == Some(Lasting::Unknown));
+        unknown.map(|(name, _)| name)
     }
 
     /// What requests cost: as measured size by size where that is known; else

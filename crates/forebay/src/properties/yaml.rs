@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use forebay_core::LatencyTarget;
 
-use super::{CostAt, DiskProperties, Measured, MixRegion, RegionGoal, Steadiness};
+use super::{CostAt, DiskProperties, Lasting, Measured, MixRegion, RegionGoal, Steadiness};
 
 /// A file for Seastar.
 pub(super) fn io_properties(disks: &[DiskProperties]) -> String {
     let mut text = String::from("disks:\n");
-    disks.iter().for_each(|disk| entry(&mut text, &rates(disk)));
+    disks.iter().for_each(|disk| entry(&mut text, &remarked(disk)));
     text
 }
 
@@ -80,6 +80,12 @@ fn measured(lines: &mut Vec<String>, measured: &Measured) {
             lines.push(format!("{name}_first_excess: {first_excess:?}"));
             lines.push(format!("{name}_observed_s: {}", observed.as_secs()));
         }
+        for (rate, lasting) in
+            [("iops", direction.iops_lasting), ("bandwidth", direction.bandwidth_lasting)]
+        {
+            let word = |lasting| if lasting == Lasting::Yes { "true" } else { "unknown" };
+            lines.extend(lasting.map(|seen| format!("{name}_{rate}_lasting: {}", word(seen))));
+        }
     }
     if let Some(RegionGoal { read_percentile, latency }) = measured.region_goal {
         let latency = micros(latency);
@@ -108,6 +114,18 @@ pub(super) fn region(region: &MixRegion) -> String {
 /// Microseconds, exact to the nanosecond.
 fn micros(time: Duration) -> String {
     format!("{}.{:03}", time.as_micros(), time.subsec_nanos() % 1000)
+}
+
+/// The lines for Seastar, which skips what is behind a `#`.
+fn remarked(disk: &DiskProperties) -> Vec<String> {
+    let mut lines = rates(disk);
+    for name in disk.not_lasting() {
+        let key = format!("{name}:");
+        if let Some(line) = lines.iter_mut().find(|line| line.starts_with(&key)) {
+            line.push_str("  # a burst, perhaps: it was not seen to last");
+        }
+    }
+    lines
 }
 
 fn mountpoints(disk: &DiskProperties) -> Vec<String> {

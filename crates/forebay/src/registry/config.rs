@@ -130,7 +130,15 @@ impl DiskConfig {
                  and cannot be held: two effective goals are held instead; state a longer one"
             )
         });
-        [far, below].into_iter().flatten()
+        let bursts: Vec<&str> = self.properties.not_lasting().collect();
+        let bursts = (!bursts.is_empty()).then(|| {
+            format!(
+                "disk `{name}`: {} may be those of a burst: they were not seen to last, and pace is \
+                 too high once it is over; `forebay tune --budget thorough` measures longer",
+                bursts.join(", ")
+            )
+        });
+        [far, below, bursts].into_iter().flatten()
     }
 
     /// What requests cost on one of `parts` equal parts of the disk, mixes as their parts.

@@ -180,6 +180,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "target",
             "run",
             "steady",
+            "lasting",
             "fit",
             "load",
             "directory",

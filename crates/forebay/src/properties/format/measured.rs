@@ -5,9 +5,9 @@ use std::time::Duration;
 use forebay_config::{ConfigError, Located, Quantity, Source};
 use forebay_core::{LADDER_POINTS_MAX, REQUEST_LEN_MAX};
 
-use super::{Disk, Ladder, region};
+use super::{Disk, Ladder, Word, region};
 use crate::properties::measured::contradiction;
-use crate::properties::{CostAt, DiscardCost, Measured, MeasuredDirection, Steadiness};
+use crate::properties::{CostAt, DiscardCost, Lasting, Measured, MeasuredDirection, Steadiness};
 
 /// Above this, a time is a slip.
 const TIME_US_MAX: f64 = 1e8;
@@ -26,6 +26,7 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
         steady: disk.read_steady,
         first_excess: disk.read_first_excess,
         observed: disk.read_observed_s,
+        lasting: [disk.read_iops_lasting, disk.read_bandwidth_lasting],
         iops: disk.read_iops,
         bandwidth: disk.read_bandwidth,
     })?;
@@ -35,6 +36,7 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
         steady: disk.write_steady,
         first_excess: disk.write_first_excess,
         observed: disk.write_observed_s,
+        lasting: [disk.write_iops_lasting, disk.write_bandwidth_lasting],
         iops: disk.write_iops,
         bandwidth: disk.write_bandwidth,
     })?;
@@ -65,6 +67,8 @@ struct Raw<'a> {
     steady: Option<Located<bool>>,
     first_excess: Option<Located<f64>>,
     observed: Option<Located<u64>>,
+    /// Operations and bytes.
+    lasting: [Option<Located<Word>>; 2],
     iops: Located<Quantity>,
     bandwidth: Located<Quantity>,
 }
@@ -94,7 +98,15 @@ impl Raw<'_> {
             }
         };
         let knee = self.knee.map(|knee| number(source, knee, 0.0, KNEE_MAX)).transpose()?;
-        Ok(MeasuredDirection { cost, knee, steadiness: self.steadiness(source)? })
+        let lasting = |word: Option<Located<Word>>| {
+            word.map(|word| match word.value {
+                Word::True => Lasting::Yes,
+                Word::Unknown => Lasting::Unknown,
+            })
+        };
+        let [iops_lasting, bandwidth_lasting] = self.lasting.map(lasting);
+        let steadiness = self.steadiness(source)?;
+        Ok(MeasuredDirection { cost, knee, steadiness, iops_lasting, bandwidth_lasting })
     }
 
     fn steadiness(&self, source: Source<'_>) -> Result<Option<Steadiness>, ConfigError> {

@@ -119,6 +119,7 @@ fn figures_that_no_disk_has_are_refused() {
         ("base_latency_us: .nan", "base_latency_us: found NaN; expected 0 to 100000000"),
         ("flush_us: -1", "flush_us: found -1; expected 0 to"),
         ("read_knee: .inf", "read_knee: found inf; expected 0 to"),
+        ("write_iops_lasting: false", "write_iops_lasting"),
         ("discard_us: 5", "give discard_us and discard_gib_us"),
         ("base_latency: 5", "did you mean `base_latency_us`?"),
         ("read_cost_ns: [[4096, -1]]", "read_cost_ns"),
@@ -127,4 +128,16 @@ fn figures_that_no_disk_has_are_refused() {
         let error = Properties::parse("f.yaml", &with(&[line])).unwrap_err().to_string();
         assert!(error.starts_with("f.yaml:7:") && error.contains(words), "{line}: {error}");
     }
+}
+
+#[test]
+fn rates_that_were_not_seen_to_last_are_named() {
+    let text = with(&["read_iops_lasting: true", "write_bandwidth_lasting: unknown"]);
+    let properties = Properties::parse("f.yaml", &text).unwrap();
+    assert_eq!(properties.disks[0].not_lasting().collect::<Vec<_>>(), ["write_bandwidth"]);
+    let of_seastar = properties.to_yaml();
+    let said: Vec<&str> = of_seastar.lines().filter(|line| line.contains('#')).collect();
+    assert!(said.len() == 1 && said[0].contains("write_bandwidth: "), "{of_seastar}");
+    assert!(said[0].contains("not seen to last"), "{of_seastar}");
+    assert!(Properties::parse("io-properties.yaml", &of_seastar).is_ok());
 }

@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use forebay_core::{LatencyTarget, Op};
 
 use crate::properties::{
-    CostAt, DiscardCost, DiskProperties, Measured, MeasuredDirection, MixRegion, Properties,
-    REGION_RADII, RegionGoal, Steadiness, TargetBelowBase,
+    CostAt, DiscardCost, DiskProperties, Lasting, Measured, MeasuredDirection, MixRegion,
+    Properties, REGION_RADII, RegionGoal, Steadiness, TargetBelowBase,
 };
 
 fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
@@ -51,11 +51,15 @@ fn direction(iops: u64, bandwidth: u64) -> impl Strategy<Value = MeasuredDirecti
     });
     // within the rounding to a nanosecond, costs and rates agree
     let exact = iops <= 10_000_000 && bandwidth <= 10_000_000_000 && bandwidth > 1 << 20;
-    (any::<bool>(), option::of(0.0..1e6), option::of(steadiness)).prop_map(
-        move |(known, knee, steadiness)| MeasuredDirection {
+    let lasting = || option::of(prop_oneof![Just(Lasting::Yes), Just(Lasting::Unknown)]);
+    let lasting = (lasting(), lasting());
+    (any::<bool>(), option::of(0.0..1e6), option::of(steadiness), lasting).prop_map(
+        move |(known, knee, steadiness, (iops_lasting, bandwidth_lasting))| MeasuredDirection {
             cost: if known && exact { cost.clone() } else { Vec::new() },
             knee,
             steadiness,
+            iops_lasting,
+            bandwidth_lasting,
         },
     )
 }

@@ -1,5 +1,7 @@
 //! The order of phases, each chosen by what the earlier ones found.
 
+mod rounds;
+
 use std::collections::VecDeque;
 
 use crate::budget::{Budget, Ledger};
@@ -8,7 +10,6 @@ use crate::fit::{Knee, Saturation, knee, saturation, sector};
 use crate::phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
 use crate::samples::Samples;
-use crate::steady;
 use crate::target::Target;
 
 const KIB: u32 = 1 << 10;
@@ -19,13 +20,16 @@ const SIZE_MIN: u32 = 512;
 const SIZE_MAX: u32 = 4 * MIB;
 /// Requests in flight before it is known how many the disk needs, and the most.
 const DEPTH_FIRST: u32 = 128;
-const DEPTH_MAX: u32 = 256;
+const DEPTH_MAX: u32 = 4096;
 /// The least while rates are measured: a disk of several needs all of them busy.
 const DEPTH_MIN: u32 = 32;
+/// Large requests are of this size at least, and so many per second, lest a slow disk does few.
+const BULK_MIN: u32 = 128 * KIB;
+const BULK_RATE_MIN: f64 = 50.0;
 /// Bytes in flight, so that large requests do not wait for seconds.
 const IN_FLIGHT_BYTES: u32 = 16 * MIB;
 /// More requests in flight do not help when they add no more than this.
-const GAIN_MIN: f64 = 1.02;
+const GAIN_MIN: f64 = 1.01;
 /// With fewer requests a phase on a slow disk goes on.
 const REQUESTS_MIN: u64 = 100;
 /// With less data than this, requests meet each other.
@@ -101,13 +105,8 @@ impl Measuring<'_> {
         self.misaligned()?;
         self.aside()?;
         self.interference()?;
-        self.rounds()?;
-        for work in BOTH {
-            let (small, depth) = (self.small(work), self.depth(work));
-            let bulk = self.bulk(work);
-            self.rates(Purpose::Last, work, small, depth, bulk, self.budget.last)?;
-        }
-        Ok(())
+        self.until_steady()?;
+        self.figures()
     }
 
     /// A phase on the data laid out, with a fair part of the bytes to write.
@@ -190,7 +189,7 @@ impl Measuring<'_> {
             self.ledger.spend(first.samples.bytes_written, 0.0);
         }
         let room = self.target.info().room;
-        let bytes_max = self.budget.layout_bytes.min(room).min(self.ledger.left() / 2);
+        let bytes_max = self.budget.layout_bytes.min(room).min(self.ledger.ladder_left() / 2);
         if bytes_max < LAYOUT_MIN {
             return Err(Error::Incomplete(format!(
                 "no more than {bytes_max} bytes of data may be written, and fewer than \
@@ -337,27 +336,10 @@ impl Measuring<'_> {
     /// that was reserved and never written.
     fn discards(&self, bytes: u32) -> Phase {
         let phase = self.phase(Work::Discard, Pattern::Sequential, bytes, 1, self.budget.side);
-        let bytes_max = (self.ledger.left() / DISCARDED_PART).min(self.target.info().room / 4);
+        let bytes_max =
+            (self.ledger.ladder_left() / DISCARDED_PART).min(self.target.info().room / 4);
         let bound = Bound { requests_min: 1, bytes_max, ..phase.bound };
         Phase { file: FileState::Filled, bound, ..phase }
-    }
-
-    /// The same reads and writes over and over: as often as planned, or until both are steady.
-    fn rounds(&mut self) -> Result<(), Error> {
-        for round in 0..self.budget.rounds_max {
-            if round >= self.budget.rounds_min
-                && BOTH.iter().all(|&work| steady::steadiness(self.run, work).is_known())
-            {
-                break;
-            }
-            for work in BOTH {
-                let (small, depth) = (self.small(work), self.depth(work));
-                let seconds = self.budget.round;
-                let phase = self.phase(work, Pattern::Random, small, depth, seconds);
-                self.run(Purpose::Steady, phase)?;
-            }
-        }
-        Ok(())
     }
 
     /// The size of small requests: 4 KiB, or what the file system takes.
@@ -371,15 +353,17 @@ impl Measuring<'_> {
         self.least().max(sector)
     }
 
-    /// How many small requests keep the disk busy.
+    /// How many small requests keep the disk busy: twice as many as seemed enough for a moment.
     fn depth(&self, work: Work) -> u32 {
-        knee(self.run, work).depth_full.clamp(DEPTH_MIN, DEPTH_MAX)
+        knee(self.run, work).depth_full.saturating_mul(2).clamp(DEPTH_MIN, DEPTH_MAX)
     }
 
     /// The size of requests that reach the bandwidth.
     fn bulk(&self, work: Work) -> u32 {
-        let Saturation { bytes, .. } = saturation(self.run, work);
-        u32::try_from(bytes.saturating_mul(2)).unwrap_or(SIZE_MAX).clamp(MIB, SIZE_MAX)
+        let Saturation { bytes, bandwidth } = saturation(self.run, work);
+        let often = (bandwidth / BULK_RATE_MIN) as u32;
+        let most = (often / 2 + 1).next_power_of_two().clamp(BULK_MIN, SIZE_MAX);
+        u32::try_from(bytes.saturating_mul(2)).unwrap_or(most).max(MIB).min(most)
     }
 }
 

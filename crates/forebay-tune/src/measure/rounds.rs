@@ -1,0 +1,114 @@
+//! The four figures: each is watched round by round, until what a disk does for a while only is
+//! over.
+
+use super::{BOTH, MIB, Measuring, depth_of};
+use crate::error::Error;
+use crate::lasting::{LEVEL_ROUNDS, WATCHED_BYTES, level};
+use crate::phase::{Pattern, Purpose, Work};
+use crate::steady;
+
+/// A round writes at most this part of the bytes that a stream is watched for, so that a fast disk
+/// has several.
+const ROUND_PART: u64 = 8;
+/// The stream takes at most this part of the bytes left; small writes need the rest.
+const STREAM_PART: f64 = 0.85;
+/// Rounds go on for so many times the rounds planned where their rate is not known well.
+const ROUNDS_MORE: u32 = 4;
+/// A rate known to this part of what the budget asks for needs no more rounds.
+const MARGIN_ENOUGH: f64 = 0.4;
+/// A stream that is not level at the end of its time is watched for so much longer.
+const LONGER: f64 = 1.5;
+
+impl Measuring<'_> {
+    /// The same reads and writes over and over, until both are known to be steady; only where the
+    /// budget has rounds for that.
+    pub(super) fn until_steady(&mut self) -> Result<(), Error> {
+        for _ in 0..self.budget.steady_rounds {
+            if BOTH.into_iter().all(|work| steady::steadiness(self.run, work).is_known()) {
+                break;
+            }
+            for work in BOTH {
+                self.round(work, Pattern::Random, self.budget.steady_round, u64::MAX)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes in sequence until the buffer is passed, small writes behind it, reads at last.
+    pub(super) fn figures(&mut self) -> Result<(), Error> {
+        let bytes = self.ledger.left();
+        self.stream_writes(bytes - (bytes as f64 * STREAM_PART) as u64)?;
+        let share = self.ledger.left() / u64::from(self.budget.rounds);
+        self.rounds(Work::Write, &[Pattern::Random], share)?;
+        self.rounds(Work::Read, &[Pattern::Random, Pattern::Sequential], u64::MAX)
+    }
+
+    /// Rounds of one direction in turns: as many as planned, and more while the rate is not known
+    /// well.
+    fn rounds(&mut self, work: Work, patterns: &[Pattern], bytes_max: u64) -> Result<(), Error> {
+        let planned = f64::from(self.budget.rounds) * self.budget.round;
+        let enough = self.budget.margin_max * MARGIN_ENOUGH;
+        let mut seconds = vec![0.0; patterns.len()];
+        for round in 0..self.budget.rounds * ROUNDS_MORE {
+            for (&pattern, seconds) in patterns.iter().zip(&mut seconds) {
+                let level = level(self.run, work, pattern);
+                let known = level.rounds >= LEVEL_ROUNDS && level.margin <= level.rate * enough;
+                let late = *seconds >= planned * f64::from(ROUNDS_MORE);
+                if round >= self.budget.rounds && (known || late) {
+                    continue;
+                }
+                *seconds += self.round(work, pattern, self.budget.round, bytes_max)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Streams writes while the rate is not level, or a buffer may still hold what was written;
+    /// leaves so many of the bytes.
+    fn stream_writes(&mut self, bytes_kept: u64) -> Result<(), Error> {
+        let (mut seconds, mut bytes, mut last) = (0.0, 0, 0);
+        let budget = self.budget;
+        let enough = budget.margin_max * MARGIN_ENOUGH;
+        while seconds < budget.watch * LONGER && self.ledger.left() > bytes_kept {
+            let level = level(self.run, Work::Write, Pattern::Sequential);
+            let watched = bytes >= WATCHED_BYTES || seconds >= budget.watch;
+            let sure = level.margin <= level.rate * enough || seconds >= budget.watch;
+            if level.rounds >= LEVEL_ROUNDS && watched && sure {
+                break;
+            }
+            let most = self.ledger.left() - bytes_kept;
+            if most < last / 2 {
+                break;
+            }
+            seconds += self.round(Work::Write, Pattern::Sequential, budget.round, most)?;
+            last = self.run.phases.last().map_or(0, |last| last.samples.bytes_written);
+            bytes += last;
+            if last == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A round that writes at most `bytes_max`; says how many seconds it took.
+    fn round(
+        &mut self,
+        work: Work,
+        pattern: Pattern,
+        seconds: f64,
+        bytes_max: u64,
+    ) -> Result<f64, Error> {
+        let (small, depth) = (self.small(work), self.depth(work));
+        let bulk = self.bulk(work);
+        let (bytes, depth) = match pattern {
+            Pattern::Sequential => (bulk, depth_of(bulk, depth)),
+            _ => (small, depth),
+        };
+        let mut phase = self.phase(work, pattern, bytes, depth, seconds);
+        if work == Work::Write {
+            let most = self.ledger.left().min(bytes_max);
+            phase.bound.bytes_max = most.min((WATCHED_BYTES / ROUND_PART).max(u64::from(MIB)));
+        }
+        Ok(self.run(Purpose::Steady, phase)?.seconds)
+    }
+}
