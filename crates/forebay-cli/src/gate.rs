@@ -9,7 +9,7 @@ use crate::failure::Failure;
 #[derive(Args)]
 pub(crate) struct GateOptions {
     /// Let losses below this part pass, such as 5%; any that is more than chance fails unless given
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "gate")]
     fail_below: Option<f64>,
 }
 

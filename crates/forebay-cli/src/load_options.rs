@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, ValueEnum};
 use forebay::properties::{Properties, TargetBelowBase};
 use forebay_config::Source;
 use forebay_core::{
@@ -23,6 +23,7 @@ use crate::region_options::RegionOptions;
 use crate::report;
 use crate::span;
 use crate::whole_file;
+use crate::whole_number;
 
 /// How long the fair queue of 2016 remembers.
 const TAU_2016_NANOS: u64 = 100_000_000;
@@ -40,7 +41,7 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span::parse)]
     pub(crate) warmup: Duration,
     /// How many shards; unless given, as many as there are processors, or 2 in a simulation
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=SHARDS_MAX as i64))]
+    #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=SHARDS_MAX as u64))]
     pub(crate) shards: Option<u32>,
     /// What the disk can do: an io-properties file, or a forebay.yaml, which says more. Unless
     /// given, a real disk is measured briefly, and a simulated one is known
@@ -63,7 +64,7 @@ pub(crate) struct LoadOptions {
     #[arg(long, value_enum)]
     order: Option<OrderName>,
     /// The most requests in the disk, for --policy concurrency and 2016
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole_number::within::<u32>(1..=u32::MAX.into()))]
     concurrency: u32,
     /// From which offsets and random gaps follow
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
@@ -82,7 +83,7 @@ pub(crate) struct LoadOptions {
 
 /// Reads the number from which all that is random follows.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
+    whole_number::within(0..=u64::MAX)(text)
 }
 
 /// What a run is compared with.

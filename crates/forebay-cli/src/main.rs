@@ -23,6 +23,7 @@ mod trace;
 mod trim;
 mod tune;
 mod whole_file;
+mod whole_number;
 
 use std::process::ExitCode;
 

@@ -21,7 +21,8 @@ const ALIASED_VALUES_MAX: usize = 50_000;
 /// Reads the file at `path`, a configuration file.
 ///
 /// # Errors
-/// The file cannot be opened or read, is longer than [`MAX_FILE_BYTES`], or is no UTF-8 text.
+/// The file cannot be opened or read, is longer than [`MAX_FILE_BYTES`], empty, or no UTF-8
+/// text.
 pub fn read(path: &Path) -> Result<String, ConfigError> {
     read_at_most(path, MAX_FILE_BYTES)
 }
@@ -29,7 +30,7 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
 /// Reads the file at `path`, which may have `bytes_max` bytes.
 ///
 /// # Errors
-/// The file cannot be opened or read, is longer than that, or is no UTF-8 text.
+/// The file cannot be opened or read, is longer than that, empty, or no UTF-8 text.
 pub fn read_at_most(path: &Path, bytes_max: usize) -> Result<String, ConfigError> {
     let name = path.display().to_string();
     let fail = |error: std::io::Error| {
@@ -45,6 +46,9 @@ pub fn read_at_most(path: &Path, bytes_max: usize) -> Result<String, ConfigError
         return Err(ConfigError::whole_file(&name, message));
     }
     check_size(&name, bytes.len(), bytes_max)?;
+    if bytes.is_empty() {
+        return Err(ConfigError::whole_file(&name, "the file is empty; is this the right file?"));
+    }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = format!("not UTF-8 text at byte {at}; save the file as UTF-8");

@@ -33,7 +33,15 @@ impl Store {
             Some(path) => {
                 let mut options = OpenOptions::new();
                 let file = options.read(true).write(true).create(true).truncate(true).open(path);
-                (file.map_err(|e| refuse(format!("backing {}: {e}", path.display())))?, None)
+                (
+                    file.map_err(|e| {
+                        refuse(format!(
+                            "backing {}: {e}; name a file that can be written",
+                            path.display()
+                        ))
+                    })?,
+                    None,
+                )
             }
             None => {
                 let file: OwnedFd = rustix::fs::memfd_create("forebay-disk", MemfdFlags::CLOEXEC)?;

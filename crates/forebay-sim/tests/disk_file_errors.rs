@@ -65,8 +65,21 @@ fn an_unknown_name_lists_the_presets_and_the_nearest() {
     let error = DiskSpec::resolve("for-channels").unwrap_err().to_string();
     assert!(error.starts_with("for-channels: no such disk; did you mean `four-channels`?"));
     assert!(DiskSpec::presets().all(|name| error.contains(name)), "{error}");
+    let error = DiskSpec::resolve("I4i").unwrap_err().to_string();
+    assert!(error.starts_with("I4i: no such disk; did you mean `i4i.2xlarge`?"), "{error}");
+    let error = DiskSpec::resolve("").unwrap_err().to_string();
+    assert!(error.starts_with(": no such disk; name a .yaml"), "{error}");
     let error = DiskSpec::resolve("missing.yaml").unwrap_err().to_string();
     assert!(error.starts_with("missing.yaml: cannot be read"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_there_under_a_name_that_says_nothing_is_told_from_one_that_is_not() {
+    for name in ["Cargo.toml", "src"] {
+        let error = DiskSpec::resolve(name).unwrap_err().to_string();
+        let says = "its name does not say what is in it; call a disk file .yaml or .yml";
+        assert!(error.starts_with(&format!("{name}: {says}")), "{error}");
+    }
 }
 
 #[test]

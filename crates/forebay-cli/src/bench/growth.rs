@@ -3,18 +3,20 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, ValueEnum};
 use forebay_config::ByteSize;
 use forebay_growth::{FILES_MAX, Grown, Growth, Strategy, grow};
 use forebay_report::{Chart, Mark, Page, Table, size, svg};
 use indicatif::HumanBytes;
 use serde::Serialize;
 
+use super::storage;
 use crate::console::{json, note, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::load_options::Format;
 use crate::whole_file;
+use crate::whole_number;
 
 const MIB: u64 = 1 << 20;
 
@@ -28,7 +30,7 @@ pub(super) struct GrowthOptions {
     grow: Vec<StrategyName>,
     /// How many files grow at once in one directory, where they are many
     #[arg(long, value_name = "N", default_value_t = 16, requires = "grow")]
-    #[arg(value_parser = value_parser!(u32).range(2..=i64::from(FILES_MAX)))]
+    #[arg(value_parser = whole_number::within::<u32>(2..=FILES_MAX.into()))]
     grow_files: u32,
     /// To what size each file grows
     #[arg(long, value_name = "SIZE", default_value = "32MiB", requires = "grow")]
@@ -95,6 +97,7 @@ impl GrowthOptions {
             return Err(Failure::Input("--grow-size is less than --grow-request".into()));
         }
         check_space(dir, u64::from(self.grow_files).saturating_mul(file_bytes))?;
+        storage::check_writable(dir)?;
         let interrupt = Interrupt::on_signals()?;
         let mut growth = Vec::new();
         for files in [1, self.grow_files] {

@@ -24,7 +24,7 @@ mod watch;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, ValueEnum};
 use forebay::engine::BackendChoice;
 use forebay::properties::DiskProperties;
 use forebay_core::{Policy, SHARDS_MAX};
@@ -36,6 +36,8 @@ use crate::failure::Failure;
 use crate::gate::{self, GateOptions};
 use crate::interrupt::Interrupt;
 use crate::load_options::{Format, LoadOptions};
+use crate::report;
+use crate::whole_number;
 use growth::GrowthOptions;
 use metrics::Metrics;
 pub(crate) use mixed_load::{MixedLoad, MixedLoadOptions};
@@ -61,7 +63,8 @@ pub(crate) struct Options {
     growth: GrowthOptions,
     /// Compare two results, of this command or of `sim run --format json`, or with one file this
     /// run with it. Exit code: 0 nothing was lost, 1 something was, 2 they are not comparable
-    #[arg(long, num_args = 1..=2, value_names = ["OLD.json", "NEW.json"], conflicts_with = "grow")]
+    #[arg(long, num_args = 1..=2, value_names = ["OLD.json", "NEW.json"], conflicts_with = "grow",
+          group = "gate")]
     diff: Vec<PathBuf>,
     #[command(flatten)]
     gate: GateOptions,
@@ -77,7 +80,7 @@ pub(crate) struct Options {
     topology: Topology,
     /// How many threads do the I/O with --topology coordinators; 1 unless given. A disk gets no
     /// more than have 4 requests of 4 KiB each in its window
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=SHARDS_MAX as i64))]
+    #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=SHARDS_MAX as u64))]
     io_queues: Option<u32>,
     /// Serve what the scheduler counts as OpenMetrics text over HTTP while the load runs, such as
     /// at 127.0.0.1:9180; port 0 for any that is free
@@ -108,7 +111,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let done = match (options.diff.as_slice(), &options.jobs) {
         ([old, new], None) => {
-            let (old, new) = (compare::read(old)?, compare::read(new)?);
+            let (old, new) = (report::read(old)?, report::read(new)?);
             compare::show(&old, &new, options.load.format, options.gate.least())
         }
         ([_, _], Some(_)) => Err(Failure::Input(String::from(
@@ -124,7 +127,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 /// Runs the load of the job file `jobs`, and compares it with the file `old` if there is one.
 fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result<(), Failure> {
-    let old = old.map(|path| compare::read(path)).transpose()?;
+    let old = old.map(|path| report::read(path)).transpose()?;
     let load = &options.load;
     let io_queues = options.io_queues()?;
     load.check_report()?;

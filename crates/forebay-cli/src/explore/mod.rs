@@ -10,12 +10,13 @@ mod what_if;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, ValueEnum, value_parser};
+use clap::{ArgGroup, Args, ValueEnum};
 use forebay_config::ByteSize;
 use forebay_explore::{Goal, Report, text};
 
 use crate::console::{json, print};
 use crate::failure::Failure;
+use crate::whole_number;
 use crate::{span, whole_file};
 use output::Pictures;
 use what_if::WhatIf;
@@ -54,7 +55,7 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with = "from")]
     full: bool,
     /// The same, with so many rates, 4 to 32
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(4..=32),
+    #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(4..=32),
           conflicts_with_all = ["from", "full"])]
     grid: Option<u32>,
     #[command(flatten)]

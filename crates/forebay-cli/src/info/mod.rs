@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, ValueEnum};
 use forebay::properties::Properties;
 use forebay_core::SHARDS_MAX;
 
@@ -25,6 +25,7 @@ use crate::failure::Failure;
 use crate::latency_target::TargetOption;
 use crate::region_options::RegionOptions;
 use crate::span;
+use crate::whole_number;
 use disk::DescribedDisk;
 use queues::Threads;
 use report::Report;
@@ -46,10 +47,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR", requires = "disk", default_value = "/var/lib/store")]
     mountpoint: PathBuf,
     /// How many shards run; as many as there are processors unless given
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=SHARDS_MAX as i64))]
+    #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=SHARDS_MAX as u64))]
     shards: Option<u32>,
     /// How many NUMA nodes they run on; those of the machine unless given
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=1024))]
     numa_nodes: Option<u32>,
     /// How long requests may wait inside a disk
     #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]

@@ -10,5 +10,5 @@ mod page;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use options::{Options, run};
+pub(crate) use options::{Options, read, run};
 pub(crate) use page::{html, on_one_scale};

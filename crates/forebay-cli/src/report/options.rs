@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use forebay_load::results::model::{Comparison, Report, RunResult, VERSION};
+use serde_json::error::Category;
 
 use super::html;
 use crate::console::print;
@@ -58,12 +59,17 @@ fn last_of(report: Report) -> RunResult {
     }
 }
 
-fn read(path: &Path) -> Result<Report, Failure> {
+/// The results in a file.
+pub(crate) fn read(path: &Path) -> Result<Report, Failure> {
     let name = path.display();
     let text = forebay_config::read_at_most(path, RESULTS_BYTES_MAX)?;
     serde_json::from_str(&text).map_err(|error| {
+        let found = match error.classify() {
+            Category::Data => String::from("this is JSON, but of something else"),
+            Category::Io | Category::Syntax | Category::Eof => format!("not valid JSON: {error}"),
+        };
         Failure::Input(format!(
-            "{name}: these are no results of `bench` or `sim run`: {error}; save what they print \
+            "{name}: these are no results of `bench` or `sim run`: {found}; save what they print \
              with --format json"
         ))
     })

@@ -96,7 +96,10 @@ fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
         all.iter().flat_map(|experiment| [experiment.name, experiment.alias]).collect();
     let find = |name: &String| {
         experiments::find(name).ok_or_else(|| {
-            let advice = forebay_config::known(name, known.iter().copied());
+            let advice = match forebay_config::nearest(name, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => String::from("`forebay reproduce --list` shows them all"),
+            };
             Failure::Input(format!("no experiment is called `{name}`; {advice}"))
         })
     };

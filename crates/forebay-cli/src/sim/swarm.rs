@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, value_parser};
+use clap::Args;
 use forebay_config::Source;
 use forebay_load::results::model::Report;
 use forebay_sim::swarm::{self, Case};
@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::console::{note, print};
 use crate::failure::Failure;
 use crate::load_options::{self, Format};
+use crate::whole_number;
 
 /// Lines of progress where there is no terminal to draw a bar on.
 const LINES: u64 = 10;
@@ -21,7 +22,7 @@ const LINES: u64 = 10;
 #[derive(Args)]
 pub(crate) struct Options {
     /// How many scenarios
-    #[arg(value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    #[arg(value_name = "N", value_parser = whole_number::within::<u64>(1..=u64::MAX))]
     count: u64,
     /// The number of the first; those after it follow
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = load_options::seed)]

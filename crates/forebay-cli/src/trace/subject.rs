@@ -72,8 +72,9 @@ pub(super) fn top(
 }
 
 fn stack(machine: &Machine, path: &Path) -> Result<Stack, Failure> {
-    Stack::of_path(machine, path)
-        .map_err(|error| Failure::Input(format!("`{}`: {error}", path.display())))
+    Stack::of_path(machine, path).map_err(|error| {
+        Failure::Input(format!("cannot look up `{}`: {error}; check the path", path.display()))
+    })
 }
 
 fn of_device(machine: &Machine, device: &Path) -> Result<DeviceNumber, Failure> {
@@ -101,6 +102,8 @@ fn of_directory(machine: &Machine, dir: &Path) -> Result<DeviceNumber, Failure> 
     }
     stack.block_device().ok_or_else(|| {
         let dir = dir.display();
-        Failure::Input(format!("`{dir}` lies on no disk of this machine, but on {kind}"))
+        Failure::Input(format!(
+            "`{dir}` lies on no disk of this machine, but on {kind}; name a directory on a disk"
+        ))
     })
 }

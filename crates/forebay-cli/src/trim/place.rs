@@ -34,7 +34,11 @@ impl Place {
     /// Why it cannot be trimmed, and what to do.
     pub(super) fn find(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
-        let wrong = |error: std::io::Error| Failure::Input(format!("`{shown}`: {error}"));
+        let wrong = |error: std::io::Error| {
+            Failure::Input(format!(
+                "cannot look up `{shown}`: {error}; name where a file system is mounted"
+            ))
+        };
         let dir = fs::canonicalize(path).map_err(wrong)?;
         let machine = Machine::this();
         let mount = Mount::holding(&machine.mountinfo(), &dir)

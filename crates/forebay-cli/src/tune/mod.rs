@@ -33,6 +33,9 @@ use output::Output;
 use progress::TuneProgress;
 use tuned::Tuned;
 
+/// The least that `--write-limit` may be, in bytes.
+const WRITE_LIMIT_MIN: u64 = 32 << 20;
+
 /// Measure disks, and write the files that describe them to the scheduler.
 ///
 /// Writes io-properties.yaml, which Seastar reads too, forebay.yaml with what only forebay knows,
@@ -47,7 +50,7 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = BudgetName::Standard)]
     budget: BudgetName,
     /// The most to write to each disk, instead of what the budget allows
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = write_limit)]
     write_limit: Option<ByteSize>,
     /// Where to write the files; it is made unless it is there
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -64,14 +67,14 @@ pub(crate) struct Options {
     /// Compare two runs, or with one file what is measured now with it. Exit code: 0 nothing was
     /// lost, 1 something was, 2 the runs are not comparable
     #[arg(long, num_args = 1..=2, value_names = ["OLD.json", "NEW.json"],
-          conflicts_with_all = ["resume", "fit_from"])]
+          conflicts_with_all = ["resume", "fit_from"], group = "gate")]
     diff: Vec<PathBuf>,
     /// Compare runs of different disks too, as of two machines
     #[arg(long)]
     other_disk: bool,
     /// Keep each run in a directory, the last 200, compare this one with those before, and draw the
     /// figures over time there. Exit code as with --diff
-    #[arg(long, value_name = "DIR", conflicts_with = "diff")]
+    #[arg(long, value_name = "DIR", conflicts_with = "diff", group = "gate")]
     history: Option<PathBuf>,
     #[command(flatten)]
     gate: GateOptions,
@@ -104,6 +107,15 @@ enum Format {
     Json,
 }
 
+/// Reads the most to write; a quarter of it is data, and less than 8 MiB of that measures nothing.
+fn write_limit(text: &str) -> Result<ByteSize, String> {
+    let size: ByteSize = text.parse().map_err(|error| format!("{error}"))?;
+    match size.0 {
+        WRITE_LIMIT_MIN.. => Ok(size),
+        _ => Err(String::from("expected 32MB or more; less measures nothing")),
+    }
+}
+
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let is_gate = !options.diff.is_empty() || options.history.is_some();
@@ -116,6 +128,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 
 /// Measures, and compares what was found with the file `old` if there is one.
 fn tune(options: &Options, old: Option<&PathBuf>) -> Result<(), Failure> {
+    options.check_target()?;
     let output = Output::at(&options.out)?;
     let old = old.map(|path| read_runs(path)).transpose()?;
     if let Some(budget) = old.iter().flatten().map(|run| &run.budget).next()
@@ -180,11 +193,6 @@ fn measure_all(options: &Options, output: &Output) -> Result<Vec<Run>, Failure> 
         Some(_) => runs.iter().flat_map(|run| &run.target.paths).map(PathBuf::from).collect(),
         None => options.dirs.clone(),
     };
-    if dirs.is_empty() {
-        return Err(Failure::Input(String::from(
-            "no directory is named; name one on each disk to measure",
-        )));
-    }
     let disks = MeasuredDisk::find(&dirs, options.destroy_device_data)?;
     let locks = disks.iter().map(MeasuredDisk::lock).collect::<Result<Vec<_>, _>>()?;
     for (index, disk) in disks.iter().enumerate() {
@@ -266,6 +274,17 @@ fn budget_of(run: &Run) -> Result<Budget, Failure> {
 }
 
 impl Options {
+    /// Whether there is something to measure: better known before directories are made for it.
+    fn check_target(&self) -> Result<(), Failure> {
+        let earlier = self.resume.is_some() || self.fit_from.is_some();
+        if self.dirs.is_empty() && self.simulate.is_none() && !earlier {
+            return Err(Failure::Input(String::from(
+                "no directory is named; name one on each disk to measure",
+            )));
+        }
+        Ok(())
+    }
+
     /// The files to compare; two are compared as they are.
     fn compared(&self) -> Result<Vec<PathBuf>, Failure> {
         let measures = !self.dirs.is_empty() || self.simulate.is_some();

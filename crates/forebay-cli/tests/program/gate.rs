@@ -71,7 +71,9 @@ fn what_cannot_be_compared_ends_with_two() {
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(ended.stderr.contains("not comparable: the jobs were"), "{}", ended.stderr);
     let none = lab.file("none.json", "{}");
-    for (files, words) in [(vec![&none, &old], "cannot read"), (vec![&old], "name a job file")] {
+    for (files, words) in
+        [(vec![&none, &old], "none.json: these are no results"), (vec![&old], "name a job file")]
+    {
         let ended = diff(&files, &[]);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
         assert!(ended.stderr.contains(words), "{}", ended.stderr);

@@ -37,6 +37,7 @@ fn files_that_grow_are_compared_and_removed() {
 #[test]
 fn what_cannot_grow_is_named() {
     run(&mut bench(&["--grow", "--dir", "/none-such"])).complains(2, &["`/none-such`"]);
+    run(&mut bench(&["--grow", "--dir", "/proc"])).complains(2, &["takes no new files", "--dir"]);
     run(&mut bench(&["--grow", "jobs.yaml"])).complains(2, &["--grow"]);
     run(&mut bench(&["--grow=sideways"])).complains(2, &["sideways", "append"]);
     run(&mut bench(&["--grow-files", "3"])).complains(2, &["--grow"]);

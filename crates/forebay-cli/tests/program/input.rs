@@ -79,6 +79,53 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn what_should_be_a_number_and_is_none_is_told_which_are() {
+    let lab = Lab::new();
+    run(lab.bare_bench(MIXED).args(["--shards", "x"]))
+        .complains(2, &["--shards <N>': expected a whole number from 1 to 256"]);
+    run(forebay().args(["sim", "swarm", "many"]))
+        .complains(2, &["<N>': expected a whole number from 1 on"]);
+    run(forebay().args(["tune", "--write-limit", "1MB", "."])).complains(2, &["32MB or more"]);
+}
+
+#[test]
+fn a_gate_without_a_comparison_is_refused() {
+    let lab = Lab::new();
+    run(lab.bare_bench(MIXED).args(["--fail-below", "5%"])).complains(2, &["--diff"]);
+    run(forebay().args(["tune", ".", "--fail-below", "5%"])).complains(2, &["--diff", "--history"]);
+}
+
+#[test]
+fn nothing_is_made_for_a_measurement_of_nothing() {
+    let lab = Lab::new();
+    let [out, history] = ["out", "history"].map(|name| lab.dir.path().join(name));
+    let mut tune = forebay();
+    tune.arg("tune").arg("--out").arg(out).arg("--history").arg(history);
+    run(&mut tune).complains(2, &["no directory is named"]);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn files_that_are_no_results_are_told_by_what_they_are() {
+    let lab = Lab::new();
+    let files = [
+        ("empty.json", "", "the file is empty"),
+        ("cut.json", "{\"version\": ", "not valid JSON: EOF"),
+        ("other.json", "[]", "this is JSON, but of something else"),
+        ("binary.json", "\0", "a binary file"),
+    ];
+    for (name, text, says) in files {
+        let file = lab.file(name, text);
+        let named = format!("{}: ", file.display());
+        run(forebay().arg("report").arg(&file)).complains(2, &[&named, says]);
+        let diff = run(forebay().args(["bench", "--diff"]).arg(&file).arg(&file));
+        diff.complains(2, &[&named, says]);
+    }
+    let missing = run(forebay().args(["bench", "--diff", "/nowhere/a.json", "/nowhere/b.json"]));
+    missing.complains(2, &["/nowhere/a.json: cannot be read", "check the path"]);
+}
+
+#[test]
 fn a_negative_number_is_refused_as_one() {
     let lab = Lab::new();
     for (option, value) in

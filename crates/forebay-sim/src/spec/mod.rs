@@ -128,6 +128,11 @@ impl DiskSpec {
                 Self::parse_at(name_or_path, &Source::new(name_or_path, &text), depth)
             }
             Some("csv" | "json") => Self::measured(name_or_path, &Grid::read(path)?),
+            _ if path.exists() => Err(ConfigError::whole_file(
+                name_or_path,
+                "its name does not say what is in it; call a disk file .yaml or .yml, and a measured \
+                 surface .csv or .json",
+            )),
             _ => Err(unknown(name_or_path)),
         }
     }
@@ -247,7 +252,10 @@ impl DiskSpec {
 }
 
 fn unknown(name: &str) -> ConfigError {
+    let begins = |preset: &&str| preset.to_lowercase().starts_with(&name.to_lowercase());
+    let begun = presets::names().find(begins).filter(|_| !name.is_empty());
     let hint = nearest(name, presets::names())
+        .or(begun)
         .map_or_else(|| String::from("name"), |near| format!("did you mean `{near}`? Name"));
     let names: Vec<&str> = presets::names().collect();
     let message = format!(

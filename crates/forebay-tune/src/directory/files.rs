@@ -125,6 +125,9 @@ pub(super) fn open_device(path: &Path) -> Result<(DirectFile, u64), Error> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::DIRECT | OFlags::EXCL;
     let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
         Errno::BUSY => Error::Refused(format!("`{shown}` is in use; unmount it")),
+        Errno::ACCESS | Errno::PERM => Error::Refused(format!(
+            "cannot open `{shown}`: {error}; run as a user that may write to it, or name another"
+        )),
         _ => Error::io(format!("open `{shown}`"))(error),
     })?;
     let size = rustix::fs::seek(&fd, SeekFrom::End(0))

@@ -202,6 +202,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "console",
             "interrupt",
             "whole_file",
+            "whole_number",
             "disk",
             "region_options",
             "latency_target",

@@ -82,7 +82,7 @@ impl Directory {
     /// Whether there is room below `parent`, and files can be made there.
     pub(super) fn check(parent: &Path, jobs: &JobFile) -> Result<(), Failure> {
         check_space(parent, jobs)?;
-        private_in(parent).map(drop)
+        check_writable(parent)
     }
 
     /// Makes removed files anew, and cuts grown ones to their first size.
@@ -248,6 +248,11 @@ fn warn_of_memory(parent: &Path, data: &[JobData]) {
 
 fn is_in_memory(file: impl AsFd) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|fs| IN_MEMORY.contains(&fs.f_type))
+}
+
+/// Whether files can be made in the directory `parent`, which is there.
+pub(in crate::bench) fn check_writable(parent: &Path) -> Result<(), Failure> {
+    private_in(parent).map(drop)
 }
 
 fn private_in(parent: &Path) -> Result<TempDir, Failure> {

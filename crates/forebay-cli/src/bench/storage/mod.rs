@@ -21,6 +21,7 @@ use crate::interrupt::Interrupt;
 use data::jobs_by_shard;
 pub(super) use data::{BUFFER_ALIGNMENT, Data, Extent, JobData, Steps};
 use directory::Directory;
+pub(super) use directory::check_writable;
 pub(super) use fill::fill_randomly;
 pub(super) use target::RunTarget;
 

@@ -96,7 +96,9 @@ fn recorded(path: &Path, stated: Stated) -> Result<Report, Failure> {
         }
     };
     let wrong = |error: &RecordedError| Failure::Input(format!("`{name}`: {error}"));
-    let file = open().map_err(|error| Failure::Input(format!("cannot read `{name}`: {error}")))?;
+    let file = open().map_err(|error| {
+        Failure::Input(format!("cannot read `{name}`: {error}; check the path"))
+    })?;
     let mut requests = Requests::new(&[], stated.unnamed());
     let read = Recorded::read(file, |since, event| see(&mut requests, since, event));
     let read = read.map_err(|error| wrong(&error))?;

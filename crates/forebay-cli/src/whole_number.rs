@@ -1,0 +1,40 @@
+//! Whole numbers on the command line.
+
+use std::ops::RangeInclusive;
+
+/// Reads a whole number in `range`; what else is given is told which are.
+pub(crate) fn within<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+            let (first, last) = (range.start(), range.end());
+            match *last {
+                u64::MAX => format!("expected a whole number from {first} on"),
+                last => format!("expected a whole number from {first} to {last}"),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_in_the_range_is_told_the_range() {
+        let shards = within::<u32>(1..=256);
+        assert_eq!(["1", "256"].map(&shards), [Ok(1), Ok(256)]);
+        for wrong in ["", "0", "257", "x", "-1", "1.5", "99999999999999999999"] {
+            assert_eq!(
+                shards(wrong),
+                Err("expected a whole number from 1 to 256".into()),
+                "{wrong}"
+            );
+        }
+        let seeds = within::<u64>(0..=u64::MAX);
+        assert_eq!(seeds(&u64::MAX.to_string()), Ok(u64::MAX));
+        assert_eq!(seeds("x"), Err("expected a whole number from 0 on".into()));
+    }
+}
