@@ -7,10 +7,12 @@
 
 mod articles;
 mod experiment;
+mod figure;
 mod report;
 mod scenario;
 
 pub use experiment::{Experiment, Scale, Seed, Setting};
+pub use figure::{Figure, PublishedRange};
 pub use report::Report;
 
 #[path = "2016-bursts/mod.rs"]

@@ -1,36 +1,93 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+
+use forebay_report::Table;
 
 use super::*;
+use crate::figure::number;
 
-/// With which tests repeat what chance does not change much.
+/// With which tests repeat what chance hardly changes, and all of those that are recorded.
 pub(crate) const SEED: Seed = Seed(1);
+const SEEDS: [Seed; 3] = [SEED, Seed(2), Seed(3)];
 
 fn sources() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
 }
 
-/// The short reports are those of the folders; with `UPDATE_SNAPSHOTS` set, they are written there.
-#[test]
-fn reports_are_as_recorded() {
-    let (experiments, next) = (all(), AtomicUsize::new(0));
-    let repeat = || {
-        while let Some(experiment) = experiments.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let report =
-                experiment.repeat(Setting { scale: Scale::Short, seed: SEED }).unwrap().to_string();
-            let path = sources().join(experiment.name).join("report.txt");
-            if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-                fs::write(&path, &report).unwrap();
-            }
-            let recorded = fs::read_to_string(&path).unwrap_or_default();
-            assert_eq!(report, recorded, "{} differs; see UPDATE_SNAPSHOTS", path.display());
+/// What is recorded of an experiment in its folder; with `UPDATE_SNAPSHOTS` set, it is written there.
+fn is_as_recorded(experiment: &Experiment, file: &str, text: &str) {
+    let path = sources().join(experiment.name).join(file);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let recorded = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, recorded, "{} differs; see UPDATE_SNAPSHOTS", path.display());
+}
+
+/// The published figures beside ours with each seed.
+fn figures_by_seed(reports: &[Report]) -> Table {
+    let seeds = SEEDS.map(|Seed(seed)| format!("seed {seed}"));
+    let mut table = Table::new("Published figures", &["", "unit", "published", "within"]);
+    table.columns.extend(seeds);
+    table.columns.push("met".to_owned());
+    for (at, figure) in reports[0].figures.iter().enumerate() {
+        let same = reports.iter().map(|report| &report.figures[at]);
+        let met = same.clone().filter(|figure| figure.is_met()).count();
+        let Figure { name, unit, published, within, is_input, .. } = figure;
+        let mut row =
+            vec![name.clone(), (*unit).to_owned(), published.to_string(), format!("{within} x")];
+        row.extend(same.map(|same| number(same.ours)));
+        row.push(if *is_input {
+            "input".to_owned()
+        } else {
+            format!("{met} of {}", reports.len())
+        });
+        table.rows.push(row);
+    }
+    table
+}
+
+/// The short report with one seed, and the published figures beside ours with three.
+fn is_recorded(experiment: &Experiment) {
+    let repeat = |seed| experiment.repeat(Setting { scale: Scale::Short, seed }).unwrap();
+    let first = repeat(SEED);
+    is_as_recorded(experiment, "report.txt", &first.to_string());
+    if !first.figures.is_empty() {
+        let reports = [first, repeat(SEEDS[1]), repeat(SEEDS[2])];
+        is_as_recorded(experiment, "figures.txt", &figures_by_seed(&reports).to_string());
+    }
+}
+
+/// A test of each, so that they run side by side, and one can be recorded alone.
+macro_rules! recorded {
+    ($($experiment:ident)*) => {
+        mod reports_are_as_recorded {
+            $(#[test]
+            fn $experiment() {
+                super::is_recorded(&crate::$experiment::EXPERIMENT);
+            })*
+
+            pub(super) const ALL: &[&str] = &[$(crate::$experiment::EXPERIMENT.name),*];
         }
     };
-    let threads = thread::available_parallelism().map_or(1, |threads| threads.get());
-    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(repeat))));
+}
+
+recorded! {
+    io_queues_2016 shares_2016 write_load_2016 bursts_2016
+    littles_law_2018 knee_2018 knee_by_size_2018 deep_writes_2018
+    half_duplex_2022 hard_disk_2022 gc_stall_2022 ingestion_2022 queries_2022 latency_2022
+    compaction_2022
+    discard_off_2024 low_extents_2024 high_extents_2024 trim_job_2024 bursts_2024 sync_period_2024
+    file_size_2024 extent_size_2024 paced_2024
+    capacity_2025 parallelism_2025 raid0_collisions_2025 raid0_placement_2025 chunk_border_2025
+    design_cost design_window design_loop design_shards
+}
+
+#[test]
+fn the_report_of_every_experiment_is_recorded() {
+    let all: Vec<&str> = all().iter().map(|experiment| experiment.name).collect();
+    assert_eq!(reports_are_as_recorded::ALL, all);
 }
 
 #[test]

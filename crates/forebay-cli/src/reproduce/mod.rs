@@ -3,18 +3,22 @@
 mod datastore;
 mod figure;
 mod page;
+mod results;
+mod summary;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use clap::ValueEnum;
 use forebay_experiments::{self as experiments, Experiment, Scale, Seed, Setting};
 use forebay_report::svg;
 
-use crate::console::{note, print};
+use crate::console::{json, note, print};
 use crate::failure::Failure;
 use crate::whole_file;
 use page::RepeatedExperiment;
+use results::Results;
 
 /// Repeat the published experiments on simulated disks, beside their figures.
 #[derive(clap::Args, Debug)]
@@ -34,9 +38,24 @@ pub(crate) struct Options {
     /// What all chance in loads and disks follows from
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// How to print what came out: as JSON, the published figures beside ours
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// List the experiments and stop
     #[arg(long)]
     list: bool,
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// JSON
+    Json,
 }
 
 /// Runs the experiments, prints their tables, and writes charts and page.
@@ -61,13 +80,24 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     for experiment in chosen {
         repeated.push(repeat(experiment, setting, options)?);
     }
-    let command = command(options);
+    let (command, results) = (command(options), Results::of(&repeated, setting));
     whole_file::put(&index, &page::html(&repeated, &command))?;
     if let Some(report) = &options.report {
-        whole_file::put(report, &page::with_datastores(&repeated, &command)?)?;
-        print(&format!("{}\n", report.display()))?;
+        whole_file::put(report, &page::with_datastores(&repeated, &results, &command)?)?;
     }
-    print(&format!("{}\n", index.display()))
+    if options.json || options.format == Format::Json {
+        return print(&json(&results)?);
+    }
+    print(&summary::text(&repeated))?;
+    for RepeatedExperiment { experiment: Experiment { name, alias, title, .. }, report, .. } in
+        &repeated
+    {
+        print(&format!("{name} ({alias}): {title}\n{report}\n"))?;
+    }
+    for written in options.report.iter().chain([&index]) {
+        print(&format!("{}\n", written.display()))?;
+    }
+    Ok(())
 }
 
 /// How to make the same pages again.
@@ -115,8 +145,6 @@ fn repeat(
     let report = experiment
         .repeat(setting)
         .map_err(|error| Failure::Run(format!("{}: {error}", experiment.name)))?;
-    let Experiment { name, alias, title, .. } = experiment;
-    print(&format!("{name} ({alias}): {title}\n{report}\n"))?;
     note(format_args!("{} took {:.1} s", experiment.name, start.elapsed().as_secs_f64()));
     let mut charts = Vec::new();
     for (index, chart) in report.charts.iter().enumerate() {

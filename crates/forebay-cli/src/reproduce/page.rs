@@ -5,6 +5,8 @@ use forebay_report::{Chart, Page};
 use serde_json::{Value, json};
 
 use super::datastore::{DATASTORES, Datastore};
+use super::results::Results;
+use super::summary;
 use crate::console;
 use crate::failure::Failure;
 use crate::report::on_one_scale;
@@ -29,9 +31,11 @@ pub(super) fn html(repeated: &[RepeatedExperiment], command: &str) -> String {
 /// The same with the datastore examples over time first, and with what charts show as JSON.
 pub(super) fn with_datastores(
     repeated: &[RepeatedExperiment],
+    results: &Results<'_>,
     command: &str,
 ) -> Result<String, Failure> {
     let mut page = begun(repeated, &format!("{command} --report FILE.html"));
+    page.json("experiments", &console::json(results)?);
     let ids = DATASTORES.iter().map(|datastore| datastore.id);
     page.links(ids.chain(repeated.iter().map(|one| one.experiment.name)));
     for datastore in &DATASTORES {
@@ -53,14 +57,26 @@ fn begun(repeated: &[RepeatedExperiment], command: &str) -> Page {
         "Simulated disks under virtual time, the same scheduler as in production. The disks' \
          parameters come from published figures and stand with each experiment. Made by {command}."
     ));
+    page.heading("figures", "Which published figures are met, and which are not");
+    page.paragraph(&summary::in_all(repeated));
+    listed(&mut page, repeated, summary::of_one);
     page.heading("summary", "What each shows, and where it differs");
-    let summary: Vec<String> = repeated.iter().map(summary).collect();
-    page.list(summary.iter().map(|line| (line.as_str(), false)));
+    listed(&mut page, repeated, in_words);
     page
 }
 
+/// A list of what is said of each.
+fn listed(
+    page: &mut Page,
+    repeated: &[RepeatedExperiment],
+    say: fn(&RepeatedExperiment) -> String,
+) {
+    let entries: Vec<String> = repeated.iter().map(say).collect();
+    page.list(entries.iter().map(|entry| (entry.as_str(), false)));
+}
+
 /// What is shown of a publication and where ours differs, in the words of the experiment.
-fn summary(RepeatedExperiment { experiment, report, .. }: &RepeatedExperiment) -> String {
+fn in_words(RepeatedExperiment { experiment, report, .. }: &RepeatedExperiment) -> String {
     let Experiment { name, title, .. } = experiment;
     let (shows, differs) = (first_sentence(&report.shows), first_sentence(&report.differs));
     let differs = if differs.is_empty() { "nothing." } else { differs };
@@ -102,6 +118,9 @@ fn section(
     page.heading(name, &format!("{name}: {title}"));
     page.paragraph(&report.shows);
     page.charts(charts);
+    if !report.figures.is_empty() {
+        page.table(&report.figures_table());
+    }
     for table in &report.tables {
         page.table(table);
     }

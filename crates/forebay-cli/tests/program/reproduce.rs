@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::lab::Lab;
-use crate::process::run;
+use crate::process::{Ended, run};
 use crate::report::{charts, dom, forebay, numbers, shows};
 
 /// What the page has under this id for programs.
@@ -154,6 +154,48 @@ fn the_values_of_each_experiments_charts_are_on_the_page() {
             assert!(!chart["series"][0]["points"].as_array().unwrap().is_empty(), "{title}");
         }
     }
+}
+
+/// `reproduce` with these arguments.
+fn reproduced(lab: &Lab, arguments: &[&str]) -> Ended {
+    let mut command = forebay(&["reproduce"]);
+    run(command.args(arguments).arg("--out").arg(lab.dir.path().join("out")))
+}
+
+#[test]
+fn what_is_met_of_a_publication_stands_first_and_what_is_not_by_name() {
+    let lab = Lab::new();
+    let text = reproduced(&lab, &["2018-littles-law", "design-window"]).stdout;
+    let mut lines = text.lines();
+    assert!(lines.next().unwrap().starts_with("4 of 5 published figures are met."), "{text}");
+    let one = lines.next().unwrap();
+    assert!(one.contains("2018-littles-law (S1-3): 4 of 5 published figures met"), "{text}");
+    assert!(one.contains("not met: 128 KiB reads in the disk (4.00, published 3.00"), "{text}");
+    assert!(lines.next().unwrap().contains("no figures were published"), "{text}");
+}
+
+#[test]
+fn programs_are_told_each_figure_and_whether_it_was_put_in() {
+    let lab = Lab::new();
+    let both = reproduced(&lab, &["2025-chunk-border", "S1-5", "--seed", "2", "--json"]).results();
+    assert_eq!((&both["version"], &both["seed"]), (&1.into(), &2.into()));
+    let border = &both["experiments"][0];
+    assert_eq!(
+        (&border["name"], &border["number"]),
+        (&"2025-chunk-border".into(), &"S3-21".into())
+    );
+    let figure = |experiment: usize, name: &str| {
+        let all = both["experiments"][experiment]["figures"].as_array().unwrap();
+        all.iter().find(|figure| figure["name"] == name).unwrap().clone()
+    };
+    let idle = figure(0, "not split");
+    assert_eq!(idle["published"], serde_json::json!({"from": 52.0, "to": 52.0}));
+    assert_eq!((&idle["unit"], &idle["input"]), (&"us".into(), &true.into()));
+    let parts = figure(0, "completions of parts");
+    assert_eq!((&parts["input"], &parts["met"]), (&false.into(), &false.into()));
+    let knee = figure(1, "knee of 128 KiB");
+    assert_eq!(knee["published"], serde_json::json!({"from": null, "to": 20.0}));
+    assert_eq!((&knee["met"], &knee["seed"]), (&true.into(), &2.into()));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use forebay_sim::simulation::{ClassTrace, Sample, SchedulerConfig, Trace};
 use crate::articles::y2016;
 use crate::articles::y2016::node::{self, Phases};
 use crate::experiment::{Experiment, Scale, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -42,7 +43,9 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
 }
 
 fn report(phases: Phases, traces: &[Trace; 2]) -> Result<Report, String> {
+    let query_ms = node::class(&traces[0], "query")?.queue.mean_ns() / 1e6;
     let mut report = Report {
+        figures: vec![Figure::new("query: mean delay", "ms", 750.0..=1_000.0, query_ms)],
         tables: vec![table(traces)?],
         charts: charts(phases, &traces[0])?,
         ..Report::default()

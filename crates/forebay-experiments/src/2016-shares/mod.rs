@@ -8,6 +8,7 @@ use forebay_sim::simulation::SchedulerConfig;
 use crate::articles::y2016;
 use crate::articles::y2016::{KB, of_2016};
 use crate::experiment::{Experiment, Scale, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{self, thousands};
 
@@ -182,6 +183,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
 fn report(scale: Scale, pairs: &[Pair]) -> Report {
     let mut report = Report {
         charts: charts(pairs),
+        figures: figures(pairs),
         tables: vec![throughput(pairs), windows(pairs)],
         ..Report::default()
     };
@@ -204,6 +206,20 @@ fn report(scale: Scale, pairs: &[Pair]) -> Report {
 
 fn layout(shares: &PerClass) -> String {
     shares.map(|shares| shares.to_string()).join(", ")
+}
+
+/// The sum of each layout was put in; the parts were not.
+fn figures(pairs: &[Pair]) -> Vec<Figure> {
+    let of = |Pair { published, ours, .. }: &Pair| {
+        let (layout, total) = (layout(&ours.shares), ours.total());
+        let classes = (1..).zip(published.iter().zip(total)).map(move |(class, figures)| {
+            let (&published, bytes) = figures;
+            let kb = bytes as f64 / KB as f64 / SECONDS as f64;
+            Figure::new(format!("{layout}: C{class}"), "KB/s", published as f64, kb)
+        });
+        classes.collect::<Vec<_>>()
+    };
+    pairs.iter().flat_map(of).collect()
 }
 
 fn throughput(pairs: &[Pair]) -> Table {

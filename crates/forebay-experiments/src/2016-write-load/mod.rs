@@ -9,6 +9,7 @@ use forebay_sim::simulation::{Sample, SchedulerConfig, Trace};
 use crate::articles::y2016;
 use crate::articles::y2016::node::{self, Phases};
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::published;
 
@@ -107,12 +108,28 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
 
 fn report(phases: Phases, figures: &[SchedulerResult; 2]) -> Result<Report, String> {
     let mut report = Report {
+        figures: published_figures(&figures[0]),
         tables: vec![table(figures)?],
         charts: charts(phases, figures)?,
         ..Report::default()
     };
     node::describe(&mut report, phases);
     Ok(report)
+}
+
+/// How many queries there are and how large they are were chosen for what they do alone.
+fn published_figures(ours: &SchedulerResult) -> Vec<Figure> {
+    let SchedulerResult { alone, beside, commitlog, commitlog_p50_millis, .. } = ours;
+    vec![
+        Figure::new("queries alone", "MB/s", 300.0, alone.megabytes_per_second).input(),
+        Figure::new("queries alone: pending", "requests", 2_400.0..=2_500.0, alone.pending).input(),
+        Figure::new("queries alone: delay", "ms", 500.0, alone.delay_millis).input(),
+        Figure::new("queries beside writes", "MB/s", 150.0, beside.megabytes_per_second),
+        Figure::new("queries beside writes: delay", "ms", 750.0..=1_000.0, beside.delay_millis),
+        // a couple
+        Figure::new("commitlog: median delay", "ms", ..=2.5, *commitlog_p50_millis),
+        Figure::new("commitlog: mean delay", "ms", ..=2.5, commitlog.delay_millis),
+    ]
 }
 
 fn table(figures: &[SchedulerResult; 2]) -> Result<Table, String> {

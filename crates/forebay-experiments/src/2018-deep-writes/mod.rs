@@ -11,6 +11,7 @@ use crate::articles::y2016::{DECAY, of_2016};
 use crate::articles::y2018;
 use crate::articles::y2018::{DEPTH_OF_2016, LITTLES_LAW};
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::{Figure, PublishedRange};
 use crate::report::Report;
 use crate::scenario;
 
@@ -30,6 +31,22 @@ const TICK: Polling = Polling::Tick(500_000);
 
 /// SchedulerResult by the names of their rows, before and after.
 type Published = BTreeMap<String, [u32; 2]>;
+
+/// A row of the table: its name and unit, the digits shown, and what it is.
+type Row = (&'static str, &'static str, usize, fn(&SchedulerResult) -> f64);
+const ROWS: [Row; 10] = [
+    ("writes", "MB/s", 1, |f| f.writes.bandwidth_bytes_per_second as f64 / y2018::MB as f64),
+    ("reads", "KB/s", 0, |f| f.reads.bandwidth_bytes_per_second as f64 / y2018::KB as f64),
+    ("reads: mean", "ms", 2, |f| f.reads.latency_us.mean / 1e3),
+    ("reads: p95", "ms", 2, |f| f.reads.latency_us.p95 / 1e3),
+    ("reads: p99", "ms", 2, |f| f.reads.latency_us.p99 / 1e3),
+    ("reads: p99.9", "ms", 2, |f| f.reads.latency_us.p999 / 1e3),
+    ("writes: mean", "ms", 1, |f| f.writes.latency_us.mean / 1e3),
+    ("writes: p95", "ms", 1, |f| f.writes.latency_us.p95 / 1e3),
+    ("writes: p99", "ms", 1, |f| f.writes.latency_us.p99 / 1e3),
+    ("writes: p99.9", "ms", 1, |f| f.writes.latency_us.p999 / 1e3),
+];
+const INPUTS: [&str; 2] = ["writes", "writes: mean"];
 
 /// What one scheduler gave.
 struct SchedulerResult {
@@ -85,6 +102,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let compared = Compared::measure(seed, seconds)?;
     let published: Published = scenario::published(include_str!("published.yaml"))?;
     let mut report = Report {
+        figures: figures(&compared, &published),
         tables: vec![table(&compared, &published)],
         charts: vec![chart(&compared, &published)],
         ..Report::default()
@@ -114,11 +132,11 @@ fn table(compared: &Compared, published: &Published) -> Table {
         "forebay, ticks",
     ];
     let mut table = Table::new(title, &columns);
-    let mut add = |name: &str, digits: usize, of: fn(&SchedulerResult) -> f64| {
+    for (name, unit, digits, of) in ROWS {
         let [before, after] = published.get(name).copied().unwrap_or_default();
         let cell = |figures| format!("{:.digits$}", of(figures));
         table.row([
-            name.to_owned(),
+            format!("{name} ({unit})"),
             before.to_string(),
             cell(&compared.old),
             after.to_string(),
@@ -127,18 +145,25 @@ fn table(compared: &Compared, published: &Published) -> Table {
             cell(&compared.ours),
             cell(&compared.ours_on_ticks),
         ]);
-    };
-    add("writes: MB/s", 1, |f| f.writes.bandwidth_bytes_per_second as f64 / y2018::MB as f64);
-    add("reads: KB/s", 0, |f| f.reads.bandwidth_bytes_per_second as f64 / y2018::KB as f64);
-    add("reads: mean (ms)", 2, |f| f.reads.latency_us.mean / 1e3);
-    add("reads: p95 (ms)", 2, |f| f.reads.latency_us.p95 / 1e3);
-    add("reads: p99 (ms)", 2, |f| f.reads.latency_us.p99 / 1e3);
-    add("reads: p99.9 (ms)", 2, |f| f.reads.latency_us.p999 / 1e3);
-    add("writes: mean (ms)", 1, |f| f.writes.latency_us.mean / 1e3);
-    add("writes: p95 (ms)", 1, |f| f.writes.latency_us.p95 / 1e3);
-    add("writes: p99 (ms)", 1, |f| f.writes.latency_us.p99 / 1e3);
-    add("writes: p99.9 (ms)", 1, |f| f.writes.latency_us.p999 / 1e3);
+    }
     table
+}
+
+/// Each row before, under the scheduler of 2016, and after, under that of 2018, both on ticks.
+fn figures(compared: &Compared, published: &Published) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (name, unit, _, of) in ROWS {
+        let published = published.get(name).copied().unwrap_or_default();
+        let ours = [("2016", &compared.old), ("2018", &compared.littles_law_on_ticks)];
+        for (published, (scheduler, ours)) in published.into_iter().zip(ours) {
+            let published = PublishedRange::rounded(f64::from(published));
+            let figure = Figure::new(format!("{scheduler}: {name}"), unit, published, of(ours));
+            // so fast is the disk, and so many writes were chosen
+            let is_input = INPUTS.contains(&name);
+            figures.push(if is_input { figure.input() } else { figure });
+        }
+    }
+    figures
 }
 
 fn chart(compared: &Compared, published: &Published) -> Chart {
@@ -149,7 +174,7 @@ fn chart(compared: &Compared, published: &Published) -> Chart {
     };
     let published = |when: usize| {
         let of = [("95", 95.0), ("99", 99.0), ("99.9", 99.9)];
-        let millis = |name: &str| published.get(&format!("reads: p{name} (ms)"));
+        let millis = |name: &str| published.get(&format!("reads: p{name}"));
         let point = |(name, percent)| Some((f64::from(millis(name)?[when]), percent));
         of.into_iter().filter_map(point).collect()
     };

@@ -5,6 +5,7 @@ use forebay_report::{Chart, Mark, Table};
 use crate::articles::y2018::SOURCE;
 use crate::articles::y2018::response::{CONCURRENCY_MAX, Curve, LARGE, SATURATED, SMALL, describe};
 use crate::experiment::{Experiment, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
@@ -37,6 +38,12 @@ fn report(small: &Curve, large: &Curve) -> Report {
     };
     add("4 KiB", "not yet at 140", small);
     add("128 KiB", "below 20", large);
+    let part = small.at(CONCURRENCY_MAX).map_or(0.0, |point| small.part_of_peak(point));
+    let knee = large.knee().map_or(f64::INFINITY, |knee| f64::from(knee.concurrency));
+    report.figures = vec![
+        Figure::new("4 KiB at 140 requests", "% of the most", ..=SATURATED * 100.0, part * 100.0),
+        Figure::new("knee of 128 KiB", "requests", ..=20.0, knee),
+    ];
     report.tables.push(table);
     let part = |curve: &Curve| curve.line(|point| curve.part_of_peak(point) * 100.0);
     let title = "Throughput by concurrency, as a part of the most";

@@ -7,6 +7,7 @@ use forebay_sim::simulation::SchedulerConfig;
 use crate::articles::y2018;
 use crate::articles::y2018::{DEPTH_OF_2016, GOAL, LITTLES_LAW};
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{self, thousands};
 
@@ -74,12 +75,29 @@ fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {
 }
 
 fn report(in_disk: &[InDisk]) -> Report {
-    let mut report =
-        Report { tables: vec![table(in_disk)], charts: vec![chart(in_disk)], ..Report::default() };
+    let mut report = Report {
+        figures: figures(in_disk),
+        tables: vec![table(in_disk)],
+        charts: vec![chart(in_disk)],
+        ..Report::default()
+    };
     report.parameter("disk", "95,000 reads/s, 512 * 2^20 bytes/s, from the article");
     report.parameter("goal", "1.5 x 0.5 ms = 0.75 ms");
     report.parameter("load", "1,000 random reads of one size at a time, for 0.1 s each");
     report
+}
+
+fn figures(in_disk: &[InDisk]) -> Vec<Figure> {
+    let (requests, bytes) = limits();
+    let found =
+        |len| in_disk.iter().find(|in_disk| in_disk.len == len).map_or(0, |f| f.littles_law);
+    vec![
+        Figure::new("limit of 4 KiB reads", "requests", 70.0, requests),
+        Figure::new("limit of bytes", "kB", 402.653, bytes / 1e3),
+        Figure::new("limit of 128 KiB reads", "requests", 3.0, bytes / LARGE as f64),
+        Figure::new("4 KiB reads in the disk", "requests", 70.0, found(SMALL) as f64),
+        Figure::new("128 KiB reads in the disk", "requests", 3.0, found(LARGE) as f64),
+    ]
 }
 
 fn table(in_disk: &[InDisk]) -> Table {

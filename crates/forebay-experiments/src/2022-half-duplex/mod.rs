@@ -11,6 +11,7 @@ use forebay_sim::spec::DiskSpec;
 use crate::articles::y2022;
 use crate::articles::y2022::{MEASURED, preset};
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{self, job, jobs, percent, run as simulate, thousands};
 
@@ -128,6 +129,10 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
             all.map(|reads| if reads > 0.0 { thousands(reads) } else { "none".to_owned() })
                 .join(" / ")
         };
+        for ((name, _), (published, ours)) in EDGES.iter().zip(published.iter().zip(of_surface)) {
+            let name = format!("beside {} of writes, {name}", percent(part));
+            report.figures.push(Figure::new(name, "thousand reads/s", *published, ours / 1e3));
+        }
         let line = thousands(READS_MAX / 1e3 * (1.0 - part));
         table.row([percent(part), line, cell(0), cell(1), cell(2)]);
     }

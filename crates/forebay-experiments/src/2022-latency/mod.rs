@@ -9,6 +9,7 @@ use crate::articles::y2022::phases::{
     self, Disk, INGESTED, SCHEDULERS, SchedulerVariant, class, over_time, report, seconds,
 };
 use crate::experiment::{Experiment, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{millis, percent, thousands};
 
@@ -91,6 +92,7 @@ fn run(setting: Setting) -> Result<Report, String> {
         &["load", "disk", "scheduler", "published in disk", "in disk", "p99", "in queue", "p99"],
     );
     let disks = Disk::both()?;
+    let mut in_disk = Vec::new();
     for (load, published) in [Load::Ingestion, Load::Queries].into_iter().zip(PUBLISHED) {
         for disk in &disks {
             let title = format!("Latency of {}, disk {}", load.name(), disk.name);
@@ -99,7 +101,11 @@ fn run(setting: Setting) -> Result<Report, String> {
             for (at, (scheduler, published)) in SCHEDULERS.iter().zip(published).enumerate() {
                 let outcome = load.run(disk, scheduler, setting)?;
                 let names = [load.name(), disk.name, scheduler.name, published];
-                table.row(row(names, &latencies_of(&outcome, classes)?));
+                let latencies = latencies_of(&outcome, classes)?;
+                table.row(row(names, &latencies));
+                if disk.is_measured() {
+                    in_disk.push(latencies.disk.mean_ns() / 1e6);
+                }
                 if DRAWN.contains(&at) {
                     chart = with_both(chart, scheduler.name, &outcome, drawn)?;
                 }
@@ -107,11 +113,25 @@ fn run(setting: Setting) -> Result<Report, String> {
             report.charts.push(chart);
         }
     }
+    report.figures = figures(&in_disk);
     report.tables.push(table);
     let (table, chart) = sweep(&disks[1], setting)?;
     report.tables.push(table);
     report.charts.push(chart);
     Ok(report)
+}
+
+/// Of the means in the disk by load and scheduler, in milliseconds, those of 4.6 and 5.0.
+fn figures(in_disk: &[f64]) -> Vec<Figure> {
+    let mut loads = in_disk.chunks(SCHEDULERS.len());
+    let mut next = || loads.next().and_then(<[f64]>::first_chunk).copied().unwrap_or([0.0; 2]);
+    let ([old, new], [queries_old, queries_new]) = (next(), next());
+    vec![
+        Figure::new("ingestion, 4.6: mean in the disk", "ms", 1.45, old),
+        Figure::new("ingestion, 5.0: mean in the disk", "ms", 0.443, new),
+        Figure::new("ingestion, 5.0 of 4.6", "%", 44.3 / 1.45, new / old * 100.0),
+        Figure::new("queries, 5.0 of 4.6", "%", 50.0, queries_new / queries_old * 100.0),
+    ]
 }
 
 /// How many percent lower the rates are that pace and window are told.

@@ -5,9 +5,10 @@ use forebay_sim::simulation::{Outcome, Sample};
 
 use crate::articles::y2022;
 use crate::articles::y2022::phases::{
-    self, Disk, QUERIES, SCHEDULERS, phase, report, seconds, throughput, trace,
+    self, Disk, QUERIES, QUERY_RATES, SCHEDULERS, phase, report, seconds, throughput, trace,
 };
 use crate::experiment::{Experiment, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{percent, thousands};
 
@@ -19,6 +20,9 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     about: include_str!("about.txt"),
     run,
 };
+
+/// The scheduler of 5.0, which was drawn.
+const NEW: &str = "2022: two-level bucket";
 
 fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let mut report = report(scale);
@@ -35,6 +39,14 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
             let outcome = phases::queries(seed, disk, scheduler, phase_seconds)?;
             let phase = |index| plateau(&outcome, index, phase_seconds);
             let (first, second, third) = (phase(0)?, phase(1)?, phase(2)?);
+            if disk.is_measured() && scheduler.name == NEW {
+                for ((rate, name), (got, _)) in
+                    QUERY_RATES.iter().zip(["first", "second", "third"]).zip([first, second, third])
+                {
+                    let name = format!("5.0: {name} phase");
+                    report.figures.push(Figure::new(name, "queries/s", *rate as f64, got));
+                }
+            }
             let farthest = first.1.max(second.1).max(third.1);
             table.row([
                 disk.name.to_owned(),
@@ -69,7 +81,6 @@ fn plateau(outcome: &Outcome, index: usize, phase_seconds: u64) -> Result<(f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::articles::y2022::phases::QUERY_RATES;
     use crate::articles::y2022::phases::SchedulerVariant;
     use crate::tests::SEED;
 

@@ -11,6 +11,7 @@ use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::{Run, disk_spec, file_system};
 use crate::articles::y2024::tables::high_extents;
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::run as simulate;
 
@@ -92,8 +93,9 @@ fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {
     report.parameter("measured", format!("{SECONDS} s; the log is written each 30 s"));
     let columns = ["burst", "published", "begins (s)", "lasts (ms)", "discards"];
     let mut table = Table::new("Bursts of discards", &columns);
+    let bursts = bursts(seed)?;
     let published = ["28.78 s, 101 ms", "59.50 s, 102 ms"];
-    for (number, burst) in bursts(seed)?.iter().enumerate() {
+    for (number, burst) in bursts.iter().enumerate() {
         let Burst { from, to, count } = *burst;
         table.row([
             (number + 1).to_string(),
@@ -103,8 +105,19 @@ fn run(Setting { seed, .. }: Setting) -> Result<Report, String> {
             count.to_string(),
         ]);
     }
+    report.figures = figures(&bursts);
     report.tables.push(table);
     Ok(report)
+}
+
+/// Of the bursts after the first, which begins with the run.
+fn figures(bursts: &[Burst]) -> Vec<Figure> {
+    let [_, first, second, ..] = bursts else { return Vec::new() };
+    let millis = |nanos: u64| nanos as f64 / 1e6;
+    vec![
+        Figure::new("from burst to burst", "s", 30.72, millis(second.from - first.from) / 1e3),
+        Figure::new("length of a burst", "ms", 101.0..=102.0, millis(first.to - first.from)),
+    ]
 }
 
 #[cfg(test)]

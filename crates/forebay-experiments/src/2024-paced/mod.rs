@@ -6,8 +6,9 @@ use forebay_report::Table;
 
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::{Deletes, MIB, READS, Run, file_system, side_by_side};
-use crate::articles::y2024::tables::{by_extent_size, low_extents};
+use crate::articles::y2024::tables::{OF_SINGLE_RUNS, by_extent_size, low_extents};
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::thousands;
 
@@ -28,7 +29,8 @@ const FILE: u64 = 1024 * MIB;
 #[derive(Clone, Copy, Debug)]
 struct Variant {
     name: &'static str,
-    published: &'static str,
+    /// The 99.9th percentile that was published, in multiples of that without deletes.
+    times: Option<f64>,
     deletes: Deletes,
     sync_seconds: u64,
     seconds: u64,
@@ -41,26 +43,21 @@ const fn flushed(hole: u64, extent_size: u64) -> Deletes {
 }
 
 fn variants() -> [Variant; 8] {
-    let variant = |name, published, deletes| Variant {
-        name,
-        published,
-        deletes,
-        sync_seconds: 30,
-        seconds: 20,
-    };
-    let gathered = |name, published, extent_mib| Variant {
+    let variant =
+        |name, times, deletes| Variant { name, times, deletes, sync_seconds: 30, seconds: 20 };
+    let gathered = |name, times, extent_mib| Variant {
         sync_seconds: 1,
-        ..variant(name, published, by_extent_size(extent_mib))
+        ..variant(name, times, by_extent_size(extent_mib))
     };
-    let unlinked = variant("64 files of 128 MB/s unlinked", "45 x", low_extents(64));
+    let unlinked = variant("64 files of 128 MB/s unlinked", Some(45.0), low_extents(64));
     [
-        variant("no deletes", "1 x", Deletes::None),
-        variant("paced: 4 MB steps, 32 MB extents", "-", flushed(4 * MIB, 32 * MIB)),
-        variant("paced: 1 MB steps, 1 MB extents", "-", flushed(MIB, MIB)),
-        variant("32 MB steps, flushed, 32 MB extents", "-", flushed(32 * MIB, 32 * MIB)),
-        variant("32 MB steps, flushed, 1 MB extents", "-", flushed(32 * MIB, MIB)),
-        gathered("32 MB steps, log each second, 32 MB extents", "5.5 x", 32),
-        gathered("32 MB steps, log each second, 1 MB extents", "42 x", 1),
+        variant("no deletes", None, Deletes::None),
+        variant("paced: 4 MB steps, 32 MB extents", None, flushed(4 * MIB, 32 * MIB)),
+        variant("paced: 1 MB steps, 1 MB extents", None, flushed(MIB, MIB)),
+        variant("32 MB steps, flushed, 32 MB extents", None, flushed(32 * MIB, 32 * MIB)),
+        variant("32 MB steps, flushed, 1 MB extents", None, flushed(32 * MIB, MIB)),
+        gathered("32 MB steps, log each second, 32 MB extents", Some(5.5), 32),
+        gathered("32 MB steps, log each second, 1 MB extents", Some(42.0), 1),
         Variant { seconds: 60, ..unlinked },
     ]
 }
@@ -101,9 +98,13 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     for (variant, ours) in variants().iter().zip(&all) {
         let times = ours.iter().zip(&none).map(|(ours, none)| ours / none);
         let (least, most) = times.fold((f64::MAX, 0.0_f64), |(a, b), t| (a.min(t), b.max(t)));
+        if let (Some(published), &[ours, ..], &[none, ..]) = (variant.times, &ours[..], &none[..]) {
+            let figure = Figure::new(variant.name, "x no deletes", published, ours / none);
+            report.figures.push(figure.within(OF_SINGLE_RUNS));
+        }
         table.row([
             variant.name.to_owned(),
-            variant.published.to_owned(),
+            variant.times.map_or_else(|| "-".to_owned(), |times| format!("{times} x")),
             thousands(ours.first().copied().unwrap_or_default()),
             format!("{least:.1} to {most:.1}"),
         ]);

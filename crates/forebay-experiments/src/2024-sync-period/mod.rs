@@ -8,8 +8,9 @@ use forebay_sim::simulation::Period;
 
 use crate::articles::y2024::SOURCE;
 use crate::articles::y2024::deletes::{Run, disk_spec, file_system, side_by_side};
-use crate::articles::y2024::tables::low_extents;
+use crate::articles::y2024::tables::{OF_SINGLE_RUNS, low_extents};
 use crate::experiment::{Experiment, Scale, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{job, millis, run as simulate};
 
@@ -33,6 +34,7 @@ const ROWS: [Row; 6] = [
     (32, [[542, 236_702, 281_954], [463, 17_455, 23_028]]),
     (64, [[435, 165_573, 183_962], [10_733, 32_930, 39_354]]),
 ];
+const PERIODS: [&str; 2] = ["30 s", "1 s"];
 /// Without deletes, few, and many.
 const SHORT: [usize; 3] = [0, 1, 5];
 const READS: u64 = 200_000;
@@ -93,9 +95,18 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         let Some((files, published)) = rows.get(at / 2) else { continue };
         let period = at % 2;
         let [published_p95, published_p999, _] = published[period].map(f64::from);
+        let mut figure = |name: &str, published: f64, ours: f64| {
+            let name = format!("{files} unlinks/s, log each {}: {name}", PERIODS[period]);
+            let figure = Figure::new(name, "ms", published / 1e3, ours / 1e3);
+            report.figures.push(figure.within(OF_SINGLE_RUNS));
+        };
+        if period == 1 {
+            figure("p95", published_p95, *p95);
+        }
+        figure("p99.9", published_p999, *p999);
         table.row([
             files.to_string(),
-            if period == 0 { "30 s" } else { "1 s" }.to_owned(),
+            PERIODS[period].to_owned(),
             millis(published_p95),
             if period == 0 { String::from("-") } else { millis(*p95) },
             millis(published_p999),

@@ -8,6 +8,7 @@ use crate::articles::y2025;
 use crate::articles::y2025::placement::Placement;
 use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{jobs, pace_window, percent, run as simulate};
 
@@ -132,6 +133,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     table.row(published.map(str::to_owned));
     let published = ["published, in the end", "4.5", "10", "14.5", "100 %", "-", "14.5"];
     table.row(published.map(str::to_owned));
+    let mut all = Vec::new();
     for variant in VARIANTS {
         let (slice_seconds, classes) = throughput(&outcome(seed, variant, half_seconds)?)?;
         let figures = figures(&classes);
@@ -145,10 +147,27 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
             format!("{:.1}", figures.least),
             format!("{:.1}", figures.compaction_alone),
         ]);
+        all.push(figures);
         report.charts.push(chart(variant.name, slice_seconds, &classes));
     }
     report.tables.push(table);
+    if let [_, aligned, off] = &all[..] {
+        report.figures = published_figures(aligned, off);
+    }
     Ok(report)
+}
+
+/// Of writes to whole sectors, as in the end, and of such that are off, as before.
+fn published_figures(aligned: &ClassBandwidths, off: &ClassBandwidths) -> Vec<Figure> {
+    let of_all = |figures: &ClassBandwidths| figures.others + figures.compaction;
+    let lost = |of_capacity: f64| (1.0 - of_capacity / CAPACITY_GB) * 100.0;
+    vec![
+        Figure::new("commitlog and memtable", "GB/s", 4.5, aligned.others),
+        Figure::new("compaction beside them", "GB/s", 10.0, aligned.compaction),
+        Figure::new("all", "GB/s", CAPACITY_GB, of_all(aligned)).input(),
+        Figure::new("compaction alone", "GB/s", CAPACITY_GB, aligned.compaction_alone),
+        Figure::new("lost to misalignment", "%", lost(12.5), lost(of_all(off))),
+    ]
 }
 
 fn chart(name: &str, seconds: f64, classes: &[Vec<f64>]) -> Chart {

@@ -11,6 +11,7 @@ use forebay_sim::simulation::SchedulerConfig;
 use crate::articles::y2025;
 use crate::articles::y2025::traced_array::{CHUNK, MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{jobs, pace_window, percent, run as simulate, thousands};
 
@@ -130,6 +131,11 @@ fn add_border(report: &mut Report) {
         if multiple { "yes" } else { "no" }.into(),
     ]);
     report.tables.push(table);
+    let start = found.unwrap_or(0) as f64;
+    report.figures.extend([
+        Figure::new("the border", "bytes", PUBLISHED_BORDER as f64, start).within(1.0),
+        Figure::new("before it", "sectors", TRACED_FIRST_PART as f64, before as f64).within(1.0),
+    ]);
 }
 
 /// Bytes that pass a member in so many microseconds.
@@ -148,10 +154,18 @@ fn add_latencies(seed: Seed, report: &mut Report) -> Result<(), String> {
     ];
     for (name, published, ahead) in cases {
         let (whole, first, second) = traced(seed, ahead)?;
+        if ahead != (0, 0) {
+            report.figures.extend([
+                Figure::new("split: first part", "us", 161.0, first).input(),
+                Figure::new("split: second part", "us", 5_249.0, second).input(),
+                Figure::new("split", "us", 5_249.0, whole),
+            ]);
+        }
         let [whole, first, second] = [whole, first, second].map(thousands);
         table.row([name.to_owned(), published.to_owned(), whole, first, second]);
     }
     let idle = latency(seed, (0, 0), CHUNK, (2 * CHUNK, REQUEST))?;
+    report.figures.push(Figure::new("not split", "us", 52.0, idle).input());
     table.row([
         "not split, member idle".into(),
         "52".into(),
@@ -173,11 +187,16 @@ fn add_stream(seed: Seed, report: &mut Report, millis: u64) -> Result<(), String
     for (name, open) in [("no scheduler", true), ("pace+window", false)] {
         let Stream { split, whole } = stream(seed, open, millis)?;
         let (splits, wholes) = (split.count() as f64, whole.count() as f64);
+        let of_completions = 2.0 * splits / (2.0 * splits + wholes);
+        if open {
+            let percent = of_completions * 100.0;
+            report.figures.push(Figure::new("completions of parts", "%", 25.0, percent));
+        }
         let p99 = |latencies: &Latencies| thousands(latencies.quantile_ns(0.99) as f64 / 1e3);
         table.row([
             name.to_owned(),
             percent(splits / (splits + wholes)),
-            percent(2.0 * splits / (2.0 * splits + wholes)),
+            percent(of_completions),
             thousands(whole.mean_ns() / 1e3),
             p99(&whole),
             thousands(split.mean_ns() / 1e3),

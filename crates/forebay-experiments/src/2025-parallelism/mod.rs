@@ -9,6 +9,7 @@ use crate::articles::y2025;
 use crate::articles::y2025::placement::Placement;
 use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{self, job, jobs, millis, pace_window, percent, run as simulate, thousands};
 
@@ -115,8 +116,25 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let all = [aligned?, off?, paced?];
     let published = published()?;
     report.tables = vec![by_load(&all), beside_published(&all, &published)];
+    report.figures = published_figures(&all, &published);
     report.charts = charts(&all, &published);
     Ok(report)
+}
+
+/// The raw array and blocks of 4 KiB are aligned, those of 1 KiB are not; with 8 and 64 shards.
+fn published_figures(
+    [aligned, off, _]: &[Vec<RunFigures>; 3],
+    published: &Published,
+) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for ((name, published), ours) in published.iter().zip([aligned, aligned, off]) {
+        for (at, published) in COMPARED.into_iter().zip(published) {
+            let (shards, _) = STEPS[at];
+            let ours = ours.get(at).map_or(0.0, |run| run.gb_per_second);
+            figures.push(Figure::new(format!("{name}, {shards} shards"), "GB/s", *published, ours));
+        }
+    }
+    figures
 }
 
 fn by_load([aligned, off, paced]: &[Vec<RunFigures>; 3]) -> Table {

@@ -7,6 +7,7 @@ use forebay_sim::simulation::SchedulerConfig;
 use crate::articles::y2025::SOURCE;
 use crate::articles::y2025::placement::{LOAD, MEMBER, Placement, measure, report};
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{job, jobs, percent, run as simulate};
 
@@ -35,12 +36,20 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         &["shards", "GB/s", "one disk", "busiest: first ms", "first 10 ms", "later"],
     );
     let mut chart = Chart::new("The busiest member's part of the requests under way", "ms", "%");
+    let one_disk = one_disk(seed, measured)?;
+    report.figures.push(Figure::new("one disk", "GB/s", 3.22, one_disk).input());
     for shards in [8, 64] {
         let figures = measure(seed, Placement::Same, shards, true, measured)?;
+        report.figures.push(Figure::new(
+            format!("the array, {shards} shards"),
+            "GB/s",
+            10.9,
+            figures.gb_per_second,
+        ));
         table.row([
             shards.to_string(),
             format!("{:.1}", figures.gb_per_second),
-            format!("{:.2}", one_disk(seed, measured)?),
+            format!("{one_disk:.2}"),
             percent(figures.busiest_mean(0.0, 0.001)),
             percent(figures.busiest_mean(0.0, 0.01)),
             percent(figures.busiest_mean(0.1, 1.0)),

@@ -6,6 +6,7 @@ use forebay_sim::simulation::SchedulerConfig;
 use serde::Deserialize;
 
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::{self, job, jobs, pace_window, percent, run as simulate, thousands};
 
@@ -148,6 +149,11 @@ fn add_throughput(seed: Seed, report: &mut Report, millis: u64) -> Result<(), St
             let published =
                 cost.published.map_or_else(|| "-".to_owned(), |all| all[index].to_string());
             cells.push(format!("{published} / {}", thousands(bandwidth / 1e6)));
+            if let Some(published) = cost.published {
+                let name = format!("{}, {} KiB", cost.name, size >> 10);
+                let figure = Figure::new(name, "MB/s", published[index] as f64, bandwidth / 1e6);
+                report.figures.push(if cost.open { figure.input() } else { figure });
+            }
             heavy.push(percent(part));
         }
         let [small, middle, large] = [0, 1, 2].map(|index: usize| cells[index].clone());

@@ -12,6 +12,8 @@ use crate::report::Report;
 use crate::scenario::{grouped_jobs, model, off_by, pace_window, run};
 
 const LINE: &str = include_str!("disk-by-rates.yaml");
+const SURFACE: &str = "by its surface";
+
 /// A disk that the loads run on.
 pub(crate) struct Disk {
     pub(crate) name: &'static str,
@@ -28,11 +30,16 @@ impl Disk {
 
     /// One that does them as was measured.
     pub(crate) fn surface() -> Result<Self, String> {
-        Ok(Self { name: "by its surface", spec: preset(MEASURED)? })
+        Ok(Self { name: SURFACE, spec: preset(MEASURED)? })
     }
 
     pub(crate) fn both() -> Result<[Self; 2], String> {
         Ok([Self::line()?, Self::surface()?])
+    }
+
+    /// Whether it is the one that was measured.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.name == SURFACE
     }
 
     /// MB/s of writes alone and of reads alone: the edge of the model is the line between.

@@ -7,6 +7,7 @@ use forebay_sim::file_system::FileSystem;
 
 use super::deletes::{Deletes, MIB, READS, Run, file_system, side_by_side};
 use crate::experiment::{Seed, Setting};
+use crate::figure::Figure;
 use crate::report::Report;
 use crate::scenario::thousands;
 
@@ -131,6 +132,9 @@ pub(crate) const BY_EXTENT_SIZE: Published = Published {
     ..BY_FILE_SIZE
 };
 
+/// The published cells are of one run each, and so are ours.
+pub(crate) const OF_SINGLE_RUNS: f64 = 2.0;
+
 /// A row's figure, published and ours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
@@ -150,6 +154,11 @@ impl Cell {
     /// The maximum is shown, but of single reads.
     pub(crate) fn counts(&self) -> bool {
         self.figure != "max"
+    }
+
+    fn figure(&self, rows_are: &str) -> Figure {
+        let name = format!("{} {rows_are}: {}", self.row, self.figure);
+        Figure::new(name, "us", self.published, self.ours).within(OF_SINGLE_RUNS)
     }
 
     pub(crate) fn describe(&self, rows_are: &str) -> String {
@@ -207,6 +216,8 @@ impl Published {
         let (seconds, period) = (self.seconds, self.sync_seconds);
         report.parameter("measured", format!("{seconds} s (not published for how long)"));
         report.parameter("log", format!("written each {period} s"));
+        let counted = cells.iter().filter(|cell| cell.seed == first && cell.counts());
+        report.figures = counted.map(|cell| cell.figure(self.rows_are)).collect();
         let columns = [
             self.rows_are,
             "",

@@ -1,0 +1,69 @@
+//! The figures of all experiments, for programs.
+
+use forebay_experiments::{Figure, Seed, Setting};
+use serde::Serialize;
+
+use super::page::RepeatedExperiment;
+
+/// All that were repeated.
+#[derive(Serialize)]
+pub(super) struct Results<'a> {
+    version: u32,
+    seed: u64,
+    experiments: Vec<ExperimentResult<'a>>,
+}
+
+#[derive(Serialize)]
+struct ExperimentResult<'a> {
+    name: &'a str,
+    number: &'a str,
+    title: &'a str,
+    source: &'a str,
+    figures: Vec<FigureResult<'a>>,
+}
+
+#[derive(Serialize)]
+struct FigureResult<'a> {
+    name: &'a str,
+    unit: &'a str,
+    published: Bounds,
+    ours: f64,
+    within_factor: f64,
+    met: bool,
+    input: bool,
+    seed: u64,
+}
+
+/// An end that was not published is null.
+#[derive(Serialize)]
+struct Bounds {
+    from: Option<f64>,
+    to: Option<f64>,
+}
+
+impl<'a> Results<'a> {
+    pub(super) fn of(repeated: &'a [RepeatedExperiment], setting: Setting) -> Self {
+        let Seed(seed) = setting.seed;
+        let figure = |figure: &'a Figure| FigureResult {
+            name: &figure.name,
+            unit: figure.unit,
+            published: Bounds {
+                from: Some(figure.published.from).filter(|end| end.is_finite()),
+                to: Some(figure.published.to).filter(|end| end.is_finite()),
+            },
+            ours: figure.ours,
+            within_factor: figure.within,
+            met: figure.is_met(),
+            input: figure.is_input,
+            seed,
+        };
+        let experiment = |one: &'a RepeatedExperiment| ExperimentResult {
+            name: one.experiment.name,
+            number: one.experiment.alias,
+            title: one.experiment.title,
+            source: one.experiment.source,
+            figures: one.report.figures.iter().map(figure).collect(),
+        };
+        Self { version: 1, seed, experiments: repeated.iter().map(experiment).collect() }
+    }
+}
