@@ -12,6 +12,8 @@ pub enum Backing {
     /// A program, through FUSE, which alone knows where. It may answer from memory what was asked
     /// of a disk: flags of a file, such as that for direct I/O, are the program's to heed.
     Program,
+    /// Nothing: the kernel shows what it knows as files, and others cannot be made.
+    Kernel,
 }
 
 const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
@@ -36,6 +38,25 @@ const NETWORKS: [&str; 18] = [
     "fuse.juicefs",
 ];
 
+/// What the kernel shows of itself.
+const OF_THE_KERNEL: [&str; 15] = [
+    "proc",
+    "sysfs",
+    "cgroup",
+    "cgroup2",
+    "devpts",
+    "debugfs",
+    "tracefs",
+    "securityfs",
+    "configfs",
+    "bpf",
+    "pstore",
+    "efivarfs",
+    "binfmt_misc",
+    "fusectl",
+    "mqueue",
+];
+
 impl Backing {
     /// By the kind of filesystem, as `/proc/self/mountinfo` has it.
     pub fn of(kind: &str) -> Self {
@@ -43,6 +64,8 @@ impl Backing {
             Self::Memory
         } else if NETWORKS.contains(&kind) {
             Self::Network
+        } else if OF_THE_KERNEL.contains(&kind) {
+            Self::Kernel
         } else if kind == "fuseblk" || kind.split('.').next() == Some("fuse") {
             Self::Program
         } else {
@@ -71,6 +94,8 @@ mod tests {
             ("fuse", Backing::Program),
             ("fuse.bindfs", Backing::Program),
             ("fuseblk", Backing::Program),
+            ("proc", Backing::Kernel),
+            ("cgroup2", Backing::Kernel),
         ] {
             assert_eq!(Backing::of(kind), backing, "{kind}");
         }

@@ -69,7 +69,7 @@ impl Stack {
             Some(Backing::Memory) => Uncounted::Memory,
             Some(Backing::Network) => Uncounted::Network,
             Some(Backing::Program) => Uncounted::Program,
-            Some(Backing::Disk) | None => Uncounted::NoDevice,
+            Some(Backing::Disk | Backing::Kernel) | None => Uncounted::NoDevice,
         }
     }
 }

@@ -21,8 +21,15 @@ pub use quantity::Quantity;
 pub use span::Span;
 
 /// Why a text is not a size, a rate or a time: what it is, what was expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct UnitError(String);
+
+/// What a `main` that returns an error shows of it.
+impl fmt::Debug for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl fmt::Display for UnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -22,7 +22,7 @@ const COST_MAX: u64 = 1 << 60;
 const SLOPE_BITS: u32 = 24;
 
 /// Why figures do not make a cost curve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum CostError {
     /// A rate of zero: nothing could ever be served.
     ZeroRate,
@@ -38,6 +38,8 @@ pub enum CostError {
     /// The sizes of a ladder do not rise at this point (counted from zero).
     LadderOrder(usize),
 }
+
+crate::error_text::debug_as_display!(CostError);
 
 impl fmt::Display for CostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

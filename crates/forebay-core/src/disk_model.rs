@@ -30,13 +30,15 @@ pub struct DiskRates {
 }
 
 /// Which direction of a disk has figures that make no model, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ModelError {
     /// [`Op::Read`] or [`Op::Write`].
     pub direction: Op,
     /// What is wrong with its figures.
     pub cause: CostError,
 }
+
+crate::error_text::debug_as_display!(ModelError);
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

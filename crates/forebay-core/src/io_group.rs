@@ -59,11 +59,13 @@ impl GroupConfig {
 }
 
 /// All places for shards are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct GroupFull {
     /// How many there are.
     pub shards_max: usize,
 }
+
+crate::error_text::debug_as_display!(GroupFull);
 
 impl fmt::Display for GroupFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

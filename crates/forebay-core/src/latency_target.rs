@@ -31,7 +31,7 @@ pub struct LatencyTarget {
 }
 
 /// Why something is no latency target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum LatencyTargetError {
     /// Neither reads nor writes.
     Op,
@@ -42,6 +42,8 @@ pub enum LatencyTargetError {
     /// No percentile with a time.
     Syntax,
 }
+
+crate::error_text::debug_as_display!(LatencyTargetError);
 
 impl fmt::Display for LatencyTargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

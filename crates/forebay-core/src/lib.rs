@@ -69,6 +69,7 @@ mod decay;
 mod discard_step;
 mod discards;
 mod disk_model;
+mod error_text;
 mod fair_queue;
 mod flow;
 mod group_counters;

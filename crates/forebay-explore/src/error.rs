@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::goal::Goal;
 
 /// Why no region can be fitted; the text says what to do.
-#[derive(Clone, Debug, Error, PartialEq)]
+#[derive(Clone, Error, PartialEq)]
 pub enum Error {
     /// Too few loads with reads were measured, or none with writes.
     #[error(
@@ -54,6 +54,8 @@ pub enum Error {
         goal_possible: Goal,
     },
 }
+
+forebay_core::debug_as_display!(Error);
 
 impl Error {
     /// A goal that the surface meets, where it meets one of this percentile.

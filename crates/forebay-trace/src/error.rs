@@ -4,7 +4,6 @@ use std::fmt;
 use std::io;
 
 /// Why nothing can be traced, and what to do about it.
-#[derive(Debug)]
 pub enum TraceError {
     /// The kernel lets nobody but root trace.
     NotRoot,
@@ -17,6 +16,13 @@ pub enum TraceError {
         /// Why.
         error: io::Error,
     },
+}
+
+/// What a `main` that returns an error shows of it.
+impl fmt::Debug for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl TraceError {

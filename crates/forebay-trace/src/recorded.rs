@@ -32,7 +32,6 @@ pub struct Recorded {
 }
 
 /// Why a recorded trace cannot be used.
-#[derive(Debug)]
 pub enum RecordedError {
     /// It cannot be read.
     Read(io::Error),
@@ -45,6 +44,13 @@ pub enum RecordedError {
     },
     /// There is no request in it.
     NoRequests,
+}
+
+/// What a `main` that returns an error shows of it.
+impl fmt::Debug for RecordedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Recorded {

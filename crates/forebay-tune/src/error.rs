@@ -3,7 +3,7 @@
 use std::io;
 
 /// Why a disk could not be measured; the text says what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The user ended it.
@@ -27,6 +27,8 @@ pub enum Error {
     #[error("{0}")]
     Incomplete(String),
 }
+
+forebay_core::debug_as_display!(Error);
 
 impl Error {
     /// A phase that left no samples.

@@ -6,7 +6,7 @@ use crate::{Class, ClassError, SHARES_MAX};
 const POINTS_MAX: usize = 16;
 
 /// Why points make no controller.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BacklogError {
     /// Too few or too many points.
@@ -28,6 +28,8 @@ pub enum BacklogError {
         shares: u32,
     },
 }
+
+forebay_core::debug_as_display!(BacklogError);
 
 /// Turns a backlog into shares: background work such as compaction or flushing
 /// gets as much of the disk as its backlog demands, and no more.

@@ -8,7 +8,7 @@ use crate::{AlignedBuf, DirectFile};
 
 /// Why a request was refused before it was queued. It is the source of an
 /// [`io::Error`] of the kind `InvalidInput`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
     /// The buffer lies where the file cannot transfer to or from.
@@ -74,6 +74,8 @@ pub enum RequestError {
         class: String,
     },
 }
+
+forebay_core::debug_as_display!(RequestError);
 
 impl From<RequestError> for io::Error {
     fn from(error: RequestError) -> Self {

@@ -15,6 +15,7 @@ pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = vec![match Backing::of(&mount.kind) {
         Backing::Memory => in_memory(mount),
         Backing::Network => elsewhere(mount),
+        Backing::Kernel => of_the_kernel(mount),
         Backing::Program => answered_by_program(mount),
         Backing::Disk if mount.kind == "overlay" => overlay(),
         Backing::Disk => on_disk(subject, mount),
@@ -26,6 +27,12 @@ pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
 fn in_memory(mount: &Mount) -> Finding {
     let kind = &mount.kind;
     Finding::error(format!("{kind} keeps files in memory; there is no disk to schedule"))
+        .fix("name a directory on a disk")
+}
+
+fn of_the_kernel(mount: &Mount) -> Finding {
+    let kind = &mount.kind;
+    Finding::error(format!("{kind} holds no files but the kernel's own; others cannot be made"))
         .fix("name a directory on a disk")
 }
 

@@ -89,6 +89,17 @@ fn what_should_be_a_number_and_is_none_is_told_which_are() {
 }
 
 #[test]
+fn help_is_as_wide_as_the_terminal_and_no_wider_than_a_page() {
+    for (columns, most) in [("60", 60), ("200", 100)] {
+        for command in ["bench", "tune", "rm", "trace"] {
+            let help = run(forebay().args([command, "--help"]).env("COLUMNS", columns));
+            let wide = help.stdout.lines().find(|line| line.chars().count() > most);
+            assert_eq!(wide, None, "{command} in {columns} columns");
+        }
+    }
+}
+
+#[test]
 fn a_gate_without_a_comparison_is_refused() {
     let lab = Lab::new();
     run(lab.bare_bench(MIXED).args(["--fail-below", "5%"])).complains(2, &["--diff"]);

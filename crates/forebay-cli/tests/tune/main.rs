@@ -158,9 +158,9 @@ fn a_limit_of_writes_is_kept() {
     let json = said(&simulated(out.path(), &["--format", "json", "--write-limit", "1GB"]));
     let disks: Value = serde_json::from_str(&json).unwrap();
     assert!(disks[0]["bytes_written"].as_u64().unwrap() <= 1 << 30);
-    for too_little in ["20MB", "34MB"] {
-        let tried = simulated(out.path(), &["--write-limit", too_little]);
-        complains(&tried, "allow more with --write-limit");
+    for (too_little, says) in [("20MB", "32MB or more"), ("34MB", "allow more with --write-limit")]
+    {
+        complains(&simulated(out.path(), &["--write-limit", too_little]), says);
     }
 }
 
@@ -171,7 +171,7 @@ fn what_cannot_be_measured_is_said_and_nothing_is_left() {
     complains(&try_dir("/nowhere/at/all"), "a directory that exists");
     complains(&try_dir("/dev/shm"), "in memory");
     complains(&try_dir("/dev/null"), "is not a directory");
-    complains(&try_dir("/proc"), "cannot");
+    complains(&try_dir("/proc"), "no files but the kernel's own");
     complains(&tune(out.path()).output().unwrap(), "no directory is named");
     complains(&simulated(Path::new("/proc/missing"), &[]), "name another directory with --out");
     let missing = out.path().join("run.json");

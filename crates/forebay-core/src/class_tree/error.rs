@@ -6,7 +6,7 @@ use super::id::{CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, SHARES_MAX
 use crate::limit::Limits;
 
 /// Why a class or group of classes could not be made, changed or removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ClassError {
     /// Shares outside `1..=SHARES_MAX`.
     Shares(u32),
@@ -21,6 +21,8 @@ pub enum ClassError {
     /// It still has work queued, or classes in it.
     InUse,
 }
+
+crate::error_text::debug_as_display!(ClassError);
 
 impl fmt::Display for ClassError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,7 +13,7 @@ pub const REQUEST_COST_MAX: DiskTime = DiskTime::from_nanos(60_000_000_000);
 pub const COST_UNCHECKED_LEN: u64 = 1 << 20;
 
 /// Why a request was not queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum EnqueueError {
     /// The queue holds as many requests as it was configured for.
     Full,
@@ -46,8 +46,10 @@ impl fmt::Display for EnqueueError {
 impl core::error::Error for EnqueueError {}
 
 /// A ticket that names no request in the state that the call needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct StaleTicket;
+
+crate::error_text::debug_as_display!(EnqueueError, StaleTicket);
 
 impl fmt::Display for StaleTicket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

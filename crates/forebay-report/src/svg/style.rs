@@ -8,8 +8,15 @@ use plotters::prelude::*;
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// The drawing library failed; it has no reason to.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct DrawError(String);
+
+/// What a `main` that returns an error shows of it.
+impl fmt::Debug for DrawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl fmt::Display for DrawError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,7 @@ use crate::config::What;
 use crate::invariants::Violation;
 
 /// Why there is no outcome.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum SimulationError {
     /// The true rates of the disk make no model.
     Model(ModelError),
@@ -55,6 +55,8 @@ pub enum SimulationError {
     /// An invariant does not hold: a defect of the scheduler.
     Invariant(Violation),
 }
+
+forebay_core::debug_as_display!(SimulationError);
 
 impl fmt::Display for SimulationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

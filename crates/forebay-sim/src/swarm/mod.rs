@@ -26,7 +26,7 @@ pub struct Summary {
 }
 
 /// A scenario that failed, made as small as possible.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Failure {
     /// The seed of the scenario: `run(1, seed, ...)` runs it again.
     pub seed: u64,
@@ -35,6 +35,8 @@ pub struct Failure {
     /// The small scenario.
     pub case: Case,
 }
+
+forebay_core::debug_as_display!(Failure);
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -131,6 +131,7 @@ fn refuse(path: &Path, mount: &Mount) -> Result<(), Error> {
         Backing::Network => {
             "on another machine: not a disk would be measured but a server; run this there"
         }
+        Backing::Kernel => "which holds no files but the kernel's own; name a directory on a disk",
         // What can be said of a program that answers is a verdict.
         Backing::Program | Backing::Disk => return Ok(()),
     };

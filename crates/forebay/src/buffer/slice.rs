@@ -16,7 +16,7 @@ pub struct Slice<B> {
 }
 
 /// Why a buffer has no such part. The buffer is dropped.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no part {start}..{end} of a buffer of {total} bytes, {init} of them initialised: let it begin \
      within these and end within the buffer"
@@ -31,6 +31,8 @@ pub struct SliceError {
     /// Bytes of the buffer.
     pub total: usize,
 }
+
+forebay_core::debug_as_display!(SliceError);
 
 impl<B: IoBuf> Slice<B> {
     pub(super) fn new(buffer: B, range: impl RangeBounds<usize>) -> Result<Self, SliceError> {

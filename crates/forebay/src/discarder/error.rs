@@ -13,7 +13,7 @@ use crate::sys::fork::Forked;
 /// Why one path was not deleted. Others are not affected.
 ///
 /// Becomes an [`io::Error`] of the system's kind with `?`.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[error("cannot delete {}: {cause}", path.display())]
 pub struct DeleteError {
     /// The path as it was given; of a [trash](crate::Discarder::finish), its directory.
@@ -24,7 +24,7 @@ pub struct DeleteError {
 }
 
 /// What went wrong with a [deletion](crate::Deletion).
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeleteErrorCause {
     /// The system refused an operation.
@@ -52,6 +52,8 @@ pub enum DeleteErrorCause {
     #[error(transparent)]
     Forked(#[from] Forked),
 }
+
+forebay_core::debug_as_display!(DeleteError, DeleteErrorCause);
 
 /// What a discarder does with a file, step by step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ const FILES_MAX_DEFAULT: usize = 1 << 20;
 const AGE_MAX_DEFAULT: Duration = Duration::from_secs(3600);
 
 /// Options that make no discarder.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiscarderError {
     /// Nothing would ever be deleted.
@@ -41,6 +41,8 @@ pub enum DiscarderError {
         step: Duration,
     },
 }
+
+forebay_core::debug_as_display!(DiscarderError);
 
 /// How a [`Discarder`](crate::Discarder) deletes: at which pace, and where what is to be deleted
 /// waits.

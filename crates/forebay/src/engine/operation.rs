@@ -250,7 +250,7 @@ impl AddAssign for Retries {
 }
 
 /// Why an operation was not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PushError {
     /// As many operations are in flight as the engine allows.
     #[error("the engine is at its depth: pop completions first")]
@@ -268,6 +268,8 @@ pub enum PushError {
     #[error("the offset is above 2^63 - 1: no file is that long")]
     OffsetTooLarge,
 }
+
+forebay_core::debug_as_display!(PushError);
 
 #[cfg(test)]
 mod tests {

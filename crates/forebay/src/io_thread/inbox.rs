@@ -26,9 +26,11 @@ struct State<M> {
 }
 
 /// The inbox takes no more requests.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{REQUESTS_MAX} requests wait for the disk or are in it: wait for some of them")]
 pub(crate) struct InboxFull;
+
+forebay_core::debug_as_display!(InboxFull);
 
 impl<M> Inbox<M> {
     pub(super) fn new(waker: EngineWaker) -> Self {

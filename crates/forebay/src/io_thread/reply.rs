@@ -82,12 +82,14 @@ impl Completion {
 }
 
 /// The I/O thread broke down before it had answered.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error(
     "the disk's I/O thread broke down, and began anew: it is not known whether this was done; \
      try again"
 )]
 struct BrokenDown;
+
+forebay_core::debug_as_display!(BrokenDown);
 
 /// A reply whose I/O thread owes an answer. Dropped without one, as when the
 /// thread breaks down, it answers with an error.

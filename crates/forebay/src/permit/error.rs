@@ -1,6 +1,6 @@
 //! Why a permit was not granted.
 
-use std::{fmt, io};
+use std::io;
 
 use forebay_core::{EnqueueError, GroupFull, Op, REQUEST_COST_MAX};
 
@@ -148,9 +148,4 @@ impl From<AdmitError> for io::Error {
     }
 }
 
-/// What a `main` that returns an error shows of it.
-impl fmt::Debug for AdmitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+forebay_core::debug_as_display!(AdmitError);

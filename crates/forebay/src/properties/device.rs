@@ -9,7 +9,7 @@ use super::DiskProperties;
 use super::coverage::Coverage;
 
 /// Why the properties do not say what the disk of a directory can do.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum PropertiesError {
     /// The directory cannot be looked up.
@@ -61,6 +61,8 @@ pub enum PropertiesError {
         mountpoints: [PathBuf; 2],
     },
 }
+
+forebay_core::debug_as_display!(PropertiesError);
 
 fn listed(paths: &[PathBuf]) -> String {
     let quoted: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();

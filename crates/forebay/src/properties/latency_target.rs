@@ -5,7 +5,7 @@ use std::time::Duration;
 use forebay_core::{LatencyTarget, LatencyTargetError, Op};
 
 /// A latency target of reads that is not above the latency of the idle disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the latency target {target} is not above the base latency of the disk, {base:?}: a read takes \
      that long in the idle disk; state a longer one, after `forebay explore DIR`, which shows what \
@@ -17,6 +17,8 @@ pub struct TargetBelowBase {
     /// The base latency.
     pub base: Duration,
 }
+
+forebay_core::debug_as_display!(TargetBelowBase);
 
 impl TargetBelowBase {
     /// Whether `target` is above `base`, the latency of a read in the idle disk.

@@ -9,7 +9,7 @@ use crate::sys::fork::Forked;
 use crate::validation::RequestError;
 
 /// Why there is no shard.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
     /// The disk has as many queues as it may have.
@@ -30,7 +30,7 @@ pub enum ShardError {
 }
 
 /// Why an operation was not taken.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
     /// More requests wait than the queue holds.
@@ -68,6 +68,8 @@ pub enum SubmitError {
     #[error(transparent)]
     Operation(#[from] PushError),
 }
+
+forebay_core::debug_as_display!(ShardError, SubmitError);
 
 impl From<EnqueueError> for SubmitError {
     fn from(error: EnqueueError) -> Self {

@@ -1,7 +1,7 @@
 //! Why a scheduler or its classes cannot be as they were configured.
 
+use std::io;
 use std::path::PathBuf;
-use std::{fmt, io};
 
 use forebay_core::{ModelError, SHARDS_MAX};
 
@@ -151,16 +151,4 @@ pub enum SchedulerError {
     Forked(#[from] Forked),
 }
 
-// what a `main` that returns an error shows of it
-
-impl fmt::Debug for ClassError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Debug for SchedulerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+forebay_core::debug_as_display!(ClassError, SchedulerError);

@@ -30,7 +30,7 @@ pub enum Unlisted {
 }
 
 /// A file is on a disk that no entry covers.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` is on device {device}, which is in no entry of the io-properties: {}",
     path.display(), advice(mountpoint.as_deref())
@@ -43,6 +43,8 @@ pub struct UnlistedError {
     /// Where that is mounted, as far as it can be seen.
     pub mountpoint: Option<PathBuf>,
 }
+
+forebay_core::debug_as_display!(UnlistedError);
 
 /// What to do about it.
 fn advice(mountpoint: Option<&Path>) -> String {

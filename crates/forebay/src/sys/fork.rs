@@ -13,9 +13,11 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use std::thread;
 
 /// This was made before the process was forked, by its parent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("made before the fork, by the parent process: make a scheduler in the child for its own")]
 pub struct Forked;
+
+forebay_core::debug_as_display!(Forked);
 
 impl From<Forked> for io::Error {
     fn from(forked: Forked) -> Self {

@@ -29,6 +29,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     (
         "forebay-core",
         &[
+            "error_text",
             "time",
             "op",
             "access",

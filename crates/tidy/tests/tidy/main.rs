@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
 mod documents;
+mod errors;
 mod formats;
 mod layers;
 
