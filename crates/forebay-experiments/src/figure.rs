@@ -3,8 +3,6 @@
 use core::fmt;
 use core::ops::{RangeFrom, RangeInclusive, RangeToInclusive};
 
-use crate::scenario::thousands;
-
 /// Ours counts as the published figure within this factor of it, unless said otherwise.
 const WITHIN: f64 = 1.05;
 
@@ -123,6 +121,19 @@ pub(crate) fn number(number: f64) -> String {
     }
 }
 
+/// A whole number with its thousands apart.
+pub(crate) fn thousands(number: f64) -> String {
+    let digits = format!("{:.0}", number.abs());
+    let mut text = String::from(if number < -0.5 { "-" } else { "" });
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,5 +155,14 @@ mod tests {
             assert!(!missed.iter().any(|&ours| figure(published, ours).is_met()), "{published}");
         }
         assert!(figure(10.0, 19.9).within(2.0).is_met());
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        for (number, text) in
+            [(0.0, "0"), (999.0, "999"), (1000.0, "1,000"), (-12_345.6, "-12,346")]
+        {
+            assert_eq!(thousands(number), text);
+        }
     }
 }

@@ -103,19 +103,6 @@ pub(crate) fn pace_window(disk: &dyn SimDisk) -> Policy {
     Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency }
 }
 
-/// A whole number with its thousands apart.
-pub(crate) fn thousands(number: f64) -> String {
-    let digits = format!("{:.0}", number.abs());
-    let mut text = String::from(if number < -0.5 { "-" } else { "" });
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// A part of the whole in percent, with one digit behind the point.
 pub(crate) fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
@@ -124,18 +111,4 @@ pub(crate) fn percent(part: f64) -> String {
 /// Microseconds as milliseconds.
 pub(crate) fn millis(micros: f64) -> String {
     format!("{:.2} ms", micros / 1000.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_set_apart() {
-        for (number, text) in
-            [(0.0, "0"), (999.0, "999"), (1000.0, "1,000"), (-12_345.6, "-12,346")]
-        {
-            assert_eq!(thousands(number), text);
-        }
-    }
 }

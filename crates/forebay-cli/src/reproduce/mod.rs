@@ -3,6 +3,7 @@
 mod datastore;
 mod figure;
 mod page;
+mod repeated;
 mod results;
 mod summary;
 
@@ -17,7 +18,7 @@ use forebay_report::svg;
 use crate::console::{json, note, print};
 use crate::failure::Failure;
 use crate::whole_file;
-use page::RepeatedExperiment;
+use repeated::RepeatedExperiment;
 use results::Results;
 
 /// Repeat the published experiments on simulated disks, beside their figures.

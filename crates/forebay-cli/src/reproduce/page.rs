@@ -1,22 +1,16 @@
 //! Self-contained pages of all experiments.
 
-use forebay_experiments::{Experiment, Report};
+use forebay_experiments::Experiment;
 use forebay_report::{Chart, Page};
 use serde_json::{Value, json};
 
 use super::datastore::{DATASTORES, Datastore};
+use super::repeated::RepeatedExperiment;
 use super::results::Results;
 use super::summary;
 use crate::console;
 use crate::failure::Failure;
 use crate::report::on_one_scale;
-
-/// An experiment that was repeated, with its charts drawn.
-pub(super) struct RepeatedExperiment {
-    pub(super) experiment: Experiment,
-    pub(super) report: Report,
-    pub(super) charts: Vec<String>,
-}
 
 /// The page as HTML; `command` is how to make it again.
 pub(super) fn html(repeated: &[RepeatedExperiment], command: &str) -> String {

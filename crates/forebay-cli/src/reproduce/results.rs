@@ -3,7 +3,7 @@
 use forebay_experiments::{Figure, Seed, Setting};
 use serde::Serialize;
 
-use super::page::RepeatedExperiment;
+use super::repeated::RepeatedExperiment;
 
 /// All that were repeated.
 #[derive(Serialize)]

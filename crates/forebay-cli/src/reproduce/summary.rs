@@ -2,7 +2,7 @@
 
 use forebay_experiments::Figure;
 
-use super::page::RepeatedExperiment;
+use super::repeated::RepeatedExperiment;
 
 /// How many figures are met in all.
 pub(super) fn in_all(repeated: &[RepeatedExperiment]) -> String {

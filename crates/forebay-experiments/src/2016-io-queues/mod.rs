@@ -9,8 +9,9 @@ use forebay_sim::simulation::{Coordinators, Outcome};
 use crate::articles::y2016::{self, KB};
 use crate::experiment::{Experiment, Seed, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{grouped_jobs, job, percent, published, run as simulate, thousands};
+use crate::scenario::{grouped_jobs, job, percent, published, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2016-io-queues",

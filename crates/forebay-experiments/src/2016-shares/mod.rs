@@ -9,8 +9,9 @@ use crate::articles::y2016;
 use crate::articles::y2016::{KB, of_2016};
 use crate::experiment::{Experiment, Scale, Seed, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{self, thousands};
+use crate::scenario;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2016-shares",

@@ -5,8 +5,8 @@ use forebay_report::{Chart, Mark, Table};
 use crate::articles::y2018::SOURCE;
 use crate::articles::y2018::response::{CONCURRENCY_MAX, Curve, LARGE, Point, describe};
 use crate::experiment::{Experiment, Setting};
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::thousands;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2018-knee",

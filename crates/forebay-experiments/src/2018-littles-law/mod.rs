@@ -8,8 +8,9 @@ use crate::articles::y2018;
 use crate::articles::y2018::{DEPTH_OF_2016, GOAL, LITTLES_LAW};
 use crate::experiment::{Experiment, Seed, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{self, thousands};
+use crate::scenario;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2018-littles-law",

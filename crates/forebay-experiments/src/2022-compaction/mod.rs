@@ -10,8 +10,9 @@ use crate::articles::y2022::phases::{
     trace,
 };
 use crate::experiment::{Experiment, Setting};
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{percent, thousands};
+use crate::scenario::percent;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-compaction",

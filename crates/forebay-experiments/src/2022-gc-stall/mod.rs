@@ -6,8 +6,9 @@ use forebay_sim::simulation::{ClassTrace, Outcome, Sample, SchedulerConfig};
 
 use crate::articles::y2022;
 use crate::experiment::{Experiment, Seed, Setting};
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{grouped_jobs, millis, pace_window, run as simulate, thousands};
+use crate::scenario::{grouped_jobs, millis, pace_window, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-gc-stall",

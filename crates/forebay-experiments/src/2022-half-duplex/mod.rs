@@ -12,8 +12,9 @@ use crate::articles::y2022;
 use crate::articles::y2022::{MEASURED, preset};
 use crate::experiment::{Experiment, Seed, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{self, job, jobs, percent, run as simulate, thousands};
+use crate::scenario::{self, job, jobs, percent, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-half-duplex",

@@ -10,8 +10,9 @@ use crate::articles::y2022::phases::{
 };
 use crate::experiment::{Experiment, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{millis, percent, thousands};
+use crate::scenario::{millis, percent};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-latency",

@@ -9,8 +9,9 @@ use crate::articles::y2022::phases::{
 };
 use crate::experiment::{Experiment, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{percent, thousands};
+use crate::scenario::percent;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2022-queries",

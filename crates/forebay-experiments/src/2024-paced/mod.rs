@@ -9,8 +9,8 @@ use crate::articles::y2024::deletes::{Deletes, MIB, READS, Run, file_system, sid
 use crate::articles::y2024::tables::{OF_SINGLE_RUNS, by_extent_size, low_extents};
 use crate::experiment::{Experiment, Seed, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::thousands;
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2024-paced",

@@ -12,8 +12,9 @@ use crate::articles::y2025;
 use crate::articles::y2025::traced_array::{CHUNK, MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Seed, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{jobs, pace_window, percent, run as simulate, thousands};
+use crate::scenario::{jobs, pace_window, percent, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2025-chunk-border",

@@ -10,8 +10,9 @@ use crate::articles::y2025::placement::Placement;
 use crate::articles::y2025::traced_array::{MEMBERS, TracedArray};
 use crate::experiment::{Experiment, Seed, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{self, job, jobs, millis, pace_window, percent, run as simulate, thousands};
+use crate::scenario::{self, job, jobs, millis, pace_window, percent, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "2025-parallelism",

@@ -7,8 +7,9 @@ use serde::Deserialize;
 
 use crate::experiment::{Experiment, Seed, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::{self, job, jobs, pace_window, percent, run as simulate, thousands};
+use crate::scenario::{self, job, jobs, pace_window, percent, run as simulate};
 
 pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-cost",

@@ -172,7 +172,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         "forebay-serve",
         &["*", "config", "store", "calibration", "reply", "disk_thread", "file_system", "served"],
     ),
-    ("forebay-experiments", &["report", "experiment", "scenario", "articles", "*"]),
+    ("forebay-experiments", &["figure", "report", "experiment", "scenario", "articles", "*"]),
     (
         "forebay-tune",
         &[

@@ -8,8 +8,8 @@ use forebay_sim::file_system::FileSystem;
 use super::deletes::{Deletes, MIB, READS, Run, file_system, side_by_side};
 use crate::experiment::{Seed, Setting};
 use crate::figure::Figure;
+use crate::figure::thousands;
 use crate::report::Report;
-use crate::scenario::thousands;
 
 /// One table.
 #[derive(Clone, Copy, Debug)]
