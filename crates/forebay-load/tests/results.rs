@@ -67,6 +67,7 @@ fn run(scheduler: &str, classes: Vec<ClassResult>) -> RunResult {
         shards: Vec::new(),
         disk: None,
         cpu_seconds: None,
+        processor_wait: None,
         series: None,
     }
 }
@@ -345,4 +346,24 @@ fn a_request_more_or_less_is_no_bandwidth_that_moved() {
     runs.runs[1].classes[0].bandwidth_bytes_per_second = 1_200_000;
     runs.runs[1].classes[0].requests = 12;
     assert_eq!(verdict(&runs).kind, VerdictKind::NoContention);
+}
+
+#[test]
+fn a_busy_machine_is_named_before_the_figures_and_a_quiet_one_is_not() {
+    let of = |before: Option<f64>, after: Option<f64>| {
+        let mut compared = comparison(vec![], vec![]);
+        compared.runs[0].processor_wait = before;
+        compared.runs[1].processor_wait = after;
+        text(&Report::Comparison(Box::new(compared)))
+    };
+    for (before, after, part) in [(0.3, 0.02, "30 %"), (0.02, 0.61, "61 %")] {
+        let said = of(Some(before), Some(after));
+        let (above, _) = said.split_once("\n\n").unwrap();
+        let words = format!("{part} of the time the load's threads waited for a");
+        assert!(above.contains(&words) && above.contains("--latency-target off"), "{said}");
+        assert!(above.lines().all(|line| line.chars().count() <= 80), "{said}");
+    }
+    for (before, after) in [(Some(0.09), Some(0.0)), (None, None)] {
+        assert!(!of(before, after).contains("processor"));
+    }
 }

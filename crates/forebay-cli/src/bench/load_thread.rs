@@ -15,6 +15,7 @@ use super::affinity;
 use super::clock::Clock;
 use super::load::{Load, LoadOutcome, LoadState, ThreadJob, in_flight_max};
 use super::plan::Plan;
+use super::processor_wait::ProcessorWait;
 use super::run_status::RunStatus;
 use super::scheduler::Scheduled;
 use super::storage::JobData;
@@ -112,7 +113,9 @@ impl LoadThread<'_> {
             sample_nanos: self.sample_nanos,
             state: LoadState::new(),
         };
-        load.run().map(Some).map_err(|error| failed(&error))
+        let wait = ProcessorWait::begin();
+        let outcome = load.run().map_err(|error| failed(&error))?;
+        Ok(Some(LoadOutcome { processor_wait: wait.part(), ..outcome }))
     }
 
     fn data(&self) -> impl Iterator<Item = (&Job, &JobData)> {

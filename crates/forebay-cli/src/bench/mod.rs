@@ -11,6 +11,7 @@ mod mixed_load;
 mod over_time;
 mod plan;
 mod probe;
+mod processor_wait;
 mod progress;
 mod results;
 mod run_status;

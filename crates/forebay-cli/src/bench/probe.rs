@@ -1,11 +1,13 @@
 //! A short measurement of a disk that nobody has described.
 
+use std::sync::Once;
 use std::time::Duration;
 
 use forebay::engine::BackendChoice;
 use forebay::properties::{DiskProperties, Properties};
 use forebay_core::{DiskRates, Policy, QueueDiscipline};
 use forebay_load::job_file::{ClassSpec, FileOptions, Job, JobFile, JobKind, Pace, Think};
+use forebay_load::results::PROCESSOR_WAIT_MAX;
 use forebay_load::results::model::{ClassResult, PropertiesSource};
 
 use super::plan::Plan;
@@ -131,6 +133,7 @@ impl Probe<'_> {
             backend: self.backend,
             interrupt: self.interrupt,
         })?;
+        warn_if_busy(result.processor_wait);
         if let Some((_, first)) = failed {
             return Err(not_probed(Failure::Run(first.to_string())));
         }
@@ -165,6 +168,19 @@ impl Probe<'_> {
             ClassSpec { name: job.name.clone(), shares: 1, parent: None, bandwidth_max: None };
         JobFile { jobs: vec![job], classes: vec![class], groups: Vec::new() }
     }
+}
+
+/// Says, once, that a probe that waits for a processor finds the disk slower than it is.
+fn warn_if_busy(processor_wait: Option<f64>) {
+    static WARNED: Once = Once::new();
+    let Some(part) = processor_wait.filter(|&part| part >= PROCESSOR_WAIT_MAX) else { return };
+    WARNED.call_once(|| {
+        note(format_args!(
+            "warning: the machine is busy: the probe waited {:.0} % of its time for a processor, so \
+             the disk may do far more; run this when less else runs, or name --properties",
+            part * 100.0
+        ));
+    });
 }
 
 /// Who cannot have the disk probed can describe it.

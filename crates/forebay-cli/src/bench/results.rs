@@ -27,6 +27,9 @@ pub(super) fn of(plan: &Plan<'_>, backend: Backend, io_queues: usize, seen: Obse
         .then(|| disk_result(before, after, measured, seen.consumption_max));
     let failed = failed(&seen);
     let processor = seen.processor;
+    let waits: Option<Vec<f64>> =
+        seen.outcomes.iter().map(|outcome| outcome.processor_wait).collect();
+    let wait = waits.map(|waits| waits.iter().sum::<f64>() / waits.len().max(1) as f64);
     let records: Vec<ShardRecords> = seen
         .outcomes
         .into_iter()
@@ -47,6 +50,7 @@ pub(super) fn of(plan: &Plan<'_>, backend: Backend, io_queues: usize, seen: Obse
         shards: by_shard(plan.jobs, &records),
         disk,
         cpu_seconds: Some(rounded(processor.as_secs_f64(), 3)),
+        processor_wait: wait.map(|part| rounded(part, 4)),
         series: seen.series.map(Box::new),
     };
     Run { result, failed }

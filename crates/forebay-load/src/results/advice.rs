@@ -12,6 +12,10 @@ const PRICE_MIN: f64 = 0.01;
 /// A target that lets through less of the disk's rate holds the disk back.
 const HELD_BACK: f64 = 0.9;
 
+/// Where threads wait for a processor for a larger part of the time, it is not the disk alone that
+/// was measured.
+pub const PROCESSOR_WAIT_MAX: f64 = 0.1;
+
 /// What scheduling bought, what it cost, and which option trades the one for the other.
 pub(super) fn answer(comparison: &Comparison, verdict: &Verdict) -> String {
     let [before, after] = &comparison.runs;
@@ -80,6 +84,21 @@ pub(super) fn surety(run: &RunResult) -> String {
     format!(
         "The disk's figures are of a probe of four seconds: a cache can have answered it,\n\
          and a burst can have ended since.\n{said}"
+    )
+}
+
+/// That the machine had no processor to spare, with what to do; nothing where it had.
+pub(super) fn busy_machine(runs: &[RunResult]) -> String {
+    let part = runs.iter().filter_map(|run| run.processor_wait).fold(0.0, f64::max);
+    if part < PROCESSOR_WAIT_MAX {
+        return String::new();
+    }
+    format!(
+        "The machine was busy: {:.0} % of the time the load's threads waited for a\n\
+         processor. That is in all latencies, no order of requests shortens it, and a\n\
+         latency target is missed for it whatever the disk does. Run this when less else\n\
+         runs, with fewer --shards, or at least with --latency-target off.\n",
+        part * 100.0
     )
 }
 

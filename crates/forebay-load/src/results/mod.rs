@@ -12,4 +12,5 @@ pub mod table;
 mod text;
 pub mod verdict;
 
+pub use advice::PROCESSOR_WAIT_MAX;
 pub use text::text;

@@ -62,6 +62,10 @@ pub struct RunResult {
     pub disk: Option<DiskResult>,
     /// CPU time of the program in the measured part; none in a simulation.
     pub cpu_seconds: Option<f64>,
+    /// The part of the time in which the threads of the load waited for a processor, in the mean;
+    /// none in a simulation, where the kernel does not count it, and in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_wait: Option<f64>,
     /// The run over time, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Box<Series>>,

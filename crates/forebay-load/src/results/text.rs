@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::advice::{answer, surety, topology};
+use super::advice::{answer, busy_machine, surety, topology};
 use super::figures::{duration, rate};
 use super::model::{DiskResult, LatencyTargetResult, PropertiesSource, Report, RunResult};
 use super::table::{comparison_table, run_table};
@@ -11,12 +11,16 @@ use super::verdict::verdict;
 /// What is printed of a run or a comparison, for people: of a comparison first what it comes to.
 pub fn text(report: &Report) -> String {
     match report {
-        Report::Run(run) => format!("{}\n{LEGEND}{}", run_table(run), lines(run)),
+        Report::Run(run) => {
+            let busy = busy_machine(std::slice::from_ref(run));
+            format!("{}\n{LEGEND}{busy}{}", run_table(run), lines(run))
+        }
         Report::Comparison(comparison) => {
             let [_, scheduled] = &comparison.runs;
             let verdict = verdict(comparison);
             let (answer, table) = (answer(comparison, &verdict), comparison_table(comparison));
-            format!("{answer}\n{table}\n{LEGEND}{}", lines(scheduled))
+            let busy = busy_machine(&comparison.runs);
+            format!("{answer}{busy}\n{table}\n{LEGEND}{}", lines(scheduled))
         }
     }
 }

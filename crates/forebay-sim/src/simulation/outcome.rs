@@ -74,6 +74,7 @@ impl Outcome {
             shards: by_shard(&jobs, &records),
             disk,
             cpu_seconds: None,
+            processor_wait: None,
             series: series.map(|series| Box::new(series.finish())),
         };
         Self {

@@ -105,7 +105,14 @@ impl Load<'_> {
         drop(self.path);
         let (records, failures) =
             self.jobs.into_iter().map(|job| ((job.index, job.recorder), job.failures)).unzip();
-        LoadOutcome { shard: self.number, records, failures, deleted, finished: to }
+        LoadOutcome {
+            shard: self.number,
+            records,
+            failures,
+            deleted,
+            finished: to,
+            processor_wait: None,
+        }
     }
 
     /// Takes what the generators want done.

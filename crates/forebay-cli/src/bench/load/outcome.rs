@@ -17,4 +17,6 @@ pub(in crate::bench) struct LoadOutcome {
     pub(in crate::bench) deleted: Vec<(usize, Time)>,
     /// When the measured part ended.
     pub(in crate::bench) finished: Time,
+    /// The part of the run in which the thread waited for a processor, where that is known.
+    pub(in crate::bench) processor_wait: Option<f64>,
 }
