@@ -1,5 +1,6 @@
 //! Traces that were recorded as text.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::time::Duration;
@@ -12,6 +13,9 @@ use crate::recording::LINE_BYTES_MAX;
 /// What a file of `blktrace` begins with, which only `blkparse` reads: a number that ends in the
 /// version, in the order of bytes of its machine.
 const MAGIC: [[u8; 3]; 2] = [*b"tae", *b"eat"];
+
+/// What some programs put before a text.
+const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
 /// What an error shows of a line.
 const SHOWN: usize = 60;
@@ -79,7 +83,7 @@ impl Recorded {
             number += 1;
             let wrong = |why: String| RecordedError::Line { number, why };
             let line = text(&bytes).map_err(wrong)?;
-            let line = line.trim_end();
+            let line = line.trim_start_matches(BYTE_ORDER_MARK).trim_end();
             match Line::of(line) {
                 Line::Event(event) => {
                     requests += u64::from(matches!(event, KernelEvent::Block(_)));
@@ -156,16 +160,16 @@ impl Line {
     }
 }
 
-/// The text of a line.
-fn text(bytes: &[u8]) -> Result<&str, String> {
+/// The text of a line, with marks for what is no UTF-8: names of processes may be any bytes.
+fn text(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     if MAGIC.iter().any(|magic| bytes.get(1..4) == Some(magic) || bytes.get(..3) == Some(magic)) {
         return Err(
             "this is what blktrace records; make text of it: blkparse -i FILE > TEXT".into()
         );
     }
-    match std::str::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => Ok(text),
-        _ => Err("this is no text; blkparse makes text of what blktrace records".into()),
+    match bytes.contains(&0) {
+        false => Ok(String::from_utf8_lossy(bytes)),
+        true => Err("this is no text; blkparse makes text of what blktrace records".into()),
     }
 }
 

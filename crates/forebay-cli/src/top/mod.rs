@@ -1,5 +1,6 @@
 //! `forebay top`: what a process that serves metrics does now.
 
+mod class_table;
 mod columns;
 mod endpoint;
 mod figures;
@@ -107,7 +108,9 @@ fn once(options: &Options, interrupt: &Interrupt, before: &Look) -> Result<(), F
     let name = options.endpoint.name();
     match options.format {
         Format::Json => print(&json(&view::json(name, &shown))?),
-        Format::Text => print(&(view::lines(name, &shown, view::COLUMNS_MIN).join("\n") + "\n")),
+        Format::Text => {
+            print(&(view::lines(name, &shown, class_table::COLUMNS_ALL).join("\n") + "\n"))
+        }
     }
 }
 

@@ -7,6 +7,12 @@ const PREFIX: &str = "forebay_";
 /// So do those of queues, which are most.
 const QUEUE_PREFIX: &str = "io_queue_";
 
+/// Labels of which each value has a figure of its own; all others are of whoever gave them, such as
+/// the run of `bench`, which shows one at a time.
+const PARTS: [&str; 3] = ["reason", "direction", "backend"];
+/// What each class has, whatever it did.
+const OF_EACH_CLASS: &str = "shares";
+
 /// The metrics of one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Scrape {
@@ -21,7 +27,7 @@ pub(crate) struct Scrape {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DiskSamples {
     pub(crate) name: String,
-    /// By name, and by `name/label` where there is one more label.
+    /// By name, and by `name/label` where it is a part.
     pub(crate) values: HashMap<String, f64>,
     /// In the order of the text.
     pub(crate) classes: Vec<ClassSamples>,
@@ -61,7 +67,12 @@ pub(crate) fn parse(text: &str) -> Result<Scrape, String> {
         scrape.add(sample);
     }
     match (ours, ended) {
-        (true, true) => Ok(scrape),
+        (true, true) => match scrape.unknown() {
+            false => Ok(scrape),
+            true => Err(String::from(
+                "its metrics are of another version of forebay: its classes have no shares",
+            )),
+        },
         (true, false) => Err(String::from("its metrics end in the middle")),
         (false, _) => Err(String::from("its answer is not metrics of forebay")),
     }
@@ -119,11 +130,8 @@ impl Scrape {
             Some(labels.swap_remove(at).1)
         };
         let (disk, class, bound) = (take("mountpoint"), take("class"), take("le"));
-        take("device");
-        // of `bench`, which shows one at a time
-        take("run");
-        let key = match labels.first() {
-            Some((_, label)) => format!("{name}/{label}"),
+        let key = match PARTS.into_iter().find_map(take) {
+            Some(part) => format!("{name}/{part}"),
             None => name.to_owned(),
         };
         match (disk, class) {
@@ -141,6 +149,13 @@ impl Scrape {
             self.disks.len() - 1
         });
         &mut self.disks[place]
+    }
+
+    /// Whether there are classes, and none has what each has.
+    fn unknown(&self) -> bool {
+        let mut classes = self.disks.iter().flat_map(|disk| &disk.classes).peekable();
+        let is_known = |class: &ClassSamples| class.values.contains_key(OF_EACH_CLASS);
+        classes.peek().is_some() && !classes.any(|class| is_known(class))
     }
 
     /// Those of the disk of that name.
@@ -189,6 +204,7 @@ mod tests {
                     forebay_io_queue_wait_bucket{le=\"+Inf\",mountpoint=\"d\",class=\"c\"} 7 # {}\n\
                     forebay_device_done_bytes_total{mountpoint=\"d\",device=\"x\",direction=\"read\"} 9\n\
                     forebay_io_queue_limit{run=\"scheduled\",mountpoint=\"d\",class=\"c\"} 3\n\
+                    forebay_engines{pod=\"p\",backend=\"threads\",mountpoint=\"d\"} 2\n\
                     other 1\n# EOF\n";
         let scrape = parse(text).unwrap();
         assert_eq!(scrape.values["bugs_total"], 2.0);
@@ -196,6 +212,8 @@ mod tests {
         assert_eq!(odd.find("c").unwrap().values["shares"], 100.0);
         let disk = scrape.find("d").unwrap();
         assert_eq!(disk.values["device_done_bytes_total/read"], 9.0);
+        // labels that others put beside it are not its part
+        assert_eq!(disk.values["engines/threads"], 2.0);
         assert_eq!(disk.find("c").unwrap().buckets["wait"], [(f64::INFINITY, 7.0)]);
         assert_eq!(disk.find("c").unwrap().values["limit"], 3.0);
     }
@@ -210,6 +228,7 @@ mod tests {
             ("\nforebay_x{a=\"b\n# EOF", "line 2"),
             ("forebay_x{a} 1\n# EOF", "line 1"),
             ("forebay_x one\n# EOF", "line 1"),
+            ("forebay_queue_ops{mountpoint=\"d\",class=\"c\"} 7\n# EOF", "another version"),
             ("forebay_x\n# EOF", "line 1"),
         ] {
             let error = parse(text).unwrap_err();

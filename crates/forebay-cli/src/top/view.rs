@@ -3,26 +3,24 @@
 use forebay_report::verdict::{ClassFigures, Finding};
 use serde_json::{Value, json};
 
-use super::columns::{cut, padded, printable, width};
+use super::class_table::ClassTable;
+use super::columns::{cut, printable, width};
 use super::figures::{ClassInterval, DiskInterval, Interval};
 
-/// The least width that the columns of a class need.
-pub(super) const COLUMNS_MIN: usize = 80;
-/// Columns of a class's name at that width.
-const NAME: usize = 14;
 /// The least width that words are broken for.
 const WORDS_MIN: usize = 20;
 
-/// Lines of at most so many columns; those of classes have [`COLUMNS_MIN`] at least, of which a
-/// narrow terminal shows the first.
+/// Lines of at most so many columns, and of 20 at least.
 pub(super) fn lines(name: &str, interval: &Interval, columns: usize) -> Vec<String> {
     let columns = columns.max(WORDS_MIN);
-    let mut lines = vec![format!("forebay at {}, {:.1} s", name, interval.seconds)];
+    let mut lines = Vec::new();
+    let mut say = |text: &str| lines.extend(broken("", text, columns));
+    say(&format!("forebay at {name}, {:.1} s", interval.seconds));
     if interval.restarted {
-        lines.push(String::from("the process was restarted: what is shown is since then"));
+        say("the process was restarted: what is shown is since then");
     }
     if interval.disks.is_empty() {
-        lines.push(String::from("no disk is scheduled there now"));
+        say("no disk is scheduled there now");
     }
     for disk in &interval.disks {
         lines.push(String::new());
@@ -41,29 +39,31 @@ fn of_disk(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
         (Some(target), None) => time(target),
     };
     let what = format!("in disk {} ({})", count(disk.in_disk), time(disk.in_disk_seconds));
-    let name = cut(&printable(&disk.name), columns.saturating_sub(what.len() + 2).max(WORDS_MIN));
-    lines.push(format!("{name}  {what}"));
-    lines.push(format!(
-        "  used {}  speed {}  pace {:.2}  target {target}  window {}",
-        percent(figures.consumption),
-        percent(figures.speed),
-        figures.pace,
-        disk.window.map_or_else(|| String::from("none"), time),
-    ));
+    let room = columns.saturating_sub(what.len() + 2).max(WORDS_MIN);
+    lines.extend(side_by_side("", &[cut(&printable(&disk.name), room), what], columns));
+    let words = [
+        format!("used {}", percent(figures.consumption)),
+        format!("speed {}", percent(figures.speed)),
+        format!("pace {:.2}", figures.pace),
+        format!("target {target}"),
+        format!("window {}", disk.window.map_or_else(|| String::from("none"), time)),
+    ];
+    lines.extend(side_by_side("  ", &words, columns));
     // before the classes, which may be more than there is room for
     disk.findings.iter().for_each(|finding| of_finding(lines, finding, columns));
-    of_classes(lines, disk, columns.max(COLUMNS_MIN));
+    of_classes(lines, disk, columns);
 }
 
 /// A line for each class that did or wanted something.
 fn of_classes(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
+    let table = ClassTable::new(columns);
     let all = || disk.figures.classes.iter().zip(&disk.classes);
     let is_idle = |(class, interval): &(&ClassFigures, &ClassInterval)| {
         class.waiting <= 0.0 && interval.operations <= 0.0 && interval.in_disk <= 0.0
     };
     let idle = all().filter(is_idle).count();
     if idle < disk.classes.len() {
-        lines.push(head(columns));
+        lines.push(table.head());
     }
     for (class, interval) in all().filter(|class| !is_idle(class)) {
         let ClassInterval { operations, bytes, in_disk, asked, got, why } = *interval;
@@ -76,12 +76,28 @@ fn of_classes(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
             count(in_disk),
             time(class.queue_p99),
             time(class.disk_p99),
+            why.to_owned(),
         ];
-        lines.push(row(&printable(&class.name), &cells, why, columns));
+        lines.push(table.line(&printable(&class.name), &cells));
     }
     if idle > 0 {
-        lines.push(format!("{idle} classes did nothing and want nothing"));
+        lines.extend(broken("", &format!("{idle} classes did nothing and want nothing"), columns));
     }
+}
+
+/// Words with two blanks between them, in as many lines as they need, with a mark before each.
+fn side_by_side(mark: &str, words: &[String], columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if width(line) + 2 + width(word) <= columns => {
+                line.push_str("  ");
+                line.push_str(word);
+            }
+            _ => lines.push(format!("{mark}{word}")),
+        }
+    }
+    lines
 }
 
 fn of_finding(lines: &mut Vec<String>, finding: &Finding, columns: usize) {
@@ -107,20 +123,6 @@ pub(super) fn broken(mark: &str, text: &str, columns: usize) -> Vec<String> {
     }
     lines.push(line);
     lines
-}
-
-fn head(columns: usize) -> String {
-    let cells = ["iops", "MB/s", "asked", "got", "wait", "disk", "p99 q", "p99 disk"];
-    row("class", &cells.map(String::from), "why", columns)
-}
-
-fn row(name: &str, cells: &[String; 8], why: &str, columns: usize) -> String {
-    const WIDTHS: [usize; 8] = [7, 8, 5, 5, 5, 5, 8, 8];
-    let mut line = padded(name, NAME + columns - COLUMNS_MIN);
-    for (cell, width) in cells.iter().zip(WIDTHS) {
-        line.push_str(&format!(" {cell:>width$}"));
-    }
-    format!("{line} {why}").trim_end().to_owned()
 }
 
 fn percent(part: f64) -> String {
@@ -247,9 +249,11 @@ mod tests {
 
     #[test]
     fn every_line_fits_and_holds_no_command_for_a_terminal() {
-        for columns in [0, 80, 81, 200] {
+        for columns in (0..100).chain([200]) {
             for line in lines("host:1", &interval("\x1b[2Ja\nb\u{1F600}"), columns) {
-                assert!(width(&line) <= columns.max(COLUMNS_MIN), "{line}");
+                // a word is as long as it is
+                let longest = line.split(' ').map(width).max().unwrap_or_default() + 2;
+                assert!(width(&line) <= columns.max(WORDS_MIN).max(longest), "{line}");
                 assert!(!line.chars().any(char::is_control), "{line:?}");
             }
         }

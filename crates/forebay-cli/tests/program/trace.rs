@@ -42,6 +42,22 @@ fn only_root_can_trace() {
     }
 }
 
+#[test]
+fn root_that_may_not_mount_is_told_what_tracing_needs() {
+    if !rustix::process::geteuid().is_root() {
+        return super::system::skipped("only root can lay its capabilities down");
+    }
+    // as in a container
+    let script = "umount /sys/kernel/tracing 2> /dev/null; \
+                  exec setpriv --inh-caps=-sys_admin --bounding-set=-sys_admin \"$@\"";
+    for command in [trace(&["--duration", "1s"]), requests(&["--duration", "1s"])] {
+        let mut inside = Command::new("unshare");
+        inside.args(["--mount", "sh", "-c", script, "sh"]).arg(command.get_program());
+        let ended = run(inside.args(command.get_args()));
+        ended.complains(1, &["tracefs cannot be mounted", "CONFIG_FTRACE", "CAP_SYS_ADMIN"]);
+    }
+}
+
 /// What the article of 2025 shows of a request that two disks of an array share.
 const SPLIT: &str = "\
   9,127  3     1821     4.187301000 18311  Q  WS 21057335224 + 256 [reactor-3]

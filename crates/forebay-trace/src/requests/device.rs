@@ -28,6 +28,8 @@ pub(super) struct Device {
     block_bytes: u64,
     chunk: Option<Chunk>,
     longest_bytes: Option<u64>,
+    pages_bytes: Option<u64>,
+    file_system_block_bytes: Option<u64>,
     directions: [Requests; 3],
     points: SplitPoints,
     edges: BlockEdges,
@@ -52,12 +54,15 @@ struct Requests {
 impl Device {
     pub(super) fn new(watched: Watched) -> Self {
         let Watched { name, block_bytes, chunk, longest_bytes, .. } = watched;
+        let Watched { pages_bytes, file_system_block_bytes, .. } = watched;
         let block_bytes = block_bytes.max(1);
         let chunk = chunk.filter(|chunk| chunk.bytes > 0);
         Self {
             name,
             block_bytes,
             longest_bytes,
+            pages_bytes,
+            file_system_block_bytes,
             directions: Default::default(),
             points: SplitPoints::new(chunk.map(|chunk| chunk.bytes)),
             edges: BlockEdges::new(block_bytes),
@@ -141,7 +146,8 @@ impl Device {
     pub(super) fn summary(&self) -> DeviceSummary {
         let directions = self.directions.iter().zip(DIRECTIONS);
         let directions = directions.filter(|(requests, _)| requests.count > 0);
-        let cause = self.points.cause();
+        let has_chunk = self.chunk.is_some();
+        let cause = self.points.cause(self.longest_bytes, self.pages_bytes.filter(|_| !has_chunk));
         DeviceSummary {
             name: self.name.clone(),
             block_bytes: self.block_bytes,
@@ -149,6 +155,8 @@ impl Device {
             border: self.border(cause),
             cause,
             longest_bytes: self.longest_bytes,
+            pages_bytes: self.pages_bytes,
+            file_system_block_bytes: self.file_system_block_bytes,
             read_before_misaligned: self.edges.writes,
             other_requests: self.others,
             split_requests: self.split_requests.clone(),

@@ -3,7 +3,9 @@
 use serde::Serialize;
 
 use super::split_points::SplitCause;
-use super::summary::{BorderSummary, DeviceSummary, DirectionSummary, RequestsSummary};
+use super::summary::{
+    BorderKnown, BorderSummary, DeviceSummary, DirectionSummary, RequestsSummary,
+};
 use crate::block_event::Direction;
 
 /// A part of requests that is worth a remedy.
@@ -82,13 +84,14 @@ impl DeviceSummary {
         let writes = transfers.iter().find(|found| found.direction == Direction::Write);
         found.extend(writes.and_then(|writes| self.misaligned(writes)));
         found.extend(self.border.and_then(|border| self.at_borders(border, &transfers)));
-        found.extend(self.by_length(&transfers));
+        found.extend(self.by_limit(&transfers));
         found
     }
 
     fn misaligned(&self, writes: &DirectionSummary) -> Option<String> {
         let part = part(writes.misaligned, writes.requests);
-        if part < WORTH && self.read_before_misaligned == 0 {
+        let is_much = part >= WORTH || self.read_before_misaligned > 0;
+        if writes.misaligned < REQUESTS_MIN || !is_much {
             return None;
         }
         let block = size(self.block_bytes);
@@ -99,14 +102,25 @@ impl DeviceSummary {
                  disk had to be read to be written."
             ),
         };
+        let remedy = match self.file_system_block_bytes {
+            Some(bytes) if bytes >= self.block_bytes => format!(
+                "The blocks of its file system have {}, so these are writes of its log, or of \
+                 who writes past the file system: let the log be padded (mkfs.xfs -l su={}).",
+                size(bytes),
+                self.block_bytes
+            ),
+            _ => format!(
+                "Write whole blocks, in a file system whose blocks are of {block} too (mkfs.xfs -b \
+                 size={}): in one with smaller blocks extents begin anywhere, also those of files \
+                 that got their size before.",
+                self.block_bytes
+            ),
+        };
         Some(format!(
             "{}: {} of writes begin or end inside of a block of {block}; a disk with such blocks \
-             reads, changes and writes them.{read} Write whole blocks, in a file system whose \
-             blocks are of {block} too (mkfs.xfs -b size={}): in one with smaller blocks extents \
-             begin anywhere, also those of files that got their size before.",
+             reads, changes and writes them.{read} {remedy}",
             self.name,
             percent(part),
-            self.block_bytes
         ))
     }
 
@@ -127,6 +141,15 @@ impl DeviceSummary {
         }
         let costs = transfers.iter().max_by_key(|found| found.split_us.count);
         let costs = costs.map_or_else(String::new, |found| cost(found));
+        if border.known == BorderKnown::FewSplits {
+            return Some(format!(
+                "{}: {split} of {all} requests were split at a multiple of {}.{costs} Where the borders \
+                 are, so few do not tell: it may be a smaller power of two. Trace more requests, or \
+                 name the chunk of the array with --chunk.",
+                self.name,
+                size(bytes)
+            ));
+        }
         Some(format!(
             "{}: {} of requests were split at multiples of {}, where one disk of an array ends.{costs} \
              Send requests whose size divides that, from offsets that are multiples of their size; \
@@ -139,23 +162,52 @@ impl DeviceSummary {
         ))
     }
 
-    fn by_length(&self, transfers: &[&DirectionSummary]) -> Option<String> {
-        let Some(SplitCause::Length { bytes }) = self.cause else { return None };
+    fn by_limit(&self, transfers: &[&DirectionSummary]) -> Option<String> {
         let all: u64 = transfers.iter().map(|found| found.requests).sum();
         let split: u64 = transfers.iter().map(|found| found.split_us.count).sum();
+        let part = part(split, all);
+        if split == 0 || part < WORTH {
+            return None;
+        }
         let costs = transfers.iter().max_by_key(|found| found.split_us.count);
         let costs = costs.map_or_else(String::new, |found| cost(found));
-        let limit = match self.longest_bytes {
-            Some(longest) if longest == bytes => "which is the longest that the kernel sends to it",
-            _ => "which may be the longest that the kernel sends to it, or a chunk",
+        let why = match self.cause {
+            Some(SplitCause::Border { .. }) => return None,
+            Some(SplitCause::Length { bytes }) if self.longest_bytes == Some(bytes) => format!(
+                "into parts of {}, which is the longest that the kernel sends to it (max_sectors_kb \
+                 in /sys/block/DISK/queue).{costs} Send requests of that size, or raise it.",
+                size(bytes)
+            ),
+            Some(SplitCause::Length { bytes }) => {
+                let longest = match self.longest_bytes {
+                    None => "may be the longest that the kernel sends to it (max_sectors_kb in \
+                             /sys/block/DISK/queue), or a chunk"
+                        .to_owned(),
+                    Some(longest) => format!(
+                        "may be a chunk; the longest that the kernel sends to it is {}",
+                        size(longest)
+                    ),
+                };
+                format!(
+                    "into parts of {}, which {longest}.{costs} Send requests of that size.",
+                    size(bytes)
+                )
+            }
+            Some(SplitCause::Pieces { bytes }) => format!(
+                "into parts of {} and little more: so much memory has as many pages as a request to \
+                 it may have pieces (max_segments in /sys/block/DISK/queue, which is fixed).{costs} \
+                 What is written through the page cache comes so. Send requests of that size, or \
+                 from memory whose pages lie together (huge pages).",
+                size(bytes)
+            ),
+            None if self.border.is_some_and(|border| border.split > 0) => return None,
+            None => format!(
+                "at no common border, and into parts of no common length.{costs} Compare the \
+                 lengths of requests with the limits in /sys/block/DISK/queue (max_sectors_kb, \
+                 max_segments), or name the chunk of an array with --chunk."
+            ),
         };
-        Some(format!(
-            "{}: {} of requests were split into parts of {}, {limit} (max_sectors_kb in \
-             /sys/block/DISK/queue).{costs} Send requests of that size, or raise it.",
-            self.name,
-            percent(part(split, all)),
-            size(bytes)
-        ))
+        Some(format!("{}: {} of requests were split {why}", self.name, percent(part)))
     }
 }
 

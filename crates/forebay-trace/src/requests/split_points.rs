@@ -41,6 +41,8 @@ pub(super) struct Border {
     pub(super) split: u64,
     /// Requests that were not split, with one inside.
     pub(super) whole: u64,
+    /// Parts of split requests with one inside.
+    parts: u64,
 }
 
 /// Why requests are split where they are.
@@ -59,6 +61,12 @@ pub enum SplitCause {
         /// Bytes of that request.
         bytes: u64,
     },
+    /// Into parts of as many pieces of memory as a request may have, which are a page each, or a
+    /// few pages that lie together.
+    Pieces {
+        /// Bytes of so many pages.
+        bytes: u64,
+    },
 }
 
 /// The least multiple of `chunk` inside of `range`, if there is one.
@@ -71,14 +79,20 @@ impl SplitPoints {
     /// Where borders are said to be at multiples of so many bytes, or nothing is said.
     pub(super) fn new(stated: Option<u64>) -> Self {
         let lengths = (LEAST..=MOST).map(|power| 1 << power).chain(stated);
-        let borders = lengths.map(|bytes| Border { bytes, points: 0, split: 0, whole: 0 });
+        let borders =
+            lengths.map(|bytes| Border { bytes, points: 0, split: 0, whole: 0, parts: 0 });
         let (points, whole_longest) = (0, 0);
         Self { points, borders: borders.collect(), lengths: BTreeMap::new(), whole_longest }
     }
 
     /// A request was split at these points, which are in order.
     pub(super) fn add(&mut self, range: &Range<u64>, points: &[u64]) {
+        let begins = std::iter::once(range.start).chain(points.iter().copied());
+        let ends = points.iter().copied().chain([range.end]);
+        let parts: Vec<Range<u64>> = begins.zip(ends).map(|(begin, end)| begin..end).collect();
         for border in &mut self.borders {
+            let is_over = |part: &&Range<u64>| first_border(part, border.bytes).is_some();
+            border.parts += parts.iter().filter(is_over).count() as u64;
             let at = points.iter().filter(|&&point| point.is_multiple_of(border.bytes)).count();
             border.points += at as u64;
             border.split += u64::from(at > 0);
@@ -107,18 +121,30 @@ impl SplitPoints {
         self.borders.iter().find(|border| border.bytes == bytes).copied()
     }
 
-    /// The cause that fits; none where nothing was split, or without a common cause.
-    pub(super) fn cause(&self) -> Option<SplitCause> {
+    /// The cause that fits; none where nothing was split, or without a common cause. Of a device it
+    /// may be known which request is its longest, and what one of single pages carries at most.
+    pub(super) fn cause(&self, longest: Option<u64>, pages: Option<u64>) -> Option<SplitCause> {
         let most = |count: u64| count > 0 && count * 10 >= self.points * MOST_OF_TEN;
         let (&bytes, &count) = self.lengths.iter().max_by_key(|(_, count)| **count)?;
         // one split alone has a length too: the border is what is looked for
-        if self.points > 1 && most(count) && self.whole_longest <= bytes {
+        let has_length = self.points > 1 && most(count) && self.whole_longest <= bytes;
+        if has_length && longest.is_none_or(|longest| longest == bytes) {
+            return Some(SplitCause::Length { bytes });
+        }
+        if let Some(pages) = pages.filter(|_| self.points > 1) {
+            // up to twice as much, as some pages lie together
+            let paged = self.lengths.range(pages..pages.saturating_mul(2));
+            if most(paged.map(|(_, count)| count).sum()) {
+                return Some(SplitCause::Pieces { bytes: pages });
+            }
+        }
+        if has_length {
             return Some(SplitCause::Length { bytes });
         }
         let powers = self.borders.iter().take((MOST - LEAST + 1) as usize).rev();
         let border = powers.copied().find(|border| most(border.points))?;
         let or_less = self.points < SPLITS_SURE;
-        let fits = border.whole * 10 <= border.split;
+        let fits = (border.whole + border.parts) * 10 <= border.split;
         fits.then_some(SplitCause::Border { bytes: border.bytes, or_less })
     }
 }
@@ -137,7 +163,7 @@ mod tests {
                 None => points.add_whole(&range),
             }
         }
-        points.cause()
+        points.cause(None, None)
     }
 
     #[test]
@@ -177,25 +203,40 @@ mod tests {
             let start = n * 1000 * KIB;
             points.add(&(start..start + 256 * KIB), &[64, 128, 192].map(|kib| start + kib * KIB));
         }
-        assert_eq!(points.cause(), Some(SplitCause::Length { bytes: 64 * KIB }));
+        assert_eq!(points.cause(None, None), Some(SplitCause::Length { bytes: 64 * KIB }));
         // longer requests that are whole speak against a limit
         points.add_whole(&(0..128 * KIB));
-        assert!(!matches!(points.cause(), Some(SplitCause::Length { .. })));
+        assert!(!matches!(points.cause(None, None), Some(SplitCause::Length { .. })));
     }
 
     #[test]
     fn what_is_split_anywhere_has_no_border() {
-        assert_eq!(SplitPoints::new(None).cause(), None);
+        assert_eq!(SplitPoints::new(None).cause(None, None), None);
         let mut points = SplitPoints::new(None);
         for n in 0..100 {
             let start = n * 997 * 512;
             points.add(&(start..start + 128 * KIB), &[start + 512 * (n + 1)]);
         }
-        assert_eq!(points.cause(), None);
+        assert_eq!(points.cause(None, None), None);
         let mut points = SplitPoints::new(None);
         (1..100).for_each(|n| points.add(&(n * KIB..n * KIB + 2048 * KIB), &[1024 * KIB]));
         (1..100).for_each(|n| points.add_whole(&(n * KIB..n * KIB + 2048 * KIB)));
-        assert_eq!(points.cause(), None);
+        assert_eq!(points.cause(None, None), None);
+    }
+
+    #[test]
+    fn parts_of_as_many_pages_as_a_request_may_have_are_no_border_and_no_longest_request() {
+        let mut points = SplitPoints::new(None);
+        // from a multiple of their length, so that they have one in common too
+        for n in 0..10 {
+            let start = n * 4096 * KIB;
+            let length = if n % 3 == 0 { 516 * KIB } else { 512 * KIB };
+            points.add(&(start..start + 1000 * KIB), &[start + length]);
+        }
+        let (pages, longest) = (Some(512 * KIB), Some(1280 * KIB));
+        assert_eq!(points.cause(longest, pages), Some(SplitCause::Pieces { bytes: 512 * KIB }));
+        assert_eq!(points.cause(longest, None), None);
+        assert_eq!(points.cause(longest, Some(256 * KIB)), None);
     }
 
     #[test]
@@ -203,6 +244,6 @@ mod tests {
         let mut points = SplitPoints::new(None);
         points.add(&(0x9CE_3ADF_7000..0x9CE_3AE1_7000), &[0x9CE_3AE0_0000]);
         let expected = SplitCause::Border { bytes: 2 << 20, or_less: true };
-        assert_eq!(points.cause(), Some(expected));
+        assert_eq!(points.cause(None, None), Some(expected));
     }
 }

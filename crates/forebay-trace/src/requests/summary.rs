@@ -42,6 +42,11 @@ pub struct DeviceSummary {
     pub cause: Option<SplitCause>,
     /// The longest request that the kernel sends to it, where that is known.
     pub longest_bytes: Option<u64>,
+    /// What a request carries whose memory is as many pages as it may have pieces, where that is
+    /// known (`max_segments` of its queue in `/sys`).
+    pub pages_bytes: Option<u64>,
+    /// The block of the file system on it, where that is known; the smallest of several.
+    pub file_system_block_bytes: Option<u64>,
     /// Writes that begin or end inside of a block which was read within 100 ms before them.
     pub read_before_misaligned: u64,
     /// Flushes, and commands of zoned disks.

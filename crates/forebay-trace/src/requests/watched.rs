@@ -15,6 +15,10 @@ pub struct Watched {
     pub chunk: Option<Chunk>,
     /// The longest request that the kernel sends to it, if that is known.
     pub longest_bytes: Option<u64>,
+    /// What a request carries whose memory is as many pages as it may have pieces, if that is known.
+    pub pages_bytes: Option<u64>,
+    /// The block of the file system on it, if that is known; the smallest of several.
+    pub file_system_block_bytes: Option<u64>,
 }
 
 /// What an array writes to one disk before the next.

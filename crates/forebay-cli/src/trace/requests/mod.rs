@@ -1,5 +1,6 @@
 //! `forebay trace requests`.
 
+mod file_system;
 mod page;
 mod report;
 mod text;

@@ -7,6 +7,7 @@ use forebay_block::{BlockDevice, DeviceNumber, Machine};
 use forebay_trace::{Chunk, Watched};
 
 use super::super::subject;
+use super::file_system;
 use crate::failure::Failure;
 
 /// What the kernel counts sectors in.
@@ -29,6 +30,8 @@ impl Stated {
             block_bytes: self.block_bytes,
             chunk: self.chunk.map(|bytes| Chunk { bytes, stated: true }),
             longest_bytes: None,
+            pages_bytes: None,
+            file_system_block_bytes: None,
         }
     }
 
@@ -49,6 +52,7 @@ impl Stated {
     /// What the user says of a chunk is said of the device at the top.
     fn below(self, machine: &Machine, top: &BlockDevice) -> Vec<Watched> {
         let all = devices(machine);
+        let on_top = file_system::block_bytes(machine, &[top.number]);
         let mut watched: Vec<Watched> = Vec::new();
         for (place, device) in top.all().into_iter().enumerate() {
             let numbers = match device.number == device.disk_number {
@@ -61,7 +65,10 @@ impl Stated {
                 continue;
             }
             let stated = Self { chunk: self.chunk.filter(|_| place == 0), ..self };
-            watched.push(stated.describe(machine, device, numbers));
+            let described = stated.describe(machine, device, numbers);
+            // what is on an array shapes the requests to its disks
+            let file_system_block_bytes = on_top.or(described.file_system_block_bytes);
+            watched.push(Watched { file_system_block_bytes, ..described });
         }
         watched
     }
@@ -78,12 +85,16 @@ impl Stated {
         numbers: Vec<DeviceNumber>,
     ) -> Watched {
         let stated = self.chunk.map(|bytes| Chunk { bytes, stated: true });
+        let page = rustix::param::page_size() as u64;
+        let pieces = device.queue_number(machine, "max_segments");
         Watched {
             name: device.path(),
-            numbers,
             block_bytes: self.block_bytes,
             chunk: stated.or_else(|| chunk(machine, device)),
             longest_bytes: device.queue_number(machine, "max_sectors_kb").map(|kib| kib * KIB),
+            pages_bytes: pieces.map(|pieces| pieces.saturating_mul(page)),
+            file_system_block_bytes: file_system::block_bytes(machine, &numbers),
+            numbers,
         }
     }
 }
