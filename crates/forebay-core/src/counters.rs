@@ -241,11 +241,11 @@ pub struct QueueCounters {
     pub blocked_nanos: [u64; Blocked::ALL.len()],
     /// Requests given up by the window.
     pub overdue: u64,
-    /// Turns that came late: the queue was expected earlier, or took back what
-    /// the disk must have done some time before, 2 ms or more after the last one.
-    /// Their thread was elsewhere.
+    /// Turns that came 2 ms or more later than they were meant to, or, where only
+    /// requests in the disk could begin them, with more than an effective goal done
+    /// at once or as late as the window gives requests up. Their thread was elsewhere.
     pub late_turns: u64,
-    /// For how long no turn had ended before these.
+    /// By how much these came late.
     pub late_nanos: u64,
     /// Requests that went while the window was full, for a holder's sake.
     pub window_bypasses: u64,

@@ -155,7 +155,7 @@ impl Scrape {
     fn unknown(&self) -> bool {
         let mut classes = self.disks.iter().flat_map(|disk| &disk.classes).peekable();
         let is_known = |class: &ClassSamples| class.values.contains_key(OF_EACH_CLASS);
-        classes.peek().is_some() && !classes.any(|class| is_known(class))
+        classes.peek().is_some() && !classes.any(is_known)
     }
 
     /// Those of the disk of that name.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::answers::{ok, serve};
 use crate::stories::STORIES;
-use crate::story::{DISK, Run, Story};
+use crate::story::{DISK, HEALTHY, Run, Story};
 
 /// Disks, and how many requests of a class on a shard keep them busy.
 const DISKS: [(&str, u32); 5] = [
@@ -100,4 +100,32 @@ fn told_on_all_disks(story: &Story) {
 #[test]
 fn each_story_is_told_in_words_by_top_and_on_its_page() {
     STORIES.iter().filter(|story| story.says.is_some()).for_each(told_on_all_disks);
+}
+
+/// Whoever waits for a slow disk alone comes when the disk answers, however late that is.
+#[test]
+fn threads_that_wait_for_a_hard_disk_under_a_whole_datastore_are_not_called_late() {
+    let story = Story {
+        name: "a whole datastore",
+        jobs: Some(include_str!("../../../../examples/datastore.yaml")),
+        ..HEALTHY
+    };
+    for disk in [
+        include_str!("../../../forebay-sim/presets/hdd-7200rpm.yaml"),
+        include_str!("../../../forebay-sim/presets/gp3.yaml"),
+    ] {
+        for seed in SEEDS {
+            let run = Run { disk, seed, parallelism: 1, trouble_seconds: 2, seconds: 12 };
+            let mut scrapes = [String::new(), String::new()];
+            story.run(run, &mut |second, text| {
+                scrapes[usize::from(second > run.trouble_seconds)] = text.to_owned();
+            });
+            let (found, text) = top(&scrapes);
+            let findings = found["disks"][0]["findings"].as_array().unwrap();
+            let blames = |finding: &&Value| {
+                ["turns-late", "shard-stalled"].contains(&finding["kind"].as_str().unwrap())
+            };
+            assert!(!findings.iter().any(|finding| blames(&finding)), "{seed}: {text}");
+        }
+    }
 }

@@ -32,16 +32,27 @@ impl IoQueue {
         self.lateness.late = seen || self.was_late_lately(now, since);
         if seen {
             self.lateness.seen_at = Some(now);
-            self.count_late_turn(now.nanos_since(since));
+            self.count_late_turn(now, since);
         }
         if self.lateness.late {
             self.fair.catch_up();
         }
     }
 
-    /// Counts a late turn if nothing was done before it for longer than healthy threads are away:
-    /// who takes back a few large requests at once is late for fairness' sake alone.
-    fn count_late_turn(&mut self, nanos: u64) {
+    /// Counts a late turn, by how much it comes after it could have come: healthy threads are away
+    /// for a short while, and who takes back a few large requests at once is late for fairness' sake
+    /// alone. Who waits for the disk and nothing else is as late as the disk, which may be slow.
+    fn count_late_turn(&mut self, now: Time, since: Time) {
+        let away = now.nanos_since(since);
+        let taken_back = self.lateness.taken_back.minus(self.lateness.latest);
+        let waits_for_disk = self.lateness.left_in_disk
+            && taken_back <= self.shared.budget.effective_goal()
+            && away <= self.shared.budget.patience_nanos(now);
+        let nanos = match self.lateness.meant_at {
+            Some(meant_at) => now.nanos_since(meant_at),
+            None if waits_for_disk => 0,
+            None => away,
+        };
         if nanos >= COUNTED_NANOS_MIN {
             self.totals.late_turns += 1;
             self.totals.late_nanos = self.totals.late_nanos.wrapping_add(nanos);

@@ -101,11 +101,9 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
 ];
 
 pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
-    (
-        "late_turn_sec",
-        "For how long no turn had ended before the late ones, summed over queues",
-        |disk| disk.totals.late_nanos,
-    ),
+    ("late_turn_sec", "By how much these came late, summed over queues", |disk| {
+        disk.totals.late_nanos
+    }),
     ("waited_sec", "Time in which work waited for the disk throughout", |disk| {
         disk.load.counters.waited_nanos
     }),
