@@ -18,6 +18,7 @@ pub mod files;
 mod fit;
 pub mod history;
 mod lasting;
+mod level;
 mod load;
 mod measure;
 mod phase;

@@ -42,6 +42,15 @@ impl LatencyFigures {
     }
 }
 
+/// From one completion to another.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// Requests done after the first one, the last one included.
+    pub requests: u64,
+    /// How long that took.
+    pub seconds: f64,
+}
+
 /// What came of a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
@@ -55,6 +64,10 @@ pub struct Samples {
     pub counts: Vec<u64>,
     /// Requests done while requests were sent.
     pub requests: u64,
+    /// From the last completion of the warm-up to the last one while requests were sent: no part
+    /// of a request is lost at its ends, as it is at those of intervals.
+    #[serde(default)]
+    pub warm: Option<Span>,
     /// Bytes written or discarded.
     pub bytes_written: u64,
     /// Latencies of the requests.
@@ -81,6 +94,7 @@ impl Samples {
             interval: 1.0,
             counts: Vec::new(),
             requests: 0,
+            warm: None,
             bytes_written: 0,
             latency: LatencyFigures::default(),
             processor: 0.0,
@@ -90,19 +104,29 @@ impl Samples {
     /// Requests per second, without the warm-up.
     pub fn rate(&self) -> Rate {
         let rates = self.rates();
+        let by_span = self.warm.map(|span| span.requests as f64 / span.seconds);
         if rates.len() < INTERVALS_MIN {
-            let mean = self.requests as f64 / self.seconds.max(1e-9);
+            let whole = self.requests as f64 / self.seconds.max(1e-9);
             let part = 1.0 / (self.requests.max(1) as f64).sqrt();
+            let mean = by_span.unwrap_or(whole);
             return Rate { mean, margin: mean * part };
         }
-        Rate { mean: mean(&rates), margin: confidence(&rates) }
+        Rate { mean: by_span.unwrap_or_else(|| mean(&rates)), margin: confidence(&rates) }
     }
 
     /// Requests per second in each interval after the warm-up.
     pub fn rates(&self) -> Vec<f64> {
-        let skipped = (self.counts.len() as f64 * WARMUP).ceil() as usize;
-        self.counts.iter().skip(skipped).map(|&count| count as f64 / self.interval).collect()
+        self.counts
+            .iter()
+            .skip(warm_from(self.counts.len()))
+            .map(|&count| count as f64 / self.interval)
+            .collect()
     }
+}
+
+/// The first of so many intervals that counts.
+fn warm_from(intervals: usize) -> usize {
+    (intervals as f64 * WARMUP).ceil() as usize
 }
 
 /// Writes down what happens in a phase, or on one thread of it.
@@ -110,6 +134,8 @@ pub(crate) struct PhaseRecorder {
     began: Time,
     interval_nanos: u64,
     counts: Vec<u64>,
+    /// The last completion in each interval, in nanoseconds since the phase began.
+    last: Vec<u64>,
     warm_from: Time,
     latencies: Latencies,
     /// Of a phase that ends before it is warm.
@@ -121,27 +147,46 @@ impl PhaseRecorder {
         let interval_nanos = ((seconds * 1e9 / 200.0) as u64).max(1_000_000);
         let warm_from = began.plus_nanos((seconds * 1e9 * WARMUP) as u64);
         let (latencies, cold) = (Latencies::new().ok()?, Latencies::new().ok()?);
-        Some(Self { began, interval_nanos, counts: Vec::new(), warm_from, latencies, cold })
+        let (counts, last) = (Vec::new(), Vec::new());
+        Some(Self { began, interval_nanos, counts, last, warm_from, latencies, cold })
     }
 
     pub(crate) fn record(&mut self, began: Time, now: Time) {
-        let index = (now.nanos_since(self.began) / self.interval_nanos) as usize;
-        if self.counts.len() <= index {
-            self.counts.resize(index + 1, 0);
-        }
-        if let Some(count) = self.counts.get_mut(index) {
+        let at = now.nanos_since(self.began);
+        let index = (at / self.interval_nanos) as usize;
+        self.reach(index + 1);
+        if let (Some(count), Some(last)) = (self.counts.get_mut(index), self.last.get_mut(index)) {
             *count += 1;
+            *last = at.max(*last);
         }
         let latencies = if now >= self.warm_from { &mut self.latencies } else { &mut self.cold };
         latencies.record(now.nanos_since(began));
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
-        if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
+    /// Has at least so many intervals.
+    fn reach(&mut self, intervals: usize) {
+        if self.counts.len() < intervals {
+            self.counts.resize(intervals, 0);
+            self.last.resize(intervals, 0);
         }
+    }
+
+    /// From the last completion of the warm-up to the last one.
+    fn warm(&self) -> Option<Span> {
+        let (cold, warm) = self.counts.split_at_checked(warm_from(self.counts.len()))?;
+        let last_cold = self.last.get(..cold.len())?.iter().max().copied().unwrap_or(0);
+        let last = self.last.iter().max().copied().unwrap_or(0);
+        let (requests, nanos) = (warm.iter().sum(), last.saturating_sub(last_cold));
+        (nanos > 0).then_some(Span { requests, seconds: nanos as f64 / 1e9 })
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.reach(other.counts.len());
         for (sum, count) in self.counts.iter_mut().zip(&other.counts) {
             *sum += count;
+        }
+        for (last, other) in self.last.iter_mut().zip(&other.last) {
+            *last = (*last).max(*other);
         }
         self.latencies.merge(&other.latencies);
         self.cold.merge(&other.cold);
@@ -150,7 +195,9 @@ impl PhaseRecorder {
     /// The samples of a phase whose last request was sent at `ended`.
     pub(crate) fn samples(mut self, ended: Time, bytes_written: u64, processor: f64) -> Samples {
         let nanos = ended.nanos_since(self.began);
-        self.counts.resize((nanos / self.interval_nanos) as usize, 0);
+        let intervals = (nanos / self.interval_nanos) as usize;
+        self.counts.resize(intervals, 0);
+        self.last.resize(intervals, 0);
         let warm = self.latencies.count() >= self.cold.count();
         let seconds = nanos as f64 / 1e9;
         Samples {
@@ -158,6 +205,7 @@ impl PhaseRecorder {
             seconds,
             interval: self.interval_nanos as f64 / 1e9,
             requests: self.counts.iter().sum(),
+            warm: self.warm(),
             counts: self.counts,
             bytes_written,
             latency: LatencyFigures::of(if warm { &self.latencies } else { &self.cold }),
@@ -184,9 +232,23 @@ mod tests {
             }
         }
         let samples = recorder.samples(time(2000), 0, 0.0);
-        assert_eq!(samples.rate(), Rate { mean: 1000.0, margin: 0.0 });
+        let Rate { mean, margin } = samples.rate();
+        assert!((mean - 1000.0).abs() < 2.0 && margin == 0.0, "{mean} +- {margin}");
         assert_eq!(samples.latency.p50, 1000.0);
         assert_eq!(samples.counts.len(), 200);
+    }
+
+    #[test]
+    fn a_rate_of_few_requests_loses_no_part_of_one() {
+        for (apart, at_once) in [(7, 1), (23, 1), (23, 4), (31, 8)] {
+            let mut recorder = PhaseRecorder::new(Time::ZERO, 1.0).unwrap();
+            for done in 1..=1000 / apart {
+                (0..at_once).for_each(|_| recorder.record(Time::ZERO, time(done * apart)));
+            }
+            let rate = recorder.samples(time(1000), 0, 0.0).rate().mean;
+            let truth = at_once as f64 * 1000.0 / apart as f64;
+            assert!((rate / truth - 1.0).abs() < 1e-9, "{rate} is not {truth}");
+        }
     }
 
     #[test]

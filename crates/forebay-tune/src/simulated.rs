@@ -11,7 +11,7 @@ use crate::phase::{FileState, Phase};
 use crate::samples::Samples;
 use crate::target::{Target, TargetInfo};
 
-/// Between two phases the disk comes to rest.
+/// Between two phases of different loads the disk comes to rest.
 const REST_NANOS: u64 = 50_000_000;
 
 /// Measures a simulated disk on a virtual clock: minutes of disk time pass in seconds.
@@ -22,6 +22,8 @@ pub struct SimTarget {
     next_id: u64,
     /// Bytes of the data laid out.
     laid_out: u64,
+    /// What ran last alone.
+    last: Option<Phase>,
 }
 
 impl SimTarget {
@@ -40,7 +42,7 @@ impl SimTarget {
             room: capacity,
             ..TargetInfo::default()
         };
-        Self { disk, info, now: Time::ZERO, next_id: 0, laid_out: capacity }
+        Self { disk, info, now: Time::ZERO, next_id: 0, laid_out: capacity, last: None }
     }
 
     fn area(&self, phase: &Phase) -> Area {
@@ -89,7 +91,10 @@ impl SimTarget {
 
     /// Runs loads side by side. When the last one ends, so does the first.
     fn run_all(&mut self, parts: &[(&Phase, &SharedProgress)]) -> Result<Vec<Samples>, Error> {
-        self.now = self.now.plus_nanos(REST_NANOS);
+        let alone = if let [(only, _)] = parts { Some(**only) } else { None };
+        let goes_on = alone.zip(self.last).is_some_and(|(phase, last)| phase.is_as(&last));
+        self.now = self.now.plus_nanos(if goes_on { 0 } else { REST_NANOS });
+        self.last = alone;
         let no_memory = || Error::Incomplete(String::from("no memory for the record"));
         let running = |&(phase, shared)| {
             let load = PhaseLoad::new(phase, self.area(phase), shared, self.now, 0);

@@ -38,13 +38,48 @@ pub(crate) fn confidence(values: &[f64]) -> f64 {
     T_NINE * deviation(&batches) / (BATCHES as f64).sqrt()
 }
 
-/// The same of rounds that are apart in time, each a mean of many values: as they differ.
-pub(crate) fn confidence_of_rounds(means: &[f64]) -> f64 {
-    let quantile = means
-        .len()
-        .checked_sub(2)
-        .map_or(f64::INFINITY, |place| T_QUANTILES.get(place).copied().unwrap_or(T_MANY));
-    quantile * deviation(means) / (means.len().max(1) as f64).sqrt()
+/// Neighbouring rounds are alike too: of many, so many means of some are compared.
+const BATCHES_OF_ROUNDS: usize = 8;
+/// What is seen elsewhere counts as so many more rounds.
+const ELSEWHERE: usize = 4;
+
+/// How much rounds differ, each a mean of many values.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Spread {
+    degrees: usize,
+    /// The variance of a round, as a part of the square of the mean.
+    variance: f64,
+}
+
+impl Spread {
+    /// Of rounds that follow each other.
+    pub(crate) fn of_rounds(rounds: &[f64]) -> Self {
+        let together = rounds.len().div_ceil(BATCHES_OF_ROUNDS).max(1);
+        let means: Vec<f64> = rounds.chunks_exact(together).map(mean).collect();
+        let part = deviation(&means) / mean(rounds).max(f64::MIN_POSITIVE);
+        Self { degrees: means.len().max(1) - 1, variance: part.powi(2) * together as f64 }
+    }
+
+    /// The same where rounds elsewhere differ like that.
+    pub(crate) fn moderated(self, others: &[Self]) -> Self {
+        let known = others.iter().filter(|other| other.degrees > 1);
+        let variances: Vec<f64> = known.map(|other| other.variance).collect();
+        if variances.is_empty() {
+            return self;
+        }
+        let (own, elsewhere) = (self.degrees as f64, ELSEWHERE as f64);
+        let variance = (own * self.variance + elsewhere * mean(&variances)) / (own + elsewhere);
+        Self { degrees: self.degrees + ELSEWHERE, variance }
+    }
+
+    /// Half of the 95 % confidence interval of the mean of so many rounds, as a part of it.
+    pub(crate) fn margin(self, rounds: usize) -> f64 {
+        let quantile = self
+            .degrees
+            .checked_sub(1)
+            .map_or(f64::INFINITY, |place| T_QUANTILES.get(place).copied().unwrap_or(T_MANY));
+        quantile * (self.variance / rounds.max(1) as f64).sqrt()
+    }
 }
 
 /// The slope of the straight line through values at 0, 1, 2 and so on.

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::lasting::{self, Buffer, Lasting};
+use crate::level::{level, margin};
 use crate::phase::{FileState, Pattern, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
 use crate::samples::LatencyFigures;
@@ -156,8 +157,8 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
         Pattern::Sequential => f64::from(measured.phase.request_bytes),
         _ => 1.0,
     };
-    let level = lasting::level(run, work, pattern);
-    let margin = level.margin + systematic(run, work, pattern) * level.rate;
+    let level = level(run, work, pattern);
+    let margin = margin(run, work, pattern) + systematic(run, work, pattern) * level.rate;
     if margin.is_nan() || margin >= level.rate {
         return Err(unknown(run, measured));
     }

@@ -29,7 +29,11 @@ const BULK_RATE_MIN: f64 = 50.0;
 /// Bytes in flight, so that large requests do not wait for seconds.
 const IN_FLIGHT_BYTES: u32 = 16 * MIB;
 /// More requests in flight do not help when they add no more than this.
-const GAIN_MIN: f64 = 1.01;
+const GAIN_MIN: f64 = 1.005;
+/// Small requests in flight for the figures: so many times those that seemed enough for a moment.
+const DEEPER: u32 = 4;
+/// And no more than the disk does this many times over in the seconds of a phase.
+const TURNS: f64 = 2.0;
 /// With fewer requests a phase on a slow disk goes on.
 const REQUESTS_MIN: u64 = 100;
 /// With less data than this, requests meet each other.
@@ -91,22 +95,26 @@ struct Measuring<'a> {
 impl Measuring<'_> {
     fn all(&mut self) -> Result<(), Error> {
         self.lay_out()?;
-        for work in BOTH {
-            self.rates(Purpose::First, work, self.least(), DEPTH_FIRST, MIB, self.budget.first)?;
-        }
-        for work in BOTH {
-            self.concurrency(work)?;
-        }
-        self.below_knee()?;
-        for work in BOTH {
-            self.sizes(work)?;
-            self.streams(work)?;
-        }
+        // Reads before most writes: a disk that empties a buffer has less time for them.
+        self.ladders(Work::Read)?;
+        self.read_figures()?;
+        self.ladders(Work::Write)?;
         self.misaligned()?;
         self.aside()?;
         self.interference()?;
         self.until_steady()?;
-        self.figures()
+        self.write_figures()
+    }
+
+    /// One direction by requests in flight and by their size.
+    fn ladders(&mut self, work: Work) -> Result<(), Error> {
+        self.rates(Purpose::First, work, self.least(), DEPTH_FIRST, MIB, self.budget.first)?;
+        self.concurrency(work)?;
+        if work == Work::Read {
+            self.below_knee()?;
+        }
+        self.sizes(work)?;
+        self.streams(work)
     }
 
     /// A phase on the data laid out, with a fair part of the bytes to write.
@@ -231,8 +239,8 @@ impl Measuring<'_> {
     /// More and more requests in flight, until that does not help.
     fn concurrency(&mut self, work: Work) -> Result<(), Error> {
         let (mut best, mut in_vain, mut depth) = (0.0, 0, 1);
-        while depth <= DEPTH_MAX && (in_vain < 2 || depth <= DEPTH_MIN) {
-            let seconds = self.budget.concurrency;
+        let seconds = self.budget.concurrency;
+        while depth <= depth_max(best, seconds) && (in_vain < 2 || depth <= DEPTH_MIN) {
             let phase = self.phase(work, Pattern::Random, self.least(), depth, seconds);
             let rate = self.run(Purpose::Concurrency, phase)?.rate().mean;
             in_vain = if rate > best * GAIN_MIN { 0 } else { in_vain + 1 };
@@ -353,9 +361,11 @@ impl Measuring<'_> {
         self.least().max(sector)
     }
 
-    /// How many small requests keep the disk busy: twice as many as seemed enough for a moment.
+    /// How many small requests keep the disk busy.
     fn depth(&self, work: Work) -> u32 {
-        knee(self.run, work).depth_full.saturating_mul(2).clamp(DEPTH_MIN, DEPTH_MAX)
+        let Knee { depth_full, rate, .. } = knee(self.run, work);
+        let most = depth_max(rate, self.budget.round);
+        depth_full.saturating_mul(DEEPER).clamp(DEPTH_MIN, most)
     }
 
     /// The size of requests that reach the bandwidth.
@@ -370,4 +380,10 @@ impl Measuring<'_> {
 /// How many requests of `bytes` are in flight where `depth` small ones keep the disk busy.
 fn depth_of(bytes: u32, depth: u32) -> u32 {
     depth.min(IN_FLIGHT_BYTES / bytes).max(4)
+}
+
+/// The most small requests in flight at a disk that does `rate` of them per second: more would wait
+/// for longer than a phase of so many seconds takes.
+fn depth_max(rate: f64, seconds: f64) -> u32 {
+    ((rate * seconds * TURNS) as u32).clamp(DEPTH_MIN, DEPTH_MAX)
 }

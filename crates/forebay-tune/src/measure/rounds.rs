@@ -3,7 +3,8 @@
 
 use super::{BOTH, MIB, Measuring, depth_of};
 use crate::error::Error;
-use crate::lasting::{LEVEL_ROUNDS, WATCHED_BYTES, level};
+use crate::lasting::{WATCHED_BYTES, credits_used_up};
+use crate::level::{LEVEL_ROUNDS, level};
 use crate::phase::{Pattern, Purpose, Work};
 use crate::steady;
 
@@ -11,7 +12,7 @@ use crate::steady;
 /// has several.
 const ROUND_PART: u64 = 8;
 /// The stream takes at most this part of the bytes left; small writes need the rest.
-const STREAM_PART: f64 = 0.85;
+const STREAM_PART: f64 = 0.9;
 /// Rounds go on for so many times the rounds planned where their rate is not known well.
 const ROUNDS_MORE: u32 = 4;
 /// A rate known to this part of what the budget asks for needs no more rounds.
@@ -31,30 +32,35 @@ impl Measuring<'_> {
                 self.round(work, Pattern::Random, self.budget.steady_round, u64::MAX)?;
             }
         }
-        Ok(())
+        if self.budget.steady_rounds > 0 { self.read_figures() } else { Ok(()) }
     }
 
-    /// Writes in sequence until the buffer is passed, small writes behind it, reads at last.
-    pub(super) fn figures(&mut self) -> Result<(), Error> {
+    pub(super) fn read_figures(&mut self) -> Result<(), Error> {
+        self.rounds(Work::Read, &[Pattern::Random, Pattern::Sequential], self.budget.rounds)
+    }
+
+    /// Writes in sequence until the buffer is passed, and small writes behind it: one after the
+    /// other, for a disk that rests empties its buffer.
+    pub(super) fn write_figures(&mut self) -> Result<(), Error> {
         let bytes = self.ledger.left();
         self.stream_writes(bytes - (bytes as f64 * STREAM_PART) as u64)?;
-        let share = self.ledger.left() / u64::from(self.budget.rounds);
-        self.rounds(Work::Write, &[Pattern::Random], share)?;
-        self.rounds(Work::Read, &[Pattern::Random, Pattern::Sequential], u64::MAX)
+        self.rounds(Work::Write, &[Pattern::Random], self.budget.rounds * 2)?;
+        if credits_used_up(self.run) { self.read_figures() } else { Ok(()) }
     }
 
-    /// Rounds of one direction in turns: as many as planned, and more while the rate is not known
-    /// well.
-    fn rounds(&mut self, work: Work, patterns: &[Pattern], bytes_max: u64) -> Result<(), Error> {
-        let planned = f64::from(self.budget.rounds) * self.budget.round;
+    /// Rounds of one direction, where there are several patterns in turns: as many as planned, and
+    /// more while the rate is not known well.
+    fn rounds(&mut self, work: Work, patterns: &[Pattern], planned: u32) -> Result<(), Error> {
         let enough = self.budget.margin_max * MARGIN_ENOUGH;
+        let patience = f64::from(planned * ROUNDS_MORE) * self.budget.round;
+        let bytes_max = self.ledger.left() / u64::from(planned);
         let mut seconds = vec![0.0; patterns.len()];
-        for round in 0..self.budget.rounds * ROUNDS_MORE {
+        for round in 0..planned * ROUNDS_MORE {
             for (&pattern, seconds) in patterns.iter().zip(&mut seconds) {
                 let level = level(self.run, work, pattern);
                 let known = level.rounds >= LEVEL_ROUNDS && level.margin <= level.rate * enough;
-                let late = *seconds >= planned * f64::from(ROUNDS_MORE);
-                if round >= self.budget.rounds && (known || late) {
+                let spent = work == Work::Write && self.ledger.left() < bytes_max / 2;
+                if round >= planned && (known || spent || *seconds >= patience) {
                     continue;
                 }
                 *seconds += self.round(work, pattern, self.budget.round, bytes_max)?;

@@ -1,23 +1,32 @@
 //! The disks of the table.
 
-use std::time::Duration;
-
 use forebay_config::Source;
 use forebay_sim::spec::DiskSpec;
 
-/// A disk, and for how long it must be busy until it does what lasts.
+/// A disk, and what it is once its buffers are full and its credits used up.
 pub(crate) struct Known {
     pub(crate) name: String,
     pub(crate) spec: DiskSpec,
-    pub(crate) bursts_for: Duration,
-    /// Whether less than a minute at its rate shows what lasts.
+    pub(crate) lasting: DiskSpec,
+    /// Whether a minute at its rate shows what lasts.
     pub(crate) shows: bool,
 }
 
 impl Known {
     fn new(name: &str, spec: DiskSpec) -> Self {
-        Self { name: name.to_owned(), spec, bursts_for: Duration::ZERO, shows: true }
+        Self { name: name.to_owned(), lasting: spec.clone(), spec, shows: true }
     }
+}
+
+/// Some of each kind that take a moment.
+pub(crate) fn some() -> Vec<Known> {
+    let names = ["samsung-850-pro", "nvme-2018", "i4i.2xlarge", "hdd-7200rpm", "gp2", "azure-p30"];
+    let buffers = [(4, 800), (1024, 80), (4096, 800), (16_384, 2209)];
+    presets()
+        .into_iter()
+        .filter(|known| names.contains(&known.name.as_str()))
+        .chain(buffers.map(|(size, sustained)| buffer(size, sustained)))
+        .collect()
 }
 
 /// All disks of the table.
@@ -31,13 +40,16 @@ pub(crate) fn all() -> Vec<Known> {
         .collect()
 }
 
+/// Volumes of clouds may have credits for half an hour, whether they have or not.
+const VOLUMES: [&str; 4] = ["azure-p30", "gcp-pd-SSD-2TB", "gp2", "gp3"];
+
 pub(crate) fn presets() -> Vec<Known> {
     let preset = |name| {
         let known = Known::new(name, DiskSpec::resolve(name).unwrap());
+        let shows = !VOLUMES.contains(&name);
         match name {
-            // 5.4 million credits at 3000 per second, earned back at 300
-            "gp2" => Known { bursts_for: Duration::from_secs(2100), shows: false, ..known },
-            _ => known,
+            "gp2" => Known { shows, lasting: volume(name, 300, None, 134_217_728).spec, ..known },
+            _ => Known { shows, ..known },
         }
     };
     DiskSpec::presets().map(preset).collect()
@@ -51,28 +63,31 @@ fn measured() -> Vec<Known> {
     files.sort();
     let known = |path: &std::path::PathBuf| {
         let spec = DiskSpec::resolve(&path.display().to_string()).unwrap();
-        Known::new(&path.file_name().unwrap().to_string_lossy(), spec)
+        let name = path.file_name().unwrap().to_string_lossy();
+        let shows = !VOLUMES.iter().any(|volume| name.starts_with(volume));
+        Known { shows, ..Known::new(&name, spec) }
     };
     files.iter().map(known).collect()
 }
 
 /// Flash that writes `sustained` MB/s behind a buffer of `buffer` MiB.
 pub(crate) fn buffer(buffer: u64, sustained: u64) -> Known {
-    let yaml = format!(
-        "kind: flash\ncapacity: 512GB\nread_command: 1430ns\nwrite_command: 2730ns\n\
-         bandwidth: 3468000000\nread_latency: 21500ns\nwrite_latency: 4us\ndies: 64\n\
-         page: 32kB\npage_read: 42us\nprogram_bandwidth: {sustained}000000\nsuspend: 100us\n\
-         write_buffer: {buffer}MB\n"
-    );
     let name = format!("970-pro, {sustained} MB/s behind {buffer} MiB");
-    // Small writes of 4 KiB fill it at 1.5 GB/s; what they do not fill is never full.
-    let filling = 1500_u64.saturating_sub(sustained).max(100);
-    let seconds = (buffer * 11 / 10 / filling).max(1);
-    let spec = parse(&name, &yaml);
-    let stream = 3437 - sustained;
-    let shows = buffer as f64 * 1.05 / stream as f64 <= 60.0;
-    Known { name, spec, bursts_for: Duration::from_secs(seconds), shows }
+    let of = |buffer: u64| {
+        let yaml = format!(
+            "kind: flash\ncapacity: 512GB\nread_command: 1430ns\nwrite_command: 2730ns\n\
+             bandwidth: 3468000000\nread_latency: 21500ns\nwrite_latency: 4us\ndies: 64\n\
+             page: 32kB\npage_read: 42us\nprogram_bandwidth: {sustained}000000\nsuspend: 100us\n\
+             write_buffer: {buffer}MB\n"
+        );
+        parse(&name, &yaml)
+    };
+    let shows = buffer * 1_048_576 / (3437 - sustained) <= 60_000_000;
+    Known { spec: of(buffer), lasting: of(BUFFER_MIN), shows, name }
 }
+
+/// So little is full at once, in MiB.
+const BUFFER_MIN: u64 = 4;
 
 fn buffered() -> Vec<Known> {
     let sizes = [4, 64, 256, 1024, 4096, 16_384];
@@ -96,31 +111,42 @@ fn raids() -> Vec<Known> {
         .collect()
 }
 
-fn volumes() -> Vec<Known> {
-    let volume = |iops: u64, burst: u64, credits: u64, bandwidth: u64| {
-        let name = format!("volume of {iops} per s, {credits} credits at {burst}");
+/// A volume of `iops` operations and `bandwidth` bytes per second, faster while it has credits: how
+/// fast, and how many.
+fn volume(name: &str, iops: u64, burst: Option<(u64, u64)>, bandwidth: u64) -> Known {
+    let of = |burst: Option<(u64, u64)>| {
         let mut yaml = format!(
-            "kind: cloud\ncapacity: 200GB\niops: {iops}\nbandwidth: {bandwidth}000000\n\
+            "kind: cloud\ncapacity: 200GB\niops: {iops}\nbandwidth: {bandwidth}\n\
              latency: 600us\njitter: 150us\n"
         );
-        if credits > 0 {
+        if let Some((burst, credits)) = burst {
             yaml += &format!("burst_iops: {burst}\nburst_credits: {credits}\n");
         }
-        let seconds = if credits > 0 { credits / (burst - iops) + 10 } else { 0 };
-        let shows = seconds < 60;
-        let spec = parse(&name, &yaml);
-        Known { name, spec, bursts_for: Duration::from_secs(seconds), shows }
+        parse(name, &yaml)
     };
-    vec![
-        volume(500, 500, 0, 100),
-        volume(16_000, 16_000, 0, 500),
-        volume(300, 3000, 40_000, 125),
-        volume(300, 3000, 120_000, 125),
-        volume(1000, 10_000, 2_000_000, 500),
-        volume(300, 3000, 5_400_000, 125),
-    ]
+    Known { name: name.to_owned(), spec: of(burst), lasting: of(None), shows: false }
 }
 
-fn parse(name: &str, yaml: &str) -> DiskSpec {
+fn volumes() -> Vec<Known> {
+    [
+        (500, None, 100),
+        (16_000, None, 500),
+        (300, Some((3000, 40_000)), 125),
+        (300, Some((3000, 120_000)), 125),
+        (1000, Some((10_000, 2_000_000)), 500),
+        (300, Some((3000, 5_400_000)), 125),
+    ]
+    .into_iter()
+    .map(|(iops, burst, mb)| {
+        let name = match burst {
+            Some((burst, credits)) => format!("volume of {iops} per s, {credits} at {burst}"),
+            None => format!("volume of {iops} per s"),
+        };
+        volume(&name, iops, burst, mb * 1_000_000)
+    })
+    .collect()
+}
+
+pub(crate) fn parse(name: &str, yaml: &str) -> DiskSpec {
     DiskSpec::parse(&Source::new(name, yaml)).unwrap()
 }

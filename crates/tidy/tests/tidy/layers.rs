@@ -181,6 +181,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "target",
             "run",
             "steady",
+            "level",
             "lasting",
             "fit",
             "load",
