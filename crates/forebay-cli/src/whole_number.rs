@@ -9,11 +9,7 @@ pub(crate) fn within<T: TryFrom<u64>>(
     move |text| {
         let number = text.parse().ok().filter(|number| range.contains(number));
         number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
-            let (first, last) = (range.start(), range.end());
-            match *last {
-                u64::MAX => format!("expected a whole number from {first} on"),
-                last => format!("expected a whole number from {first} to {last}"),
-            }
+            format!("expected a whole number from {} to {}", range.start(), range.end())
         })
     }
 }
@@ -35,6 +31,6 @@ mod tests {
         }
         let seeds = within::<u64>(0..=u64::MAX);
         assert_eq!(seeds(&u64::MAX.to_string()), Ok(u64::MAX));
-        assert_eq!(seeds("x"), Err("expected a whole number from 0 on".into()));
+        assert_eq!(seeds("x"), Err(format!("expected a whole number from 0 to {}", u64::MAX)));
     }
 }

@@ -363,7 +363,7 @@ fn a_busy_machine_is_named_before_the_figures_and_a_quiet_one_is_not() {
         assert!(above.contains(&words) && above.contains("--latency-target off"), "{said}");
         assert!(above.lines().all(|line| line.chars().count() <= 80), "{said}");
     }
-    for (before, after) in [(Some(0.09), Some(0.0)), (None, None)] {
+    for (before, after) in [(Some(0.19), Some(0.0)), (None, None)] {
         assert!(!of(before, after).contains("processor"));
     }
 }

@@ -45,23 +45,37 @@ enum Loss {
     Writes,
     /// Reads take 300 us more.
     Latency,
+    /// The p99 of reads is some percent higher, and little else: they vary by more, and where the
+    /// disk stands still, it does so for longer.
+    Tail(u64),
 }
+
+/// How much longer a p99 may be, in percent.
+const TAILS: [u64; 3] = [10, 20, 50];
+/// What raises the p99 by a percent on the even disk, in microseconds.
+const JITTER_PER_PERCENT_US: u64 = 8;
 
 /// A run of ten seconds; where the disk is uneven, its speed changes by some percent every 0.3 s,
 /// and it stands still now and then.
 fn run(loss: Loss, uneven: bool, policy: Policy, seed: u64) -> RunResult {
     let mut chance = Rng::new(seed, &[5]);
+    let longer = if let Loss::Tail(percent) = loss { percent } else { 0 };
     let mut faults = String::from("faults:\n");
     for step in 0..(if uneven { 40 } else { 0 }) {
         let (from, to, percent) = (step * 300, step * 300 + 300, 85 + chance.below(9));
         faults += &format!("- {{kind: slow, from: {from}ms, to: {to}ms, percent: {percent}}}\n");
-        let (from, to) = (from + 50, from + 60 + chance.below(20));
+        let stop = (10 + chance.below(20)) * (100 + longer) / 100;
+        let (from, to) = (from + 50, from + 50 + stop);
         faults += &format!("- {{kind: hang, from: {from}ms, to: {to}ms}}\n");
     }
     let disk = match loss {
         Loss::Nothing => DISK.to_owned(),
         Loss::Writes => {
             DISK.replace("program_bandwidth: 300000000", "program_bandwidth: 270000000")
+        }
+        Loss::Tail(percent) => {
+            let us = 200 + percent * JITTER_PER_PERCENT_US;
+            DISK.replace("read_jitter: 200us", &format!("read_jitter: {us}us"))
         }
         Loss::Latency => DISK.replace("read_latency: 20us", "read_latency: 320us"),
     };
@@ -201,5 +215,38 @@ fn table_of_power_and_false_alarms() {
         let [wrong, writes, latency] = compare(uneven, 0..seeds);
         let name = if uneven { "uneven by 9 % and with stops" } else { "even" };
         println!("| {name} | {wrong}/{seeds} | {writes}/{seeds} | {latency}/{seeds} |");
+    }
+}
+
+/// By how many percent the p99 of reads rises with each of [`TAILS`] in the mean, and with how many
+/// of the seeds that is found.
+fn compare_tails(uneven: bool, seeds: std::ops::Range<u64>) -> [(f64, u32); 3] {
+    let count = (seeds.end - seeds.start) as f64;
+    TAILS.map(|percent| {
+        let (mut rise, mut found) = (0.0, 0);
+        for seed in seeds.clone() {
+            let [old, new] = [(Loss::Nothing, 5000), (Loss::Tail(percent), 6000)]
+                .map(|(loss, from)| scheduled(loss, uneven, from + seed));
+            let p99 = |report: &Report| match report {
+                Report::Run(run) => run.classes[0].latency_us.p99,
+                Report::Comparison(_) => unreachable!("one run"),
+            };
+            rise += (p99(&new) / p99(&old) - 1.0) * 100.0 / count;
+            let difference = difference(&old, &new).unwrap();
+            found += u32::from(finds(&difference, "reads", Figure::P99));
+        }
+        (rise, found)
+    })
+}
+
+/// `SEEDS=20 cargo test -p forebay-sim --test load_difference -- --ignored --nocapture of_a_lost_p99`.
+#[test]
+#[ignore = "takes some minutes"]
+fn table_of_a_lost_p99() {
+    let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(20);
+    for uneven in [false, true] {
+        for (rise, found) in compare_tails(uneven, 0..seeds) {
+            println!("| uneven {uneven} | p99 of reads {rise:+.1} % | {found}/{seeds} |");
+        }
     }
 }

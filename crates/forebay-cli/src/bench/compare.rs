@@ -20,5 +20,13 @@ pub(super) fn show(old: &Report, new: &Report, format: Format, least: f64) -> Re
         change.loss().filter(|&loss| loss >= least)?;
         Some(format!("{} {} {}", change.job, name(change.figure), percent_of(judged.change)))
     };
-    gate::outcome(&difference.changes.iter().filter_map(lost).collect::<Vec<_>>())
+    let lost: Vec<String> = difference.changes.iter().filter_map(lost).collect();
+    match difference.busy {
+        Some(_) if !lost.is_empty() => Err(Failure::Input(format!(
+            "not comparable: {} may be lost, or the machine was too busy; measure both when less \
+             else runs",
+            lost.join("; ")
+        ))),
+        _ => gate::outcome(&lost),
+    }
 }

@@ -79,3 +79,23 @@ fn what_cannot_be_compared_ends_with_two() {
         assert!(ended.stderr.contains(words), "{}", ended.stderr);
     }
 }
+
+#[test]
+fn a_loss_on_a_machine_that_was_too_busy_is_no_answer() {
+    let lab = Lab::new();
+    let [old, slower] = [("old.json", 300_000_000, "1"), ("slower.json", 150_000_000, "2")]
+        .map(|(name, bandwidth, seed)| results(&lab, name, bandwidth, seed));
+    let busy = |path: &PathBuf, part: &str| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let with = format!("\"cpu_seconds\": null, \"processor_wait\": {part}");
+        assert!(text.contains("\"cpu_seconds\": null"));
+        lab.file(&format!("{part}.json"), &text.replace("\"cpu_seconds\": null", &with))
+    };
+    let quiet = busy(&old, "0.02");
+    let ended = diff(&[&quiet, &busy(&slower, "0.4")], &[]);
+    ended.complains(2, &["not comparable: ", "bulk MB/s -50", "too busy"]);
+    let said = "threads waited for a processor 2 % of the time before,\n40 % now";
+    assert!(ended.stdout.contains(said) && ended.stdout.contains("LOST"), "{}", ended.stdout);
+    assert_eq!(diff(&[&quiet, &busy(&slower, "0.03")], &[]).code, Some(1));
+    assert_eq!(diff(&[&quiet, &busy(&old, "0.5")], &[]).code, Some(0));
+}

@@ -84,7 +84,7 @@ fn what_should_be_a_number_and_is_none_is_told_which_are() {
     run(lab.bare_bench(MIXED).args(["--shards", "x"]))
         .complains(2, &["--shards <N>': expected a whole number from 1 to 256"]);
     run(forebay().args(["sim", "swarm", "many"]))
-        .complains(2, &["<N>': expected a whole number from 1 on"]);
+        .complains(2, &["<N>': expected a whole number from 1 to 18446744073709551615"]);
     run(forebay().args(["tune", "--write-limit", "1MB", "."])).complains(2, &["32MB or more"]);
 }
 

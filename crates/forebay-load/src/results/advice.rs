@@ -14,7 +14,7 @@ const HELD_BACK: f64 = 0.9;
 
 /// Where threads wait for a processor for a larger part of the time, it is not the disk alone that
 /// was measured.
-pub const PROCESSOR_WAIT_MAX: f64 = 0.1;
+pub const PROCESSOR_WAIT_MAX: f64 = 0.2;
 
 /// What scheduling bought, what it cost, and which option trades the one for the other.
 pub(super) fn answer(comparison: &Comparison, verdict: &Verdict) -> String {

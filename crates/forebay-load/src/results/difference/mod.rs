@@ -5,6 +5,7 @@ mod text;
 
 use serde::Serialize;
 
+use super::advice::PROCESSOR_WAIT_MAX;
 use super::model::{ClassResult, Report, RunResult};
 use crate::significance::{chance, quantile, significant};
 use even::{Known, Parts};
@@ -87,6 +88,10 @@ pub struct Difference {
     pub control: Vec<Change>,
     /// What else is not the same in the two runs.
     pub notes: Vec<String>,
+    /// The part of the time for which threads waited for a processor in each run, where the machine
+    /// was too busy in one for a loss to be laid on anything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy: Option<[f64; 2]>,
 }
 
 impl Figure {
@@ -146,7 +151,14 @@ pub fn difference(old: &Report, new: &Report) -> Result<Difference, String> {
         return Err(String::from("not comparable: too few requests in every job; run for longer"));
     }
     let control = self::changes(&control, &|_| Noise::default());
-    Ok(Difference { changes, control, notes: notes(before, after) })
+    let (notes, busy) = (notes(before, after), busy(before, after));
+    Ok(Difference { changes, control, notes, busy })
+}
+
+/// How busy the machine was, where that is too much.
+fn busy(old: &RunResult, new: &RunResult) -> Option<[f64; 2]> {
+    let waits = [old.processor_wait?, new.processor_wait?];
+    waits.iter().any(|&part| part >= PROCESSOR_WAIT_MAX).then_some(waits)
 }
 
 /// The run that is judged: the scheduled one.

@@ -1,5 +1,7 @@
 //! What changed between two runs, for people, in 80 columns.
 
+use std::fmt::Write;
+
 use forebay_report::paragraph_within;
 
 use super::{Change, Difference, Figure};
@@ -7,7 +9,7 @@ use crate::results::figures::{duration, megabytes};
 
 /// What changed, as a table and in words.
 pub fn text(difference: &Difference) -> String {
-    let Difference { changes, control, notes } = difference;
+    let Difference { changes, control, notes, busy } = difference;
     let mut text = format!("{:<28}{:>10}{:>10}\n", "", "before", "now");
     changes.iter().filter(|change| is_shown(change)).for_each(|change| text += &row(change));
     let found = changes.iter().filter(|change| is_significant(change)).count();
@@ -22,6 +24,13 @@ pub fn text(difference: &Difference) -> String {
         moved.iter().for_each(|change| text += &format!("  {change}\n"));
     }
     notes.iter().for_each(|note| paragraph_within(&mut text, "Not the same: ", note, COLUMNS));
+    if let Some([old, new]) = busy.map(|waits| waits.map(|part| part * 100.0)) {
+        let _ = writeln!(
+            text,
+            "The machine was busy: threads waited for a processor {old:.0} % of the time before,\n\
+             {new:.0} % now. What changed may be that."
+        );
+    }
     text + LEGEND
 }
 
