@@ -360,7 +360,7 @@ fn a_busy_machine_is_named_before_the_figures_and_a_quiet_one_is_not() {
         let said = of(Some(before), Some(after));
         let (above, _) = said.split_once("\n\n").unwrap();
         let words = format!("{part} of the time the load's threads waited for a");
-        assert!(above.contains(&words) && above.contains("--latency-target off"), "{said}");
+        assert!(above.contains(&words) && above.contains("fewer --shards"), "{said}");
         assert!(above.lines().all(|line| line.chars().count() <= 80), "{said}");
     }
     for (before, after) in [(Some(0.19), Some(0.0)), (None, None)] {

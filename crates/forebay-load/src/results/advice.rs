@@ -93,11 +93,16 @@ pub(super) fn busy_machine(runs: &[RunResult]) -> String {
     if part < PROCESSOR_WAIT_MAX {
         return String::new();
     }
+    let scheduled = runs.last().and_then(|run| run.disk.as_ref());
+    let or_without = match scheduled.is_some_and(|disk| disk.latency_target.is_some()) {
+        true => ", with fewer --shards, or at least with --latency-target off.",
+        false => ", or with fewer --shards.",
+    };
     format!(
         "The machine was busy: {:.0} % of the time the load's threads waited for a\n\
          processor. That is in all latencies, no order of requests shortens it, and a\n\
          latency target is missed for it whatever the disk does. Run this when less else\n\
-         runs, with fewer --shards, or at least with --latency-target off.\n",
+         runs{or_without}\n",
         part * 100.0
     )
 }
