@@ -18,6 +18,16 @@ const CACHED_BYTES: u64 = 1 << 20;
 pub(crate) struct Area {
     pub(crate) segments: u64,
     pub(crate) segment_len: u64,
+    /// Where random requests go, if not anywhere.
+    pub(crate) places: Option<Places>,
+}
+
+/// Places at equal distances from the start of the only segment on, also beyond what streams use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub(crate) count: u64,
+    pub(crate) apart: u64,
+    pub(crate) len: u64,
 }
 
 /// What the threads of a phase share.
@@ -193,8 +203,12 @@ impl<'a> PhaseLoad<'a> {
 
     /// Requests that fit into a segment.
     fn slots(&self) -> u64 {
+        self.slots_in(self.area.segment_len)
+    }
+
+    fn slots_in(&self, bytes: u64) -> u64 {
         let (len, shift) = (self.phase.request_bytes, self.phase.misalignment);
-        (self.area.segment_len.saturating_sub(shift.into()) / u64::from(len)).max(1)
+        (bytes.saturating_sub(shift.into()) / u64::from(len)).max(1)
     }
 
     /// Segment and offset of the next request; `None` at the end of what is streamed only once.
@@ -203,9 +217,13 @@ impl<'a> PhaseLoad<'a> {
         let (len, shift) =
             (u64::from(self.phase.request_bytes), u64::from(self.phase.misalignment));
         match self.phase.pattern {
-            Pattern::Random => {
-                Some((self.offsets.below(segments), self.offsets.below(slots) * len + shift))
-            }
+            Pattern::Random => Some(match self.area.places {
+                Some(places) => {
+                    let place = self.offsets.below(places.count) * places.apart;
+                    (0, place + self.offsets.below(self.slots_in(places.len)) * len + shift)
+                }
+                None => (self.offsets.below(segments), self.offsets.below(slots) * len + shift),
+            }),
             Pattern::Cached => {
                 let slots = slots.min((CACHED_BYTES / len).max(1));
                 Some((0, self.offsets.below(slots) * len + shift))
@@ -222,10 +240,12 @@ impl<'a> PhaseLoad<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
     use crate::phase::Bound;
 
-    const AREA: Area = Area { segments: 2, segment_len: 1 << 20 };
+    const AREA: Area = Area { segments: 2, segment_len: 1 << 20, places: None };
 
     fn phase(work: Work, pattern: Pattern) -> Phase {
         Phase {
@@ -280,6 +300,22 @@ mod tests {
             assert_eq!(request.offset % 4096, 512);
             assert!(request.offset + 4096 <= AREA.segment_len && request.segment < 2);
         }
+    }
+
+    #[test]
+    fn random_requests_keep_to_the_places_and_streams_do_not() {
+        let places = Places { count: 4, apart: 1 << 30, len: 1 << 20 };
+        let area = Area { segments: 1, segment_len: 1 << 20, places: Some(places) };
+        let offsets = |pattern| {
+            let (phase, shared) = (phase(Work::Read, pattern), SharedProgress::new(area));
+            let mut load = PhaseLoad::new(&phase, area, &shared, Time::ZERO, 0).unwrap();
+            (0..1000).map(|_| load.next(Time::ZERO).unwrap().offset).collect::<Vec<_>>()
+        };
+        let random = offsets(Pattern::Random);
+        assert!(random.iter().all(|offset| offset % places.apart + 4096 <= places.len));
+        let reached: HashSet<u64> = random.iter().map(|offset| offset / places.apart).collect();
+        assert_eq!(reached.len(), 4);
+        assert!(offsets(Pattern::Sequential).iter().all(|offset| offset + 4096 <= 1 << 20));
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl SimTarget {
             _ if self.info.rotational == Some(true) => self.info.room,
             _ => self.laid_out,
         };
-        Area { segments: 1, segment_len }
+        Area { segments: 1, segment_len, places: None }
     }
 
     /// Waits for the next completions; says which commands they are of.

@@ -40,7 +40,8 @@ const WRITE_LIMIT_MIN: u64 = 32 << 20;
 ///
 /// Writes io-properties.yaml, which Seastar reads too, forebay.yaml with what only forebay knows,
 /// a report as tune.html, and tune.json with all that was measured. Files for the measurement are
-/// made in free space, have no names, and are gone at the end, however it ends.
+/// made in free space, have no names, and are gone at the end, however it ends. On a disk that seeks
+/// three quarters of the free space are reserved meanwhile.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Directories on the disks to measure; of several on one disk it is measured once
@@ -91,7 +92,7 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum BudgetName {
-    /// Half a minute, at most 64 GiB written: figures within some 10 %
+    /// About a minute, at most 64 GiB written: figures within some 10 %
     Quick,
     /// About 3 minutes, at most 128 GiB written: figures within some 5 %
     Standard,

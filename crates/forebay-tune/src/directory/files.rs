@@ -9,11 +9,16 @@ use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::load::Area;
+use crate::load::{Area, Places};
 use crate::phase::FileState;
 
 /// Segments are whole multiples of it, so that every request fits.
 pub(super) const SEGMENT_UNIT: u64 = 4 << 20;
+/// On a disk that seeks small requests go to so many places, and no fewer are worth it.
+const PLACES: u64 = 32;
+const PLACES_MIN: u64 = 4;
+/// Bytes of each, which every request fits into, also between sectors.
+const PLACE_LEN: u64 = 2 * SEGMENT_UNIT;
 /// A multiple of every alignment that filesystems ask of memory.
 const FILL_ALIGNMENT: usize = 4096;
 
@@ -22,11 +27,52 @@ const FILL_ALIGNMENT: usize = 4096;
 pub(super) struct Files {
     pub(super) files: Vec<DirectFile>,
     pub(super) segment_len: u64,
+    /// Where random requests go, if not anywhere.
+    pub(super) places: Option<Places>,
 }
 
 impl Files {
+    /// One file, of which so many bytes are used.
+    pub(super) fn of(file: DirectFile, segment_len: u64) -> Self {
+        Self { files: vec![file], segment_len, places: None }
+    }
+
     pub(super) fn area(&self) -> Area {
-        Area { segments: self.files.len() as u64, segment_len: self.segment_len }
+        let Self { ref files, segment_len, places } = *self;
+        Area { segments: files.len() as u64, segment_len, places }
+    }
+
+    /// Has random requests go to places all over `room` bytes from the start of the only file on, as
+    /// many as `bytes_max` allows, and none if the file system cannot: it reserves the space and writes
+    /// them, unless `is_device`. Says how many bytes were written.
+    pub(super) fn spread(
+        &mut self,
+        room: u64,
+        bytes_max: u64,
+        is_device: bool,
+        interrupt: &AtomicBool,
+    ) -> rustix::io::Result<u64> {
+        let [file] = self.files.as_slice() else { return Ok(0) };
+        let count = (bytes_max / PLACE_LEN).min(PLACES);
+        let apart = room / count.max(1) / SEGMENT_UNIT * SEGMENT_UNIT;
+        if count < PLACES_MIN || apart < PLACE_LEN {
+            return Ok(0);
+        }
+        let places = Places { count, apart, len: PLACE_LEN };
+        if is_device {
+            self.places = Some(places);
+            return Ok(0);
+        }
+        match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, apart * count) {
+            Ok(()) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSPC) => return Ok(0),
+            Err(error) => return Err(error),
+        }
+        for place in 0..count {
+            fill(file, place * apart, PLACE_LEN, interrupt)?;
+        }
+        self.places = Some(places);
+        Ok(count * PLACE_LEN)
     }
 
     /// New files in `dir` that hold `bytes` together: so many, or fewer of a [`SEGMENT_UNIT`].
@@ -35,7 +81,7 @@ impl Files {
         let count = count.min(most).max(1);
         let files = (0..count).map(|_| create(dir)).collect::<Result<_, _>>()?;
         let segment_len = bytes / u64::from(count) / SEGMENT_UNIT * SEGMENT_UNIT;
-        Ok(Self { files, segment_len: segment_len.max(SEGMENT_UNIT) })
+        Ok(Self { files, segment_len: segment_len.max(SEGMENT_UNIT), places: None })
     }
 
     /// A new file in `dir` in this state; `None` where the file system has no such state, or it
@@ -55,7 +101,7 @@ impl Files {
             FileState::Allocated => {
                 rustix::fs::fallocate(file, FallocateFlags::empty(), 0, made.segment_len)
             }
-            FileState::Filled => fill(file, made.segment_len, interrupt),
+            FileState::Filled => fill(file, 0, made.segment_len, interrupt),
             _ => Ok(()),
         });
         match done {
@@ -75,8 +121,9 @@ impl Files {
     }
 }
 
-/// Writes `len` bytes, a multiple of [`SEGMENT_UNIT`], down to the disk, unless interrupted.
-fn fill(file: &DirectFile, len: u64, interrupt: &AtomicBool) -> rustix::io::Result<()> {
+/// Writes `len` bytes, a multiple of [`SEGMENT_UNIT`], from `from` on down to the disk, unless
+/// interrupted.
+fn fill(file: &DirectFile, from: u64, len: u64, interrupt: &AtomicBool) -> rustix::io::Result<()> {
     let no_memory = |_| Errno::NOMEM;
     let mut buffer = AlignedBuf::new(SEGMENT_UNIT as usize, FILL_ALIGNMENT).map_err(no_memory)?;
     buffer.fill(0xa5);
@@ -85,7 +132,7 @@ fn fill(file: &DirectFile, len: u64, interrupt: &AtomicBool) -> rustix::io::Resu
         if interrupt.load(Ordering::Relaxed) {
             return Err(Errno::CANCELED);
         }
-        match rustix::io::pwrite(file, &buffer, at)? {
+        match rustix::io::pwrite(file, &buffer, from + at)? {
             written if written as u64 == SEGMENT_UNIT => at += SEGMENT_UNIT,
             _ => return Err(Errno::NOSPC),
         }

@@ -3,6 +3,8 @@
 mod clocks;
 mod disk;
 mod files;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ use std::time::Duration;
 use forebay::Clock;
 use forebay_block::{Machine, Mount};
 use forebay_core::Time;
+use rustix::io::Errno;
 
 pub use disk::MeasuredDisk;
 
@@ -30,9 +33,11 @@ use worker::Worker;
 const THREADS_MAX: u32 = 64;
 /// The data takes at most this part of the free space.
 const FREE_PART: u64 = 4;
+/// On a disk that seeks it is spread over so many such parts, which are reserved meanwhile.
+const SPREAD_PARTS: u64 = 3;
 /// With less room than this nothing is measured.
 const ROOM_MIN: u64 = 64 << 20;
-/// Between two phases the disk comes to rest.
+/// Between two phases of different loads the disk comes to rest.
 const REST: Duration = Duration::from_millis(20);
 
 /// Measures the disk below a directory, or a block device.
@@ -43,6 +48,8 @@ pub struct DirectoryTarget {
     files: Files,
     epoch: Time,
     interrupt: Arc<AtomicBool>,
+    /// What ran last alone.
+    last: Option<Phase>,
     /// How long the machine has slept since it was started.
     slept: fn() -> Duration,
 }
@@ -58,9 +65,9 @@ impl DirectoryTarget {
         let (files, room) = if disk.is_device {
             let (file, size) = files::open_device(&dir)?;
             let room = size / SEGMENT_UNIT * SEGMENT_UNIT;
-            (Files { files: vec![file], segment_len: room }, room)
+            (Files::of(file, room), room)
         } else {
-            (Files { files: vec![files::create(&dir)?], segment_len: 0 }, room_in(&dir)?)
+            (Files::of(files::create(&dir)?, 0), room_in(&dir)?)
         };
         if room < ROOM_MIN {
             return Err(too_small(&dir, room, disk.is_device));
@@ -87,7 +94,7 @@ impl DirectoryTarget {
         };
         let epoch = Clock::of_process().now();
         let is_device = disk.is_device;
-        Ok(Self { dir, is_device, info, files, epoch, interrupt, slept })
+        Ok(Self { dir, is_device, info, files, epoch, interrupt, last: None, slept })
     }
 
     /// The files of `phase`; `None` where there can be none such.
@@ -151,6 +158,27 @@ impl DirectoryTarget {
         samples.collect()
     }
 
+    /// Waits until the disk has what was written, and comes to rest.
+    fn rest(&mut self) -> Result<(), Error> {
+        self.last = None;
+        self.files.flush()?;
+        thread::sleep(REST);
+        Ok(())
+    }
+
+    /// On a disk that seeks, has random requests go all over it.
+    fn spread(&mut self, bytes_max: u64) -> Result<u64, Error> {
+        if self.info.rotational != Some(true) {
+            return Ok(0);
+        }
+        let device = self.is_device;
+        let room = if device { self.info.room } else { room_in(&self.dir)? * SPREAD_PARTS };
+        match self.files.spread(room, bytes_max, device, &self.interrupt) {
+            Err(Errno::CANCELED) => Err(Error::Interrupted),
+            spread => spread.map_err(Error::io(format!("fill a file in `{}`", self.dir.display()))),
+        }
+    }
+
     fn check_interrupt(&self) -> Result<(), Error> {
         match self.interrupt.load(Ordering::Relaxed) {
             true => Err(Error::Interrupted),
@@ -181,13 +209,17 @@ impl Target for DirectoryTarget {
 
     fn run(&mut self, phase: &Phase) -> Result<Samples, Error> {
         self.check_interrupt()?;
+        if !self.last.is_some_and(|last| last.is_as(phase)) {
+            self.rest()?;
+        }
         let Some(files) = self.files_for(phase)? else { return Ok(Samples::none()) };
         let shared = SharedProgress::new(files.area());
         let samples = self.run_on(&[ConcurrentLoad { phase, files: &files, shared: &shared }])?;
-        if phase.writes() && phase.work != Work::Discard {
+        let mut samples = samples.into_iter().next().ok_or_else(Error::nothing_measured)?;
+        self.last = Some(*phase);
+        if phase.writes() && phase.work != Work::Discard && phase.file != FileState::Written {
             files.flush()?;
         }
-        thread::sleep(REST);
         if phase.file == FileState::Blank {
             let written = shared.streamed() / SEGMENT_UNIT * SEGMENT_UNIT;
             if written == 0 {
@@ -199,8 +231,9 @@ impl Target for DirectoryTarget {
                 )));
             }
             self.files.segment_len = written.min(self.files.segment_len);
+            samples.bytes_written += self.spread(phase.bound.bytes_max / 2)?;
         }
-        samples.into_iter().next().ok_or_else(Error::nothing_measured)
+        Ok(samples)
     }
 
     fn run_concurrently(
@@ -209,6 +242,7 @@ impl Target for DirectoryTarget {
         phase: &Phase,
     ) -> Result<(Samples, Samples), Error> {
         self.check_interrupt()?;
+        self.rest()?;
         let Some(files) = self.files_for(phase)? else {
             return Ok((Samples::none(), Samples::none()));
         };
@@ -219,8 +253,6 @@ impl Target for DirectoryTarget {
             ConcurrentLoad { phase, files: &files, shared: &shared.1 },
         ];
         let samples = self.run_on(&parts)?;
-        self.files.flush()?;
-        thread::sleep(REST);
         let [first, mut second] =
             <[Samples; 2]>::try_from(samples).map_err(|_| Error::nothing_measured())?;
         if phase.file == FileState::Filled {
@@ -279,109 +311,4 @@ fn too_small(path: &Path, room: u64, is_device: bool) -> Error {
             least * FREE_PART
         )
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicU64;
-    use std::sync::atomic::Ordering::Relaxed;
-
-    use super::*;
-    use crate::phase::{Bound, Pattern};
-
-    fn phase(work: Work, file: FileState, pattern: Pattern) -> Phase {
-        let bound = Bound { seconds: 0.02, requests_min: 8, bytes_max: 8 << 20 };
-        Phase { work, file, pattern, depth: 3, bound, ..Phase::probe() }
-    }
-
-    #[test]
-    fn a_directory_is_written_and_read_and_nothing_is_left() {
-        let dir = tempfile::tempdir_in(".").unwrap();
-        let disks = MeasuredDisk::find(&[dir.path().to_owned()], false).unwrap();
-        let mut target = DirectoryTarget::open(&disks[0], Arc::default()).unwrap();
-        let blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
-        let samples = target.run(&Phase { request_bytes: 1 << 20, ..blank }).unwrap();
-        assert!((1..=8 << 20).contains(&samples.bytes_written), "{samples:?}");
-        for (work, file) in [
-            (Work::Read, FileState::Written),
-            (Work::Write, FileState::Fresh),
-            (Work::Write, FileState::Truncated),
-            (Work::Write, FileState::Allocated),
-            (Work::Discard, FileState::Allocated),
-        ] {
-            let samples = target.run(&phase(work, file, Pattern::Sequential)).unwrap();
-            assert!(samples.latency.count > 0, "{work:?} {file:?}: {samples:?}");
-        }
-        let flush = phase(Work::Flush, FileState::Written, Pattern::Random);
-        let flush = Phase { depth: 1, ..flush };
-        assert!(target.run(&flush).unwrap().latency.count > 0);
-        let reads = phase(Work::Read, FileState::Written, Pattern::Random);
-        let discards = phase(Work::Discard, FileState::Filled, Pattern::Sequential);
-        for phase in [flush, Phase { depth: 1, ..discards }] {
-            let (first, second) = target.run_concurrently(&reads, &phase).unwrap();
-            assert!(first.requests > 0 && second.requests > 0, "{first:?} {second:?}");
-        }
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn a_machine_that_sleeps_during_a_phase_is_noticed() {
-        static SECONDS: AtomicU64 = AtomicU64::new(0);
-        let dir = tempfile::tempdir_in(".").unwrap();
-        let disks = MeasuredDisk::find(&[dir.path().to_owned()], false).unwrap();
-        let mut target = DirectoryTarget::open(&disks[0], Arc::default()).unwrap();
-        target.slept = || Duration::from_secs(SECONDS.fetch_add(60, Relaxed));
-        let blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
-        let error = target.run(&blank).unwrap_err();
-        assert!(matches!(&error, Error::Incomplete(text) if text.contains("the machine slept")));
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn a_file_is_filled_with_no_more_than_may_be_written() {
-        let dir = tempfile::tempdir_in(".").unwrap();
-        let disks = MeasuredDisk::find(&[dir.path().to_owned()], false).unwrap();
-        let mut target = DirectoryTarget::open(&disks[0], Arc::default()).unwrap();
-        let mut blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
-        (blank.request_bytes, blank.bound.seconds) = (1 << 20, 60.0);
-        target.run(&blank).unwrap();
-        let reads = phase(Work::Read, FileState::Written, Pattern::Random);
-        for (bytes_max, written) in [(SEGMENT_UNIT - 1, 0), (SEGMENT_UNIT + 1, SEGMENT_UNIT)] {
-            let mut discards = phase(Work::Discard, FileState::Filled, Pattern::Sequential);
-            discards.bound.bytes_max = bytes_max;
-            let (_, samples) = target.run_concurrently(&reads, &discards).unwrap();
-            assert_eq!(samples.bytes_written, written);
-        }
-        target.interrupt.store(true, Relaxed);
-        let filled = Files::single(dir.path(), FileState::Filled, 1 << 30, &target.interrupt);
-        assert!(matches!(filled, Err(Error::Interrupted)));
-    }
-
-    #[test]
-    fn little_data_is_in_few_files_that_are_full() {
-        let dir = tempfile::tempdir_in(".").unwrap();
-        let disks = MeasuredDisk::find(&[dir.path().to_owned()], false).unwrap();
-        let mut target = DirectoryTarget::open(&disks[0], Arc::default()).unwrap();
-        (target.info.threads, target.info.rotational) = (16, None);
-        let mut blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
-        blank.depth = 16;
-        (blank.request_bytes, blank.bound.seconds) = (1 << 20, 60.0);
-        target.run(&blank).unwrap();
-        assert_eq!(target.files.files.len(), 2);
-        let reads = phase(Work::Read, FileState::Written, Pattern::Random);
-        target.run(&Phase { request_bytes: 1 << 20, ..reads }).unwrap();
-        blank.bound.bytes_max = 1 << 20;
-        let error = target.run(&blank).unwrap_err().to_string();
-        assert!(error.contains("less than 4 MiB of data"), "{error}");
-    }
-
-    #[test]
-    fn an_interrupted_phase_ends() {
-        let dir = tempfile::tempdir_in(".").unwrap();
-        let disks = MeasuredDisk::find(&[dir.path().to_owned()], false).unwrap();
-        let interrupt = Arc::new(AtomicBool::new(true));
-        let mut target = DirectoryTarget::open(&disks[0], interrupt).unwrap();
-        let blank = phase(Work::Write, FileState::Blank, Pattern::Sequential);
-        assert!(matches!(target.run(&blank), Err(Error::Interrupted)));
-    }
 }
