@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use serde_json::Value;
 
@@ -52,6 +53,12 @@ pub(crate) fn run_and_at_text(command: &mut Command, words: &str, act: impl FnOn
 
 fn run_and(command: &mut Command, words: &str, act: impl FnOnce(&Child, &str)) -> Ended {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // both at once: a pipe holds 64 KiB, and results may be longer
+    let mut results = child.stdout.take().unwrap();
+    let results = thread::spawn(move || {
+        let mut stdout = String::new();
+        results.read_to_string(&mut stdout).map(|_| stdout)
+    });
     let mut reader = BufReader::new(child.stderr.take().unwrap());
     let mut stderr = String::new();
     while !stderr.contains(words) {
@@ -59,7 +66,6 @@ fn run_and(command: &mut Command, words: &str, act: impl FnOnce(&Child, &str)) -
     }
     act(&child, &stderr);
     reader.read_to_string(&mut stderr).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    Ended { code: output.status.code(), stdout, stderr }
+    let stdout = results.join().unwrap().unwrap();
+    Ended { code: child.wait().unwrap().code(), stdout, stderr }
 }
