@@ -112,7 +112,7 @@ pub(super) fn topology(run: &RunResult) -> &'static str {
     match run.topology.as_str() {
         "per-thread" => {
             "It fits threads that do their own I/O for as long as they live, such as one per\n\
-             core: the shortest way to the disk.\n"
+             core: no lock and no other thread is between them and the disk.\n"
         }
         "shared" => {
             "It fits threads that come and go, and I/O by other means (permits): all wait at\n\
