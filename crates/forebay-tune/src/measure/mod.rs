@@ -113,8 +113,9 @@ impl Measuring<'_> {
         if work == Work::Read {
             self.below_knee()?;
         }
-        self.sizes(work)?;
-        self.streams(work)
+        // streams first: small writes are compared by size, which half a buffer would mix up
+        self.streams(work)?;
+        self.sizes(work)
     }
 
     /// A phase on the data laid out, with a fair part of the bytes to write.

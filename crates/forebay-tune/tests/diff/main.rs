@@ -7,7 +7,7 @@ use disks::{KINDS, Kind, NOISES, Noise};
 use forebay_config::Source;
 use forebay_sim::spec::DiskSpec;
 use forebay_tune::diff::{Difference, diff};
-use forebay_tune::{Budget, Run, SimTarget, Target, measure};
+use forebay_tune::{Budget, Run, SimTarget, Target, fit, measure};
 
 /// Tunes the disk of this file.
 fn tune(yaml: &str, noise: Noise, seed: u64) -> Run {
@@ -82,6 +82,16 @@ fn a_tenth_lost_is_found_and_nothing_on_the_same_disk() {
     // of 6 disks that have not changed mostly none is found, and of 20 losses nearly all are
     assert!(same.found <= 1, "{same:?}");
     assert!(lost.runs - lost.found <= 2, "{lost:?}");
+}
+
+/// Where half a buffer was left for some sizes of writes, their rates told of sectors of 16 KiB.
+#[test]
+fn a_buffer_that_fills_between_two_sizes_is_no_sector() {
+    let kind = KINDS.iter().find(|kind| kind.name == "flash behind 256 MB").unwrap();
+    for seed in [1000, 2001, 2005] {
+        let fit = fit(&tune(kind.yaml, Noise::Uneven, seed)).unwrap();
+        assert_eq!(fit.write_iops.request_bytes, 4096, "{seed}");
+    }
 }
 
 /// All of it, as a table: `SEEDS=100 cargo test -p forebay-tune --test diff -- --ignored --nocapture`.
