@@ -70,9 +70,16 @@ impl BlkparseLine {
             None if action == Action::Split => {
                 Self::Broken("where a request is split stands SECTOR / SECTOR")
             }
+            // what is done without bytes, as a flush, and commands of so many bytes with a packet
+            None if is_without_data(&rest) => Self::OtherEvent,
             None => Self::Broken("after the kind stands SECTOR + SECTORS"),
         }
     }
+}
+
+/// A number, and then the error of what is done or the bytes of a command.
+fn is_without_data(rest: &[&str]) -> bool {
+    matches!(rest, [number, next, ..] if number.parse::<u64>().is_ok() && next.starts_with(['[', '(']))
 }
 
 /// How many events were lost, from `Skips: 2 forward (1,234 - 0.5%)` or `... (dropped 3) ...`.
@@ -134,6 +141,8 @@ mod tests {
             "  8,0    1        2     0.000001829   697  Q FWS [kworker]",
             "  8,0    1        2     0.000001829   697  C  FN 0 [0]",
             "  8,0    1        2     0.000001829   697  D   N 36 (12 00 00) [hald]",
+            "  8,0    1        2     0.000001829   697  C WFS 575480512 [0]",
+            "  8,0    1        2     0.000001829   697  D   R 36 (12 01 00 00 24 00 ..) [udisksd]",
             "  8,0    1        2     0.000001829   697  A   W 8 + 8 <- (8,1) 0",
             "  8,0    1        2     0.000001829   697 UT   N [swapper] 1",
         ] {

@@ -33,8 +33,8 @@ pub use recorded::{Recorded, RecordedError};
 pub use recording::{Lost, Recording};
 pub use requests::{
     AlignedRequests, AsyncWork, BorderKnown, BorderSummary, Chunk, DeviceSummary, DirectionSummary,
-    Finding, LatencySummary, Requests, RequestsSummary, SplitCause, SplitPart, SplitRequest,
-    Watched,
+    FileSystem, Finding, LatencySummary, Requests, RequestsSummary, SplitCause, SplitPart,
+    SplitRequest, Watched,
 };
 pub use slot_counts::{SLOT, SLOTS_MAX, Slot, SlotCounts};
 pub use summary::{Shape, Summary};

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read};
 use std::time::Duration;
 
 use crate::blkparse::{BlkparseLine, EXPECTED};
-use crate::block_event::seconds;
+use crate::block_event::{Action, seconds};
 use crate::kernel_event::KernelEvent;
 use crate::recording::LINE_BYTES_MAX;
 
@@ -86,7 +86,7 @@ impl Recorded {
             let line = line.trim_start_matches(BYTE_ORDER_MARK).trim_end();
             match Line::of(line) {
                 Line::Event(event) => {
-                    requests += u64::from(matches!(event, KernelEvent::Block(_)));
+                    requests += u64::from(is_request(&event));
                     let began = *began.get_or_insert_with(|| event.time());
                     let since = event.time().saturating_sub(began);
                     found.length = found.length.max(since);
@@ -97,18 +97,18 @@ impl Recorded {
                 Line::Lost(lost) => found.lost = found.lost.saturating_add(lost),
                 // cut off where the file was
                 Line::Broken(_) if !bytes.ends_with(b"\n") && found.events > 0 => {}
-                Line::Broken(why) => {
+                Line::Broken(why) if found.events == 0 => {
                     return Err(wrong(format!("{why}, not `{}`", shown(line))));
                 }
                 Line::Sum => has_sums = true,
                 Line::Unknown if has_sums => {}
-                Line::Unknown if found.events > 0 => {
+                Line::Broken(_) | Line::Unknown if found.events > 0 => {
                     found.unknown_lines += 1;
                     if found.unknown_lines == 1 {
                         found.unknown_first = number;
                     }
                 }
-                Line::Unknown => {
+                Line::Broken(_) | Line::Unknown => {
                     return Err(wrong(format!(
                         "`{}` is no event of blkparse's text; expected {EXPECTED}",
                         shown(line)
@@ -118,6 +118,11 @@ impl Recorded {
         }
         if requests == 0 { Err(RecordedError::NoRequests) } else { Ok(found) }
     }
+}
+
+/// Whether a request is handed over: without that nothing is known of its way.
+fn is_request(event: &KernelEvent) -> bool {
+    matches!(event, KernelEvent::Block(block) if block.action == Action::Queue)
 }
 
 /// What a line is to a reader.
@@ -189,8 +194,8 @@ impl fmt::Display for RecordedError {
             Self::Line { number, why } => write!(f, "line {number}: {why}"),
             Self::NoRequests => write!(
                 f,
-                "there is no request in it; record queued, split and completed ones, and let \
-                 blkparse print them as {EXPECTED}"
+                "there is no request in it that was queued (Q, block_bio_queue); record queued, split \
+                 and completed ones, and let blkparse print them as {EXPECTED}"
             ),
         }
     }

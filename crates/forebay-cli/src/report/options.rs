@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             (title, Report::Comparison(Box::new(comparison)), Some(names))
         }
     };
-    whole_file::put(out, &html(&title, &report, names)?)?;
+    whole_file::put(out, &html(&title, &report, names.as_ref())?)?;
     print(&format!("{}\n", out.display()))
 }
 

@@ -21,14 +21,14 @@ type Named<'a> = (String, &'a RunResult);
 pub(crate) fn html(
     title: &str,
     report: &Report,
-    names: Option<[String; 2]>,
+    names: Option<&[String; 2]>,
 ) -> Result<String, Failure> {
     let runs: Vec<Named<'_>> = match report {
         Report::Run(run) => vec![(format!("scheduler {}", run.scheduler), run)],
         Report::Comparison(comparison) => {
             let [before, after] = &comparison.runs;
             let usual = || [before, after].map(|run| format!("scheduler {}", run.scheduler));
-            let [first, second] = names.unwrap_or_else(usual);
+            let [first, second] = names.cloned().unwrap_or_else(usual);
             vec![(first, before), (second, after)]
         }
     };
@@ -43,7 +43,19 @@ pub(crate) fn html(
     for (name, run) in &runs {
         page.table(&totals(name, run));
     }
-    page.preformatted(&text(report));
+    match (names, report) {
+        // of two files neither need be the other without its scheduler
+        (Some(names), Report::Comparison(comparison)) => {
+            if let Some(differ) = differ(&comparison.runs, names) {
+                page.paragraph(&differ);
+            }
+            for (name, run) in &runs {
+                page.paragraph(&format!("{name}:"));
+                page.preformatted(&text(&Report::Run(Box::new((*run).clone()))));
+            }
+        }
+        _ => page.preformatted(&text(report)),
+    }
     page.heading("time", "Over time");
     let drawn = drawn(&runs).map_err(|error| cannot_draw(&error))?;
     if drawn.is_empty() {
@@ -60,6 +72,20 @@ pub(crate) fn html(
     ways(&mut page, &runs);
     page.json("results", &json(report)?);
     Ok(page.finish())
+}
+
+/// What makes two runs hard to compare.
+fn differ(runs: &[RunResult; 2], names: &[String; 2]) -> Option<String> {
+    let jobs = |run: &RunResult| {
+        let mut jobs: Vec<String> = run.classes.iter().map(|job| job.name.clone()).collect();
+        jobs.sort();
+        jobs.join(", ")
+    };
+    let [first, second] = runs.each_ref().map(jobs);
+    let [one, other] = names;
+    (first != second).then(|| {
+        format!("These are different loads: {one} has the jobs {first}, and {other} {second}.")
+    })
 }
 
 fn cannot_draw(error: &dyn Display) -> Failure {

@@ -7,9 +7,6 @@ const PREFIX: &str = "forebay_";
 /// So do those of queues, which are most.
 const QUEUE_PREFIX: &str = "io_queue_";
 
-/// Labels of which each value has a figure of its own; all others are of whoever gave them, such as
-/// the run of `bench`, which shows one at a time.
-const PARTS: [&str; 3] = ["reason", "direction", "backend"];
 /// What each class has, whatever it did.
 const OF_EACH_CLASS: &str = "shares";
 
@@ -100,7 +97,7 @@ fn labels(mut rest: &str) -> Option<(Vec<(&str, String)>, &str)> {
         let (name, after) = rest.split_once("=\"")?;
         let (value, after) = quoted(after)?;
         labels.push((name, value));
-        rest = after.strip_prefix(',').unwrap_or(after);
+        rest = after.strip_prefix(',').unwrap_or(after).trim_start();
     }
 }
 
@@ -121,6 +118,17 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
+/// The label of which each value has a figure of its own.
+fn part_label(name: &str) -> Option<&'static str> {
+    match name {
+        "blocked_seconds_total" => Some("reason"),
+        "engines" => Some("backend"),
+        "retries_total" => Some("direction"),
+        name if name.starts_with("device_") => Some("direction"),
+        _ => None,
+    }
+}
+
 impl Scrape {
     fn add(&mut self, sample: Sample<'_>) {
         let Sample { name, mut labels, value } = sample;
@@ -130,7 +138,8 @@ impl Scrape {
             Some(labels.swap_remove(at).1)
         };
         let (disk, class, bound) = (take("mountpoint"), take("class"), take("le"));
-        let key = match PARTS.into_iter().find_map(take) {
+        // all others are of whoever gave them, such as the run of `bench`, which shows one at a time
+        let key = match part_label(name).and_then(take) {
             Some(part) => format!("{name}/{part}"),
             None => name.to_owned(),
         };
@@ -204,7 +213,7 @@ mod tests {
                     forebay_io_queue_wait_bucket{le=\"+Inf\",mountpoint=\"d\",class=\"c\"} 7 # {}\n\
                     forebay_device_done_bytes_total{mountpoint=\"d\",device=\"x\",direction=\"read\"} 9\n\
                     forebay_io_queue_limit{run=\"scheduled\",mountpoint=\"d\",class=\"c\"} 3\n\
-                    forebay_engines{pod=\"p\",backend=\"threads\",mountpoint=\"d\"} 2\n\
+                    forebay_io_queue_engines{pod=\"p\", backend=\"threads\", mountpoint=\"d\"} 2\n\
                     other 1\n# EOF\n";
         let scrape = parse(text).unwrap();
         assert_eq!(scrape.values["bugs_total"], 2.0);

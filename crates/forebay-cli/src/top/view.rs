@@ -44,7 +44,7 @@ fn of_disk(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
     let words = [
         format!("used {}", percent(figures.consumption)),
         format!("speed {}", percent(figures.speed)),
-        format!("pace {:.2}", figures.pace),
+        format!("pace {:.2}", figures.pace.clamp(0.0, 99.0)),
         format!("target {target}"),
         format!("window {}", disk.window.map_or_else(|| String::from("none"), time)),
     ];
@@ -69,7 +69,7 @@ fn of_classes(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
         let ClassInterval { operations, bytes, in_disk, asked, got, why } = *interval;
         let cells = [
             count(operations),
-            format!("{:.1}", bytes / 1e6),
+            megabytes(bytes / 1e6),
             percent(asked),
             percent(got),
             count(class.waiting),
@@ -129,9 +129,15 @@ fn percent(part: f64) -> String {
     format!("{:.0} %", (part * 100.0).min(999.0))
 }
 
+/// Megabytes, in at most eight characters.
+fn megabytes(value: f64) -> String {
+    if value.abs() < 99_999.0 { format!("{value:.1}") } else { count(value) }
+}
+
 /// A number of at most seven characters.
 fn count(value: f64) -> String {
     match value {
+        value if value < 0.0 => String::from("-"),
         value if value >= 1e9 => format!("{value:.1e}"),
         value if value >= 1e6 => format!("{:.1}M", value / 1e6),
         value if value >= 1e4 => format!("{:.1}k", value / 1e3),
@@ -235,8 +241,13 @@ mod tests {
             classes: vec![class(name), class(&"long name ".repeat(20))],
             ..DiskFigures::default()
         };
-        let of_class =
-            ClassInterval { operations: 123_456_789.0, why: "window", ..ClassInterval::default() };
+        let of_class = ClassInterval {
+            operations: 123_456_789.0,
+            bytes: 1e22,
+            in_disk: -1e300,
+            why: "window",
+            ..ClassInterval::default()
+        };
         let disk = DiskInterval {
             name: name.into(),
             findings: findings(&figures),

@@ -171,6 +171,22 @@ fn two_runs_are_shown_side_by_side_on_the_same_scales() {
 }
 
 #[test]
+fn of_two_files_neither_is_called_unscheduled_and_different_loads_are_said() {
+    let lab = Lab::new();
+    let one = saved(&lab, "one", &[]);
+    let changed = fs::read_to_string(&one).unwrap().replace("\"reads\"", "\"scanner\"");
+    let other = lab.file("other.json", &changed);
+    let page = lab.dir.path().join("both.html");
+    let mut command = forebay(&["report"]);
+    command.arg(&one).arg("--compare").arg(&other).arg("--out").arg(&page);
+    assert_eq!(run(&mut command).code, Some(0));
+    let html = fs::read_to_string(&page).unwrap();
+    let shown = html.split("id=\"results\">").next().unwrap();
+    assert!(!shown.contains("unscheduled"), "{shown}");
+    assert!(shown.contains("These are different loads") && shown.contains("scanner"), "{shown}");
+}
+
+#[test]
 fn what_is_no_result_has_no_page() {
     let lab = Lab::new();
     let page = lab.dir.path().join("page.html");

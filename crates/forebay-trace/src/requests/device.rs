@@ -11,7 +11,7 @@ use super::summary::{
     BorderKnown, BorderSummary, DeviceSummary, DirectionSummary, SplitPart, SplitRequest,
 };
 use super::under_way::{Done, Part, UnderWay};
-use super::watched::{Chunk, Watched};
+use super::watched::{Chunk, FileSystem, Watched};
 use crate::block_event::{Action, BlockEvent, Direction};
 
 /// As many split requests are kept one by one, and as many points and parts of each.
@@ -29,7 +29,8 @@ pub(super) struct Device {
     chunk: Option<Chunk>,
     longest_bytes: Option<u64>,
     pages_bytes: Option<u64>,
-    file_system_block_bytes: Option<u64>,
+    longest_possible_bytes: Option<u64>,
+    file_system: Option<FileSystem>,
     directions: [Requests; 3],
     points: SplitPoints,
     edges: BlockEdges,
@@ -54,7 +55,7 @@ struct Requests {
 impl Device {
     pub(super) fn new(watched: Watched) -> Self {
         let Watched { name, block_bytes, chunk, longest_bytes, .. } = watched;
-        let Watched { pages_bytes, file_system_block_bytes, .. } = watched;
+        let Watched { pages_bytes, longest_possible_bytes, file_system, .. } = watched;
         let block_bytes = block_bytes.max(1);
         let chunk = chunk.filter(|chunk| chunk.bytes > 0);
         Self {
@@ -62,7 +63,8 @@ impl Device {
             block_bytes,
             longest_bytes,
             pages_bytes,
-            file_system_block_bytes,
+            longest_possible_bytes,
+            file_system,
             directions: Default::default(),
             points: SplitPoints::new(chunk.map(|chunk| chunk.bytes)),
             edges: BlockEdges::new(block_bytes),
@@ -156,7 +158,8 @@ impl Device {
             cause,
             longest_bytes: self.longest_bytes,
             pages_bytes: self.pages_bytes,
-            file_system_block_bytes: self.file_system_block_bytes,
+            longest_possible_bytes: self.longest_possible_bytes,
+            file_system: self.file_system.clone(),
             read_before_misaligned: self.edges.writes,
             other_requests: self.others,
             split_requests: self.split_requests.clone(),

@@ -6,6 +6,7 @@ use super::split_points::SplitCause;
 use super::summary::{
     BorderKnown, BorderSummary, DeviceSummary, DirectionSummary, RequestsSummary,
 };
+use super::watched::FileSystem;
 use crate::block_event::Direction;
 
 /// A part of requests that is worth a remedy.
@@ -40,7 +41,6 @@ impl RequestsSummary {
         for device in &self.devices {
             found.extend(device.findings().into_iter().map(warning));
         }
-        found.extend(self.async_work().map(warning));
         if found.is_empty() {
             let text = match requests {
                 0 => "There were no requests.",
@@ -51,6 +51,8 @@ impl RequestsSummary {
             };
             found.push(Finding { text: text.to_owned(), warns: false });
         }
+        // of any process, so that nothing follows for what is traced
+        found.extend(self.async_work().map(|text| Finding { text, warns: false }));
         found
     }
 
@@ -102,15 +104,21 @@ impl DeviceSummary {
                  disk had to be read to be written."
             ),
         };
-        let remedy = match self.file_system_block_bytes {
-            Some(bytes) if bytes >= self.block_bytes => format!(
-                "The blocks of its file system have {}, so these are writes of its log, or of \
-                 who writes past the file system: let the log be padded (mkfs.xfs -l su={}).",
-                size(bytes),
-                self.block_bytes
-            ),
+        let whole = format!("Write whole blocks of {block}, also past the page cache");
+        let remedy = match &self.file_system {
+            Some(FileSystem { kind, block_bytes }) if *block_bytes >= self.block_bytes => {
+                let pad = match kind.as_str() {
+                    "xfs" => format!(" (mkfs.xfs -l su={} pads it)", self.block_bytes),
+                    _ => String::new(),
+                };
+                format!(
+                    "The blocks of its file system ({kind}) have {}, so these are direct writes of \
+                     parts of blocks, or its log{pad}. {whole}.",
+                    size(*block_bytes)
+                )
+            }
             _ => format!(
-                "Write whole blocks, in a file system whose blocks are of {block} too (mkfs.xfs -b \
+                "{whole}, in a file system whose blocks have {block} too (such as by mkfs.xfs -b \
                  size={}): in one with smaller blocks extents begin anywhere, also those of files \
                  that got their size before.",
                 self.block_bytes
@@ -162,6 +170,19 @@ impl DeviceSummary {
         ))
     }
 
+    /// What to do about the longest request, where more of it would help: not where its memory may
+    /// have no more pieces.
+    fn raising(&self) -> String {
+        let (longest, most) = (self.longest_bytes, self.longest_possible_bytes);
+        let more = most.filter(|&most| longest.is_some_and(|longest| longest < most));
+        let fits =
+            self.pages_bytes.is_none_or(|pages| longest.is_some_and(|longest| longest < pages));
+        match more.filter(|_| fits) {
+            Some(most) => format!(", or raise it, to {} at most (max_hw_sectors_kb)", size(most)),
+            None => String::new(),
+        }
+    }
+
     fn by_limit(&self, transfers: &[&DirectionSummary]) -> Option<String> {
         let all: u64 = transfers.iter().map(|found| found.requests).sum();
         let split: u64 = transfers.iter().map(|found| found.split_us.count).sum();
@@ -175,8 +196,9 @@ impl DeviceSummary {
             Some(SplitCause::Border { .. }) => return None,
             Some(SplitCause::Length { bytes }) if self.longest_bytes == Some(bytes) => format!(
                 "into parts of {}, which is the longest that the kernel sends to it (max_sectors_kb \
-                 in /sys/block/DISK/queue).{costs} Send requests of that size, or raise it.",
-                size(bytes)
+                 in /sys/block/DISK/queue).{costs} Send requests of that size{}.",
+                size(bytes),
+                self.raising()
             ),
             Some(SplitCause::Length { bytes }) => {
                 let longest = match self.longest_bytes {
@@ -194,11 +216,14 @@ impl DeviceSummary {
                 )
             }
             Some(SplitCause::Pieces { bytes }) => format!(
-                "into parts of {} and little more: so much memory has as many pages as a request to \
-                 it may have pieces (max_segments in /sys/block/DISK/queue, which is fixed).{costs} \
-                 What is written through the page cache comes so. Send requests of that size, or \
-                 from memory whose pages lie together (huge pages).",
-                size(bytes)
+                "into parts of {} or more{}: so much memory has as many pages as a request to it may \
+                 have pieces (max_segments in /sys/block/DISK/queue, which is fixed).{costs} What is \
+                 written through the page cache comes so. Send requests of that size, or from \
+                 memory whose pages lie together (huge pages).",
+                size(bytes),
+                self.longest_bytes.map_or_else(String::new, |longest| {
+                    format!(", up to {}, the longest that the kernel sends to it", size(longest))
+                })
             ),
             None if self.border.is_some_and(|border| border.split > 0) => return None,
             None => format!(

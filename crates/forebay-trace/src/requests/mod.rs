@@ -25,7 +25,7 @@ pub use summary::{
     AsyncWork, BorderKnown, BorderSummary, DeviceSummary, DirectionSummary, RequestsSummary,
     SplitPart, SplitRequest,
 };
-pub use watched::{Chunk, Watched};
+pub use watched::{Chunk, FileSystem, Watched};
 
 use crate::block_event::BlockEvent;
 

@@ -128,12 +128,14 @@ impl SplitPoints {
         let (&bytes, &count) = self.lengths.iter().max_by_key(|(_, count)| **count)?;
         // one split alone has a length too: the border is what is looked for
         let has_length = self.points > 1 && most(count) && self.whole_longest <= bytes;
-        if has_length && longest.is_none_or(|longest| longest == bytes) {
+        if has_length && (pages != Some(bytes) || longest == Some(bytes)) {
             return Some(SplitCause::Length { bytes });
         }
         if let Some(pages) = pages.filter(|_| self.points > 1) {
-            // up to twice as much, as some pages lie together
-            let paged = self.lengths.range(pages..pages.saturating_mul(2));
+            // more where some pages lie together
+            let paged = self
+                .lengths
+                .range(pages..=longest.unwrap_or_else(|| pages.saturating_mul(2)).max(pages));
             if most(paged.map(|(_, count)| count).sum()) {
                 return Some(SplitCause::Pieces { bytes: pages });
             }
@@ -235,8 +237,11 @@ mod tests {
         }
         let (pages, longest) = (Some(512 * KIB), Some(1280 * KIB));
         assert_eq!(points.cause(longest, pages), Some(SplitCause::Pieces { bytes: 512 * KIB }));
+        // up to the longest request, where many pages lie together
+        points.add(&(1 << 30..(1 << 30) + 3000 * KIB), &[(1 << 30) + 1280 * KIB]);
+        assert_eq!(points.cause(longest, pages), Some(SplitCause::Pieces { bytes: 512 * KIB }));
         assert_eq!(points.cause(longest, None), None);
-        assert_eq!(points.cause(longest, Some(256 * KIB)), None);
+        assert_eq!(points.cause(longest, Some(768 * KIB)), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::alignment::AlignedRequests;
 use super::latencies::LatencySummary;
 use super::split_points::SplitCause;
+use super::watched::FileSystem;
 use crate::block_event::Direction;
 
 /// What was found, device by device.
@@ -45,8 +46,10 @@ pub struct DeviceSummary {
     /// What a request carries whose memory is as many pages as it may have pieces, where that is
     /// known (`max_segments` of its queue in `/sys`).
     pub pages_bytes: Option<u64>,
-    /// The block of the file system on it, where that is known; the smallest of several.
-    pub file_system_block_bytes: Option<u64>,
+    /// The longest request that the kernel can be told to send to it, where that is known.
+    pub longest_possible_bytes: Option<u64>,
+    /// The file system on it, where that is known; of several the one of the smallest blocks.
+    pub file_system: Option<FileSystem>,
     /// Writes that begin or end inside of a block which was read within 100 ms before them.
     pub read_before_misaligned: u64,
     /// Flushes, and commands of zoned disks.

@@ -1,6 +1,7 @@
 //! Which devices are looked at, and what is known of them.
 
 use forebay_block::DeviceNumber;
+use serde::Serialize;
 
 /// A device whose requests are looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +18,19 @@ pub struct Watched {
     pub longest_bytes: Option<u64>,
     /// What a request carries whose memory is as many pages as it may have pieces, if that is known.
     pub pages_bytes: Option<u64>,
-    /// The block of the file system on it, if that is known; the smallest of several.
-    pub file_system_block_bytes: Option<u64>,
+    /// The longest request that the kernel can be told to send to it, if that is known.
+    pub longest_possible_bytes: Option<u64>,
+    /// The file system on it, if that is known; of several the one of the smallest blocks.
+    pub file_system: Option<FileSystem>,
+}
+
+/// A file system on a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FileSystem {
+    /// Its kind, such as `xfs`.
+    pub kind: String,
+    /// Bytes of a block.
+    pub block_bytes: u64,
 }
 
 /// What an array writes to one disk before the next.

@@ -31,7 +31,8 @@ impl Stated {
             chunk: self.chunk.map(|bytes| Chunk { bytes, stated: true }),
             longest_bytes: None,
             pages_bytes: None,
-            file_system_block_bytes: None,
+            longest_possible_bytes: None,
+            file_system: None,
         }
     }
 
@@ -52,7 +53,7 @@ impl Stated {
     /// What the user says of a chunk is said of the device at the top.
     fn below(self, machine: &Machine, top: &BlockDevice) -> Vec<Watched> {
         let all = devices(machine);
-        let on_top = file_system::block_bytes(machine, &[top.number]);
+        let on_top = file_system::mounted_from(machine, &[top.number]);
         let mut watched: Vec<Watched> = Vec::new();
         for (place, device) in top.all().into_iter().enumerate() {
             let numbers = match device.number == device.disk_number {
@@ -67,8 +68,8 @@ impl Stated {
             let stated = Self { chunk: self.chunk.filter(|_| place == 0), ..self };
             let described = stated.describe(machine, device, numbers);
             // what is on an array shapes the requests to its disks
-            let file_system_block_bytes = on_top.or(described.file_system_block_bytes);
-            watched.push(Watched { file_system_block_bytes, ..described });
+            let file_system = on_top.clone().or(described.file_system);
+            watched.push(Watched { file_system, ..described });
         }
         watched
     }
@@ -87,13 +88,16 @@ impl Stated {
         let stated = self.chunk.map(|bytes| Chunk { bytes, stated: true });
         let page = rustix::param::page_size() as u64;
         let pieces = device.queue_number(machine, "max_segments");
+        let kib =
+            |name: &str| device.queue_number(machine, name).map(|kib| kib.saturating_mul(KIB));
         Watched {
             name: device.path(),
             block_bytes: self.block_bytes,
             chunk: stated.or_else(|| chunk(machine, device)),
-            longest_bytes: device.queue_number(machine, "max_sectors_kb").map(|kib| kib * KIB),
+            longest_bytes: kib("max_sectors_kb"),
             pages_bytes: pieces.map(|pieces| pieces.saturating_mul(page)),
-            file_system_block_bytes: file_system::block_bytes(machine, &numbers),
+            longest_possible_bytes: kib("max_hw_sectors_kb"),
+            file_system: file_system::mounted_from(machine, &numbers),
             numbers,
         }
     }

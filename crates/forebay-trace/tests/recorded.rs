@@ -1,0 +1,50 @@
+//! What is read of recorded text, and what is refused.
+
+use forebay_trace::Recorded;
+
+#[test]
+fn what_is_no_such_text_is_said_with_its_line() {
+    let event = "  9,127  3     1821     4.187301000 18311  Q  WS 21057335224 + 256 [reactor-3]";
+    let binary = [b"\x07tae".as_slice(), &[0; 60]].concat();
+    for (text, expected) in [
+        (b"".as_slice(), "no request in it"),
+        (b"# nothing\n\n", "no request in it"),
+        (b"8,0 1 1 0.1 1 P N [x]\n", "no request in it"),
+        (b"fio version 2 iolog\n", "line 1: `fio version 2 iolog` is no event"),
+        (&binary, "line 1: this is what blktrace records; make text of it: blkparse -i"),
+        (b"\x7fELF\0\0", "line 1: this is no text"),
+        (b"8,0 1 1 0.2 1 Q W 8 by 8 [x]\n", "line 1: after the kind"),
+        (b"8,0 1 1 0.2 1 X W 8 + 8 [x]\n", "line 1: where a request"),
+        (b"8,0 one 1 0.2 1 Q W 8 + 8 [x]\n", "line 1: after the device"),
+        (b"8,0 1 1 0.2 1 D W 8 + 8 [x]\n8,0 1 1 0.2 1 C W 8 + 8 [0]\n", "that was queued (Q"),
+        (b"8,0 1 1 0.5\n", "line 1: a process and an action"),
+    ] {
+        let error = Recorded::read(text, |_, _| {}).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(error.lines().count(), 1);
+    }
+    // a file that was cut, and a word that some other tool put between events
+    let cut = format!("{event}\n{}", &event[..40]);
+    assert_eq!(Recorded::read(cut.as_bytes(), |_, _| {}).unwrap().events, 1);
+    let mixed = format!("{event}\nhello\n{event}\n");
+    let read = Recorded::read(mixed.as_bytes(), |_, _| {}).unwrap();
+    assert_eq!((read.events, read.unknown_lines, read.unknown_first), (2, 1, 2));
+    // one line of a million is no reason to refuse all
+    let broken = format!("{event}\n8,0 one 1 0.2 1 Q W 8 + 8 [x]\n{event}\n");
+    let read = Recorded::read(broken.as_bytes(), |_, _| {}).unwrap();
+    assert_eq!((read.events, read.unknown_lines, read.unknown_first), (2, 1, 2));
+    let lost = format!("{event}\nCPU0 (sda):\nhello\nSkips: 1 forward (1,234 -   0.5%)\n");
+    let read = Recorded::read(lost.as_bytes(), |_, _| {}).unwrap();
+    assert_eq!((read.lost, read.unknown_lines), (1234, 0));
+}
+
+#[test]
+fn the_name_of_a_process_may_be_any_bytes() {
+    let event = "9,127 3 1821 4.187301000 18311 Q WS 8 + 256 [caf?]\n";
+    for (begin, name) in [(&b""[..], b'\xe9'), (&b"\xef\xbb\xbf"[..], b'?')] {
+        let bytes = event.bytes().map(|byte| if byte == b'?' { name } else { byte });
+        let bytes: Vec<u8> = begin.iter().copied().chain(bytes).collect();
+        let read = Recorded::read(&bytes[..], |_, _| {}).unwrap();
+        assert_eq!((read.events, read.unknown_lines), (1, 0));
+    }
+}
