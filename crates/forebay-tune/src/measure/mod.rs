@@ -32,8 +32,9 @@ const IN_FLIGHT_BYTES: u32 = 16 * MIB;
 const GAIN_MIN: f64 = 1.005;
 /// Small requests in flight for the figures: so many times those that seemed enough for a moment.
 const DEEPER: u32 = 4;
-/// And no more than the disk does this many times over in the seconds of a phase.
-const TURNS: f64 = 2.0;
+/// And no more than the disk does in so many seconds: one with a head serves first what has waited for
+/// long, wherever it is.
+const WAIT_SECONDS: f64 = 0.5;
 /// With fewer requests a phase on a slow disk goes on.
 const REQUESTS_MIN: u64 = 100;
 /// With less data than this, requests meet each other.
@@ -241,7 +242,7 @@ impl Measuring<'_> {
     fn concurrency(&mut self, work: Work) -> Result<(), Error> {
         let (mut best, mut in_vain, mut depth) = (0.0, 0, 1);
         let seconds = self.budget.concurrency;
-        while depth <= depth_max(best, seconds) && (in_vain < 2 || depth <= DEPTH_MIN) {
+        while depth <= depth_max(best) && (in_vain < 2 || depth <= DEPTH_MIN) {
             let phase = self.phase(work, Pattern::Random, self.least(), depth, seconds);
             let rate = self.run(Purpose::Concurrency, phase)?.rate().mean;
             in_vain = if rate > best * GAIN_MIN { 0 } else { in_vain + 1 };
@@ -365,8 +366,7 @@ impl Measuring<'_> {
     /// How many small requests keep the disk busy.
     fn depth(&self, work: Work) -> u32 {
         let Knee { depth_full, rate, .. } = knee(self.run, work);
-        let most = depth_max(rate, self.budget.round);
-        depth_full.saturating_mul(DEEPER).clamp(DEPTH_MIN, most)
+        depth_full.saturating_mul(DEEPER).clamp(DEPTH_MIN, depth_max(rate))
     }
 
     /// The size of requests that reach the bandwidth.
@@ -383,8 +383,7 @@ fn depth_of(bytes: u32, depth: u32) -> u32 {
     depth.min(IN_FLIGHT_BYTES / bytes).max(4)
 }
 
-/// The most small requests in flight at a disk that does `rate` of them per second: more would wait
-/// for longer than a phase of so many seconds takes.
-fn depth_max(rate: f64, seconds: f64) -> u32 {
-    ((rate * seconds * TURNS) as u32).clamp(DEPTH_MIN, DEPTH_MAX)
+/// The most small requests in flight at a disk that does `rate` of them per second.
+fn depth_max(rate: f64) -> u32 {
+    ((rate * WAIT_SECONDS) as u32).clamp(DEPTH_MIN, DEPTH_MAX)
 }

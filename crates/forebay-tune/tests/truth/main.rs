@@ -164,6 +164,14 @@ fn what_is_called_lasting_lasts_and_what_cannot_be_known_is_not() {
     assert_eq!((lasting, inside), (32, 32));
 }
 
+#[test]
+fn a_disk_with_a_head_is_not_slowed_by_what_waits_in_it() {
+    let mut disks = disks::some();
+    disks.retain(|known| known.name == "hdd-7200rpm");
+    let Line { wrong, lasting, .. } = known_disks(&disks, &[Budget::STANDARD]);
+    assert!(wrong.is_empty() && lasting == 4, "{wrong:?}");
+}
+
 /// The whole table: `cargo test --release -p forebay-tune --test truth -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes many minutes"]
