@@ -7,6 +7,7 @@ mod disk;
 mod explore;
 mod failure;
 mod gate;
+mod growth;
 mod info;
 mod interrupt;
 mod latency_target;

@@ -11,7 +11,7 @@ use std::time::Instant;
 use forebay::{AlignedBuf, DirectFile, FileExtent};
 use rustix::fs::{FallocateFlags, fallocate, fsync, ftruncate};
 use rustix::io::{pwrite, retry_on_intr};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::strategy::Strategy;
 
@@ -24,7 +24,7 @@ const BUFFER_ALIGNMENT: usize = 4096;
 /// What grows, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// The files are made in a directory in this one, and removed.
+    /// The files are made in a directory in this one, and lose their names before they grow.
     pub dir: PathBuf,
     /// How many grow at once, from 1 to [`FILES_MAX`].
     pub files: u32,
@@ -35,7 +35,7 @@ pub struct Growth {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grown {
     /// How they grew.
     pub strategy: Strategy,
@@ -85,6 +85,8 @@ pub fn grow(
     let files = growth.files.clamp(1, FILES_MAX);
     let open = |number: u32| Growing::open(&dir.0.join(number.to_string()), strategy, file_bytes);
     let growing = (0..files).map(open).collect::<io::Result<Vec<_>>>()?;
+    // without names nothing is left of them, however this ends
+    drop(dir);
     let began = Instant::now();
     thread::scope(|scope| {
         let start = |file| scope.spawn(move || Growing::write(file, request, stops));

@@ -41,6 +41,9 @@ pub struct Budget {
 /// Steps of each ladder, at most.
 const CONCURRENCY_STEPS: f64 = 10.0;
 const SIZE_STEPS: f64 = 14.0;
+/// Of large requests, which last as long as a size, and of both mixes.
+const LARGE_STEPS: f64 = 4.0;
+const MIX_STEPS: f64 = 8.0;
 const STREAM_STEPS: f64 = 11.0;
 const MISALIGNED_STEPS: f64 = 5.0;
 /// Phases of one length beside the ladders: two below the knee, the cache, two sizes of discards
@@ -155,13 +158,14 @@ impl Budget {
 
     /// Seconds of phases that write to the data before the figures are taken.
     pub(crate) fn write_seconds(&self) -> f64 {
-        self.ladders() + self.side * (MISALIGNED_STEPS + FILE_KINDS + FLUSHES)
+        let mixes = self.sizes * MIX_STEPS;
+        self.ladders() + mixes + self.side * (MISALIGNED_STEPS + FILE_KINDS + FLUSHES)
     }
 
     /// Seconds of what is measured in both directions, for one of them.
     fn ladders(&self) -> f64 {
         self.concurrency * CONCURRENCY_STEPS
-            + self.sizes * SIZE_STEPS
+            + self.sizes * (SIZE_STEPS + LARGE_STEPS)
             + self.stream * STREAM_STEPS
             + self.first * 2.0
     }

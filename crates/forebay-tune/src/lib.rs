@@ -34,8 +34,8 @@ pub use budget::Budget;
 pub use directory::{DirectoryTarget, MeasuredDisk};
 pub use error::Error;
 pub use fit::{
-    CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Saturation, Sector, Sizes,
-    fit,
+    CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Mix, Saturation, Sector,
+    Sizes, fit,
 };
 pub use lasting::{Buffer, Lasting};
 pub use measure::{Progress, measure};

@@ -119,6 +119,10 @@ pub enum Purpose {
     First,
     /// Throughput and latency by requests in flight.
     Concurrency,
+    /// The same for requests of 128 KiB.
+    Large,
+    /// Small reads beside small writes and beside large ones, by requests in flight.
+    Mix,
     /// Requests by size, at random places.
     Sizes,
     /// Bytes by size, in sequence.
@@ -147,6 +151,8 @@ impl Purpose {
             Self::Layout => "writing data",
             Self::First => "first figures",
             Self::Concurrency => "concurrency",
+            Self::Large => "concurrency of large requests",
+            Self::Mix => "reads beside writes",
             Self::Sizes => "sizes",
             Self::Stream => "streams",
             Self::Misaligned => "alignment",

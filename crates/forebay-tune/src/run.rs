@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use forebay_growth::Grown;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
@@ -42,6 +43,9 @@ pub struct Run {
     pub phases: Vec<MeasuredPhase>,
     /// Whether these are all.
     pub complete: bool,
+    /// How files grow there; nothing where that was not tried.
+    #[serde(default)]
+    pub growth: Vec<Grown>,
     /// Bytes written in runs that were interrupted, beside the phases.
     #[serde(default)]
     pub written_before: u64,
@@ -65,6 +69,7 @@ impl Run {
             target,
             phases: Vec::new(),
             complete: false,
+            growth: Vec::new(),
             written_before: 0,
         }
     }
@@ -105,7 +110,8 @@ impl Run {
     /// Bytes written; what was discarded had been written for that.
     pub fn written(&self) -> u64 {
         let written = self.phases.iter().map(|measured| measured.samples.bytes_written);
-        written.sum::<u64>() + self.written_before
+        let grown = self.growth.iter().map(|grown| u64::from(grown.files) * grown.file_bytes);
+        written.sum::<u64>() + grown.sum::<u64>() + self.written_before
     }
 
     /// The phases for `purpose` that do `work`.

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use forebay_config::ByteSize;
 use forebay_growth::{FILES_MAX, Grown, Growth, Strategy, grow};
-use forebay_report::{Chart, Mark, Page, Table, size, svg};
+use forebay_report::{Page, size, svg};
 use indicatif::HumanBytes;
 use serde::Serialize;
 
 use super::storage;
 use crate::console::{json, note, print};
 use crate::failure::Failure;
+use crate::growth::{EXTENTS, charts, table};
 use crate::interrupt::Interrupt;
 use crate::load_options::Format;
 use crate::whole_file;
@@ -117,7 +118,7 @@ impl GrowthOptions {
             whole_file::put(path, &html(&report)?)?;
         }
         match format {
-            Format::Text => print(&table(&report).to_string()),
+            Format::Text => print(&table(&report.growth).to_string()),
             Format::Json => print(&json(&report)?),
             Format::Yaml => Err(Failure::Input("--grow has --format text and json".into())),
         }
@@ -149,69 +150,15 @@ fn check_space(dir: &Path, needed: u64) -> Result<(), Failure> {
     )))
 }
 
-fn table(report: &Report) -> Table {
-    let first = report.growth.first();
-    let request = first.map_or(0, |grown| u64::from(grown.request_bytes));
-    let bytes = first.map_or(0, |grown| grown.file_bytes);
-    let title = format!("files that grow to {} by writes of {}", size(bytes), size(request));
-    let columns = ["", "files", "MB/s", "extents per file", "at 4 KiB", "at 64 KiB", "at 1 MiB"];
-    let mut table = Table::new(&title, &columns);
-    for grown in &report.growth {
-        let part = |count: u64| match grown.extents {
-            Some(extents) if extents > 0 => {
-                format!("{:.0} %", count as f64 / extents as f64 * 100.0)
-            }
-            _ => "-".to_owned(),
-        };
-        table.row([
-            grown.strategy.to_string(),
-            grown.files.to_string(),
-            format!("{:.0}", grown.bytes_per_second / 1e6),
-            per_file(grown).map_or_else(|| "-".to_owned(), |extents| format!("{extents:.1}")),
-            part(grown.extents_at_4kib),
-            part(grown.extents_at_64kib),
-            part(grown.extents_at_1mib),
-        ]);
-    }
-    table
-}
-
-fn per_file(grown: &Grown) -> Option<f64> {
-    Some(grown.extents? as f64 / f64::from(grown.files))
-}
-
 fn html(report: &Report) -> Result<String, Failure> {
     let title = format!("How files grow in {}", report.dir.display());
     let mut page = Page::new(&format!("forebay bench: {title}"));
     page.title(&title);
-    page.table(&table(report));
-    page.paragraph(
-        "Extents are those of FIEMAP after a flush; the last columns say how many of them begin at \
-         multiples of that size on the device of the file system. Fewer and aligned ones are \
-         better: requests are split at their ends.",
-    );
-    let speed = |grown: &Grown| Some(grown.bytes_per_second / 1e6);
-    let charts = [
-        chart(report, "Speed", "MB/s", speed),
-        chart(report, "Extents", "extents per file", per_file),
-    ];
-    let drawn: Result<Vec<_>, _> = charts.iter().map(svg).collect();
+    page.table(&table(&report.growth));
+    page.paragraph(EXTENTS);
+    let drawn: Result<Vec<_>, _> = charts(&report.growth).iter().map(svg).collect();
     let drawn = drawn.map_err(|error| Failure::Run(format!("cannot draw the charts: {error}")))?;
     page.charts(&drawn);
     page.json("results", &json(report)?);
     Ok(page.finish())
-}
-
-/// A line for each way, by how many files grow at once.
-fn chart(report: &Report, title: &str, y: &str, of: fn(&Grown) -> Option<f64>) -> Chart {
-    let chart = Chart::new(title, "files that grow at once", y).doubling();
-    Strategy::ALL.into_iter().fold(chart, |chart, strategy| {
-        let grown = report.growth.iter().filter(|grown| grown.strategy == strategy);
-        let points: Vec<_> =
-            grown.filter_map(|grown| Some((f64::from(grown.files), of(grown)?))).collect();
-        match points.is_empty() {
-            true => chart,
-            false => chart.with(strategy.name(), Mark::Line, points),
-        }
-    })
 }

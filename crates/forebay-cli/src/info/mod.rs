@@ -11,14 +11,12 @@ mod report;
 mod tests;
 mod unreached;
 
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use forebay::properties::Properties;
-use forebay_core::SHARDS_MAX;
+use forebay_core::{LATENCY_GOAL_DEFAULT, SHARDS_MAX};
 
 use crate::console::{json, print};
 use crate::failure::Failure;
@@ -92,6 +90,16 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     })
 }
 
+/// How many I/O queues to have for each disk of a file with figures, on this machine and with the
+/// usual latency goal, and why.
+pub(crate) fn queues(properties: &Path) -> Result<Vec<String>, Failure> {
+    let threads = Threads::here();
+    let disks = Properties::load(properties)?.disks;
+    let known = disks.iter().map(|disk| DescribedDisk::from_file(disk, properties));
+    let known = known.collect::<Result<Vec<_>, _>>()?;
+    Ok(Report::new(&known, threads, LATENCY_GOAL_DEFAULT).queues())
+}
+
 impl Options {
     /// The disks asked for, or else the one that is assumed.
     fn known(&self) -> Result<Vec<DescribedDisk>, Failure> {
@@ -111,8 +119,8 @@ impl Options {
     }
 
     fn threads(&self) -> Threads {
-        let processors = || thread::available_parallelism().map_or(1, NonZero::get);
-        let shards = self.shards.unwrap_or_else(|| processors().min(SHARDS_MAX) as u32);
+        let here = Threads::here();
+        let shards = self.shards.unwrap_or(here.shards);
         let nodes = self.numa_nodes.unwrap_or_else(|| nodes::used(Path::new("/")));
         Threads { shards, nodes: nodes.min(shards) }
     }

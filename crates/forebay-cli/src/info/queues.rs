@@ -1,7 +1,14 @@
 //! How many I/O queues to have.
 
+use std::num::NonZero;
+use std::path::Path;
+use std::thread;
+
 use forebay::{IoQueues, LOCAL_DEPTH_MIN};
+use forebay_core::SHARDS_MAX;
 use serde::Serialize;
+
+use super::nodes;
 
 /// The threads that do I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -9,6 +16,15 @@ pub(super) struct Threads {
     pub(super) shards: u32,
     /// NUMA nodes that they run on, at most as many.
     pub(super) nodes: u32,
+}
+
+impl Threads {
+    /// A shard for each processor of this machine.
+    pub(super) fn here() -> Self {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        let shards = processors.min(SHARDS_MAX) as u32;
+        Self { shards, nodes: nodes::used(Path::new("/")).min(shards) }
+    }
 }
 
 /// A number of I/O queues, and what it leaves each.

@@ -65,6 +65,11 @@ impl Report {
         Self { version: VERSION, threads, disks: disks.iter().map(describe).collect() }
     }
 
+    /// How many I/O queues to have for each disk of which figures are known.
+    pub(super) fn queues(&self) -> Vec<String> {
+        self.disks.iter().filter_map(|disk| disk.queues(self.threads)).collect()
+    }
+
     /// For people.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
@@ -97,16 +102,20 @@ impl DiskReport {
         }
     }
 
+    fn queues(&self, threads: Threads) -> Option<String> {
+        let (budget, queues) = (self.budget.as_ref()?, self.queues?);
+        let why = queues.explain(budget.depth, threads);
+        Some(format!("{}, local depth {}: {why}", queues.count, queues.local_depth))
+    }
+
     fn write(&self, text: &mut String, threads: Threads) {
         let _ = writeln!(text, "{}  ({})", self.name, self.source);
         if let Some(figures) = &self.figures {
             text.push('\n');
             figures.write(text);
         }
-        if let (Some(budget), Some(queues)) = (&self.budget, self.queues) {
+        if let (Some(budget), Some(said)) = (&self.budget, self.queues(threads)) {
             write_budget(text, budget);
-            let why = queues.explain(budget.depth, threads);
-            let said = format!("{}, local depth {}: {why}", queues.count, queues.local_depth);
             item(text, "I/O queues", &said);
         }
         if let Some(mixes) = &self.mixes {

@@ -2,6 +2,7 @@
 
 mod compare;
 mod date;
+mod growing;
 mod history;
 mod output;
 mod page;
@@ -10,7 +11,7 @@ mod text;
 mod tuned;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,7 +152,10 @@ fn tune(options: &Options, old: Option<&PathBuf>) -> Result<(), Failure> {
     let runs: Vec<Run> = tuned.iter().map(|one| one.run.clone()).collect();
     let gated = old.is_some() || history.is_some();
     match options.format {
-        Format::Text => print(&(text::summary(&tuned) + &output.listed()))?,
+        Format::Text => {
+            print(&text::summary(&tuned))?;
+            print(&(output.queues()? + &output.listed()))?;
+        }
         Format::Json if gated => {}
         Format::Json => print(&json(&text::results(&tuned))?)?,
     }
@@ -251,6 +255,11 @@ fn one(
     drop(line);
     match measured {
         Ok(()) => {
+            drop(target);
+            let stops = || interrupt.load(Ordering::Relaxed);
+            if let Some(dir) = run.target.paths.first().filter(|_| run.target.files) {
+                run.growth = growing::growth(Path::new(dir), &run, &budget, &stops)?;
+            }
             runs.push(run);
             Ok(runs)
         }

@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use forebay_report::paragraph_within;
 use forebay_tune::{Error, Fit, Run, files};
 
 use super::page;
 use super::tuned::Tuned;
 use crate::console::note;
 use crate::failure::Failure;
+use crate::info;
 use crate::whole_file;
 
 pub(super) const PROPERTIES: &str = "io-properties.yaml";
@@ -17,6 +19,9 @@ const REPORT: &str = "tune.html";
 const RUN: &str = "tune.json";
 /// What an interrupted run has measured so far.
 const PARTIAL: &str = "tune.partial.json";
+
+/// So that a terminal shows lines whole.
+const COLUMNS: usize = 80;
 
 /// Where the files go.
 pub(super) struct Output {
@@ -83,6 +88,15 @@ impl Output {
             let path = path.display();
             note(format_args!("go on with it by `forebay tune --resume {path}`"));
         }
+    }
+
+    /// How many I/O queues to have with what was written, for each disk.
+    pub(super) fn queues(&self) -> Result<String, Failure> {
+        let mut text = String::new();
+        for said in info::queues(&self.dir.join(FOREBAY))? {
+            paragraph_within(&mut text, "I/O queues: ", &said, COLUMNS);
+        }
+        Ok(text)
     }
 
     /// The paths of the files for people to read, and what they are, a line each.

@@ -2,10 +2,11 @@
 
 use forebay_report::{Chart, DrawError, Mark, Page, Table, size, svg};
 use forebay_tune::verdicts::{Verdict, verdicts};
-use forebay_tune::{CostPoint, Fit, Knee, LatencyAt, Observation, Run};
+use forebay_tune::{CostPoint, Fit, Knee, LatencyAt, Mix, Observation, Run};
 
-use super::text::{figures, volume};
+use super::text::{LARGE, figures, mix_sizes, volume};
 use super::tuned::Tuned;
+use crate::growth;
 
 /// The page as HTML.
 pub(super) fn html(tuned: &[Tuned]) -> Result<String, DrawError> {
@@ -44,6 +45,13 @@ fn disk(page: &mut Page, tuned: &Tuned) -> Result<(), DrawError> {
     page.list(others.iter().map(|verdict| (&*verdict.text, false)));
     page.heading("curves", "Curves");
     page.charts(&charts(fit).iter().map(svg).collect::<Result<Vec<_>, _>>()?);
+    if !run.growth.is_empty() {
+        page.heading("growth", "How files grow");
+        page.table(&growth::table(&run.growth));
+        page.paragraph(growth::EXTENTS);
+        let drawn = growth::charts(&run.growth);
+        page.charts(&drawn.iter().map(svg).collect::<Result<Vec<_>, _>>()?);
+    }
     Ok(())
 }
 
@@ -97,7 +105,7 @@ fn latencies(fit: &Fit) -> Table {
     table
 }
 
-fn charts(fit: &Fit) -> [Chart; 5] {
+fn charts(fit: &Fit) -> [Chart; 8] {
     let in_flight = "requests in flight";
     let (reads, writes) = (&fit.read_knee, &fit.write_knee);
     let step = |knee: &Knee, of: fn(&LatencyAt) -> f64| {
@@ -139,5 +147,34 @@ fn charts(fit: &Fit) -> [Chart; 5] {
     let steadiness = Chart::new("The same load over time", "minutes", "small requests per second")
         .with("reads", Mark::Line, trace(&fit.read_steadiness.trace))
         .with("writes", Mark::Line, trace(&fit.write_steadiness.trace));
-    [knees(throughput), knees(latency), random, streams, steadiness]
+    let [large, mixed, beside] = shared(fit);
+    [knees(throughput), knees(latency), large, mixed, beside, random, streams, steadiness]
+}
+
+/// Large requests, and reads that share the disk with writes.
+fn shared(fit: &Fit) -> [Chart; 3] {
+    let in_flight = "requests in flight";
+    let large = |steps: &[LatencyAt]| {
+        steps.iter().map(|step| (f64::from(step.depth), step.rate * f64::from(LARGE))).collect()
+    };
+    let mixed = |bytes: u32, of: fn(&Mix) -> f64| {
+        let mixes = fit.mixes.iter().filter(|mix| mix.write_bytes == bytes);
+        mixes.map(|mix| (f64::from(mix.depth), of(mix))).collect::<Vec<_>>()
+    };
+    let sizes = mix_sizes(fit);
+    let beside = |chart: Chart, of: fn(&Mix) -> f64| {
+        sizes.iter().fold(chart.doubling(), |chart, &bytes| {
+            let name = format!("beside writes of {}", size(bytes.into()));
+            chart.with(&name, Mark::Line, mixed(bytes, of))
+        })
+    };
+    let title = "Reads where one of four in flight writes";
+    [
+        Chart::new("Requests of 128 KiB by requests in flight", in_flight, "bytes per second")
+            .doubling()
+            .with("reads", Mark::Line, large(&fit.large_reads))
+            .with("writes", Mark::Line, large(&fit.large_writes)),
+        beside(Chart::new(title, in_flight, "reads per second"), |mix| mix.reads.rate),
+        beside(Chart::new("Their p99", in_flight, "microseconds"), |mix| mix.reads.p99_us),
+    ]
 }

@@ -2,12 +2,19 @@
 
 use std::fmt::Write;
 
+use forebay_growth::Grown;
 use forebay_report::size;
 use forebay_tune::verdicts::verdicts;
-use forebay_tune::{Budget, Figure, Fit, Run};
+use forebay_tune::{Budget, Figure, Fit, LatencyAt, Run};
 use serde::Serialize;
 
 use super::tuned::Tuned;
+use crate::growth;
+
+/// Bytes of large requests.
+pub(super) const LARGE: u32 = 128 << 10;
+/// A rate that comes so close to the best is as good.
+const FULL: f64 = 0.95;
 
 /// What will be done.
 pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
@@ -75,6 +82,7 @@ fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
         "  base latency {:.0} us; knee at {:.1} reads and {:.1} writes in flight",
         fit.base_latency_us, fit.read_knee.requests, fit.write_knee.requests
     )?;
+    curves(text, fit)?;
     for step in &fit.below_knee {
         writeln!(
             text,
@@ -97,11 +105,47 @@ fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
         writeln!(text, "  a discard takes {command:.0} us of disk time, and {gib:.1} ms per GiB")?;
     }
     writeln!(text, "  written: {}", volume(run.written()))?;
+    if !run.growth.is_empty() {
+        write!(text, "\n{}", growth::table(&run.growth))?;
+    }
     for verdict in verdicts(run, fit) {
         let mark = if verdict.warns { '!' } else { '-' };
         writeln!(text, "  {mark} {}", verdict.text)?;
     }
     Ok(())
+}
+
+/// From how many in flight on large requests come no faster, and what writes cost reads.
+fn curves(text: &mut String, fit: &Fit) -> std::fmt::Result {
+    let full = |steps: &[LatencyAt]| {
+        let best = steps.iter().map(|step| step.rate).fold(0.0, f64::max);
+        let full = steps.iter().find(|step| step.rate >= best * FULL);
+        full.map_or(0, |step| step.depth)
+    };
+    if !fit.large_reads.is_empty() {
+        let (reads, writes) = (full(&fit.large_reads), full(&fit.large_writes));
+        writeln!(text, "  requests of 128 KiB: full with {reads} reads or {writes} writes")?;
+    }
+    for bytes in mix_sizes(fit) {
+        let mut mixes = fit.mixes.iter().filter(|mix| mix.write_bytes == bytes);
+        let Some(last) = mixes.next_back() else { continue };
+        writeln!(
+            text,
+            "  {} in flight, a quarter writes of {}: {:.0} reads per s, p99 {:.0} us",
+            last.depth,
+            size(bytes.into()),
+            last.reads.rate,
+            last.reads.p99_us
+        )?;
+    }
+    Ok(())
+}
+
+/// The sizes of writes that reads were measured beside.
+pub(super) fn mix_sizes(fit: &Fit) -> Vec<u32> {
+    let mut sizes: Vec<u32> = fit.mixes.iter().map(|mix| mix.write_bytes).collect();
+    sizes.dedup();
+    sizes
 }
 
 /// Name, figure, unit, and what the unit is of a second's count.
@@ -120,6 +164,7 @@ pub(super) struct DiskResult<'a> {
     target: &'a forebay_tune::TargetInfo,
     budget: &'a str,
     bytes_written: u64,
+    growth: &'a [Grown],
     fit: &'a Fit,
     verdicts: Vec<forebay_tune::verdicts::Verdict>,
 }
@@ -130,6 +175,7 @@ pub(super) fn results(tuned: &[Tuned]) -> Vec<DiskResult<'_>> {
         target: &run.target,
         budget: &run.budget,
         bytes_written: run.written(),
+        growth: &run.growth,
         fit,
         verdicts: verdicts(run, fit),
     });

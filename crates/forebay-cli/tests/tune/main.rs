@@ -53,11 +53,14 @@ fn four_files_come_out_and_no_others() {
     let out = TempDir::new().unwrap();
     let text = said(&simulated(out.path(), &[]));
     assert!(text.contains("random reads") && text.contains("not known"), "{text}");
+    for words in ["requests of 128 KiB: full", "a quarter writes of 4 KiB", "I/O queues: "] {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
     assert_eq!(names(out.path()), FILES);
     let properties = Properties::load(&out.path().join("io-properties.yaml")).unwrap();
     assert!((7800..8200).contains(&properties.disks[0].read_iops), "{properties:?}");
     let page = std::fs::read_to_string(out.path().join("tune.html")).unwrap();
-    assert!(page.matches("<svg").count() == 5 && !page.contains("http-equiv"));
+    assert!(page.matches("<svg").count() == 8 && !page.contains("http-equiv"));
     assert!(!page.contains("<script") && !page.contains("<link"), "self-contained");
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::phase::{Purpose, Work};
-use crate::run::Run;
+use crate::run::{MeasuredPhase, Run};
 
 /// A rate that comes so close to the best is as good.
 const FULL: f64 = 0.99;
@@ -55,6 +55,36 @@ pub(crate) fn knee(run: &Run, work: Work) -> Knee {
     Knee { requests, base_us, rate, depth_full: full.map_or(1, |step| step.depth), steps }
 }
 
+/// Large requests of one direction, by requests in flight.
+pub(crate) fn large(run: &Run, work: Work) -> Vec<LatencyAt> {
+    run.of(Purpose::Large, work).map(|measured| step(measured, 0)).collect()
+}
+
+/// Small reads beside writes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Mix {
+    /// Reads and writes in flight, of which one in four writes.
+    pub depth: u32,
+    /// Bytes of each write.
+    pub write_bytes: u32,
+    /// The reads.
+    pub reads: LatencyAt,
+    /// The writes beside them.
+    pub writes: LatencyAt,
+}
+
+/// All mixes.
+pub(crate) fn mixes(run: &Run) -> Vec<Mix> {
+    let of = |work| run.of(Purpose::Mix, work);
+    let mix = |(reads, writes): (&MeasuredPhase, &MeasuredPhase)| Mix {
+        depth: reads.phase.depth + writes.phase.depth,
+        write_bytes: writes.phase.request_bytes,
+        reads: step(reads, 0),
+        writes: step(writes, 0),
+    };
+    of(Work::Read).zip(of(Work::Write)).map(mix).collect()
+}
+
 /// Latency at parts of the knee.
 pub(crate) fn below(run: &Run) -> Vec<LatencyAt> {
     run.phases
@@ -66,7 +96,7 @@ pub(crate) fn below(run: &Run) -> Vec<LatencyAt> {
         .collect()
 }
 
-fn step(measured: &crate::run::MeasuredPhase, percent: u32) -> LatencyAt {
+fn step(measured: &MeasuredPhase, percent: u32) -> LatencyAt {
     let (rate, latency) = (measured.samples.rate(), measured.samples.latency);
     LatencyAt {
         depth: measured.phase.depth,

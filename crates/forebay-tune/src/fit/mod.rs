@@ -16,7 +16,7 @@ use crate::samples::LatencyFigures;
 use crate::steady::{Steadiness, steadiness};
 
 pub use interference::DiscardCost;
-pub use knee::{Knee, LatencyAt};
+pub use knee::{Knee, LatencyAt, Mix};
 pub use sector::Sector;
 pub use sizes::{CostPoint, Saturation, Sizes};
 
@@ -74,6 +74,12 @@ pub struct Fit {
     pub read_knee: Knee,
     /// Writes by requests in flight.
     pub write_knee: Knee,
+    /// Reads of 128 KiB by requests in flight.
+    pub large_reads: Vec<LatencyAt>,
+    /// Writes of 128 KiB by requests in flight.
+    pub large_writes: Vec<LatencyAt>,
+    /// Small reads beside small writes and beside large ones, by requests in flight.
+    pub mixes: Vec<Mix>,
     /// Latency below the knee.
     pub below_knee: Vec<LatencyAt>,
     /// The median latency of one small read at a time, in microseconds.
@@ -123,6 +129,9 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
         base_latency_us: read_knee.base_us,
         read_knee,
         write_knee: knee(run, Work::Write),
+        large_reads: knee::large(run, Work::Read),
+        large_writes: knee::large(run, Work::Write),
+        mixes: knee::mixes(run),
         below_knee: knee::below(run),
         cached_latency_us: run
             .of(Purpose::Cache, Work::Read)

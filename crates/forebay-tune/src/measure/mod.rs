@@ -1,5 +1,6 @@
 //! The order of phases, each chosen by what the earlier ones found.
 
+mod curves;
 mod rounds;
 
 use std::collections::VecDeque;
@@ -103,6 +104,7 @@ impl Measuring<'_> {
         self.misaligned()?;
         self.aside()?;
         self.interference()?;
+        self.mixes()?;
         self.until_steady()?;
         self.write_figures()
     }
@@ -116,7 +118,8 @@ impl Measuring<'_> {
         }
         // streams first: small writes are compared by size, which half a buffer would mix up
         self.streams(work)?;
-        self.sizes(work)
+        self.sizes(work)?;
+        self.large(work)
     }
 
     /// A phase on the data laid out, with a fair part of the bytes to write.

@@ -210,6 +210,8 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "latency_target",
             "report",
             "load_options",
+            "growth",
+            "info",
             "*",
             "explore",
         ],
