@@ -1,7 +1,7 @@
 //! A run over time, sample by sample.
 
 use forebay::Disk;
-use forebay::metrics::DeviceTraffic;
+use forebay::metrics::{DeviceTraffic, Traffic};
 use forebay_core::{ClassCounters, Time};
 use forebay_load::results::consumption::DiskLook;
 use forebay_load::results::series::{Series, SeriesBuilder, SeriesLook};
@@ -67,17 +67,18 @@ impl OverTime<'_> {
                 .for_each(|class| sum.merge(&class.counters));
             sum
         };
-        let traffic = |of: fn(&DeviceTraffic) -> [u64; 2]| {
+        let traffic = |of: fn(&DeviceTraffic) -> Traffic| {
             let seen = snapshot.disks.iter().map(|disk| of(&disk.traffic));
-            seen.fold([0, 0], |[all, past], [done, unscheduled]| [all + done, past + unscheduled])
+            let seen = seen.map(|seen| [seen.done, seen.unscheduled, seen.of_this_process]);
+            seen.fold([0; 3], |[all, past, own], [a, p, o]| [all + a, past + p, own + o])
         };
         let overdue = snapshot.disks.iter().map(|disk| disk.turn_overdue_nanos);
         SeriesLook {
             disk: look(&self.scheduled.disk),
             classes: self.plan.jobs.classes.iter().map(|class| counted(&class.name)).collect(),
             turn_overdue_nanos: overdue.max().unwrap_or(0),
-            written: traffic(|seen| [seen.written.done, seen.written.unscheduled]),
-            read: traffic(|seen| [seen.read.done, seen.read.unscheduled]),
+            written: traffic(|seen| seen.written),
+            read: traffic(|seen| seen.read),
         }
     }
 }

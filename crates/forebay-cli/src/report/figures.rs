@@ -6,14 +6,15 @@ use forebay_report::verdict::{
     BlockedSeconds, ClassFigures, DiskFigures, Finding, FindingKind, TargetFigures, findings,
 };
 
-/// A disk that got slow is so for this part of the run at least,
-const SLOW_PART: usize = 8;
-/// and in so many samples.
-const SLOW_SAMPLES: usize = 3;
+use super::{contention, slowdown};
+
+/// A change of what a load moves or asks below this is chance.
+const MORE_MIN: f64 = 0.05;
 
 /// What the metrics of a run say, in words; of a run without a scheduler only that there was none.
-pub(super) fn of(run: &RunResult) -> Vec<Finding> {
-    match figures(run) {
+/// `beside` it there can be the same load without one.
+pub(super) fn of(run: &RunResult, beside: Option<&RunResult>) -> Vec<Finding> {
+    match figures(run, beside) {
         Some(figures) => findings(&figures),
         None => vec![Finding {
             kind: FindingKind::Healthy,
@@ -25,7 +26,7 @@ pub(super) fn of(run: &RunResult) -> Vec<Finding> {
 }
 
 /// The figures of the measured part; `None` without a scheduler.
-fn figures(run: &RunResult) -> Option<DiskFigures> {
+fn figures(run: &RunResult, beside: Option<&RunResult>) -> Option<DiskFigures> {
     let disk = run.disk.as_ref()?;
     let blocked = disk.dispatch_blocked.iter();
     let target = disk.latency_target.as_ref().map(|target| TargetFigures {
@@ -42,6 +43,7 @@ fn figures(run: &RunResult) -> Option<DiskFigures> {
         pace: disk.latency_target.as_ref().map_or(1.0, |target| target.pace),
         target,
         flow_ratio: disk.flow_ratio,
+        more_unscheduled: beside.and_then(|unscheduled| moves_more(unscheduled, run)),
         blocked: BlockedSeconds::of(blocked.map(|(reason, &seconds)| (reason.as_str(), seconds))),
         ..DiskFigures::default()
     };
@@ -49,6 +51,24 @@ fn figures(run: &RunResult) -> Option<DiskFigures> {
         add_series(&mut figures, series, &run.classes);
     }
     Some(figures)
+}
+
+/// Whether a run without a scheduler moved more than one with it: more bytes or more requests, and
+/// not less of the other, which would be another mix. `None` if the two are not of the same load.
+fn moves_more(unscheduled: &RunResult, scheduled: &RunResult) -> Option<bool> {
+    let names =
+        |run: &RunResult| run.classes.iter().map(|job| job.name.clone()).collect::<Vec<_>>();
+    if unscheduled.disk.is_some() || names(unscheduled) != names(scheduled) {
+        return None;
+    }
+    let ratio = |of: fn(&ClassResult) -> f64| {
+        let [before, after] =
+            [unscheduled, scheduled].map(|run| run.classes.iter().map(of).sum::<f64>());
+        before / after.max(f64::MIN_POSITIVE)
+    };
+    let ratios = [ratio(|job| job.bandwidth_bytes_per_second as f64), ratio(|job| job.iops)];
+    let is_less = ratios.iter().any(|&ratio| ratio < 1.0 - MORE_MIN);
+    Some(!is_less && ratios.iter().any(|&ratio| ratio > 1.0 + MORE_MIN))
 }
 
 /// What is seen over time only.
@@ -70,13 +90,23 @@ fn add_series(figures: &mut DiskFigures, series: &Series, jobs: &[ClassResult]) 
     figures.written_unscheduled = counted(&disk.written_unscheduled_bytes);
     figures.read = counted(&disk.read_bytes);
     figures.read_unscheduled = counted(&disk.read_unscheduled_bytes);
-    if let Some((before, slow)) = slower(disk.speed.get(from..).unwrap_or_default()) {
-        let is_slow = figures.speed.is_none_or(|speed| slow < speed);
+    let own = |column: &[u64]| (!column.is_empty()).then(|| counted(column));
+    figures.written_unscheduled_own = own(&disk.written_unscheduled_own_bytes);
+    figures.read_unscheduled_own = own(&disk.read_unscheduled_own_bytes);
+    let longest = series.jobs.iter().flat_map(|job| job.disk_us.max.iter().skip(from));
+    figures.longest = longest.copied().reduce(f64::max).map(|us| us / 1e6);
+    if let Some(slowdown) = slowdown::of(series, from) {
+        let is_slow = figures.speed.is_none_or(|speed| slowdown.speed < speed);
         if is_slow {
-            (figures.speed_before, figures.speed) = (Some(before), Some(slow));
+            figures.speed_before = Some(slowdown.before);
+            figures.speed = Some(slowdown.speed);
+            figures.mix_changed = slowdown.mix_changed;
         }
     }
     figures.classes = series.classes.iter().map(|class| class_figures(class, from, jobs)).collect();
+    for (class, part) in figures.classes.iter_mut().zip(contention::while_waiting(series, from)) {
+        class.while_waiting = part;
+    }
 }
 
 fn class_figures(class: &ClassSeries, from: usize, jobs: &[ClassResult]) -> ClassFigures {
@@ -93,22 +123,6 @@ fn class_figures(class: &ClassSeries, from: usize, jobs: &[ClassResult]) -> Clas
         starved_seconds: class.starved_seconds.iter().skip(from).sum(),
         limited_seconds: class.limited_seconds.iter().skip(from).sum(),
         errors: of_class().map(|job| job.errors).sum(),
+        ..ClassFigures::default()
     }
-}
-
-/// What the disk did before it got slow, and then, where the two differ most: the median before the
-/// slowest part, and the median of that part.
-fn slower(speeds: &[Option<f64>]) -> Option<(f64, f64)> {
-    let speeds: Vec<f64> = speeds.iter().copied().flatten().collect();
-    let length = (speeds.len() / SLOW_PART).max(SLOW_SAMPLES);
-    let windows = speeds.windows(length).enumerate().skip(length);
-    let medians = windows.map(|(at, window)| (at, median(window)));
-    let (at, slow) = medians.min_by(|one, other| one.1.total_cmp(&other.1))?;
-    Some((median(speeds.get(..at)?), slow))
-}
-
-fn median(of: &[f64]) -> f64 {
-    let mut sorted = of.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }

@@ -2,10 +2,12 @@
 //! over time.
 
 mod charts;
+mod contention;
 mod figures;
 mod foremost;
 mod options;
 mod page;
+mod slowdown;
 
 #[cfg(test)]
 mod tests;

@@ -107,7 +107,8 @@ fn found(page: &mut Page, runs: &[Named<'_>]) {
         if runs.len() > 1 {
             page.paragraph(&format!("{name}:"));
         }
-        let findings = figures::of(run);
+        let unscheduled = runs.iter().find(|(_, other)| other.disk.is_none());
+        let findings = figures::of(run, unscheduled.map(|(_, other)| *other));
         let lines: Vec<(String, bool)> =
             findings.iter().map(|finding| (finding.to_string(), finding.kind.warns())).collect();
         page.list(lines.iter().map(|(text, warns)| (text.as_str(), *warns)));

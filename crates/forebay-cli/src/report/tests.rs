@@ -46,7 +46,7 @@ fn run(change: impl FnOnce(&mut SimulationConfig)) -> RunResult {
 }
 
 fn kinds(run: &RunResult) -> Vec<FindingKind> {
-    figures::of(run).iter().map(|finding| finding.kind).collect()
+    figures::of(run, None).iter().map(|finding| finding.kind).collect()
 }
 
 /// The model of the disk's rates, times so many percent.
@@ -69,7 +69,7 @@ fn a_model_that_is_a_fifth_too_high_is_named() {
         let run = run(|config| {
             config.scheduler = SchedulerConfig { latency_target, ..told(config, 120) };
         });
-        let found = figures::of(&run);
+        let found = figures::of(&run, None);
         assert_eq!(found[0].kind, FindingKind::ModelTooFast, "{found:?}");
         let says = |percent: u32| found[0].what.contains(&format!("{percent} % too high"));
         assert!((16..=24).any(says), "{found:?}");
@@ -80,7 +80,7 @@ fn a_model_that_is_a_fifth_too_high_is_named() {
 fn a_shard_that_stands_still_is_named() {
     let stalls = Stalls { one_in: 4_000, length: Duration::from_millis(200), shards: vec![1] };
     let run = run(|config| config.stalls = Some(stalls));
-    assert_eq!(kinds(&run)[0], FindingKind::ShardStalled, "{:?}", figures::of(&run));
+    assert_eq!(kinds(&run)[0], FindingKind::ShardStalled, "{:?}", figures::of(&run, None));
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use forebay_load::results::model::rounded;
 use forebay_report::verdict::{
-    BlockedSeconds, ClassFigures, DiskFigures, Finding, TargetFigures, findings,
+    BlockedSeconds, ClassFigures, DiskFigures, Finding, TargetFigures, findings, is_alike,
 };
 
 use super::open_metrics::{ClassSamples, DiskSamples, Scrape};
@@ -12,6 +13,11 @@ use super::open_metrics::{ClassSamples, DiskSamples, Scrape};
 const WAITED_MIN: f64 = 1.0;
 /// The reasons for which queues let nothing through.
 const REASONS: [&str; 5] = ["pace", "window", "class_limit", "ahead", "pace_disk_idle"];
+/// Mixes of requests are alike by their number and by their bytes.
+const OF_MIX: [[&str; 2]; 2] = [
+    ["total_read_ops_total", "total_write_ops_total"],
+    ["total_read_bytes_total", "total_write_bytes_total"],
+];
 /// A class is held back by its limit where that was so for this part of the time.
 const LIMITED: f64 = 0.1;
 
@@ -46,6 +52,8 @@ pub(super) struct ClassInterval {
     pub(super) operations: f64,
     pub(super) bytes: f64,
     pub(super) in_disk: f64,
+    /// The longest time in the disk of a request that came back, in seconds; 0 if none did.
+    pub(super) longest: f64,
     /// Parts of 1.
     pub(super) asked: f64,
     pub(super) got: f64,
@@ -114,12 +122,15 @@ fn counted_seconds(before: &Scrape, now: &Scrape) -> Option<f64> {
     (seconds.is_finite() && seconds > 0.0).then_some(seconds)
 }
 
-fn disk_between(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -> DiskInterval {
+/// The figures of a disk itself.
+fn disk_figures(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -> DiskFigures {
     let since = Since { now: &now.values, before: before.map(|before| &before.values) };
     let gauge = |name| since.gauge(name).unwrap_or(0.0);
-    let blocked =
-        REASONS.map(|reason| (reason, since.of(&format!("blocked_seconds_total/{reason}"))));
-    let mut figures = DiskFigures {
+    let own = |direction| {
+        let name = format!("device_unscheduled_own_bytes_total/{direction}");
+        since.gauge(&name).map(|_| since.of(&name) as u64)
+    };
+    DiskFigures {
         seconds,
         queues: gauge("queues") as u32,
         speed: ratio(since.of("waited_consumption_total"), since.of("waited_sec_total")),
@@ -128,28 +139,48 @@ fn disk_between(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -
         pace: since.gauge("pace").unwrap_or(1.0),
         target: target(since),
         flow_ratio: gauge("flow_ratio"),
-        blocked: BlockedSeconds::of(blocked),
+        blocked: BlockedSeconds::of(blocked_by_reason(since)),
+        mix_changed: before.is_some_and(|before| mix_changed(before, now)),
         late_turns: since.of("late_turns_total") as u64,
         late_seconds: since.of("late_turn_sec_total"),
         turn_overdue_seconds: gauge("turn_overdue_seconds"),
         written: since.of("device_done_bytes_total/write") as u64,
         written_unscheduled: since.of("device_unscheduled_bytes_total/write") as u64,
+        written_unscheduled_own: own("write"),
         read: since.of("device_done_bytes_total/read") as u64,
         read_unscheduled: since.of("device_unscheduled_bytes_total/read") as u64,
+        read_unscheduled_own: own("read"),
         ..DiskFigures::default()
-    };
-    let top = top_reason(&blocked);
+    }
+}
+
+/// For how long queues let nothing through.
+fn blocked_by_reason(since: Since<'_>) -> [(&'static str, f64); REASONS.len()] {
+    REASONS.map(|reason| (reason, since.of(&format!("blocked_seconds_total/{reason}"))))
+}
+
+fn disk_between(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -> DiskInterval {
+    let since = Since { now: &now.values, before: before.map(|before| &before.values) };
+    let gauge = |name| since.gauge(name).unwrap_or(0.0);
+    let mut figures = disk_figures(before, now, seconds);
+    let top = top_reason(&blocked_by_reason(since));
     let mut classes = Vec::new();
     for class in &now.classes {
         let (of_class, interval) =
             class_between(before.and_then(|b| b.find(&class.name)), class, seconds, top);
         let since = class_since(before.and_then(|b| b.find(&class.name)), class);
-        figures.overdue += since.of("overdue_total") as u64;
-        figures.writes += since.of("total_write_ops_total") as u64;
-        figures.writes_misaligned += since.of("misaligned_write_ops_total") as u64;
+        for (sum, name) in [
+            (&mut figures.overdue, "overdue_total"),
+            (&mut figures.writes, "total_write_ops_total"),
+            (&mut figures.writes_misaligned, "misaligned_write_ops_total"),
+        ] {
+            *sum = sum.saturating_add(since.of(name) as u64);
+        }
         figures.classes.push(of_class);
         classes.push(interval);
     }
+    let longest = classes.iter().map(|class: &ClassInterval| class.longest);
+    figures.longest = longest.reduce(f64::max);
     share(&figures.classes, &mut classes);
     let dispatched: f64 = figures.classes.iter().map(|class| class.consumption).sum();
     figures.consumption = since.gauge("read_iops").map(|_| dispatched);
@@ -176,12 +207,25 @@ fn speed_before(before: Option<&DiskSamples>) -> Option<f64> {
     ratio(of("waited_consumption_total")?, waited)
 }
 
+/// Whether what the classes did since `before` is of another mix than all that they did until then.
+fn mix_changed(before: &DiskSamples, now: &DiskSamples) -> bool {
+    let is_alike = |kinds: [&str; 2]| {
+        let counted = |class: &ClassSamples| {
+            let since = class_since(before.find(&class.name), class);
+            kinds.map(|kind| (since.before_of(kind).unwrap_or(0.0), since.of(kind)))
+        };
+        let (then, since): (Vec<f64>, Vec<f64>) = now.classes.iter().flat_map(counted).unzip();
+        is_alike(&then, &since)
+    };
+    !OF_MIX.into_iter().all(is_alike)
+}
+
 fn target(since: Since<'_>) -> Option<TargetFigures> {
     let latency = since.gauge("latency_target_seconds")?;
     let measured = since.of("target_measured_total") > 0.0;
     let holds = since.gauge("latency_target_holds").map(|holds| holds > 0.0);
     Some(TargetFigures {
-        target: format!("of {} ms", latency * 1e3),
+        target: format!("of {} ms", rounded(latency * 1e3, 3)),
         holds: holds.filter(|_| measured),
         attainable: since.gauge("latency_target_attainable").is_none_or(|can| can > 0.0),
     })
@@ -212,17 +256,21 @@ fn class_between(
 ) -> (ClassFigures, ClassInterval) {
     let since = class_since(before, now);
     let before = before.filter(|_| since.before.is_some());
-    let p99 = |name: &str| {
+    let of_span = |name: &str, part: f64| {
         let bounds = |of: &ClassSamples| of.buckets.get(name).cloned().unwrap_or_default();
-        percentile(&before.map(bounds).unwrap_or_default(), &bounds(now), 0.99)
+        percentile(&before.map(bounds).unwrap_or_default(), &bounds(now), part)
     };
     let figures = ClassFigures {
         name: now.name.clone(),
         shares: since.gauge("shares").unwrap_or(0.0) as u32,
         consumption: since.of("consumption_total") / seconds,
         waiting: since.gauge("queue_length").unwrap_or(0.0),
-        queue_p99: p99("queue_latency_seconds"),
-        disk_p99: p99("disk_latency_seconds"),
+        // metrics do not tell the groups of classes, within which their shares count
+        while_waiting: None,
+        held: since.gauge("held_long").unwrap_or(0.0) as u64,
+        held_seconds: since.gauge("held_long_seconds").unwrap_or(0.0),
+        queue_p99: of_span("queue_latency_seconds", 0.99),
+        disk_p99: of_span("disk_latency_seconds", 0.99),
         starved_seconds: since.of("starvation_time_sec_total"),
         limited_seconds: since.of("limited_sec_total").max(since.of("limited_time_sec_total")),
         errors: since.of("errors_total") as u64,
@@ -243,6 +291,7 @@ fn class_between(
         ]),
         bytes: per_second(&["total_bytes_total"]),
         in_disk: since.gauge("disk_queue_length").unwrap_or(0.0),
+        longest: of_span("disk_latency_seconds", 1.0),
         asked: 0.0,
         got: 0.0,
         why,

@@ -85,6 +85,81 @@ fn a_percentile_beyond_the_last_bound_is_the_last_bound() {
     assert_eq!(percentile(&[], &[], 0.99), 0.0);
 }
 
+/// A disk with these lines beside the usual ones.
+fn with(lines: &str) -> Scrape {
+    let of = "{mountpoint=\"d\",class=\"c\"}";
+    let text = format!(
+        "forebay_io_queue_shares{of} 100\n\
+         forebay_io_queue_read_iops{{mountpoint=\"d\"}} 1000\n{lines}# EOF\n"
+    );
+    parse(&text.replace("CLASS", of).replace("DISK", "mountpoint=\"d\"")).unwrap()
+}
+
+fn kinds(before: &Scrape, now: &Scrape) -> Vec<&'static str> {
+    let interval = between(before, now, 1.0);
+    interval.disks[0].findings.iter().map(|finding| finding.kind.name()).collect()
+}
+
+#[test]
+fn a_disk_that_hangs_is_not_healthy_however_long_it_hangs() {
+    let held = "forebay_io_queue_overdue_totalCLASS 16\n\
+                forebay_io_queue_held_longCLASS 16\n\
+                forebay_io_queue_held_long_secondsCLASS 12.2\n";
+    assert_eq!(kinds(&with(held), &with(held)), ["held-long"]);
+}
+
+#[test]
+fn counters_of_any_size_are_added_up() {
+    let huge = "forebay_io_queue_overdue_totalCLASS 1e308\n\
+                forebay_io_queue_overdue_total{DISK,class=\"d\"} 1e308\n\
+                forebay_io_queue_total_write_ops_totalCLASS 1e308\n\
+                forebay_io_queue_total_write_ops_total{DISK,class=\"d\"} 1e308\n\
+                forebay_io_queue_shares{DISK,class=\"d\"} 1e308\n";
+    assert_eq!(between(&with(""), &with(huge), 1.0).disks[0].figures.overdue, u64::MAX);
+}
+
+#[test]
+fn what_other_processes_write_is_told_from_what_this_one_does() {
+    let written = |own: u32| {
+        let of = "_bytes_total{DISK,device=\"x\",direction=\"write\"}";
+        let counted = format!(
+            "forebay_device_done{of} 377000000\n\
+             forebay_device_unscheduled{of} 128192512\n\
+             forebay_device_unscheduled_own{of} {own}\n"
+        );
+        between(&with(""), &with(&counted), 1.0).disks[0].findings[0].remedy.clone()
+    };
+    assert!(written(393_216).starts_with("Other processes"), "{}", written(393_216));
+    assert!(written(128_000_000).contains("of this process"), "{}", written(128_000_000));
+}
+
+#[test]
+fn a_disk_whose_load_changed_did_not_get_slow() {
+    let scrape = |reads: u32, writes: u32, waited: f64, served: f64| {
+        with(&format!(
+            "forebay_io_queue_total_read_ops_totalCLASS {reads}\n\
+             forebay_io_queue_total_read_bytes_totalCLASS {reads}000\n\
+             forebay_io_queue_total_write_ops_totalCLASS {writes}\n\
+             forebay_io_queue_total_write_bytes_totalCLASS {writes}000\n\
+             forebay_io_queue_waited_sec_total{{DISK}} {waited}\n\
+             forebay_io_queue_waited_consumption_total{{DISK}} {served}\n"
+        ))
+    };
+    let before = scrape(1000, 0, 9.0, 9.0);
+    assert_eq!(kinds(&before, &scrape(1050, 0, 10.0, 9.5)), ["disk-got-slow"]);
+    assert_eq!(kinds(&before, &scrape(1050, 50, 10.0, 9.5)), ["model-too-fast"]);
+}
+
+#[test]
+fn a_latency_target_has_no_more_digits_than_it_needs() {
+    let target = "forebay_io_queue_latency_target_seconds{DISK} 0.00568934\n\
+                  forebay_io_queue_latency_target_holds{DISK} 0\n\
+                  forebay_io_queue_target_measured_total{DISK} 9\n";
+    let interval = between(&with(""), &with(target), 1.0);
+    let found = &interval.disks[0].findings[0].what;
+    assert_eq!(found, "The latency target of 5.689 ms does not hold");
+}
+
 proptest! {
     #[test]
     fn any_histogram_has_a_percentile_within_its_bounds(

@@ -66,7 +66,7 @@ fn of_classes(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
         lines.push(table.head());
     }
     for (class, interval) in all().filter(|class| !is_idle(class)) {
-        let ClassInterval { operations, bytes, in_disk, asked, got, why } = *interval;
+        let ClassInterval { operations, bytes, in_disk, asked, got, why, .. } = *interval;
         let cells = [
             count(operations),
             megabytes(bytes / 1e6),

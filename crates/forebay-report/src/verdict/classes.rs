@@ -1,7 +1,7 @@
 //! What is to be said of single classes.
 
 use super::disk::time;
-use super::{ClassFigures, DiskFigures, Finding, FindingKind};
+use super::{ClassFigures, DiskFigures, DiskPart, Finding, FindingKind};
 
 /// A class that has less than this part of what its shares are is short of them.
 const SHORT: f64 = 0.7;
@@ -11,13 +11,13 @@ const WAITS_SECONDS: f64 = 0.005;
 const WAITING: f64 = 0.5;
 /// A limit is worth a word where it held a class back for this part of the span.
 const LIMITED_PART: f64 = 0.1;
-/// Below this part of the disk's time in use nobody takes from anybody.
-const BUSY: f64 = 0.5;
+/// Who waited throughout for less than so many seconds is not judged by its shares.
+const JUDGED_SECONDS: f64 = 1.0;
 
 pub(super) fn findings(figures: &DiskFigures) -> Vec<Finding> {
     let each = figures.classes.iter().flat_map(|class| {
-        let short = by_limit(figures, class).or_else(|| below_share(figures, class));
-        [errors(class), short]
+        let short = by_limit(figures, class).or_else(|| below_share(class));
+        [errors(class), held(class), short]
     });
     each.flatten().collect()
 }
@@ -25,23 +25,6 @@ pub(super) fn findings(figures: &DiskFigures) -> Vec<Finding> {
 /// Whether requests of the class waited throughout.
 fn waits(class: &ClassFigures) -> bool {
     class.waiting >= WAITING && class.queue_p99 >= WAITS_SECONDS
-}
-
-/// The part of the disk time dispatched that the class would have by its shares, of what all those
-/// have that wait and what the others leave them.
-fn entitled(figures: &DiskFigures, class: &ClassFigures) -> f64 {
-    let total: f64 = figures.classes.iter().map(|class| class.consumption).sum();
-    let wanting = || figures.classes.iter().filter(|other| waits(other) || is(other, class));
-    let taken: f64 = wanting().map(|class| class.consumption).sum();
-    let shares: u32 = wanting().map(|class| class.shares).sum();
-    // who wants no more than it has leaves the rest
-    let content = total - taken;
-    (figures.consumption.unwrap_or(total).max(total) - content) * f64::from(class.shares)
-        / f64::from(shares.max(1))
-}
-
-fn is(one: &ClassFigures, other: &ClassFigures) -> bool {
-    core::ptr::eq(one, other)
 }
 
 /// A class that its limit holds back.
@@ -61,23 +44,39 @@ fn by_limit(figures: &DiskFigures, class: &ClassFigures) -> Option<Finding> {
     Some(Finding::new(FindingKind::StarvedByLimit, what, remedy).of_class(class))
 }
 
-/// A class that waits and has less than its shares, without any limit.
-fn below_share(figures: &DiskFigures, class: &ClassFigures) -> Option<Finding> {
-    let total: f64 = figures.classes.iter().map(|class| class.consumption).sum();
-    let entitled = entitled(figures, class);
-    let alone = figures.classes.iter().filter(|class| waits(class)).count() < 2;
-    if !waits(class) || alone || total < BUSY || class.consumption >= entitled * SHORT {
+/// A class that had less than its shares while it waited throughout, without any limit.
+fn below_share(class: &ClassFigures) -> Option<Finding> {
+    let DiskPart { seconds, had, by_shares } = class.while_waiting?;
+    if seconds < JUDGED_SECONDS || class.queue_p99 < WAITS_SECONDS || had >= by_shares * SHORT {
         return None;
     }
     let what = format!(
-        "{} waits and has {:.0} % of the disk's time, where its shares are {:.0} %",
+        "{} had {:.0} % of the disk's time while it waited throughout, for {} in all, where its \
+         shares are {:.0} %",
         class.name,
-        class.consumption * 100.0,
-        entitled * 100.0
+        had * 100.0,
+        time(seconds),
+        by_shares * 100.0
     );
-    let remedy = "A thread that turns late, few requests at a time on each of many threads, or a \
-                  limit of its group does that";
+    let remedy = "A thread that turns late, or few requests at a time on each of many threads, \
+                  does that";
     Some(Finding::new(FindingKind::BelowShare, what, remedy).of_class(class))
+}
+
+/// Requests that the disk, or who holds their permits, does not give back.
+fn held(class: &ClassFigures) -> Option<Finding> {
+    (class.held > 0).then(|| {
+        let count = class.held;
+        let (of, verb) = if count == 1 { ("request", "is") } else { ("requests", "are") };
+        let what = format!(
+            "{count} {of} of {} {verb} in the disk, or have their permits held, since {}",
+            class.name,
+            time(class.held_seconds)
+        );
+        let remedy = "The disk hangs, or permits are held over other work: see the system's log \
+                      for errors of the device, and the log of the process for slow requests";
+        Finding::new(FindingKind::HeldLong, what, remedy).of_class(class)
+    })
 }
 
 fn errors(class: &ClassFigures) -> Option<Finding> {

@@ -4,8 +4,16 @@
 
 mod classes;
 mod disk;
+mod mix;
+mod shares;
+mod speed;
+mod unscheduled;
 
 use core::fmt;
+
+pub use mix::is_alike;
+pub use shares::{Contender, DiskPart, Group, is_busy, parts_by_shares};
+pub use speed::SLOWER;
 
 /// What was counted of one disk in a span of time. Times are seconds; blocked and late ones are
 /// summed over queues.
@@ -21,6 +29,10 @@ pub struct DiskFigures {
     pub speed: Option<f64>,
     /// The same in an earlier span, if there was one.
     pub speed_before: Option<f64>,
+    /// Whether that was of [another mix](is_alike) of requests.
+    pub mix_changed: bool,
+    /// Whether the same load moved more without a scheduler, where that was tried.
+    pub more_unscheduled: Option<bool>,
     /// For how long work waited for the disk throughout.
     pub waited_seconds: f64,
     /// The part of the disk's rate at which requests are let through; 1 unless a latency target
@@ -41,14 +53,20 @@ pub struct DiskFigures {
     /// Requests that the window does not wait for any more: the disk, or who held them, kept them
     /// too long.
     pub overdue: u64,
+    /// The longest time of a request in the disk that came back; `None` if it is not known.
+    pub longest: Option<f64>,
     /// Bytes that the device wrote, and how many of them passed no class; zero if not known.
     pub written: u64,
     /// See [`DiskFigures::written`].
     pub written_unscheduled: u64,
+    /// How many of those were written by this process; `None` if it is not known.
+    pub written_unscheduled_own: Option<u64>,
     /// Bytes that the device read, and how many of them passed no class; zero if not known.
     pub read: u64,
     /// See [`DiskFigures::read`].
     pub read_unscheduled: u64,
+    /// How many of those were read by this process; `None` if it is not known.
+    pub read_unscheduled_own: Option<u64>,
     /// Writes done, and how many of them began or ended inside of a block of the device.
     pub writes: u64,
     /// See [`DiskFigures::writes`].
@@ -126,6 +144,12 @@ pub struct ClassFigures {
     pub consumption: f64,
     /// Requests that waited at the end of the span, or on the average.
     pub waiting: f64,
+    /// What it had of the disk while it waited throughout; `None` where that is not known.
+    pub while_waiting: Option<DiskPart>,
+    /// Requests in the disk, and permits, that are held for far longer than they should be,
+    pub held: u64,
+    /// and for how long some are, at least.
+    pub held_seconds: f64,
     /// The 99th percentile of the time in the queue; 0 if there were none.
     pub queue_p99: f64,
     /// The 99th percentile of the time in the disk; 0 if there were none.
@@ -161,8 +185,10 @@ pub enum FindingKind {
     StarvedByLimit,
     /// A class waits and has less than its shares.
     BelowShare,
-    /// Requests are kept for so long that the window does not wait for them.
+    /// Requests were kept for so long that the window did not wait for them.
     Overdue,
+    /// Requests are kept for so long now.
+    HeldLong,
     /// Writes reach the disk that pass no class.
     UnscheduledWrites,
     /// Reads reach the disk that pass no class.
@@ -190,6 +216,7 @@ impl FindingKind {
             Self::StarvedByLimit => "starved-by-limit",
             Self::BelowShare => "below-share",
             Self::Overdue => "overdue",
+            Self::HeldLong => "held-long",
             Self::UnscheduledWrites => "unscheduled-writes",
             Self::UnscheduledReads => "unscheduled-reads",
             Self::MisalignedWrites => "misaligned-writes",

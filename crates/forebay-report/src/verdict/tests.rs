@@ -117,12 +117,103 @@ fn a_class_is_starved_by_its_limit_only_while_it_waits() {
 
 #[test]
 fn a_class_below_its_shares_is_named() {
+    let of = |seconds, had| {
+        let mut figures = healthy();
+        figures.classes[0].while_waiting = Some(DiskPart { seconds, had, by_shares: 0.5 });
+        kinds(&figures)
+    };
+    assert_eq!(of(4.0, 0.2), [FindingKind::BelowShare]);
+    assert_eq!(of(4.0, 0.4), [FindingKind::Healthy]);
+    assert_eq!(of(0.5, 0.2), [FindingKind::Healthy]);
+}
+
+/// As it was of a class that writes for one second of five: waiting in the mean, and 8 % for 40 %.
+#[test]
+fn a_class_that_did_not_want_work_all_the_time_is_not_below_its_shares() {
     let mut figures = healthy();
-    (figures.classes[0].consumption, figures.classes[1].consumption) = (0.2, 0.78);
-    assert_eq!(kinds(&figures), [FindingKind::BelowShare]);
-    // who has more shares may have more
-    figures.classes[1].shares = 400;
+    (figures.classes[0].consumption, figures.classes[1].consumption) = (0.08, 0.9);
     assert_eq!(kinds(&figures), [FindingKind::Healthy]);
+}
+
+#[test]
+fn requests_that_the_disk_does_not_give_back_are_told_for_as_long_as_that_lasts() {
+    let mut figures = healthy();
+    figures.consumption = Some(0.0);
+    (figures.classes[1].held, figures.classes[1].held_seconds) = (16, 4.7);
+    let found = findings(&figures);
+    assert_eq!(found[0].kind, FindingKind::HeldLong);
+    assert!(found[0].what.starts_with("16 requests of compaction"), "{found:?}");
+    assert!(found[0].what.ends_with("since 4.7 s"), "{found:?}");
+    // which says more than that they were given up
+    figures.overdue = 16;
+    assert_eq!(kinds(&figures), [FindingKind::HeldLong]);
+}
+
+#[test]
+fn a_disk_that_does_less_of_another_mix_did_not_get_slow() {
+    let figures =
+        DiskFigures { speed: Some(0.6), speed_before: Some(0.9), mix_changed: true, ..healthy() };
+    let found = findings(&figures);
+    assert_eq!(found[0].kind, FindingKind::ModelTooFast);
+    assert!(found[0].what.contains("and did 90 % of another mix of requests"), "{}", found[0]);
+    assert!(!found[0].remedy.contains("smartctl"), "{}", found[0]);
+}
+
+#[test]
+fn what_a_disk_that_seeks_gives_up_is_not_called_a_fault_alone() {
+    let remedy = |longest| {
+        let figures = DiskFigures { overdue: 3, longest, ..healthy() };
+        let found = findings(&figures).remove(0);
+        assert!(found.what.contains("the window gave them up"), "{found}");
+        found.remedy
+    };
+    assert!(remedy(Some(0.372)).starts_with("A hard disk that seeks"), "{}", remedy(Some(0.372)));
+    for longest in [None, Some(0.001), Some(4.0)] {
+        assert!(remedy(longest).starts_with("The disk hangs in places"), "{}", remedy(longest));
+    }
+}
+
+#[test]
+fn figures_are_not_called_too_low_where_the_load_moves_no_more_without_a_scheduler() {
+    let blocked = BlockedSeconds { pace_disk_idle: 12.0, ..BlockedSeconds::default() };
+    let of = |more_unscheduled| DiskFigures { blocked, more_unscheduled, ..healthy() };
+    assert_eq!(kinds(&of(Some(false))), [FindingKind::Healthy]);
+    for more in [None, Some(true)] {
+        let found = findings(&of(more));
+        assert_eq!(found[0].kind, FindingKind::ModelTooSlow);
+        assert!(found[0].remedy.contains("may be too low"), "{}", found[0]);
+    }
+    // nor of a disk that does less than they say
+    let slow = DiskFigures { speed: Some(0.8), ..of(None) };
+    assert_eq!(kinds(&slow), [FindingKind::ModelTooFast]);
+}
+
+#[test]
+fn who_wrote_what_passed_no_class_decides_what_to_do() {
+    let remedy = |own| {
+        let figures = DiskFigures {
+            written: 1_000_000_000,
+            written_unscheduled: 340_000_000,
+            written_unscheduled_own: own,
+            read: 1_000_000_000,
+            read_unscheduled: 340_000_000,
+            read_unscheduled_own: own,
+            ..healthy()
+        };
+        let found = findings(&figures);
+        assert_eq!(found.len(), 2);
+        [found[0].remedy.clone(), found[1].remedy.clone()]
+    };
+    for others in remedy(Some(1_000_000)) {
+        assert!(
+            others.starts_with("Other processes") && !others.contains("direct I/O"),
+            "{others}"
+        );
+    }
+    for own in remedy(Some(330_000_000)) {
+        assert!(own.contains("of this process") && own.contains("direct I/O"), "{own}");
+    }
+    assert!(remedy(None).iter().all(|unknown| unknown.contains("process")), "{:?}", remedy(None));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use forebay_core::{Blocked, ClassCounters, DiskTime, Op, Time};
 use hdrhistogram::CreationError;
 
-use super::{ClassSeries, DiskSeries, JobSeries, Percentiles, RequestTimes, Series};
-use crate::job_file::JobFile;
+use super::{ClassSeries, DiskSeries, GroupOfClass, JobSeries, Percentiles, RequestTimes, Series};
+use crate::job_file::{GroupSpec, JobFile};
 use crate::recorder::{Completion, Latencies, MeasuredInterval, Slice};
 use crate::results::consumption::DiskLook;
 use crate::results::model::rounded;
@@ -29,10 +29,11 @@ pub struct SeriesLook {
     pub classes: Vec<ClassCounters>,
     /// By how much the latest queue is behind its turn, in nanoseconds.
     pub turn_overdue_nanos: u64,
-    /// Bytes that the device wrote, and of these those that passed no class.
-    pub written: [u64; 2],
-    /// Bytes that the device read, and of these those that passed no class.
-    pub read: [u64; 2],
+    /// Bytes that the device wrote, of these those that passed no class, and of these again those
+    /// of this process.
+    pub written: [u64; 3],
+    /// The same of bytes that it read.
+    pub read: [u64; 3],
 }
 
 /// Makes a [`Series`]. Memory is bounded however long the run is.
@@ -58,6 +59,7 @@ impl SeriesBuilder {
         let classes = file.classes.iter().map(|class| ClassSeries {
             name: class.name.clone(),
             shares: class.shares,
+            group: class.parent.and_then(|parent| file.groups.get(parent)).map(of_group),
             ..ClassSeries::default()
         });
         let series = Series {
@@ -156,6 +158,7 @@ impl ClassSeries {
     fn push(&mut self, before: &ClassCounters, after: &ClassCounters, length: f64) {
         let nanos = |of: fn(&ClassCounters) -> u64| seconds(of(after).saturating_sub(of(before)));
         self.pending.push(after.queued.into());
+        self.activations.push(after.activations.saturating_sub(before.activations));
         self.in_disk.push(after.in_disk.into());
         self.consumption.push(per_second(after.consumption.minus(before.consumption), length));
         self.starved_seconds.push(nanos(|class| class.starved_nanos));
@@ -187,12 +190,23 @@ impl DiskSeries {
         self.late_seconds.push(seconds(now.late_nanos.saturating_sub(then.late_nanos)));
         self.turn_overdue_seconds.push(seconds(after.turn_overdue_nanos));
         self.overdue.push(now.overdue.saturating_sub(then.overdue));
-        let grown = |[then, now]: [u64; 2]| now.saturating_sub(then);
-        self.written_bytes.push(grown([before.written[0], after.written[0]]));
-        self.written_unscheduled_bytes.push(grown([before.written[1], after.written[1]]));
-        self.read_bytes.push(grown([before.read[0], after.read[0]]));
-        self.read_unscheduled_bytes.push(grown([before.read[1], after.read[1]]));
+        let columns = [
+            &mut self.written_bytes,
+            &mut self.written_unscheduled_bytes,
+            &mut self.written_unscheduled_own_bytes,
+            &mut self.read_bytes,
+            &mut self.read_unscheduled_bytes,
+            &mut self.read_unscheduled_own_bytes,
+        ];
+        let [then, now] = [before, after].map(|look| look.written.into_iter().chain(look.read));
+        for (column, (then, now)) in columns.into_iter().zip(then.zip(now)) {
+            column.push(now.saturating_sub(then));
+        }
     }
+}
+
+fn of_group(group: &GroupSpec) -> GroupOfClass {
+    GroupOfClass { name: group.name.clone(), shares: group.shares }
 }
 
 fn seconds(nanos: u64) -> f64 {

@@ -76,11 +76,18 @@ pub struct RequestTimes {
 pub struct ClassSeries {
     /// The name of the class.
     pub name: String,
-    /// Its shares at the start.
+    /// Its shares at the start,
     pub shares: u32,
+    /// which count among those of its group, if it is in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<GroupOfClass>,
     /// Requests that waited in the queues when the sample ended.
     pub pending: Vec<u64>,
-    /// Requests that were in the disk then.
+    /// How often the first request came where none waited; where that was never, and some waited
+    /// in the end, some did throughout.
+    #[serde(default)]
+    pub activations: Vec<u64>,
+    /// Requests that were in the disk when the sample ended.
     pub in_disk: Vec<u64>,
     /// Disk time dispatched per second, in seconds.
     pub consumption: Vec<f64>,
@@ -95,6 +102,15 @@ pub struct ClassSeries {
     /// Writes asked for, or parts of large ones, that begin or end at no multiple of 4 KiB.
     #[serde(default)]
     pub misaligned_writes: Vec<u64>,
+}
+
+/// A group of classes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupOfClass {
+    /// Its name.
+    pub name: String,
+    /// Its shares at the start, beside those of other groups and of classes outside of groups.
+    pub shares: u32,
 }
 
 /// What was seen of the disk over time.
@@ -126,8 +142,14 @@ pub struct DiskSeries {
     pub written_bytes: Vec<u64>,
     /// Bytes of these that passed no class.
     pub written_unscheduled_bytes: Vec<u64>,
+    /// Bytes of these that this process wrote.
+    #[serde(default)]
+    pub written_unscheduled_own_bytes: Vec<u64>,
     /// Bytes that the device read; 0 where that is not known.
     pub read_bytes: Vec<u64>,
     /// Bytes of these that passed no class.
     pub read_unscheduled_bytes: Vec<u64>,
+    /// Bytes of these that this process read.
+    #[serde(default)]
+    pub read_unscheduled_own_bytes: Vec<u64>,
 }
