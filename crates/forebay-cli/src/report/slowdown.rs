@@ -18,7 +18,7 @@ pub(super) struct Slowdown {
     pub(super) before: f64,
     /// and since.
     pub(super) speed: f64,
-    /// Whether its requests were of another mix since: of other jobs.
+    /// Whether its requests were of another mix since: of other jobs, or classes.
     pub(super) mix_changed: bool,
 }
 
@@ -39,12 +39,15 @@ pub(super) fn of(series: &Series, from: usize) -> Option<Slowdown> {
         return None;
     }
     let (then, since) = samples.split_at(at);
-    let is_like = |of: fn(&JobSeries) -> &[f64]| {
-        let mix = |samples: &[usize]| series.jobs.iter().map(|job| sum(of(job), samples)).collect();
-        let (then, since): (Vec<f64>, Vec<f64>) = (mix(then), mix(since));
-        is_alike(&then, &since)
+    let is_like = |columns: Vec<&[f64]>| {
+        let mix = |samples| columns.iter().map(|column| sum(column, samples)).collect::<Vec<_>>();
+        is_alike(&mix(then), &mix(since))
     };
-    let alike = is_like(|job| &job.iops) && is_like(|job| &job.bandwidth_bytes_per_second);
+    let of_jobs = |of: fn(&JobSeries) -> &[f64]| is_like(series.jobs.iter().map(of).collect());
+    // few requests can be much work, and many little
+    let alike = of_jobs(|job| &job.iops)
+        && of_jobs(|job| &job.bandwidth_bytes_per_second)
+        && is_like(series.classes.iter().map(|class| &class.consumption[..]).collect());
     Some(Slowdown { before, speed, mix_changed: !alike })
 }
 
@@ -61,7 +64,7 @@ fn part(of: &[f64], parts: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use forebay_load::results::series::DiskSeries;
+    use forebay_load::results::series::{ClassSeries, DiskSeries};
 
     use super::*;
 
@@ -74,7 +77,13 @@ mod tests {
         };
         let speed = samples.iter().map(|(speed, _)| Some(*speed)).collect();
         let disk = DiskSeries { speed, ..DiskSeries::default() };
-        Series { jobs: vec![job(0), job(1)], disk, ..Series::default() }
+        // a request of the second job is ten times the work
+        let class = |place: usize, work: f64| ClassSeries {
+            consumption: samples.iter().map(|(_, iops)| iops[place] * work).collect(),
+            ..ClassSeries::default()
+        };
+        let classes = vec![class(0, 0.001), class(1, 0.01)];
+        Series { jobs: vec![job(0), job(1)], classes, disk, ..Series::default() }
     }
 
     #[test]
@@ -84,6 +93,9 @@ mod tests {
         let slow = now((0.5, [150.0, 50.0])).unwrap();
         assert_eq!(slow, Slowdown { before: 1.0, speed: 0.5, mix_changed: false });
         assert!(now((0.5, [150.0, 150.0])).unwrap().mix_changed);
+        let then = (1.0, [1000.0, 0.0]);
+        let seeks = of(&series(&[[then; 20], [(0.5, [500.0, 30.0]); 20]].concat()), 0);
+        assert!(seeks.unwrap().mix_changed);
         assert_eq!(now((0.95, [150.0, 50.0])), None);
     }
 

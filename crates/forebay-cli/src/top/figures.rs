@@ -13,10 +13,11 @@ use super::open_metrics::{ClassSamples, DiskSamples, Scrape};
 const WAITED_MIN: f64 = 1.0;
 /// The reasons for which queues let nothing through.
 const REASONS: [&str; 5] = ["pace", "window", "class_limit", "ahead", "pace_disk_idle"];
-/// Mixes of requests are alike by their number and by their bytes.
-const OF_MIX: [[&str; 2]; 2] = [
-    ["total_read_ops_total", "total_write_ops_total"],
-    ["total_read_bytes_total", "total_write_bytes_total"],
+/// Mixes of requests are alike by their number, by their bytes, and by the work that they are.
+const OF_MIX: [&[&str]; 3] = [
+    &["total_read_ops_total", "total_write_ops_total"],
+    &["total_read_bytes_total", "total_write_bytes_total"],
+    &["consumption_total"],
 ];
 /// A class is held back by its limit where that was so for this part of the time.
 const LIMITED: f64 = 0.1;
@@ -209,12 +210,13 @@ fn speed_before(before: Option<&DiskSamples>) -> Option<f64> {
 
 /// Whether what the classes did since `before` is of another mix than all that they did until then.
 fn mix_changed(before: &DiskSamples, now: &DiskSamples) -> bool {
-    let is_alike = |kinds: [&str; 2]| {
-        let counted = |class: &ClassSamples| {
+    let is_alike = |kinds: &[&str]| {
+        let each = now.classes.iter().flat_map(|class| {
             let since = class_since(before.find(&class.name), class);
-            kinds.map(|kind| (since.before_of(kind).unwrap_or(0.0), since.of(kind)))
-        };
-        let (then, since): (Vec<f64>, Vec<f64>) = now.classes.iter().flat_map(counted).unzip();
+            let counted = move |kind: &&str| (since.before_of(kind).unwrap_or(0.0), since.of(kind));
+            kinds.iter().map(counted)
+        });
+        let (then, since): (Vec<f64>, Vec<f64>) = each.unzip();
         is_alike(&then, &since)
     };
     !OF_MIX.into_iter().all(is_alike)
