@@ -110,8 +110,13 @@ impl Run {
     /// Bytes written; what was discarded had been written for that.
     pub fn written(&self) -> u64 {
         let written = self.phases.iter().map(|measured| measured.samples.bytes_written);
-        let grown = self.growth.iter().map(|grown| u64::from(grown.files) * grown.file_bytes);
-        written.sum::<u64>() + grown.sum::<u64>() + self.written_before
+        written.sum::<u64>() + self.grown() + self.written_before
+    }
+
+    /// Bytes of the files that grew.
+    pub(crate) fn grown(&self) -> u64 {
+        let grown = self.growth.iter();
+        grown.map(|grown| u64::from(grown.files).saturating_mul(grown.file_bytes)).sum()
     }
 
     /// The phases for `purpose` that do `work`.

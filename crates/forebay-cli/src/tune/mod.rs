@@ -244,6 +244,13 @@ fn one(
     if let Some(verdict) = beforehand(&run.target) {
         note(format_args!("warning: {}", verdict.text));
     }
+    if run.phases.is_empty()
+        && let Some(dir) = run.target.paths.first().filter(|_| run.target.files)
+    {
+        // first, while nothing else is written that would leave too little for it
+        let stops = || interrupt.load(Ordering::Relaxed);
+        run.growth = growing::growth(Path::new(dir), &run, &budget, &stops)?;
+    }
     let mut line = TuneProgress::new(&budget);
     let measured = measure(&mut *target, &budget, &mut run, &mut |run, progress| {
         if interrupt.load(Ordering::Relaxed) {
@@ -255,11 +262,6 @@ fn one(
     drop(line);
     match measured {
         Ok(()) => {
-            drop(target);
-            let stops = || interrupt.load(Ordering::Relaxed);
-            if let Some(dir) = run.target.paths.first().filter(|_| run.target.files) {
-                run.growth = growing::growth(Path::new(dir), &run, &budget, &stops)?;
-            }
             runs.push(run);
             Ok(runs)
         }

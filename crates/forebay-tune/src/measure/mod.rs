@@ -74,7 +74,7 @@ pub fn measure(
     watch: &mut dyn FnMut(&Run, &Progress) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let mut ledger = Ledger::new(budget);
-    ledger.spend(run.written_before, 0.0);
+    ledger.spend(run.written_before + run.grown(), 0.0);
     let earlier = std::mem::take(&mut run.phases).into();
     let mut measuring =
         Measuring { target, budget: *budget, ledger, run, earlier, watch, seconds_done: 0.0 };
