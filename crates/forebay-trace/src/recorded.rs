@@ -17,6 +17,9 @@ const MAGIC: [[u8; 3]; 2] = [*b"tae", *b"eat"];
 /// What some programs put before a text.
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
+/// Of so many events one line may be like an event and none; with more this is another text.
+const EVENTS_PER_BROKEN: u64 = 100;
+
 /// What an error shows of a line.
 const SHOWN: usize = 60;
 
@@ -73,6 +76,7 @@ impl Recorded {
         let mut number = 0;
         let mut bytes = Vec::new();
         let mut requests = 0_u64;
+        let (mut broken, mut broken_first) = (0_u64, None);
         loop {
             bytes.clear();
             let limit = LINE_BYTES_MAX as u64;
@@ -97,18 +101,16 @@ impl Recorded {
                 Line::Lost(lost) => found.lost = found.lost.saturating_add(lost),
                 // cut off where the file was
                 Line::Broken(_) if !bytes.ends_with(b"\n") && found.events > 0 => {}
-                Line::Broken(why) if found.events == 0 => {
-                    return Err(wrong(format!("{why}, not `{}`", shown(line))));
+                Line::Broken(why) => {
+                    broken += 1;
+                    broken_first
+                        .get_or_insert_with(|| wrong(format!("{why}, not `{}`", shown(line))));
+                    found.add_unknown(number);
                 }
                 Line::Sum => has_sums = true,
                 Line::Unknown if has_sums => {}
-                Line::Broken(_) | Line::Unknown if found.events > 0 => {
-                    found.unknown_lines += 1;
-                    if found.unknown_lines == 1 {
-                        found.unknown_first = number;
-                    }
-                }
-                Line::Broken(_) | Line::Unknown => {
+                Line::Unknown if found.events > 0 => found.add_unknown(number),
+                Line::Unknown => {
                     return Err(wrong(format!(
                         "`{}` is no event of blkparse's text; expected {EXPECTED}",
                         shown(line)
@@ -116,7 +118,18 @@ impl Recorded {
                 }
             }
         }
-        if requests == 0 { Err(RecordedError::NoRequests) } else { Ok(found) }
+        match broken_first.filter(|_| broken * EVENTS_PER_BROKEN > found.events) {
+            Some(error) => Err(error),
+            None if requests == 0 => Err(RecordedError::NoRequests),
+            None => Ok(found),
+        }
+    }
+
+    fn add_unknown(&mut self, number: u64) {
+        self.unknown_lines += 1;
+        if self.unknown_lines == 1 {
+            self.unknown_first = number;
+        }
     }
 }
 

@@ -13,9 +13,12 @@ fn what_is_no_such_text_is_said_with_its_line() {
         (b"fio version 2 iolog\n", "line 1: `fio version 2 iolog` is no event"),
         (&binary, "line 1: this is what blktrace records; make text of it: blkparse -i"),
         (b"\x7fELF\0\0", "line 1: this is no text"),
-        (b"8,0 1 1 0.2 1 Q W 8 by 8 [x]\n", "line 1: after the kind"),
-        (b"8,0 1 1 0.2 1 X W 8 + 8 [x]\n", "line 1: where a request"),
-        (b"8,0 one 1 0.2 1 Q W 8 + 8 [x]\n", "line 1: after the device"),
+        (format!("{event}\n8,0 1 1 0.2 1 Q W 8 by 8 [x]\n").as_bytes(), "line 2: after the kind"),
+        (format!("{event}\n8,0 1 1 0.2 1 X W 8 + 8 [x]\n").as_bytes(), "line 2: where a request"),
+        (
+            format!("{event}\n8,0 one 1 0.2 1 Q W 8 + 8 [x]\n").as_bytes(),
+            "line 2: after the device",
+        ),
         (b"8,0 1 1 0.2 1 D W 8 + 8 [x]\n8,0 1 1 0.2 1 C W 8 + 8 [0]\n", "that was queued (Q"),
         (b"8,0 1 1 0.5\n", "line 1: a process and an action"),
     ] {
@@ -29,10 +32,11 @@ fn what_is_no_such_text_is_said_with_its_line() {
     let mixed = format!("{event}\nhello\n{event}\n");
     let read = Recorded::read(mixed.as_bytes(), |_, _| {}).unwrap();
     assert_eq!((read.events, read.unknown_lines, read.unknown_first), (2, 1, 2));
-    // one line of a million is no reason to refuse all
-    let broken = format!("{event}\n8,0 one 1 0.2 1 Q W 8 + 8 [x]\n{event}\n");
+    // one line of many is no reason to refuse all
+    let many = format!("{event}\n").repeat(200);
+    let broken = format!("{event}\n8,0 one 1 0.2 1 Q W 8 + 8 [x]\n{many}");
     let read = Recorded::read(broken.as_bytes(), |_, _| {}).unwrap();
-    assert_eq!((read.events, read.unknown_lines, read.unknown_first), (2, 1, 2));
+    assert_eq!((read.events, read.unknown_lines, read.unknown_first), (201, 1, 2));
     let lost = format!("{event}\nCPU0 (sda):\nhello\nSkips: 1 forward (1,234 -   0.5%)\n");
     let read = Recorded::read(lost.as_bytes(), |_, _| {}).unwrap();
     assert_eq!((read.lost, read.unknown_lines), (1234, 0));
