@@ -35,10 +35,10 @@ pub use directory::{DirectoryTarget, MeasuredDisk};
 pub use error::Error;
 pub use fit::{
     CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Mix, Saturation, Sector,
-    Sizes, fit,
+    Sizes, depth_full, fit,
 };
 pub use lasting::{Buffer, Lasting};
-pub use measure::{Progress, measure};
+pub use measure::{LARGE_REQUEST_BYTES, Progress, measure};
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
 pub use run::{MeasuredPhase, RUN_VERSION, Run};
 pub use samples::{LatencyFigures, Rate, Samples};

@@ -93,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 /// How many I/O queues to have for each disk of a file with figures, on this machine and with the
 /// usual latency goal, and why.
 pub(crate) fn queues(properties: &Path) -> Result<Vec<String>, Failure> {
-    let threads = Threads::here();
+    let threads = Threads::here(None, None);
     let disks = Properties::load(properties)?.disks;
     let known = disks.iter().map(|disk| DescribedDisk::from_file(disk, properties));
     let known = known.collect::<Result<Vec<_>, _>>()?;
@@ -119,9 +119,6 @@ impl Options {
     }
 
     fn threads(&self) -> Threads {
-        let here = Threads::here();
-        let shards = self.shards.unwrap_or(here.shards);
-        let nodes = self.numa_nodes.unwrap_or_else(|| nodes::used(Path::new("/")));
-        Threads { shards, nodes: nodes.min(shards) }
+        Threads::here(self.shards, self.numa_nodes)
     }
 }

@@ -19,11 +19,12 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// A shard for each processor of this machine.
-    pub(super) fn here() -> Self {
-        let processors = thread::available_parallelism().map_or(1, NonZero::get);
-        let shards = processors.min(SHARDS_MAX) as u32;
-        Self { shards, nodes: nodes::used(Path::new("/")).min(shards) }
+    /// As stated, or else a shard for each processor of this machine, and its NUMA nodes.
+    pub(super) fn here(shards: Option<u32>, nodes: Option<u32>) -> Self {
+        let processors = || thread::available_parallelism().map_or(1, NonZero::get);
+        let shards = shards.unwrap_or_else(|| processors().min(SHARDS_MAX) as u32);
+        let nodes = nodes.unwrap_or_else(|| nodes::used(Path::new("/")));
+        Self { shards, nodes: nodes.min(shards) }
     }
 }
 

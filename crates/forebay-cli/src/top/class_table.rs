@@ -46,9 +46,8 @@ impl ClassTable {
             let shown = COLUMNS.iter().filter(|column| column.left_out >= from);
             shown.map(|column| column.width + 1).sum::<usize>()
         };
-        let all = 1..=COLUMNS.len();
-        let from = all.into_iter().find(|&from| NAME + taken(from) <= columns);
-        let from = from.unwrap_or(COLUMNS.len() + 1);
+        let fits = |from: &usize| NAME + taken(*from) <= columns;
+        let from = (1..=COLUMNS.len()).find(fits).unwrap_or(COLUMNS.len() + 1);
         Self { name: columns.saturating_sub(taken(from)), from }
     }
 

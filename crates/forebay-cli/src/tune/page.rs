@@ -2,9 +2,9 @@
 
 use forebay_report::{Chart, DrawError, Mark, Page, Table, size, svg};
 use forebay_tune::verdicts::{Verdict, verdicts};
-use forebay_tune::{CostPoint, Fit, Knee, LatencyAt, Mix, Observation, Run};
+use forebay_tune::{CostPoint, Fit, Knee, LARGE_REQUEST_BYTES, LatencyAt, Mix, Observation, Run};
 
-use super::text::{LARGE, figures, mix_sizes, volume};
+use super::text::{figures, mix_sizes, volume};
 use super::tuned::Tuned;
 use crate::growth;
 
@@ -155,7 +155,10 @@ fn charts(fit: &Fit) -> [Chart; 8] {
 fn shared(fit: &Fit) -> [Chart; 3] {
     let in_flight = "requests in flight";
     let large = |steps: &[LatencyAt]| {
-        steps.iter().map(|step| (f64::from(step.depth), step.rate * f64::from(LARGE))).collect()
+        steps
+            .iter()
+            .map(|step| (f64::from(step.depth), step.rate * f64::from(LARGE_REQUEST_BYTES)))
+            .collect()
     };
     let mixed = |bytes: u32, of: fn(&Mix) -> f64| {
         let mixes = fit.mixes.iter().filter(|mix| mix.write_bytes == bytes);

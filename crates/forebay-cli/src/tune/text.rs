@@ -5,14 +5,12 @@ use std::fmt::Write;
 use forebay_growth::Grown;
 use forebay_report::size;
 use forebay_tune::verdicts::verdicts;
-use forebay_tune::{Budget, Figure, Fit, LatencyAt, Run};
+use forebay_tune::{Budget, Figure, Fit, LatencyAt, Run, depth_full};
 use serde::Serialize;
 
 use super::tuned::Tuned;
 use crate::growth;
 
-/// Bytes of large requests.
-pub(super) const LARGE: u32 = 128 << 10;
 /// A rate that comes so close to the best is as good.
 const FULL: f64 = 0.95;
 
@@ -117,11 +115,7 @@ fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
 
 /// From how many in flight on large requests come no faster, and what writes cost reads.
 fn curves(text: &mut String, fit: &Fit) -> std::fmt::Result {
-    let full = |steps: &[LatencyAt]| {
-        let best = steps.iter().map(|step| step.rate).fold(0.0, f64::max);
-        let full = steps.iter().find(|step| step.rate >= best * FULL);
-        full.map_or(0, |step| step.depth)
-    };
+    let full = |steps: &[LatencyAt]| depth_full(steps, FULL).unwrap_or(0);
     if !fit.large_reads.is_empty() {
         let (reads, writes) = (full(&fit.large_reads), full(&fit.large_writes));
         writeln!(text, "  requests of 128 KiB: full with {reads} reads or {writes} writes")?;

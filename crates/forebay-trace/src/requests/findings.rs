@@ -147,8 +147,7 @@ impl DeviceSummary {
         if split == 0 || (part(split, all) < WORTH && all >= REQUESTS_MIN) {
             return None;
         }
-        let costs = transfers.iter().max_by_key(|found| found.split_us.count);
-        let costs = costs.map_or_else(String::new, |found| cost(found));
+        let costs = costs(transfers);
         if border.known == BorderKnown::FewSplits {
             return Some(format!(
                 "{}: {split} of {all} requests were split at a multiple of {}.{costs} Where the borders \
@@ -190,8 +189,7 @@ impl DeviceSummary {
         if split == 0 || part < WORTH {
             return None;
         }
-        let costs = transfers.iter().max_by_key(|found| found.split_us.count);
-        let costs = costs.map_or_else(String::new, |found| cost(found));
+        let costs = costs(transfers);
         let why = match self.cause {
             Some(SplitCause::Border { .. }) => return None,
             Some(SplitCause::Length { bytes }) if self.longest_bytes == Some(bytes) => format!(
@@ -236,8 +234,10 @@ impl DeviceSummary {
     }
 }
 
-/// What splits cost, in a sentence.
-fn cost(found: &DirectionSummary) -> String {
+/// What splits cost in the direction that has most of them, in a sentence.
+fn costs(transfers: &[&DirectionSummary]) -> String {
+    let most = transfers.iter().max_by_key(|found| found.split_us.count);
+    let Some(found) = most else { return String::new() };
     let us = |value: f64| format!("{value:.0} us");
     // a few say little
     let whole = match found.whole_us.count * 10 >= found.split_us.count {

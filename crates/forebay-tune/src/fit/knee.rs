@@ -51,8 +51,14 @@ pub(crate) fn knee(run: &Run, work: Work) -> Knee {
     let alone = taken.map(|step| f64::from(step.depth) / step.rate).reduce(f64::min);
     let requests = alone.map_or(1.0, |seconds| rate * seconds);
     let base_us = steps.iter().map(|step| step.p50_us).reduce(f64::min).unwrap_or(0.0);
-    let full = steps.iter().find(|step| step.rate >= rate * FULL);
-    Knee { requests, base_us, rate, depth_full: full.map_or(1, |step| step.depth), steps }
+    let depth_full = depth_full(&steps, FULL).unwrap_or(1);
+    Knee { requests, base_us, rate, depth_full, steps }
+}
+
+/// The requests in flight of the first step that reaches this part of the best rate.
+pub fn depth_full(steps: &[LatencyAt], part: f64) -> Option<u32> {
+    let best = steps.iter().map(|step| step.rate).fold(0.0, f64::max);
+    steps.iter().find(|step| step.rate >= best * part).map(|step| step.depth)
 }
 
 /// Large requests of one direction, by requests in flight.

@@ -16,7 +16,7 @@ use crate::samples::LatencyFigures;
 use crate::steady::{Steadiness, steadiness};
 
 pub use interference::DiscardCost;
-pub use knee::{Knee, LatencyAt, Mix};
+pub use knee::{Knee, LatencyAt, Mix, depth_full};
 pub use sector::Sector;
 pub use sizes::{CostPoint, Saturation, Sizes};
 

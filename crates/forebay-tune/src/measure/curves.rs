@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::phase::{Pattern, Purpose, Work};
 
 /// Size of large requests: as compactions, scans and backups read and write.
-const LARGE: u32 = 128 << 10;
+pub const LARGE_REQUEST_BYTES: u32 = 128 << 10;
 /// Each step has so many times the requests in flight of the one before, up to these.
 const STEP: u32 = 4;
 const DEPTH_MAX: u32 = 1024;
@@ -15,43 +15,48 @@ const WRITES_ONE_IN: u32 = 4;
 impl Measuring<'_> {
     /// Large requests at random places, until more in flight do not help.
     pub(super) fn large(&mut self, work: Work) -> Result<(), Error> {
+        let (bytes, seconds) = (LARGE_REQUEST_BYTES, self.budget.sizes);
+        self.until_full(1, DEPTH_MIN / 2, |measuring, depth| {
+            let phase = measuring.phase(work, Pattern::Random, bytes, depth, seconds);
+            Ok(measuring.run(Purpose::Large, phase)?.rate().mean)
+        })
+    }
+
+    /// Small reads beside small writes, and beside large ones, until more in flight do not help
+    /// reads.
+    pub(super) fn mixes(&mut self) -> Result<(), Error> {
+        let (small, seconds) = (self.least(), self.budget.sizes);
+        for bytes in [small, LARGE_REQUEST_BYTES] {
+            self.until_full(WRITES_ONE_IN, DEPTH_MIN, |measuring, depth| {
+                let writing = depth / WRITES_ONE_IN;
+                let random = |work, bytes, depth| {
+                    measuring.phase(work, Pattern::Random, bytes, depth, seconds)
+                };
+                let writes = random(Work::Write, bytes, writing);
+                let reads = random(Work::Read, small, depth - writing);
+                Ok(measuring.run_concurrently(Purpose::Mix, writes, reads)?.rate().mean)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Measures rates with more and more requests in flight from `first` on, and ends at the first
+    /// step of `least` or more that is no faster than the best.
+    fn until_full(
+        &mut self,
+        first: u32,
+        least: u32,
+        mut rate: impl FnMut(&mut Self, u32) -> Result<f64, Error>,
+    ) -> Result<(), Error> {
         let mut best = 0.0;
-        for depth in steps(1) {
-            let phase = self.phase(work, Pattern::Random, LARGE, depth, self.budget.sizes);
-            let rate = self.run(Purpose::Large, phase)?.rate().mean;
-            if depth >= DEPTH_MIN / 2 && rate < best * GAIN_MIN {
+        let steps = std::iter::successors(Some(first), |depth| depth.checked_mul(STEP));
+        for depth in steps.take_while(|&depth| depth <= DEPTH_MAX) {
+            let rate = rate(self, depth)?;
+            if depth >= least && rate < best * GAIN_MIN {
                 break;
             }
             best = f64::max(best, rate);
         }
         Ok(())
     }
-
-    /// Small reads beside small writes, and beside large ones, until more in flight do not help
-    /// reads.
-    pub(super) fn mixes(&mut self) -> Result<(), Error> {
-        let small = self.least();
-        for bytes in [small, LARGE] {
-            let mut best = 0.0;
-            for depth in steps(WRITES_ONE_IN) {
-                let (writing, seconds) = (depth / WRITES_ONE_IN, self.budget.sizes);
-                let writes = self.phase(Work::Write, Pattern::Random, bytes, writing, seconds);
-                let reads =
-                    self.phase(Work::Read, Pattern::Random, small, depth - writing, seconds);
-                self.run_concurrently(Purpose::Mix, writes, reads)?;
-                let last = self.run.of(Purpose::Mix, Work::Read).last();
-                let rate = last.map_or(0.0, |measured| measured.samples.rate().mean);
-                if depth >= DEPTH_MIN && rate < best * GAIN_MIN {
-                    break;
-                }
-                best = f64::max(best, rate);
-            }
-        }
-        Ok(())
-    }
-}
-
-fn steps(first: u32) -> impl Iterator<Item = u32> {
-    std::iter::successors(Some(first), |depth| depth.checked_mul(STEP))
-        .take_while(|&depth| depth <= DEPTH_MAX)
 }

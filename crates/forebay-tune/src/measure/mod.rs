@@ -3,6 +3,8 @@
 mod curves;
 mod rounds;
 
+pub use curves::LARGE_REQUEST_BYTES;
+
 use std::collections::VecDeque;
 
 use crate::budget::{Budget, Ledger};
@@ -144,16 +146,20 @@ impl Measuring<'_> {
             None => MeasuredPhase { purpose, phase, samples: self.target.run(&phase)? },
         };
         self.keep(measured);
+        self.latest()
+    }
+
+    fn latest(&self) -> Result<&Samples, Error> {
         self.run.phases.last().map(|measured| &measured.samples).ok_or_else(Error::nothing_measured)
     }
 
-    /// Runs two phases at the same time, which end when `phase` does.
+    /// Runs two phases at the same time, which end when `phase` does; what came of that one.
     fn run_concurrently(
         &mut self,
         purpose: Purpose,
         background: Phase,
         phase: Phase,
-    ) -> Result<(), Error> {
+    ) -> Result<&Samples, Error> {
         self.announce(purpose, phase)?;
         let (first, second) = match self.take(purpose, &background).zip(self.take(purpose, &phase))
         {
@@ -166,7 +172,7 @@ impl Measuring<'_> {
         };
         self.keep(first);
         self.keep(second);
-        Ok(())
+        self.latest()
     }
 
     fn announce(&mut self, purpose: Purpose, phase: Phase) -> Result<(), Error> {
