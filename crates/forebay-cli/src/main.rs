@@ -26,6 +26,7 @@ mod tune;
 mod whole_file;
 mod whole_number;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -82,8 +83,11 @@ fn negative_numbers_are_values(command: clap::Command) -> clap::Command {
 
 fn main() -> ExitCode {
     let matches = negative_numbers_are_values(Cli::command());
-    let matches = matches.get_matches_from(sim::today(std::env::args_os()));
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = matches.try_get_matches_from(sim::today(std::env::args_os()));
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(said) => return tell(&said),
+    };
     let done = match &cli.command {
         Command::Bench(options) => bench::run(options),
         Command::Top(options) => top::run(options),
@@ -105,6 +109,17 @@ fn main() -> ExitCode {
             console::note(format_args!("error: {failure}"));
             failure.exit_code()
         }
+    }
+}
+
+/// Help and version, which are results, or what is wrong with the arguments.
+fn tell(said: &clap::Error) -> ExitCode {
+    match said.print() {
+        Err(error) if !said.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
+            console::note(format_args!("error: cannot write the help: {error}"));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::from(u8::try_from(said.exit_code()).unwrap_or(2)),
     }
 }
 

@@ -19,5 +19,5 @@ pub use page::{Page, escaped};
 #[cfg(feature = "svg")]
 pub use svg::{DrawError, svg};
 pub use table::{Table, aligned};
-pub use text::{paragraph, paragraph_within};
+pub use text::{lines_within, paragraph, paragraph_within};
 pub use timeline::{Timeline, TimelineRow};

@@ -1,5 +1,7 @@
 //! Sentences for people, in lines that a terminal shows whole.
 
+use unicode_width::UnicodeWidthStr as _;
+
 /// Columns of a line.
 const COLUMNS: usize = 96;
 
@@ -8,20 +10,34 @@ pub fn paragraph(text: &mut String, head: &str, words: &str) {
     paragraph_within(text, head, words, COLUMNS);
 }
 
-/// The same in lines of at most so many columns; a longer word has a line of its own.
+/// The same in lines of at most so many columns, as [`lines_within`] has them.
 pub fn paragraph_within(text: &mut String, head: &str, words: &str, columns: usize) {
-    let mut line = String::from(head);
+    for line in lines_within(head, words, columns) {
+        text.push_str(&line);
+        text.push('\n');
+    }
+}
+
+/// `words` to the right of `head`, in lines of at most so many columns of a terminal; a word that is
+/// longer has a line of its own, and the first stands beside the head.
+#[must_use]
+pub fn lines_within(head: &str, words: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = head.to_owned();
+    let mut is_begin = true;
     for word in words.split(' ') {
-        if line.len() + word.len() > columns {
-            text.push_str(line.trim_end());
-            text.push('\n');
-            line = " ".repeat(head.len());
+        if !is_begin && line.width() + 1 + word.width() > columns {
+            lines.push(std::mem::replace(&mut line, " ".repeat(head.width())));
+            is_begin = true;
+        }
+        if !is_begin {
+            line.push(' ');
         }
         line.push_str(word);
-        line.push(' ');
+        is_begin = false;
     }
-    text.push_str(line.trim_end());
-    text.push('\n');
+    lines.push(line);
+    lines
 }
 
 #[cfg(test)]
@@ -36,5 +52,12 @@ mod tests {
         assert_eq!(lines.len(), 2);
         assert!(lines[0].starts_with("- word") && lines[0].len() <= COLUMNS);
         assert_eq!(lines[1], "  word");
+    }
+
+    #[test]
+    fn columns_are_counted_and_not_bytes() {
+        assert_eq!(lines_within("! ", "µs µs µs", 10), ["! µs µs µs"]);
+        assert_eq!(lines_within("! ", "磁盘 慢", 8), ["! 磁盘", "  慢"]);
+        assert_eq!(lines_within("! ", "extraordinary word", 6), ["! extraordinary", "  word"]);
     }
 }

@@ -96,11 +96,13 @@ fn pending(series: &Series) -> Chart {
 
 fn consumption(series: &Series) -> Chart {
     let all = points(series, &scaled(&series.disk.consumption, 100.0));
-    let chart = chart("Consumption: disk time dispatched", "%").with("all", Mark::Dashed, all);
-    series.classes.iter().fold(chart, |chart, class| {
+    let chart = chart("Consumption: disk time dispatched", "%");
+    // classes come first, for colours go by place and are to be those of the other charts
+    let of_classes = series.classes.iter().fold(chart, |chart, class| {
         let part = points(series, &scaled(&class.consumption, 100.0));
         chart.with(&class.name, Mark::Line, part)
-    })
+    });
+    of_classes.with("all", Mark::Dashed, all)
 }
 
 fn speed(series: &Series) -> Chart {

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::counts::Counts;
 use super::entry::Entry;
 use super::pacing::Pacing;
-use super::place::no_discards;
+use super::place::{may_delete_in, no_discards};
 use super::progress::RmProgress;
 use super::text::{cause, reason, system};
 use crate::console::{note, print};
@@ -133,11 +133,14 @@ impl<'a> Deletes<'a> {
             FileType::RegularFile => None,
             _ => Some("nothing to free"),
         };
+        let dir = dir.as_fd();
         if self.dry_run {
+            if let Err(errno) = may_delete_in(dir) {
+                return self.refused(&path, errno);
+            }
             self.counts.freed += at_once.map_or(entry.bytes, |_| 0);
             return self.deleted(&path, at_once);
         }
-        let dir = dir.as_fd();
         if !is_paced {
             return match unlinkat(dir, name, AtFlags::empty()) {
                 Ok(()) => self.deleted(&path, at_once),
@@ -166,11 +169,11 @@ impl<'a> Deletes<'a> {
         path: &Path,
         may_be_full: bool,
     ) {
-        if self.dry_run {
-            self.counts.directories += 1;
-            return;
-        }
-        match unlinkat(parent, name, AtFlags::REMOVEDIR) {
+        let done = match self.dry_run {
+            true => may_delete_in(parent),
+            false => unlinkat(parent, name, AtFlags::REMOVEDIR),
+        };
+        match done {
             Ok(()) => {
                 self.counts.directories += 1;
                 self.tell(path, "directory");

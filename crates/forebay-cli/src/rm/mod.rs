@@ -18,12 +18,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
-use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
 use self::argument::{Argument, Refused};
 use self::deletes::Deletes;
 use self::pacing::PacingOptions;
+use self::place::may_delete_in;
 use self::text::{done, system, would};
 use self::walk::{Walk, dup};
 use crate::console::{note, print};
@@ -158,9 +158,7 @@ fn one(path: &Path, options: &Options, deletes: &mut Deletes<'_>) -> Result<(), 
 /// and the directory itself will stay.
 fn trash(argument: &Argument, path: &Path) -> Result<(OwnedFd, PathBuf), Errno> {
     let Argument { parent, parent_path, name, entry } = argument;
-    let access = Access::WRITE_OK | Access::EXEC_OK;
-    let is_writable = rustix::fs::accessat(parent, ".", access, AtFlags::EACCESS).is_ok();
-    if is_writable || !entry.is_dir() {
+    if may_delete_in(parent).is_ok() || !entry.is_dir() {
         return Ok((dup(parent)?, parent_path.clone()));
     }
     Ok((levels::open(parent, name, entry)?, path.to_owned()))

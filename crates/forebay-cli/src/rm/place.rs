@@ -1,8 +1,15 @@
-//! Whether deleting in a place becomes discards.
+//! Whether a directory allows deletes in it, and whether they become discards.
 
 use std::os::fd::AsFd;
 
 use forebay_block::{BlockDevice, Machine, Stack};
+use rustix::fs::{Access, AtFlags, accessat};
+use rustix::io::Errno;
+
+/// Refuses as the system would refuse to delete in this directory: by its mode or its mount.
+pub(super) fn may_delete_in(dir: impl AsFd) -> Result<(), Errno> {
+    accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+}
 
 /// Why a discard is no result of deleting there; `None` where it is.
 pub(super) fn no_discards(file: impl AsFd) -> Option<String> {

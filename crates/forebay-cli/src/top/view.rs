@@ -1,5 +1,6 @@
 //! An interval as text for a terminal, and for programs.
 
+use forebay_report::lines_within;
 use forebay_report::verdict::{ClassFigures, Finding};
 use serde_json::{Value, json};
 
@@ -107,22 +108,7 @@ fn of_finding(lines: &mut Vec<String>, finding: &Finding, columns: usize) {
 
 /// A text in as many lines as it needs, with a mark before the first.
 pub(super) fn broken(mark: &str, text: &str, columns: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut line = mark.to_owned();
-    let mut is_empty = true;
-    for word in printable(text).split(' ') {
-        if !is_empty && width(&line) + 1 + width(word) > columns {
-            lines.push(std::mem::replace(&mut line, String::from("  ")));
-            is_empty = true;
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_empty = false;
-    }
-    lines.push(line);
-    lines
+    lines_within(mark, &printable(text), columns)
 }
 
 fn percent(part: f64) -> String {

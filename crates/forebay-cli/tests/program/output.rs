@@ -285,9 +285,30 @@ fn removals_count_and_happen_in_both_runs() {
 
 /// `reproduce`, with its results going to `stdout`.
 fn reproduce(arguments: &[&str], stdout: Stdio) -> Output {
+    forebay(&[&["reproduce"], arguments].concat(), stdout)
+}
+
+fn forebay(arguments: &[&str], stdout: Stdio) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
-    command.arg("reproduce").args(arguments).stdout(stdout).stderr(Stdio::piped());
+    command.args(arguments).stdout(stdout).stderr(Stdio::piped());
     command.spawn().unwrap().wait_with_output().unwrap()
+}
+
+#[test]
+fn a_help_that_cannot_be_written_is_a_failure_and_one_that_nobody_reads_on_is_none() {
+    for arguments in [&["--help"][..], &["--version"], &["tune", "--help"]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let ended = forebay(arguments, full.into());
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.contains("error: cannot write the help"), "{said}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = forebay(arguments, writer.into());
+        assert_eq!(ended.status.code(), Some(0), "{arguments:?}");
+    }
+    let ended = forebay(&["--no-such-option"], Stdio::piped());
+    assert_eq!(ended.status.code(), Some(2));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::process::{Ended, run};
+use super::system::skipped;
 
 /// Runs it in a directory.
 fn rm(dir: &TempDir, arguments: &[&str]) -> Ended {
@@ -104,6 +105,27 @@ fn a_dry_run_deletes_nothing_and_says_how_each_would_be() {
     assert!(ended.stdout.contains("would delete 2 files and 1 directory"), "{}", ended.stdout);
     assert!(ended.stdout.contains("tree/empty: would be unlinked"), "{}", ended.stdout);
     assert_eq!(names(dir.path()), before);
+}
+
+#[test]
+fn a_dry_run_says_what_cannot_be_deleted() {
+    let dir = TempDir::new().unwrap();
+    file(dir.path().join("tree/file"), 100);
+    let here = dir.path().to_str().unwrap();
+    let mut inside = Command::new("unshare");
+    inside.args(["--map-root-user", "--mount", "sh", "-c"]);
+    let read_only = "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && cd \"$1\"";
+    if !run(Command::new(inside.get_program()).args(inside.get_args()).args([read_only, "sh", here]))
+        .code
+        .is_some_and(|code| code == 0)
+    {
+        return skipped("no mount namespace may be made here");
+    }
+    let forebay = env!("CARGO_BIN_EXE_forebay");
+    let script = format!("{read_only} && exec {forebay} rm -rn tree");
+    let ended = run(inside.args([&script, "sh", here]));
+    ended.complains(1, &["cannot delete `tree/file`: Read-only file system"]);
+    assert!(ended.stdout.contains("would delete 0 files"), "{}", ended.stdout);
 }
 
 #[test]
