@@ -134,6 +134,43 @@ fn a_part_of_a_sector_is_read_before_it_is_written() {
     assert!((50..120).contains(&write(1024, 8192)));
 }
 
+/// The last of 400 writes of 4 KiB, 1 KiB off the sectors and so far apart, in microseconds.
+fn last_of_400(apart: u64, keys: &str) -> u64 {
+    let mut flash = disk(&format!("{FLASH}{keys}")).build(1);
+    for n in 0..400 {
+        let offset = 1024 + n * apart;
+        flash.submit(Time::ZERO, n, Command { op: Op::Write, offset, len: 4096 });
+    }
+    (0..400).map(|_| next(&mut *flash).at.as_nanos() / 1000).max().unwrap()
+}
+
+#[test]
+fn a_part_of_a_sector_waits_for_the_rest_of_it_where_the_disk_lets_it() {
+    const KEPT: &str = "partial_kept: 64kB\npartial_cost: 100us\n";
+    // of each pair one part comes with the next write: nothing is read
+    assert!(last_of_400(4096, KEPT) < 3_000, "{}", last_of_400(4096, KEPT));
+    // or not at all: 768 parts and more waited for in vain, 100 us each
+    let in_vain = last_of_400(1 << 20, KEPT);
+    assert!((70_000..90_000).contains(&in_vain), "{in_vain}");
+    // where nothing waits both parts are read at once
+    assert!(last_of_400(4096, "") > last_of_400(4096, KEPT));
+}
+
+#[test]
+fn a_read_waits_for_what_its_die_programs_where_that_is_not_suspended() {
+    let wait = |keys: &str| {
+        let mut flash = disk(&FLASH.replace("dies: 16", &format!("dies: 1\n{keys}"))).build(1);
+        flash.submit(Time::ZERO, 0, Command { op: Op::Write, offset: 0, len: 64 << 10 });
+        flash.submit(Time::ZERO, 1, Command { op: Op::Read, offset: 1 << 30, len: 4096 });
+        let done = [next(&mut *flash), next(&mut *flash)];
+        done.iter().find(|done| done.id == 1).unwrap().at.as_nanos() / 1000
+    };
+    // 18 us in the controller and 50 on the die, or behind 64 KiB at 500 MB/s as well
+    assert!((65..75).contains(&wait("")), "{}", wait(""));
+    let behind = wait("program: 64kB");
+    assert!((195..202).contains(&behind), "{behind}");
+}
+
 #[test]
 fn garbage_collection_and_discards_hold_reads_up() {
     let wait = |keys: &str, first: Command| {

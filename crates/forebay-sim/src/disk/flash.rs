@@ -7,6 +7,7 @@ use forebay_load::Rng;
 
 use super::Command;
 use super::arbiter::Batches;
+use super::partial_sectors::{Incomplete, PartialSectors};
 use super::servers::{LARGE, SMALL, Server, Service, moment, per_second, span, time, transfer};
 
 /// In the background the map is written at this part of the speed.
@@ -44,11 +45,16 @@ pub struct Flash {
     pub program_bandwidth: u64,
     /// The longest that a read waits for a program operation to be suspended.
     pub suspend: Duration,
+    /// Bytes that one die programs at a time, which reads on it wait for; 0 where program
+    /// operations are suspended for them.
+    pub program: u64,
     /// Bytes that the write buffer holds.
     pub write_buffer: u64,
     /// Bytes of the smallest unit that is written; a write of a part of one
     /// reads the rest first.
     pub physical_sector: u64,
+    /// How such units are completed; the rest is read at once if not given.
+    pub partial_sectors: Option<PartialSectors>,
     /// After so many written bytes garbage is collected; 0 for never.
     pub collect_every: u64,
     /// How long the controller then pauses: from half of it to half as much
@@ -101,6 +107,10 @@ pub(crate) struct FlashDisk {
     dies: Vec<Server>,
     /// Empties the write buffer.
     drain: Server,
+    /// Bytes that no die has been given yet, and the die that is next.
+    unprogrammed: u64,
+    next_die: usize,
+    incomplete: Incomplete,
     until_collection: u64,
     /// Work of discards that is not written to the map, and as of when.
     unwritten: (DiskTime, DiskTime),
@@ -113,6 +123,9 @@ impl FlashDisk {
             controller: Server::default(),
             dies: vec![Server::default(); parameters.dies as usize],
             drain: Server::default(),
+            unprogrammed: 0,
+            next_die: 0,
+            incomplete: Incomplete::default(),
             until_collection: parameters.collect_every,
             unwritten: (DiskTime::ZERO, DiskTime::ZERO),
             chance: Rng::new(seed, &[]),
@@ -128,7 +141,7 @@ impl FlashDisk {
         let mut done = at;
         for page in pages {
             let mut start = at;
-            if self.drain.free_at() > at {
+            if self.parameters.program == 0 && self.drain.free_at() > at {
                 let longest = span(self.parameters.suspend).units();
                 start = at.plus(DiskTime::from_units(self.chance.below(longest)));
                 self.drain.serve(at, DiskTime::from_units(read.units() / dies));
@@ -149,19 +162,57 @@ impl FlashDisk {
         let head = (!offset.is_multiple_of(sector)).then_some(first);
         let tail = (!end.is_multiple_of(sector)).then(|| behind - 1).filter(|&s| head != Some(s));
         let arrived = done;
+        let mut sectors = behind.saturating_sub(first);
+        self.incomplete.write(len);
         for partial in [head, tail].into_iter().flatten() {
-            let rest = self.parameters.in_controller(Op::Read, sector);
-            let asked = self.controller.serve(arrived, rest);
-            done = done.max(self.read_pages(asked, partial.saturating_mul(sector), sector));
+            match self.parameters.partial_sectors {
+                // the buffer has the other part, and that one counts
+                Some(_) if self.incomplete.completes(partial) => sectors -= 1,
+                Some(_) => {}
+                None => done = done.max(self.read_rest(arrived, partial)),
+            }
         }
-        self.buffer(done, behind.saturating_sub(first).saturating_mul(sector))
+        if let Some(PartialSectors { kept, cost }) = self.parameters.partial_sectors {
+            while let Some(late) = self.incomplete.late(kept) {
+                self.read_rest(arrived, late);
+                self.drain.serve(arrived, span(cost));
+            }
+        }
+        self.buffer(done, sectors.saturating_mul(sector))
+    }
+
+    /// Reads what is missing of a sector; says when it is there.
+    fn read_rest(&mut self, at: DiskTime, partial: u64) -> DiskTime {
+        let sector = self.parameters.physical_sector;
+        let asked = self.controller.serve(at, self.parameters.in_controller(Op::Read, sector));
+        self.read_pages(asked, partial.saturating_mul(sector), sector)
     }
 
     fn buffer(&mut self, at: DiskTime, bytes: u64) -> DiskTime {
         let Flash { program_bandwidth, write_buffer, .. } = self.parameters;
         let drained = self.drain.serve(at, transfer(bytes, program_bandwidth));
+        let drained = drained.max(self.program(at, bytes));
         self.collect(at, bytes);
         at.max(drained.minus(transfer(write_buffer, program_bandwidth)))
+    }
+
+    /// Gives dies in turn what they program of these bytes; says when the last one is done.
+    fn program(&mut self, at: DiskTime, bytes: u64) -> DiskTime {
+        let Flash { program, program_bandwidth, dies, .. } = self.parameters;
+        let mut done = at;
+        if program == 0 {
+            return done;
+        }
+        self.unprogrammed += bytes;
+        let takes = transfer(program * u64::from(dies), program_bandwidth);
+        while self.unprogrammed >= program {
+            self.unprogrammed -= program;
+            self.next_die = (self.next_die + 1) % self.dies.len().max(1);
+            if let Some(die) = self.dies.get_mut(self.next_die) {
+                done = done.max(die.serve(at, takes));
+            }
+        }
+        done
     }
 
     fn collect(&mut self, at: DiskTime, written: u64) {

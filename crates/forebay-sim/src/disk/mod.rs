@@ -7,6 +7,7 @@ mod flash;
 mod hdd;
 mod ideal;
 mod measure;
+mod partial_sectors;
 mod raid0;
 mod servers;
 mod surface;
@@ -21,6 +22,7 @@ pub use faults::{Fault, Range};
 pub use flash::Flash;
 pub use hdd::Hdd;
 pub use ideal::Ideal;
+pub use partial_sectors::PartialSectors;
 pub use raid0::Raid0;
 pub use surface::Surface;
 

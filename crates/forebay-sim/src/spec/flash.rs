@@ -7,7 +7,7 @@ use forebay_config::{ByteSize, ConfigError, Located, Quantity, Span};
 use super::Model;
 use super::checks::{Checks, RATE_MAX};
 use super::raw::{RawCommon, disk_keys};
-use crate::disk::{Batches, Flash};
+use crate::disk::{Batches, Flash, PartialSectors};
 
 const DIES_MAX: u64 = 65_536;
 const BATCH_MAX: u64 = 1 << 32;
@@ -25,8 +25,11 @@ disk_keys!(RawFlash {
     page_read: Located<Span>,
     program_bandwidth: Located<Quantity>,
     suspend: Option<Located<Span>>,
+    program: Option<Located<ByteSize>>,
     write_buffer: Located<ByteSize>,
     physical_sector: Option<Located<ByteSize>>,
+    partial_kept: Option<Located<ByteSize>>,
+    partial_cost: Option<Located<Span>>,
     collect_every: Option<Located<ByteSize>>,
     collect_pause: Option<Located<Span>>,
     discard_command: Option<Located<Span>>,
@@ -66,8 +69,10 @@ pub(super) fn parse(checks: Checks<'_>) -> Result<(RawCommon, Model), ConfigErro
         page_read: checks.latency(&raw.page_read)?,
         program_bandwidth: checks.rate(&raw.program_bandwidth, "bytes per second")?,
         suspend: checks.pause(&raw.suspend.unwrap_or_default())?,
+        program: raw.program.map_or(Ok(0), |given| checks.size(&given, 512, PAGE_MAX))?,
         write_buffer: checks.size(&raw.write_buffer, 512, WRITE_BUFFER_MAX)?,
         physical_sector: physical_sector(checks, raw.physical_sector.as_ref())?,
+        partial_sectors: partial_sectors(checks, &raw)?,
         collect_every,
         collect_pause,
         discard_command: checks.pause(&raw.discard_command.unwrap_or(raw.write_command))?,
@@ -95,6 +100,20 @@ fn discard_batches(checks: Checks<'_>, raw: &RawFlash) -> Result<Option<Batches>
             .map_or(Ok(u64::MAX), |given| checks.size(&given, 512, 1 << 50))?,
         turns: raw.discard_turns.map_or(Ok(u64::MAX), |given| count(&given, "commands"))?,
     }))
+}
+
+fn partial_sectors(
+    checks: Checks<'_>,
+    raw: &RawFlash,
+) -> Result<Option<PartialSectors>, ConfigError> {
+    let Some(kept) = &raw.partial_kept else {
+        return raw.partial_cost.map_or(Ok(None), |cost| {
+            let message = "how long does a part of a sector wait? Add `partial_kept`";
+            Err(checks.source.error(cost.at, message))
+        });
+    };
+    let kept = checks.size(kept, 1, WRITE_BUFFER_MAX)?;
+    Ok(Some(PartialSectors { kept, cost: checks.pause(&raw.partial_cost.unwrap_or_default())? }))
 }
 
 fn physical_sector(
