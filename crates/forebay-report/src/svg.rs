@@ -29,7 +29,7 @@ type Plane<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, RangedCo
 /// # Errors
 /// The drawing library failed; it has no reason to.
 pub fn svg(chart: &Chart) -> Result<String, DrawError> {
-    let legend = Legend::of(chart.series.iter().map(|series| &*series.name), WIDTH);
+    let legend = Legend::of(&chart.series, WIDTH);
     let mut text = String::new();
     {
         let size = (WIDTH, HEIGHT + legend.height());
