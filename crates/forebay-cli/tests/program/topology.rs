@@ -56,17 +56,27 @@ const EQUAL: &str = "
    shard_info: {parallelism: 8, reqsize: 4kB, shares: 100}}
 ";
 
-/// On a disk that limits the load, and whose answers take no time: what one queue divides.
+/// On a disk that limits the load, and whose answers take no time: what one queue divides. A thread
+/// that does not run cannot ask, and then has less, so one of several runs must be equal.
 #[test]
 fn one_queue_serves_shards_equally() {
+    const RUNS: usize = 6;
     let lab = Lab::new();
-    for topology in ["shared", "coordinators"] {
-        let mut command = lab.bare_bench(EQUAL);
-        command.args(["--dir", "/dev/null", "--shards", "4", "--format", "json"]);
-        command.args(["--topology", topology, "--properties"]).arg(lab.properties());
-        let by_shard = requests_by_shard(&run(&mut command).results());
-        let (least, most) = (by_shard.iter().min().unwrap(), by_shard.iter().max().unwrap());
-        assert!(*most <= *least * 5 / 4 + 10, "{topology}: {by_shard:?}");
+    // by how many percent the least may be below the most; 6.0 and 0.5 at most were seen
+    for (topology, apart) in [("shared", 7), ("coordinators", 1)] {
+        let requests = || {
+            let mut command = lab.bare_bench(EQUAL);
+            command.args(["--dir", "/dev/null", "--shards", "4", "--format", "json"]);
+            command.args(["--topology", topology, "--properties"]).arg(lab.properties());
+            requests_by_shard(&run(&mut command).results())
+        };
+        let is_equal = |by_shard: &Vec<u64>| {
+            let (least, most) = (by_shard.iter().min().unwrap(), by_shard.iter().max().unwrap());
+            most - least <= most * apart / 100
+        };
+        let unequal: Vec<_> =
+            (0..RUNS).map(|_| requests()).take_while(|run| !is_equal(run)).collect();
+        assert!(unequal.len() < RUNS, "{topology}: {unequal:?}");
     }
 }
 

@@ -13,7 +13,7 @@ tests_of! { IoUring io_uring, Threads threads; a_greedy_thread_does_not_starve_a
 /// One thread keeps 200 requests waiting, another one: the latter is served
 /// each time it comes round, not after the 200.
 fn a_greedy_thread_does_not_starve_a_modest_one(backend: BackendChoice) {
-    const MODEST: u64 = 100;
+    const MODEST: usize = 100;
     let rates = DiskRates { read_iops: 4_000, write_iops: 4_000, ..crate::bed::RATES };
     let bed = Bed::with(backend, rates, 1);
     let options = FileOptions::new().read(true).write(true);
@@ -33,14 +33,17 @@ fn a_greedy_thread_does_not_starve_a_modest_one(backend: BackendChoice) {
             }
         });
         start.wait();
-        let before = greedy.load(Ordering::Relaxed);
-        for _ in 0..MODEST {
+        let served_beside = || {
+            let before = greedy.load(Ordering::Relaxed);
             null.write_at(&bed.class, filled(BLOCK, 0), 0).wait().into_result().unwrap();
-        }
+            greedy.load(Ordering::Relaxed) - before
+        };
+        let mut beside: Vec<u64> = (0..MODEST).map(|_| served_beside()).collect();
         over.store(true, Ordering::Relaxed);
-        let served = greedy.load(Ordering::Relaxed) - before;
-        // In one line it would be 200 of the other's to each of its own. What
-        // the I/O queue was fed already, and a window, come between.
-        assert!(served < MODEST * 60, "{served} of the greedy thread to {MODEST}");
+        beside.sort_unstable();
+        // In one line it would be 200 of the other's to each of its own. What the I/O queue was fed
+        // already, and a window, come between: 11. The median, since either thread may be late.
+        let median = beside[MODEST / 2];
+        assert!(median <= 14, "{beside:?} of the greedy thread to one each");
     });
 }
