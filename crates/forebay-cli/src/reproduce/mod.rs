@@ -8,7 +8,8 @@ mod results;
 mod summary;
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::ValueEnum;
@@ -17,6 +18,7 @@ use forebay_report::svg;
 
 use crate::console::{json, note, print};
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::whole_file;
 use repeated::RepeatedExperiment;
 use results::Results;
@@ -50,6 +52,9 @@ pub(crate) struct Options {
     list: bool,
 }
 
+/// The page in the directory.
+const INDEX: &str = "index.html";
+
 /// How it is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -65,13 +70,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.list {
         return print(&list(&chosen)?);
     }
-    std::fs::create_dir_all(&options.out).map_err(|error| {
-        let dir = options.out.display();
-        Failure::Input(format!("cannot make `{dir}`: {error}; name another directory with --out"))
-    })?;
-    let index = options.out.join("index.html");
-    whole_file::check(&index)?;
-    options.report.as_deref().map(whole_file::check).transpose()?;
+    check(options)?;
     let scale = if options.full { Scale::Full } else { Scale::Short };
     let setting = Setting { scale, seed: Seed(options.seed) };
     if scale == Scale::Short {
@@ -79,13 +78,10 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let mut repeated = Vec::new();
     for experiment in chosen {
-        repeated.push(repeat(experiment, setting, options)?);
+        repeated.push(repeat(experiment, setting)?);
     }
-    let (command, results) = (command(options), Results::of(&repeated, setting));
-    whole_file::put(&index, &page::html(&repeated, &command))?;
-    if let Some(report) = &options.report {
-        whole_file::put(report, &page::with_datastores(&repeated, &results, &command)?)?;
-    }
+    let results = Results::of(&repeated, setting);
+    let written = write(options, &repeated, &results)?;
     if options.json || options.format == Format::Json {
         return print(&json(&results)?);
     }
@@ -95,10 +91,61 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     {
         print(&format!("{name} ({alias}): {title}\n{report}\n"))?;
     }
-    for written in options.report.iter().chain([&index]) {
-        print(&format!("{}\n", written.display()))?;
+    for page in written {
+        print(&format!("{}\n", page.display()))?;
     }
     Ok(())
+}
+
+/// Whether the pages would have a place: better known before minutes of work.
+fn check(Options { out, report, .. }: &Options) -> Result<(), Failure> {
+    let is_there = out.exists();
+    if is_there {
+        whole_file::check(&out.join(INDEX))?;
+    } else {
+        let above = out.ancestors().find(|above| above.exists()).unwrap_or_else(|| Path::new("."));
+        tempfile::tempdir_in(above).map_err(|error| cannot_make(out, error))?;
+    }
+    match report {
+        Some(report) if is_there || report.parent() != Some(out.as_path()) => {
+            whole_file::check(report)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn cannot_make(dir: &Path, error: io::Error) -> Failure {
+    let (dir, error) = (dir.display(), whole_file::nameless(error));
+    Failure::Input(format!("cannot make `{dir}`: {error}; name another directory with --out"))
+}
+
+/// Writes all charts and pages, once all of them are there; says where the pages are. Until then an
+/// interruption leaves nothing, and from then on it waits.
+fn write(
+    options: &Options,
+    repeated: &[RepeatedExperiment],
+    results: &Results<'_>,
+) -> Result<Vec<PathBuf>, Failure> {
+    let command = command(options);
+    let with_datastores = || page::with_datastores(repeated, results, &command);
+    let mut pages = Vec::new();
+    if let Some(path) = &options.report {
+        pages.push((path.clone(), with_datastores()?));
+    }
+    pages.push((options.out.join(INDEX), page::html(repeated, &command)));
+    let interrupt = Interrupt::on_signals()?;
+    std::fs::create_dir_all(&options.out).map_err(|error| cannot_make(&options.out, error))?;
+    for RepeatedExperiment { experiment, charts, .. } in repeated {
+        for (index, svg) in charts.iter().enumerate() {
+            let name = format!("{}-{}.svg", experiment.name, index + 1);
+            whole_file::put(&options.out.join(name), svg)?;
+        }
+    }
+    for (path, text) in &pages {
+        whole_file::put(path, text)?;
+    }
+    interrupt.check()?;
+    Ok(pages.into_iter().map(|(path, _)| path).collect())
 }
 
 /// How to make the same pages again.
@@ -137,21 +184,13 @@ fn chosen(names: &[String]) -> Result<Vec<Experiment>, Failure> {
     names.iter().map(find).collect()
 }
 
-fn repeat(
-    experiment: Experiment,
-    setting: Setting,
-    options: &Options,
-) -> Result<RepeatedExperiment, Failure> {
+fn repeat(experiment: Experiment, setting: Setting) -> Result<RepeatedExperiment, Failure> {
     let start = Instant::now();
     let report = experiment
         .repeat(setting)
         .map_err(|error| Failure::Run(format!("{}: {error}", experiment.name)))?;
     note(format_args!("{} took {:.1} s", experiment.name, start.elapsed().as_secs_f64()));
-    let mut charts = Vec::new();
-    for (index, chart) in report.charts.iter().enumerate() {
-        let svg = svg(chart).map_err(|error| Failure::Run(error.to_string()))?;
-        whole_file::put(&options.out.join(format!("{}-{}.svg", experiment.name, index + 1)), &svg)?;
-        charts.push(svg);
-    }
+    let charts = report.charts.iter().map(svg).collect::<Result<Vec<_>, _>>();
+    let charts = charts.map_err(|error| Failure::Run(error.to_string()))?;
     Ok(RepeatedExperiment { experiment, report, charts })
 }

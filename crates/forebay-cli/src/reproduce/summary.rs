@@ -11,10 +11,22 @@ pub(super) fn in_all(repeated: &[RepeatedExperiment]) -> String {
     let met = results.iter().filter(|figure| figure.is_met()).count();
     let (of, inputs) = (results.len(), figures().count() - results.len());
     let without = repeated.iter().filter(|one| one.report.figures.is_empty()).count();
-    format!(
-        "{met} of {of} published figures are met. {inputs} more say nothing: disk or load were chosen \
-         such that they come out. Of {without} experiments no figures were published."
-    )
+    let mut said = Vec::new();
+    if of > 0 {
+        said.push(format!("{met} of {of} published figures are met."));
+    }
+    if inputs > 0 {
+        let more = if of > 0 { "more" } else { "figures" };
+        said.push(format!(
+            "{inputs} {more} say nothing: disk or load were chosen such that they come out."
+        ));
+    }
+    match without {
+        0 => {}
+        1 => said.push("Of 1 experiment no figures were published.".to_owned()),
+        _ => said.push(format!("Of {without} experiments no figures were published.")),
+    }
+    said.join(" ")
 }
 
 /// What is met of one experiment, and by name what is not.

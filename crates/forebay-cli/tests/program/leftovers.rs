@@ -1,5 +1,7 @@
 //! What is left of a run: nothing.
 
+use std::process::Command;
+
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::lab::{Lab, MIXED, REMOVALS};
@@ -19,7 +21,7 @@ fn nothing_is_left_after_a_run() {
 fn nothing_is_left_after_an_error() {
     let lab = Lab::new();
     // There is room for the files, and no file can be so large.
-    let mut limited = std::process::Command::new("sh");
+    let mut limited = Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$@\"", "sh"]);
     let bench = lab.bench(&(MIXED.to_owned() + REMOVALS));
     let ended = run(limited.arg(bench.get_program()).args(bench.get_args()));
@@ -40,6 +42,21 @@ fn nothing_is_left_after_an_interruption() {
         lab.assert_nothing_left();
         assert_eq!(ended.stdout, "");
     }
+}
+
+#[test]
+fn nothing_is_left_of_experiments_that_were_interrupted() {
+    let lab = Lab::new();
+    let [out, page] = ["experiments/of/today", "page.html"].map(|name| lab.dir.path().join(name));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    command.args(["reproduce", "2018-deep-writes", "2022-latency", "--out"]).arg(&out);
+    command.arg("--report").arg(&page);
+    let ended = run_and_at(&mut command, "deep-writes took", |child| {
+        kill_process(Pid::from_child(child), Signal::INT).unwrap();
+    });
+    assert_ne!(ended.code, Some(0), "{}", ended.stderr);
+    lab.assert_nothing_left();
+    assert_eq!(ended.stdout, "");
 }
 
 /// Not even a program that is killed leaves files, unless they have names to be removed by.

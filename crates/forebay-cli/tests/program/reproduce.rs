@@ -142,7 +142,7 @@ fn the_charts_of_2016_and_2022_are_on_the_page_and_show_what_its_results_say() {
 #[test]
 fn the_values_of_each_experiments_charts_are_on_the_page() {
     let lab = Lab::new();
-    let [page, out] = ["page.html", "out"].map(|name| lab.dir.path().join(name));
+    let [page, out] = ["out/page.html", "out"].map(|name| lab.dir.path().join(name));
     let mut command = forebay(&["reproduce", "2016-shares", "S0-19", "--out"]);
     assert_eq!(run(command.arg(&out).arg("--report").arg(&page)).code, Some(0));
     let dom = dom(&page);
@@ -172,6 +172,19 @@ fn what_is_met_of_a_publication_stands_first_and_what_is_not_by_name() {
     assert!(one.contains("2018-littles-law (S1-3): 4 of 5 published figures met"), "{text}");
     assert!(one.contains("not met: 128 KiB reads in the disk (4.00, published 3.00"), "{text}");
     assert!(lines.next().unwrap().contains("no figures were published"), "{text}");
+}
+
+#[test]
+fn the_summary_of_one_experiment_says_nothing_of_none() {
+    let lab = Lab::new();
+    let first = |name| {
+        let text = reproduced(&lab, &[name]).stdout;
+        text.lines().next().unwrap().to_owned()
+    };
+    let none = "Of 1 experiment no figures were published.";
+    assert_eq!(first("design-window"), none);
+    let some = first("2018-littles-law");
+    assert_eq!(some, "4 of 5 published figures are met.");
 }
 
 #[test]
