@@ -176,20 +176,22 @@ fn over_time(outcome: &Outcome) -> Result<(Points, Points), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::SEED;
+    use crate::tests::seeds;
 
     #[test]
     fn the_window_bounds_reads_in_a_slow_disk_and_the_rate_does_not() {
-        let [rate, two_level, flow, window] = [0, 1, 2, 3]
-            .map(|budget| stall_result(&outcome(SEED, budget, 9_900).unwrap()).unwrap());
-        assert!(rate.read_longest_us > 25.0 * window.read_longest_us);
-        // 7 goals, the base latency at 30 % of the speed included
-        assert!(window.read_longest_us < 7.0 * GOAL_MS * 1e3, "{}", window.read_longest_us);
-        assert!(two_level.seconds_above <= 0.02 && window.seconds_above <= 0.02);
-        // until the end: 9.4 s
-        assert!(rate.seconds_above > 9.3 && rate.read_last_us > 90_000.0, "{rate:?}");
-        // the price that it raises drains the disk in the end
-        assert!((6.0..9.3).contains(&flow.seconds_above), "{flow:?}");
-        assert!(flow.read_last_us < 1_000.0, "{flow:?}");
+        for seed in seeds() {
+            let [rate, two_level, flow, window] = [0, 1, 2, 3]
+                .map(|budget| stall_result(&outcome(seed, budget, 9_900).unwrap()).unwrap());
+            assert!(rate.read_longest_us > 25.0 * window.read_longest_us);
+            // 7 goals, the base latency at 30 % of the speed included
+            assert!(window.read_longest_us < 7.0 * GOAL_MS * 1e3, "{}", window.read_longest_us);
+            assert!(two_level.seconds_above <= 0.02 && window.seconds_above <= 0.02);
+            // until the end: 9.4 s
+            assert!(rate.seconds_above > 9.3 && rate.read_last_us > 100_000.0, "{rate:?}");
+            // the price that it raises drains the disk in the end
+            assert!((5.8..9.2).contains(&flow.seconds_above), "{flow:?}");
+            assert!(flow.read_last_us < 220.0, "{flow:?}");
+        }
     }
 }

@@ -114,7 +114,7 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
 mod tests {
     use super::*;
     use crate::experiment::Seed;
-    use crate::tests::SEED;
+    use crate::tests::seeds;
 
     /// Where the samples lie: their mean, and the farthest.
     fn gauges(seed: Seed, disk: &Disk, scheduler: usize) -> (f64, f64) {
@@ -130,29 +130,37 @@ mod tests {
 
     #[test]
     fn the_sampled_load_stays_in_the_region_of_the_model_and_fills_it() {
-        let disk = Disk::line().unwrap();
-        for (scheduler, least) in [0.99, 0.95, 0.99, 0.95, 0.79].into_iter().enumerate() {
-            let (mean, farthest) = gauges(SEED, &disk, scheduler);
-            assert!((least..1.001).contains(&mean), "{scheduler}: {mean}");
-            // completions come in requests of 128 KiB: 1 % of a sample
-            assert!(farthest < 1.02, "{scheduler}: {farthest}");
+        for seed in seeds() {
+            let disk = Disk::line().unwrap();
+            for (scheduler, least) in [0.99, 0.95, 0.99, 0.95, 0.79].into_iter().enumerate() {
+                let (mean, farthest) = gauges(seed, &disk, scheduler);
+                assert!((least..1.001).contains(&mean), "{scheduler}: {mean}");
+                // completions come in requests of 128 KiB: 1 % of a sample
+                assert!(farthest < 1.02, "{scheduler}: {farthest}");
+            }
         }
     }
 
     #[test]
     fn the_measured_surface_carries_less_than_the_model() {
-        let (mean, farthest) = gauges(SEED, &Disk::surface().unwrap(), 2);
-        assert!((0.8..0.97).contains(&mean), "{mean}");
-        assert!(farthest < 1.0, "{farthest}");
+        for seed in seeds() {
+            let (mean, farthest) = gauges(seed, &Disk::surface().unwrap(), 2);
+            assert!((0.84..0.885).contains(&mean), "{mean}");
+            assert!(farthest < 0.98, "{farthest}");
+        }
     }
 
     #[test]
     fn commitlog_and_memtable_get_their_rate() {
-        for scheduler in &SCHEDULERS {
-            let outcome = phases::ingestion(SEED, &Disk::line().unwrap(), scheduler, 3).unwrap();
-            for name in ["commitlog", "memtable"] {
-                let got = bandwidth(&outcome, &[name]).unwrap();
-                assert!((got / 131.0 - 1.0).abs() < 0.05, "{}: {name} {got}", scheduler.name);
+        for seed in seeds() {
+            for scheduler in &SCHEDULERS {
+                let outcome =
+                    phases::ingestion(seed, &Disk::line().unwrap(), scheduler, 3).unwrap();
+                for name in ["commitlog", "memtable"] {
+                    let got = bandwidth(&outcome, &[name]).unwrap();
+                    // 300 arrivals at random
+                    assert!((got / 131.0 - 1.0).abs() < 0.06, "{}: {name} {got}", scheduler.name);
+                }
             }
         }
     }

@@ -83,7 +83,7 @@ fn plateau(outcome: &Outcome, index: usize, phase_seconds: u64) -> Result<(f64, 
 mod tests {
     use super::*;
     use crate::articles::y2022::phases::SchedulerVariant;
-    use crate::tests::SEED;
+    use crate::tests::seeds;
 
     fn disks_and_schedulers(
         disks: &[Disk],
@@ -93,14 +93,16 @@ mod tests {
 
     #[test]
     fn queries_get_their_rate_in_level_plateaus() {
-        for (disk, scheduler) in disks_and_schedulers(&Disk::both().unwrap()) {
-            let outcome = phases::queries(SEED, disk, scheduler, 1).unwrap();
-            for (index, rate) in QUERY_RATES.into_iter().enumerate() {
-                let (got, deviation) = plateau(&outcome, index, 1).unwrap();
-                assert!((got / rate as f64 - 1.0).abs() < 0.03, "{}: {got}", scheduler.name);
-                // of 1,000 arrivals at random in a fifth of a second the worst of fifteen is
-                // 8 % off by itself
-                assert!(deviation < 0.1, "{}: {deviation}", scheduler.name);
+        for seed in seeds() {
+            for (disk, scheduler) in disks_and_schedulers(&Disk::both().unwrap()) {
+                let outcome = phases::queries(seed, disk, scheduler, 1).unwrap();
+                for (index, rate) in QUERY_RATES.into_iter().enumerate() {
+                    let (got, deviation) = plateau(&outcome, index, 1).unwrap();
+                    assert!((got / rate as f64 - 1.0).abs() < 0.045, "{}: {got}", scheduler.name);
+                    // of 1,000 arrivals at random in a fifth of a second the worst of fifteen is
+                    // 8 % off by itself
+                    assert!(deviation < 0.085, "{}: {deviation}", scheduler.name);
+                }
             }
         }
     }

@@ -132,10 +132,10 @@ mod tests {
             let [_, p999, max] = published[at % 2].map(f64::from);
             for (published, ours) in [(p999, ours[1]), (max, ours[2])] {
                 let off = (ours / published).max(published / ours);
-                assert!(off <= 3.0, "{files}, period {}: {ours} of {published}", at % 2);
+                assert!(off <= 2.5, "{files}, period {}: {ours} of {published}", at % 2);
             }
         }
         // with the log each second it is many deletes that most percentiles see
-        assert!(all[3][0] > 2.0 * all[1][0], "{all:?}");
+        assert!(all[3][0] > 4.0 * all[1][0], "{all:?}");
     }
 }

@@ -139,16 +139,18 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::SEED;
+    use crate::tests::seeds;
 
     #[test]
     fn trims_at_the_rate_of_writes_make_no_spikes() {
-        let loads = loads(Scale::Short);
-        let [without, with] = [false, true].map(|trims| chart(SEED, &loads, trims).unwrap());
-        let blank = |cells: &[Cell]| cells.iter().filter(|cell| cell.blank).count();
-        assert!(blank(&with) >= blank(&without), "{} and {}", blank(&with), blank(&without));
-        for (with, without) in with.iter().zip(&without).filter(|(a, b)| !a.blank && !b.blank) {
-            assert!(with.p95 < 3.0 * without.p95, "{with:?} and {without:?}");
+        for seed in seeds() {
+            let loads = loads(Scale::Short);
+            let [without, with] = [false, true].map(|trims| chart(seed, &loads, trims).unwrap());
+            let blank = |cells: &[Cell]| cells.iter().filter(|cell| cell.blank).count();
+            assert!(blank(&with) >= blank(&without), "{} and {}", blank(&with), blank(&without));
+            for (with, without) in with.iter().zip(&without).filter(|(a, b)| !a.blank && !b.blank) {
+                assert!(with.p95 < 2.0 * without.p95, "{with:?} and {without:?}");
+            }
         }
     }
 }

@@ -58,22 +58,27 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::SEED;
+    use crate::tests::seeds;
 
     const ALL_GB: f64 = 4.0 * 3.22;
 
     #[test]
     fn files_at_random_are_nearly_even() {
-        let figures = measure(SEED, Placement::Random, 64, true, 100).unwrap();
-        // a quarter is even
-        assert!(figures.busiest_mean(0.1, 1.0) < 0.35);
-        assert!(figures.gb_per_second > 0.99 * ALL_GB, "{}", figures.gb_per_second);
+        for seed in seeds() {
+            let figures = measure(seed, Placement::Random, 64, true, 100).unwrap();
+            // a quarter is even
+            let busiest = figures.busiest_mean(0.1, 1.0);
+            assert!(busiest < 0.36, "{busiest}");
+            assert!(figures.gb_per_second > 0.99 * ALL_GB, "{}", figures.gb_per_second);
+        }
     }
 
     #[test]
     fn a_window_can_wait_for_one_member() {
-        let gb = |placement| measure(SEED, placement, 64, false, 100).unwrap().gb_per_second;
-        assert!(gb(Placement::Random) > 0.97 * ALL_GB);
-        assert!(gb(Placement::Same) < 0.7 * ALL_GB);
+        for seed in seeds() {
+            let gb = |placement| measure(seed, placement, 64, false, 100).unwrap().gb_per_second;
+            assert!(gb(Placement::Random) > 0.99 * ALL_GB);
+            assert!(gb(Placement::Same) < 0.43 * ALL_GB);
+        }
     }
 }

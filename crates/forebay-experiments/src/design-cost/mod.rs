@@ -225,19 +225,21 @@ fn curves() -> Result<Chart, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::SEED;
+    use crate::tests::seeds;
 
     #[test]
     fn the_sum_halves_small_requests_and_two_points_do_not() {
-        let at = |index: usize, size| throughput(SEED, &COSTS[index], size, 200).unwrap();
-        // published: 290 and 581 MB/s
-        assert!((at(1, 4096).0 / 290e6 - 1.0).abs() < 0.02);
-        assert!((at(1, 131_072).0 / 581e6 - 1.0).abs() < 0.02);
-        for size in SIZES {
-            let (bandwidth, heavy) = at(3, size);
-            // all that was measured: 134,600 writes/s of 4 KiB are 551 MB/s
-            assert!(bandwidth >= 0.99 * 551e6, "{size}: {bandwidth}");
-            assert!((heavy / (10.0 / 11.0) - 1.0).abs() < 0.03, "{size}: {heavy}");
+        for seed in seeds() {
+            let at = |index: usize, size| throughput(seed, &COSTS[index], size, 200).unwrap();
+            // published: 290 and 581 MB/s
+            assert!((at(1, 4096).0 / 290e6 - 1.0).abs() < 0.01);
+            assert!((at(1, 131_072).0 / 581e6 - 1.0).abs() < 0.01);
+            for size in SIZES {
+                let (bandwidth, heavy) = at(3, size);
+                // all that was measured: 134,600 writes/s of 4 KiB are 551 MB/s
+                assert!(bandwidth >= 0.998 * 551e6, "{size}: {bandwidth}");
+                assert!((heavy / (10.0 / 11.0) - 1.0).abs() < 0.001, "{size}: {heavy}");
+            }
         }
     }
 

@@ -129,29 +129,34 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::SEED;
+    use crate::tests::seeds;
 
     #[test]
     fn the_target_holds_at_the_disk_time_of_the_best_constant_speed() {
-        for (disk, best) in DISKS {
-            let best: f64 = best.parse().unwrap();
-            let outcome = outcome(SEED, disk, STARTS[1], 2000).unwrap();
-            let [_, p95, p99] = read_latencies(&outcome).unwrap();
-            assert!(p95 <= 1_100.0 && p99 <= 3_000.0, "{disk}: p95 {p95} us, p99 {p99} us");
-            let used = outcome.utilisation;
-            assert!(used >= 0.95 * best, "{disk}: {used} of {best}");
-            let [reads, writes] = ["reads", "writes"].map(|name| job(&outcome, name).unwrap());
-            let rates = SEED.preset(disk).unwrap().rates();
-            let share = reads.iops / rates.read_iops as f64;
-            let written = writes.bandwidth_bytes_per_second as f64 / rates.write_bandwidth as f64;
-            assert!((share / written - 1.0).abs() <= 0.05, "{disk}: {share} to {written}");
+        for seed in seeds() {
+            for (disk, best) in DISKS {
+                let best: f64 = best.parse().unwrap();
+                let outcome = outcome(seed, disk, STARTS[1], 2000).unwrap();
+                let [_, p95, p99] = read_latencies(&outcome).unwrap();
+                assert!(p95 <= 1_030.0 && p99 <= 2_700.0, "{disk}: p95 {p95} us, p99 {p99} us");
+                let used = outcome.utilisation;
+                assert!(used >= 0.935 * best, "{disk}: {used} of {best}");
+                let [reads, writes] = ["reads", "writes"].map(|name| job(&outcome, name).unwrap());
+                let rates = seed.preset(disk).unwrap().rates();
+                let share = reads.iops / rates.read_iops as f64;
+                let written =
+                    writes.bandwidth_bytes_per_second as f64 / rates.write_bandwidth as f64;
+                assert!((share / written - 1.0).abs() <= 0.015, "{disk}: {share} to {written}");
+            }
         }
     }
 
     #[test]
     fn without_a_target_a_disk_that_is_no_line_keeps_its_reads_for_four_milliseconds() {
-        let [_, p95, _] =
-            read_latencies(&outcome(SEED, "i3.2xlarge", WITHOUT, 1000).unwrap()).unwrap();
-        assert!(p95 > 3_000.0, "{p95}");
+        for seed in seeds() {
+            let [_, p95, _] =
+                read_latencies(&outcome(seed, "i3.2xlarge", WITHOUT, 1000).unwrap()).unwrap();
+            assert!(p95 > 3_000.0, "{p95}");
+        }
     }
 }

@@ -265,7 +265,7 @@ mod tests {
         for table in [LOW_EXTENTS, HIGH_EXTENTS, BY_FILE_SIZE, BY_EXTENT_SIZE] {
             for cell in table.cells(SEED, 5).unwrap().iter().filter(|cell| cell.counts()) {
                 let text = cell.describe(table.rows_are);
-                assert!(cell.off() <= 4.0, "off by {:.1}: {text}", cell.off());
+                assert!(cell.off() <= 3.9, "off by {:.1}: {text}", cell.off());
                 count += 1;
                 within_2 += usize::from(cell.off() <= 2.0);
                 if cell.off() > 2.0 {
@@ -275,7 +275,7 @@ mod tests {
         }
         println!("{within_2} of {count} within 2 x");
         assert_eq!(count, 210);
-        assert!(within_2 * 100 >= count * 85, "{within_2} of {count}");
+        assert!(within_2 * 100 >= count * 90, "{within_2} of {count}");
     }
 
     #[test]
