@@ -33,6 +33,8 @@ const SHARDS: u32 = 4;
 const READ_FIBERS: u64 = 100;
 /// Read rates that are tried, up to the highest.
 const STEPS: u64 = 20;
+/// From one to the next.
+const STEP: f64 = READS_MAX / STEPS as f64;
 /// A load is carried if so much of what is due is done: diskplorer leaves other cells blank.
 const CARRIED: f64 = 0.97;
 
@@ -45,7 +47,11 @@ fn published() -> Result<Published, String> {
 
 /// The same edges, and bounds of the 95th percentile in microseconds.
 const EDGES: [(&str, f64); 3] =
-    [("carried", f64::INFINITY), ("within 5 ms", 5000.0), ("within 1 ms", 1000.0)];
+    [("carried", f64::INFINITY), ("within 5 ms", 5000.0), ("within 1 ms", WITHIN_1_MS)];
+
+/// What a die programs at a time was chosen for these parts of the writes.
+const CHOSEN_BY: [f64; 2] = [0.25, 0.5];
+const WITHIN_1_MS: f64 = 1000.0;
 
 fn dies() -> Result<DiskSpec, String> {
     DiskSpec::parse(&Source::new("disk", DIES)).map_err(|error| error.to_string())
@@ -87,12 +93,12 @@ fn edges(seed: Seed, disk: &DiskSpec, part: f64, millis: u64) -> Result<[f64; 3]
     let writes_rps = (WRITE_RPS_MAX as f64 * part).round() as u64;
     let mut most = [0.0; 3];
     for step in 1..=STEPS {
-        let per_fiber = READS_MAX / (f64::from(SHARDS) * READ_FIBERS as f64);
-        let reads_rps = (per_fiber * step as f64 / STEPS as f64) as u64;
+        let fibers = u64::from(SHARDS) * READ_FIBERS;
+        let reads_rps = (STEP * step as f64) as u64 / fibers;
         let Some(p95) = p95_us(seed, disk, reads_rps, writes_rps, millis)? else { break };
         for (most, (_, bound)) in most.iter_mut().zip(EDGES) {
             if p95 <= bound {
-                *most = (u64::from(SHARDS) * READ_FIBERS * reads_rps) as f64;
+                *most = STEP * step as f64;
             }
         }
     }
@@ -104,7 +110,8 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
     let mut report = Report::default();
     report.parameter(
         "disk of dies",
-        "flash with the published edges of an i3.2xlarge: 413 k reads/s, 800 MB/s; 41 dies",
+        "flash with the published edges of an i3.2xlarge: 413 k reads/s, 800 MB/s; 41 dies, which \
+         program 18 KiB at a time (chosen), 0.94 ms, for which reads wait",
     );
     report.parameter("disk by its surface", format!("preset {MEASURED}: fitted to the published"));
     report.parameter(
@@ -130,9 +137,15 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
             all.map(|reads| if reads > 0.0 { thousands(reads) } else { "none".to_owned() })
                 .join(" / ")
         };
-        for ((name, _), (published, ours)) in EDGES.iter().zip(published.iter().zip(of_surface)) {
-            let name = format!("beside {} of writes, {name}", percent(part));
-            report.figures.push(Figure::new(name, "thousand reads/s", *published, ours / 1e3));
+        for (&(name, bound), (published, ours)) in EDGES.iter().zip(published.iter().zip(of_dies)) {
+            // what was published comes in these steps too, and rounded
+            let step = 1.01 * STEP / 1e3;
+            let published = (published - step).max(0.0)..=published + step;
+            let name = format!("beside {:.0} % of writes, {name}", part * 100.0);
+            let figure = Figure::new(name, "thousand reads/s", published, ours / 1e3);
+            let figure = figure.within(1.0);
+            let is_input = bound == WITHIN_1_MS && CHOSEN_BY.contains(&part);
+            report.figures.push(if is_input { figure.input() } else { figure });
         }
         let line = thousands(READS_MAX / 1e3 * (1.0 - part));
         table.row([percent(part), line, cell(0), cell(1), cell(2)]);
@@ -154,30 +167,46 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::SEED;
+    use crate::tests::seeds;
+
+    /// So many steps, and what published figures are rounded by.
+    fn steps(count: f64) -> f64 {
+        (count + 0.01) * STEP
+    }
 
     #[test]
     fn twice_the_reads_are_half_the_writes() {
         let disk = dies().unwrap();
-        for part in [0.25, 0.5, 0.75] {
-            let [carried, ..] = edges(SEED, &disk, part, 100).unwrap();
+        for (seed, part) in seeds().flat_map(|seed| [0.25, 0.5, 0.75].map(|part| (seed, part))) {
+            let [carried, ..] = edges(seed, &disk, part, 100).unwrap();
             let line = READS_MAX * (1.0 - part);
-            assert!((carried - line).abs() < 0.1 * READS_MAX, "{part}: {carried}");
+            assert!((carried - line).abs() <= steps(2.0), "{part}: {carried}");
         }
     }
 
     #[test]
-    fn within_a_bound_on_latency_mixes_are_dearer_on_the_measured_surface() {
+    fn within_a_millisecond_mixes_are_dearer_than_the_line_as_published() {
+        let disk = dies().unwrap();
+        for (part, published) in &published().unwrap() {
+            for seed in seeds() {
+                let within_1_ms = edges(seed, &disk, *part, 100).unwrap()[2] / 1e3;
+                let off = (within_1_ms - published[2]).abs() * 1e3;
+                // reads alone wait for each other where the measured ones hardly do
+                let most = if *part == 0.0 { 4.0 } else { 2.0 };
+                assert!(off <= steps(most), "{part}: {within_1_ms}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_fitted_surface_carries_a_third_to_a_half_less_between_the_extremes() {
         let disk = preset(MEASURED).unwrap();
         for (part, published) in &published().unwrap()[1..4] {
-            let [carried, within_5ms, within_1ms] =
-                edges(SEED, &disk, *part, 100).unwrap().map(|reads| reads / 1e3);
-            // the target is two steps of 5 %, as for the disk of dies: one
-            // fit for the whole surface carries up to 30 % of them less than was measured
-            let near = |ours: f64, published: f64| (ours - published).abs() < 0.31 * 413.0;
-            assert!(near(carried, published[0]), "{part}: {carried}");
-            assert!(near(within_5ms, published[1]), "{part}: {within_5ms}");
-            assert!(within_1ms < within_5ms, "{part}: {within_1ms}");
+            for seed in seeds() {
+                let carried = edges(seed, &disk, *part, 100).unwrap()[0] / 1e3;
+                let less = published[0] - carried;
+                assert!((1.9 * STEP..=steps(8.0)).contains(&(less * 1e3)), "{part}: {carried}");
+            }
         }
     }
 }
