@@ -1,5 +1,6 @@
 //! Writing to an array of NVMe disks (2025).
 
+pub(crate) mod appends;
 pub(crate) mod placement;
 pub(crate) mod traced_array;
 

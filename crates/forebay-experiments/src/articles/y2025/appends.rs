@@ -1,0 +1,59 @@
+//! Appends of 128 KiB to an array whose disks complete sectors of which they were given a part.
+
+use forebay_config::Source;
+use forebay_core::Policy;
+use forebay_sim::simulation::SchedulerConfig;
+use forebay_sim::spec::DiskSpec;
+
+use super::traced_array::{MEMBERS, TracedArray};
+use crate::experiment::Seed;
+use crate::scenario::{job, jobs, pace_window, run as simulate};
+
+const MEMBER: &str = include_str!("disk-completing-sectors.yaml");
+const SLICE_NANOS: u64 = 1_000_000;
+
+/// Requests that begin so far off the physical sectors, as on a filesystem of 1 KiB blocks.
+pub(crate) const MISALIGNED: u64 = 1024;
+
+/// What the array is, for reports.
+pub(crate) const ARRAY: &str = "RAID0 of 4 presets nvme-2025 (3.22 GB/s each, sectors of 4 KiB: published), chunk 1 MB; a \
+     part of a sector waits for the rest while 2 MB are written, then costs 22 us (both chosen)";
+
+/// What one run gave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AppendFigures {
+    pub(crate) gb_per_second: f64,
+    pub(crate) disk_us: f64,
+    pub(crate) queue_us: f64,
+}
+
+/// A run of shards of so many fibers, each with a file that begins at one of `starts`; without a
+/// scheduler if `is_open`.
+pub(crate) fn append(
+    seed: Seed,
+    starts: Vec<u64>,
+    fibers: u32,
+    is_open: bool,
+    millis: u64,
+) -> Result<AppendFigures, String> {
+    let text = format!(
+        "- {{name: load, type: append, shards: all,
+   shard_info: {{parallelism: {fibers}, reqsize: 128kB}}}}\n"
+    );
+    let member =
+        DiskSpec::parse(&Source::new("disk", MEMBER)).map_err(|error| error.to_string())?;
+    let members = (0..MEMBERS).map(|index| member.build(seed.0 + index as u64)).collect();
+    let jobs = jobs(&text, starts.len() as u32)?;
+    let (array, _) = TracedArray::new(members, starts, SLICE_NANOS)?;
+    let array = Box::new(array);
+    let policy = if is_open { Policy::Unlimited } else { pace_window(&*array) };
+    let mut config = seed.config(jobs, array, millis);
+    config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
+    let outcome = simulate(config)?;
+    let load = job(&outcome, "load")?;
+    Ok(AppendFigures {
+        gb_per_second: load.bandwidth_bytes_per_second as f64 / 1e9,
+        disk_us: load.disk_us.mean,
+        queue_us: load.queue_us.mean,
+    })
+}
