@@ -43,6 +43,8 @@ mod extent_size_2024;
 mod file_size_2024;
 #[path = "2022-gc-stall/mod.rs"]
 mod gc_stall_2022;
+#[path = "2025-growth/mod.rs"]
+mod growth_2025;
 #[path = "2022-half-duplex/mod.rs"]
 mod half_duplex_2022;
 #[path = "2022-hard-disk/mod.rs"]
@@ -111,6 +113,7 @@ pub fn all() -> Vec<Experiment> {
         paced_2024::EXPERIMENT,
         capacity_2025::EXPERIMENT,
         parallelism_2025::EXPERIMENT,
+        growth_2025::EXPERIMENT,
         raid0_collisions_2025::EXPERIMENT,
         raid0_placement_2025::EXPERIMENT,
         chunk_border_2025::EXPERIMENT,
