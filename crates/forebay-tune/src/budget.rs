@@ -3,6 +3,10 @@
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
+/// No buffer is taken to hold more than a third of it, 16 GiB: a stream of so many bytes fills one
+/// that is emptied at up to two thirds of the rate at which it is filled.
+pub(crate) const WATCHED_BYTES: u64 = 48 * GIB;
+
 /// Time and writes that a measurement may take.
 ///
 /// SSDs wear: whatever is measured, no more than `written_max` bytes are written. Phases of
@@ -29,8 +33,11 @@ pub struct Budget {
     /// A round of the figures, and how many there are at least.
     pub(crate) round: f64,
     pub(crate) rounds: u32,
-    /// The longest that written bytes are streamed to pass a buffer.
+    /// How long written bytes are streamed to pass a buffer; and the longest, on a disk that needs
+    /// longer for so many bytes.
     pub(crate) watch: f64,
+    pub(crate) watch_longest: f64,
+    pub(crate) watched_bytes: u64,
     /// A figure that is known no better than to this part is not called lasting.
     pub(crate) margin_max: f64,
     /// A round until the disk is steady, and the most of them.
@@ -45,7 +52,7 @@ const SIZE_STEPS: f64 = 14.0;
 const LARGE_STEPS: f64 = 4.0;
 const MIX_STEPS: f64 = 8.0;
 const STREAM_STEPS: f64 = 11.0;
-const MISALIGNED_STEPS: f64 = 5.0;
+const MISALIGNED_STEPS: f64 = 7.0;
 /// Phases of one length beside the ladders: two below the knee, the cache, two sizes of discards
 /// with reads alone before and after each and before and after flushes.
 const SIDE_READS: f64 = 9.0;
@@ -72,12 +79,14 @@ impl Budget {
         round: 0.5,
         rounds: 5,
         watch: 24.0,
+        watch_longest: 36.0,
+        watched_bytes: 12 * GIB,
         margin_max: 0.1,
         steady_round: 0.0,
         steady_rounds: 0,
     };
 
-    /// About 3 minutes, and at most 128 GiB: figures within some 5 %.
+    /// About 3 minutes, up to 5 on a slow disk, and at most 128 GiB: figures within some 5 %.
     pub const STANDARD: Self = Self {
         name: "standard",
         written_max: 128 * GIB,
@@ -93,6 +102,8 @@ impl Budget {
         round: 2.0,
         rounds: 5,
         watch: 60.0,
+        watch_longest: 180.0,
+        watched_bytes: WATCHED_BYTES,
         margin_max: 0.05,
         steady_round: 0.0,
         steady_rounds: 0,
@@ -114,6 +125,8 @@ impl Budget {
         round: 5.0,
         rounds: 5,
         watch: 300.0,
+        watch_longest: 600.0,
+        watched_bytes: WATCHED_BYTES,
         margin_max: 0.05,
         steady_round: 30.0,
         steady_rounds: 75,
@@ -151,9 +164,14 @@ impl Budget {
         self.layout_seconds + reads + self.write_seconds() + figures + steady
     }
 
-    /// The most seconds of it in which bytes are written in sequence to pass a buffer.
+    /// Seconds of it in which bytes are written in sequence to pass a buffer.
     pub fn watch(&self) -> f64 {
         self.watch
+    }
+
+    /// The same at the most, on a disk that needs so long to pass one.
+    pub fn watch_longest(&self) -> f64 {
+        self.watch_longest
     }
 
     /// Seconds of phases that write to the data before the figures are taken.

@@ -2,20 +2,15 @@
 
 use serde::Serialize;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, WATCHED_BYTES};
 use crate::level::{LEVEL_ROUNDS, Level, last_step, level, margin, rounds};
 use crate::phase::{Pattern, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
 use crate::samples::Rate;
 use crate::steady::KNOWN_AFTER;
 
-/// No buffer is taken to hold more than a third of it, 16 GiB: a stream of so many bytes fills one
-/// that is emptied at up to two thirds of the rate at which it is filled.
-pub(crate) const WATCHED_BYTES: u64 = 3 * (16 << 30);
 /// A buffer makes writes faster by at least this part.
 const BUFFER_GAIN: f64 = 0.1;
-/// The part of its time that a stream has to be watched.
-const WATCHED_PART: f64 = 0.95;
 /// Volumes with credits admit as many reads as writes, to such a part and what is not known,
 const CREDITS_ALIKE: f64 = 0.03;
 /// and none on sale more than so many per second.
@@ -50,6 +45,8 @@ pub struct Lasting {
     pub write_bandwidth: bool,
     /// Whether the disk may be a volume that is faster while it has credits.
     pub may_have_credits: bool,
+    /// Whether writes were streamed for so long, or so many, that no buffer holds the rest.
+    pub buffer_passed: bool,
 }
 
 impl Lasting {
@@ -70,7 +67,7 @@ pub(crate) fn lasting(run: &Run) -> Lasting {
     let credits = may_have_credits(run);
     let known = |work, pattern| {
         let level = level(run, work, pattern);
-        let sure = margin(run, work, pattern) <= level.rate * margin_max(run);
+        let sure = margin(run, work, pattern) <= level.rate * budget(run).margin_max;
         let kept_up = !credits || has_fallen(run, work, pattern);
         level.rounds >= LEVEL_ROUNDS && sure && !level.drifts && kept_up
     };
@@ -81,12 +78,12 @@ pub(crate) fn lasting(run: &Run) -> Lasting {
         write_iops: passed && known(Work::Write, Pattern::Random),
         write_bandwidth: passed && known(Work::Write, Pattern::Sequential),
         may_have_credits: credits,
+        buffer_passed: passed,
     }
 }
 
-/// How well a figure has to be known.
-fn margin_max(run: &Run) -> f64 {
-    Budget::named(&run.budget).map_or(Budget::STANDARD.margin_max, |budget| budget.margin_max)
+fn budget(run: &Run) -> Budget {
+    Budget::named(&run.budget).unwrap_or(Budget::STANDARD)
 }
 
 /// The buffer that streamed writes have filled, if they became slower.
@@ -108,14 +105,57 @@ pub(crate) fn buffer(run: &Run) -> Option<Buffer> {
     })
 }
 
-/// Whether writes were streamed for so long, or so many, that no buffer holds the rest. A disk that
-/// takes longer to write that many is taken to have smaller buffers.
-fn buffer_passed(run: &Run) -> bool {
+/// Whether no buffer is taken to hold the rest of what is written: so many bytes were, or for so long
+/// and a buffer was seen to be full, or there can be no large one.
+pub(crate) fn buffer_passed(run: &Run) -> bool {
+    let Watched { seconds, bytes } = Watched::of(run);
+    let budget = budget(run);
+    let enough = || bytes >= budget.watched_bytes || has_head(run) || is_behind_buffer(run);
+    bytes >= WATCHED_BYTES || seconds >= budget.watch && enough()
+}
+
+/// Whether writes have filled a buffer: while they were streamed, or before.
+fn is_behind_buffer(run: &Run) -> bool {
     let stream = rounds(run, Work::Write, Pattern::Sequential);
-    let bytes: u64 = stream.iter().map(|round| round.samples.bytes_written).sum();
-    let seconds: f64 = stream.iter().map(|round| round.samples.seconds).sum();
-    let budget = Budget::named(&run.budget).unwrap_or(Budget::STANDARD);
-    bytes >= WATCHED_BYTES || seconds >= budget.watch * WATCHED_PART
+    let Some(bytes) = stream.first().map(|round| round.phase.request_bytes) else { return false };
+    let level = level(run, Work::Write, Pattern::Sequential);
+    let behind = (level.rate + level.margin) * f64::from(bytes);
+    buffer(run).is_some() || first_stream(run) > behind * (1.0 + BUFFER_GAIN)
+}
+
+/// Bytes per second that were written in sequence at first, or at least; 0 where none were.
+fn first_stream(run: &Run) -> f64 {
+    let mut first = run.of(Purpose::First, Work::Write);
+    let first = first.find(|first| first.phase.pattern == Pattern::Sequential);
+    first.map_or(0.0, |first| {
+        let Rate { mean, margin } = first.samples.rate();
+        (mean - margin) * f64::from(first.phase.request_bytes)
+    })
+}
+
+/// Whether a stream that goes on as long as it may will pass every buffer.
+pub(crate) fn buffer_may_be_passed(run: &Run) -> bool {
+    let Watched { seconds, bytes } = Watched::of(run);
+    let budget = budget(run);
+    let longest = budget.watch_longest;
+    seconds < budget.watch
+        || seconds < longest && bytes as f64 / seconds * longest >= budget.watched_bytes as f64
+}
+
+/// The stream of writes.
+struct Watched {
+    seconds: f64,
+    bytes: u64,
+}
+
+impl Watched {
+    fn of(run: &Run) -> Self {
+        let stream = rounds(run, Work::Write, Pattern::Sequential);
+        Self {
+            seconds: stream.iter().map(|round| round.samples.seconds).sum(),
+            bytes: stream.iter().map(|round| round.samples.bytes_written).sum(),
+        }
+    }
 }
 
 /// Whether it behaves like a disk with a head, which has no large buffers and no credits.

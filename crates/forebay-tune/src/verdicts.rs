@@ -3,7 +3,7 @@
 use forebay_block::Backing;
 use serde::Serialize;
 
-use crate::fit::Fit;
+use crate::fit::{Figure, Fit};
 use crate::run::Run;
 use crate::steady::Steadiness;
 use crate::target::TargetInfo;
@@ -48,8 +48,30 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     caches(run, fit, &mut add);
     bounds(run, fit, &mut add);
     behaviour(fit, &mut add);
+    discards(run, fit, &mut add);
     files(fit, &mut add);
     all
+}
+
+/// What to do with what was found, and what of it to doubt: two sentences.
+pub fn advice(fit: &Fit) -> String {
+    let unknown: Vec<&str> = fit.lasting.unknown().collect();
+    let known_to =
+        figures(fit).into_iter().map(|(_, figure)| figure.uncertainty()).fold(0.0, f64::max);
+    let doubt = if !unknown.is_empty() {
+        format!(
+            "Doubt its {}: they may be a burst, and `--budget thorough` finds out.",
+            unknown.join(", ")
+        )
+    } else if known_to > MARGIN_MAX {
+        String::from("Measure once more when nothing else uses the disk: its rates were uneven.")
+    } else {
+        String::from("All four figures were seen to last.")
+    };
+    format!(
+        "Load the scheduler with `Scheduler::from_file(\"forebay.yaml\")`, or the program's commands \
+         with `--properties forebay.yaml`; Seastar reads `io-properties.yaml`. {doubt}"
+    )
 }
 
 /// What there is to say before anything is measured.
@@ -115,8 +137,10 @@ fn lasting(fit: &Fit, add: &mut AddVerdict<'_>) {
         let why = if fit.lasting.may_have_credits {
             "its reads and writes have one rate, as on volumes that are faster while they have \
              credits: those take half an hour to be used up"
+        } else if fit.lasting.buffer_passed {
+            "it was not level for long enough"
         } else {
-            "it was not level for long enough, or a buffer may hold what was written so far"
+            "a buffer may hold what was written so far, or it was not level for long enough"
         };
         add(
             true,
@@ -253,14 +277,8 @@ fn bounds(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
             ),
         );
     }
-    let figures = [
-        ("Small reads", fit.read_iops),
-        ("Small writes", fit.write_iops),
-        ("Bytes read", fit.read_bandwidth),
-        ("Bytes written", fit.write_bandwidth),
-    ];
-    for (name, figure) in figures {
-        let part = figure.margin / figure.value.max(1.0);
+    for (name, figure) in figures(fit) {
+        let part = figure.uncertainty();
         if part > MARGIN_MAX {
             add(
                 true,
@@ -272,6 +290,15 @@ fn bounds(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
             );
         }
     }
+}
+
+fn figures(fit: &Fit) -> [(&'static str, Figure); 4] {
+    [
+        ("Small reads", fit.read_iops),
+        ("Small writes", fit.write_iops),
+        ("Bytes read", fit.read_bandwidth),
+        ("Bytes written", fit.write_bandwidth),
+    ]
 }
 
 fn behaviour(fit: &Fit, add: &mut AddVerdict<'_>) {
@@ -305,6 +332,18 @@ fn behaviour(fit: &Fit, add: &mut AddVerdict<'_>) {
                 ),
             );
         }
+    }
+}
+
+fn discards(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
+    if run.target.discards && fit.discard.is_none() {
+        add(
+            false,
+            String::from(
+                "What discards take was not measured: too few were done in time, or reads without \
+                 them differed by more. The files say nothing of it; a longer `--budget` may.",
+            ),
+        );
     }
 }
 

@@ -11,8 +11,8 @@ use crate::run::{MeasuredPhase, Run};
 use crate::samples::Samples;
 use crate::statistics::mean;
 
-/// Fewer flushes or discards say nothing.
-const REQUESTS_MIN: u64 = 5;
+/// Fewer flushes or discards of one size say nothing.
+pub(crate) const DISCARDS_MIN: u64 = 5;
 
 /// What discards cost, in microseconds of disk time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -25,25 +25,36 @@ pub struct DiscardCost {
 
 /// The disk time of a flush in microseconds, without that of the small write before it.
 pub(super) fn flush(run: &Run, write_iops: Figure) -> Option<f64> {
-    let (_, both) = displaced_reads(run, Work::Flush).next()?;
-    Some((both - 1e6 / write_iops.value.max(1.0)).max(0.0))
+    let flushes = displaced_reads(run, Work::Flush).next()?;
+    Some((flushes.us - 1e6 / write_iops.value.max(1.0)).max(0.0))
 }
 
 /// The straight line through what small and large discards take. Those of files reach the disk
-/// with a flush, whose time is not theirs.
+/// with a flush, whose time is not theirs. `None` where reads alone differed by more than discards took.
 pub(super) fn discard(run: &Run, flush_us: Option<f64>) -> Option<DiscardCost> {
     let flushed = flush_us.filter(|_| run.target.files).unwrap_or(0.0);
     let mut points = displaced_reads(run, Work::Discard);
-    let ((small, short), (large, long)) = (points.next()?, points.next()?);
-    let per_byte = ((long - short) / (large - small)).max(0.0);
-    Some(DiscardCost {
-        command_us: (short - per_byte * small - flushed).max(0.0),
+    let (small, large) = (points.next()?, points.next()?);
+    let per_byte = ((large.us - small.us) / (large.bytes - small.bytes)).max(0.0);
+    let sure = [&small, &large].into_iter().all(|displaced| displaced.us >= displaced.unsure_us);
+    sure.then_some(DiscardCost {
+        command_us: (small.us - per_byte * small.bytes - flushed).max(0.0),
         gib_us: per_byte * f64::from(1 << 30),
     })
 }
 
-/// Bytes of each request of `work`, and the microseconds of reads that one of them took.
-fn displaced_reads(run: &Run, work: Work) -> impl Iterator<Item = (f64, f64)> {
+/// The reads that one request took.
+struct DisplacedReads {
+    /// Bytes of the request.
+    bytes: f64,
+    /// Microseconds of reads.
+    us: f64,
+    /// By so many reads differed without it.
+    unsure_us: f64,
+}
+
+/// The reads that one request of `work` took, by its size.
+fn displaced_reads(run: &Run, work: Work) -> impl Iterator<Item = DisplacedReads> {
     let of_reads = |measured: &MeasuredPhase| {
         let is_read =
             measured.purpose == Purpose::Interference && measured.phase.work == Work::Read;
@@ -54,13 +65,17 @@ fn displaced_reads(run: &Run, work: Work) -> impl Iterator<Item = (f64, f64)> {
         if interfering.purpose != Purpose::Interference || interfering.phase.work != work {
             return None;
         }
-        let alone = f64::midpoint(of_reads(before)?, of_reads(after)?);
+        let (before, after) = (of_reads(before)?, of_reads(after)?);
+        let alone = f64::midpoint(before, after);
         let part = (1.0 - of_reads(during)? / alone).max(0.0);
         let Samples { requests, interval, ref counts, .. } = interfering.samples;
         // whole intervals, in which alone requests are counted
         let each_us = interval * counts.len() as f64 * 1e6 / requests as f64;
-        (requests >= REQUESTS_MIN)
-            .then_some((f64::from(interfering.phase.request_bytes), part * each_us))
+        (requests >= DISCARDS_MIN).then_some(DisplacedReads {
+            bytes: interfering.phase.request_bytes.into(),
+            us: part * each_us,
+            unsure_us: (before - after).abs() / alone * each_us,
+        })
     })
 }
 
@@ -118,6 +133,14 @@ mod tests {
             assert!((found.command_us - command_us).abs() < 1.0, "{files}: {found:?}");
             assert!((found.gib_us / per_byte / f64::from(1 << 30) - 1.0).abs() < 0.001);
         }
+    }
+
+    #[test]
+    fn where_reads_alone_differ_by_more_than_discards_take_nothing_is_said() {
+        let mut run = run(true);
+        let last = run.phases.last_mut().unwrap();
+        last.samples.counts = vec![100; 2];
+        assert_eq!(discard(&run, None), None);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::run::{MeasuredPhase, Run};
 
 /// A rate that comes so close to the best is as good.
 const FULL: f64 = 0.99;
+/// Writes that ended before this part of the time of the reads beside them make no mix.
+const BESIDE: f64 = 0.9;
 
 /// A step of the ladder.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -79,16 +81,19 @@ pub struct Mix {
     pub writes: LatencyAt,
 }
 
-/// All mixes.
+/// All mixes, but for those whose writes ended early: so many bytes were not left.
 pub(crate) fn mixes(run: &Run) -> Vec<Mix> {
     let of = |work| run.of(Purpose::Mix, work);
+    let is_mix = |(reads, writes): &(&MeasuredPhase, &MeasuredPhase)| {
+        writes.samples.seconds >= reads.samples.seconds * BESIDE
+    };
     let mix = |(reads, writes): (&MeasuredPhase, &MeasuredPhase)| Mix {
         depth: reads.phase.depth + writes.phase.depth,
         write_bytes: writes.phase.request_bytes,
         reads: step(reads, 0),
         writes: step(writes, 0),
     };
-    of(Work::Read).zip(of(Work::Write)).map(mix).collect()
+    of(Work::Read).zip(of(Work::Write)).filter(is_mix).map(mix).collect()
 }
 
 /// Latency at parts of the knee.

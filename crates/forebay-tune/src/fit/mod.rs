@@ -20,6 +20,7 @@ pub use knee::{Knee, LatencyAt, Mix, depth_full};
 pub use sector::Sector;
 pub use sizes::{CostPoint, Saturation, Sizes};
 
+pub(crate) use interference::DISCARDS_MIN;
 pub(crate) use knee::knee;
 pub(crate) use sector::sector;
 pub(crate) use sizes::saturation;
@@ -38,6 +39,13 @@ pub struct Figure {
     pub first: f64,
     /// Bytes of the requests.
     pub request_bytes: u32,
+}
+
+impl Figure {
+    /// The margin as a part of the value.
+    pub fn uncertainty(&self) -> f64 {
+        self.margin / self.value.max(1.0)
+    }
 }
 
 /// Bytes per second of a stream into files of each kind, where measured.

@@ -68,12 +68,7 @@ pub(crate) fn sector(run: &Run) -> Sector {
     let mut sizes = points(run, Purpose::Sizes, |phase| phase.request_bytes);
     sizes.retain(|point| point.bytes <= SECTOR_MAX);
     let shifts = points(run, Purpose::Misaligned, |phase| phase.misalignment);
-    let aligned = sizes.iter().find(|point| point.bytes == SECTOR_MAX).copied();
-    let by_shift = aligned.filter(|_| !shifts.is_empty()).and_then(|aligned| {
-        let best = best(shifts.iter().chain([&aligned]))?;
-        let first = first_good(&shifts, &best).unwrap_or(Point { bytes: SECTOR_MAX, ..aligned });
-        first.is_known().then_some(first.bytes)
-    });
+    let by_shift = by_shift(&shifts);
     Sector {
         stated: run.target.physical_sector,
         by_size: best(sizes.iter())
@@ -83,6 +78,18 @@ pub(crate) fn sector(run: &Run) -> Sector {
         by_shift,
         tried_from: run.target.alignment.max(512),
     }
+}
+
+/// The smallest shift that costs nothing, beside writes that are not shifted: at first and at last,
+/// where the disk does as many.
+fn by_shift(points: &[Point]) -> Option<u32> {
+    let (aligned, shifts): (Vec<Point>, Vec<Point>) =
+        points.iter().partition(|point| point.bytes == 0);
+    let (first, last) = (aligned.first()?, aligned.last()?);
+    let is_level = first.is_as_good_as(last) && last.is_as_good_as(first);
+    let best = best(points.iter()).filter(|_| is_level && !shifts.is_empty())?;
+    let good = first_good(&shifts, &best).unwrap_or(Point { bytes: SECTOR_MAX, ..best });
+    good.is_known().then_some(good.bytes)
 }
 
 fn best<'a>(points: impl Iterator<Item = &'a Point>) -> Option<Point> {
@@ -103,6 +110,19 @@ fn points(run: &Run, purpose: Purpose, of: fn(&Phase) -> u32) -> Vec<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shifts_say_nothing_where_the_disk_became_slower_meanwhile() {
+        let points = |rates: [f64; 4]| {
+            let point = |(bytes, mean)| Point { bytes, rate: Rate { mean, margin: 10.0 } };
+            [0, 4096, 8192, 0].into_iter().zip(rates).map(point).collect::<Vec<_>>()
+        };
+        assert_eq!(by_shift(&points([1000.0, 990.0, 1000.0, 1000.0])), Some(4096));
+        assert_eq!(by_shift(&points([1000.0, 500.0, 990.0, 1000.0])), Some(8192));
+        assert_eq!(by_shift(&points([1000.0, 500.0, 500.0, 1000.0])), Some(SECTOR_MAX));
+        assert_eq!(by_shift(&points([1000.0, 500.0, 500.0, 500.0])), None);
+        assert_eq!(by_shift(&points([1000.0, 500.0, 500.0, 1000.0])[1..3]), None);
+    }
 
     #[test]
     fn a_rate_known_to_a_tenth_says_nothing_of_the_sector() {

@@ -2,7 +2,7 @@
 
 use super::{DEPTH_MIN, GAIN_MIN, Measuring};
 use crate::error::Error;
-use crate::phase::{Pattern, Purpose, Work};
+use crate::phase::{Bound, Pattern, Phase, Purpose, Work};
 
 /// Size of large requests: as compactions, scans and backups read and write.
 pub const LARGE_REQUEST_BYTES: u32 = 128 << 10;
@@ -11,6 +11,9 @@ const STEP: u32 = 4;
 const DEPTH_MAX: u32 = 1024;
 /// Of the requests in flight of a mix, one in so many writes.
 const WRITES_ONE_IN: u32 = 4;
+/// A mix writes at most this part of the bytes left: what its reads are beside shows only while they
+/// are beside it.
+const MIXED_PART: u64 = 32;
 
 impl Measuring<'_> {
     /// Large requests at random places, until more in flight do not help.
@@ -33,6 +36,8 @@ impl Measuring<'_> {
                     measuring.phase(work, Pattern::Random, bytes, depth, seconds)
                 };
                 let writes = random(Work::Write, bytes, writing);
+                let bytes_max = measuring.ledger.left() / MIXED_PART;
+                let writes = Phase { bound: Bound { bytes_max, ..writes.bound }, ..writes };
                 let reads = random(Work::Read, small, depth - writing);
                 Ok(measuring.run_concurrently(Purpose::Mix, writes, reads)?.rate().mean)
             })?;

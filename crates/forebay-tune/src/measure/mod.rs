@@ -1,5 +1,6 @@
 //! The order of phases, each chosen by what the earlier ones found.
 
+mod aside;
 mod curves;
 mod rounds;
 
@@ -42,14 +43,6 @@ const WAIT_SECONDS: f64 = 0.5;
 const REQUESTS_MIN: u64 = 100;
 /// With less data than this, requests meet each other.
 const LAYOUT_MIN: u64 = 8 << 20;
-/// Size of the writes that are shifted against sectors.
-const MISALIGNED_SIZE: u32 = 16 * KIB;
-/// Sizes of discards, small and large.
-const DISCARDS: [u32; 2] = [64 * KIB, 4 * MIB];
-/// This part of the bytes left is written to be discarded, for each size.
-const DISCARDED_PART: u64 = 16;
-/// So many times the reads that the disk needs keep it busy.
-const BUSY: f64 = 2.0;
 const BOTH: [Work; 2] = [Work::Read, Work::Write];
 
 /// How far the measurement is.
@@ -78,8 +71,16 @@ pub fn measure(
     let mut ledger = Ledger::new(budget);
     ledger.spend(run.written_before + run.grown(), 0.0);
     let earlier = std::mem::take(&mut run.phases).into();
-    let mut measuring =
-        Measuring { target, budget: *budget, ledger, run, earlier, watch, seconds_done: 0.0 };
+    let mut measuring = Measuring {
+        target,
+        budget: *budget,
+        ledger,
+        run,
+        earlier,
+        watch,
+        seconds_done: 0.0,
+        clock: 0.0,
+    };
     measuring.all()?;
     run.complete = true;
     Ok(())
@@ -94,6 +95,8 @@ struct Measuring<'a> {
     earlier: VecDeque<MeasuredPhase>,
     watch: &'a mut dyn FnMut(&Run, &Progress) -> Result<(), Error>,
     seconds_done: f64,
+    /// When the last phase ended, on the clock of the target.
+    clock: f64,
 }
 
 impl Measuring<'_> {
@@ -186,6 +189,7 @@ impl Measuring<'_> {
         let shares = phase.writes() && *purpose != Purpose::Layout;
         self.ledger.spend(samples.bytes_written, if shares { phase.bound.seconds } else { 0.0 });
         self.seconds_done += phase.bound.seconds;
+        self.clock = samples.began + samples.seconds;
         self.run.phases.push(measured);
     }
 
@@ -299,66 +303,6 @@ impl Measuring<'_> {
         let first = least.max(self.target.info().alignment.next_power_of_two());
         std::iter::successors(Some(first), |bytes| bytes.checked_mul(2))
             .take_while(|&bytes| bytes <= SIZE_MAX)
-    }
-
-    /// Writes that begin between sectors of several sizes.
-    fn misaligned(&mut self) -> Result<(), Error> {
-        let depth = self.depth(Work::Write);
-        let alignment = self.target.info().alignment;
-        for misalignment in [512, 1024, 2048, 4096, 8192] {
-            if misalignment >= alignment {
-                let seconds = self.budget.side;
-                let aligned =
-                    self.phase(Work::Write, Pattern::Random, MISALIGNED_SIZE, depth, seconds);
-                self.run(Purpose::Misaligned, Phase { misalignment, ..aligned })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Caches, files, flushes alone.
-    fn aside(&mut self) -> Result<(), Error> {
-        let side = self.budget.side;
-        let cached = self.phase(Work::Read, Pattern::Cached, self.least(), 1, side);
-        self.run(Purpose::Cache, cached)?;
-        if self.target.info().files {
-            use FileState::{Allocated, Fresh, Truncated, Written};
-            for file in [Written, Fresh, Truncated, Allocated] {
-                let mut phase = self.phase(Work::Write, Pattern::Sequential, 128 * KIB, 8, side);
-                phase.bound.bytes_max = phase.bound.bytes_max.min(self.budget.file_bytes);
-                self.run(Purpose::FileStates, Phase { file, ..phase })?;
-            }
-        }
-        let flush = self.phase(Work::Flush, Pattern::Random, self.least(), 1, side);
-        self.run(Purpose::Flush, flush)?;
-        Ok(())
-    }
-
-    /// Flushes and discards beside reads that keep the disk busy, with those reads alone before
-    /// and after each.
-    fn interference(&mut self) -> Result<(), Error> {
-        let side = self.budget.side;
-        let depth = (knee(self.run, Work::Read).requests * BUSY).ceil() as u32;
-        let reads = self.phase(Work::Read, Pattern::Random, self.least(), depth, side);
-        self.run(Purpose::Interference, reads)?;
-        let flush = self.phase(Work::Flush, Pattern::Random, self.least(), 1, side);
-        let discards = if self.target.info().discards { DISCARDS.as_slice() } else { &[] };
-        let discards = discards.iter().map(|&bytes| self.discards(bytes)).collect::<Vec<_>>();
-        for phase in std::iter::once(flush).chain(discards) {
-            self.run_concurrently(Purpose::Interference, reads, phase)?;
-            self.run(Purpose::Interference, reads)?;
-        }
-        Ok(())
-    }
-
-    /// Discards of `bytes` each, in a file of its own. It is full, for XFS does not discard space
-    /// that was reserved and never written.
-    fn discards(&self, bytes: u32) -> Phase {
-        let phase = self.phase(Work::Discard, Pattern::Sequential, bytes, 1, self.budget.side);
-        let bytes_max =
-            (self.ledger.ladder_left() / DISCARDED_PART).min(self.target.info().room / 4);
-        let bound = Bound { requests_min: 1, bytes_max, ..phase.bound };
-        Phase { file: FileState::Filled, bound, ..phase }
     }
 
     /// The size of small requests: 4 KiB, or what the file system takes.

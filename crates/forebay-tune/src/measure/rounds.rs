@@ -2,8 +2,9 @@
 //! over.
 
 use super::{BOTH, MIB, Measuring, depth_of};
+use crate::budget::WATCHED_BYTES;
 use crate::error::Error;
-use crate::lasting::{WATCHED_BYTES, credits_used_up};
+use crate::lasting::{buffer_may_be_passed, buffer_passed, credits_used_up};
 use crate::level::{LEVEL_ROUNDS, level};
 use crate::phase::{Pattern, Purpose, Work};
 use crate::steady;
@@ -49,21 +50,22 @@ impl Measuring<'_> {
     }
 
     /// Rounds of one direction, where there are several patterns in turns: as many as planned, and
-    /// more while the rate is not known well.
+    /// more while the rate is not known well. On a disk whose last requests take long time passes
+    /// between rounds, and counts.
     fn rounds(&mut self, work: Work, patterns: &[Pattern], planned: u32) -> Result<(), Error> {
         let enough = self.budget.margin_max * MARGIN_ENOUGH;
-        let patience = f64::from(planned * ROUNDS_MORE) * self.budget.round;
+        let turns = planned * ROUNDS_MORE * patterns.len() as u32;
+        let until = self.clock + f64::from(turns) * self.budget.round;
         let bytes_max = self.ledger.left() / u64::from(planned);
-        let mut seconds = vec![0.0; patterns.len()];
         for round in 0..planned * ROUNDS_MORE {
-            for (&pattern, seconds) in patterns.iter().zip(&mut seconds) {
+            for &pattern in patterns {
                 let level = level(self.run, work, pattern);
                 let known = level.rounds >= LEVEL_ROUNDS && level.margin <= level.rate * enough;
                 let spent = work == Work::Write && self.ledger.left() < bytes_max / 2;
-                if round >= planned && (known || spent || *seconds >= patience) {
+                if round >= planned && (known || spent || self.clock >= until) {
                     continue;
                 }
-                *seconds += self.round(work, pattern, self.budget.round, bytes_max)?;
+                self.round(work, pattern, self.budget.round, bytes_max)?;
             }
         }
         Ok(())
@@ -72,14 +74,15 @@ impl Measuring<'_> {
     /// Streams writes while the rate is not level, or a buffer may still hold what was written;
     /// leaves so many of the bytes.
     fn stream_writes(&mut self, bytes_kept: u64) -> Result<(), Error> {
-        let (mut seconds, mut bytes, mut last) = (0.0, 0, 0);
+        let (mut seconds, mut last) = (0.0, 0);
         let budget = self.budget;
         let enough = budget.margin_max * MARGIN_ENOUGH;
-        while seconds < budget.watch * LONGER && self.ledger.left() > bytes_kept {
+        while self.ledger.left() > bytes_kept {
             let level = level(self.run, Work::Write, Pattern::Sequential);
-            let watched = bytes >= WATCHED_BYTES || seconds >= budget.watch;
             let sure = level.margin <= level.rate * enough || seconds >= budget.watch;
-            if level.rounds >= LEVEL_ROUNDS && watched && sure {
+            let is_level = level.rounds >= LEVEL_ROUNDS && sure || seconds >= budget.watch * LONGER;
+            let watched = buffer_passed(self.run) || !buffer_may_be_passed(self.run);
+            if is_level && watched {
                 break;
             }
             let most = self.ledger.left() - bytes_kept;
@@ -88,7 +91,6 @@ impl Measuring<'_> {
             }
             seconds += self.round(Work::Write, Pattern::Sequential, budget.round, most)?;
             last = self.run.phases.last().map_or(0, |last| last.samples.bytes_written);
-            bytes += last;
             if last == 0 {
                 break;
             }

@@ -26,6 +26,7 @@ pub(crate) fn some() -> Vec<Known> {
         .into_iter()
         .filter(|known| names.contains(&known.name.as_str()))
         .chain(buffers.map(|(size, sustained)| buffer(size, sustained)))
+        .chain([buffer_of(300, 16_384, 100)])
         .collect()
 }
 
@@ -70,29 +71,41 @@ fn measured() -> Vec<Known> {
     files.iter().map(known).collect()
 }
 
-/// Flash that writes `sustained` MB/s behind a buffer of `buffer` MiB.
+/// Flash that takes 3437 MB/s, and writes `sustained` MB/s behind a buffer of `buffer` MiB.
 pub(crate) fn buffer(buffer: u64, sustained: u64) -> Known {
-    let name = format!("970-pro, {sustained} MB/s behind {buffer} MiB");
+    buffer_of(3437, buffer, sustained)
+}
+
+/// The same that takes `first` MB/s.
+pub(crate) fn buffer_of(first: u64, buffer: u64, sustained: u64) -> Known {
+    let name = format!("flash of {first}, {sustained} MB/s behind {buffer} MiB");
+    // with the command of a MiB
+    let bandwidth = first + first / 110;
     let of = |buffer: u64| {
         let yaml = format!(
             "kind: flash\ncapacity: 512GB\nread_command: 1430ns\nwrite_command: 2730ns\n\
-             bandwidth: 3468000000\nread_latency: 21500ns\nwrite_latency: 4us\ndies: 64\n\
+             bandwidth: {bandwidth}000000\nread_latency: 21500ns\nwrite_latency: 4us\ndies: 64\n\
              page: 32kB\npage_read: 42us\nprogram_bandwidth: {sustained}000000\nsuspend: 100us\n\
              write_buffer: {buffer}MB\n"
         );
         parse(&name, &yaml)
     };
-    let shows = buffer * 1_048_576 / (3437 - sustained) <= 60_000_000;
+    let shows = buffer * 1_048_576 / (first - sustained) <= 60_000_000;
     Known { spec: of(buffer), lasting: of(BUFFER_MIN), shows, name }
 }
 
 /// So little is full at once, in MiB.
 const BUFFER_MIN: u64 = 4;
 
+/// As fast as flash behind an older link, or slower, with a buffer that takes minutes to fill.
+const SLOW: [(u64, u64, u64); 4] =
+    [(300, 16_384, 100), (300, 16_384, 10), (300, 4096, 100), (550, 16_384, 366)];
+
 fn buffered() -> Vec<Known> {
     let sizes = [4, 64, 256, 1024, 4096, 16_384];
     let of = |size| [2209, 800, 80].map(|sustained| buffer(size, sustained));
-    sizes.into_iter().flat_map(of).collect()
+    let slow = SLOW.map(|(first, size, sustained)| buffer_of(first, size, sustained));
+    sizes.into_iter().flat_map(of).chain(slow).collect()
 }
 
 fn raids() -> Vec<Known> {

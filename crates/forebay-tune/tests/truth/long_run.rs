@@ -12,13 +12,13 @@ const LARGE_IN_FLIGHT: u64 = 256;
 /// Where they wait for seconds a slow disk needs fewer. One with a head serves what has waited for
 /// long first, wherever it is: that it does best with fewer is tried.
 const SLOW_IN_FLIGHT: u64 = 512;
-const HEAD_IN_FLIGHT: [u64; 8] = [32, 64, 96, 128, 160, 192, 256, 384];
+/// Eight of them need eight times as many.
+const HEAD_IN_FLIGHT: [u64; 11] = [32, 64, 96, 128, 160, 192, 256, 384, 512, 768, 1024];
 const SLOW_IOPS: u64 = 50_000;
-/// So many requests make a rate.
+/// So many requests make a rate: where the time of each is exponentially distributed, to 0.2 %.
 const COUNTED: u64 = 200_000;
-const COUNTED_SLOW: u64 = 40_000;
-const COUNTED_SLOW_LARGE: u64 = 6_000;
-const COUNTED_LARGE: u64 = 20_000;
+/// And on disks with a head, of which eleven loads are tried.
+const COUNTED_HEAD: u64 = 40_000;
 
 /// Small reads and writes per second, and bytes read and written per second by requests of so many
 /// bytes, of a busy disk.
@@ -38,13 +38,12 @@ fn rate(spec: &DiskSpec, op: Op, stream: Option<u32>) -> f64 {
     let counted = |in_flight, requests| counted(spec, op, stream, in_flight, requests);
     let per_second = match (stream, slow) {
         (None, true) if disk.seeks() => {
-            let tried = HEAD_IN_FLIGHT.map(|in_flight| counted(in_flight, COUNTED_SLOW));
+            let tried = HEAD_IN_FLIGHT.map(|in_flight| counted(in_flight, COUNTED_HEAD));
             tried.into_iter().fold(0.0, f64::max)
         }
-        (None, true) => counted(SLOW_IN_FLIGHT, COUNTED_SLOW),
+        (None, true) => counted(SLOW_IN_FLIGHT, COUNTED),
         (None, false) => counted(SMALL_IN_FLIGHT, COUNTED),
-        (Some(_), true) => counted(LARGE_IN_FLIGHT, COUNTED_SLOW_LARGE),
-        (Some(_), false) => counted(LARGE_IN_FLIGHT, COUNTED_LARGE),
+        (Some(_), _) => counted(LARGE_IN_FLIGHT, COUNTED),
     };
     per_second * stream.map_or(1.0, f64::from)
 }

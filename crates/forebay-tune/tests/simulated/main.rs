@@ -1,6 +1,9 @@
 //! Tuning simulated disks, whose truth is known.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
+mod curves;
+mod tuned;
+
 use forebay::properties::Properties;
 use forebay_config::Source;
 use forebay_core::{DiskModel, DiskRates, GroupConfig, IoGroup, Op, Outcome, Policy, Time};
@@ -8,23 +11,7 @@ use forebay_sim::disk::{Command, SimDisk};
 use forebay_sim::spec::DiskSpec;
 use forebay_tune::verdicts::verdicts;
 use forebay_tune::{Budget, Fit, Run, SimTarget, Target, files, fit, measure};
-
-/// Tunes the disk of this file; its run, its fit, and its true figures.
-fn tune(yaml: &str, budget: &Budget, seed: u64) -> (Run, Fit, DiskRates, std::time::Duration) {
-    let spec = DiskSpec::parse(&Source::new("disk.yaml", yaml)).unwrap();
-    let disk = spec.build(seed);
-    let (rates, base) = (disk.rates(), disk.base_latency());
-    let mut target = SimTarget::new(disk, "disk", spec.capacity(), spec.sector() as u32);
-    let mut run = Run::new(budget, target.info().clone());
-    measure(&mut target, budget, &mut run, &mut |_, _| Ok(())).unwrap();
-    let fit = fit(&run).unwrap();
-    (run, fit, rates, base)
-}
-
-fn assert_near(what: &str, found: f64, truth: f64, within: f64) {
-    let off = found / truth - 1.0;
-    assert!(off.abs() <= within, "{what}: {found:.0}, not {truth:.0} ({:+.1} %)", off * 100.0);
-}
+use tuned::{FOUR, assert_near, tune};
 
 fn assert_figures(fit: &Fit, truth: &DiskRates, within: f64) {
     let pairs = [
@@ -37,14 +24,6 @@ fn assert_figures(fit: &Fit, truth: &DiskRates, within: f64) {
         assert_near(what, found, truth as f64, within);
     }
 }
-
-const FOUR: &str = "
-kind: ideal
-channels: 4
-read_latency: 500us
-write_latency: 250us
-bandwidth: 300000000
-";
 
 #[test]
 fn the_figures_of_an_ideal_disk() {
@@ -363,34 +342,4 @@ fn reads_through(group: &IoGroup, disk: &mut dyn SimDisk, seconds: u64) -> u64 {
         }
     }
     done
-}
-
-#[test]
-fn large_requests_and_mixes_are_measured_by_requests_in_flight() {
-    for seed in 1..=3 {
-        let (run, fit, truth, _) = tune(FOUR, &Budget::QUICK, seed);
-        for (steps, bandwidth) in
-            [(&fit.large_reads, truth.read_bandwidth), (&fit.large_writes, truth.write_bandwidth)]
-        {
-            let best = steps.iter().map(|step| step.rate).fold(0.0, f64::max);
-            assert_near("large requests", best * 131_072.0, bandwidth as f64, 0.05);
-            assert!(steps[1].rate > best * 0.95, "{steps:?}");
-        }
-        // a read of 500 us leaves the bandwidth idle, a write of 250 us does not
-        let ([read, ..], [write, ..]) = (&*fit.large_reads, &*fit.large_writes) else { panic!() };
-        assert!(read.rate < write.rate * 0.9, "{read:?} {write:?}");
-        let sizes: Vec<u32> = fit.mixes.iter().map(|mix| mix.write_bytes).collect();
-        assert!(sizes.contains(&4096) && sizes.contains(&131_072), "{sizes:?}");
-        for mix in &fit.mixes {
-            assert_eq!(mix.writes.depth * 4, mix.depth);
-            assert!(mix.reads.rate > 0.0 && mix.writes.rate > 0.0, "{mix:?}");
-        }
-        // as many in flight cost a read more beside large writes than beside small ones
-        let p99 = |bytes: u32| {
-            let mut of = fit.mixes.iter().filter(|mix| mix.write_bytes == bytes && mix.depth == 16);
-            of.next().unwrap().reads.p99_us
-        };
-        assert!(p99(131_072) > p99(4096), "{:?}", fit.mixes);
-        assert!(run.written() <= Budget::QUICK.written_max);
-    }
 }
