@@ -95,7 +95,7 @@ pub(crate) struct Options {
 enum BudgetName {
     /// About a minute, at most 64 GiB written: figures within some 10 %
     Quick,
-    /// About 3 minutes, at most 128 GiB written: figures within some 5 %
+    /// About 3 minutes, up to 5 on a slow disk, at most 128 GiB written: figures within some 5 %
     Standard,
     /// Until the disk is steady, more than half an hour, at most 1 TiB written
     Thorough,

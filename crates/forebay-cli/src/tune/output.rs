@@ -7,6 +7,7 @@ use forebay_report::paragraph_within;
 use forebay_tune::{Error, Fit, Run, files};
 
 use super::page;
+use super::text::COLUMNS;
 use super::tuned::Tuned;
 use crate::console::note;
 use crate::failure::Failure;
@@ -19,9 +20,6 @@ const REPORT: &str = "tune.html";
 const RUN: &str = "tune.json";
 /// What an interrupted run has measured so far.
 const PARTIAL: &str = "tune.partial.json";
-
-/// So that a terminal shows lines whole.
-const COLUMNS: usize = 80;
 
 /// Where the files go.
 pub(super) struct Output {

@@ -1,7 +1,7 @@
 //! One self-contained page: what to do, figures, what else was found, curves.
 
 use forebay_report::{Chart, DrawError, Mark, Page, Table, size, svg};
-use forebay_tune::verdicts::{Verdict, verdicts};
+use forebay_tune::verdicts::{Verdict, advice, verdicts};
 use forebay_tune::{CostPoint, Fit, Knee, LARGE_REQUEST_BYTES, LatencyAt, Mix, Observation, Run};
 
 use super::text::{figures, mix_sizes, volume};
@@ -37,6 +37,7 @@ fn disk(page: &mut Page, tuned: &Tuned) -> Result<(), DrawError> {
     page.heading("todo", "What to do");
     let next = next_steps(run);
     let warnings = warnings.iter().map(|verdict| verdict.text.as_str());
+    page.paragraph(&advice(fit));
     page.list(warnings.chain(next.iter().map(String::as_str)).map(|text| (text, false)));
     page.heading("figures", "Figures");
     page.table(&rates(fit));
@@ -62,10 +63,6 @@ fn next_steps(run: &Run) -> Vec<String> {
         path => format!("--disk {}", path.map_or("NAME", String::as_str)),
     };
     vec![
-        String::from(
-            "Load the scheduler with these figures: `Scheduler::from_file(\"forebay.yaml\")`, or \
-             `--properties forebay.yaml` of the program's commands.",
-        ),
         String::from("See what follows from them: `forebay info --properties forebay.yaml`."),
         format!(
             "Where reads and writes go together all the time, find the mixes that keep a latency: \
@@ -80,7 +77,7 @@ fn rates(fit: &Fit) -> Table {
         table.row([
             name.to_owned(),
             format!("{:.0} {unit}", figure.value / scale),
-            format!("{:.1} %", figure.margin / figure.value.max(1.0) * 100.0),
+            format!("{:.1} %", figure.uncertainty() * 100.0),
             format!("{:.0} {unit}", figure.first / scale),
             size(figure.request_bytes.into()),
         ]);

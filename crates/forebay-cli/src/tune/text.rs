@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use forebay_growth::Grown;
-use forebay_report::size;
-use forebay_tune::verdicts::verdicts;
+use forebay_report::{paragraph_within, size};
+use forebay_tune::verdicts::{Verdict, advice, verdicts};
 use forebay_tune::{Budget, Figure, Fit, LatencyAt, Run, depth_full};
 use serde::Serialize;
 
@@ -13,6 +13,9 @@ use crate::growth;
 
 /// A rate that comes so close to the best is as good.
 const FULL: f64 = 0.95;
+
+/// So that a terminal shows lines whole.
+pub(super) const COLUMNS: usize = 80;
 
 /// What will be done.
 pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
@@ -30,11 +33,12 @@ pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
         disks => format!(" on {}", disks.join(", ")),
     };
     format!(
-        "measuring {}{disks}: about {:.0} s, of which {:.0} to pass a buffer of writes, at most {} \
-         written there, {} of it data at a time, in files without names that are gone at the end",
+        "measuring {}{disks}: about {:.0} s, of which {:.0} to pass a buffer of writes ({:.0} where \
+         the disk is slow), at most {} written there, {} of it data at a time, in files without names that are gone at the end",
         target.paths.join(", "),
         budget.seconds(),
         budget.watch(),
+        budget.watch_longest(),
         volume(budget.written_max),
         volume(budget.layout_bytes.min(target.room))
     )
@@ -57,7 +61,13 @@ pub(super) fn summary(tuned: &[Tuned]) -> String {
 }
 
 fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
+    let (warnings, others): (Vec<Verdict>, Vec<Verdict>) =
+        verdicts(run, fit).into_iter().partition(|verdict| verdict.warns);
     writeln!(text, "{}", run.target.paths.join(", "))?;
+    paragraph_within(text, "  ", &advice(fit), COLUMNS);
+    for verdict in warnings {
+        paragraph_within(text, "  ! ", &verdict.text, COLUMNS);
+    }
     let lasting = fit.lasting;
     let lasting =
         [lasting.read_iops, lasting.write_iops, lasting.read_bandwidth, lasting.write_bandwidth];
@@ -71,7 +81,7 @@ fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
             text,
             "  {name:<16} {:>12.0} {unit:<5} +- {:.1} %{first}{}",
             figure.value / scale,
-            figure.margin / figure.value.max(1.0) * 100.0,
+            figure.uncertainty() * 100.0,
             if lasts { "" } else { "; may be a burst" }
         )?;
     }
@@ -106,9 +116,8 @@ fn disk(text: &mut String, run: &Run, fit: &Fit) -> std::fmt::Result {
     if !run.growth.is_empty() {
         write!(text, "\n{}", growth::table(&run.growth))?;
     }
-    for verdict in verdicts(run, fit) {
-        let mark = if verdict.warns { '!' } else { '-' };
-        writeln!(text, "  {mark} {}", verdict.text)?;
+    for verdict in others {
+        paragraph_within(text, "  - ", &verdict.text, COLUMNS);
     }
     Ok(())
 }
@@ -160,7 +169,7 @@ pub(super) struct DiskResult<'a> {
     bytes_written: u64,
     growth: &'a [Grown],
     fit: &'a Fit,
-    verdicts: Vec<forebay_tune::verdicts::Verdict>,
+    verdicts: Vec<Verdict>,
 }
 
 /// What was found, for programs: one entry for each disk.

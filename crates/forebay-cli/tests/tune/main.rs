@@ -68,6 +68,13 @@ fn four_files_come_out_and_no_others() {
 fn a_simulated_disk_is_announced_as_one_and_the_report_begins_with_what_to_do() {
     let out = TempDir::new().unwrap();
     let ended = simulated(out.path(), &[]);
+    let text = said(&ended);
+    let todo: Vec<&str> = text.lines().skip(1).take(4).collect();
+    let todo = todo.join(" ");
+    for words in ["forebay.yaml", "Seastar reads", "Doubt its"] {
+        assert!(todo.contains(words), "`{words}` is not in: {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
     let announced = String::from_utf8_lossy(&ended.stderr);
     assert!(announced.contains("a simulated disk") && !announced.contains("about"), "{announced}");
     let place = format!("goes to `{}`: io-properties.yaml", out.path().display());
