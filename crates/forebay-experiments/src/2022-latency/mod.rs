@@ -116,7 +116,8 @@ fn run(setting: Setting) -> Result<Report, String> {
     }
     report.figures = figures(&in_disk);
     report.tables.push(table);
-    let (table, chart) = sweep(&disks[1], setting)?;
+    let (table, chart, held) = sweep(&disks[1], setting)?;
+    report.figures.extend(held);
     report.tables.push(table);
     report.charts.push(chart);
     Ok(report)
@@ -146,6 +147,8 @@ const TARGETS: [&str; 6] = [
     "writes:p95=750us",
     "writes:p95=500us",
 ];
+/// Of the targets the one that leaves about the published latency.
+const PUBLISHED_LEFT: usize = 4;
 /// Published: MB/s and the mean in the disk, before and after.
 const PUBLISHED_TRADE: [(f64, f64); 2] = [(800.0, 1.45), (710.0, 0.44)];
 
@@ -163,7 +166,7 @@ fn trade(
 }
 
 /// What latency in the disk costs in throughput, all steps that were tried.
-fn sweep(disk: &Disk, setting: Setting) -> Result<(Table, Chart), String> {
+fn sweep(disk: &Disk, setting: Setting) -> Result<(Table, Chart, [Figure; 2]), String> {
     let title = format!("Ingestion, disk {}: throughput against latency", disk.name);
     let mut table =
         Table::new(&title, &["scheduler", "MB/s", "less than 2018", "in disk", "of 2018"]);
@@ -187,12 +190,30 @@ fn sweep(disk: &Disk, setting: Setting) -> Result<(Table, Chart), String> {
         row(format!("pace+window, target {target}"), (old, new));
         held.push(new);
     }
+    let figures = held_figures(old, held[PUBLISHED_LEFT]);
     let chart = Chart::new(&title, "MB/s", "mean in the disk, ms")
         .with("published", Mark::Dots, PUBLISHED_TRADE.to_vec())
         .with(SCHEDULERS[0].name, Mark::Dots, vec![old])
         .with("pace+window, rates 0 to 50 % lower", Mark::Line, points)
         .with("pace+window, latency targets", Mark::Dots, held);
-    Ok((table, chart))
+    Ok((table, chart, figures))
+}
+
+/// What forebay leaves in the disk, and gives up for it, where a target holds it.
+fn held_figures(old: (f64, f64), held: (f64, f64)) -> [Figure; 2] {
+    let [before, after] = PUBLISHED_TRADE;
+    let lost = |before: f64, after: f64| (1.0 - after / before) * 100.0;
+    let name = |what: &str| format!("forebay, {}: {what}", TARGETS[PUBLISHED_LEFT]);
+    [
+        // the target was chosen by it
+        Figure::new(name("mean in the disk"), "ms", ..=after.1, held.1).input(),
+        Figure::new(
+            name("throughput given up"),
+            "%",
+            ..=lost(before.0, after.0),
+            lost(old.0, held.0),
+        ),
+    ]
 }
 
 /// The chart with the mean latencies of a class in the disk and in the queue.
@@ -215,73 +236,87 @@ fn row(names: [&str; 4], figures: &ClassLatencies) -> [String; 8] {
 mod tests {
     use super::*;
     use crate::experiment::Scale;
-    use crate::tests::SEED;
+    use crate::experiment::Seed;
+    use crate::tests::seeds;
 
-    const GOAL_MS: f64 = 0.75;
-    const SHORT: Setting = Setting { scale: Scale::Short, seed: SEED };
+    const fn short(seed: Seed) -> Setting {
+        Setting { scale: Scale::Short, seed }
+    }
 
     /// The mean in the disk by scheduler, in milliseconds.
-    fn in_disk(load: Load, disk: &Disk) -> [f64; 5] {
+    fn in_disk(seed: Seed, load: Load, disk: &Disk) -> [f64; 5] {
         [0, 1, 2, 3, 4].map(|scheduler| {
-            let outcome = load.run(disk, &SCHEDULERS[scheduler], SHORT).unwrap();
+            let outcome = load.run(disk, &SCHEDULERS[scheduler], short(seed)).unwrap();
             latencies_of(&outcome, load.classes().0).unwrap().disk.mean_ns() / 1e6
         })
     }
 
     #[test]
     fn on_the_line_only_what_is_paced_below_the_disk_waits_as_published() {
-        let [little, bucket, paced, summed, lower] =
-            in_disk(Load::Ingestion, &Disk::line().unwrap());
-        assert!((GOAL_MS..1.45).contains(&little), "{little}");
-        assert!(bucket < 0.44, "{bucket}");
-        assert!(summed < 0.44 && lower < 0.44, "{summed} {lower}");
-        // the target is 0.44 ms: paced at exactly the disk's rate, a standing queue stays
-        assert!(paced < 0.9, "{paced}");
+        for seed in seeds() {
+            let [little, bucket, paced, summed, lower] =
+                in_disk(seed, Load::Ingestion, &Disk::line().unwrap());
+            assert!((0.78..0.83).contains(&little), "{little}");
+            assert!(bucket < 0.25, "{bucket}");
+            assert!(summed < 0.25 && lower < 0.22, "{summed} {lower}");
+            // the target is 0.44 ms: paced at exactly the disk's rate, a standing queue stays
+            assert!(paced < 0.33, "{paced}");
+        }
     }
 
     #[test]
     fn on_the_measured_surface_latency_falls_less_than_published() {
-        let disk = Disk::surface().unwrap();
-        let [little, _, paced, _, lower] = in_disk(Load::Ingestion, &disk);
-        assert!((GOAL_MS..1.45).contains(&little), "{little}");
-        // the target is 0.44 ms at 11 % less throughput: at that loss the window still fills at
-        // times, since the line misprices this mix
-        assert!(lower < 0.8, "{lower}");
-        // the target is 0.44 ms, or at least less than in 2018: the window holds two goals, and
-        // the line allows more than this disk carries
-        assert!(paced < 1.8, "{paced}");
+        for seed in seeds() {
+            let disk = Disk::surface().unwrap();
+            let [little, _, paced, _, lower] = in_disk(seed, Load::Ingestion, &disk);
+            assert!((0.92..0.98).contains(&little), "{little}");
+            // the target is 0.44 ms at 11 % less throughput: at that loss the window still fills at
+            // times, since the line misprices this mix
+            assert!(lower < 0.82, "{lower}");
+            // the target is 0.44 ms, or at least less than in 2018: the window holds two goals, and
+            // the line allows more than this disk carries
+            assert!(paced < 1.8, "{paced}");
+        }
     }
 
     #[test]
     fn the_published_latency_costs_more_throughput_than_published() {
-        let disk = Disk::surface().unwrap();
-        let old = trade(&disk, &SCHEDULERS[0], SHORT).unwrap();
-        let [fifth, two_fifths] =
-            [20, 40].map(|percent| trade(&disk, &phases::lower(percent), SHORT).unwrap());
-        assert!((0.08..0.13).contains(&(1.0 - fifth.0 / old.0)), "{old:?} {fifth:?}");
-        assert!(two_fifths.1 < 0.44, "{two_fifths:?}");
-        // the target is a loss of 11 %
-        assert!(two_fifths.0 > 0.65 * old.0, "{old:?} {two_fifths:?}");
+        for seed in seeds() {
+            let disk = Disk::surface().unwrap();
+            let old = trade(&disk, &SCHEDULERS[0], short(seed)).unwrap();
+            let [fifth, two_fifths] =
+                [20, 40].map(|percent| trade(&disk, &phases::lower(percent), short(seed)).unwrap());
+            assert!((0.08..0.108).contains(&(1.0 - fifth.0 / old.0)), "{old:?} {fifth:?}");
+            assert!(two_fifths.1 < 0.38, "{two_fifths:?}");
+            // the target is a loss of 11 %
+            assert!(two_fifths.0 > 0.66 * old.0, "{old:?} {two_fifths:?}");
+        }
     }
 
     #[test]
     fn a_latency_target_leaves_the_published_latency_in_the_disk() {
-        let disk = Disk::surface().unwrap();
-        let old = trade(&disk, &SCHEDULERS[0], SHORT).unwrap();
-        for (target, most, most_lost) in
-            [("p95=2goals", 0.45, 0.25), ("writes:p95=750us", 0.44, 0.16)]
-        {
-            let new = trade(&disk, &phases::held(target.parse().unwrap()), SHORT).unwrap();
-            assert!(new.1 <= most, "{target}: {new:?}");
-            // the target is a loss of 11 %
-            assert!(new.0 > (1.0 - most_lost) * old.0, "{target}: {old:?} {new:?}");
+        for seed in seeds() {
+            let disk = Disk::surface().unwrap();
+            let old = trade(&disk, &SCHEDULERS[0], short(seed)).unwrap();
+            for (target, most, most_lost) in
+                [("p95=2goals", 0.46, 0.275), ("writes:p95=750us", 0.42, 0.19)]
+            {
+                let new =
+                    trade(&disk, &phases::held(target.parse().unwrap()), short(seed)).unwrap();
+                assert!(new.1 <= most, "{target}: {new:?}");
+                // the target is a loss of 11 %
+                assert!(new.0 > (1.0 - most_lost) * old.0, "{target}: {old:?} {new:?}");
+            }
         }
     }
 
     #[test]
     fn queries_wait_half_as_long_in_the_disk() {
-        let [little, _, paced, summed, lower] = in_disk(Load::Queries, &Disk::line().unwrap());
-        assert!(paced < 0.6 * little, "{paced} {little}");
-        assert!(summed < 0.5 * little && lower < 0.5 * little, "{summed} {lower} {little}");
+        for seed in seeds() {
+            let [little, _, paced, summed, lower] =
+                in_disk(seed, Load::Queries, &Disk::line().unwrap());
+            assert!(paced < 0.28 * little, "{paced} {little}");
+            assert!(summed < 0.2 * little && lower < 0.2 * little, "{summed} {lower} {little}");
+        }
     }
 }
