@@ -152,7 +152,8 @@ fn write(
 fn command(options: &Options) -> String {
     let full = if options.full { " --full" } else { "" };
     let seed = if options.seed == 1 { String::new() } else { format!(" --seed {}", options.seed) };
-    format!("forebay reproduce{full}{seed}")
+    let names: String = options.names.iter().map(|name| format!(" {name}")).collect();
+    format!("forebay reproduce{names}{full}{seed}")
 }
 
 fn list(experiments: &[Experiment]) -> Result<String, Failure> {

@@ -146,6 +146,7 @@ fn the_values_of_each_experiments_charts_are_on_the_page() {
     let mut command = forebay(&["reproduce", "2016-shares", "S0-19", "--out"]);
     assert_eq!(run(command.arg(&out).arg("--report").arg(&page)).code, Some(0));
     let dom = dom(&page);
+    assert!(dom.contains("Made by forebay reproduce 2016-shares S0-19 --report"), "{dom}");
     for experiment in ["2016-shares", "2016-bursts"] {
         let all = embedded(&dom, &format!("{experiment}-charts"));
         for chart in all.as_array().unwrap() {
