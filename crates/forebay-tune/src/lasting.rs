@@ -114,6 +114,14 @@ pub(crate) fn buffer_passed(run: &Run) -> bool {
     bytes >= WATCHED_BYTES || seconds >= budget.watch && enough()
 }
 
+/// What a buffer may hold that was not looked for, in bytes, where it is emptied at up to two thirds of
+/// the rate at which it is filled: none where [`WATCHED_BYTES`] were written, or one was found.
+pub(crate) fn buffer_left(run: &Run) -> Option<u64> {
+    let Watched { bytes, .. } = Watched::of(run);
+    let sought = bytes >= WATCHED_BYTES || has_head(run) || is_behind_buffer(run);
+    (!sought).then_some(bytes / 3)
+}
+
 /// Whether writes have filled a buffer: while they were streamed, or before.
 fn is_behind_buffer(run: &Run) -> bool {
     let stream = rounds(run, Work::Write, Pattern::Sequential);
@@ -159,7 +167,7 @@ impl Watched {
 }
 
 /// Whether it behaves like a disk with a head, which has no large buffers and no credits.
-fn has_head(run: &Run) -> bool {
+pub(crate) fn has_head(run: &Run) -> bool {
     let alone = run.of(Purpose::Concurrency, Work::Read).map(|step| step.samples.latency.p50);
     let alone = alone.reduce(f64::min).unwrap_or(0.0);
     let is_slow = level(run, Work::Read, Pattern::Random).rate < HEAD_IOPS;

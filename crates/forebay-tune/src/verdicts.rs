@@ -41,6 +41,7 @@ pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     let mut add = |warns: bool, text: String| all.push(Verdict { warns, text });
     sector(fit, &mut add);
     lasting(fit, &mut add);
+    buffer_left(run, fit, &mut add);
     steady("reads", &fit.read_steadiness, &mut add);
     steady("writes", &fit.write_steadiness, &mut add);
     not_known_steady(fit, &mut add);
@@ -148,6 +149,21 @@ fn lasting(fit: &Fit, add: &mut AddVerdict<'_>) {
                 "What the disk keeps up is not known of its {}: {why}. The files say so. `--budget \
                  thorough` finds out.",
                 unknown.join(", ")
+            ),
+        );
+    }
+}
+
+fn buffer_left(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
+    if fit.lasting.write_bandwidth
+        && let Some(bytes) = crate::lasting::buffer_left(run)
+    {
+        add(
+            false,
+            format!(
+                "A buffer of more than {:.1} GB, emptied while it fills, was not looked for; \
+                 `--budget standard` does.",
+                bytes as f64 / 1e9
             ),
         );
     }
@@ -340,7 +356,7 @@ fn discards(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
         add(
             false,
             String::from(
-                "What discards take was not measured: too few were done in time, or reads without \
+                "What discards take was not measured: too few were counted, or reads without \
                  them differed by more. The files say nothing of it; a longer `--budget` may.",
             ),
         );

@@ -13,6 +13,8 @@ use crate::statistics::mean;
 
 /// Fewer flushes or discards of one size say nothing.
 pub(crate) const DISCARDS_MIN: u64 = 5;
+/// Reads without them differ by no more than this part where they are alike.
+const ALIKE: f64 = 0.05;
 
 /// What discards cost, in microseconds of disk time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -49,7 +51,7 @@ struct DisplacedReads {
     bytes: f64,
     /// Microseconds of reads.
     us: f64,
-    /// By so many reads differed without it.
+    /// By so much reads differed without it, if that is more than a little.
     unsure_us: f64,
 }
 
@@ -67,6 +69,7 @@ fn displaced_reads(run: &Run, work: Work) -> impl Iterator<Item = DisplacedReads
         }
         let (before, after) = (of_reads(before)?, of_reads(after)?);
         let alone = f64::midpoint(before, after);
+        let unsure = (before - after).abs() / alone;
         let part = (1.0 - of_reads(during)? / alone).max(0.0);
         let Samples { requests, interval, ref counts, .. } = interfering.samples;
         // whole intervals, in which alone requests are counted
@@ -74,7 +77,7 @@ fn displaced_reads(run: &Run, work: Work) -> impl Iterator<Item = DisplacedReads
         (requests >= DISCARDS_MIN).then_some(DisplacedReads {
             bytes: interfering.phase.request_bytes.into(),
             us: part * each_us,
-            unsure_us: (before - after).abs() / alone * each_us,
+            unsure_us: if unsure > ALIKE { unsure * each_us } else { 0.0 },
         })
     })
 }

@@ -27,6 +27,8 @@ pub(crate) use sizes::saturation;
 
 /// A rate is not resolved better than to this part.
 const RESOLUTION: f64 = 0.001;
+/// What waits in a disk with a head when a round ends is far away, and takes longer by up to this part.
+const FAR_AWAY: f64 = 0.1;
 
 /// One of the four figures of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -175,7 +177,8 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
         _ => 1.0,
     };
     let level = level(run, work, pattern);
-    let margin = margin(run, work, pattern) + systematic(run, work, pattern) * level.rate;
+    // independent of each other (JCGM 100:2008, 5.1.2)
+    let margin = margin(run, work, pattern).hypot(systematic(run, work, pattern) * level.rate);
     if margin.is_nan() || margin >= level.rate {
         return Err(unknown(run, measured));
     }
@@ -187,8 +190,8 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
     })
 }
 
-/// The part of a rate that the method cannot resolve: what it counts, and what more requests in
-/// flight would add. Where requests go to one of many places at random, the disk idles by a part
+/// The part of a rate that the method cannot resolve: what it counts, what a head has left for later,
+/// and what more requests in flight would add. Where requests go to one of many places at random, the disk idles by a part
 /// that halves when they double: as much is missing as the last doubling has added.
 fn systematic(run: &Run, work: Work, pattern: Pattern) -> f64 {
     let measured = last(run, work, pattern);
@@ -203,7 +206,9 @@ fn systematic(run: &Run, work: Work, pattern: Pattern) -> f64 {
         }
         _ => 0.0,
     };
-    RESOLUTION + 1.0 / counted.max(1) as f64 + missing
+    let left = if pattern == Pattern::Random && lasting::has_head(run) { depth } else { 0 };
+    let later = FAR_AWAY * f64::from(left);
+    RESOLUTION + (1.0 + later) / counted.max(1) as f64 + missing
 }
 
 /// A figure of which nothing is known: a file that states it would stop the disk.

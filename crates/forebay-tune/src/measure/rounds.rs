@@ -12,14 +12,17 @@ use crate::steady;
 /// A round writes at most this part of the bytes that a stream is watched for, so that a fast disk
 /// has several.
 const ROUND_PART: u64 = 8;
+/// Small requests go on until so many times those in flight are done, so that a disk with a head has to
+/// serve those that are far away too.
+const TURNS: u32 = 4;
 /// The stream takes at most this part of the bytes left; small writes need the rest.
 const STREAM_PART: f64 = 0.9;
 /// Rounds go on for so many times the rounds planned where their rate is not known well.
 const ROUNDS_MORE: u32 = 4;
+/// And for so many more at least, however long they take: one that is off makes a step among few.
+const ROUNDS_MORE_MIN: u32 = 3;
 /// A rate known to this part of what the budget asks for needs no more rounds.
 const MARGIN_ENOUGH: f64 = 0.4;
-/// A stream that is not level at the end of its time is watched for so much longer.
-const LONGER: f64 = 1.5;
 
 impl Measuring<'_> {
     /// The same reads and writes over and over, until both are known to be steady; only where the
@@ -60,9 +63,11 @@ impl Measuring<'_> {
         for round in 0..planned * ROUNDS_MORE {
             for &pattern in patterns {
                 let level = level(self.run, work, pattern);
-                let known = level.rounds >= LEVEL_ROUNDS && level.margin <= level.rate * enough;
+                let sure = !level.drifts && level.margin <= level.rate * enough;
+                let known = level.rounds >= LEVEL_ROUNDS && sure;
                 let spent = work == Work::Write && self.ledger.left() < bytes_max / 2;
-                if round >= planned && (known || spent || self.clock >= until) {
+                let late = self.clock >= until && round >= planned + ROUNDS_MORE_MIN;
+                if round >= planned && (known || spent || late) {
                     continue;
                 }
                 self.round(work, pattern, self.budget.round, bytes_max)?;
@@ -80,7 +85,7 @@ impl Measuring<'_> {
         while self.ledger.left() > bytes_kept {
             let level = level(self.run, Work::Write, Pattern::Sequential);
             let sure = level.margin <= level.rate * enough || seconds >= budget.watch;
-            let is_level = level.rounds >= LEVEL_ROUNDS && sure || seconds >= budget.watch * LONGER;
+            let is_level = level.rounds >= LEVEL_ROUNDS && sure || seconds >= budget.watch_longest;
             let watched = buffer_passed(self.run) || !buffer_may_be_passed(self.run);
             if is_level && watched {
                 break;
@@ -113,6 +118,9 @@ impl Measuring<'_> {
             _ => (small, depth),
         };
         let mut phase = self.phase(work, pattern, bytes, depth, seconds);
+        if pattern == Pattern::Random {
+            phase.bound.requests_min = phase.bound.requests_min.max((TURNS * depth).into());
+        }
         if work == Work::Write {
             let most = self.ledger.left().min(bytes_max);
             phase.bound.bytes_max = most.min((WATCHED_BYTES / ROUND_PART).max(u64::from(MIB)));

@@ -235,6 +235,17 @@ fn the_verdicts_say_what_was_found() {
     assert!(said("is not known") && said("--budget thorough"), "{texts:?}");
     assert!(said("in flight to be busy"), "{texts:?}");
     assert!(said("small reads and writes keep their rate is not known"), "{texts:?}");
+    assert!(said("A buffer of more than 12"), "{texts:?}");
+}
+
+#[test]
+fn that_discards_were_not_measured_is_said() {
+    let (run, fit, ..) = tune(FOUR, &Budget::QUICK, 1);
+    let says = |fit: &Fit| {
+        let texts = verdicts(&run, fit).into_iter().map(|verdict| verdict.text);
+        texts.into_iter().any(|text| text.starts_with("What discards take was not measured"))
+    };
+    assert!(!says(&fit) && says(&Fit { discard: None, ..fit.clone() }), "{:?}", fit.discard);
 }
 
 #[test]
