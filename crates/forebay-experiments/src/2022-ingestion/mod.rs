@@ -5,10 +5,10 @@ use forebay_sim::simulation::Outcome;
 
 use crate::articles::y2022;
 use crate::articles::y2022::phases::{
-    self, COMPACTION, Disk, INGESTED, SCHEDULERS, class, mb_per_second, report, seconds,
-    throughput, trace,
+    self, COMPACTION, Disk, INGESTED, SCHEDULERS, SchedulerVariant, class, mb_per_second, report,
+    seconds, throughput, trace,
 };
-use crate::experiment::{Experiment, Setting};
+use crate::experiment::{Experiment, Seed, Setting};
 use crate::figure::Figure;
 use crate::figure::thousands;
 use crate::report::Report;
@@ -107,13 +107,35 @@ fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {
         report.charts.push(region.with("edge of the model", Mark::Line, edge));
     }
     report.tables.push(table);
+    report.tables.push(given_up(seed, run_seconds)?);
     Ok(report)
+}
+
+/// What the scheduler of 2022 gives up, by when shards look for work.
+fn given_up(seed: Seed, run_seconds: u64) -> Result<Table, String> {
+    let disk = Disk::surface()?;
+    let mut table = Table::new(
+        "MB/s on the disk by its surface, by when shards look for work",
+        &["", "2018", "2022", "given up"],
+    );
+    table.row(["published", "800", "710", "11.3 %"].map(str::to_owned));
+    for (name, [old, new]) in [
+        ("at each event", [SCHEDULERS[0], SCHEDULERS[1]]),
+        ("each 0.5 ms", [SCHEDULERS[0].on_ticks(), SCHEDULERS[1].on_ticks()]),
+    ] {
+        let total = |scheduler: SchedulerVariant| {
+            let outcome = phases::ingestion(seed, &disk, &scheduler, run_seconds)?;
+            bandwidth(&outcome, &INGESTED)
+        };
+        let (old, new) = (total(old)?, total(new)?);
+        table.row([name.to_owned(), thousands(old), thousands(new), percent(1.0 - new / old)]);
+    }
+    Ok(table)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Seed;
     use crate::tests::seeds;
 
     /// Where the samples lie: their mean, and the farthest.
@@ -147,6 +169,23 @@ mod tests {
             let (mean, farthest) = gauges(seed, &Disk::surface().unwrap(), 2);
             assert!((0.84..0.885).contains(&mean), "{mean}");
             assert!(farthest < 0.98, "{farthest}");
+        }
+    }
+
+    #[test]
+    fn the_bucket_gives_up_more_where_shards_look_each_half_millisecond() {
+        let disk = Disk::surface().unwrap();
+        for seed in seeds() {
+            let total = |scheduler: &SchedulerVariant| {
+                let outcome = phases::ingestion(seed, &disk, scheduler, 3).unwrap();
+                bandwidth(&outcome, &INGESTED).unwrap()
+            };
+            let given_up = 1.0 - total(&SCHEDULERS[1]) / total(&SCHEDULERS[0]);
+            let on_ticks =
+                1.0 - total(&SCHEDULERS[1].on_ticks()) / total(&SCHEDULERS[0].on_ticks());
+            // published is 0.11
+            assert!((0.025..0.05).contains(&given_up), "{given_up}");
+            assert!((0.035..0.07).contains(&on_ticks), "{on_ticks}");
         }
     }
 

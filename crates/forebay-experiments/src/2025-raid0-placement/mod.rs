@@ -68,7 +68,7 @@ mod tests {
             let figures = measure(seed, Placement::Random, 64, true, 100).unwrap();
             // a quarter is even
             let busiest = figures.busiest_mean(0.1, 1.0);
-            assert!(busiest < 0.36, "{busiest}");
+            assert!(busiest < 0.42, "{busiest}");
             assert!(figures.gb_per_second > 0.99 * ALL_GB, "{}", figures.gb_per_second);
         }
     }

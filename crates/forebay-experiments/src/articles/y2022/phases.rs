@@ -3,7 +3,9 @@
 use forebay_config::Source;
 use forebay_core::{DiskModel, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, Time};
 use forebay_report::{Chart, Mark};
-use forebay_sim::simulation::{ClassTrace, Outcome, Period, Sample, SchedulerConfig, Trace};
+use forebay_sim::simulation::{
+    ClassTrace, Outcome, Period, Polling, Sample, SchedulerConfig, Trace,
+};
 use forebay_sim::spec::DiskSpec;
 
 use super::{MEASURED, preset};
@@ -69,11 +71,20 @@ pub(crate) const COMPACTION: [&str; 2] = ["compaction-read", "compaction-write"]
 /// The classes of queries beside compaction.
 pub(crate) const QUERIES: [&str; 3] = ["query", COMPACTION[0], COMPACTION[1]];
 
-/// A policy, and what it is told that requests cost.
+/// A policy, what it is told that requests cost, and when its shards look for work.
+#[derive(Clone, Copy)]
 pub(crate) struct SchedulerVariant {
     pub(crate) name: &'static str,
     policy: PolicyKind,
     costs: CostVariant,
+    polling: Polling,
+}
+
+impl SchedulerVariant {
+    /// The same with shards that look each half millisecond alone, as Seastar's do when they are busy.
+    pub(crate) const fn on_ticks(self) -> Self {
+        Self { polling: Polling::Tick(500_000), ..self }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -100,27 +111,32 @@ pub(crate) const SCHEDULERS: [SchedulerVariant; 5] = [
         name: "2018: Little's law",
         policy: PolicyKind::LittlesLaw,
         costs: CostVariant::Exact,
+        polling: Polling::Events,
     },
     SchedulerVariant {
         name: "2022: two-level bucket",
         policy: PolicyKind::TwoLevelBucket,
         costs: CostVariant::Summed,
+        polling: Polling::Events,
     },
     SchedulerVariant {
         name: "pace+window",
         policy: PolicyKind::PaceWindow,
         costs: CostVariant::Exact,
+        polling: Polling::Events,
     },
     SchedulerVariant {
         name: "pace+window, cost of 2022",
         policy: PolicyKind::PaceWindow,
         costs: CostVariant::Summed,
+        polling: Polling::Events,
     },
     // so much lower that ingestion loses about the 11 % of throughput that the article lost
     SchedulerVariant {
         name: "pace+window, rates -20 %",
         policy: PolicyKind::PaceWindow,
         costs: CostVariant::Lower(20),
+        polling: Polling::Events,
     },
 ];
 
@@ -130,6 +146,7 @@ pub(crate) const fn lower(percent: i64) -> SchedulerVariant {
         name: "pace+window",
         policy: PolicyKind::PaceWindow,
         costs: CostVariant::Lower(percent),
+        polling: Polling::Events,
     }
 }
 
@@ -139,6 +156,7 @@ pub(crate) const fn held(target: LatencyTarget) -> SchedulerVariant {
         name: "pace+window",
         policy: PolicyKind::PaceWindow,
         costs: CostVariant::Target(target),
+        polling: Polling::Events,
     }
 }
 
@@ -220,6 +238,7 @@ fn simulate(
         ..Default::default()
     };
     config.schedule = schedule;
+    config.polling = scheduler.polling;
     config.trace_buckets = Some(SLICES);
     run(config)
 }
