@@ -28,9 +28,9 @@ const SHARDS: u32 = 6;
 const FIBERS: u32 = 30;
 /// One I/O queue handled 302,088 KB/s in requests of 4 KB, 75,522 a second.
 const WORK: Duration = Duration::from_nanos(13_241);
-/// What forebay's own spend of a processor on a request, in all threads: `bench --topology
-/// coordinators` on /dev/null with two shards, on a machine of two processors.
-const OWN_WORK: Duration = Duration::from_nanos(1_300);
+/// What forebay's own spend of a processor on a request at most, in all threads: `bench --topology
+/// coordinators` on /dev/null with two shards, on a machine of two processors that is busy.
+const OWN_WORK: Duration = Duration::from_nanos(3_000);
 const ONE_CLASS: &str = "[{name: all, shares: 100}]";
 
 /// Numbers of I/O queues, and the KB/s of each shard with them.
@@ -125,7 +125,7 @@ fn small_requests(seed: Seed, millis: u64, report: &mut Report) -> Result<(), St
         }
         points.push((queues as f64, mb(ours.iter().sum())));
     }
-    row(1, "forebay, 1.3 us", &by_shard(&outcome(seed, (1, OWN_WORK), 4, millis)?)?);
+    row(1, "forebay, 3.0 us", &by_shard(&outcome(seed, (1, OWN_WORK), 4, millis)?)?);
     let sum = |rates: &[u32]| mb(f64::from(rates.iter().sum::<u32>()));
     let published = all.iter().map(|(queues, rates)| (*queues as f64, sum(rates))).collect();
     let chart = Chart::new("4 KiB reads of six shards", "I/O queues", "MB/s in all")
