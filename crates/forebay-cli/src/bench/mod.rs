@@ -182,11 +182,16 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
     if old.is_none() || load.format == Format::Text {
         print(&load.format.render(&report)?)?;
     }
-    if let Some((count, first)) = failed {
-        return Err(Failure::Run(format!("{count} requests failed, first this one: {first}")));
+    let failed =
+        failed.map(|(count, first)| format!("{count} requests failed, first this one: {first}"));
+    match (old, failed) {
+        (Some(old), failed) => {
+            failed.iter().for_each(note);
+            compare::show(&old, &report, load.format, options.gate.least())
+        }
+        (None, Some(failed)) => Err(Failure::Run(failed)),
+        (None, None) => Ok(()),
     }
-    let compared = |old| compare::show(&old, &report, load.format, options.gate.least());
-    old.map_or(Ok(()), compared)
 }
 
 /// Says which figures may not last.

@@ -26,12 +26,25 @@ fn forebay() -> Command {
 
 /// The results of some seconds on a simulated disk of so many bytes per second.
 fn results(lab: &Lab, name: &str, bandwidth: u64, seed: &str) -> PathBuf {
+    results_of(lab, name, bandwidth, seed, "", JOBS)
+}
+
+/// The same of a disk with such faults and such jobs.
+fn results_of(
+    lab: &Lab,
+    name: &str,
+    bandwidth: u64,
+    seed: &str,
+    fault: &str,
+    jobs: &str,
+) -> PathBuf {
     let disk = format!(
         "kind: ideal\nchannels: 4\nread_latency: 500us\nwrite_latency: 250us\nbandwidth: {bandwidth}\n"
     );
-    let disk = lab.file("disk.yaml", &disk);
+    let faults = if fault.is_empty() { String::new() } else { format!("faults: [{fault}]\n") };
+    let disk = lab.file("disk.yaml", &(disk + &faults));
     let mut command = forebay();
-    command.args(["sim", "run"]).arg(lab.file("jobs.yaml", JOBS)).arg("--disk").arg(disk);
+    command.args(["sim", "run"]).arg(lab.file("jobs.yaml", jobs)).arg("--disk").arg(disk);
     command.args(["--duration", "4s", "--format", "json", "--compare", "off", "--seed", seed]);
     let Ended { code, stdout, stderr } = run(&mut command);
     assert_eq!(code, Some(0), "{stderr}");
@@ -81,7 +94,7 @@ fn what_cannot_be_compared_ends_with_two() {
 }
 
 #[test]
-fn a_loss_on_a_machine_that_was_too_busy_is_no_answer() {
+fn a_run_on_a_machine_that_was_too_busy_is_no_answer_whichever_way_it_went() {
     let lab = Lab::new();
     let [old, slower] = [("old.json", 300_000_000, "1"), ("slower.json", 150_000_000, "2")]
         .map(|(name, bandwidth, seed)| results(&lab, name, bandwidth, seed));
@@ -94,8 +107,75 @@ fn a_loss_on_a_machine_that_was_too_busy_is_no_answer() {
     let quiet = busy(&old, "0.02");
     let ended = diff(&[&quiet, &busy(&slower, "0.4")], &[]);
     ended.complains(2, &["not comparable: ", "bulk MB/s -50", "too busy"]);
-    let said = "threads waited for a processor 2 % of the time before,\n40 % now";
-    assert!(ended.stdout.contains(said) && ended.stdout.contains("LOST"), "{}", ended.stdout);
+    let said = "The machine was busy: threads waited for a processor 2 % of the time before, 40 %";
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&ended.stdout).contains(said), "{}", ended.stdout);
+    assert!(ended.stdout.contains("LOST"), "{}", ended.stdout);
     assert_eq!(diff(&[&quiet, &busy(&slower, "0.03")], &[]).code, Some(1));
-    assert_eq!(diff(&[&quiet, &busy(&old, "0.5")], &[]).code, Some(0));
+    for files in [[&old, &busy(&old, "0.5")], [&busy(&slower, "0.41"), &quiet]] {
+        diff(&files, &[]).complains(2, &["not comparable: ", "too busy"]);
+    }
+    // the run without the scheduler counts too, and the same number is said as of the run itself
+    let text = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+    let runs = [busy(&old, "0.43"), busy(&old, "0.13")].map(|path| text(&path)).join(",");
+    let both = lab.file("both.json", &format!("{{\"version\": 1, \"runs\": [{runs}]}}"));
+    let ended = diff(&[&quiet, &both], &[]);
+    ended.complains(2, &["2 % of the time before, 43 % now"]);
+}
+
+const BULK: &str = "
+- name: bulk
+  type: seqwrite
+  shards: all
+  data_size: 64MB
+  shard_info: {parallelism: 8, reqsize: 128kB, shares: 100}
+";
+
+#[test]
+fn a_disk_that_died_or_stood_still_in_a_run_is_a_loss() {
+    let lab = Lab::new();
+    for jobs in [JOBS, BULK] {
+        let old = results_of(&lab, "old.json", 300_000_000, "1", "", jobs);
+        for (fault, words) in [
+            ("{kind: hang, from: 3s, to: 1h}", "bulk did nothing for 2.00s"),
+            ("{kind: hang, from: 3s, to: 4s}", "bulk did nothing for 1.00s"),
+            ("{kind: hang, from: 3050ms, to: 3290ms}", "bulk: a request took 2"),
+            ("{kind: hang, from: 2s, to: 1h, offset: 0, length: 16MB}", ": a request took"),
+        ] {
+            let new = results_of(&lab, "new.json", 300_000_000, "2", fault, jobs);
+            let ended = diff(&[&old, &new], &["--fail-below", "90%"]);
+            ended.complains(1, &["lost: ", words]);
+            assert!(ended.stdout.contains("\nLOST ") || ended.stdout.starts_with("LOST "));
+            assert!(!ended.stdout.contains("Nothing changed"), "{}", ended.stdout);
+            // one that stood still before stands still no more
+            let back = diff(&[&new, &old], &[]);
+            let still = ["did nothing", "a request took"].iter().any(|it| back.stderr.contains(it));
+            assert!(!still, "{fault}: {}", back.stderr);
+        }
+    }
+}
+
+#[test]
+fn requests_that_fail_are_told_first_and_are_a_loss() {
+    let lab = Lab::new();
+    let fault = |length| format!("{{kind: error, offset: 0, length: {length}}}");
+    let old = results(&lab, "old.json", 300_000_000, "1");
+    let new = |name, length| results_of(&lab, name, 300_000_000, "2", &fault(length), JOBS);
+    let (some, all) = (new("some.json", "1MB"), new("all.json", "64GiB"));
+    for (new, words) in [(&some, " before"), (&all, "reads: of the requests all ")] {
+        let ended = diff(&[&old, new], &["--fail-below", "50%"]);
+        ended.complains(1, &["error: lost: reads: of the requests ", "failed, none", words]);
+        assert!(ended.stdout.starts_with("FAILED reads: "), "{}", ended.stdout);
+    }
+    let ended = diff(&[&old, &all], &[]);
+    assert!(ended.stdout.contains("not judged: no bytes moved now"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("of 1 needed"), "{}", ended.stdout);
+    for files in [[&all, &all], [&all, &old]] {
+        let why = ["not comparable: reads: of the requests ", "failed, all ", " before"];
+        diff(&files, &[]).complains(2, &why);
+    }
+    // where as many failed before, nothing is lost, but told
+    let ended = diff(&[&some, &some], &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.starts_with("Failed too: reads"), "{}", ended.stdout);
 }

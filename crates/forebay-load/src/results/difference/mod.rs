@@ -1,16 +1,23 @@
 //! Two runs of one load compared: what was lost, beyond what chance moves.
 
+mod comparable;
 mod even;
+mod failed;
+mod outcome;
+mod stood_still;
 mod text;
 
 use serde::Serialize;
 
-use super::advice::PROCESSOR_WAIT_MAX;
 use super::model::{ClassResult, Report, RunResult};
 use crate::significance::{chance, quantile, significant};
+use comparable::{busy, check, notes};
 use even::{Known, Parts};
 
-pub use text::{name, text};
+pub use failed::Failed;
+pub use outcome::Outcome;
+pub use stood_still::StoodStill;
+pub use text::text;
 
 /// The chance that anything of a load that has not changed is called changed.
 const LEVEL: f64 = 0.05;
@@ -20,10 +27,6 @@ const RATE_MIN: f64 = 0.02;
 const LATENCY_MIN: f64 = 0.05;
 /// So many requests must have taken longer than a percentile for it to be judged.
 const BEYOND_MIN: f64 = 10.0;
-/// A run that is shorter than another by this part is another load.
-const LENGTH: f64 = 0.1;
-/// The simulator, which nothing else is comparable with.
-const SIMULATED: &str = "simulated";
 
 /// What is compared of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,8 +64,9 @@ pub struct Change {
 pub struct Judged {
     /// By which part of the old value it rose.
     pub change: f64,
-    /// How far that may be wrong, with 95 % confidence in all figures together.
-    pub margin: f64,
+    /// How far that may be wrong, with 95 % confidence in all figures together; none where it may be
+    /// anything.
+    pub margin: Option<f64>,
     /// Whether it is more than chance.
     pub significant: bool,
 }
@@ -82,16 +86,21 @@ impl Change {
 /// What changed from one run of a load to another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
+    /// Jobs of which requests failed in either run.
+    pub failed: Vec<Failed>,
+    /// Jobs that stood still in the newer run alone.
+    pub stood_still: Vec<StoodStill>,
     /// Each figure of each job.
     pub changes: Vec<Change>,
     /// The same of the runs without the scheduler, where both files have these.
     pub control: Vec<Change>,
     /// What else is not the same in the two runs.
     pub notes: Vec<String>,
-    /// The part of the time for which threads waited for a processor in each run, where the machine
-    /// was too busy in one for a loss to be laid on anything else.
+    /// The part of the time for which threads waited for a processor, the larger of the runs in each
+    /// file where it is known, if the machine was too busy in one for a change to be laid on anything
+    /// else.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub busy: Option<[f64; 2]>,
+    pub busy: Option<[Option<f64>; 2]>,
 }
 
 impl Figure {
@@ -147,18 +156,26 @@ pub fn difference(old: &Report, new: &Report) -> Result<Difference, String> {
     };
     let noise = |figure| between(&control, figure);
     let changes = changes(&pairs(before, after)?, &noise);
-    if changes.iter().all(|change| change.judged.is_none()) {
-        return Err(String::from("not comparable: too few requests in every job; run for longer"));
-    }
     let control = self::changes(&control, &|_| Noise::default());
-    let (notes, busy) = (notes(before, after), busy(before, after));
-    Ok(Difference { changes, control, notes, busy })
-}
-
-/// How busy the machine was, where that is too much.
-fn busy(old: &RunResult, new: &RunResult) -> Option<[f64; 2]> {
-    let waits = [old.processor_wait?, new.processor_wait?];
-    waits.iter().any(|&part| part >= PROCESSOR_WAIT_MAX).then_some(waits)
+    let (failed, stood_still) =
+        (failed::failed(before, after), stood_still::stood_still(before, after));
+    if changes.iter().all(|change| change.judged.is_none()) {
+        let is_told = failed.iter().any(|failed| failed.is_more) || !stood_still.is_empty();
+        match failed.first() {
+            _ if is_told => {}
+            Some(failed) => {
+                let failed = failed.in_words();
+                return Err(format!("not comparable: {failed}; nothing else could be judged"));
+            }
+            None => {
+                return Err(String::from(
+                    "not comparable: too few requests in every job; run for longer",
+                ));
+            }
+        }
+    }
+    let (notes, busy) = (notes(before, after), busy(old, new));
+    Ok(Difference { failed, stood_still, changes, control, notes, busy })
 }
 
 /// The run that is judged: the scheduled one.
@@ -167,57 +184,6 @@ fn judged_run(report: &Report) -> &RunResult {
         Report::Run(run) => run,
         Report::Comparison(comparison) => &comparison.runs[1],
     }
-}
-
-/// Whether it is the same load.
-fn check(old: &RunResult, new: &RunResult) -> Result<(), String> {
-    let names = |run: &RunResult| {
-        run.classes.iter().map(|class| class.name.as_str()).collect::<Vec<_>>().join(", ")
-    };
-    let differs = |what: &str, old: &str, new: &str| {
-        Err(format!("not comparable: {what} {old} before, {new} now; run the same load again"))
-    };
-    if names(old) != names(new) {
-        return differs("the jobs were", &names(old), &names(new));
-    }
-    if (old.backend == SIMULATED) != (new.backend == SIMULATED) {
-        return differs("I/O was", &old.backend, &new.backend);
-    }
-    let [shorter, longer] = [
-        old.duration_seconds.min(new.duration_seconds),
-        old.duration_seconds.max(new.duration_seconds),
-    ];
-    if shorter < longer * (1.0 - LENGTH) {
-        let seconds = |run: &RunResult| format!("{} s", run.duration_seconds);
-        return differs("the run took", &seconds(old), &seconds(new));
-    }
-    Ok(())
-}
-
-/// What else is not the same, which may be what was changed.
-fn notes(old: &RunResult, new: &RunResult) -> Vec<String> {
-    let shares = |run: &RunResult| {
-        let shares = run.classes.iter().map(|class| format!("{} {}", class.name, class.shares));
-        shares.collect::<Vec<_>>().join(", ")
-    };
-    let properties = |run: &RunResult| {
-        let of = &run.properties;
-        let figures = [of.read_iops, of.write_iops, of.read_bandwidth, of.write_bandwidth];
-        figures
-            .map(|figure| figure.map_or_else(|| String::from("-"), |it| it.to_string()))
-            .join(" ")
-    };
-    let told: [(&str, String, String); 7] = [
-        ("scheduler", old.scheduler.clone(), new.scheduler.clone()),
-        ("order", old.order.clone(), new.order.clone()),
-        ("topology", old.topology.clone(), new.topology.clone()),
-        ("I/O queues", old.io_queues.to_string(), new.io_queues.to_string()),
-        ("backend", old.backend.clone(), new.backend.clone()),
-        ("shares", shares(old), shares(new)),
-        ("figures of the disk", properties(old), properties(new)),
-    ];
-    let differ = told.into_iter().filter(|(_, old, new)| old != new);
-    differ.map(|(what, old, new)| format!("{what}: {old} before, {new} now")).collect()
 }
 
 /// A figure of a job in both runs.
@@ -289,7 +255,7 @@ fn changes(pairs: &[Pair<'_>], noise: &dyn Fn(Figure) -> Noise) -> Vec<Change> {
             let is_found = found.next().unwrap_or_default();
             Judged {
                 change,
-                margin: ((quantile(each, degrees) * error).exp_m1() * log.exp()).min(MARGIN_MAX),
+                margin: margin(quantile(each, degrees) * error, log),
                 significant: is_found && change.abs() >= least,
             }
         });
@@ -306,8 +272,14 @@ fn changes(pairs: &[Pair<'_>], noise: &dyn Fn(Figure) -> Noise) -> Vec<Change> {
     pairs.iter().map(change).collect()
 }
 
-/// A change that may be wrong by ten times is not known at all.
+/// A change that may be wrong by ten times, and by more than itself, is not known at all.
 const MARGIN_MAX: f64 = 10.0;
+
+/// How far a ratio of the logarithm `log` may be wrong that may be wrong by so much.
+fn margin(apart: f64, log: f64) -> Option<f64> {
+    let ratio = log.exp();
+    Some(apart.exp_m1() * ratio).filter(|&margin| margin <= MARGIN_MAX.max(ratio))
+}
 
 impl Pair<'_> {
     /// The logarithm of the ratio, its standard error, and the degrees of freedom of that

@@ -9,11 +9,19 @@ use crate::results::figures::{duration, megabytes};
 
 /// What changed, as a table and in words.
 pub fn text(difference: &Difference) -> String {
-    let Difference { changes, control, notes, busy } = difference;
-    let mut text = format!("{:<28}{:>10}{:>10}\n", "", "before", "now");
+    let Difference { failed, stood_still, changes, control, notes, busy } = difference;
+    let mut text = String::new();
+    for failed in failed {
+        let head = if failed.is_more { "FAILED " } else { "Failed too: " };
+        paragraph_within(&mut text, head, &failed.in_words(), COLUMNS);
+    }
+    for still in stood_still {
+        paragraph_within(&mut text, "LOST ", &still.in_words(), COLUMNS);
+    }
+    let _ = writeln!(text, "{:<28}{:>10}{:>10}", "", "before", "now");
     changes.iter().filter(|change| is_shown(change)).for_each(|change| text += &row(change));
     let found = changes.iter().filter(|change| is_significant(change)).count();
-    if found == 0 {
+    if found == 0 && stood_still.is_empty() && !failed.iter().any(|failed| failed.is_more) {
         text += "Nothing changed by more than chance.\n";
     }
     let moved: Vec<String> =
@@ -24,12 +32,9 @@ pub fn text(difference: &Difference) -> String {
         moved.iter().for_each(|change| text += &format!("  {change}\n"));
     }
     notes.iter().for_each(|note| paragraph_within(&mut text, "Not the same: ", note, COLUMNS));
-    if let Some([old, new]) = busy.map(|waits| waits.map(|part| part * 100.0)) {
-        let _ = writeln!(
-            text,
-            "The machine was busy: threads waited for a processor {old:.0} % of the time before,\n\
-             {new:.0} % now. What changed may be that."
-        );
+    if let Some(busy) = busy {
+        let said = format!("The machine was busy: {}. What changed may be that.", waits(*busy));
+        paragraph_within(&mut text, "", &said, COLUMNS);
     }
     text + LEGEND
 }
@@ -52,13 +57,37 @@ fn is_significant(change: &Change) -> bool {
     change.judged.is_some_and(|judged| judged.significant)
 }
 
-fn in_words(change: &Change) -> String {
-    let percent = change.judged.map_or(0.0, |judged| judged.change * 100.0);
-    format!("{} {} {percent:+.0} %", change.job, name(change.figure))
+/// A change in a few words: `bulk MB/s -9.8 %`.
+pub(super) fn in_words(change: &Change) -> String {
+    let by = change.judged.map_or(0.0, |judged| judged.change);
+    format!("{} {} {}", change.job, name(change.figure), factor_or_percent(by))
+}
+
+/// A change as people read it: `-9.8 %`, or `x25` from ten times on.
+pub(super) fn factor_or_percent(change: f64) -> String {
+    match change + 1.0 {
+        ratio if ratio >= FACTOR_MIN => format!("x{ratio:.0}"),
+        _ => format!("{:+.1} %", change * 100.0),
+    }
+}
+
+/// From here on a change is told as a factor.
+const FACTOR_MIN: f64 = 10.0;
+
+/// For how much of the time threads waited for a processor.
+pub(super) fn waits(busy: [Option<f64>; 2]) -> String {
+    let of = |part: Option<f64>| {
+        part.map_or_else(
+            || String::from("an unknown part"),
+            |part| format!("{:.0} %", part * 100.0),
+        )
+    };
+    let [old, new] = busy.map(of);
+    format!("threads waited for a processor {old} of the time before, {new} now")
 }
 
 /// What a figure is called.
-pub fn name(figure: Figure) -> &'static str {
+pub(super) fn name(figure: Figure) -> &'static str {
     match figure {
         Figure::Throughput => "MB/s",
         Figure::P50 => "p50",
@@ -76,15 +105,34 @@ fn row(change: &Change) -> String {
         shown(change.old),
         shown(change.new)
     );
-    let Some(judged) = change.judged else {
-        let [requests, least] = change.requests;
-        return format!("{figures}  not judged: {requests} of {least} needed\n");
-    };
+    let Some(judged) = change.judged else { return format!("{figures}  {}\n", unjudged(change)) };
     let mark = match change.loss() {
         _ if !judged.significant => "",
         Some(_) => "LOST",
         None => "better",
     };
-    let (change, margin) = (judged.change * 100.0, judged.margin * 100.0);
-    format!("{figures}{change:>+9.1} % +-{margin:>6.1} % {mark}").trim_end().to_owned() + "\n"
+    let margin = match judged.margin {
+        None => String::from("+- unknown "),
+        Some(margin) if judged.change + 1.0 >= FACTOR_MIN => {
+            format!("+-{:>9}", format!("x{margin:.1}"))
+        }
+        Some(margin) => format!("+-{:>7.1} %", margin * 100.0),
+    };
+    let by = factor_or_percent(judged.change);
+    format!("{figures}{by:>11} {margin} {mark}").trim_end().to_owned() + "\n"
+}
+
+/// Why a figure is not judged.
+fn unjudged(change: &Change) -> String {
+    let [requests, least] = change.requests;
+    let nothing =
+        if change.figure == Figure::Throughput { "no bytes moved" } else { "nothing done" };
+    let why = match [change.old, change.new].map(|value| value > 0.0) {
+        [false, false] => format!("{nothing} in both"),
+        [false, true] => format!("{nothing} before"),
+        [true, false] => format!("{nothing} now"),
+        [true, true] if requests < least => format!("{requests} of {least} needed"),
+        [true, true] => String::from("all in one part of a run"),
+    };
+    format!("not judged: {why}")
 }
