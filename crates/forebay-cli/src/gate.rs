@@ -43,7 +43,8 @@ pub(crate) fn percent_of(change: f64) -> String {
 
 /// Reads a part such as `5%` or `5`.
 fn percent(text: &str) -> Result<f64, &'static str> {
-    let number = text.trim().trim_end_matches('%').trim_end();
+    let text = text.trim();
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
     let value = number.parse::<f64>().ok().filter(|value| (0.0..100.0).contains(value));
     value.map(|value| value / 100.0).ok_or("expected a part from 0% to 100%, such as 5%")
 }
@@ -55,7 +56,7 @@ mod tests {
     #[test]
     fn parts_are_read_in_percent() {
         assert_eq!(["5%", "2.5 %", "0"].map(percent), [Ok(0.05), Ok(0.025), Ok(0.0)]);
-        for wrong in ["", "%", "-1%", "100%", "five", "nan"] {
+        for wrong in ["", "%", "-1%", "100%", "5%%", "5%%%", "five", "nan"] {
             assert!(percent(wrong).is_err(), "{wrong}");
         }
     }

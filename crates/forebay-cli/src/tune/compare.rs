@@ -3,12 +3,15 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use forebay_report::paragraph_within;
 use forebay_tune::Run;
-use forebay_tune::diff::{Change, Difference, diff};
+use forebay_tune::diff::{Change, Difference, check_beforehand, diff};
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::gate::percent_of;
+
+use super::text::COLUMNS;
 
 /// The longest file of runs that is read, in bytes. A disk takes some 100 KiB of it.
 const RUNS_BYTES_MAX: usize = 16 << 20;
@@ -35,18 +38,35 @@ pub(super) fn differences(
     new: &[Run],
     other_disk: bool,
 ) -> Result<Vec<DiskDifference>, Failure> {
-    if old.len() != new.len() {
-        return Err(Failure::Input(format!(
-            "the runs have {} and {} disks; compare runs of the same directories",
-            old.len(),
-            new.len()
-        )));
-    }
+    check_disks(old.len(), new.len())?;
     let compared = paired(old, new).into_iter().map(|(old, new)| {
         let difference = diff(old, new, other_disk)?;
         Ok(DiskDifference { disk: name_of_both(old, new), difference })
     });
     compared.collect()
+}
+
+/// Whether there are as many disks in both.
+pub(super) fn check_disks(old: usize, new: usize) -> Result<(), Failure> {
+    if old == new {
+        return Ok(());
+    }
+    Err(Failure::Input(format!(
+        "the runs have {old} and {new} disks; compare runs of the same directories"
+    )))
+}
+
+/// Whether the disk at `index`, which is to be measured as `run`, will be comparable with its like in
+/// `old`: better known before minutes of measuring.
+pub(super) fn check_early(
+    old: &[Run],
+    run: &Run,
+    index: usize,
+    other_disk: bool,
+) -> Result<(), Failure> {
+    let same = old.iter().find(|old| old.target.paths == run.target.paths);
+    let old = same.or_else(|| old.get(index));
+    Ok(old.map_or(Ok(()), |old| check_beforehand(old, run, other_disk))?)
 }
 
 /// The disks of two measurements, side by side: of the same places, or where these are others, in
@@ -81,9 +101,10 @@ pub(super) fn losses(disks: &[DiskDifference], least: f64) -> Vec<String> {
 }
 
 const LEGEND: &str = "\
-Rates are means over all phases of a kind that both runs have, `at the end` over
-the last ones, whose rates are in the files. The margins hold for all rows at
-once, in 95 of 100 comparisons; what both runs do alike is in none of them.
+Rates are means over all phases of a kind that both runs have; `in files` are
+the four of io-properties.yaml, which are of the end of a measurement. Margins
+hold for all rows at once, in 95 of 100 comparisons; what both runs do alike is
+in none of them.
 ";
 
 /// What changed, for people.
@@ -101,8 +122,18 @@ pub(super) fn text(disks: &[DiskDifference]) -> String {
             count => writeln!(text, "{count} of {all} sizes changed by more than chance."),
         };
         text += &unsure(difference);
+        let bursts = difference.may_be_bursts.join(", ");
+        if !bursts.is_empty() {
+            let said = format!("{bursts}: not seen to last, so a change may be one of a burst.");
+            paragraph_within(&mut text, "May be bursts: ", &said, COLUMNS);
+        }
+        let missing = difference.not_compared.join(", ");
+        if !missing.is_empty() {
+            let said = format!("{missing}: the runs have no phases alike of that.");
+            paragraph_within(&mut text, "Not compared: ", &said, COLUMNS);
+        }
         let count = difference.changes().filter(|change| change.significant).count();
-        if count == 0 {
+        if count == 0 && missing.is_empty() {
             text += "Nothing changed by more than chance.\n";
         }
     }
@@ -137,8 +168,28 @@ fn unsure(difference: &Difference) -> String {
         return String::new();
     }
     format!(
-        "Too uneven to show the loss of a tenth:\n  {}.\nMeasure for longer (--budget), or when \
+        "Too uneven to show the loss of a tenth:\n  {}.\n{}Measure for longer (--budget), or when \
          nothing else uses the disk.\n",
-        names.join(",\n  ")
+        names.join(",\n  "),
+        uneven(&difference.uneven)
     )
+}
+
+/// Which figures make others unsure.
+fn uneven(figures: &[String]) -> String {
+    let mut text = String::new();
+    if !figures.is_empty() {
+        let said = format!(
+            "From moment to moment of the runs these changed by more than 5 %: {}. What a single \
+             phase tells of (one at a time, flushes, sizes) is taken to be as uneven.",
+            figures.join(", ")
+        );
+        paragraph_within(&mut text, "", &said, COLUMNS);
+    }
+    text
+}
+
+/// What was not compared at all, in a few words.
+pub(super) fn not_compared(disks: &[DiskDifference]) -> Vec<String> {
+    disks.iter().flat_map(|disk| disk.difference.not_compared.clone()).collect()
 }

@@ -144,7 +144,7 @@ fn tune(options: &Options, old: Option<&PathBuf>) -> Result<(), Failure> {
     let history = options.history.as_deref().map(Kept::at).transpose()?;
     let runs = match &options.fit_from {
         Some(path) => read_runs(path)?,
-        None => measure_all(options, &output)?,
+        None => measure_all(options, &output, old.as_deref().unwrap_or_default())?,
     };
     let tuned = runs.into_iter().map(|run| Ok(Tuned { fit: fit(&run)?, run }));
     let tuned = tuned.collect::<Result<Vec<_>, Error>>().map_err(Failure::from)?;
@@ -178,11 +178,17 @@ fn compare(options: &Options, old: &[Run], new: &[Run]) -> Result<(), Failure> {
         Format::Text => print(&compare::text(&disks))?,
         Format::Json => print(&json(&disks)?)?,
     }
-    gate::outcome(&compare::losses(&disks, options.gate.least()))
+    gate::outcome(&compare::losses(&disks, options.gate.least()))?;
+    match compare::not_compared(&disks).join(", ").as_str() {
+        "" => Ok(()),
+        names => Err(Failure::Input(format!(
+            "not comparable: the runs have no phases alike of {names}; measure both anew"
+        ))),
+    }
 }
 
-/// Measures each disk that the options name.
-fn measure_all(options: &Options, output: &Output) -> Result<Vec<Run>, Failure> {
+/// Measures each disk that the options name, to be compared with those in `old` if there are any.
+fn measure_all(options: &Options, output: &Output, old: &[Run]) -> Result<Vec<Run>, Failure> {
     let interrupt = interrupt()?;
     let mut runs = match &options.resume {
         Some(path) => read_runs(path)?,
@@ -192,6 +198,7 @@ fn measure_all(options: &Options, output: &Output) -> Result<Vec<Run>, Failure> 
         let spec = DiskSpec::resolve(&name)?;
         let sector = u32::try_from(spec.sector()).unwrap_or(4096);
         let target = SimTarget::new(spec.build(options.seed), spec.name(), spec.capacity(), sector);
+        early(options, old, &target, 0)?;
         return one(options, output, &interrupt, runs, 0, Box::new(target));
     }
     let dirs = match &options.resume {
@@ -199,16 +206,26 @@ fn measure_all(options: &Options, output: &Output) -> Result<Vec<Run>, Failure> 
         None => options.dirs.clone(),
     };
     let disks = MeasuredDisk::find(&dirs, options.destroy_device_data)?;
+    if !old.is_empty() {
+        compare::check_disks(old.len(), disks.len())?;
+    }
     let locks = disks.iter().map(MeasuredDisk::lock).collect::<Result<Vec<_>, _>>()?;
     for (index, disk) in disks.iter().enumerate() {
         if runs.get(index).is_some_and(|run| run.complete) {
             continue;
         }
         let target = DirectoryTarget::open(disk, Arc::clone(&interrupt))?;
+        early(options, old, &target, index)?;
         runs = one(options, output, &interrupt, runs, index, Box::new(target))?;
     }
     drop(locks);
     Ok(runs)
+}
+
+/// Whether what is found of `target` will be comparable with its like in `old`.
+fn early(options: &Options, old: &[Run], target: &dyn Target, index: usize) -> Result<(), Failure> {
+    let run = Run::new(&options.budget(), target.info().clone());
+    compare::check_early(old, &run, index, options.other_disk)
 }
 
 /// The simulated disk that an interrupted run measured.

@@ -75,10 +75,50 @@ fn what_is_not_comparable_is_neither_lost_nor_fine() {
         let command = command.current_dir(dir.path()).args(["tune", "--diff", file, "old.json"]);
         ended(&command.output().unwrap(), 2, words);
     }
-    let early = tune(dir.path(), 300_000_000, &["--diff", "budget.json"]);
-    ended(&early, 2, "add --budget standard");
+    for (file, words) in [
+        ("budget.json", "add --budget standard"),
+        ("disk.json", "not comparable: the disk was"),
+        ("part.json", "not comparable: a run was interrupted"),
+    ] {
+        let early = tune(dir.path(), 300_000_000, &["--diff", file]);
+        ended(&early, 2, words);
+        assert!(early.stdout.is_empty(), "{file}: nothing is measured for nothing");
+        assert!(!dir.path().join("out/tune.json").exists(), "{file}");
+    }
     let two = tune(dir.path(), 300_000_000, &["--diff", "old.json", "old.json"]);
     ended(&two, 2, "leave out the directory");
+}
+
+#[test]
+fn a_run_without_phases_is_no_clean_bill() {
+    let dir = TempDir::new().unwrap();
+    ended(&tune(dir.path(), 300_000_000, &[]), 0, "");
+    let new = dir.path().join("out/tune.json");
+    let mut runs: Value = serde_json::from_slice(&std::fs::read(&new).unwrap()).unwrap();
+    runs[0]["phases"] = Value::Array(Vec::new());
+    let old = dir.path().join("old.json");
+    std::fs::write(&old, runs.to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+    let output = command.args(["tune", "--diff"]).args([&old, &new]).output().unwrap();
+    ended(&output, 2, "not comparable: the run before does not say what the disk does");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_comparison_of_what_may_be_a_burst_says_so() {
+    let dir = TempDir::new().unwrap();
+    let cloud = "kind: cloud\niops: 3000\nbandwidth: 131072000\nlatency: 353us\njitter: 120us\n";
+    std::fs::write(dir.path().join("disk.yaml"), cloud).unwrap();
+    let forebay = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_forebay"));
+        command.current_dir(dir.path()).arg("tune").args(args).output().unwrap()
+    };
+    let measured = ["--budget", "quick", "--simulate", "disk.yaml", "--out", "out"];
+    ended(&forebay(&measured), 0, "");
+    let compared = forebay(&["--diff", "out/tune.json", "out/tune.json"]);
+    ended(&compared, 0, "May be bursts: random reads (in both)");
+    let text = String::from_utf8_lossy(&compared.stdout).into_owned();
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]

@@ -42,6 +42,11 @@ pub(super) fn noise(figures: &[Vec<Pair>]) -> f64 {
     variances.get(second).copied().unwrap_or(0.0) + NOISE_MIN * NOISE_MIN
 }
 
+/// How much a figure differs from moment to moment, as a part of it; nothing is known of few.
+pub(super) fn deviation(pairs: &[Pair]) -> f64 {
+    if pairs.len() < MOMENTS_MIN { 0.0 } else { between(pairs).sqrt() }
+}
+
 impl Estimate {
     /// The change by `pairs`, where those of all figures have such a variance from moment to
     /// moment. None without any.

@@ -6,18 +6,20 @@
 mod comparable;
 mod estimate;
 mod pairs;
+mod written;
 
 use forebay_load::significance::significant;
 use serde::Serialize;
 
 use crate::budget::Budget;
 use crate::error::Error;
+use crate::fit::{Fit, fit};
 use crate::phase::{Pattern, Purpose, Work};
 use crate::run::Run;
-use estimate::{Estimate, noise};
+use estimate::{Estimate, deviation, noise};
 use pairs::{Compared, Pair, Speed, moments, pairs};
 
-pub(crate) use comparable::check;
+pub use comparable::{check, check_beforehand};
 
 /// A change below this is not told, however sure: a disk is never quite the same,
 const CHANGE_MIN: f64 = 0.03;
@@ -26,10 +28,14 @@ const CHANGE_MIN_QUICK: f64 = 0.05;
 /// A size is measured in a single phase, which a bad moment may fill: its margin is so many times
 /// as wide.
 const SINGLY: f64 = 2.0;
+/// A figure that differs by more than this part from moment to moment makes others unsure.
+const UNEVEN: f64 = 0.05;
 /// The chance that any of the four figures of a disk that has not changed is called changed,
 const LEVEL: f64 = 0.04;
 /// any of those that few phases tell of,
-const LEVEL_OF_FEW: f64 = 0.005;
+const LEVEL_OF_FEW: f64 = 0.0025;
+/// any of the four in the files,
+const LEVEL_OF_WRITTEN: f64 = 0.0025;
 /// and any of all sizes: together one in twenty.
 const LEVEL_OF_SIZES: f64 = 0.005;
 
@@ -66,6 +72,12 @@ pub struct Difference {
     pub figures: Vec<Change>,
     /// Requests of each size.
     pub sizes: Vec<Change>,
+    /// Which of the four figures in the files were not seen to last, and in which run.
+    pub may_be_bursts: Vec<String>,
+    /// Figures that differ so much from moment to moment that it is in the margins of others.
+    pub uneven: Vec<String>,
+    /// Figures of which the two runs have no phases alike.
+    pub not_compared: Vec<String>,
 }
 
 impl Difference {
@@ -82,10 +94,11 @@ const FIGURES: [(&str, Work, Pattern); 4] = [
     ("read bandwidth", Work::Read, Pattern::Sequential),
     ("write bandwidth", Work::Write, Pattern::Sequential),
 ];
-const ALONE: [(&str, Work); 3] = [
+const ALONE: [(&str, Work); 4] = [
     ("one read at a time", Work::Read),
     ("one write at a time", Work::Write),
     ("flushes after a write", Work::Flush),
+    ("discards beside reads", Work::Discard),
 ];
 const LADDERS: [(&str, Purpose, Work); 4] = [
     ("random reads", Purpose::Sizes, Work::Read),
@@ -98,9 +111,10 @@ const LADDERS: [(&str, Purpose, Work); 4] = [
 ///
 /// # Errors
 /// The runs are not comparable: they have not the same budget, threads or disk, or one was
-/// interrupted.
+/// interrupted, or has too little in it to say what the disk does.
 pub fn diff(old: &Run, new: &Run, other_disk: bool) -> Result<Difference, Error> {
     check(old, new, other_disk)?;
+    let fits = [fitted(old, "before")?, fitted(new, "now")?];
     let of = |compared, speed| pairs(old, new, compared, speed);
     let singly = |pairs: Vec<(Purpose, Pair)>| -> Vec<Pair> {
         pairs.into_iter().map(|(_, pair)| pair).collect()
@@ -110,16 +124,17 @@ pub fn diff(old: &Run, new: &Run, other_disk: bool) -> Result<Difference, Error>
     let [usual, means] = [Speed::Usual, Speed::Mean].map(whole);
     let by_moments = usual.each_ref().map(|pairs| moments(pairs));
     let noise_of_moments = noise(&by_moments);
+    let named = |is: &dyn Fn(&[Pair]) -> bool| {
+        let figures = FIGURES.iter().zip(&by_moments).filter(|(_, pairs)| is(pairs));
+        figures.map(|((name, ..), _)| (*name).to_owned()).collect::<Vec<_>>()
+    };
+    let not_compared = named(&|pairs| pairs.is_empty());
+    let uneven = named(&|pairs| deviation(pairs) > UNEVEN);
     let [noise, noise_of_means] = [usual, means].map(|figures| noise(&figures.map(singly)));
     let whole = FIGURES.iter().zip(by_moments);
     let whole = whole.map(|((name, ..), pairs)| ((*name).to_owned(), pairs)).collect();
-    let ends = FIGURES.map(|(name, work, pattern)| {
-        let pairs = moments(&of(Compared::End(work, pattern), Speed::Mean));
-        (format!("{name}, at the end"), pairs)
-    });
     let alone =
         ALONE.map(|(name, work)| (name.to_owned(), one(Compared::Alone(work), Speed::Mean)));
-    let few = ends.into_iter().chain(alone).collect();
     let sizes = LADDERS.iter().flat_map(|&(name, purpose, work)| {
         old.of(purpose, work).map(move |measured| {
             let bytes = measured.phase.request_bytes;
@@ -130,13 +145,28 @@ pub fn diff(old: &Run, new: &Run, other_disk: bool) -> Result<Difference, Error>
     let is_quick = old.budget == Budget::QUICK.name;
     let least = if is_quick { CHANGE_MIN_QUICK } else { CHANGE_MIN };
     let figures = changes(whole, noise_of_moments, LEVEL, least);
-    let few = changes(few, noise_of_means, LEVEL_OF_FEW, least);
+    let written = written::changes(&fits, LEVEL_OF_WRITTEN, least);
+    let few = changes(alone.into(), noise_of_means, LEVEL_OF_FEW, least);
     let mut sizes = changes(sizes.collect(), noise, LEVEL_OF_SIZES, least);
     for size in &mut sizes {
         size.margin *= SINGLY;
         size.significant &= size.change.abs() >= size.margin;
     }
-    Ok(Difference { figures: [figures, few].concat(), sizes })
+    Ok(Difference {
+        figures: [figures, written, few].concat(),
+        sizes,
+        may_be_bursts: written::may_be_bursts(&fits),
+        uneven,
+        not_compared,
+    })
+}
+
+/// What a run says of the disk.
+fn fitted(run: &Run, which: &str) -> Result<Fit, Error> {
+    fit(run).map_err(|error| {
+        let why = format!("not comparable: the run {which} does not say what the disk does");
+        Error::Run(format!("{why}: {error}"))
+    })
 }
 
 /// The changes of figures by their pairs of phases; with a chance of `level` at most, any of

@@ -1,6 +1,6 @@
 //! The same phases of two runs, side by side.
 
-use crate::fit::{knee, saturation};
+use crate::fit::{DISCARDS_MIN, knee, saturation};
 use crate::phase::{FileState, Pattern, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
 use crate::statistics::{deviation, mean};
@@ -11,6 +11,9 @@ const BATCHES: usize = 20;
 const TRIMMED: usize = 4;
 /// which a phase of fewer requests is too coarse for: one more or less in a batch would count.
 const REQUESTS_MIN: u64 = 20 * BATCHES as u64;
+
+/// A moment in which a disk stands still takes such a part of the two thirds of a second of discards.
+const STANDS_STILL: f64 = 0.1;
 
 /// Phases of the one run that follow each other, and the same of the other: a moment of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -73,6 +76,14 @@ impl Speed {
             Pattern::Random | Pattern::Cached => 1.0,
         };
         let rates = samples.rates();
+        // a count may be off by the one at its ends
+        let counting = (samples.requests.max(1) as f64).recip().powi(2);
+        if phase.work == Work::Discard {
+            // too few for batches to say anything but how many happen to end in each
+            let rate = mean(&rates);
+            let variance = counting + STANDS_STILL.powi(2);
+            return (samples.requests >= DISCARDS_MIN && rate > 0.0).then_some((rate, variance));
+        }
         let per_batch = (rates.len() / BATCHES).max(1);
         let mut batches: Vec<f64> = rates.chunks_exact(per_batch).take(BATCHES).map(mean).collect();
         batches.sort_by(f64::total_cmp);
@@ -86,8 +97,6 @@ impl Speed {
         let spread: Vec<f64> = batches.iter().map(|batch| batch.clamp(least, most)).collect();
         let part = kept.len() as f64 / count;
         let variance = (deviation(&spread) / rate / part).powi(2) / count;
-        // a count may be off by the one at its ends
-        let counting = (samples.requests.max(1) as f64).recip().powi(2);
         (rate > 0.0).then(|| (rate * unit, variance.max(counting)))
     }
 }
@@ -97,9 +106,7 @@ impl Speed {
 pub(super) enum Compared {
     /// All that keep the disk busy with the load of the figure.
     Whole(Work, Pattern),
-    /// The rounds at the end, whose rate is the figure in the files.
-    End(Work, Pattern),
-    /// One small request at a time.
+    /// One small request at a time, or one discard beside reads.
     Alone(Work),
     /// Requests of one size, in the ladder of sizes or of streams.
     Size(Purpose, Work, u32),
@@ -144,7 +151,8 @@ impl Compared {
     /// Whether a phase says something of the figure, beside what `run` says of the disk.
     fn is_measured_by(self, measured: &MeasuredPhase, run: &Run) -> bool {
         let MeasuredPhase { purpose, phase, .. } = measured;
-        if phase.file != FileState::Written {
+        // what is discarded is in a file of its own
+        if phase.file != FileState::Written && phase.work != Work::Discard {
             return false;
         }
         match self {
@@ -152,10 +160,10 @@ impl Compared {
                 (phase.work, phase.pattern) == (work, pattern)
                     && keeps_busy(measured, work, pattern, run)
             }
-            Self::End(work, pattern) => {
-                (phase.work, phase.pattern) == (work, pattern) && *purpose == Purpose::Steady
-            }
             Self::Alone(Work::Flush) => *purpose == Purpose::Flush,
+            Self::Alone(Work::Discard) => {
+                *purpose == Purpose::Interference && phase.work == Work::Discard
+            }
             Self::Alone(work) => {
                 *purpose == Purpose::Concurrency && phase.work == work && phase.depth == 1
             }
@@ -184,7 +192,9 @@ fn keeps_busy(measured: &MeasuredPhase, work: Work, pattern: Pattern, run: &Run)
 fn is_same(one: &MeasuredPhase, other: &MeasuredPhase) -> bool {
     let ladder = match one.purpose {
         Purpose::Concurrency => one.phase.depth == other.phase.depth,
-        Purpose::Sizes | Purpose::Stream => one.phase.request_bytes == other.phase.request_bytes,
+        Purpose::Sizes | Purpose::Stream | Purpose::Interference => {
+            one.phase.request_bytes == other.phase.request_bytes
+        }
         _ => true,
     };
     one.purpose == other.purpose && ladder

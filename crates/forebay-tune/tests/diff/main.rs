@@ -84,6 +84,46 @@ fn a_tenth_lost_is_found_and_nothing_on_the_same_disk() {
     assert!(lost.runs - lost.found <= 2, "{lost:?}");
 }
 
+/// A large flash disk behind a buffer that half a minute of writes fills.
+const BUFFERED: &str = "kind: flash\nread_command: 50us\nwrite_command: 10us\n\
+                        bandwidth: 2000000000\nread_latency: 20us\nwrite_latency: 10us\ndies: 32\n\
+                        page: 16kB\npage_read: 60us\nprogram_bandwidth: 500000000\nsuspend: 50us\n\
+                        write_buffer: 4GB\ndiscard_command: 10ms\ncapacity: 200GB\n";
+
+#[test]
+fn the_figures_that_the_files_have_are_compared_as_they_stand_there() {
+    let old = tune(BUFFERED, Noise::None, 1);
+    let slower = BUFFERED.replace("program_bandwidth: 500000000", "program_bandwidth: 450000000");
+    let new = tune(&slower, Noise::None, 2);
+    let difference = diff(&old, &new, false).unwrap();
+    let [before, after] = [&old, &new].map(|run| fit(run).unwrap().write_bandwidth.value);
+    let of = |name: &str| difference.figures.iter().find(|change| change.name == name).unwrap();
+    let written = of("write bandwidth, in files");
+    assert_eq!((written.old, written.new), (before, after));
+    assert!(written.is_loss(0.09), "{written:?}");
+    assert!(!of("random reads, in files").significant, "{difference:?}");
+}
+
+#[test]
+fn discards_that_take_twice_as_long_are_a_loss() {
+    let old = tune(BUFFERED, Noise::None, 1);
+    let slower = BUFFERED.replace("discard_command: 10ms", "discard_command: 20ms");
+    let difference = diff(&old, &tune(&slower, Noise::None, 2), false).unwrap();
+    assert!(finds(&difference, "discards"));
+    let same = diff(&old, &tune(BUFFERED, Noise::None, 3), false).unwrap();
+    assert!(!finds(&same, "discards"));
+}
+
+#[test]
+fn a_run_that_says_nothing_of_the_disk_is_not_comparable() {
+    let run = tune(KINDS[0].yaml, Noise::None, 1);
+    let empty = Run { phases: Vec::new(), ..run.clone() };
+    for (old, new, which) in [(&empty, &run, "the run before"), (&run, &empty, "the run now")] {
+        let said = diff(old, new, false).unwrap_err().to_string();
+        assert!(said.starts_with("not comparable: ") && said.contains(which), "{said}");
+    }
+}
+
 /// Where half a buffer was left for some sizes of writes, their rates told of sectors of 16 KiB.
 #[test]
 fn a_buffer_that_fills_between_two_sizes_is_no_sector() {
