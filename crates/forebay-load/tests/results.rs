@@ -39,6 +39,7 @@ fn class(name: &str, shares: u32, bandwidth_mb: u64, p99: f64, queue_p99: f64) -
         queue_us: latency(queue_p99),
         disk_us: latency(p99 - queue_p99),
         p99_parts_us: Some(LatencyParts { backlog: 0.0, queue: queue_p99, disk: p99 - queue_p99 }),
+        load: String::new(),
         intervals: Vec::new(),
     }
 }

@@ -123,6 +123,32 @@ fn a_run_on_a_machine_that_was_too_busy_is_no_answer_whichever_way_it_went() {
     ended.complains(2, &["2 % of the time before, 43 % now"]);
 }
 
+#[test]
+fn another_load_in_a_job_file_is_neither_a_loss_nor_a_gain() {
+    let lab = Lab::new();
+    let of = |name, jobs: &str| results_of(&lab, name, 300_000_000, "1", "", jobs);
+    let old = of("old.json", JOBS);
+    for (from, to, said) in [
+        ("rps: 200", "rps: 160", "the load of reads: rps 200 before, rps 160 now"),
+        ("128kB", "64kB", "the load of bulk: reqsize 131072 before, reqsize 65536 now"),
+        ("parallelism: 8", "parallelism: 12", "parallelism 8 before, parallelism 12 now"),
+        ("type: overwrite", "type: randwrite", "overwrite before, randwrite now"),
+    ] {
+        let ended = diff(&[&old, &of("new.json", &JOBS.replace(from, to))], &[]);
+        ended.complains(2, &["not comparable: ", said, "run the same load again"]);
+        assert!(ended.stdout.contains("Not the same: the load of "), "{}", ended.stdout);
+    }
+    // shares may be what was changed, and older files do not say their load
+    let shares = of("shares.json", &JOBS.replace("shares: 100}", "shares: 99}"));
+    assert!(diff(&[&old, &shares], &[]).stdout.contains("Not the same: shares: "));
+    let text = std::fs::read_to_string(&old).unwrap();
+    let lines = text.lines().filter(|line| !line.contains("\"load\": "));
+    let older = lab.file("older.json", &lines.collect::<Vec<_>>().join("\n"));
+    assert!(std::fs::read_to_string(&older).unwrap().len() < text.len());
+    let ended = diff(&[&older, &old], &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
 const BULK: &str = "
 - name: bulk
   type: seqwrite

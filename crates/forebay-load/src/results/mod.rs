@@ -5,6 +5,7 @@ mod advice;
 pub mod consumption;
 pub mod difference;
 mod figures;
+mod job_load;
 pub mod model;
 pub mod series;
 pub mod summary;

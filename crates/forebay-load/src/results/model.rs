@@ -179,6 +179,9 @@ pub struct ClassResult {
     /// What a request at the 99th percentile of `latency_us` spent where; none in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_parts_us: Option<LatencyParts>,
+    /// What identifies its load, in the words of the job file; empty by shard, and in older files.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub load: String,
     /// The measured part of the run in equal parts, to say how even it was; none by shard, and in
     /// older files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,5 +1,6 @@
 //! From what was recorded on each shard to results.
 
+use super::job_load::job_load;
 use super::model::{
     ClassResult, IntervalResult, LatencyParts, LatencyResult, ShardResult, rounded,
 };
@@ -30,7 +31,7 @@ pub fn over_all_shards(file: &JobFile, shards: &[ShardRecords]) -> Vec<ClassResu
     let result = |(index, job)| {
         let merged = merged(index)?;
         let intervals = merged.intervals.parts.iter().map(interval_result).collect();
-        Some(ClassResult { intervals, ..class_result(file, job, &merged) })
+        Some(ClassResult { intervals, load: job_load(job), ..class_result(file, job, &merged) })
     };
     jobs.filter_map(result).collect()
 }
@@ -65,6 +66,7 @@ fn class_result(file: &JobFile, job: &Job, recorder: &Recorder) -> ClassResult {
         queue_us: latency_result(&recorder.queue),
         disk_us: latency_result(&recorder.disk),
         p99_parts_us: p99_parts(recorder),
+        load: String::new(),
         intervals: Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! Whether two runs are of the same load, and what else is not the same in them.
 
 use crate::results::advice::PROCESSOR_WAIT_MAX;
+use crate::results::job_load::differing;
 use crate::results::model::{Report, RunResult};
 
 /// A run that is shorter than another by this part is another load.
@@ -44,6 +45,16 @@ pub(super) fn check(old: &RunResult, new: &RunResult) -> Result<(), String> {
         return differs("the run took", &seconds(old), &seconds(new));
     }
     Ok(())
+}
+
+/// How the loads of jobs differ.
+pub(super) fn other_loads(old: &RunResult, new: &RunResult) -> Vec<String> {
+    let pairs = old.classes.iter().zip(&new.classes);
+    let of = pairs.filter_map(|(before, after)| {
+        let [old, new] = differing(&before.load, &after.load)?;
+        Some(format!("the load of {}: {old} before, {new} now", after.name))
+    });
+    of.collect()
 }
 
 /// What else is not the same, which may be what was changed.

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::model::{ClassResult, Report, RunResult};
 use crate::significance::{chance, quantile, significant};
-use comparable::{busy, check, notes};
+use comparable::{busy, check, notes, other_loads};
 use even::{Known, Parts};
 
 pub use failed::Failed;
@@ -94,6 +94,8 @@ pub struct Difference {
     pub changes: Vec<Change>,
     /// The same of the runs without the scheduler, where both files have these.
     pub control: Vec<Change>,
+    /// How the loads of jobs differ, which makes the runs incomparable.
+    pub other_loads: Vec<String>,
     /// What else is not the same in the two runs.
     pub notes: Vec<String>,
     /// The part of the time for which threads waited for a processor, the larger of the runs in each
@@ -174,8 +176,9 @@ pub fn difference(old: &Report, new: &Report) -> Result<Difference, String> {
             }
         }
     }
-    let (notes, busy) = (notes(before, after), busy(old, new));
-    Ok(Difference { failed, stood_still, changes, control, notes, busy })
+    let (other_loads, notes) = (other_loads(before, after), notes(before, after));
+    let busy = busy(old, new);
+    Ok(Difference { failed, stood_still, changes, control, other_loads, notes, busy })
 }
 
 /// The run that is judged: the scheduled one.

@@ -27,6 +27,10 @@ impl Difference {
     /// What it comes to where losses of a figure below the part `least` are let pass. Requests that
     /// fail and jobs that stand still never are.
     pub fn outcome(&self, least: f64) -> Outcome {
+        if !self.other_loads.is_empty() {
+            let loads = self.other_loads.join("; ");
+            return Outcome::Undecided(format!("not comparable: {loads}; run the same load again"));
+        }
         let more = self.failed.iter().filter(|failed| failed.is_more);
         let failed: Vec<String> = more.map(super::Failed::in_words).collect();
         let still = self.stood_still.iter().map(super::StoodStill::in_words);

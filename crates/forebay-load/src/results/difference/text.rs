@@ -9,7 +9,7 @@ use crate::results::figures::{duration, megabytes};
 
 /// What changed, as a table and in words.
 pub fn text(difference: &Difference) -> String {
-    let Difference { failed, stood_still, changes, control, notes, busy } = difference;
+    let Difference { failed, stood_still, changes, control, other_loads, notes, busy } = difference;
     let mut text = String::new();
     for failed in failed {
         let head = if failed.is_more { "FAILED " } else { "Failed too: " };
@@ -31,7 +31,8 @@ pub fn text(difference: &Difference) -> String {
                  as it was. The margins allow for that.\n";
         moved.iter().for_each(|change| text += &format!("  {change}\n"));
     }
-    notes.iter().for_each(|note| paragraph_within(&mut text, "Not the same: ", note, COLUMNS));
+    let notes = other_loads.iter().chain(notes);
+    notes.for_each(|note| paragraph_within(&mut text, "Not the same: ", note, COLUMNS));
     if let Some(busy) = busy {
         let said = format!("The machine was busy: {}. What changed may be that.", waits(*busy));
         paragraph_within(&mut text, "", &said, COLUMNS);
