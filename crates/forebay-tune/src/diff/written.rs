@@ -13,9 +13,10 @@ const DEGREES: u32 = 8;
 /// The chance that a value is outside of its margin.
 const OUTSIDE: f64 = 0.05;
 
-type OfFit<T> = fn(&Fit) -> T;
+/// The name of a figure, the figure, and whether it was seen to last.
+type Written = (&'static str, fn(&Fit) -> Figure, fn(&Lasting) -> bool);
 
-const FIGURES: [(&str, OfFit<Figure>, fn(&Lasting) -> bool); 4] = [
+const FIGURES: [Written; 4] = [
     ("random reads", |fit| fit.read_iops, |lasting| lasting.read_iops),
     ("random writes", |fit| fit.write_iops, |lasting| lasting.write_iops),
     ("read bandwidth", |fit| fit.read_bandwidth, |lasting| lasting.read_bandwidth),
@@ -52,7 +53,7 @@ pub(super) fn changes(fits: &[Fit; 2], level: f64, least: f64) -> Vec<Change> {
 
 /// Which figures were not seen to last, and in which run.
 pub(super) fn may_be_bursts([old, new]: &[Fit; 2]) -> Vec<String> {
-    let of = |(name, _, lasts): (&str, _, fn(&Lasting) -> bool)| {
+    let of = |(name, _, lasts): Written| {
         let which = match (lasts(&old.lasting), lasts(&new.lasting)) {
             (true, true) => return None,
             (false, true) => "before",
