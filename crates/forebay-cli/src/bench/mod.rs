@@ -184,14 +184,9 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
     }
     let failed =
         failed.map(|(count, first)| format!("{count} requests failed, first this one: {first}"));
-    match (old, failed) {
-        (Some(old), failed) => {
-            failed.iter().for_each(note);
-            compare::show(&old, &report, load.format, options.gate.least())
-        }
-        (None, Some(failed)) => Err(Failure::Run(failed)),
-        (None, None) => Ok(()),
-    }
+    let Some(old) = old else { return failed.map_or(Ok(()), |failed| Err(Failure::Run(failed))) };
+    failed.iter().for_each(note);
+    compare::show(&old, &report, load.format, options.gate.least())
 }
 
 /// Says which figures may not last.
