@@ -179,14 +179,25 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
     drop(storage);
     let what = format!("{} on {}", jobs_path.display(), options.dir.display());
     load.write_report(&what, &report)?;
-    if old.is_none() || load.format == Format::Text {
-        print(&load.format.render(&report)?)?;
+    shown(options, &report, failed, old.as_ref())
+}
+
+/// Shows `report`, of which so many requests may have failed, and what it is beside `old`.
+fn shown(
+    options: &Options,
+    report: &Report,
+    failed: Option<(u64, String)>,
+    old: Option<&Report>,
+) -> Result<(), Failure> {
+    let format = options.load.format;
+    if old.is_none() || format == Format::Text {
+        print(&format.render(report)?)?;
     }
     let failed =
         failed.map(|(count, first)| format!("{count} requests failed, first this one: {first}"));
     let Some(old) = old else { return failed.map_or(Ok(()), |failed| Err(Failure::Run(failed))) };
     failed.iter().for_each(note);
-    compare::show(&old, &report, load.format, options.gate.least())
+    compare::show(old, report, format, options.gate.least())
 }
 
 /// Says which figures may not last.
