@@ -2,7 +2,7 @@
 
 use crate::phase::{Pattern, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
-use crate::samples::Rate;
+use crate::samples::{Rate, Stalls};
 use crate::statistics::{Spread, mean, slope};
 
 /// So many rounds at one level make a rate.
@@ -14,6 +14,9 @@ const STEP_ERRORS: f64 = 3.0;
 /// A level that rises or falls by more than this part, and by so many standard errors, is none yet.
 const DRIFT_MAX: f64 = 0.025;
 const DRIFT_ERRORS: f64 = 5.0;
+const TWO_DEVIATIONS: f64 = 2.0;
+/// A rate that is known no better is still one.
+const STALLS_MOST: f64 = 0.9;
 /// The four figures.
 const FIGURES: [(Work, Pattern); 4] = [
     (Work::Read, Pattern::Random),
@@ -33,6 +36,8 @@ pub(crate) struct Level {
     pub(crate) margin: f64,
     /// How they differ.
     spread: Spread,
+    /// The margin by how often the disk stood still, as a part of the rate.
+    stalled: f64,
     /// Whether they rise or fall.
     pub(crate) drifts: bool,
 }
@@ -45,17 +50,48 @@ pub(crate) fn rounds(run: &Run, work: Work, pattern: Pattern) -> Vec<&MeasuredPh
 
 /// The last rounds of one figure that are alike.
 pub(crate) fn level(run: &Run, work: Work, pattern: Pattern) -> Level {
-    let rates: Vec<Rate> =
-        rounds(run, work, pattern).iter().map(|round| round.samples.rate()).collect();
+    let rounds = rounds(run, work, pattern);
+    let rates: Vec<Rate> = rounds.iter().map(|round| round.samples.rate()).collect();
     let means: Vec<f64> = rates.iter().map(|rate| rate.mean).collect();
-    let alike = means.get(last_step(&rates)..).unwrap_or_default();
-    let rate = mean(alike);
-    let spread = Spread::of_rounds(alike);
+    let from = last_step(&rates);
+    let alike = means.get(from..).unwrap_or_default();
+    let rounds = rounds.get(from..).unwrap_or_default();
+    // a round in which the disk stood still took longer, and counts for as long
+    let lengths: Vec<f64> = rounds.iter().map(|round| round.samples.span_seconds()).collect();
+    let usual = mean(&lengths).max(f64::MIN_POSITIVE);
+    let rate = mean(&products(alike, &lengths)) / usual;
+    let off = alike.iter().zip(&lengths).map(|(one, length)| rate + (one - rate) * length / usual);
+    let spread = Spread::of_rounds(&off.collect::<Vec<_>>());
+    let both = FIGURES.into_iter().filter(|&(other, _)| other == work);
+    let both: Vec<&MeasuredPhase> =
+        both.flat_map(|(work, pattern)| self::rounds(run, work, pattern)).collect();
+    let stalled = by_stalls(rounds, &both);
     let margin = match (alike, rates.last()) {
         ([_], Some(only)) => only.margin,
-        _ => spread.margin(alike.len()) * rate,
+        _ => spread.margin(alike.len()).max(stalled) * rate,
     };
-    Level { rounds: alike.len(), rate, margin, spread, drifts: drifts(alike) }
+    Level { rounds: alike.len(), rate, margin, spread, stalled, drifts: drifts(alike) }
+}
+
+fn products(values: &[f64], others: &[f64]) -> Vec<f64> {
+    values.iter().zip(others).map(|(one, other)| one * other).collect()
+}
+
+/// Half of the 95 % confidence interval of a rate in whose rounds the disk stood still, as a part of it:
+/// by how few stops there were in `all` rounds of its direction, and by how unlike those its own are,
+/// for stops at regular times may all be in the rounds of the other pattern.
+fn by_stalls(own: &[&MeasuredPhase], all: &[&MeasuredPhase]) -> f64 {
+    let [(own, _), (part, count)] = [own, all].map(stopped);
+    let by_chance = TWO_DEVIATIONS * part / f64::from(count.max(1)).sqrt();
+    (by_chance + (own - part).abs()).min(STALLS_MOST)
+}
+
+/// For which part of the time between them a disk stood still in these rounds, and how often.
+fn stopped(rounds: &[&MeasuredPhase]) -> (f64, u32) {
+    let stalls = rounds.iter().map(|round| round.samples.stalls);
+    let Stalls { count, seconds, .. } = stalls.fold(Stalls::default(), Stalls::and);
+    let all: f64 = rounds.iter().map(|round| round.samples.span_seconds()).sum();
+    (seconds / (all - seconds).max(f64::MIN_POSITIVE), count)
 }
 
 /// Half of the 95 % confidence interval of a figure, in requests per second. Few rounds may have
@@ -67,9 +103,11 @@ pub(crate) fn margin(run: &Run, work: Work, pattern: Pattern) -> f64 {
         return own.margin;
     }
     let others = FIGURES.into_iter().filter(|&figure| figure != (work, pattern));
+    let others = others.map(|(work, pattern)| level(run, work, pattern));
+    // stalls count where they were
     let others: Vec<Spread> =
-        others.map(|(work, pattern)| level(run, work, pattern).spread).collect();
-    own.spread.moderated(&others).margin(own.rounds) * own.rate
+        others.filter(|other| other.stalled <= 0.0).map(|other| other.spread).collect();
+    own.spread.moderated(&others).margin(own.rounds).max(own.stalled) * own.rate
 }
 
 /// Whether the rates rise or fall, by more than chance and more than matters.

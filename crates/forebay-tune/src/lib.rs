@@ -41,7 +41,7 @@ pub use lasting::{Buffer, Lasting};
 pub use measure::{LARGE_REQUEST_BYTES, Progress, measure};
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
 pub use run::{MeasuredPhase, RUN_VERSION, Run};
-pub use samples::{LatencyFigures, Rate, Samples};
+pub use samples::{LatencyFigures, Rate, Samples, Stalls};
 pub use simulated::SimTarget;
 pub use steady::{Burst, Observation, Steadiness, steadiness};
 pub use target::{Target, TargetInfo};

@@ -1,5 +1,7 @@
 //! What is written down about a phase.
 
+use std::ops::Range;
+
 use forebay_core::Time;
 use forebay_load::recorder::Latencies;
 use serde::{Deserialize, Serialize};
@@ -10,6 +12,8 @@ use crate::statistics::{confidence, mean};
 const WARMUP: f64 = 0.15;
 /// Fewer intervals than this say nothing about each other.
 const INTERVALS_MIN: usize = 5;
+/// A disk stands still where nothing comes back for so many times the median of its latencies.
+const STALL_TIMES: f64 = 10.0;
 
 /// Latencies of the requests of a phase, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +46,26 @@ impl LatencyFigures {
     }
 }
 
+impl Stalls {
+    fn of(stalls: &[Range<usize>], interval: f64) -> Self {
+        let lengths = || stalls.iter().map(|stall| stall.len() as f64 * interval);
+        Self {
+            count: u32::try_from(stalls.len()).unwrap_or(u32::MAX),
+            seconds: lengths().sum(),
+            longest: lengths().fold(0.0, f64::max),
+        }
+    }
+
+    /// These and those.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count.saturating_add(other.count),
+            seconds: self.seconds + other.seconds,
+            longest: self.longest.max(other.longest),
+        }
+    }
+}
+
 /// From one completion to another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Span {
@@ -49,6 +73,17 @@ pub struct Span {
     pub requests: u64,
     /// How long that took.
     pub seconds: f64,
+}
+
+/// Times in which a disk had requests and none came back, though they usually take much less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stalls {
+    /// How many.
+    pub count: u32,
+    /// How long they took in all.
+    pub seconds: f64,
+    /// How long the longest took.
+    pub longest: f64,
 }
 
 /// What came of a phase.
@@ -64,10 +99,14 @@ pub struct Samples {
     pub counts: Vec<u64>,
     /// Requests done while requests were sent.
     pub requests: u64,
-    /// From the last completion of the warm-up to the last one while requests were sent: no part
-    /// of a request is lost at its ends, as it is at those of intervals.
+    /// From the last completion of the warm-up to the last one while requests were sent, or to the
+    /// first behind a stall that began then: no part of a request is lost at its ends, as it is at
+    /// those of intervals.
     #[serde(default)]
     pub warm: Option<Span>,
+    /// When the disk stood still.
+    #[serde(default)]
+    pub stalls: Stalls,
     /// Bytes written or discarded.
     pub bytes_written: u64,
     /// Latencies of the requests.
@@ -95,10 +134,16 @@ impl Samples {
             counts: Vec::new(),
             requests: 0,
             warm: None,
+            stalls: Stalls::default(),
             bytes_written: 0,
             latency: LatencyFigures::default(),
             processor: 0.0,
         }
+    }
+
+    /// The time in which what counts was done, in seconds.
+    pub(crate) fn span_seconds(&self) -> f64 {
+        self.warm.map_or(self.seconds, |span| span.seconds)
     }
 
     /// Requests per second, without the warm-up.
@@ -171,11 +216,29 @@ impl PhaseRecorder {
         }
     }
 
-    /// From the last completion of the warm-up to the last one.
-    fn warm(&self) -> Option<Span> {
-        let (cold, warm) = self.counts.split_at_checked(warm_from(self.counts.len()))?;
+    /// Where intervals lie between completions in which nothing came back, for many times what half
+    /// of the requests take at most: the first of them, and the one in which something did.
+    fn stalls(&self, p50_us: f64) -> Vec<Range<usize>> {
+        let least = p50_us * 1e3 * STALL_TIMES / self.interval_nanos as f64;
+        let mut stalls = Vec::new();
+        let mut free = 0;
+        for (index, _) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            if (index - free) as f64 > least {
+                stalls.push(free..index);
+            }
+            free = index + 1;
+        }
+        stalls
+    }
+
+    /// From the last completion of the warm-up to the last one in so many intervals.
+    fn warm(&self, intervals: usize, until: usize) -> Option<Span> {
+        let counts = self.counts.get(..until)?;
+        // a phase that a stall made longer was warm as soon as others
+        let planned = self.warm_from.nanos_since(self.began) / self.interval_nanos;
+        let (cold, warm) = counts.split_at_checked(warm_from(intervals).min(planned as usize))?;
         let last_cold = self.last.get(..cold.len())?.iter().max().copied().unwrap_or(0);
-        let last = self.last.iter().max().copied().unwrap_or(0);
+        let last = self.last.get(..until)?.iter().max().copied().unwrap_or(0);
         let (requests, nanos) = (warm.iter().sum(), last.saturating_sub(last_cold));
         (nanos > 0).then_some(Span { requests, seconds: nanos as f64 / 1e9 })
     }
@@ -196,19 +259,27 @@ impl PhaseRecorder {
     pub(crate) fn samples(mut self, ended: Time, bytes_written: u64, processor: f64) -> Samples {
         let nanos = ended.nanos_since(self.began);
         let intervals = (nanos / self.interval_nanos) as usize;
-        self.counts.resize(intervals, 0);
-        self.last.resize(intervals, 0);
+        let interval = self.interval_nanos as f64 / 1e9;
         let warm = self.latencies.count() >= self.cold.count();
-        let seconds = nanos as f64 / 1e9;
+        let latency = LatencyFigures::of(if warm { &self.latencies } else { &self.cold });
+        self.reach(intervals);
+        // what begins later has too few requests left to come back
+        let stalls =
+            self.stalls(latency.p50).into_iter().filter(|stall| stall.start <= intervals + 1);
+        let stalls: Vec<Range<usize>> = stalls.collect();
+        let until = stalls.last().map_or(intervals, |last| intervals.max(last.end + 1));
+        let span = self.warm(intervals, until);
+        self.counts.truncate(intervals);
         Samples {
             began: self.began.as_nanos() as f64 / 1e9,
-            seconds,
-            interval: self.interval_nanos as f64 / 1e9,
+            seconds: nanos as f64 / 1e9,
+            interval,
             requests: self.counts.iter().sum(),
-            warm: self.warm(),
+            warm: span,
+            stalls: Stalls::of(&stalls, interval),
             counts: self.counts,
             bytes_written,
-            latency: LatencyFigures::of(if warm { &self.latencies } else { &self.cold }),
+            latency,
             processor,
         }
     }
@@ -258,5 +329,34 @@ mod tests {
         let samples = recorder.samples(time(10), 0, 0.0);
         assert!((samples.rate().mean - 900.0).abs() <= 100.0, "{:?}", samples.rate());
         assert_eq!(samples.latency.count, 10);
+    }
+
+    /// 1 request per ms, half a second of them, and a hang that nothing comes back from until
+    /// `ends`; what waited comes at once then.
+    fn hung(from: u64, ends: u64) -> Samples {
+        let mut recorder = PhaseRecorder::new(Time::ZERO, 0.5).unwrap();
+        (1..=from).for_each(|ms| recorder.record(time(ms - 1), time(ms)));
+        (ends + 1..=500).for_each(|ms| recorder.record(time(ms - 1), time(ms)));
+        (0..4).for_each(|_| recorder.record(time(from), time(ends)));
+        recorder.samples(time(500), 0, 0.0)
+    }
+
+    #[test]
+    fn a_hang_that_outlives_a_phase_counts_as_one_within_it() {
+        let [within, behind] = [hung(200, 300), hung(400, 1400)];
+        assert_eq!(within.stalls.count, 1);
+        assert!((within.rate().mean - 400.0 / 0.5).abs() < 30.0, "{:?}", within.rate());
+        assert!((0.9..1.0).contains(&behind.stalls.longest), "{:?}", behind.stalls);
+        // from the end of the warm-up on 325 requests in 1.325 seconds, and four that had waited
+        assert!((behind.rate().mean - 329.0 / 1.325).abs() < 3.0, "{:?}", behind.rate());
+        assert_eq!((behind.seconds, behind.requests), (0.5, 400));
+    }
+
+    #[test]
+    fn what_takes_its_time_is_no_hang() {
+        let mut recorder = PhaseRecorder::new(Time::ZERO, 0.5).unwrap();
+        (1..=20).for_each(|done| recorder.record(time(done * 40 - 40), time(done * 40)));
+        let samples = recorder.samples(time(500), 0, 0.0);
+        assert_eq!(samples.stalls, Stalls::default());
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::fit::{Figure, Fit};
 use crate::run::Run;
+use crate::samples::Stalls;
 use crate::steady::Steadiness;
 use crate::target::TargetInfo;
 
@@ -24,6 +25,8 @@ const FILES_DIFFER: f64 = 0.1;
 const EXCESS_MAX: f64 = 0.1;
 /// A p99 that is so much higher with fewer requests in flight is none of the disk's.
 const P99_FALLS: f64 = 1.1;
+/// A stop of so many seconds is told.
+const STALL_SECONDS: f64 = 0.2;
 const SATURATION_USUAL: u64 = 128 << 10;
 
 /// A sentence about a disk.
@@ -39,6 +42,7 @@ pub struct Verdict {
 pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     let mut all: Vec<Verdict> = beforehand(&run.target).into_iter().collect();
     let mut add = |warns: bool, text: String| all.push(Verdict { warns, text });
+    stalls(run, &mut add);
     sector(fit, &mut add);
     lasting(fit, &mut add);
     buffer_left(run, fit, &mut add);
@@ -118,6 +122,21 @@ fn sector(fit: &Fit, add: &mut AddVerdict<'_>) {
         ),
         _ => add(false, format!("The disk behaves like one with sectors of {measured} bytes.")),
     }
+}
+
+/// The disk had requests, and did none of them for long.
+fn stalls(run: &Run, add: &mut AddVerdict<'_>) {
+    let all = run.phases.iter().map(|phase| phase.samples.stalls);
+    let all = all.filter(|stalls| stalls.longest >= STALL_SECONDS).reduce(Stalls::and);
+    let Some(Stalls { count, seconds, longest }) = all else { return };
+    add(
+        true,
+        format!(
+            "The disk stood still {count} times, for {seconds:.1} s in all and {longest:.1} s at the \
+             longest: garbage that is collected, a link that was lost, or a machine that was \
+             stopped. Its rates are means over that time."
+        ),
+    );
 }
 
 fn lasting(fit: &Fit, add: &mut AddVerdict<'_>) {

@@ -172,6 +172,49 @@ fn a_disk_with_a_head_is_not_slowed_by_what_waits_in_it() {
     assert!(wrong.is_empty() && lasting == 4, "{wrong:?}");
 }
 
+/// Keys of disks that stand still now and then, and which part of their reads and writes that leaves.
+fn standing_still() -> [(String, [f64; 2]); 4] {
+    let hangs = |every: u64, hang: u64| {
+        let at = (0..95).map(|time| 3000 + time * every).map(|from| {
+            let until = from + hang;
+            format!("- {{kind: hang, from: {from}ms, to: {until}ms, offset: 0, length: 512GB}}\n")
+        });
+        let left = 1.0 - hang as f64 / every as f64;
+        (format!("faults:\n{}", at.collect::<String>()), [left; 2])
+    };
+    let collects = |gb: u64, pause: f64| {
+        let writes = gb as f64 * 1.073_741_824 / 0.5;
+        let keys = format!("collect_every: {gb}GB\ncollect_pause: {}ms\n", pause * 1e3);
+        (keys, [1.0, writes / (writes + pause)])
+    };
+    [hangs(2000, 500), hangs(3000, 1000), collects(1, 0.3), collects(10, 5.0)]
+}
+
+#[test]
+fn a_disk_that_stands_still_now_and_then_is_not_said_to_do_what_it_does_between() {
+    const FLASH: &str = "kind: flash\ncapacity: 512GB\nread_command: 1us\nwrite_command: 2us\n\
+        bandwidth: 4000000000\nread_latency: 20us\nwrite_latency: 8us\ndies: 64\npage: 16kB\n\
+        page_read: 50us\nprogram_bandwidth: 500000000\nsuspend: 100us\nwrite_buffer: 4MB\n";
+    let between = disks::parse("between", FLASH);
+    for (keys, [reads, writes]) in standing_still() {
+        let spec = disks::parse("stands still", &format!("{FLASH}{keys}"));
+        let known = Known { name: keys.clone(), lasting: spec.clone(), spec, shows: true };
+        let found = tune(&known, known.spec.build(1), &Budget::QUICK);
+        let between = long_run::figures(&between, found.request_bytes);
+        let truth = [reads, writes, reads, writes];
+        for (place, part) in truth.into_iter().enumerate() {
+            let off = found.value[place] / between[place] / part - 1.0;
+            let margin = found.margin[place] / found.value[place];
+            assert!(off <= margin + 0.01, "{}: {off} +- {margin}\n{keys}", NAMES[place]);
+            assert!(
+                !found.lasts[place] || off.abs() <= 0.1,
+                "{}: {off} lasts\n{keys}",
+                NAMES[place]
+            );
+        }
+    }
+}
+
 /// The whole table: `cargo test --release -p forebay-tune --test truth -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes many minutes"]
