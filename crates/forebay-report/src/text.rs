@@ -27,7 +27,8 @@ pub fn lines_within(head: &str, words: &str, columns: usize) -> Vec<String> {
     let mut is_begin = true;
     for word in words.split(' ') {
         if !is_begin && line.width() + 1 + word.width() > columns {
-            lines.push(std::mem::replace(&mut line, " ".repeat(head.width())));
+            lines.push(line.trim_end().to_owned());
+            line = " ".repeat(head.width());
             is_begin = true;
         }
         if !is_begin {
@@ -36,7 +37,7 @@ pub fn lines_within(head: &str, words: &str, columns: usize) -> Vec<String> {
         line.push_str(word);
         is_begin = false;
     }
-    lines.push(line);
+    lines.push(line.trim_end().to_owned());
     lines
 }
 
