@@ -147,6 +147,8 @@ const TARGETS: [&str; 6] = [
     "writes:p95=750us",
     "writes:p95=500us",
 ];
+/// What reads keep in the regions that are tried.
+const REGION_GOALS: [&str; 5] = ["p95=1ms", "p95=2ms", "p95=2500us", "p95=3ms", "p95=4ms"];
 /// Of the targets the one that leaves about the published latency.
 const PUBLISHED_LEFT: usize = 4;
 /// Published: MB/s and the mean in the disk, before and after.
@@ -177,26 +179,35 @@ fn sweep(disk: &Disk, setting: Setting) -> Result<(Table, Chart, [Figure; 2]), S
     };
     row("published: 4.6 to 5.0".to_owned(), (PUBLISHED_TRADE[0], PUBLISHED_TRADE[1]));
     row(SCHEDULERS[0].name.to_owned(), (old, old));
-    let mut points = Vec::new();
-    for percent in LOWER {
-        let new = trade(disk, &phases::lower(percent), setting)?;
-        row(format!("pace+window, rates -{percent} %"), (old, new));
-        points.push(new);
-    }
-    let mut held = Vec::new();
-    for target in TARGETS {
-        let parsed = target.parse().map_err(|error| format!("{target}: {error}"))?;
-        let new = trade(disk, &phases::held(parsed), setting)?;
-        row(format!("pace+window, target {target}"), (old, new));
-        held.push(new);
-    }
+    let mut tried = |variants: Vec<(String, SchedulerVariant)>| {
+        let each = variants.into_iter().map(|(name, scheduler)| {
+            let new = trade(disk, &scheduler, setting)?;
+            row(format!("pace+window, {name}"), (old, new));
+            Ok(new)
+        });
+        each.collect::<Result<Vec<_>, String>>()
+    };
+    let lower = LOWER.map(|percent| (format!("rates -{percent} %"), phases::lower(percent)));
+    let points = tried(lower.to_vec())?;
+    let held = tried(targets()?)?;
+    let regions = REGION_GOALS.map(|goal| (format!("region {goal}"), phases::in_region(goal)));
+    let priced = tried(regions.to_vec())?;
     let figures = held_figures(old, held[PUBLISHED_LEFT]);
     let chart = Chart::new(&title, "MB/s", "mean in the disk, ms")
         .with("published", Mark::Dots, PUBLISHED_TRADE.to_vec())
         .with(SCHEDULERS[0].name, Mark::Dots, vec![old])
         .with("pace+window, rates 0 to 50 % lower", Mark::Line, points)
-        .with("pace+window, latency targets", Mark::Dots, held);
+        .with("pace+window, latency targets", Mark::Dots, held)
+        .with("pace+window, regions", Mark::Dots, priced);
     Ok((table, chart, figures))
+}
+
+fn targets() -> Result<Vec<(String, SchedulerVariant)>, String> {
+    let target = |target: &str| {
+        let parsed = target.parse().map_err(|error| format!("{target}: {error}"))?;
+        Ok((format!("target {target}"), phases::held(parsed)))
+    };
+    TARGETS.into_iter().map(target).collect()
 }
 
 /// What forebay leaves in the disk, and gives up for it, where a target holds it.
@@ -307,6 +318,17 @@ mod tests {
                 // the target is a loss of 11 %
                 assert!(new.0 > (1.0 - most_lost) * old.0, "{target}: {old:?} {new:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_region_leaves_less_than_published_in_the_disk_for_a_third_of_the_throughput() {
+        for seed in seeds() {
+            let disk = Disk::surface().unwrap();
+            let old = trade(&disk, &SCHEDULERS[0], short(seed)).unwrap();
+            let new = trade(&disk, &phases::in_region("p95=2ms"), short(seed)).unwrap();
+            assert!(new.1 < 0.38, "{new:?}");
+            assert!((0.29..0.33).contains(&(1.0 - new.0 / old.0)), "{old:?} {new:?}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! The algorithm for mixed reads and writes (2022).
 
 pub(crate) mod phases;
+mod region;
 
 use forebay_sim::spec::DiskSpec;
 

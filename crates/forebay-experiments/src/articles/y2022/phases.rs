@@ -8,7 +8,7 @@ use forebay_sim::simulation::{
 };
 use forebay_sim::spec::DiskSpec;
 
-use super::{MEASURED, preset};
+use super::{MEASURED, preset, region};
 use crate::experiment::{Scale, Seed};
 use crate::report::Report;
 use crate::scenario::{grouped_jobs, model, off_by, pace_window, run};
@@ -104,6 +104,8 @@ enum CostVariant {
     Lower(i64),
     /// As the rates of the disk say, and corrected so that this holds.
     Target(LatencyTarget),
+    /// Mixes as the published surface prices them where reads keep this.
+    Region(&'static str),
 }
 
 pub(crate) const SCHEDULERS: [SchedulerVariant; 5] = [
@@ -156,6 +158,16 @@ pub(crate) const fn held(target: LatencyTarget) -> SchedulerVariant {
         name: "pace+window",
         policy: PolicyKind::PaceWindow,
         costs: CostVariant::Target(target),
+        polling: Polling::Events,
+    }
+}
+
+/// Pace and window told what mixes cost where reads keep `goal`.
+pub(crate) const fn in_region(goal: &'static str) -> SchedulerVariant {
+    SchedulerVariant {
+        name: "pace+window, region",
+        policy: PolicyKind::PaceWindow,
+        costs: CostVariant::Region(goal),
         polling: Polling::Events,
     }
 }
@@ -214,6 +226,7 @@ fn simulate(
     let rates = disk.rates();
     let model = match scheduler.costs {
         CostVariant::Exact | CostVariant::Target(_) => model(&rates)?,
+        CostVariant::Region(goal) => model(&rates)?.with_mix_prices(Some(region::prices(goal)?)),
         CostVariant::Summed => {
             DiskModel::from_rates_summed(&rates).map_err(|error| error.to_string())?
         }
@@ -229,7 +242,10 @@ fn simulate(
     let mut config = seed.config(jobs, disk, seconds * 1000);
     let latency_target = match scheduler.costs {
         CostVariant::Target(target) => Some(target),
-        CostVariant::Exact | CostVariant::Summed | CostVariant::Lower(_) => None,
+        CostVariant::Exact
+        | CostVariant::Summed
+        | CostVariant::Lower(_)
+        | CostVariant::Region(_) => None,
     };
     config.scheduler = SchedulerConfig {
         policy: Some(policy),
