@@ -115,11 +115,10 @@ pub(crate) fn buffer_passed(run: &Run) -> bool {
 }
 
 /// What a buffer may hold that was not looked for, in bytes, where it is emptied at up to two thirds of
-/// the rate at which it is filled: none where [`WATCHED_BYTES`] were written, or one was found.
+/// the rate at which it is filled: none where there can be no large one, or one was found.
 pub(crate) fn buffer_left(run: &Run) -> Option<u64> {
-    let Watched { bytes, .. } = Watched::of(run);
-    let sought = bytes >= WATCHED_BYTES || has_head(run) || is_behind_buffer(run);
-    (!sought).then_some(bytes / 3)
+    let sought = has_head(run) || is_behind_buffer(run);
+    (!sought).then_some(Watched::of(run).bytes / 3)
 }
 
 /// Whether writes have filled a buffer: while they were streamed, or before.

@@ -2,7 +2,8 @@
 
 use crate::phase::{Pattern, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
-use crate::samples::{Rate, Stalls};
+use crate::samples::Rate;
+use crate::stalls::Stalls;
 use crate::statistics::{Spread, mean, slope};
 
 /// So many rounds at one level make a rate.

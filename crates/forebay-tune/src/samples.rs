@@ -6,6 +6,7 @@ use forebay_core::Time;
 use forebay_load::recorder::Latencies;
 use serde::{Deserialize, Serialize};
 
+use crate::stalls::Stalls;
 use crate::statistics::{confidence, mean};
 
 /// The first part of a phase is left out, since the disk still fills.
@@ -46,26 +47,6 @@ impl LatencyFigures {
     }
 }
 
-impl Stalls {
-    fn of(stalls: &[Range<usize>], interval: f64) -> Self {
-        let lengths = || stalls.iter().map(|stall| stall.len() as f64 * interval);
-        Self {
-            count: u32::try_from(stalls.len()).unwrap_or(u32::MAX),
-            seconds: lengths().sum(),
-            longest: lengths().fold(0.0, f64::max),
-        }
-    }
-
-    /// These and those.
-    pub(crate) fn and(self, other: Self) -> Self {
-        Self {
-            count: self.count.saturating_add(other.count),
-            seconds: self.seconds + other.seconds,
-            longest: self.longest.max(other.longest),
-        }
-    }
-}
-
 /// From one completion to another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Span {
@@ -73,17 +54,6 @@ pub struct Span {
     pub requests: u64,
     /// How long that took.
     pub seconds: f64,
-}
-
-/// Times in which a disk had requests and none came back, though they usually take much less.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Stalls {
-    /// How many.
-    pub count: u32,
-    /// How long they took in all.
-    pub seconds: f64,
-    /// How long the longest took.
-    pub longest: f64,
 }
 
 /// What came of a phase.

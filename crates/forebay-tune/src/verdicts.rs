@@ -3,9 +3,9 @@
 use forebay_block::Backing;
 use serde::Serialize;
 
-use crate::fit::{Figure, Fit};
+use crate::fit::{Figure, Fit, Sector};
 use crate::run::Run;
-use crate::samples::Stalls;
+use crate::stalls;
 use crate::steady::Steadiness;
 use crate::target::TargetInfo;
 
@@ -25,8 +25,6 @@ const FILES_DIFFER: f64 = 0.1;
 const EXCESS_MAX: f64 = 0.1;
 /// A p99 that is so much higher with fewer requests in flight is none of the disk's.
 const P99_FALLS: f64 = 1.1;
-/// A stop of so many seconds is told.
-const STALL_SECONDS: f64 = 0.2;
 const SATURATION_USUAL: u64 = 128 << 10;
 
 /// A sentence about a disk.
@@ -42,12 +40,13 @@ pub struct Verdict {
 pub fn verdicts(run: &Run, fit: &Fit) -> Vec<Verdict> {
     let mut all: Vec<Verdict> = beforehand(&run.target).into_iter().collect();
     let mut add = |warns: bool, text: String| all.push(Verdict { warns, text });
-    stalls(run, &mut add);
+    let stalls = run.phases.iter().map(|phase| phase.samples.stalls);
+    stalls::told(stalls).into_iter().for_each(|text| add(true, text));
     sector(fit, &mut add);
     lasting(fit, &mut add);
     buffer_left(run, fit, &mut add);
-    steady("reads", &fit.read_steadiness, &mut add);
-    steady("writes", &fit.write_steadiness, &mut add);
+    steady("reads", &fit.read_steadiness, fit, &mut add);
+    steady("writes", &fit.write_steadiness, fit, &mut add);
     not_known_steady(fit, &mut add);
     below_knee(fit, &mut add);
     caches(run, fit, &mut add);
@@ -120,23 +119,8 @@ fn sector(fit: &Fit, add: &mut AddVerdict<'_>) {
                  system."
             ),
         ),
-        _ => add(false, format!("The disk behaves like one with sectors of {measured} bytes.")),
+        _ => add(false, sector_measured(sector)),
     }
-}
-
-/// The disk had requests, and did none of them for long.
-fn stalls(run: &Run, add: &mut AddVerdict<'_>) {
-    let all = run.phases.iter().map(|phase| phase.samples.stalls);
-    let all = all.filter(|stalls| stalls.longest >= STALL_SECONDS).reduce(Stalls::and);
-    let Some(Stalls { count, seconds, longest }) = all else { return };
-    add(
-        true,
-        format!(
-            "The disk stood still {count} times, for {seconds:.1} s in all and {longest:.1} s at the \
-             longest: garbage that is collected, a link that was lost, or a machine that was \
-             stopped. Its rates are means over that time."
-        ),
-    );
 }
 
 fn lasting(fit: &Fit, add: &mut AddVerdict<'_>) {
@@ -173,29 +157,40 @@ fn lasting(fit: &Fit, add: &mut AddVerdict<'_>) {
     }
 }
 
+fn sector_measured(sector: Sector) -> String {
+    match (sector.by_size, sector.by_shift) {
+        (Some(size), Some(shift)) if size != shift => format!(
+            "By how fast writes of each size are its sectors have {size} bytes, by what shifted \
+             writes cost {shift}: the larger is safe for the blocks of file systems."
+        ),
+        _ => format!("The disk behaves like one with sectors of {} bytes.", sector.measured()),
+    }
+}
+
 fn buffer_left(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
     if fit.lasting.write_bandwidth
         && let Some(bytes) = crate::lasting::buffer_left(run)
     {
+        let gb = bytes as f64 / 1e9;
         add(
             false,
             format!(
-                "A buffer of more than {:.1} GB, emptied while it fills, was not looked for; \
-                 `--budget standard` does.",
-                bytes as f64 / 1e9
+                "A write buffer of more than {gb:.1} GB, emptied while it fills, would not have \
+                 been seen: longer budgets look for larger ones."
             ),
         );
     }
 }
 
-fn steady(what: &str, steadiness: &Steadiness, add: &mut AddVerdict<'_>) {
+fn steady(what: &str, steadiness: &Steadiness, fit: &Fit, add: &mut AddVerdict<'_>) {
     let minutes = steadiness.observed_seconds / 60.0;
     if let Some(burst) = steadiness.burst {
+        let on = if fit.lasting.may_have_credits { " on credits" } else { "" };
         add(
             true,
             format!(
                 "Small {what} ran at {:.0} per second until {:.0} s into the measurement, and at \
-                 {:.0} since: a burst on credits. The lower figure lasts, and is in the files.",
+                 {:.0} since: a burst{on}. The lower figure is in the files.",
                 burst.high, burst.seconds, burst.low
             ),
         );
