@@ -235,7 +235,7 @@ fn the_verdicts_say_what_was_found() {
     assert!(said("is not known") && said("--budget thorough"), "{texts:?}");
     assert!(said("in flight to be busy"), "{texts:?}");
     assert!(said("small reads and writes keep their rate is not known"), "{texts:?}");
-    assert!(said("A buffer of more than 12"), "{texts:?}");
+    assert!(said("A write buffer of more than 12"), "{texts:?}");
 }
 
 #[test]
