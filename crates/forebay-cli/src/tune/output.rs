@@ -83,8 +83,8 @@ impl Output {
     pub(super) fn offer_to_go_on(&self) {
         let path = self.dir.join(PARTIAL);
         if path.exists() {
-            let path = path.display();
-            note(format_args!("go on with it by `forebay tune --resume {path}`"));
+            let (path, dir) = (path.display(), self.dir.display());
+            note(format_args!("go on with it by `forebay tune --resume {path} --out {dir}`"));
         }
     }
 

@@ -212,6 +212,10 @@ fn one_at_a_time_and_an_interruption_leaves_nothing() {
     assert!(rest.contains("interrupted") && !rest.contains("panicked"), "{rest}");
     assert!(names(dir.path()).is_empty());
     assert!(!names(out.path()).contains(&String::from("io-properties.yaml")));
+    // what goes on goes to the same place
+    let is_kept = names(out.path()).contains(&String::from("tune.partial.json"));
+    let goes_on = format!("tune.partial.json --out {}", out.path().display());
+    assert_eq!(rest.contains(&goes_on), is_kept, "{rest}");
 }
 
 #[test]
