@@ -89,7 +89,7 @@ fn budget(run: &Run) -> Budget {
 /// The buffer that streamed writes have filled, if they became slower.
 pub(crate) fn buffer(run: &Run) -> Option<Buffer> {
     let rounds = rounds(run, Work::Write, Pattern::Sequential);
-    let rates: Vec<Rate> = rounds.iter().map(|round| round.samples.rate()).collect();
+    let rates: Vec<Rate> = rounds.iter().map(|round| round.samples.rate_in_all()).collect();
     let filling = rounds.get(..last_step(&rates))?;
     let bytes = f64::from(rounds.first()?.phase.request_bytes);
     let before = rates.first()?.mean * bytes;

@@ -52,7 +52,7 @@ pub(crate) fn rounds(run: &Run, work: Work, pattern: Pattern) -> Vec<&MeasuredPh
 /// The last rounds of one figure that are alike.
 pub(crate) fn level(run: &Run, work: Work, pattern: Pattern) -> Level {
     let rounds = rounds(run, work, pattern);
-    let rates: Vec<Rate> = rounds.iter().map(|round| round.samples.rate()).collect();
+    let rates: Vec<Rate> = rounds.iter().map(|round| round.samples.rate_in_all()).collect();
     let means: Vec<f64> = rates.iter().map(|rate| rate.mean).collect();
     let from = last_step(&rates);
     let alike = means.get(from..).unwrap_or_default();

@@ -54,6 +54,9 @@ pub struct Span {
     pub requests: u64,
     /// How long that took.
     pub seconds: f64,
+    /// For how much of it the disk stood still.
+    #[serde(default)]
+    pub stood_still: f64,
 }
 
 /// What came of a phase.
@@ -116,10 +119,20 @@ impl Samples {
         self.warm.map_or(self.seconds, |span| span.seconds)
     }
 
-    /// Requests per second, without the warm-up.
+    /// Requests per second, without the warm-up, while the disk did not stand still: what requests of
+    /// a kind cost, beside others.
     pub fn rate(&self) -> Rate {
+        self.rate_within(|span| span.seconds - span.stood_still)
+    }
+
+    /// The same in all the time that it took.
+    pub(crate) fn rate_in_all(&self) -> Rate {
+        self.rate_within(|span| span.seconds)
+    }
+
+    fn rate_within(&self, seconds: impl Fn(&Span) -> f64) -> Rate {
         let rates = self.rates();
-        let by_span = self.warm.map(|span| span.requests as f64 / span.seconds);
+        let by_span = self.warm.map(|span| span.requests as f64 / seconds(&span));
         if rates.len() < INTERVALS_MIN {
             let whole = self.requests as f64 / self.seconds.max(1e-9);
             let part = 1.0 / (self.requests.max(1) as f64).sqrt();
@@ -201,8 +214,8 @@ impl PhaseRecorder {
         stalls
     }
 
-    /// From the last completion of the warm-up to the last one in so many intervals.
-    fn warm(&self, intervals: usize, until: usize) -> Option<Span> {
+    /// From the last completion of the warm-up to the last one in intervals until that one.
+    fn warm(&self, intervals: usize, until: usize, stalls: &[Range<usize>]) -> Option<Span> {
         let counts = self.counts.get(..until)?;
         // a phase that a stall made longer was warm as soon as others
         let planned = self.warm_from.nanos_since(self.began) / self.interval_nanos;
@@ -210,7 +223,10 @@ impl PhaseRecorder {
         let last_cold = self.last.get(..cold.len())?.iter().max().copied().unwrap_or(0);
         let last = self.last.get(..until)?.iter().max().copied().unwrap_or(0);
         let (requests, nanos) = (warm.iter().sum(), last.saturating_sub(last_cold));
-        (nanos > 0).then_some(Span { requests, seconds: nanos as f64 / 1e9 })
+        let within = stalls.iter().filter(|stall| stall.start >= cold.len());
+        let stood_still = within.map(Range::len).sum::<usize>() as f64 * self.interval_nanos as f64;
+        let (seconds, stood_still) = (nanos as f64 / 1e9, stood_still / 1e9);
+        (stood_still < seconds).then_some(Span { requests, seconds, stood_still })
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -238,7 +254,7 @@ impl PhaseRecorder {
             self.stalls(latency.p50).into_iter().filter(|stall| stall.start <= intervals + 1);
         let stalls: Vec<Range<usize>> = stalls.collect();
         let until = stalls.last().map_or(intervals, |last| intervals.max(last.end + 1));
-        let span = self.warm(intervals, until);
+        let span = self.warm(intervals, until, &stalls);
         self.counts.truncate(intervals);
         Samples {
             began: self.began.as_nanos() as f64 / 1e9,
@@ -315,10 +331,12 @@ mod tests {
     fn a_hang_that_outlives_a_phase_counts_as_one_within_it() {
         let [within, behind] = [hung(200, 300), hung(400, 1400)];
         assert_eq!(within.stalls.count, 1);
-        assert!((within.rate().mean - 400.0 / 0.5).abs() < 30.0, "{:?}", within.rate());
+        let [in_all, between] = [within.rate_in_all().mean, within.rate().mean];
+        assert!((in_all - 400.0 / 0.5).abs() < 30.0, "{in_all}");
+        assert!((between - 1000.0).abs() < 30.0, "{between}");
         assert!((0.9..1.0).contains(&behind.stalls.longest), "{:?}", behind.stalls);
         // from the end of the warm-up on 325 requests in 1.325 seconds, and four that had waited
-        assert!((behind.rate().mean - 329.0 / 1.325).abs() < 3.0, "{:?}", behind.rate());
+        assert!((behind.rate_in_all().mean - 329.0 / 1.325).abs() < 3.0, "{behind:?}");
         assert_eq!((behind.seconds, behind.requests), (0.5, 400));
     }
 
