@@ -36,11 +36,6 @@ pub(crate) fn undecided(failure: Failure) -> Failure {
     }
 }
 
-/// A change as a text of the same width: `-9.8 %`.
-pub(crate) fn percent_of(change: f64) -> String {
-    format!("{:+.1} %", change * 100.0)
-}
-
 /// Reads a part such as `5%` or `5`.
 fn percent(text: &str) -> Result<f64, &'static str> {
     let text = text.trim();

@@ -27,6 +27,11 @@ pub fn scaled(value: f64) -> String {
     format!("{text}{suffix}")
 }
 
+/// A change, as a part of what was before: `-9.8 %`.
+pub fn percent_of_change(change: f64) -> String {
+    format!("{:+.1} %", change * 100.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ mod timeline;
 pub mod verdict;
 
 pub use chart::{Chart, Mark, Scale, Series};
-pub use format::{scaled, size};
+pub use format::{percent_of_change, scaled, size};
 pub use heat_map::{HeatCell, HeatLine, HeatMap, stacked};
 pub use page::{Page, escaped};
 #[cfg(feature = "svg")]

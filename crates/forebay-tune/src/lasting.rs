@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::budget::{Budget, WATCHED_BYTES};
-use crate::level::{LEVEL_ROUNDS, Level, last_step, level, margin, rounds};
+use crate::level::{LEVEL_ROUNDS, Level, first, last_step, level, margin, rounds};
 use crate::phase::{Pattern, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
 use crate::samples::Rate;
@@ -132,9 +132,7 @@ fn is_behind_buffer(run: &Run) -> bool {
 
 /// Bytes per second that were written in sequence at first, or at least; 0 where none were.
 fn first_stream(run: &Run) -> f64 {
-    let mut first = run.of(Purpose::First, Work::Write);
-    let first = first.find(|first| first.phase.pattern == Pattern::Sequential);
-    first.map_or(0.0, |first| {
+    first(run, Work::Write, Pattern::Sequential).map_or(0.0, |first| {
         let Rate { mean, margin } = first.samples.rate();
         (mean - margin) * f64::from(first.phase.request_bytes)
     })
@@ -181,7 +179,7 @@ fn may_have_credits(run: &Run) -> bool {
         Rate { mean: rate, margin }
     };
     let now = [Work::Read, Work::Write].map(known);
-    let before = [Work::Read, Work::Write].map(|work| first(run, work, Pattern::Random));
+    let before = [Work::Read, Work::Write].map(|work| first_rate(run, work, Pattern::Random));
     let is_volume = |[reads, writes]: [Rate; 2]| {
         let apart = (reads.mean - writes.mean).abs();
         (f64::MIN_POSITIVE..CREDITS_IOPS_MAX).contains(&reads.mean)
@@ -198,12 +196,10 @@ pub(crate) fn credits_used_up(run: &Run) -> bool {
 
 /// Whether a figure is as much lower than at first as one of a volume without credits.
 fn has_fallen(run: &Run, work: Work, pattern: Pattern) -> bool {
-    level(run, work, pattern).rate * (1.0 + CREDITS_FALL) < first(run, work, pattern).mean
+    level(run, work, pattern).rate * (1.0 + CREDITS_FALL) < first_rate(run, work, pattern).mean
 }
 
 /// The rate of one figure at the beginning; 0 where there is none.
-fn first(run: &Run, work: Work, pattern: Pattern) -> Rate {
-    let mut first = run.of(Purpose::First, work);
-    let first = first.find(|first| first.phase.pattern == pattern);
-    first.map_or_else(Rate::default, |first| first.samples.rate())
+fn first_rate(run: &Run, work: Work, pattern: Pattern) -> Rate {
+    first(run, work, pattern).map_or_else(Rate::default, |first| first.samples.rate())
 }

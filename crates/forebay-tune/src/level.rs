@@ -49,6 +49,11 @@ pub(crate) fn rounds(run: &Run, work: Work, pattern: Pattern) -> Vec<&MeasuredPh
     rounds.filter(|round| round.phase.pattern == pattern && round.samples.requests > 0).collect()
 }
 
+/// One figure at the beginning.
+pub(crate) fn first(run: &Run, work: Work, pattern: Pattern) -> Option<&MeasuredPhase> {
+    run.of(Purpose::First, work).find(|first| first.phase.pattern == pattern)
+}
+
 /// The last rounds of one figure that are alike.
 pub(crate) fn level(run: &Run, work: Work, pattern: Pattern) -> Level {
     let rounds = rounds(run, work, pattern);
@@ -60,7 +65,8 @@ pub(crate) fn level(run: &Run, work: Work, pattern: Pattern) -> Level {
     // a round in which the disk stood still took longer, and counts for as long
     let lengths: Vec<f64> = rounds.iter().map(|round| round.samples.span_seconds()).collect();
     let usual = mean(&lengths).max(f64::MIN_POSITIVE);
-    let rate = mean(&products(alike, &lengths)) / usual;
+    let done = alike.iter().zip(&lengths).map(|(one, length)| one * length);
+    let rate = mean(&done.collect::<Vec<_>>()) / usual;
     let off = alike.iter().zip(&lengths).map(|(one, length)| rate + (one - rate) * length / usual);
     let spread = Spread::of_rounds(&off.collect::<Vec<_>>());
     let both = FIGURES.into_iter().filter(|&(other, _)| other == work);
@@ -72,10 +78,6 @@ pub(crate) fn level(run: &Run, work: Work, pattern: Pattern) -> Level {
         _ => spread.margin(alike.len()).max(stalled) * rate,
     };
     Level { rounds: alike.len(), rate, margin, spread, stalled, drifts: drifts(alike) }
-}
-
-fn products(values: &[f64], others: &[f64]) -> Vec<f64> {
-    values.iter().zip(others).map(|(one, other)| one * other).collect()
 }
 
 /// Half of the 95 % confidence interval of a rate in whose rounds the disk stood still, as a part of it:

@@ -214,8 +214,10 @@ impl PhaseRecorder {
         stalls
     }
 
-    /// From the last completion of the warm-up to the last one in intervals until that one.
-    fn warm(&self, intervals: usize, until: usize, stalls: &[Range<usize>]) -> Option<Span> {
+    /// From the last completion of the warm-up to the last one in so many intervals, or to the first
+    /// behind the last stall.
+    fn warm(&self, intervals: usize, stalls: &[Range<usize>]) -> Option<Span> {
+        let until = stalls.last().map_or(intervals, |last| intervals.max(last.end + 1));
         let counts = self.counts.get(..until)?;
         // a phase that a stall made longer was warm as soon as others
         let planned = self.warm_from.nanos_since(self.began) / self.interval_nanos;
@@ -253,8 +255,7 @@ impl PhaseRecorder {
         let stalls =
             self.stalls(latency.p50).into_iter().filter(|stall| stall.start <= intervals + 1);
         let stalls: Vec<Range<usize>> = stalls.collect();
-        let until = stalls.last().map_or(intervals, |last| intervals.max(last.end + 1));
-        let span = self.warm(intervals, until, &stalls);
+        let span = self.warm(intervals, &stalls);
         self.counts.truncate(intervals);
         Samples {
             began: self.began.as_nanos() as f64 / 1e9,

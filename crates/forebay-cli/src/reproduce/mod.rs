@@ -127,10 +127,9 @@ fn write(
     results: &Results<'_>,
 ) -> Result<Vec<PathBuf>, Failure> {
     let command = command(options);
-    let with_datastores = || page::with_datastores(repeated, results, &command);
     let mut pages = Vec::new();
     if let Some(path) = &options.report {
-        pages.push((path.clone(), with_datastores()?));
+        pages.push((path.clone(), page::with_datastores(repeated, results, &command)?));
     }
     pages.push((options.out.join(INDEX), page::html(repeated, &command)));
     let interrupt = Interrupt::on_signals()?;

@@ -3,13 +3,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use forebay_report::paragraph_within;
+use forebay_report::{paragraph_within, percent_of_change};
 use forebay_tune::Run;
 use forebay_tune::diff::{Change, Difference, check_beforehand, diff};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::gate::percent_of;
 
 use super::text::COLUMNS;
 
@@ -90,7 +89,8 @@ pub(super) fn losses(disks: &[DiskDifference], least: f64) -> Vec<String> {
     let of_disk = |disk: &DiskDifference| {
         let is_lost = |change: &&Change| change.is_loss(least);
         let figures = disk.difference.figures.iter().filter(is_lost);
-        let figures = figures.map(|lost| format!("{} {}", lost.name, percent_of(lost.change)));
+        let figures =
+            figures.map(|lost| format!("{} {}", lost.name, percent_of_change(lost.change)));
         let sizes = match disk.difference.sizes.iter().filter(is_lost).count() {
             0 => None,
             count => Some(format!("requests of {count} sizes and kinds")),
@@ -154,7 +154,7 @@ fn row(change: &Change) -> String {
         change.name.replace(" bytes", ""),
         change.old / scale,
         change.new / scale,
-        percent_of(change.change),
+        percent_of_change(change.change),
         change.margin * 100.0
     );
     line.trim_end().to_owned() + "\n"

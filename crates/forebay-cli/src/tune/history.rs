@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use forebay_report::{Chart, DrawError, Mark, Page, svg};
+use forebay_report::{Chart, DrawError, Mark, Page, percent_of_change, svg};
 use forebay_tune::history::{ChangePoint, History, RUNS_MIN, comparable, histories, new_losses};
 use forebay_tune::{Fit, Run, fit};
 use serde::Serialize;
@@ -13,7 +13,6 @@ use super::compare::{self, differences, read_runs};
 use super::date::utc;
 use crate::console::note;
 use crate::failure::Failure;
-use crate::gate::percent_of;
 use crate::whole_file;
 
 /// So many runs are kept.
@@ -115,7 +114,7 @@ fn disk(earlier: &[Run], newest: &Run, least: f64) -> Result<DiskHistory, Failur
     if runs.len() > RUNS_MIN {
         let began = |point: &ChangePoint| runs.get(point.run).map_or(0, |run| run.began_unix);
         let lost = new_losses(&fits, least).into_iter().map(|(name, point)| {
-            format!("{name} {} since {}", percent_of(point.change), utc(began(&point)))
+            format!("{name} {} since {}", percent_of_change(point.change), utc(began(&point)))
         });
         losses = lost.collect();
     } else if let Some(last) = earlier.last() {
@@ -194,7 +193,7 @@ fn changes(figures: &[History], began_unix: &[u64]) -> Vec<String> {
         format!(
             "{}: {} from the run of {} on ({} before, {since} since).",
             history.name,
-            percent_of(point.change),
+            percent_of_change(point.change),
             utc(began),
             point.run
         )
@@ -239,7 +238,7 @@ fn chart(history: &History, began_unix: &[u64]) -> Chart {
         .with("each run", Mark::Line, points);
     for point in &history.changes {
         let at = began_unix.get(point.run).map_or(0.0, since);
-        chart = chart.marked(&percent_of(point.change), at);
+        chart = chart.marked(&percent_of_change(point.change), at);
     }
     chart
 }

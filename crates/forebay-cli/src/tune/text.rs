@@ -34,7 +34,8 @@ pub(super) fn announcement(run: &Run, budget: &Budget) -> String {
     };
     format!(
         "measuring {}{disks}: about {:.0} s, of which {:.0} to pass a buffer of writes ({:.0} where \
-         the disk is slow), at most {} written there, {} of it data at a time, in files without names that are gone at the end",
+         the disk is slow), at most {} written there, {} of it data at a time, in files without \
+         names that are gone at the end",
         target.paths.join(", "),
         budget.seconds(),
         budget.watch(),

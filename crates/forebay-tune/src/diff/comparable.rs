@@ -7,16 +7,13 @@ use crate::target::TargetInfo;
 /// Why a measurement that is about to begin as `run` could not be compared with `old`, if so.
 ///
 /// # Errors
-/// As of [`check`].
+/// They have not the same budget, threads or disk, or the older one was interrupted.
 pub fn check_beforehand(old: &Run, run: &Run, other_disk: bool) -> Result<(), Error> {
     check(old, &Run { complete: true, ..run.clone() }, other_disk)
 }
 
 /// Why `new` cannot be compared with `old`, if so.
-///
-/// # Errors
-/// They have not the same budget, threads or disk, or one was interrupted.
-pub fn check(old: &Run, new: &Run, other_disk: bool) -> Result<(), Error> {
+pub(crate) fn check(old: &Run, new: &Run, other_disk: bool) -> Result<(), Error> {
     let differs = |what: &str, old: &str, new: &str, then: &str| {
         Err(Error::Run(format!("not comparable: {what} {old} before, {new} now; {then}")))
     };

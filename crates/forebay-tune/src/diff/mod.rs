@@ -19,7 +19,8 @@ use crate::run::Run;
 use estimate::{Estimate, deviation, noise};
 use pairs::{Compared, Pair, Speed, moments, pairs};
 
-pub use comparable::{check, check_beforehand};
+pub(crate) use comparable::check;
+pub use comparable::check_beforehand;
 
 /// A change below this is not told, however sure: a disk is never quite the same,
 const CHANGE_MIN: f64 = 0.03;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::lasting::{self, Buffer, Lasting};
-use crate::level::{level, margin};
+use crate::level::{first, level, margin};
 use crate::phase::{FileState, Pattern, Purpose, Work};
 use crate::run::{MeasuredPhase, Run};
 use crate::samples::LatencyFigures;
@@ -171,7 +171,7 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
         ))
     };
     let measured = last(run, work, pattern).ok_or_else(early)?;
-    let first = run.of(Purpose::First, work).find(|first| first.phase.pattern == pattern);
+    let first = first(run, work, pattern);
     let unit = |measured: &MeasuredPhase| match pattern {
         Pattern::Sequential => f64::from(measured.phase.request_bytes),
         _ => 1.0,
@@ -191,8 +191,8 @@ fn figure(run: &Run, work: Work, pattern: Pattern) -> Result<Figure, Error> {
 }
 
 /// The part of a rate that the method cannot resolve: what it counts, what a head has left for later,
-/// and what more requests in flight would add. Where requests go to one of many places at random, the disk idles by a part
-/// that halves when they double: as much is missing as the last doubling has added.
+/// and what more requests in flight would add. Where requests go to one of many places at random, the
+/// disk idles by a part that halves when they double: as much is missing as the last doubling has added.
 fn systematic(run: &Run, work: Work, pattern: Pattern) -> f64 {
     let measured = last(run, work, pattern);
     let counted = measured.map_or(0, |measured| measured.samples.requests);

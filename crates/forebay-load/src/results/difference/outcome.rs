@@ -39,7 +39,8 @@ impl Difference {
         let lost: Vec<String> = still.chain(lost).collect();
         if let Some(busy) = self.busy.filter(|_| failed.is_empty()) {
             return Outcome::Undecided(format!(
-                "not comparable: the machine was too busy to judge the disk ({}){}; measure both when less else runs",
+                "not comparable: the machine was too busy to judge the disk ({}){}; measure both \
+                 when less else runs",
                 waits(busy),
                 if lost.is_empty() {
                     String::new()
@@ -58,8 +59,8 @@ impl Difference {
         }
         let unsure = unsure.join("; ");
         Outcome::Undecided(format!(
-            "not comparable: {unsure}: too uneven to tell whether that is lost; run for longer, or when nothing else \
-             uses the disk"
+            "not comparable: {unsure}: too uneven to tell whether that is lost; run for longer, or \
+             when nothing else uses the disk"
         ))
     }
 }

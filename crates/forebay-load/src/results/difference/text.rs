@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use forebay_report::paragraph_within;
+use forebay_report::{paragraph_within, percent_of_change};
 
 use super::{Change, Difference, Figure};
 use crate::results::figures::{duration, megabytes};
@@ -68,7 +68,7 @@ pub(super) fn in_words(change: &Change) -> String {
 pub(super) fn factor_or_percent(change: f64) -> String {
     match change + 1.0 {
         ratio if ratio >= FACTOR_MIN => format!("x{ratio:.0}"),
-        _ => format!("{:+.1} %", change * 100.0),
+        _ => percent_of_change(change),
     }
 }
 
