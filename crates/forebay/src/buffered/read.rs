@@ -166,10 +166,9 @@ fn missing_of(file: BorrowedFd<'_>, offset: u64, len: usize) -> Option<u64> {
     if all == 0 {
         return Some(0);
     }
-    // a block device says nothing of its size here
-    match file_len(file).filter(|size| *size > 0 && *size < end) {
-        Some(size) if size <= offset => Some(0),
-        Some(size) => missing(size),
-        None => Some(all),
+    match file_len(file) {
+        Ok(len) if len <= offset => Some(0),
+        Ok(len) if len < end => missing(len),
+        _ => Some(all),
     }
 }

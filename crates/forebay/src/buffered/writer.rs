@@ -73,9 +73,10 @@ use crate::{Class, Scheduler};
 pub struct BufferedWriter<F: AsFd> {
     pub(super) file: F,
     dirt: Dirt,
-    /// Where the next bytes of [`Write`](std::io::Write) go; the descriptor knows if it has
-    /// `O_APPEND`.
-    pub(super) position: Option<u64>,
+    /// Where the next bytes of [`Write`](std::io::Write) go, unless the file is open with
+    /// `O_APPEND`: then they go to its end, and this follows them.
+    pub(super) position: u64,
+    pub(super) appends: bool,
 }
 
 /// What is handed over when the writer is dropped.
@@ -103,20 +104,22 @@ impl Class {
     /// those of `open(2)` and [`Scheduler::disk_of_file`], and where no thread can be had.
     pub fn buffered_writer<F: AsFd>(&self, file: F) -> io::Result<BufferedWriter<F>> {
         self.disk.process.check().map_err(io::Error::other)?;
-        let (flags, position) = checked(&file)?;
+        let flags = checked(&file)?;
+        // It is asked for, and never moved.
+        let position = rustix::fs::tell(&file)?;
         let disk = Scheduler::of(&self.scheduler).disk_of_file(file.as_fd())?;
         let class = Self { disk: Arc::clone(&disk.record), holder: false, ..self.clone() };
         let dirty = Arc::new(DirtyFile::new(&file, class, WriteBackPath::of(flags))?);
         let dirt = Dirt(Arc::new(DirtyFileHandle(dirty)));
         let handle: Weak<dyn HandOver> = Arc::downgrade(&dirt.0) as _;
         disk.record.dirty_limits.add_file(handle);
-        Ok(BufferedWriter { file, dirt, position })
+        let appends = flags.contains(OFlags::APPEND);
+        Ok(BufferedWriter { file, dirt, position, appends })
     }
 }
 
-/// The flags of a file that can be written to anywhere, and where its position is unless it has
-/// `O_APPEND`.
-fn checked(file: impl AsFd) -> io::Result<(OFlags, Option<u64>)> {
+/// The flags of a file that can be written.
+fn checked(file: impl AsFd) -> io::Result<OFlags> {
     let file = file.as_fd();
     let refuse = |why| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
@@ -129,10 +132,7 @@ fn checked(file: impl AsFd) -> io::Result<(OFlags, Option<u64>)> {
             "a file that is open for reading only cannot be written: open it for writing",
         );
     }
-    if flags.contains(OFlags::APPEND) {
-        return Ok((flags, None));
-    }
-    Ok((flags, Some(rustix::fs::tell(file)?)))
+    Ok(flags)
 }
 
 impl<F: AsFd> BufferedWriter<F> {
@@ -242,19 +242,20 @@ impl<F: AsFd> BufferedWriter<F> {
         self.dirty_file().dirty()
     }
 
-    /// The descriptor. Its position is not the writer's.
+    /// The descriptor. Its position is not the writer's, which never moves it; a write with
+    /// `O_APPEND` does, as any such write.
     pub const fn get_ref(&self) -> &F {
         &self.file
     }
 
-    /// The descriptor, whose position is the writer's now. What is dirty is handed over.
+    /// The descriptor. Its position is where it was: an engine that goes on where the writer ended
+    /// asks for [`stream_position`](std::io::Seek::stream_position) first. What is dirty is handed
+    /// over.
     ///
     /// # Errors
-    /// Those of `lseek(2)`.
+    /// In a forked child.
     pub fn into_inner(self) -> io::Result<F> {
-        if let Some(position) = self.position {
-            rustix::fs::seek(&self.file, rustix::fs::SeekFrom::Start(position))?;
-        }
+        self.check()?;
         Ok(self.file)
     }
 
@@ -267,7 +268,7 @@ impl<F: AsFd> BufferedWriter<F> {
     }
 
     fn check_offsets(&self) -> io::Result<()> {
-        if self.position.is_some() {
+        if !self.appends {
             return Ok(());
         }
         let why =

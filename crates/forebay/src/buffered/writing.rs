@@ -13,7 +13,7 @@ use super::waiter::Waiter;
 use super::writer::BufferedWriter;
 use crate::Class;
 use crate::admit::AdmitFuture;
-use crate::page_cache::page_size;
+use crate::page_cache::{file_len, page_size};
 use crate::permit::holds_permit_now;
 
 impl<F: AsFd> BufferedWriter<F> {
@@ -134,10 +134,13 @@ impl<F: AsFd> BufferedWriter<F> {
 /// `O_APPEND`.
 impl<F: AsFd> Write for BufferedWriter<F> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let written = self.write_some(buffer, self.position)?;
-        if let Some(position) = &mut self.position {
-            *position += written as u64;
-        }
+        let offset = (!self.appends).then_some(self.position);
+        let written = self.write_some(buffer, offset)?;
+        self.position = match offset {
+            Some(offset) => offset + written as u64,
+            // Such a write leaves the descriptor's position behind its bytes.
+            None => rustix::fs::tell(&self.file)?,
+        };
         Ok(written)
     }
 
@@ -148,23 +151,24 @@ impl<F: AsFd> Write for BufferedWriter<F> {
     }
 }
 
+/// Moves the writer's own position, and never that of the descriptor. The end is that of the file
+/// or block device at the time of the call. With `O_APPEND` the next write goes to the end all the
+/// same.
 impl<F: AsFd> Seek for BufferedWriter<F> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        use rustix::fs::SeekFrom as To;
-        let to = match (to, self.position) {
-            (SeekFrom::Start(to), _) => To::Start(to),
-            (SeekFrom::End(by), _) => To::End(by),
-            (SeekFrom::Current(by), None) => To::Current(by),
-            (SeekFrom::Current(by), Some(position)) => {
-                let to = position.checked_add_signed(by);
-                To::Start(to.ok_or(io::ErrorKind::InvalidInput)?)
-            }
+        self.check()?;
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::End(by) => file_len(&self.file)?.checked_add_signed(by),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
         };
-        let position = rustix::fs::seek(&self.file, to)?;
-        if self.position.is_some() {
-            self.position = Some(position);
-        }
-        Ok(position)
+        // As `lseek(2)`: no offset is larger.
+        let valid = position.filter(|position| i64::try_from(*position).is_ok());
+        self.position = valid.ok_or_else(|| {
+            let why = "a position is at least 0 and less than 2^63: seek within that";
+            io::Error::new(io::ErrorKind::InvalidInput, why)
+        })?;
+        Ok(self.position)
     }
 }
 

@@ -1,6 +1,10 @@
 //! The kernel's page cache: what of a file is in it, and how it gets to the disk.
 
+use std::io;
 use std::os::fd::AsFd;
+
+use rustix::fs::FileType;
+use rustix::ioctl::{Getter, ioctl, opcode};
 
 mod calls;
 mod counters;
@@ -18,7 +22,19 @@ pub(crate) fn page_size() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// The bytes of a file, where they can be seen; a block device says zero.
-pub(crate) fn file_len(file: impl AsFd) -> Option<u64> {
-    rustix::fs::fstat(file).ok().and_then(|stat| u64::try_from(stat.st_size).ok())
+/// `BLKGETSIZE64`.
+const DEVICE_LEN: rustix::ioctl::Opcode = opcode::read::<usize>(0x12, 114);
+
+/// The length of a file or a block device, in bytes. It leaves the position of the descriptor
+/// alone.
+///
+/// # Errors
+/// Those of `fstat(2)`, and of `ioctl(2)` for a block device.
+pub(crate) fn file_len(file: impl AsFd) -> io::Result<u64> {
+    let stat = rustix::fs::fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice {
+        // SAFETY: this request writes 64 bits, on every architecture.
+        return Ok(unsafe { ioctl(&file, Getter::<DEVICE_LEN, u64>::new()) }?);
+    }
+    Ok(u64::try_from(stat.st_size).unwrap_or(0))
 }

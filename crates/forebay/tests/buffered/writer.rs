@@ -40,9 +40,59 @@ fn what_is_written_in_any_way_is_in_the_file() {
     writer.sync_all().unwrap();
     assert!(writer.write_all_at(b"x", u64::MAX).is_err(), "no file is so long");
     assert_eq!(writer.dirty(), 0);
-    let mut file = writer.into_inner().unwrap();
-    assert_eq!(file.stream_position().unwrap(), (3 << 20) + 3);
+    drop(writer.into_inner().unwrap());
     assert_eq!(contents(&bed.dir.path().join("data")), expected);
+}
+
+#[test]
+fn seeks_and_writes_leave_the_position_of_the_descriptor_where_it_was() {
+    let bed = Bed::new();
+    let file = bed.file("data");
+    (&file).write_all(b"header..").unwrap();
+    let engine = || (&file).stream_position().unwrap();
+    let mut writer = bed.class.buffered_writer(&file).unwrap();
+    assert_eq!(writer.stream_position().unwrap(), 8, "it begins where the descriptor is");
+    for (to, position) in [
+        (SeekFrom::Start(4096), 4096),
+        (SeekFrom::Current(-96), 4000),
+        (SeekFrom::End(-5), 3),
+        (SeekFrom::End(1000), 1008),
+        (SeekFrom::Start(0), 0),
+    ] {
+        assert_eq!((writer.seek(to).unwrap(), engine()), (position, 8), "{to:?}");
+    }
+    writer.seek(SeekFrom::Start(4096)).unwrap();
+    writer.write_all(b"block").unwrap();
+    assert_eq!((writer.stream_position().unwrap(), engine()), (4101, 8));
+    for to in [SeekFrom::Current(-4102), SeekFrom::End(-4102), SeekFrom::Start(1 << 63)] {
+        assert_eq!(writer.seek(to).unwrap_err().kind(), ErrorKind::InvalidInput, "{to:?}");
+        assert_eq!(writer.stream_position().unwrap(), 4101, "{to:?} has failed");
+    }
+    let other = bed.class.buffered_writer(&file).unwrap();
+    writer.into_inner().unwrap();
+    other.into_inner().unwrap();
+    assert_eq!(engine(), 8);
+    (&file).write_all(b"header").unwrap();
+    let expected = [&b"header..header"[..], &[0; 4096 - 14], b"block"].concat();
+    assert_eq!(contents(&bed.dir.path().join("data")), expected);
+}
+
+#[test]
+fn a_seek_of_an_appending_writer_moves_neither_the_descriptor_nor_the_next_write() {
+    let bed = Bed::new();
+    let path = bed.dir.path().join("log");
+    let file = File::options().append(true).read(true).create(true).open(&path).unwrap();
+    let mut writer = bed.class.buffered_writer(&file).unwrap();
+    writer.write_all(b"first").unwrap();
+    (&file).seek(SeekFrom::Start(2)).unwrap();
+    assert_eq!(writer.stream_position().unwrap(), 5);
+    assert_eq!(writer.seek(SeekFrom::Start(1)).unwrap(), 1);
+    assert_eq!(writer.seek(SeekFrom::End(-4)).unwrap(), 1);
+    assert_eq!((&file).stream_position().unwrap(), 2);
+    writer.write_all(b", second").unwrap();
+    assert_eq!(writer.stream_position().unwrap(), 13);
+    writer.into_inner().unwrap();
+    assert_eq!(contents(&path), b"first, second");
 }
 
 #[test]
