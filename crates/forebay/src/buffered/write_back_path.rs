@@ -1,43 +1,86 @@
-//! By which calls a part of a file gets to the disk, judged by what comes of it.
+//! How what is written to a file gets to the disk, judged by what is seen of its pages.
 
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use rustix::fs::OFlags;
 
 use crate::page_cache::{residency, write_back};
 
-/// So often what is seen of a part may say nothing before that is taken for an answer.
-const UNCERTAIN_MAX: u8 = 8;
+/// After so many writes in a row that left clean pages behind, writes are taken for written through.
+const CLEAN_WRITES_MIN: u8 = 8;
 
 /// File systems whose pages are their own, by their numbers: believed where nothing can be seen.
 const OWN_PAGES: [u64; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010];
 
 const UNKNOWN: u8 = 0;
-const RANGES: u8 = 1;
-const FLUSHES: u8 = 2;
-const THROUGH: u8 = 3;
+/// Writes stay in memory.
+const CACHED: u8 = 1;
+/// Writes are at the disk when they return.
+const THROUGH: u8 = 2;
 
-/// Known with the first parts that were seen dirty, and clean when they were written back.
+/// What is known of a file. Pages that are clean when a part is written back say nothing: the
+/// engine may have flushed them, or others cut the file. Only two observations count: pages of a
+/// write at the moment when it returns, and pages before and after a writeback of our own.
 #[derive(Debug)]
 pub(super) struct WriteBackPath {
-    path: AtomicU8,
-    uncertain: AtomicU8,
+    writes: AtomicU8,
+    /// The last writes that left clean pages behind, without one in between that did not.
+    clean_writes: AtomicU8,
+    /// `cachestat` shows the file's pages: some were seen.
+    is_shown: AtomicBool,
+    /// By the flags of the file; this is not to be observed.
+    is_always_through: bool,
 }
 
 impl WriteBackPath {
     /// Of a file that is open with `flags`.
     pub(super) const fn of(flags: OFlags) -> Self {
         let at_once = OFlags::DIRECT.union(OFlags::DSYNC).union(OFlags::SYNC);
-        let path = if flags.intersects(at_once) { THROUGH } else { UNKNOWN };
-        Self { path: AtomicU8::new(path), uncertain: AtomicU8::new(0) }
+        let is_always_through = flags.intersects(at_once);
+        Self {
+            writes: AtomicU8::new(if is_always_through { THROUGH } else { UNKNOWN }),
+            clean_writes: AtomicU8::new(0),
+            is_shown: AtomicBool::new(false),
+            is_always_through,
+        }
     }
 
     /// Whether a write is at the disk when it returns, so that the permit comes first.
     pub(super) fn is_through(&self) -> bool {
-        self.path.load(Ordering::Relaxed) == THROUGH
+        self.writes.load(Ordering::Relaxed) == THROUGH
+    }
+
+    /// Looks at the pages of a write that has returned just now. Whether they are dirty although
+    /// writes were taken for written through: that was a mistake, and is one no more.
+    pub(super) fn look_after_write(&self, file: BorrowedFd<'_>, range: &Range<u64>) -> bool {
+        let before = self.writes.load(Ordering::Relaxed);
+        if before == CACHED || self.is_always_through || range.is_empty() {
+            return false;
+        }
+        match residency(file, range.start, range.end - range.start) {
+            Ok(seen) if seen.cached > 0 && seen.is_clean() => {
+                self.is_shown.store(true, Ordering::Relaxed);
+                if before == UNKNOWN {
+                    let clean = self.clean_writes.fetch_add(1, Ordering::Relaxed) + 1;
+                    if clean >= CLEAN_WRITES_MIN {
+                        self.writes.store(THROUGH, Ordering::Relaxed);
+                    }
+                }
+                false
+            }
+            Ok(seen) => {
+                self.is_shown.fetch_or(!seen.is_clean(), Ordering::Relaxed);
+                self.writes.store(CACHED, Ordering::Relaxed);
+                before == THROUGH && !seen.is_clean()
+            }
+            Err(_) => {
+                self.writes.store(CACHED, Ordering::Relaxed);
+                false
+            }
+        }
     }
 
     /// Writes a range back and waits until the disk has it; with the whole file where a range
@@ -48,51 +91,78 @@ impl WriteBackPath {
         range: &Range<u64>,
         admit_flush: impl FnOnce() -> P,
     ) -> io::Result<()> {
-        let len = range.end - range.start;
-        let is_written = match self.path.load(Ordering::Relaxed) {
-            RANGES | THROUGH => return write_back(file, range.start, len),
-            FLUSHES => false,
-            _ => self.try_range(file, range.start, len)?,
-        };
-        if is_written {
+        if self.write_range(file, range.start, range.end - range.start)? {
             return Ok(());
         }
         let _permit = admit_flush();
         Ok(rustix::fs::fdatasync(file)?)
     }
 
-    /// Writes a range back by itself. Whether that did it, as far as can be seen.
-    fn try_range(&self, file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<bool> {
-        let Ok(before) = residency(file, offset, len) else {
-            let path = if has_own_pages(file) { RANGES } else { FLUSHES };
-            self.path.store(path, Ordering::Relaxed);
-            return if path == RANGES {
-                write_back(file, offset, len).map(|()| true)
-            } else {
-                Ok(false)
-            };
-        };
+    /// Writes a range back by itself. Whether the disk has it, as far as can be seen.
+    fn write_range(&self, file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<bool> {
+        let before = residency(file, offset, len);
         write_back(file, offset, len)?;
-        let is_clean = residency(file, offset, len).is_ok_and(|after| after.is_clean());
-        if before.dirty > 0 && is_clean {
-            self.path.store(RANGES, Ordering::Relaxed);
-            return Ok(true);
+        let Ok(before) = before else { return Ok(has_own_pages(file)) };
+        if before.cached > 0 {
+            self.is_shown.store(true, Ordering::Relaxed);
         }
-        if self.uncertain.fetch_add(1, Ordering::Relaxed) + 1 >= UNCERTAIN_MAX {
-            let path = match before.dirty {
-                // Of more than the range, where the pages are larger.
-                1.. if has_own_pages(file) => RANGES,
-                // In memory and never dirty: it is written when it is written to.
-                0 if before.cached > 0 => THROUGH,
-                _ => FLUSHES,
-            };
-            self.path.store(path, Ordering::Relaxed);
-        }
-        // The kernel may have written it before.
-        Ok(before.cached > 0 && is_clean)
+        let is_done = if before.dirty > 0 {
+            // Pages may be dirty again by now, but hardly all of them.
+            residency(file, offset, len).is_ok_and(|after| after.dirty < before.dirty)
+        } else {
+            // Somebody has written or dropped what was dirty, or the pages are another's.
+            self.is_shown.load(Ordering::Relaxed)
+        };
+        Ok(is_done || has_own_pages(file))
     }
 }
 
 fn has_own_pages(file: impl AsFd) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|stat| OWN_PAGES.contains(&(stat.f_type as u64)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn clean_pages_of_others_decide_nothing_and_one_dirty_write_takes_a_conclusion_back() {
+        let file = tempfile::tempfile_in(".").unwrap();
+        let path = WriteBackPath::of(OFlags::RDWR);
+        let len = 64 << 10;
+        file.write_all_at(&[7; 64 << 10], 0).unwrap();
+        // Not every file system shows it.
+        if !residency(&file, 0, len).is_ok_and(|seen| seen.dirty > 0) {
+            return;
+        }
+        file.sync_data().unwrap();
+        let flush = || unreachable!("nothing is dirty, or a range is written by itself");
+        for _ in 0..=2 * CLEAN_WRITES_MIN {
+            path.write_back(file.as_fd(), &(0..len), flush).unwrap();
+            assert!(!path.is_through(), "the pages were clean before");
+        }
+        // as if each write had been written back by somebody before it returned
+        for _ in 0..CLEAN_WRITES_MIN {
+            assert!(!path.look_after_write(file.as_fd(), &(0..len)));
+        }
+        assert!(path.is_through());
+        file.write_all_at(&[8; 64 << 10], 0).unwrap();
+        assert!(path.look_after_write(file.as_fd(), &(0..len)));
+        assert!(!path.is_through());
+        path.write_back(file.as_fd(), &(0..len), flush).unwrap();
+        assert!(residency(&file, 0, len).unwrap().is_clean());
+        file.set_len(0).unwrap();
+        path.write_back(file.as_fd(), &(0..len), flush).unwrap();
+    }
+
+    #[test]
+    fn flags_say_more_than_pages() {
+        let file = tempfile::tempfile_in(".").unwrap();
+        let path = WriteBackPath::of(OFlags::RDWR | OFlags::DSYNC);
+        file.write_all_at(&[7; 4096], 0).unwrap();
+        assert!(!path.look_after_write(file.as_fd(), &(0..4096)));
+        assert!(path.is_through());
+    }
 }

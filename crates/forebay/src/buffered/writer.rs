@@ -22,9 +22,9 @@ use crate::{Class, Scheduler};
 /// A write is done when the page cache has it, as ever. As soon as 128 KiB to 1 MiB of the file
 /// without a gap are dirty (as much as costs a quarter of the effective goal), a permit for a write
 /// of that is asked for, and a thread of the library writes this part back and holds the permit
-/// until the disk has it: by itself (`sync_file_range`) where what was seen dirty is seen clean
-/// after that, else by flushing the file (`fdatasync`, with a permit of its own: overlays, old
-/// kernels). Several parts go at the same time. What makes no part stays in memory until half of
+/// until the disk has it: by itself (`sync_file_range`), or, where that left its pages dirty or the
+/// file's pages cannot be seen, by flushing the file (`fdatasync`, with a permit of its own: overlays,
+/// old kernels). Several parts go at the same time. What makes no part stays in memory until half of
 /// the bound is dirty, [`write_back`](Self::write_back) or a flush is asked for, or the writer is
 /// dropped; or until the kernel writes it, 30 s later.
 ///

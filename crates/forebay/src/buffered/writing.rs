@@ -13,7 +13,7 @@ use super::waiter::Waiter;
 use super::writer::BufferedWriter;
 use crate::Class;
 use crate::admit::AdmitFuture;
-use crate::page_cache::{file_len, page_size};
+use crate::page_cache::{file_len, page_size, write_back};
 use crate::permit::holds_permit_now;
 
 impl<F: AsFd> BufferedWriter<F> {
@@ -68,6 +68,7 @@ impl<F: AsFd> BufferedWriter<F> {
     ) -> io::Result<usize> {
         let file = self.dirty_file();
         let range = self.put(buffer, offset).inspect_err(|_| file.release(reserved))?;
+        file.path.look_after_write(self.file.as_fd(), &range);
         if file.mark(&range, reserved) {
             part::ask(file, holder);
         }
@@ -104,7 +105,12 @@ impl<F: AsFd> BufferedWriter<F> {
         let (class, access) = (file.class.clone(), file.access(offset.unwrap_or(0)));
         let admit = AdmitFuture::new(Class { holder, ..class }, access, buffer.len() as u64);
         let permit = admit.await?;
-        let result = self.put(buffer, offset);
+        let result = self.put(buffer, offset).and_then(|range| {
+            if file.path.look_after_write(self.file.as_fd(), &range) {
+                write_back(file.own.as_fd(), range.start, range.end - range.start)?;
+            }
+            Ok(range)
+        });
         permit.complete(&result);
         result.map(|range| (range.end - range.start) as usize)
     }

@@ -88,6 +88,48 @@ pub(crate) fn what_was_written_back_is_clean_before_its_permit_ends() {
     }
 }
 
+pub(crate) fn flushes_and_cuts_by_others_change_neither_the_dirty_bound_nor_the_flushes() {
+    let lab = Lab::new(128 * MIB);
+    let on = lab.mounted("ext4", &lab.device, "disk");
+    let scheduler = listing(&on).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    for way in ["nothing", "fdatasync", "syncfs", "cut"] {
+        let engine = file(&on.join("data"));
+        let writer = class.buffered_writer(&engine).unwrap().with_dirty_max(4 * MIB);
+        for page in 0..16 {
+            writer.write_all_at(&[7; 4096], page << 21).unwrap();
+            if way == "fdatasync" {
+                engine.sync_data().unwrap();
+            }
+        }
+        if way == "syncfs" || way == "cut" {
+            // the parts wait for a permit meanwhile
+            let held = class.admit(Op::Read, 512 << 20).unwrap().detach();
+            writer.write_all_at(&vec![7; 3 << 20], 0).unwrap();
+            writer.write_back().unwrap();
+            match way {
+                "cut" => engine.set_len(0).unwrap(),
+                _ => rustix::fs::syncfs(&engine).unwrap(),
+            }
+            drop(held);
+        }
+        writer.sync_data().unwrap();
+        let flushes = admitted(&class, Op::Flush);
+        let (data, mut dirty) = (vec![9; 1 << 20], 0);
+        for part in 0..48 {
+            writer.write_all_at(&data, part << 20).unwrap();
+            // what is dirty is counted until it is not, so this first
+            dirty = dirty.max(residency(&engine)[0]);
+            assert!(dirty <= 5 * MIB, "{way}: {dirty} bytes dirty, {} known", writer.dirty());
+        }
+        assert!(dirty > 0, "{way}");
+        writer.sync_data().unwrap();
+        assert_eq!(admitted(&class, Op::Flush), flushes + 1, "{way}");
+        drop(writer);
+        engine.set_len(0).unwrap();
+    }
+}
+
 pub(crate) fn a_file_of_an_overlay_is_written_back_with_flushes() {
     let lab = Lab::new(64 * MIB);
     let (merged, on) = overlay(&lab);
