@@ -6,6 +6,8 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::task::Poll;
 
+use rustix::io::Errno;
+
 use super::block_on::block_on;
 use super::dirty_file::whole_pages;
 use super::part;
@@ -15,6 +17,10 @@ use crate::Class;
 use crate::admit::AdmitFuture;
 use crate::page_cache::{file_len, page_size, write_back};
 use crate::permit::holds_permit_now;
+
+/// A write that is refused as invalid is tried with half of that if it has so many bytes at least:
+/// FUSE sends so much at a time.
+const REFUSED_LEN_MIN: usize = 1 << 20;
 
 impl<F: AsFd> BufferedWriter<F> {
     /// Writes what fits of `buffer`, at the end of the file if there is no offset.
@@ -116,7 +122,10 @@ impl<F: AsFd> BufferedWriter<F> {
     }
 
     /// The write itself; where it went.
-    fn put(&self, buffer: &[u8], offset: Option<u64>) -> io::Result<Range<u64>> {
+    ///
+    /// FUSE cuts a long write to a file without a page cache where the pages of `buffer` end. Where
+    /// that is within a sector of what is behind it, the write is refused, and a shorter one is not.
+    fn put(&self, mut buffer: &[u8], offset: Option<u64>) -> io::Result<Range<u64>> {
         loop {
             let written = match offset {
                 Some(offset) => rustix::io::pwrite(&self.file, buffer, offset),
@@ -124,7 +133,11 @@ impl<F: AsFd> BufferedWriter<F> {
             };
             let written = match written {
                 Ok(written) => written as u64,
-                Err(rustix::io::Errno::INTR) => continue,
+                Err(Errno::INTR) => continue,
+                Err(Errno::INVAL) if buffer.len() >= REFUSED_LEN_MIN => {
+                    buffer = &buffer[..REFUSED_LEN_MIN / 2];
+                    continue;
+                }
                 Err(error) => return Err(error.into()),
             };
             let start = match offset {

@@ -80,6 +80,7 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
             ["mkfs.ext4", "mkfs.btrfs"],
         write_back::flushes_and_cuts_by_others_change_neither_the_dirty_bound_nor_the_flushes:
             ["mkfs.ext4"],
+        write_back::a_write_that_fuse_cuts_within_a_sector_goes_in_shorter_ones: [],
         write_back::a_file_of_an_overlay_is_written_back_with_flushes: ["mkfs.ext4"],
         write_back::a_file_in_memory_is_written_as_it_always_was: [],
         write_back::an_error_of_writeback_reaches_the_engine_and_the_writer: ["mkfs.ext4"],

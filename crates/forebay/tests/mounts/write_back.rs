@@ -12,10 +12,12 @@ use std::thread;
 use std::time::Duration;
 
 use forebay::{Class, DiskConfig, Op, PageCacheSupport, Scheduler};
+use forebay_serve::{ServeConfig, Served};
 
 use crate::failing::{Failing, RATES};
 use crate::lab::{Lab, listing, mount};
 use crate::places::overlay;
+use crate::served::fast_disk;
 
 const MIB: u64 = 1 << 20;
 
@@ -127,6 +129,31 @@ pub(crate) fn flushes_and_cuts_by_others_change_neither_the_dirty_bound_nor_the_
         assert_eq!(admitted(&class, Op::Flush), flushes + 1, "{way}");
         drop(writer);
         engine.set_len(0).unwrap();
+    }
+}
+
+pub(crate) fn a_write_that_fuse_cuts_within_a_sector_goes_in_shorter_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = ServeConfig { realtime: false, ..ServeConfig::new(16 * MIB) };
+    let served = match Served::mount(fast_disk(), &config, dir.path()) {
+        Ok(served) => served,
+        Err(error) => return eprintln!("skipped: {error}"),
+    };
+    let class = Scheduler::builder().build().unwrap().add_class("class", 100).unwrap();
+    let disk = file(served.path());
+    let writer = class.buffered_writer(&disk).unwrap();
+    let memory: Vec<u8> = (0..(3 << 20) + 8192).map(|n: u32| (n / 512) as u8).collect();
+    for within_page in [0, 16, 512, 4080] {
+        let to_page = memory.as_ptr().align_offset(4096);
+        let data = &memory[to_page + within_page..][..3 << 20];
+        writer.write_all_at(data, MIB).unwrap();
+        writer.sync_data().unwrap();
+        let mut read = vec![0; data.len()];
+        for piece in 0..24 {
+            let at = piece * (128 << 10);
+            disk.read_exact_at(&mut read[at..][..128 << 10], MIB + at as u64).unwrap();
+        }
+        assert!(read == data, "{within_page}");
     }
 }
 
