@@ -126,5 +126,6 @@ fn misaligned(block_bytes: u64) -> f64 {
 pub(crate) fn small_blocks_are_misaligned() {
     let [small, large] = [1024, 4096].map(misaligned);
     assert!(large <= 0.02, "{large}");
-    assert!(small >= 0.05, "{small}");
+    // how many depends on how the eight files interleave: 2.5 to 20 % in five runs
+    assert!(small >= 0.01 && small > large, "{small} beside {large}");
 }
