@@ -2,15 +2,31 @@
 
 use crate::DiskTime;
 
-/// One group: what the disk did while work waited for it, and its requests
-/// measured against the latency target. Totals since the group was made, told
-/// some milliseconds late.
+/// One group: what the disk did while work waited for it, its stops, and its
+/// requests measured against the latency target. Totals since the group was
+/// made, told some milliseconds late.
+///
+/// A *stop* is a span in which requests were in the disk and none of the group
+/// completed, for longer than eight windows and than 100 ms (of more than 2 s
+/// for 2 s), and for longer than the request costs that was there. It begins
+/// with the last completion before it, or when a request went to the idle disk,
+/// and ends with the next completion. One that lasts is counted until now. A
+/// disk whose answers have lately taken half as long is slow, and does not stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounters {
-    /// Nanoseconds in which work waited for the disk throughout.
+    /// Nanoseconds in which work waited for the disk throughout, stops among
+    /// them.
     pub waited_nanos: u64,
     /// Disk time that the disk completed meanwhile, as the model counts it.
     pub served_meanwhile: DiskTime,
+    /// How often the disk stopped.
+    pub stops: u64,
+    /// Nanoseconds of all stops.
+    pub stopped_nanos: u64,
+    /// Nanoseconds of the longest stop.
+    pub stop_nanos_max: u64,
+    /// Requests that became overdue in stops.
+    pub stop_overdue: u64,
     /// Requests of the latency target's kind that met a loaded disk,
     pub measured: u64,
     /// of which so many took longer than the target.
@@ -18,20 +34,33 @@ pub struct GroupCounters {
 }
 
 impl GroupCounters {
-    /// Adds what another group of the same disk has counted.
+    /// Adds what another group of the same disk has counted. A disk that stops
+    /// does so for all groups: of stops the numbers of the group stay that saw
+    /// most.
     pub fn merge(&mut self, other: &Self) {
         self.waited_nanos = self.waited_nanos.wrapping_add(other.waited_nanos);
         self.served_meanwhile = self.served_meanwhile.plus(other.served_meanwhile);
+        self.stops = self.stops.max(other.stops);
+        self.stopped_nanos = self.stopped_nanos.max(other.stopped_nanos);
+        self.stop_nanos_max = self.stop_nanos_max.max(other.stop_nanos_max);
+        self.stop_overdue = self.stop_overdue.wrapping_add(other.stop_overdue);
         self.measured = self.measured.wrapping_add(other.measured);
         self.over_target = self.over_target.wrapping_add(other.over_target);
     }
 
-    /// What was counted since an earlier look.
+    /// What was counted since an earlier look. The longest of several stops is
+    /// one since then if it is the longest of all, and else at most as long as
+    /// they were together.
     #[must_use]
-    pub const fn since(&self, earlier: &Self) -> Self {
+    pub fn since(&self, earlier: &Self) -> Self {
+        let stopped_nanos = self.stopped_nanos.saturating_sub(earlier.stopped_nanos);
         Self {
-            waited_nanos: self.waited_nanos.wrapping_sub(earlier.waited_nanos),
+            waited_nanos: self.waited_nanos.saturating_sub(earlier.waited_nanos),
             served_meanwhile: self.served_meanwhile.minus(earlier.served_meanwhile),
+            stops: self.stops.saturating_sub(earlier.stops),
+            stopped_nanos,
+            stop_nanos_max: self.stop_nanos_max.min(stopped_nanos),
+            stop_overdue: self.stop_overdue.wrapping_sub(earlier.stop_overdue),
             measured: self.measured.wrapping_sub(earlier.measured),
             over_target: self.over_target.wrapping_sub(earlier.over_target),
         }
@@ -43,5 +72,52 @@ impl GroupCounters {
         let time = u128::from(self.waited_nanos) * u128::from(DiskTime::UNITS_PER_NANO);
         let speed = (u128::from(self.served_meanwhile.units()) * 1000).checked_div(time)?;
         u64::try_from(speed).ok()
+    }
+
+    /// Whether the target was kept in a span of `span_nanos`, of which
+    /// `allowed_permille` may be late: that part of the measured requests at
+    /// most, and that part of the time at most in stops, in which no request is
+    /// in time. `None` where nothing was measured and the disk did not stop.
+    pub fn keeps_target(&self, allowed_permille: u64, span_nanos: u64) -> Option<bool> {
+        let is_within = |part: u64, whole: u64| {
+            u128::from(part) * 1000 <= u128::from(whole) * u128::from(allowed_permille)
+        };
+        (self.measured > 0 || self.stops > 0).then(|| {
+            is_within(self.over_target, self.measured) && is_within(self.stopped_nanos, span_nanos)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_in_which_the_disk_stood_still_for_longer_than_may_be_late_misses_the_target() {
+        let of = |stopped_nanos| GroupCounters {
+            measured: 1000,
+            over_target: 50,
+            stops: u64::from(stopped_nanos > 0),
+            stopped_nanos,
+            ..GroupCounters::default()
+        };
+        assert_eq!(of(0).keeps_target(50, 1_000), Some(true));
+        assert_eq!(of(0).keeps_target(49, 1_000), Some(false));
+        assert_eq!(of(50).keeps_target(50, 1_000), Some(true));
+        assert_eq!(of(51).keeps_target(50, 1_000), Some(false));
+        assert_eq!(GroupCounters::default().keeps_target(50, 1_000), None);
+    }
+
+    #[test]
+    fn the_longest_stop_since_a_look_is_not_longer_than_all_of_them() {
+        let before = GroupCounters {
+            stops: 1,
+            stopped_nanos: 900,
+            stop_nanos_max: 900,
+            ..GroupCounters::default()
+        };
+        let now = GroupCounters { stops: 2, stopped_nanos: 1_200, ..before };
+        let since = now.since(&before);
+        assert_eq!((since.stops, since.stopped_nanos, since.stop_nanos_max), (1, 300, 300));
     }
 }

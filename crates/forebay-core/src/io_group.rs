@@ -262,9 +262,15 @@ impl IoGroup {
         self.shared.budget.set_latency_target(target);
     }
 
-    /// What became of the load so far, to compare with a later look.
-    pub fn counters(&self) -> GroupCounters {
-        self.shared.budget.counters()
+    /// What became of the load until `now`, to compare with a later look.
+    pub fn counters(&self, now: Time) -> GroupCounters {
+        self.shared.budget.counters(now)
+    }
+
+    /// For how long the disk has [stood still](GroupCounters) `now`, in
+    /// nanoseconds; `None` where it answers or has nothing to do.
+    pub fn stopped_nanos(&self, now: Time) -> Option<u64> {
+        self.shared.budget.overdue.stopped_nanos(now)
     }
 
     /// Thousandths of the model's rate at which the pace runs: 1000 unless a

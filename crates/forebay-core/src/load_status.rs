@@ -1,6 +1,6 @@
 //! What became of the load of a disk, all its I/O groups together.
 
-use crate::{GroupCounters, IoGroup, LatencyTargetStatus};
+use crate::{GroupCounters, IoGroup, LatencyTargetStatus, Time};
 
 /// Whether a disk does what its figures say, and keeps what is promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,10 +11,11 @@ pub struct LoadStatus {
     /// Thousandths of what its figures say that the disk did when work last
     /// waited for it; `None` before any has. Healthy is 900 or more: much less
     /// means that the figures are wrong for this mix, or the disk is not itself.
-    /// Of several groups the lowest.
+    /// Of several groups the lowest. Zero while the disk [stands still](GroupCounters).
     pub speed_permille: Option<u64>,
     /// What became of the latency target, if there is one: it holds, and is
     /// attainable, where it does and is in all groups; the window is the smallest.
+    /// It does not hold while the disk stands still.
     pub target: Option<LatencyTargetStatus>,
     /// For how long work has waited, and how many requests were within the target.
     pub counters: GroupCounters,
@@ -33,18 +34,24 @@ impl Default for LoadStatus {
 }
 
 impl LoadStatus {
-    /// Of the disk that these groups share.
-    pub fn of<'a>(groups: impl IntoIterator<Item = &'a IoGroup>) -> Self {
-        let of_groups = groups.into_iter().map(Self::of_group);
+    /// Of the disk that these groups share, `now`.
+    pub fn of<'a>(groups: impl IntoIterator<Item = &'a IoGroup>, now: Time) -> Self {
+        let of_groups = groups.into_iter().map(|group| Self::of_group(group, now));
         of_groups.reduce(Self::with).unwrap_or_default()
     }
 
-    fn of_group(group: &IoGroup) -> Self {
-        let counters = group.counters();
+    fn of_group(group: &IoGroup, now: Time) -> Self {
+        let counters = group.counters(now);
+        let stands_still = group.stopped_nanos(now).is_some();
+        let speed = if stands_still { 0 } else { group.delivered_permille() };
+        let holds = |target: LatencyTargetStatus| LatencyTargetStatus {
+            holds: target.holds && !stands_still,
+            ..target
+        };
         Self {
             pace_permille: group.speed_permille(),
-            speed_permille: (counters.waited_nanos > 0).then(|| group.delivered_permille()),
-            target: group.latency_target(),
+            speed_permille: (counters.waited_nanos > 0).then_some(speed),
+            target: group.latency_target().map(holds),
             counters,
         }
     }

@@ -8,7 +8,7 @@ use forebay_load::job_file::JobFile;
 use forebay_load::recorder::{Completion, MeasuredInterval, Recorder};
 use forebay_load::results::model::{
     ClassResult, Comparison, DiskResult, LatencyParts, LatencyResult, LatencyTargetResult,
-    Properties, PropertiesSource, Report, RunResult, VERSION,
+    Properties, PropertiesSource, Report, RunResult, StopsResult, VERSION,
 };
 use forebay_load::results::summary::{ShardRecords, by_shard, over_all_shards};
 use forebay_load::results::table::{comparison_table, run_table};
@@ -136,6 +136,7 @@ fn the_format_stays() {
         dispatch_blocked: BTreeMap::from([(String::from("window"), 1.25)]),
         speed: None,
         waited_seconds: None,
+        stops: None,
         latency_target: None,
     });
     let report = Report::Run(Box::new(result));
@@ -175,6 +176,7 @@ fn said_of_speed(speed: f64, pace: Option<f64>, below_base: bool) -> String {
         dispatch_blocked: BTreeMap::new(),
         speed: Some(speed),
         waited_seconds: Some(1.0),
+        stops: None,
         latency_target: pace.map(|pace| LatencyTargetResult {
             target: String::from("p95=1ms"),
             latency_us: 1000.0,
@@ -367,4 +369,25 @@ fn a_busy_machine_is_named_before_the_figures_and_a_quiet_one_is_not() {
     for (before, after) in [(Some(0.19), Some(0.0)), (None, None)] {
         assert!(!of(before, after).contains("processor"));
     }
+}
+
+#[test]
+fn a_disk_that_stood_still_is_not_said_to_have_wrong_figures() {
+    let mut result = run("pace+window", vec![class("reads", 1000, 8, 5200.0, 0.0)]);
+    let stops = StopsResult { count: 1, seconds: 6.0, longest_seconds: 6.0, overdue: 591 };
+    result.disk = Some(DiskResult {
+        consumption_mean: 0.7,
+        consumption_max: 1.0,
+        flow_ratio: 1.0,
+        in_flight_max: 33,
+        dispatch_blocked: BTreeMap::new(),
+        speed: Some(0.7),
+        waited_seconds: Some(20.0),
+        stops: Some(stops),
+        latency_target: None,
+    });
+    let said = text(&Report::Run(Box::new(result)));
+    assert!(said.contains("1 stop, 6.0 s;\n591 requests were overdue"), "{said}");
+    assert!(said.contains("does 70 %") && said.contains("it did 100 %"), "{said}");
+    assert!(!said.contains("forebay tune"), "{said}");
 }

@@ -3,7 +3,8 @@
 use forebay_load::results::model::{ClassResult, RunResult};
 use forebay_load::results::series::{ClassSeries, Series};
 use forebay_report::verdict::{
-    BlockedSeconds, ClassFigures, DiskFigures, Finding, FindingKind, TargetFigures, findings,
+    BlockedSeconds, ClassFigures, DiskFigures, Finding, FindingKind, StopFigures, TargetFigures,
+    findings,
 };
 
 use super::{contention, slowdown};
@@ -40,6 +41,12 @@ fn figures(run: &RunResult, beside: Option<&RunResult>) -> Option<DiskFigures> {
         consumption: Some(disk.consumption_mean),
         speed: disk.speed,
         waited_seconds: disk.waited_seconds.unwrap_or_default(),
+        stops: disk.stops.map_or_else(StopFigures::default, |stops| StopFigures {
+            count: stops.count,
+            seconds: stops.seconds,
+            longest_seconds: stops.longest_seconds,
+            overdue: stops.overdue,
+        }),
         pace: disk.latency_target.as_ref().map_or(1.0, |target| target.pace),
         target,
         flow_ratio: disk.flow_ratio,

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use forebay_load::results::model::rounded;
 use forebay_report::verdict::{
-    BlockedSeconds, ClassFigures, DiskFigures, Finding, TargetFigures, findings, is_alike,
+    BlockedSeconds, ClassFigures, DiskFigures, Finding, StopFigures, TargetFigures, findings,
+    is_alike,
 };
 
 use super::open_metrics::{ClassSamples, DiskSamples, Scrape};
@@ -137,8 +138,9 @@ fn disk_figures(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -
         speed: ratio(since.of("waited_consumption_total"), since.of("waited_sec_total")),
         speed_before: speed_before(before),
         waited_seconds: since.of("waited_sec_total"),
+        stops: stops(since),
         pace: since.gauge("pace").unwrap_or(1.0),
-        target: target(since),
+        target: target(since, seconds),
         flow_ratio: gauge("flow_ratio"),
         blocked: BlockedSeconds::of(blocked_by_reason(since)),
         mix_changed: before.is_some_and(|before| mix_changed(before, now)),
@@ -222,10 +224,25 @@ fn mix_changed(before: &DiskSamples, now: &DiskSamples) -> bool {
     !OF_MIX.into_iter().all(is_alike)
 }
 
-fn target(since: Since<'_>) -> Option<TargetFigures> {
+fn stops(since: Since<'_>) -> StopFigures {
+    let seconds = since.of("stopped_sec_total");
+    StopFigures {
+        count: since.of("stops_total") as u64,
+        seconds,
+        // of all time: in this interval at most what all were together
+        longest_seconds: since.gauge("stop_max_seconds").unwrap_or(0.0).min(seconds),
+        overdue: since.of("stop_overdue_total") as u64,
+    }
+}
+
+/// A disk that stood still for more than this part of an interval kept no target in it.
+const STOPPED_PART: f64 = 0.05;
+
+fn target(since: Since<'_>, seconds: f64) -> Option<TargetFigures> {
     let latency = since.gauge("latency_target_seconds")?;
-    let measured = since.of("target_measured_total") > 0.0;
-    let holds = since.gauge("latency_target_holds").map(|holds| holds > 0.0);
+    let stopped = since.of("stopped_sec_total") > seconds * STOPPED_PART;
+    let measured = since.of("target_measured_total") > 0.0 || stopped;
+    let holds = since.gauge("latency_target_holds").map(|holds| holds > 0.0 && !stopped);
     Some(TargetFigures {
         target: format!("of {} ms", rounded(latency * 1e3, 3)),
         holds: holds.filter(|_| measured),

@@ -21,6 +21,7 @@ mod probe;
 mod rate;
 mod reservation;
 mod room;
+mod stops;
 mod told;
 #[cfg(feature = "history")]
 mod two_level;
@@ -49,7 +50,6 @@ use feedback::Feedback;
 use goal::Goal;
 use limit::Limit;
 use mix::Mix;
-use overdue::Meanwhile;
 use price::Price;
 use probe::{Probe, Sizes};
 use rate::Rate;
@@ -289,35 +289,6 @@ impl Budget {
     pub(crate) fn room_after_mark(&self) -> bool {
         let goal = self.effective_goal();
         self.limit.open_after_mark(goal, self.limit_units(goal))
-    }
-
-    /// A request has completed after so long, which may be overdue.
-    pub(crate) fn completed(&self, now: Time, in_disk_nanos: u64) {
-        if let Some(before) = self.overdue.completed(now, in_disk_nanos) {
-            self.overdue.learn(now, self.window(), in_disk_nanos, before);
-        }
-    }
-
-    /// How long a request may be in the disk before it is overdue.
-    pub(crate) fn patience_nanos(&self, now: Time) -> u64 {
-        self.overdue.patience_nanos(now, self.window())
-    }
-
-    /// Whether an overdue request may leave the window now, and the disk time
-    /// that it has kept from others: none while nobody gets anything, or where
-    /// nothing bounds what is unfinished. If not, when to ask again.
-    pub(crate) fn give_up(
-        &self,
-        now: Time,
-        in_disk_nanos: u64,
-        cost: DiskTime,
-    ) -> Result<DiskTime, Time> {
-        let window = self.window();
-        let meanwhile = self.overdue.give_up(now, window, cost)?;
-        if meanwhile == Meanwhile::Silent || self.limit.is_none() {
-            return Ok(DiskTime::ZERO);
-        }
-        Ok(Overdue::occupancy_cost(in_disk_nanos, cost, window))
     }
 
     /// Learns from a service time that was measured while the disk was nearly idle.

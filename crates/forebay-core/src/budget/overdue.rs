@@ -1,8 +1,9 @@
 //! When the budget stops waiting for a request that does not come back.
 
 use super::pace::Pace;
+use super::stops::Stops;
 use crate::sync::{AtomicU64, Ordering};
-use crate::{DiskTime, Time};
+use crate::{DiskTime, GroupCounters, Time};
 
 /// A request is overdue after this many windows; in as much time at most one
 /// window's worth of requests is given up.
@@ -45,6 +46,7 @@ pub(crate) struct Overdue {
     hanging_until: AtomicU64,
     /// What slow answers have raised the patience to; zero in good times.
     raised_nanos: AtomicU64,
+    stops: Stops,
 }
 
 /// What the disk did meanwhile, when it kept a request for too long.
@@ -65,6 +67,7 @@ impl Overdue {
             answers_since: AtomicU64::new(0),
             hanging_until: AtomicU64::new(0),
             raised_nanos: AtomicU64::new(0),
+            stops: Stops::default(),
         }
     }
 
@@ -98,19 +101,43 @@ impl Overdue {
         (!is_usual).then_some(before)
     }
 
-    /// Learns from a request that has completed, the first since `before`.
-    pub(crate) fn learn(&self, now: Time, window: DiskTime, in_disk_nanos: u64, before: Time) {
+    /// Learns from a request that has completed, the first since `before`; for how long the disk
+    /// had stood still until then, in nanoseconds.
+    pub(crate) fn learn(
+        &self,
+        now: Time,
+        window: DiskTime,
+        in_disk_nanos: u64,
+        before: Time,
+    ) -> u64 {
+        let mut stopped = 0;
         if now.nanos_since(before) >= silent_nanos(window) {
             self.answers_since.store(now.as_nanos(), Ordering::Relaxed);
+            stopped = self.stops.end(now);
         }
         let raised = self.raised_nanos.load(Ordering::Relaxed);
         let wanted = in_disk_nanos.saturating_mul(RAISED_BY).min(RAISED_NANOS_MAX);
         let next =
             if wanted >= raised { wanted } else { raised - (raised - wanted).div_ceil(FALL_PART) };
-        let next = if next > patience_nanos(window) { next } else { 0 };
+        let next = if next > usual_patience_nanos(window) { next } else { 0 };
         if next != raised {
             self.raised_nanos.store(next, Ordering::Relaxed);
         }
+        stopped
+    }
+
+    /// For how long the disk has stood still `now`, in nanoseconds; `None` where it answers.
+    pub(crate) fn stopped_nanos(&self, now: Time) -> Option<u64> {
+        self.stops.present_nanos(now, self.completed_at())
+    }
+
+    /// Adds the stops until `now` to `counters`.
+    pub(crate) fn add_stops_to(&self, counters: &mut GroupCounters, now: Time) {
+        self.stops.add_to(counters, now, self.completed_at());
+    }
+
+    fn completed_at(&self) -> Time {
+        Time::from_nanos(self.completed_at.load(Ordering::Relaxed))
     }
 
     /// A request that was given up has come back.
@@ -118,15 +145,16 @@ impl Overdue {
         self.hanging_until.store(0, Ordering::Relaxed);
     }
 
-    /// Whether an overdue request that cost `cost` may leave the window now;
-    /// if not, when to ask again.
+    /// Whether an overdue request that cost `cost`, in the disk since
+    /// `dispatched_at`, may leave the window now; if not, when to ask again.
     pub(crate) fn give_up(
         &self,
         now: Time,
         window: DiskTime,
         cost: DiskTime,
+        dispatched_at: Time,
     ) -> Result<Meanwhile, Time> {
-        let completed_at = Time::from_nanos(self.completed_at.load(Ordering::Relaxed));
+        let completed_at = self.completed_at();
         let quiet = now.nanos_since(completed_at);
         let silent = silent_nanos(window);
         if quiet < silent.min(self.patience_nanos(now, window)) {
@@ -136,7 +164,11 @@ impl Overdue {
         }
         let until = now.plus_nanos(HANGING_FOR_NANOS).as_nanos();
         self.hanging_until.store(until, Ordering::Relaxed);
-        Ok(if quiet < silent { Meanwhile::Answers } else { Meanwhile::Silent })
+        if quiet < silent {
+            return Ok(Meanwhile::Answers);
+        }
+        self.stops.note((completed_at, dispatched_at), usual_patience_nanos(window), cost);
+        Ok(Meanwhile::Silent)
     }
 
     /// The disk answers: at most one window's worth at a time. Right after it
@@ -172,18 +204,18 @@ impl Overdue {
     /// times. Its class pays for it: so others have their share however often
     /// a class fills the window with what hangs.
     pub(crate) fn occupancy_cost(in_disk_nanos: u64, cost: DiskTime, window: DiskTime) -> DiskTime {
-        let kept = DiskTime::from_nanos(in_disk_nanos.min(patience_nanos(window)));
+        let kept = DiskTime::from_nanos(in_disk_nanos.min(usual_patience_nanos(window)));
         part_of(kept, cost.min(window), window)
     }
 }
 
 /// How long a request may be in a disk that is neither slow nor hangs.
-fn patience_nanos(window: DiskTime) -> u64 {
+fn usual_patience_nanos(window: DiskTime) -> u64 {
     windows_nanos(window).max(OVERDUE_NANOS_MIN)
 }
 
 fn silent_nanos(window: DiskTime) -> u64 {
-    patience_nanos(window) / SILENT_PART
+    usual_patience_nanos(window) / SILENT_PART
 }
 
 fn windows_nanos(window: DiskTime) -> u64 {
@@ -211,7 +243,7 @@ mod tests {
             if alive {
                 overdue.completed(now, 100_000);
             }
-            while overdue.give_up(now, WINDOW, COST).is_ok() {
+            while overdue.give_up(now, WINDOW, COST, now).is_ok() {
                 count += 1;
             }
         }
@@ -231,7 +263,8 @@ mod tests {
         let overdue = Overdue::new();
         assert_eq!(given_up(&overdue, 1_000, 1_001, false), 1);
         assert_eq!(given_up(&overdue, 1_001, 2_001, false), 100);
-        let retry = overdue.give_up(Time::from_nanos(2_000_500_000), WINDOW, COST).unwrap_err();
+        let retry =
+            overdue.give_up(Time::from_nanos(2_000_500_000), WINDOW, COST, Time::ZERO).unwrap_err();
         assert_eq!(retry, Time::from_nanos(2_010_000_000));
     }
 
@@ -247,7 +280,7 @@ mod tests {
     fn patience_is_eight_windows_for_a_second_after_something_was_given_up() {
         let (overdue, now) = (Overdue::new(), Time::from_nanos(1_000_000_000));
         overdue.completed(now, 100_000);
-        assert_eq!(overdue.give_up(now, WINDOW, COST), Ok(Meanwhile::Answers));
+        assert_eq!(overdue.give_up(now, WINDOW, COST, now), Ok(Meanwhile::Answers));
         let at = |ms: u64| now.plus_nanos(ms * 1_000_000);
         assert_eq!(overdue.patience_nanos(at(999), WINDOW), 12_000_000);
         assert_eq!(overdue.patience_nanos(at(999), COST), 10_000_000);

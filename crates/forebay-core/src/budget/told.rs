@@ -1,9 +1,10 @@
 //! What is told of the disk, and what became of the latency target.
 
 use super::feedback::{Disk, Sample, Threshold};
-use super::{Budget, Dispatched};
+use super::overdue::Meanwhile;
+use super::{Budget, Dispatched, Overdue};
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
-use crate::{DiskModel, GroupCounters, PRICE_ONE, Time};
+use crate::{DiskModel, DiskTime, GroupCounters, PRICE_ONE, Time};
 
 impl Budget {
     /// Other rates, and other prices of mixes.
@@ -51,9 +52,43 @@ impl Budget {
         }
     }
 
-    /// What was counted of the group.
-    pub(crate) fn counters(&self) -> GroupCounters {
-        self.feedback.0.counters()
+    /// A request has completed after so long, which may be overdue.
+    pub(crate) fn completed(&self, now: Time, in_disk_nanos: u64) {
+        if let Some(before) = self.overdue.completed(now, in_disk_nanos) {
+            let stopped = self.overdue.learn(now, self.window(), in_disk_nanos, before);
+            if stopped > 0 {
+                self.feedback.0.stopped(stopped);
+            }
+        }
+    }
+
+    /// How long a request may be in the disk before it is overdue.
+    pub(crate) fn patience_nanos(&self, now: Time) -> u64 {
+        self.overdue.patience_nanos(now, self.window())
+    }
+
+    /// Whether an overdue request may leave the window now, and the disk time
+    /// that it has kept from others: none while nobody gets anything, or where
+    /// nothing bounds what is unfinished. If not, when to ask again.
+    pub(crate) fn give_up(
+        &self,
+        now: Time,
+        dispatched_at: Time,
+        cost: DiskTime,
+    ) -> Result<DiskTime, Time> {
+        let window = self.window();
+        let meanwhile = self.overdue.give_up(now, window, cost, dispatched_at)?;
+        if meanwhile == Meanwhile::Silent || self.limit.is_none() {
+            return Ok(DiskTime::ZERO);
+        }
+        Ok(Overdue::occupancy_cost(now.nanos_since(dispatched_at), cost, window))
+    }
+
+    /// What was counted of the group until `now`.
+    pub(crate) fn counters(&self, now: Time) -> GroupCounters {
+        let mut counters = self.feedback.0.counters();
+        self.overdue.add_stops_to(&mut counters, now);
+        counters
     }
 
     /// The speed in force, and what the disk delivered of its model.

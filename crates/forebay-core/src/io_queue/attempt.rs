@@ -217,7 +217,7 @@ impl IoQueue {
                 self.give_up_after = self.away_until;
                 return;
             }
-            match self.shared.budget.give_up(now, in_disk, request.cost) {
+            match self.shared.budget.give_up(now, request.dispatched_at, request.cost) {
                 Ok(kept) => self.give_up(now, oldest, kept),
                 Err(retry) => {
                     self.give_up_after = retry;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use forebay_core::{Blocked, DiskTime, GroupCounters, LoadStatus, QueueCounters, Time};
 
-use super::model::{DiskResult, LatencyTargetResult, rounded};
+use super::model::{DiskResult, LatencyTargetResult, StopsResult, rounded};
 use crate::recorder::MeasuredInterval;
 
 const SECOND_NANOS: u64 = 1_000_000_000;
@@ -53,12 +53,27 @@ pub fn disk_result(
         dispatch_blocked: Blocked::ALL.into_iter().map(blocked).collect(),
         speed: permille.map(|permille| permille as f64 / 1000.0),
         waited_seconds: permille.map(|_| rounded(waited, 3)),
-        latency_target: latency_target(load, &counted),
+        stops: stops(&counted),
+        latency_target: latency_target(load, &counted, measured),
     }
 }
 
+fn stops(counted: &GroupCounters) -> Option<StopsResult> {
+    let seconds = |nanos: u64| rounded(nanos as f64 / 1e9, 3);
+    (counted.stops > 0).then(|| StopsResult {
+        count: counted.stops,
+        seconds: seconds(counted.stopped_nanos),
+        longest_seconds: seconds(counted.stop_nanos_max),
+        overdue: counted.stop_overdue,
+    })
+}
+
 /// What became of the latency target, of which so much was counted.
-fn latency_target(load: &LoadStatus, counted: &GroupCounters) -> Option<LatencyTargetResult> {
+fn latency_target(
+    load: &LoadStatus,
+    counted: &GroupCounters,
+    measured_in: MeasuredInterval,
+) -> Option<LatencyTargetResult> {
     let status = load.target?;
     let GroupCounters { measured, over_target: over, .. } = *counted;
     let allowed = u64::from(1000 - status.target.permille());
@@ -68,8 +83,7 @@ fn latency_target(load: &LoadStatus, counted: &GroupCounters) -> Option<LatencyT
         below_base: status.is_below_base(),
         measured,
         over,
-        holds: (measured > 0)
-            .then(|| over.saturating_mul(1000) <= measured.saturating_mul(allowed)),
+        holds: counted.keeps_target(allowed, measured_in.to.nanos_since(measured_in.from)),
         attainable: status.attainable,
         pace: load.pace_permille as f64 / 1000.0,
         window_us: rounded(status.window.as_nanos_ceil() as f64 / 1e3, 1),

@@ -251,9 +251,36 @@ pub struct DiskResult {
     /// For how many seconds work waited for the disk throughout.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_seconds: Option<f64>,
+    /// When the disk stood still; none where it never did, and in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stops: Option<StopsResult>,
     /// What became of the latency target; none without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_target: Option<LatencyTargetResult>,
+}
+
+impl DiskResult {
+    /// What the disk did of what its figures say while work waited for it and it did not stand
+    /// still.
+    pub fn running_speed(&self) -> Option<f64> {
+        let (speed, waited) = (self.speed?, self.waited_seconds?);
+        let running = waited - self.stops.map_or(0.0, |stops| stops.seconds);
+        Some(if running > 0.0 { speed * waited / running } else { speed })
+    }
+}
+
+/// The stops of the disk in the measured part of a run: spans in which requests were in the disk and
+/// none completed, for longer than eight windows and 100 ms.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StopsResult {
+    /// How many there were.
+    pub count: u64,
+    /// How long they were together.
+    pub seconds: f64,
+    /// How long the longest was.
+    pub longest_seconds: f64,
+    /// Requests that became overdue in them.
+    pub overdue: u64,
 }
 
 /// What became of a latency target in the measured part of a run.
@@ -271,7 +298,8 @@ pub struct LatencyTargetResult {
     pub measured: u64,
     /// of which so many took longer.
     pub over: u64,
-    /// Whether these were no more than may be; none where nothing was measured.
+    /// Whether these were no more than may be, and the disk stood still for no larger part of the
+    /// run; none where nothing was measured and it never stood still.
     pub holds: Option<bool>,
     /// Whether sending less keeps it, as the scheduler found at the end.
     pub attainable: bool,

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use super::advice::{answer, busy_machine, surety, topology};
 use super::figures::{duration, rate};
-use super::model::{DiskResult, LatencyTargetResult, PropertiesSource, Report, RunResult};
+use super::model::{
+    DiskResult, LatencyTargetResult, PropertiesSource, Report, RunResult, StopsResult,
+};
 use super::table::{comparison_table, run_table};
 use super::verdict::verdict;
 
@@ -64,8 +66,9 @@ fn disk_lines(run: &RunResult) -> String {
         let _ = writeln!(text, "Mixes of reads and writes went by the region that keeps {region}.");
     }
     text += &waits(disk);
+    text += &disk.stops.as_ref().map(stop_lines).unwrap_or_default();
     text + &speed_lines(run, disk)
-        + &disk.latency_target.as_ref().map(target_lines).unwrap_or_default()
+        + &disk.latency_target.as_ref().map(|of| target_lines(of, disk)).unwrap_or_default()
 }
 
 /// For what requests waited, and what that means; nothing of what held none back.
@@ -89,6 +92,25 @@ fn waits(disk: &DiskResult) -> String {
 /// Less is not told.
 const WAITED_MIN: f64 = 0.05;
 
+/// When the disk stood still, and what to do.
+fn stop_lines(of: &StopsResult) -> String {
+    let StopsResult { count, seconds, longest_seconds, overdue } = *of;
+    let spans = match count {
+        1 => format!("1 stop, {}", span(seconds)),
+        _ => format!("{count} stops, {}, the longest {}", span(seconds), span(longest_seconds)),
+    };
+    let requests = if overdue == 1 { "request was" } else { "requests were" };
+    format!(
+        "The disk stood still: {spans};\n{overdue} {requests} overdue. Look for errors of the device in \
+         the system's log,\nand at the device itself (`smartctl`).\n"
+    )
+}
+
+/// `6.0 s`, `300 ms`.
+fn span(seconds: f64) -> String {
+    if seconds >= 1.0 { format!("{seconds:.1} s") } else { format!("{:.0} ms", seconds * 1e3) }
+}
+
 /// What the disk does of what is said of it, with what to do where that is something else.
 fn speed_lines(run: &RunResult, disk: &DiskResult) -> String {
     let (Some(speed), Some(waited)) = (disk.speed, disk.waited_seconds) else {
@@ -106,24 +128,31 @@ fn speed_lines(run: &RunResult, disk: &DiskResult) -> String {
         );
     }
     let is_probed = run.properties.source == PropertiesSource::Probe;
-    let advice = match speed {
+    let running = disk.running_speed().filter(|_| disk.stops.is_some());
+    let judged = running.unwrap_or(speed);
+    let advice = match judged {
         // how sure a probe is, is said with what to do
         _ if is_probed => "",
-        _ if speed < SPEED_OFF => {
+        _ if judged < SPEED_OFF => {
             ":\nrun `forebay tune DIR`, and where it stays so `forebay explore DIR`"
         }
-        _ if speed < SPEED_HEALTHY => ":\nrun `forebay explore DIR`",
-        _ if speed > SPEED_ABOVE => ",\nwhich are too low: run `forebay tune DIR`",
+        _ if judged < SPEED_HEALTHY => ":\nrun `forebay explore DIR`",
+        _ if judged > SPEED_ABOVE => ",\nwhich are too low: run `forebay tune DIR`",
         _ => "",
     };
     format!(
         "This disk does {percent:.0} % of what its figures say for this mix{advice}\n(work \
-         waited for {waited}).\n"
+         waited for {waited}{}).\n",
+        running.map(while_it_ran).unwrap_or_default()
     )
 }
 
+fn while_it_ran(speed: f64) -> String {
+    format!("; while it did not stand still it did {:.0} %", speed * 100.0)
+}
+
 /// Whether the latency target held, and if not, why not.
-fn target_lines(of: &LatencyTargetResult) -> String {
+fn target_lines(of: &LatencyTargetResult, disk: &DiskResult) -> String {
     let LatencyTargetResult { measured, over, below_base, .. } = *of;
     let (target, latency) = (&of.target, duration(of.latency_us));
     let part = 100.0 - over as f64 / measured.max(1) as f64 * 100.0;
@@ -135,6 +164,9 @@ fn target_lines(of: &LatencyTargetResult) -> String {
              held instead: {met}"
         ),
         Some(true) => format!("holds: {met}"),
+        Some(false) if disk.stops.is_some() => {
+            format!("does not hold, and the disk stood still; of what it answered,\n{met}")
+        }
         Some(false) if of.attainable => format!("does not hold: only {met}"),
         Some(false) => format!("cannot be kept: only {met}, and sending less does not help"),
     };

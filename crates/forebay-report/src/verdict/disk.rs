@@ -29,6 +29,7 @@ pub(super) fn findings(figures: &DiskFigures) -> Vec<Finding> {
         writes(figures),
         reads(figures),
         misaligned(figures),
+        stopped(figures),
         speed(figures),
         overdue(figures),
         flow(figures),
@@ -71,9 +72,22 @@ fn lateness(figures: &DiskFigures) -> Option<Finding> {
     Some(Finding::new(FindingKind::TurnsLate, what, remedy))
 }
 
-/// Requests that were given up, unless those of [`super::classes`] that still are held say more.
+/// A disk that stood still.
+fn stopped(figures: &DiskFigures) -> Option<Finding> {
+    let stops = figures.stops;
+    if stops.count == 0 {
+        return None;
+    }
+    let requests = if stops.overdue == 1 { "request was" } else { "requests were" };
+    let what = format!("The disk stood still: {stops}; {} {requests} overdue", stops.overdue);
+    let remedy = "Look for errors of the device in the system's log, and at the device itself \
+                  (`smartctl`); permits that are held over other work look the same (`held_long`)";
+    Some(Finding::new(FindingKind::DiskStopped, what, remedy))
+}
+
+/// Requests that were given up, unless stops explain them or those of [`super::classes`] that still are held say more.
 fn overdue(figures: &DiskFigures) -> Option<Finding> {
-    let count = figures.overdue;
+    let count = figures.overdue.saturating_sub(figures.stops.overdue);
     if count == 0 || figures.classes.iter().any(|class| class.held > 0) {
         return None;
     }

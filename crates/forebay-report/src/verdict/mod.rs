@@ -35,6 +35,8 @@ pub struct DiskFigures {
     pub more_unscheduled: Option<bool>,
     /// For how long work waited for the disk throughout.
     pub waited_seconds: f64,
+    /// When the disk stood still.
+    pub stops: StopFigures,
     /// The part of the disk's rate at which requests are let through; 1 unless a latency target
     /// corrects it.
     pub pace: f64,
@@ -73,6 +75,35 @@ pub struct DiskFigures {
     pub writes_misaligned: u64,
     /// The classes that did or wanted something.
     pub classes: Vec<ClassFigures>,
+}
+
+/// The stops of a disk in a span of time: requests were in it, and none completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StopFigures {
+    /// How many there were.
+    pub count: u64,
+    /// How long they were together, in seconds.
+    pub seconds: f64,
+    /// How long the longest was, in seconds.
+    pub longest_seconds: f64,
+    /// Requests that became overdue in them.
+    pub overdue: u64,
+}
+
+impl fmt::Display for StopFigures {
+    /// `1 stop, 6.0 s`, `18 stops, 5.4 s, the longest 300 ms`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { count, seconds, longest_seconds, .. } = *self;
+        match count {
+            1 => write!(f, "1 stop, {}", disk::time(seconds)),
+            _ => write!(
+                f,
+                "{count} stops, {}, the longest {}",
+                disk::time(seconds),
+                disk::time(longest_seconds)
+            ),
+        }
+    }
 }
 
 /// What became of a latency target in a span of time.
@@ -165,6 +196,8 @@ pub struct ClassFigures {
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingKind {
+    /// The disk stood still while requests were in it.
+    DiskStopped,
     /// The disk does less than its figures say, and always did.
     ModelTooFast,
     /// The disk does less than it did before.
@@ -205,6 +238,7 @@ impl FindingKind {
     /// Its name in JSON.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::DiskStopped => "disk-stopped",
             Self::ModelTooFast => "model-too-fast",
             Self::DiskGotSlow => "disk-got-slow",
             Self::ModelTooSlow => "model-too-slow",

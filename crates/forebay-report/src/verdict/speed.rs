@@ -24,9 +24,12 @@ fn is_judged(figures: &DiskFigures) -> bool {
     figures.waited_seconds >= figures.seconds * WAITED_MIN
 }
 
-/// What the disk does of what is said of it.
+/// What the disk does of what is said of it while it does not stand still.
 pub(super) fn speed(figures: &DiskFigures) -> Option<Finding> {
-    let speed = figures.speed.filter(|&speed| is_judged(figures) && speed > 0.0);
+    let running = figures.waited_seconds - figures.stops.seconds;
+    let is_judged = running > 0.0 && running >= figures.seconds * WAITED_MIN;
+    let speed = figures.speed.map(|speed| speed * figures.waited_seconds / running);
+    let speed = speed.filter(|&speed| is_judged && speed > 0.0);
     match speed {
         Some(speed) if speed < SPEED_HEALTHY => Some(too_slow(figures, speed)),
         // requests that wait for the rate do not wait in vain where none goes faster without

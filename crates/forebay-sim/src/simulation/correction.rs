@@ -1,6 +1,6 @@
 //! The loop at work: what the latency target made of each time slice of a run.
 
-use forebay_core::{IoGroup, LatencyTarget, LoadStatus, Op};
+use forebay_core::{IoGroup, LatencyTarget, LoadStatus, Op, Time};
 use forebay_load::recorder::Latencies;
 use hdrhistogram::CreationError;
 
@@ -33,12 +33,12 @@ impl Corrections {
         }
     }
 
-    pub(super) fn end_slice(&mut self) -> Correction {
+    pub(super) fn end_slice(&mut self, now: Time) -> Correction {
         let quantile = f64::from(self.target.permille()) / 1000.0;
         let known = self.latencies.count() > 0;
         let percentile_nanos = if known { self.latencies.quantile_ns(quantile) } else { 0 };
         self.latencies.clear();
-        let status = LoadStatus::of(&self.groups);
+        let status = LoadStatus::of(&self.groups, now);
         self.target = status.target.map_or(LatencyTarget::OF_WINDOW, |status| status.target);
         Correction { status, percentile_nanos }
     }

@@ -84,7 +84,7 @@ impl Simulation {
             totals,
             classes: classes.collect(),
             latencies: self.env.tracer.as_ref().map(Tracer::latencies).unwrap_or_default(),
-            load: LoadStatus::of(groups.iter().map(|group| &group.group)),
+            load: LoadStatus::of(groups.iter().map(|group| &group.group), at),
             turn_overdue_nanos: self.turn_overdue_nanos(at),
             in_flight: sum(IoGroup::in_flight),
             window: sum(IoGroup::window),

@@ -13,7 +13,7 @@ impl Simulation {
             return;
         }
         let classes = (0..self.jobs.classes.len()).map(|class| self.counted_of(class)).collect();
-        let disk = look(counters(&self.shards), &self.scheduler);
+        let disk = look(now, counters(&self.shards), &self.scheduler);
         let turn_overdue_nanos = self.turn_overdue_nanos(now);
         let seen = SeriesLook { disk, classes, turn_overdue_nanos, ..SeriesLook::default() };
         let Some(series) = &mut self.series else { return };

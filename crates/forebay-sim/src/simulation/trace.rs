@@ -152,7 +152,7 @@ impl Tracer {
             }
         }
         if self.trace.corrections.len() < self.slices {
-            self.trace.corrections.push(self.corrections.end_slice());
+            self.trace.corrections.push(self.corrections.end_slice(now));
         }
         self.trace
     }
@@ -168,7 +168,7 @@ impl Tracer {
                 }
             }
             if self.trace.corrections.len() + 1 < self.slices {
-                self.trace.corrections.push(self.corrections.end_slice());
+                self.trace.corrections.push(self.corrections.end_slice(now));
             }
         }
     }

@@ -38,7 +38,7 @@ impl Watch {
         self.next = now.plus_nanos(PERIOD_NANOS);
         let counted = counters(shards);
         self.busiest.look(now, counted.consumption);
-        self.baseline.get_or_insert_with(|| look(counted, scheduler));
+        self.baseline.get_or_insert_with(|| look(now, counted, scheduler));
     }
 
     pub(super) fn disk_result(
@@ -49,13 +49,13 @@ impl Watch {
     ) -> DiskResult {
         let before = self.baseline.unwrap_or_default();
         let busiest = self.busiest.rate_max().unwrap_or_default();
-        disk_result(&before, &look(counters(shards), scheduler), measured, busiest)
+        disk_result(&before, &look(measured.to, counters(shards), scheduler), measured, busiest)
     }
 }
 
-pub(super) fn look(queues: QueueCounters, scheduler: &Scheduler) -> DiskLook {
+pub(super) fn look(now: Time, queues: QueueCounters, scheduler: &Scheduler) -> DiskLook {
     let groups = scheduler.groups.iter().map(|group| &group.group);
-    DiskLook { queues, load: LoadStatus::of(groups) }
+    DiskLook { queues, load: LoadStatus::of(groups, now) }
 }
 
 /// What all queues have counted.

@@ -9,6 +9,7 @@ mod faults;
 mod mixes;
 mod runs;
 mod shares;
+mod stops;
 mod streams;
 mod target;
 mod trouble;

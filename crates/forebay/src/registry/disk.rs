@@ -11,6 +11,7 @@ use crate::dirty_limits::DirtyLimits;
 use crate::io_thread::{IoThreads, IoThreadsConfig};
 use crate::metrics::{Held, QueueMetrics};
 use crate::permit::DiskGroup;
+use crate::sys::clock::Clock;
 use crate::sys::fork::Process;
 use crate::sys::numa;
 use crate::sys::workers::Workers;
@@ -66,7 +67,7 @@ impl DiskRecord {
 
     /// Whether the disk does what its figures say, over all I/O groups.
     pub(crate) fn load(&self) -> LoadStatus {
-        LoadStatus::of(self.groups().map(|group| &group.io))
+        LoadStatus::of(self.groups().map(|group| &group.io), Clock::of_process().now())
     }
 
     /// Bytes of all requests and permits that ended so far, by [`Op::index`].

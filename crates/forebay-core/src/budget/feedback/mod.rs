@@ -335,6 +335,11 @@ impl Feedback {
         Some(status)
     }
 
+    /// The disk had stood still for so long, in nanoseconds, until just now.
+    pub(super) fn stopped(&self, nanos: u64) {
+        self.totals.stopped(nanos);
+    }
+
     /// What was counted so far.
     pub(super) fn counters(&self) -> GroupCounters {
         self.totals.counters()

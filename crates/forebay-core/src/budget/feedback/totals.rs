@@ -16,6 +16,8 @@ pub(super) struct Totals {
     covered_until: AtomicU64,
     /// How much of the period that was.
     covered: AtomicU64,
+    /// How much of the period the disk stood still.
+    stopped: AtomicU64,
     waited_nanos: AtomicU64,
     served: AtomicU64,
     measured: AtomicU64,
@@ -26,7 +28,8 @@ impl Totals {
     /// A shard tells of its time since it last did.
     pub(super) fn cover(&self, now: Time, sample: &Sample) {
         let nanos = now.nanos_since(sample.since);
-        if sample.waited / WAITED_TENTHS < nanos / 10 || nanos > STALE_NANOS {
+        let running = nanos.saturating_sub(get(&self.stopped));
+        if sample.waited / WAITED_TENTHS < nanos / 10 || running > STALE_NANOS {
             return;
         }
         let before = self.covered_until.fetch_max(now.as_nanos(), Ordering::Relaxed);
@@ -40,12 +43,21 @@ impl Totals {
         add(&self.measured, sample.counted);
         add(&self.over_target, sample.over);
         let covered = self.covered.swap(0, Ordering::Relaxed);
-        let waited = covered >= nanos / 4 * 3 && nanos <= STALE_NANOS;
+        let stopped = self.stopped.swap(0, Ordering::Relaxed);
+        let running = nanos.saturating_sub(stopped);
+        let waited = covered >= nanos / 4 * 3 && running <= STALE_NANOS;
         if waited {
-            add(&self.waited_nanos, nanos);
+            add(&self.waited_nanos, running);
             add(&self.served, sample.served);
         }
         waited
+    }
+
+    /// The disk stood still for so long in this period: work waited, however little of it there
+    /// was.
+    pub(super) fn stopped(&self, nanos: u64) {
+        self.stopped.fetch_add(nanos, Ordering::Relaxed);
+        self.waited_nanos.fetch_add(nanos, Ordering::Relaxed);
     }
 
     pub(super) fn counters(&self) -> GroupCounters {
@@ -54,6 +66,7 @@ impl Totals {
             served_meanwhile: DiskTime::from_units(get(&self.served)),
             measured: get(&self.measured),
             over_target: get(&self.over_target),
+            ..GroupCounters::default()
         }
     }
 }

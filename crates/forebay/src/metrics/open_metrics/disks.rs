@@ -70,6 +70,11 @@ pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
          tenths are healthy, more means a thread that is stuck or has no processor",
         |disk| Some(seconds(disk.turn_overdue_nanos)),
     ),
+    (
+        "stop_max_seconds",
+        "The longest stop of the disk so far: requests were in it, and none completed",
+        |disk| Some(seconds(disk.load.counters.stop_nanos_max)),
+    ),
     ("read_iops", "Configured rate", |disk| rate(disk, |rates| rates.read_iops)),
     ("write_iops", "Configured rate", |disk| rate(disk, |rates| rates.write_iops)),
     ("read_bandwidth", "Configured rate, bytes per second", |disk| {
@@ -91,6 +96,15 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
         disk.totals.window_bypasses
     }),
     (
+        "stops",
+        "Stops of the disk: requests were in it, and none completed for longer than eight windows \
+         and 100 ms; 0 is healthy, more is a device or a controller in trouble",
+        |disk| disk.load.counters.stops,
+    ),
+    ("stop_overdue", "Requests that became overdue in stops", |disk| {
+        disk.load.counters.stop_overdue
+    }),
+    (
         "target_measured",
         "Requests measured against the latency target: those of its kind that met a loaded disk",
         |disk| disk.load.counters.measured,
@@ -104,7 +118,10 @@ pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
     ("late_turn_sec", "By how much these came late, summed over queues", |disk| {
         disk.totals.late_nanos
     }),
-    ("waited_sec", "Time in which work waited for the disk throughout", |disk| {
+    ("stopped_sec", "Time in which the disk stood still; part of waited_sec", |disk| {
+        disk.load.counters.stopped_nanos
+    }),
+    ("waited_sec", "Time in which work waited for the disk throughout, stops included", |disk| {
         disk.load.counters.waited_nanos
     }),
     (
