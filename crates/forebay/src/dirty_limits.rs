@@ -1,9 +1,11 @@
 //! How much may be dirty in memory, of what is written through a disk's writers.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 
+use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::waker::KeptWaker;
 use crate::wait_list::{WaitList, WaiterId};
 
 /// The most that is dirty of all files on a disk, in bytes; beyond that each class may have
@@ -23,7 +25,7 @@ pub(crate) trait HandOver: Send + Sync {
 #[derive(Default)]
 pub(crate) struct DirtyLimits {
     total: AtomicU64,
-    lists: Mutex<Lists>,
+    lists: Lock<Lists>,
     /// How many wait for room.
     waiting: AtomicU64,
 }
@@ -68,8 +70,8 @@ impl DirtyLimits {
         lists.files.push(file);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lists> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Lists> {
+        self.lists.lock()
     }
 }
 
@@ -93,11 +95,13 @@ impl ClassDirt {
         if self.try_add(bytes) {
             return true;
         }
+        let waker = KeptWaker::of(waker);
         let mut lists = self.limits.lock();
-        lists.waiting.add(id, waker);
+        let before = lists.waiting.add(id, waker);
         self.limits.waiting.store(lists.waiting.len() as u64, SeqCst);
         let files: Vec<_> = lists.files.iter().filter_map(Weak::upgrade).collect();
         drop(lists);
+        drop(before);
         files.iter().for_each(|file| file.hand_over());
         // What ended since the first look may not have seen the waker.
         self.try_add(bytes)
@@ -114,17 +118,17 @@ impl ClassDirt {
         }
     }
 
-    /// So much is dirty no more.
-    pub(crate) fn remove(&self, bytes: u64) {
+    /// So much is dirty no more. Returns who is to be woken for it.
+    #[must_use]
+    pub(crate) fn remove(&self, bytes: u64) -> WaitList {
         self.subtract(bytes);
         if self.limits.waiting.load(SeqCst) == 0 {
-            return;
+            return WaitList::default();
         }
         let mut lists = self.limits.lock();
         let waiting = lists.waiting.take();
         self.limits.waiting.store(0, SeqCst);
-        drop(lists);
-        waiting.wake_all();
+        waiting
     }
 
     fn subtract(&self, bytes: u64) {
@@ -141,7 +145,10 @@ impl std::fmt::Debug for DirtyLimits {
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
     use super::*;
+    use crate::wait_list::wake_all;
 
     #[test]
     fn a_class_has_its_least_whatever_the_others_have() {
@@ -151,7 +158,7 @@ mod tests {
         assert!(two.try_add(CLASS_MAX) && !two.try_add(1));
         assert!(late.try_add(CLASS_LEAST), "the disk's bound is reached");
         assert!(!late.try_add(1));
-        one.remove(CLASS_MAX);
+        drop(one.remove(CLASS_MAX));
         assert!(late.try_add(1));
         assert!(!limits.class("two").try_add(1), "the same account");
         assert!(one.try_add(CLASS_MAX + DISK_MAX), "nothing is too large for ever");
@@ -165,7 +172,7 @@ mod tests {
         let id = WaiterId::new();
         assert!(!class.add_or_wait(1, id, Waker::noop()));
         assert_eq!(limits.waiting.load(SeqCst), 1);
-        class.remove(1);
+        wake_all([class.remove(1)]);
         assert_eq!(limits.waiting.load(SeqCst), 0);
         assert!(class.add_or_wait(1, id, Waker::noop()));
     }

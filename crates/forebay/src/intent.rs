@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use slab::Slab;
 
 use crate::sys::fork::Process;
+use crate::sys::lock::{Lock, LockGuard};
 
 /// A purpose that requests serve, and that can end before they do: a query
 /// that was given up, a compaction that is obsolete.
@@ -41,7 +42,7 @@ use crate::sys::fork::Process;
 /// ```
 #[derive(Clone)]
 pub struct Intent {
-    state: Arc<Mutex<State>>,
+    state: Arc<Lock<State>>,
     process: Process,
 }
 
@@ -64,7 +65,7 @@ enum Member {
     /// Whom to ask to cancel a request, and by which key.
     Request(Arc<dyn Cancel>, u64),
     /// An intent that is a child of it.
-    Child(Weak<Mutex<State>>),
+    Child(Weak<Lock<State>>),
 }
 
 /// A member's place in its intent.
@@ -142,8 +143,8 @@ impl Intent {
         Some(Place { intent: self.clone(), key })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, State> {
+        self.state.lock()
     }
 }
 
@@ -193,8 +194,7 @@ impl Drop for State {
         let mut parent = self.parent.take();
         while let Some(place) = parent {
             let state = Arc::into_inner(place.leave().state);
-            let state =
-                state.map(|state| state.into_inner().unwrap_or_else(PoisonError::into_inner));
+            let state = state.map(Lock::into_inner);
             parent = state.and_then(|mut state| state.parent.take());
         }
     }

@@ -77,6 +77,15 @@
 //! not there, and dropping anything leaves the parent's as it is. It can make a
 //! new one.
 //!
+//! # Threads and tasks
+//!
+//! Handles are `Send`, `Sync` and `Unpin`, and so are the futures that are types; those of `async`
+//! functions are `Send`. A [`ThreadPermit`] and an [`Entered`] stay in their thread, and so do an
+//! [`engine::Engine`] and a [`shard::Shard`]. No waker is cloned, woken or dropped under a lock of
+//! the library, so wakers may call it. They may also be run by its threads: there permits can be
+//! waited for, and what would wait for such a thread is an error of the kind
+//! [`Deadlock`](std::io::ErrorKind::Deadlock).
+//!
 //! All of them share one budget per disk, and one account per class. What was
 //! counted is in a [`Scheduler::snapshot`]; with the cargo feature `metrics`, a
 //! `metrics::Endpoint` serves it as OpenMetrics.

@@ -9,13 +9,14 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 use std::thread;
 
 use log::Level;
 
-use crate::sys::fork::{Process, lock_of_all};
+use crate::sys::fork::Process;
+use crate::sys::lock::{LockGuard, assert_none_held, lock_of_all};
 use crate::sys::panics::contain;
 
 /// Most messages that wait to be told.
@@ -120,7 +121,7 @@ pub(crate) fn meets_a_bug(act: impl FnOnce()) -> bool {
     bugs() > before && has_panicked == cfg!(debug_assertions)
 }
 
-fn queue() -> Option<MutexGuard<'static, Queue>> {
+fn queue() -> Option<LockGuard<'static, Queue>> {
     lock_of_all(&QUEUE)
 }
 
@@ -145,6 +146,7 @@ fn run() {
 
 impl Message {
     fn deliver(self) {
+        assert_none_held();
         match self {
             Self::Log(level, text) => log::log!(target: "forebay", level, "{text}"),
             Self::Call(tell) => tell(),

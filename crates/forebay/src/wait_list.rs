@@ -1,10 +1,9 @@
-//! Tasks that wait for the same thing to happen.
+//! Tasks and threads that wait for the same thing to happen.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Waker;
 
-use crate::sys::panics::contain;
+use crate::sys::waker::{self, KeptWaker};
 
 /// One that waits; the same in all lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,35 +17,36 @@ impl WaiterId {
     }
 }
 
-/// As many as wait now: who gives up takes its waker out.
+/// As many as wait now: who waits no longer takes its waker out.
 #[derive(Debug, Default)]
-pub(crate) struct WaitList(BTreeMap<WaiterId, Waker>);
+pub(crate) struct WaitList(BTreeMap<WaiterId, KeptWaker>);
 
 impl WaitList {
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// `waker` is woken next, and not those before it of the same waiter.
-    pub(crate) fn add(&mut self, id: WaiterId, waker: &Waker) {
-        self.0.entry(id).or_insert_with(|| waker.clone()).clone_from(waker);
+    /// `waker` is woken next, and not the one before it of the same waiter: that is returned, to be
+    /// dropped without a lock.
+    #[must_use]
+    pub(crate) fn add(&mut self, id: WaiterId, waker: KeptWaker) -> Option<KeptWaker> {
+        self.0.insert(id, waker)
     }
 
     /// The waker is to be dropped without a lock: it may drop a task.
     #[must_use]
-    pub(crate) fn remove(&mut self, id: WaiterId) -> Option<Waker> {
+    pub(crate) fn remove(&mut self, id: WaiterId) -> Option<KeptWaker> {
         self.0.remove(&id)
     }
 
-    /// Those that wait now, to be [woken](Self::wake_all) once there is no lock.
+    /// Those that wait now, to be [woken](wake_all) once there is no lock.
+    #[must_use]
     pub(crate) fn take(&mut self) -> Self {
         std::mem::take(self)
     }
+}
 
-    /// Wakes all, the longest waiting first. What one of them does then keeps no other waiting.
-    pub(crate) fn wake_all(self) {
-        self.0.into_values().for_each(|waker| {
-            contain(|| waker.wake());
-        });
-    }
+/// Wakes all of these lists: threads first, and then the tasks, the longest waiting first.
+pub(crate) fn wake_all<const N: usize>(lists: [WaitList; N]) {
+    waker::wake_all(lists.into_iter().flat_map(|list| list.0.into_values()));
 }

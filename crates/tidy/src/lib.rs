@@ -7,12 +7,14 @@
 
 mod functions;
 mod imports;
+mod methods;
 mod sources;
 mod strip;
 mod words;
 
 pub use functions::{Function, functions};
 pub use imports::Graph;
+pub use methods::{Method, methods, public_types};
 pub use sources::{Source, crates, read, root};
 pub use strip::{strip, without_tests};
 pub use words::places;

@@ -15,7 +15,8 @@ use crate::messages;
 use crate::metrics::{DeviceTraffic, Held};
 use crate::registry::{Applied, ClassRecord, DiskRecord, Shared};
 use crate::sys::clock::Clock;
-use crate::sys::fork::{Process, lock_of_all};
+use crate::sys::fork::Process;
+use crate::sys::lock::lock_of_all;
 use crate::sys::ticker;
 
 /// Looks are counted as a tick if so long apart.

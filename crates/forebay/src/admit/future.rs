@@ -11,6 +11,7 @@ use forebay_core::{Access, Ticket};
 use crate::Class;
 use crate::messages;
 use crate::permit::{AdmitError, DiskGroup, Permit, PermitQueue};
+use crate::sys::waker::KeptWaker;
 
 /// Resolves to a [`Permit`]; see [`Class::admit_async`].
 ///
@@ -46,7 +47,7 @@ impl Future for AdmitFuture {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.class.disk.process.check()?;
-        let waker = context.waker().clone();
+        let waker = KeptWaker::of(context.waker());
         if let Some(waiting) = &self.waiting {
             let granted = waiting
                 .permits()

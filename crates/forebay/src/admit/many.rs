@@ -15,8 +15,13 @@ use crate::permit::{
     AdmitError, BatchRequest, Batched, DiskGroup, Grant, NoGrant, Parking, Permit, PermitQueue,
     ThreadPermit, holds_permit,
 };
+use crate::sys::library_thread::is_library_thread;
 use crate::sys::sync::Clock;
+use crate::sys::waker::{KeptWaker, with_own};
 use crate::{Class, Scheduler};
+
+/// How often a thread of the library looks for a grant that it waits for, in nanoseconds.
+const POLL_PERIOD: u64 = 1_000_000;
 
 /// A permit to be asked for, of several requests: see [`Class::admit_many`].
 /// Nothing is asked yet: a thread [waits](Self::wait) for it, a task awaits it.
@@ -83,19 +88,30 @@ impl AdmitMany<'_> {
         let parking = Parking::take_place();
         let waker = Waker::from(Arc::clone(&parking));
         loop {
-            if let Poll::Ready(grant) = self.poll_grant(&waker) {
+            let polled = with_own(&waker, |context| self.poll_grant(context.waker()));
+            if let Poll::Ready(grant) = polled {
                 return Ok(ThreadPermit::new(grant?, clock.now()));
             }
             if deadline.is_some_and(|deadline| deadline <= clock.now()) {
                 return Err(AdmitError::TimedOut);
             }
-            parking.park(clock, deadline);
+            let until = if is_library_thread() { self.poll_here() } else { deadline };
+            parking.park(clock, until);
         }
+    }
+
+    /// In a waker that a thread of the library runs, which may be the one that grants it: it does
+    /// so itself meanwhile. Returns until when it sleeps.
+    fn poll_here(&self) -> Option<Time> {
+        if let Some(Waiting { group, .. }) = &self.waiting {
+            group.poll_permits();
+        }
+        Some(Clock::of_process().now().plus_nanos(POLL_PERIOD))
     }
 
     fn poll_grant(&mut self, waker: &Waker) -> Poll<Result<Grant<'static>, AdmitError>> {
         self.class.disk.process.check()?;
-        let waker = waker.clone();
+        let waker = KeptWaker::of(waker);
         if let Some(Waiting { group, batch }) = &self.waiting {
             let Some(permits) = group.permits_if_used() else {
                 messages::note_bug("a batch waits where permits are in use");

@@ -1,9 +1,8 @@
 //! Memory that waits to be used again.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use super::allocation::Allocation;
 use crate::sys::fork::Process;
+use crate::sys::lock::{Lock, LockGuard};
 
 /// Sizes are powers of two, up to the size of the address space.
 const SIZES: usize = usize::BITS as usize;
@@ -14,7 +13,7 @@ pub(super) struct FreeLists {
     pub(super) alignment: usize,
     bytes_max: usize,
     pub(super) process: Process,
-    lists: Mutex<Lists>,
+    lists: Lock<Lists>,
 }
 
 #[derive(Debug)]
@@ -24,16 +23,20 @@ struct Lists {
     by_size: [Vec<Allocation>; SIZES],
 }
 
+impl Default for Lists {
+    fn default() -> Self {
+        Self { free_bytes: 0, taken_bytes: 0, by_size: [const { Vec::new() }; SIZES] }
+    }
+}
+
 impl FreeLists {
     /// Empty lists that keep at most `bytes_max` bytes.
     pub(super) fn new(alignment: usize, bytes_max: usize) -> Self {
-        let by_size = [const { Vec::new() }; SIZES];
-        let lists = Mutex::new(Lists { free_bytes: 0, taken_bytes: 0, by_size });
-        Self { alignment, bytes_max, process: Process::current(), lists }
+        Self { alignment, bytes_max, process: Process::current(), lists: Lock::default() }
     }
 
-    fn lists(&self) -> MutexGuard<'_, Lists> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lists(&self) -> LockGuard<'_, Lists> {
+        self.lists.lock()
     }
 
     /// Bytes that are free.

@@ -1,21 +1,29 @@
 //! Waiting for a future on a thread.
 
 use std::future::Future;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 
 use crate::permit::Parking;
+use crate::sys::library_thread::{WaitsForItself, is_library_thread};
 use crate::sys::sync::Clock;
+use crate::sys::waker::with_own;
 
-/// What `future` resolves to; the calling thread sleeps meanwhile.
-pub(super) fn block_on<F: Future>(future: F) -> F::Output {
+/// What `future` resolves to; the calling thread sleeps meanwhile. A thread of the library would wait
+/// for itself: there only what need not wait is done.
+pub(super) fn block_on<R>(future: impl Future<Output = io::Result<R>>) -> io::Result<R> {
     let mut future = pin!(future);
     let parking = Parking::take_place();
     let waker = Waker::from(Arc::clone(&parking));
     loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+        let polled = with_own(&waker, |context| future.as_mut().poll(context));
+        if let Poll::Ready(output) = polled {
             return output;
+        }
+        if is_library_thread() {
+            return Err(WaitsForItself.into());
         }
         parking.park(Clock::of_process(), None);
     }

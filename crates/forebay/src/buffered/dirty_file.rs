@@ -5,7 +5,6 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use forebay_core::{Access, DiskTime, Op};
@@ -18,8 +17,10 @@ use crate::Class;
 use crate::direct_file::file_number;
 use crate::dirty_limits::ClassDirt;
 use crate::page_cache::{page_size, reopened};
+use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::waker::KeptWaker;
 use crate::sys::workers::KeptWorker;
-use crate::wait_list::{WaitList, WaiterId};
+use crate::wait_list::{WaitList, WaiterId, wake_all};
 
 /// The most that is dirty of a file unless its writer says otherwise, in bytes.
 pub(super) const DIRTY_MAX: u64 = 16 << 20;
@@ -54,7 +55,7 @@ pub(super) struct DirtyFile {
     number: u64,
     limits: ClassDirt,
     dirty_max: AtomicU64,
-    state: Mutex<State>,
+    state: Lock<State>,
     _worker: KeptWorker,
 }
 
@@ -87,7 +88,7 @@ impl DirtyFile {
             path,
             limits,
             dirty_max: AtomicU64::new(DIRTY_MAX),
-            state: Mutex::new(state),
+            state: Lock::new(state),
             _worker: worker,
         })
     }
@@ -127,7 +128,9 @@ impl DirtyFile {
 
     /// For a [`Waiter`](super::waiter::Waiter).
     pub(super) fn wake_at_end(&self, id: WaiterId, waker: &Waker) {
-        self.lock().waiting.add(id, waker);
+        let waker = KeptWaker::of(waker);
+        let before = self.lock().waiting.add(id, waker);
+        drop(before);
     }
 
     /// For a [`Waiter`](super::waiter::Waiter).
@@ -141,7 +144,7 @@ impl DirtyFile {
             return Poll::Ready(());
         }
         drop(state);
-        self.limits.remove(bytes);
+        wake_all([self.limits.remove(bytes)]);
         Poll::Pending
     }
 
@@ -161,8 +164,7 @@ impl DirtyFile {
             state.dirty -= bytes;
             let waiting = state.waiting.take();
             drop(state);
-            self.limits.remove(bytes);
-            waiting.wake_all();
+            wake_all([waiting, self.limits.remove(bytes)]);
         }
     }
 
@@ -226,8 +228,7 @@ impl DirtyFile {
         state.dirty -= part.counted;
         let waiting = state.waiting.take();
         drop(state);
-        self.limits.remove(part.counted);
-        waiting.wake_all();
+        wake_all([waiting, self.limits.remove(part.counted)]);
     }
 
     /// A part got no permit: it is as dirty as before.
@@ -241,11 +242,14 @@ impl DirtyFile {
 
     /// For a [`Waiter`](super::waiter::Waiter).
     pub(super) fn poll_ended(&self, number: u64, id: WaiterId, waker: &Waker) -> Poll<()> {
+        let waker = KeptWaker::of(waker);
         let mut state = self.lock();
         if state.unfinished.first().is_none_or(|first| *first > number) {
             return Poll::Ready(());
         }
-        state.waiting.add(id, waker);
+        let before = state.waiting.add(id, waker);
+        drop(state);
+        drop(before);
         Poll::Pending
     }
 
@@ -270,8 +274,8 @@ impl DirtyFile {
         self.class.disk.process.is_here()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, State> {
+        self.state.lock()
     }
 }
 
@@ -281,7 +285,7 @@ impl Drop for DirtyFile {
         // nothing, and may find locked for ever what its parent had locked.
         if self.is_here() {
             let dirty = self.lock().dirty;
-            self.limits.remove(dirty);
+            wake_all([self.limits.remove(dirty)]);
         }
     }
 }

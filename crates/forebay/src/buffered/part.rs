@@ -4,8 +4,8 @@ use std::future::Future;
 use std::io;
 use std::os::fd::AsFd;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
 
 use forebay_core::Op;
 
@@ -14,6 +14,8 @@ use super::failure::Failure;
 use crate::admit::AdmitFuture;
 use crate::dirty_limits::HandOver;
 use crate::permit::{AdmitError, Permit};
+use crate::sys::lock::Lock;
+use crate::sys::waker::{put_off, wake_after, with_own};
 use crate::{Class, Scheduler};
 
 /// A part that was asked for.
@@ -25,14 +27,16 @@ struct Part {
     /// Asked for whoever holds a permit, and so are those that come after it.
     holder: bool,
     /// Until it has its permit.
-    admit: Mutex<Option<AdmitFuture>>,
+    admit: Lock<Option<AdmitFuture>>,
 }
 
 /// Asks for the parts of a file that are next, whose permits are a holder's if `holder` says so.
 pub(super) fn ask(file: &Arc<DirtyFile>, holder: bool) {
-    while let Some(part) = file.next_part() {
-        Part::ask(file, part, Class { holder, ..file.class.clone() }, false);
-    }
+    wake_after(|| {
+        while let Some(part) = file.next_part() {
+            Part::ask(file, part, Class { holder, ..file.class.clone() }, false);
+        }
+    });
 }
 
 impl HandOver for DirtyFileHandle {
@@ -49,7 +53,7 @@ impl Part {
     fn ask(file: &Arc<DirtyFile>, part: PartRange, class: Class, untagged: bool) {
         let holder = class.holder;
         let admit = AdmitFuture::new(class, file.access(part.range.start), part.dirty);
-        let (file, admit) = (Arc::clone(file), Mutex::new(Some(admit)));
+        let (file, admit) = (Arc::clone(file), Lock::new(Some(admit)));
         let part = Arc::new(Self { file, part, untagged, holder, admit });
         // It stands in the order from now on, not when a thread is free.
         if let Poll::Ready(admitted) = part.poll() {
@@ -60,11 +64,13 @@ impl Part {
         }
     }
 
+    /// In the middle of a [`wake_after`]: a task that is granted a permit beside it may wait for
+    /// this part.
     fn poll(self: &Arc<Self>) -> Poll<Result<Permit, AdmitError>> {
         let waker = Waker::from(Arc::clone(self));
-        let mut admit = self.admit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut admit = self.admit.lock();
         let Some(future) = admit.as_mut() else { return Poll::Pending };
-        let polled = Pin::new(future).poll(&mut Context::from_waker(&waker));
+        let polled = with_own(&waker, |context| Pin::new(future).poll(context));
         if polled.is_ready() {
             *admit = None;
         }
@@ -76,16 +82,21 @@ impl Part {
         match admitted {
             Ok(permit) => {
                 let result = self.write_back(&permit);
-                permit.complete(&result);
-                file.end_part(&self.part, result.err().map(Failure::of_write_back));
+                return wake_after(|| {
+                    permit.complete(&result);
+                    file.end_part(&self.part, result.err().map(Failure::of_write_back));
+                    ask(file, self.holder);
+                });
             }
             Err(AdmitError::ClassRemoved { .. }) if !self.untagged => {
                 let class = Class { holder: self.holder, ..file.untagged() };
                 return Self::ask(file, self.part.clone(), class, true);
             }
-            Err(error) => file.give_back(&self.part, Failure::of_admission(error)),
+            Err(error) => wake_after(|| {
+                file.give_back(&self.part, Failure::of_admission(error));
+                ask(file, self.holder);
+            }),
         }
-        ask(file, self.holder);
     }
 
     fn write_back(&self, permit: &Permit) -> io::Result<()> {
@@ -111,7 +122,12 @@ impl Wake for Part {
     fn wake(self: Arc<Self>) {
         let disk = Arc::clone(&self.file.class.disk);
         disk.workers.run(move || {
-            if let Poll::Ready(admitted) = self.poll() {
+            // Who carries a part out wakes nobody before that: another thread does.
+            let (admitted, wakers) = put_off(|| self.poll());
+            if let Poll::Ready(admitted) = admitted {
+                if !wakers.is_empty() {
+                    self.file.class.disk.workers.run(|| drop(wakers));
+                }
                 self.carry_out(admitted);
             }
         });

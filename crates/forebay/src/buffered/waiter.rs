@@ -1,6 +1,6 @@
 //! Who waits for a dirty file.
 
-use std::cell::Cell;
+use std::sync::OnceLock;
 use std::task::{Poll, Waker};
 
 use super::dirty_file::DirtyFile;
@@ -11,12 +11,12 @@ use crate::wait_list::WaiterId;
 pub(super) struct Waiter<'a> {
     file: &'a DirtyFile,
     /// Once it has waited.
-    id: Cell<Option<WaiterId>>,
+    id: OnceLock<WaiterId>,
 }
 
 impl<'a> Waiter<'a> {
     pub(super) const fn of(file: &'a DirtyFile) -> Self {
-        Self { file, id: Cell::new(None) }
+        Self { file, id: OnceLock::new() }
     }
 
     /// `waker` is woken when a part has ended next, however it did.
@@ -36,16 +36,14 @@ impl<'a> Waiter<'a> {
     }
 
     fn id(&self) -> WaiterId {
-        let id = self.id.get().unwrap_or_else(WaiterId::new);
-        self.id.set(Some(id));
-        id
+        *self.id.get_or_init(WaiterId::new)
     }
 }
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.get() {
-            self.file.leave(id);
+            self.file.leave(*id);
         }
     }
 }

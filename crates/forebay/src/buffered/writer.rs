@@ -51,7 +51,9 @@ use crate::{Class, Scheduler};
 /// disk when it returns (`O_DIRECT`, `O_SYNC`, a FUSE file system without a cache for writes) the
 /// permit comes before it.
 ///
-/// A thread that holds a permit gets on here too. In a forked child everything is refused with
+/// A thread that holds a permit gets on here too. In a waker that a thread of the library runs, a
+/// write that has to wait and a flush fail with [`Deadlock`](io::ErrorKind::Deadlock): they would
+/// wait for that thread. In a forked child everything is refused with
 /// [`Forked`](crate::Forked).
 ///
 /// ```

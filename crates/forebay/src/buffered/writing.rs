@@ -166,6 +166,7 @@ impl<F: AsFd> Write for BufferedWriter<F> {
     /// Tells what went wrong, and does nothing else: what was written is in the page cache, and
     /// [`BufferedWriter::sync_data`] makes it durable.
     fn flush(&mut self) -> io::Result<()> {
+        self.check()?;
         self.dirty_file().failure_for_write()
     }
 }

@@ -4,12 +4,15 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar};
 use std::task::{Context, Poll};
 
 use super::error::{DeleteError, DeleteErrorCause};
 use crate::sys::fork::{Forked, Process};
-use crate::wait_list::{WaitList, WaiterId};
+use crate::sys::library_thread::is_library_thread;
+use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::waker::KeptWaker;
+use crate::wait_list::{WaitList, WaiterId, wake_all};
 
 /// How a file was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +95,20 @@ pub enum DeletionState {
 #[must_use = "it may fail"]
 pub struct Deletion {
     target: Arc<Target>,
-    waiter: WaiterId,
+    waiter: Waiter,
+}
+
+/// A task that waits for a deletion. Nothing is kept of it when it is dropped.
+struct Waiter {
+    target: Arc<Target>,
+    id: WaiterId,
 }
 
 /// A file, or all that is in a trash, on its way.
 pub(super) struct Target {
     pub(super) path: PathBuf,
     process: Process,
-    inner: Mutex<Inner>,
+    inner: Lock<Inner>,
     changed: Condvar,
 }
 
@@ -113,17 +122,22 @@ struct Inner {
     waiters: WaitList,
 }
 
-impl Target {
-    pub(super) fn new(path: PathBuf) -> Self {
-        let inner = Inner {
+impl Default for Inner {
+    fn default() -> Self {
+        Self {
             progress: DeletionProgress::default(),
             open: 1,
             files: 0,
             how: DeletedHow::Unlinked(UnlinkReason::NothingToFree),
             error: None,
             waiters: WaitList::default(),
-        };
-        let (process, inner) = (Process::current(), Mutex::new(inner));
+        }
+    }
+}
+
+impl Target {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let (process, inner) = (Process::current(), Lock::default());
         Self { path, process, inner, changed: Condvar::new() }
     }
 
@@ -187,17 +201,17 @@ impl Target {
         let waiters = inner.waiters.take();
         drop(inner);
         self.changed.notify_all();
-        waiters.wake_all();
+        wake_all([waiters]);
     }
 
-    /// Not in a child, which may have found it locked for ever.
-    fn checked(&self) -> Result<MutexGuard<'_, Inner>, DeleteError> {
+    /// Not in a child, which has none of its parent's deletions.
+    fn checked(&self) -> Result<LockGuard<'_, Inner>, DeleteError> {
         self.process.check().map_err(|forked: Forked| DeleteError::new(&self.path, forked))?;
         Ok(self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Inner> {
+        self.inner.lock()
     }
 
     fn is_handed_over(&self, inner: &Inner) -> Option<Result<(), DeleteError>> {
@@ -226,7 +240,8 @@ type Until<T> = fn(&Target, &Inner) -> Option<Result<T, DeleteError>>;
 
 impl Deletion {
     pub(super) fn of(target: Arc<Target>) -> Self {
-        Self { target, waiter: WaiterId::new() }
+        let waiter = Waiter::of(&target);
+        Self { target, waiter }
     }
 
     /// The path as it was given.
@@ -237,7 +252,8 @@ impl Deletion {
     /// Blocks until it is deleted.
     ///
     /// # Errors
-    /// It is not; see [`DeleteError`].
+    /// It is not; see [`DeleteError`]. In a waker that a thread of the library runs, which would
+    /// wait for itself: [`WaitsForItself`](DeleteErrorCause::WaitsForItself), unless it has ended.
     pub fn wait(&self) -> Result<Deleted, DeleteError> {
         self.wait_until(Target::is_ended)
     }
@@ -258,8 +274,8 @@ impl Deletion {
     ///
     /// Cancel safety: nothing is lost.
     pub async fn handed_over(&self) -> Result<(), DeleteError> {
-        let waiter = WaiterId::new();
-        poll_fn(|context| self.poll_until(context, waiter, Target::is_handed_over)).await
+        let waiter = Waiter::of(&self.target);
+        poll_fn(|context| waiter.poll_until(context, Target::is_handed_over)).await
     }
 
     /// How far it is. Nothing in a forked child.
@@ -284,16 +300,27 @@ impl Deletion {
             if let Some(result) = until(&self.target, &inner) {
                 return result;
             }
-            inner = self.target.changed.wait(inner).unwrap_or_else(PoisonError::into_inner);
+            if is_library_thread() {
+                let cause = DeleteErrorCause::WaitsForItself;
+                return Err(DeleteError::new(&self.target.path, cause));
+            }
+            inner = inner.wait(&self.target.changed);
         }
+    }
+}
+
+impl Waiter {
+    fn of(target: &Arc<Target>) -> Self {
+        Self { target: Arc::clone(target), id: WaiterId::new() }
     }
 
     fn poll_until<T>(
         &self,
         context: &Context<'_>,
-        waiter: WaiterId,
         until: Until<T>,
     ) -> Poll<Result<T, DeleteError>> {
+        // Cloned before there is a lock; what it replaces is dropped after it.
+        let waker = KeptWaker::of(context.waker());
         let mut inner = match self.target.checked() {
             Ok(inner) => inner,
             Err(error) => return Poll::Ready(Err(error)),
@@ -301,7 +328,9 @@ impl Deletion {
         match until(&self.target, &inner) {
             Some(result) => Poll::Ready(result),
             None => {
-                inner.waiters.add(waiter, context.waker());
+                let before = inner.waiters.add(self.id, waker);
+                drop(inner);
+                drop(before);
                 Poll::Pending
             }
         }
@@ -312,14 +341,13 @@ impl Future for Deletion {
     type Output = Result<Deleted, DeleteError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_until(context, self.waiter, Target::is_ended)
+        self.waiter.poll_until(context, Target::is_ended)
     }
 }
 
-impl Drop for Deletion {
+impl Drop for Waiter {
     fn drop(&mut self) {
-        let waker =
-            self.target.checked().ok().and_then(|mut inner| inner.waiters.remove(self.waiter));
+        let waker = self.target.lock().waiters.remove(self.id);
         drop(waker);
     }
 }

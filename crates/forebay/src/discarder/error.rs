@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use crate::permit::AdmitError;
 use crate::sys::fork::Forked;
+use crate::sys::library_thread::WaitsForItself;
 
 /// Why one path was not deleted. Others are not affected.
 ///
@@ -48,6 +49,10 @@ pub enum DeleteErrorCause {
     /// [`finish`](crate::Discarder::finish) finds it.
     #[error("no permit: {0}")]
     Admission(Arc<AdmitError>),
+    /// It was waited for in a waker that a thread of the library runs, which would wait for itself.
+    /// The deletion itself goes on.
+    #[error("{WaitsForItself}")]
+    WaitsForItself,
     /// This is a child of the process that made the discarder.
     #[error(transparent)]
     Forked(#[from] Forked),
@@ -140,6 +145,7 @@ impl From<DeleteError> for io::Error {
         let kind = match &error.cause {
             DeleteErrorCause::System { errno, .. } => Self::from_raw_os_error(*errno).kind(),
             DeleteErrorCause::Cancelled => io::ErrorKind::Interrupted,
+            DeleteErrorCause::WaitsForItself => io::ErrorKind::Deadlock,
             DeleteErrorCause::Full { .. } => io::ErrorKind::QuotaExceeded,
             DeleteErrorCause::Admission(_) | DeleteErrorCause::Forked(_) => io::ErrorKind::Other,
         };

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use forebay_core::{Access, Op, StepMax, Time, saturating_nanos};
@@ -18,6 +18,7 @@ use super::state::{LOOK_PERIOD, RETRIES_MAX, RETRY_AFTER, Worker, untagged};
 use crate::Class;
 use crate::admit::AdmitFuture;
 use crate::permit::{AdmitError, Permit};
+use crate::sys::waker::with_own;
 
 /// Small files that share a step at most.
 const FILES_MAX: usize = 64;
@@ -202,7 +203,7 @@ impl Worker {
         loop {
             let mut admit = pin!(AdmitFuture::new(class.clone(), access, bytes));
             let admitted = loop {
-                match admit.as_mut().poll(&mut Context::from_waker(&self.waker)) {
+                match with_own(&self.waker, |context| admit.as_mut().poll(context)) {
                     Poll::Ready(admitted) => break admitted,
                     Poll::Pending => {}
                 }

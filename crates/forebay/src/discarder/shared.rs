@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::deletion::{DeletedHow, Target};
 use super::error::DeleteErrorCause;
@@ -14,6 +14,7 @@ use crate::messages;
 use crate::metrics::{DiscardCounts, Waiting};
 use crate::permit::Parking;
 use crate::sys::fork::Process;
+use crate::sys::lock::{Lock, LockGuard};
 
 /// What the thread is asked for.
 pub(super) enum Job {
@@ -39,7 +40,7 @@ pub(super) struct Shared {
     pub(super) class: Class,
     pub(super) options: DiscarderOptions,
     owner: u64,
-    inbox: Mutex<Inbox>,
+    inbox: Lock<Inbox>,
 }
 
 #[derive(Default)]
@@ -56,7 +57,7 @@ impl Shared {
     pub(super) fn new(class: Class, options: DiscarderOptions) -> Self {
         let process = Process::current();
         let owner = RandomState::new().hash_one(std::process::id());
-        Self { process, class, options, owner, inbox: Mutex::default() }
+        Self { process, class, options, owner, inbox: Lock::default() }
     }
 
     /// What the names of its entries begin with.
@@ -71,7 +72,7 @@ impl Shared {
     /// What waits now, how urgent that is, and since when the oldest does: sets the shares by it.
     pub(super) fn note(&self, part: f64, oldest: u64) {
         let counts = self.counts();
-        let mut urgency = counts.urgency.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut urgency = counts.urgency.lock();
         let (part, oldest) = urgency.note(Waiting { owner: self.owner, part, oldest });
         counts.oldest.store(oldest, Relaxed);
         let wanted = |calm| match &self.options.shares {
@@ -186,7 +187,7 @@ impl Shared {
         inbox.files = inbox.files.saturating_sub(1);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Inbox> {
+        self.inbox.lock()
     }
 }

@@ -10,6 +10,7 @@ use super::hand_over::JOBS_MAX;
 use super::shared::{Job, Shared};
 use super::state::Worker;
 use crate::permit::Parking;
+use crate::sys::library_thread;
 use crate::sys::panics::contain;
 
 /// A thread that has had nothing to do for so long ends.
@@ -28,6 +29,7 @@ pub(super) fn ask(shared: &Arc<Shared>, jobs: Vec<Job>) {
 }
 
 fn work(shared: &Arc<Shared>) {
+    library_thread::begin();
     let parking = Parking::take_place();
     shared.begin(&parking);
     let mut worker = Worker::new(Arc::clone(shared), parking);

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar};
+use std::time::{Duration, Instant};
 use std::{mem, thread};
 
 use rustix::io::Errno;
@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use super::nonblocking;
 use super::operation::{Completion, Operation, Retries};
 use super::waker::WakeDescriptor;
+use crate::sys::lock::{Lock, LockGuard};
 
 /// Performs an operation and waits for its end.
 type Execute = fn(&mut Operation) -> io::Result<usize>;
@@ -46,7 +47,7 @@ pub(super) struct Threads {
 /// What the engine shares with the workers.
 #[derive(Debug)]
 struct Pool {
-    state: Mutex<PoolState>,
+    state: Lock<PoolState>,
     /// There is a job, or the pool is closed.
     work: Condvar,
     /// The last worker has left.
@@ -82,7 +83,7 @@ impl Threads {
     ) -> Self {
         let (to_engine, from_workers) = channel();
         let pool = Arc::new(Pool {
-            state: Mutex::default(),
+            state: Lock::default(),
             work: Condvar::new(),
             empty: Condvar::new(),
             descriptor,
@@ -216,19 +217,25 @@ impl Drop for Threads {
     fn drop(&mut self) {
         let mut state = self.pool.lock();
         state.closed = true;
-        state.queue.clear();
+        let queue = mem::take(&mut state.queue);
         self.pool.work.notify_all();
-        let wait = self
-            .pool
-            .empty
-            .wait_timeout_while(state, self.shutdown_timeout, |state| state.workers > 0);
-        drop(wait);
+        let begin = Instant::now();
+        while state.workers > 0 {
+            let left = self.shutdown_timeout.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            state = state.wait_timeout(&self.pool.empty, left).0;
+        }
+        drop(state);
+        // Buffers may be the program's own: not under the lock.
+        drop(queue);
     }
 }
 
 impl Pool {
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, PoolState> {
+        self.state.lock()
     }
 
     /// A worker's life.
@@ -249,11 +256,10 @@ impl Pool {
 
     /// Waits for a job; `None` when the pool is closed.
     fn next_job(&self) -> Option<Job> {
-        let state = self.lock();
-        let mut state = self
-            .work
-            .wait_while(state, |state| state.queue.is_empty() && !state.closed)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
+        while state.queue.is_empty() && !state.closed {
+            state = state.wait(&self.work);
+        }
         let job = state.queue.pop_front()?;
         state.busy += 1;
         Some(job)

@@ -1,20 +1,20 @@
 //! Files that are made longer ahead of the writes behind their end.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::DirectFile;
 use crate::engine::Operation;
+use crate::sys::lock::{Lock, LockGuard};
 
 /// What is known of the length of a growing file, all of whose requests come
 /// by here.
 #[derive(Debug)]
 pub(super) struct Growth {
     hint: u64,
-    lengths: Mutex<Lengths>,
+    lengths: Lock<Lengths>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Lengths {
     /// That of the file.
     made: u64,
@@ -26,7 +26,7 @@ impl Growth {
     /// Of a file that was just opened.
     pub(super) fn of(file: &DirectFile, hint: u64) -> io::Result<Self> {
         let len = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(0);
-        Ok(Self { hint, lengths: Mutex::new(Lengths { made: len, used: len }) })
+        Ok(Self { hint, lengths: Lock::new(Lengths { made: len, used: len }) })
     }
 
     /// Makes the file long enough for `operation`, which is about to be sent.
@@ -61,8 +61,8 @@ impl Growth {
         self.lock().used
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lengths> {
-        self.lengths.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Lengths> {
+        self.lengths.lock()
     }
 }
 

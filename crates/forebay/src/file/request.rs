@@ -9,17 +9,15 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-
 use super::outcome::Outcome;
 use crate::Disk;
 use crate::engine::Operation;
 use crate::intent::{Intent, Membership};
-use crate::io_thread::{
-    Completion, Detached, Inbox, Message, Reply, Submission, Timing, is_io_thread,
-};
+use crate::io_thread::{Completion, Detached, Inbox, Message, Reply, Submission, Timing};
 use crate::registry::DiskRecord;
 use crate::sys::fork::Forked;
+use crate::sys::library_thread::{WaitsForItself, is_library_thread};
+use crate::sys::waker::with_own;
 
 /// The answer to a request that is on its way: a future, and something to
 /// [`wait`](Self::wait) for.
@@ -117,8 +115,9 @@ impl<T> Request<T> {
     /// whose executor it would stop. Where the answer was taken already, by
     /// [`Request::wait_timeout`] or a poll, this is an error, without a buffer.
     ///
-    /// On an I/O thread, in a waker that it runs, this would wait for itself:
-    /// there the request is cancelled, and its answer is `EDEADLK`.
+    /// A waker may be run by a thread of the library, which would then wait for itself: there the
+    /// request is cancelled, and its error is of the kind
+    /// [`Deadlock`](io::ErrorKind::Deadlock) (`EDEADLK`).
     pub fn wait(mut self) -> T {
         if matches!(self.state, State::Over) {
             return (self.finish)(Completion::none());
@@ -127,7 +126,7 @@ impl<T> Request<T> {
             if let Poll::Ready(answer) = self.poll_here() {
                 return answer;
             }
-            if is_io_thread() {
+            if is_library_thread() {
                 return self.refuse_to_wait();
             }
             thread::park();
@@ -136,7 +135,7 @@ impl<T> Request<T> {
 
     /// [`Request::wait`], but for `timeout` at most; `None` if it has passed.
     /// The request is still on its way then: wait again, or drop it to cancel
-    /// it. `None`, too, once the answer was taken. On an I/O thread, it waits as
+    /// it. `None`, too, once the answer was taken. On a thread of the library, it waits as
     /// little as [`Request::wait`] does.
     pub fn wait_timeout(&mut self, timeout: Duration) -> Option<T> {
         let begin = Instant::now();
@@ -148,7 +147,7 @@ impl<T> Request<T> {
             if left.is_zero() || matches!(self.state, State::Over) {
                 return None;
             }
-            if is_io_thread() {
+            if is_library_thread() {
                 return Some(self.refuse_to_wait());
             }
             thread::park_timeout(left);
@@ -165,15 +164,14 @@ impl<T> Request<T> {
         // Dropped, it is cancelled.
         drop(mem::replace(self, Self { state: State::Over, finish: self.finish }));
         let operation = operation.unwrap_or_else(Operation::nothing);
-        (self.finish)(Completion::refusal(Errno::DEADLK.into(), operation))
+        (self.finish)(Completion::refusal(WaitsForItself.into(), operation))
     }
 
     /// Takes the answer, or has this thread woken when it comes.
     fn poll_here(&mut self) -> Poll<T> {
-        let this = Pin::new(self);
         // At the end of the thread its own may be gone.
         let waker = WAKER.try_with(Waker::clone).unwrap_or_else(|_| Unpark::this_thread());
-        this.poll(&mut Context::from_waker(&waker))
+        with_own(&waker, |context| Pin::new(self).poll(context))
     }
 }
 

@@ -1,17 +1,17 @@
 //! What the classes of an I/O group are called, for what is told of their requests.
 
-use std::sync::{Mutex, PoisonError, TryLockError};
-
 use forebay_core::ClassId;
+
+use crate::sys::lock::Lock;
 
 /// The names of classes, by their places.
 #[derive(Debug, Default)]
-pub(super) struct ClassNames(Mutex<Vec<Option<(ClassId, String)>>>);
+pub(super) struct ClassNames(Lock<Vec<Option<(ClassId, String)>>>);
 
 impl ClassNames {
     /// The class is there, in a place that may have been another's.
     pub(super) fn set(&self, class: ClassId, name: &str) {
-        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.0.lock();
         let index = class.index();
         if names.len() <= index {
             names.resize_with(index + 1, || None);
@@ -23,13 +23,8 @@ impl ClassNames {
 
     /// All of them; none while some are being set, for who asks may hold a lock.
     pub(super) fn all(&self) -> Vec<(ClassId, String)> {
-        match self.0.try_lock() {
-            Ok(names) => names.iter().flatten().cloned().collect(),
-            Err(TryLockError::Poisoned(names)) => {
-                names.get_ref().iter().flatten().cloned().collect()
-            }
-            Err(TryLockError::WouldBlock) => Vec::new(),
-        }
+        let names = self.0.try_lock();
+        names.map_or_else(Vec::new, |names| names.iter().flatten().cloned().collect())
     }
 }
 

@@ -3,8 +3,8 @@
 mod class_names;
 mod wakers;
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use forebay_core::{
@@ -20,6 +20,7 @@ use crate::events::{Event, Hook};
 use crate::metrics::QueueMetrics;
 use crate::slow_requests::{SlowRequest, SlowRequests};
 use crate::sys::clock::Clock;
+use crate::sys::lock::Lock;
 use crate::sys::ticker;
 
 /// Most requests that are granted together, so that nobody keeps the lock for long.
@@ -27,6 +28,16 @@ const BATCH_MAX: usize = 128;
 
 /// Overdue requests are spoken of so often, however many there are.
 const SILENCE_NANOS: u64 = 10_000_000_000;
+
+/// What requests cost; by default, for a forked child, what they cost on any disk.
+#[derive(Debug)]
+struct Model(DiskModel);
+
+impl Default for Model {
+    fn default() -> Self {
+        Self(DiskModel::unmeasured())
+    }
+}
 
 /// An I/O group of a disk, and how to reach the threads whose queues are in it.
 #[derive(Debug)]
@@ -44,7 +55,7 @@ pub(crate) struct GroupState {
     pub(crate) wakers: Wakers,
     /// Of the queues in `io`, by their shards.
     metrics: Box<[OnceLock<Box<QueueMetrics>>]>,
-    model: Mutex<DiskModel>,
+    model: Lock<Model>,
     model_version: AtomicU64,
     /// Until when, in nanoseconds, nothing more is said of overdue requests.
     silent_until: AtomicU64,
@@ -68,7 +79,7 @@ impl GroupState {
             silent_until: AtomicU64::new(0),
             wakers: Wakers::new(config.shards_max),
             metrics: (0..SHARDS_MAX).map(|_| OnceLock::new()).collect(),
-            model: Mutex::new(config.model.clone()),
+            model: Lock::new(Model(config.model.clone())),
             model_version: AtomicU64::new(0),
             io: IoGroup::new(config),
             slot,
@@ -171,18 +182,18 @@ impl GroupState {
             return None;
         }
         *version = present;
-        Some(self.model.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        Some(self.model.lock().0.clone())
     }
 
     /// What such a request costs.
     pub(crate) fn cost(&self, op: Op, len: u64) -> DiskTime {
-        self.model.lock().unwrap_or_else(PoisonError::into_inner).cost(op, len)
+        self.model.lock().0.cost(op, len)
     }
 
     /// The largest power of two in bytes, up to 16 MiB, that costs no more than the effective goal.
     pub(crate) fn largest_request(&self, op: Op) -> u64 {
-        let model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
-        model.largest_request(op, self.io.effective_goal())
+        let model = self.model.lock();
+        model.0.largest_request(op, self.io.effective_goal())
     }
 
     /// How much of what is in extents of these lengths, the last of a file first, may be discarded
@@ -192,8 +203,8 @@ impl GroupState {
         most: StepMax,
         extents: impl IntoIterator<Item = u64>,
     ) -> Step {
-        let model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
-        most.step(&model, extents)
+        let model = self.model.lock();
+        most.step(&model.0, extents)
     }
 
     /// From now on requests cost this, as soon as the queues are
@@ -203,7 +214,7 @@ impl GroupState {
         if let Ok(mut queue) = self.io.join() {
             queue.set_model(model.clone());
         }
-        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = model;
+        *self.model.lock() = Model(model);
         self.model_version.fetch_add(1, Ordering::Release);
     }
 }

@@ -1,23 +1,25 @@
 //! How to wake the threads whose queues share a disk's budget.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::mem;
+use std::sync::Arc;
 
 use forebay_core::ShardId;
 
 use crate::messages;
+use crate::sys::lock::Lock;
 
 type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// For each shard of an I/O group, what makes its thread poll its queue.
 pub(crate) struct Wakers {
-    shards: Box<[Mutex<Option<Wake>>]>,
+    shards: Box<[Lock<Option<Wake>>]>,
 }
 
 impl Wakers {
     /// Room for `shards_max` shards, none registered.
     pub(crate) fn new(shards_max: usize) -> Self {
-        Self { shards: (0..shards_max).map(|_| Mutex::new(None)).collect() }
+        Self { shards: (0..shards_max).map(|_| Lock::default()).collect() }
     }
 
     /// From now on `wake` is called, from any thread, when another queue has
@@ -44,9 +46,9 @@ impl Wakers {
         self.shards.iter().for_each(Self::call);
     }
 
-    fn call(place: &Mutex<Option<Wake>>) {
+    fn call(place: &Lock<Option<Wake>>) {
         // Called outside the lock: it may take others.
-        let wake = place.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let wake = place.lock().clone();
         if let Some(wake) = wake {
             wake();
         }
@@ -54,11 +56,12 @@ impl Wakers {
 
     fn put(&self, shard: ShardId, wake: Option<Wake>) {
         if let Some(place) = self.place(shard) {
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = wake;
+            let before = mem::replace(&mut *place.lock(), wake);
+            drop(before);
         }
     }
 
-    fn place(&self, shard: ShardId) -> Option<&Mutex<Option<Wake>>> {
+    fn place(&self, shard: ShardId) -> Option<&Lock<Option<Wake>>> {
         let place = self.shards.get(shard.index());
         if place.is_none() {
             messages::note_bug("every shard of a group has a place for its waker");

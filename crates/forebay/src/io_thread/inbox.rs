@@ -1,10 +1,10 @@
 //! How messages reach an I/O thread.
 
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::engine::EngineWaker;
 use crate::messages::note_bug;
+use crate::sys::lock::{Lock, LockGuard};
 
 /// Most requests that one I/O thread has, waiting and in the disk.
 pub const REQUESTS_MAX: usize = 1 << 16;
@@ -12,7 +12,7 @@ pub const REQUESTS_MAX: usize = 1 << 16;
 /// The way to one I/O thread.
 #[derive(Debug)]
 pub(crate) struct Inbox<M> {
-    state: Mutex<State<M>>,
+    state: Lock<State<M>>,
 }
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ forebay_core::debug_as_display!(InboxFull);
 impl<M> Inbox<M> {
     pub(super) fn new(waker: EngineWaker) -> Self {
         let state = State { waker, messages: Vec::new(), unanswered: 0, closed: false };
-        Self { state: Mutex::new(state) }
+        Self { state: Lock::new(state) }
     }
 
     /// Sends a request, which is to be answered; the thread is woken if it
@@ -97,7 +97,7 @@ impl<M> Inbox<M> {
         !closed
     }
 
-    fn post(mut state: MutexGuard<'_, State<M>>, message: M) {
+    fn post(mut state: LockGuard<'_, State<M>>, message: M) {
         // The first of several messages has woken the thread.
         let waker = state.messages.is_empty().then(|| state.waker.clone());
         state.messages.push(message);
@@ -107,7 +107,7 @@ impl<M> Inbox<M> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<M>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, State<M>> {
+        self.state.lock_here()
     }
 }

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ use crate::messages;
 use crate::permit::DiskGroup;
 use crate::reactor::{Reactor, ShardError};
 use crate::sys::fork::OfProcess;
+use crate::sys::library_thread;
+use crate::sys::lock::Lock;
 use crate::sys::panics::contain;
 
 /// Longer than an engine takes to end once it gives up on the disk.
@@ -58,7 +60,7 @@ impl Default for IoThreadsConfig {
 pub(crate) struct IoThreads {
     engine: EngineConfig,
     threads: Box<[OnceLock<OfProcess<IoThread>>]>,
-    starting: Mutex<()>,
+    starting: Lock<()>,
 }
 
 #[derive(Debug)]
@@ -66,7 +68,7 @@ struct IoThread {
     inbox: Arc<Inbox<Message>>,
     thread: JoinHandle<()>,
     /// Hangs up when the thread ends.
-    running: Mutex<Receiver<()>>,
+    running: Lock<Receiver<()>>,
     shutdown_timeout: Duration,
     /// An I/O group of its disk.
     group: Arc<DiskGroup>,
@@ -75,7 +77,7 @@ struct IoThread {
 impl IoThreads {
     pub(crate) fn new(config: &IoThreadsConfig) -> Self {
         let threads = (0..config.io_queues.max(1)).map(|_| OnceLock::new()).collect();
-        Self { engine: config.engine, threads, starting: Mutex::new(()) }
+        Self { engine: config.engine, threads, starting: Lock::default() }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -94,7 +96,7 @@ impl IoThreads {
         if let Some(thread) = place.get() {
             return Ok(&thread.inbox);
         }
-        let _starting = self.starting.lock().unwrap_or_else(PoisonError::into_inner);
+        let _starting = self.starting.lock();
         if let Some(thread) = place.get() {
             return Ok(&thread.inbox);
         }
@@ -121,7 +123,7 @@ impl IoThread {
         let full = |full| ShardError::NoShard { disk: disk.to_owned(), full };
         let ended = |_| io::Error::other("the I/O thread ended at its start");
         let inbox = ready.recv().map_err(ended)??.map_err(full)?;
-        Ok(Self { inbox, thread, running: Mutex::new(hung_up), shutdown_timeout, group })
+        Ok(Self { inbox, thread, running: Lock::new(hung_up), shutdown_timeout, group })
     }
 }
 
@@ -133,7 +135,7 @@ impl Drop for IoThread {
         self.inbox.close();
         // The last handle can go with a task that the thread itself wakes.
         if thread::current().id() != self.thread.thread().id() {
-            let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let running = self.running.get_mut();
             let ended = running.recv_timeout(self.shutdown_timeout.saturating_add(END_GRACE));
             if ended == Err(RecvTimeoutError::Timeout) {
                 self.group.tell(Event::Hang { disk: self.group.name.clone() });
@@ -165,7 +167,7 @@ fn run(
     };
     let inbox = Arc::new(Inbox::new(reactor.engine().waker()));
     let _ = started.send(Ok(Ok(Arc::clone(&inbox))));
-    IS_IO_THREAD.set(true);
+    library_thread::begin();
     let mut reactor = Some(reactor);
     while let Some(present) = reactor {
         let mut worker = Worker::new(present, Arc::clone(&inbox));
@@ -198,16 +200,6 @@ fn begin_anew(
         }
         thread::sleep(TRY_AGAIN_AFTER);
     }
-}
-
-thread_local! {
-    static IS_IO_THREAD: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether others wait for the calling thread to do their I/O: it must not
-/// wait for any.
-pub(crate) fn is_io_thread() -> bool {
-    IS_IO_THREAD.get()
 }
 
 /// The calling thread's number among those that submit.

@@ -4,8 +4,8 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
 
 use forebay_core::Time;
 use forebay_driver::QueueClass;
@@ -14,7 +14,9 @@ use super::inbox::{Inbox, InboxFull};
 use crate::engine::Operation;
 use crate::intent::{Cancel, Membership};
 use crate::messages;
+use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::panics::contain;
+use crate::sys::waker::KeptWaker;
 
 /// A thread keeps so many replies for its next requests.
 const SPARE_MAX: usize = 256;
@@ -26,7 +28,7 @@ thread_local! {
 /// Shared by whoever wants an operation done and the thread that does it.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 /// What is sent to an I/O thread.
@@ -104,7 +106,7 @@ struct State {
     /// Until the I/O thread takes it.
     request: Option<Submission>,
     answer: Option<Completion>,
-    waker: Option<Waker>,
+    waker: Option<KeptWaker>,
     /// The I/O thread's name for it, while it has it.
     key: Option<usize>,
     /// Nobody waits for the answer, or wants the request.
@@ -138,10 +140,11 @@ impl Reply {
         if let Some(mut reply) = kept
             && let Some(unused) = Arc::get_mut(&mut reply)
         {
-            *unused.state.get_mut().unwrap_or_else(PoisonError::into_inner) = state;
+            // A child has those of its parent, whose locks are not its own.
+            unused.state = Lock::new(state);
             return reply;
         }
-        Arc::new(Self { state: Mutex::new(state) })
+        Arc::new(Self { state: Lock::new(state) })
     }
 
     /// Keeps a reply that is done with for the next request of this thread.
@@ -191,7 +194,7 @@ impl Reply {
                 return Poll::Pending;
             }
             drop(state);
-            waker = Some(context.waker().clone());
+            waker = Some(KeptWaker::of(context.waker()));
         }
     }
 
@@ -252,7 +255,7 @@ impl Reply {
     }
 
     /// Hands the answer over. Returns whom to wake.
-    fn answer(&self, answer: Completion) -> Option<Waker> {
+    fn answer(&self, answer: Completion) -> Option<KeptWaker> {
         let mut state = self.lock();
         state.key = None;
         let kept = state.kept.take();
@@ -267,8 +270,8 @@ impl Reply {
         state.waker.take()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, State> {
+        self.state.lock()
     }
 }
 
@@ -294,7 +297,7 @@ impl Promise {
     }
 
     /// Keeps the promise. Returns whom to wake.
-    pub(super) fn keep(mut self, answer: Completion) -> Option<Waker> {
+    pub(super) fn keep(mut self, answer: Completion) -> Option<KeptWaker> {
         self.reply.take()?.answer(answer)
     }
 }
@@ -306,7 +309,7 @@ impl Drop for Promise {
             let operation = request.map_or_else(Operation::nothing, |request| request.operation);
             let error = io::Error::other(BrokenDown);
             if let Some(waker) = reply.answer(Completion::refusal(error, operation)) {
-                contain(|| waker.wake());
+                waker.wake();
             }
         }
     }
@@ -315,7 +318,7 @@ impl Drop for Promise {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
-    use std::task::{RawWaker, RawWakerVTable, Wake};
+    use std::task::{RawWaker, RawWakerVTable, Wake, Waker};
     use std::thread;
     use std::time::Duration;
 
@@ -338,7 +341,7 @@ mod tests {
     fn a_waker_is_dropped_without_the_lock() {
         let (done, ended) = mpsc::channel();
         thread::spawn(move || {
-            let reply = Arc::new(Reply { state: Mutex::default() });
+            let reply = Arc::new(Reply { state: Lock::default() });
             let waker = Waker::from(Arc::new(Task(Arc::clone(&reply))));
             assert!(reply.poll(&Context::from_waker(&waker)).is_pending());
             drop(waker);
@@ -350,7 +353,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_cannot_be_refused() {
-        let reply = Reply { state: Mutex::default() };
+        let reply = Reply { state: Lock::default() };
         assert!(messages::meets_a_bug(|| reply.refuse(io::Error::other("full"))));
         assert!(reply.poll(&Context::from_waker(Waker::noop())).is_pending());
     }
@@ -371,7 +374,7 @@ mod tests {
     fn a_waker_is_cloned_without_the_lock() {
         let (done, ended) = mpsc::channel();
         thread::spawn(move || {
-            let reply = Reply { state: Mutex::default() };
+            let reply = Reply { state: Lock::default() };
             // SAFETY: the table does nothing but look at the reply.
             let waker = unsafe { Waker::new((&raw const reply).cast(), &CURIOUS) };
             assert!(reply.poll(&Context::from_waker(&waker)).is_pending());

@@ -1,7 +1,6 @@
 //! What an I/O thread does.
 
 use std::sync::Arc;
-use std::task::Waker;
 use std::time::Duration;
 use std::{io, mem, thread};
 
@@ -16,6 +15,7 @@ use crate::engine::Operation;
 use crate::messages;
 use crate::reactor::{self, Reactor, SubmitError};
 use crate::sys::panics::contain;
+use crate::sys::waker::KeptWaker;
 
 /// Pause after the kernel has refused everything.
 const REFUSED_PAUSE: Duration = Duration::from_millis(1);
@@ -27,7 +27,7 @@ pub(super) struct Worker {
     requests: Requests,
     /// Messages that are being read, the first one last.
     messages: Vec<Message>,
-    wakers: Vec<Waker>,
+    wakers: Vec<KeptWaker>,
 }
 
 /// Requests that are not answered.
@@ -145,9 +145,10 @@ impl Worker {
     }
 
     fn wake(&mut self) {
-        for waker in self.wakers.drain(..) {
-            // What others do when they are woken shall not end this thread.
-            contain(|| waker.wake());
+        // Threads that wait first: a task's waker may wait for one of them.
+        for own in [true, false] {
+            let wakers = self.wakers.extract_if(.., |waker| waker.is_own() == own);
+            wakers.for_each(KeptWaker::wake);
         }
     }
 

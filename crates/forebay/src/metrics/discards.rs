@@ -1,9 +1,10 @@
 //! What the discarders of a class have deleted, and what waits for them.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use forebay_core::Time;
+
+use crate::sys::lock::Lock;
 
 /// What the [discarders](crate::Discarder) of one class have deleted, and what waits for them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub(crate) struct DiscardCounts {
     bytes: AtomicU64,
     commands: AtomicU64,
     steps: AtomicU64,
-    pub(crate) urgency: Mutex<Urgency>,
+    pub(crate) urgency: Lock<Urgency>,
 }
 
 /// What waits for one discarder of a class.

@@ -1,7 +1,7 @@
 //! What one I/O queue tells the rest of the program about itself.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use forebay_core::{CLASSES_MAX, ClassCounters, ClassId, Completion, IoQueue, QueueCounters, Time};
 
@@ -9,6 +9,7 @@ use super::histogram::{Histogram, add};
 use super::snapshot::ClassSnapshot;
 use crate::engine::{Backend, Retries};
 use crate::messages;
+use crate::sys::lock::{Lock, LockGuard};
 
 /// Counters are published so often while there is work, in nanoseconds.
 const PUBLISH_NANOS: u64 = 1_000_000;
@@ -20,7 +21,7 @@ const CLASSES_AT_EVERY_PAUSE_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct QueueMetrics {
     classes: Box<[OnceLock<Box<ClassHistograms>>]>,
-    published: Mutex<Published>,
+    published: Lock<Published>,
     publish_at: AtomicU64,
 }
 
@@ -88,7 +89,7 @@ impl Default for QueueMetrics {
     fn default() -> Self {
         Self {
             classes: (0..CLASSES_MAX).map(|_| OnceLock::new()).collect(),
-            published: Mutex::default(),
+            published: Lock::default(),
             publish_at: AtomicU64::new(0),
         }
     }
@@ -245,8 +246,8 @@ impl QueueMetrics {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Published> {
-        self.published.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Published> {
+        self.published.lock()
     }
 }
 

@@ -1,8 +1,8 @@
 //! A batch of requests that waits.
 
-use std::task::Waker;
-
 use forebay_core::Ticket;
+
+use crate::sys::waker::KeptWaker;
 
 /// A batch that is not granted as a whole, or whose task has not noticed that.
 pub(super) struct Batch {
@@ -13,5 +13,5 @@ pub(super) struct Batch {
     /// Each has had its turn.
     pub(super) paid: bool,
     /// Whom to wake when none is in the queue any more.
-    pub(super) waker: Option<Waker>,
+    pub(super) waker: Option<KeptWaker>,
 }

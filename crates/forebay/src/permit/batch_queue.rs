@@ -7,7 +7,6 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::task::Waker;
 
 use forebay_core::{DiskTime, Op, Outcome, Ticket, Time};
 
@@ -20,6 +19,7 @@ use super::timer;
 use super::wakeups::Wakeups;
 use crate::group::GroupState;
 use crate::messages;
+use crate::sys::waker::KeptWaker;
 
 /// What became of a batch.
 pub(crate) enum Batched {
@@ -42,7 +42,13 @@ impl State {
     }
 
     /// A batch of which these were granted and `first` was not.
-    fn add_batch(&mut self, now: Time, granted: Vec<Ticket>, first: Ticket, waker: Waker) -> usize {
+    fn add_batch(
+        &mut self,
+        now: Time,
+        granted: Vec<Ticket>,
+        first: Ticket,
+        waker: KeptWaker,
+    ) -> usize {
         for &ticket in &granted {
             self.put_aside(now, ticket);
         }
@@ -75,15 +81,20 @@ impl State {
         waiting.tickets = tickets.into();
     }
 
-    /// The tickets of a batch that is granted; else `waker` is woken when it is, and the one of
-    /// before returned.
-    fn collect(&mut self, now: Time, batch: usize, waker: Waker) -> Result<Batch, Option<Waker>> {
+    /// The tickets of a batch that is granted; else `waker` is woken when it is. The waker that is
+    /// not needed is returned, to be dropped outside the lock.
+    fn collect(
+        &mut self,
+        now: Time,
+        batch: usize,
+        waker: KeptWaker,
+    ) -> Result<(Batch, KeptWaker), Option<KeptWaker>> {
         if self.enter(now, batch) {
             let granted = self.batches.remove(batch);
             for &ticket in &granted.tickets {
                 self.waiters.forget(ticket);
             }
-            return Ok(granted);
+            return Ok((granted, waker));
         }
         Err(self.batches.get_mut(batch).and_then(|waiting| waiting.waker.replace(waker)))
     }
@@ -140,9 +151,11 @@ impl PermitQueue {
         &self,
         group: &Arc<DiskGroup>,
         mut batch_request: BatchRequest<'_>,
-        waker: Waker,
+        waker: KeptWaker,
     ) -> Result<Batched, NoGrant> {
         let now = self.clock.now();
+        // Its waker is dropped after the lock is released.
+        let mut given_back = None;
         let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         batch_request.requests = state.piece(group, batch_request.requests);
@@ -159,7 +172,7 @@ impl PermitQueue {
                         Ok(Batched::Waits(batch))
                     }
                     Err(error) => {
-                        give_back(group, &mut state, now, batch);
+                        given_back = give_back(group, &mut state, now, batch);
                         Err(NoGrant::Timer(error))
                     }
                 }
@@ -169,6 +182,7 @@ impl PermitQueue {
             state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
+        drop(given_back);
         batched
     }
 
@@ -177,7 +191,7 @@ impl PermitQueue {
         &self,
         group: &GroupState,
         batch: usize,
-        waker: Waker,
+        waker: KeptWaker,
     ) -> Option<Box<[Ticket]>> {
         let now = self.clock.now();
         let mut wakeups = Wakeups::new();
@@ -187,7 +201,7 @@ impl PermitQueue {
         state.settle(now, None, &mut wakeups);
         state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
         self.release(group, state, now, &mut wakeups);
-        collected.ok().map(|granted| granted.tickets)
+        collected.ok().map(|(granted, _)| granted.tickets)
     }
 
     /// Nobody is interested in a batch any more.
@@ -239,6 +253,8 @@ fn give_back(group: &GroupState, state: &mut State, now: Time, batch: usize) -> 
 mod tests {
     use forebay_core::{DiskModel, GroupConfig, IoGroup, Policy};
 
+    use std::task::Waker;
+
     use super::*;
 
     #[test]
@@ -246,6 +262,6 @@ mod tests {
         let group = IoGroup::new(GroupConfig::new(DiskModel::unmeasured(), Policy::Unlimited));
         let mut state = State::new(group.join().unwrap(), 0);
         let (now, waker) = (Time::from_nanos(1), Waker::noop());
-        assert!(messages::meets_a_bug(|| _ = state.collect(now, 7, waker.clone()).is_ok()));
+        assert!(messages::meets_a_bug(|| _ = state.collect(now, 7, KeptWaker::of(waker)).is_ok()));
     }
 }

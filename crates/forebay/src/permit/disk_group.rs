@@ -1,7 +1,7 @@
 //! An I/O group, and where its permits are asked for.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use forebay_core::{GroupConfig, GroupFull};
 
@@ -11,6 +11,7 @@ use crate::events::Hook;
 use crate::group::GroupState;
 use crate::metrics::QueueMetrics;
 use crate::sys::fork::OfProcess;
+use crate::sys::lock::Lock;
 
 /// An I/O group of a disk.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub(crate) struct DiskGroup {
     state: GroupState,
     /// Joins the group when the first permit is asked for.
     permits: OnceLock<OfProcess<PermitQueue>>,
-    joining: Mutex<()>,
+    joining: Lock<()>,
 }
 
 impl Deref for DiskGroup {
@@ -32,7 +33,7 @@ impl Deref for DiskGroup {
 impl DiskGroup {
     pub(crate) fn new(name: &str, config: GroupConfig, slot: usize, hook: Hook) -> Self {
         let state = GroupState::new(name, config, slot, hook);
-        Self { state, permits: OnceLock::new(), joining: Mutex::new(()) }
+        Self { state, permits: OnceLock::new(), joining: Lock::default() }
     }
 
     /// Where permits are asked for.
@@ -40,7 +41,7 @@ impl DiskGroup {
         if let Some(permits) = self.permits.get() {
             return Ok(permits);
         }
-        let _joining = self.joining.lock().unwrap_or_else(PoisonError::into_inner);
+        let _joining = self.joining.lock();
         if let Some(permits) = self.permits.get() {
             return Ok(permits);
         }

@@ -15,6 +15,7 @@ use forebay_core::{DiskTime, Time};
 
 use crate::group::GroupState;
 use crate::sys::sync::Clock;
+use crate::sys::waker::is_waking;
 
 /// Permits that begin while so many others of the thread have not lapsed
 /// share one with others.
@@ -55,23 +56,13 @@ impl HeldPermit {
 
 /// Whether the calling thread holds a permit that a window still counts.
 pub(crate) fn holds_permit(now: Time) -> bool {
-    HELD_PERMITS.with(|held| held.any(now))
+    is_waking() || HELD_PERMITS.with(|held| held.any(now))
 }
 
 /// [`holds_permit`] at present. It looks at the clock only where that matters.
 pub(crate) fn holds_permit_now() -> bool {
-    let may = HELD_PERMITS.with(|held| held.waking.get() > 0 || held.count.get() > 0);
+    let may = is_waking() || HELD_PERMITS.with(|held| held.count.get() > 0);
     may && holds_permit(Clock::of_process().now())
-}
-
-/// Runs `wake`, during which the calling thread counts as a holder: others may
-/// wait for what it does next.
-pub(super) fn as_holder(wake: impl FnOnce()) {
-    HELD_PERMITS.with(|held| {
-        held.waking.set(held.waking.get() + 1);
-        wake();
-        held.waking.set(held.waking.get().saturating_sub(1));
-    });
 }
 
 /// What one thread holds. It needs no memory of its own, and nothing to be
@@ -80,8 +71,6 @@ struct HeldPermits {
     entries: [Entry; ENTRIES],
     /// Permits in all entries.
     count: Cell<u32>,
-    /// Wakers that the thread is running.
-    waking: Cell<u32>,
 }
 
 /// Permits that lapse together.
@@ -101,7 +90,7 @@ impl HeldPermits {
                 use_number: Cell::new(0),
             }
         }; ENTRIES];
-        Self { entries, count: Cell::new(0), waking: Cell::new(0) }
+        Self { entries, count: Cell::new(0) }
     }
 
     fn add(&self, now: Time, lapses_at: Time) -> HeldPermit {
@@ -136,8 +125,7 @@ impl HeldPermits {
     }
 
     fn any(&self, now: Time) -> bool {
-        self.waking.get() > 0
-            || (self.count.get() > 0 && self.entries.iter().any(|entry| entry.counts(now)))
+        self.count.get() > 0 && self.entries.iter().any(|entry| entry.counts(now))
     }
 }
 

@@ -14,6 +14,7 @@ use loom::thread::{self, JoinHandle};
 
 use super::{DiskGroup, NoGrant, PermitQueue, PermitRequest};
 use crate::sys::sync::{AtomicBool, Clock, Mutex, Ordering, Thread, current, park};
+use crate::sys::waker::KeptWaker;
 
 /// A request of so many bytes takes 6 ms of disk time, far more than a burst.
 const LEN: u64 = 6_000_000;
@@ -75,7 +76,7 @@ impl Bed {
     }
 
     fn start_task(&self, waker: Waker) -> (Ticket, bool) {
-        self.permits().start_task(&self.group, self.request(), waker).ok().unwrap()
+        self.permits().start_task(&self.group, self.request(), KeptWaker::of(&waker)).ok().unwrap()
     }
 
     fn complete(&self, ticket: Ticket) {
@@ -105,7 +106,7 @@ impl Bed {
         thread::spawn(move || {
             let waker = Waker::from(Arc::new(Unpark(current())));
             let (ticket, granted) = bed.start_task(waker.clone());
-            while !granted && !bed.permits().poll_task(&bed.group, ticket, waker.clone()) {
+            while !granted && !bed.permits().poll_task(&bed.group, ticket, KeptWaker::of(&waker)) {
                 park();
             }
             bed.complete(ticket);

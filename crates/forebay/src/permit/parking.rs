@@ -22,6 +22,8 @@ pub(crate) struct Parking {
     /// Unparked, and not awake since then.
     called: AtomicBool,
     granted: AtomicBool,
+    /// The thread runs wakers of others before it sleeps here, and may wait there.
+    away: AtomicBool,
 }
 
 impl Parking {
@@ -30,6 +32,7 @@ impl Parking {
             thread: sync::current(),
             called: AtomicBool::new(false),
             granted: AtomicBool::new(false),
+            away: AtomicBool::new(false),
         }
     }
 
@@ -56,9 +59,17 @@ impl Parking {
         self.called.store(false, Ordering::Relaxed);
     }
 
-    /// Whether it is a place of the calling thread.
-    pub(crate) fn is_here(&self) -> bool {
-        self.thread.id() == sync::current().id()
+    /// From now on the thread runs wakers of others. Under the lock of who would unpark it.
+    pub(crate) fn go_away(&self) {
+        self.away.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn come_back(&self) {
+        self.away.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_away(&self) -> bool {
+        self.away.load(Ordering::Relaxed)
     }
 
     pub(crate) fn unpark(&self) {

@@ -1,7 +1,7 @@
 //! The queue of an I/O group's permits, and how threads wait at it.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use forebay_core::{Completion, EnqueueError, IoQueue, Outcome, Ticket, Time};
 
@@ -10,17 +10,17 @@ use super::request::{NoGrant, PermitRequest};
 use super::state::{State, Timekeeper};
 use super::wakeups::Wakeups;
 use crate::group::GroupState;
-use crate::sys::sync::{Clock, Mutex, MutexGuard};
+use crate::sys::sync::{Clock, Lock, LockGuard};
 
 /// The permits of one I/O group.
 pub(crate) struct PermitQueue {
     pub(super) clock: Clock,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 impl PermitQueue {
     pub(crate) fn new(queue: IoQueue, model_version: u64) -> Self {
-        Self { clock: Clock::of_process(), state: Mutex::new(State::new(queue, model_version)) }
+        Self { clock: Clock::of_process(), state: Lock::new(State::new(queue, model_version)) }
     }
 
     /// Grants what may go, after another queue has freed room or the model has
@@ -82,7 +82,6 @@ impl PermitQueue {
             return Ok((ticket, now));
         }
         let parking = Parking::take_place();
-        state.resign_here();
         state.waiters.add_thread(ticket, Arc::clone(&parking));
         self.wait(group, state, (now, &mut wakeups), (ticket, &parking), deadline)
     }
@@ -91,15 +90,16 @@ impl PermitQueue {
     fn wait<'a>(
         &'a self,
         group: &GroupState,
-        mut state: MutexGuard<'a, State>,
+        mut state: LockGuard<'a, State>,
         (mut now, wakeups): (Time, &mut Wakeups),
         (ticket, parking): (Ticket, &Parking),
         deadline: Option<Time>,
     ) -> Result<(Ticket, Time), NoGrant> {
         let me = Timekeeper::Thread(ticket.index() as u32);
         loop {
-            let until = state.keep_time(now, me, wakeups);
+            let until = state.keep_time_between(now, (me, parking), wakeups);
             self.release(group, state, now, wakeups);
+            parking.come_back();
             group.tell_overdue(now);
             let until = match (until, deadline) {
                 (Some(until), Some(deadline)) => Some(until.min(deadline)),
@@ -152,8 +152,8 @@ impl PermitQueue {
         completion
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(&self) -> LockGuard<'_, State> {
+        self.state.lock_here()
     }
 
     /// Unlocks, wakes, and goes on granting if there was more than fits into
@@ -161,7 +161,7 @@ impl PermitQueue {
     pub(super) fn release<'a>(
         &'a self,
         group: &GroupState,
-        mut state: MutexGuard<'a, State>,
+        mut state: LockGuard<'a, State>,
         now: Time,
         wakeups: &mut Wakeups,
     ) {

@@ -1,7 +1,6 @@
 //! The shared queue and those who wait at it, as the lock guards them.
 
 use std::sync::Arc;
-use std::task::Waker;
 
 use forebay_core::{IoQueue, Ticket, Time};
 use slab::Slab;
@@ -11,6 +10,7 @@ use super::parking::Parking;
 use super::waiters::{Behind, Waiters};
 use super::wakeups::{Wakeup, Wakeups};
 use crate::messages;
+use crate::sys::waker::KeptWaker;
 
 /// A grant that was set aside is forgotten when its place is needed, if it was so
 /// long ago.
@@ -186,7 +186,7 @@ impl State {
 
     /// Takes a ticket back that waits; returns whether it still did. The waker
     /// of a task is to be dropped outside the lock.
-    pub(super) fn withdraw(&mut self, now: Time, ticket: Ticket) -> (bool, Option<Waker>) {
+    pub(super) fn withdraw(&mut self, now: Time, ticket: Ticket) -> (bool, Option<KeptWaker>) {
         let waker = self.waiters.forget(ticket);
         if self.keeper == Timekeeper::Thread(ticket.index() as u32) {
             self.keeper = Timekeeper::Nobody;
@@ -231,12 +231,24 @@ impl State {
         None
     }
 
-    /// The calling thread is about to wait. If it keeps time already, it is in
-    /// a waker that it runs before it sleeps, and does not get to that.
-    pub(super) fn resign_here(&mut self) {
-        if self.keepers_place().is_some_and(|parking| parking.is_here()) {
+    /// [`Self::keep_time`] for a thread that is about to sleep at `parking`. It does not keep time
+    /// as long as it runs wakers of others, which may block for whom the time is kept: somebody
+    /// else does, and it looks again at once.
+    pub(super) fn keep_time_between(
+        &mut self,
+        now: Time,
+        (me, parking): (Timekeeper, &Parking),
+        wakeups: &mut Wakeups,
+    ) -> Option<Time> {
+        if !wakeups.any_of_others() && !self.unsettled {
+            return self.keep_time(now, me, wakeups);
+        }
+        parking.go_away();
+        if self.keeper == me {
             self.keeper = Timekeeper::Nobody;
         }
+        self.keep_time(now, Timekeeper::Nobody, wakeups);
+        Some(now)
     }
 
     fn keepers_place(&self) -> Option<&Arc<Parking>> {
@@ -252,7 +264,9 @@ impl State {
         match (me, self.waiters.newest_thread()) {
             (Timekeeper::Thread(_), _) => me,
             (_, Some(newest)) => Timekeeper::Thread(newest),
-            (_, None) if self.timer.is_some() => Timekeeper::Timer,
+            (_, None) if self.timer.as_ref().is_some_and(|timer| !timer.is_away()) => {
+                Timekeeper::Timer
+            }
             (_, None) => Timekeeper::Nobody,
         }
     }

@@ -1,7 +1,6 @@
 //! Tasks that wait for permits.
 
 use std::sync::Arc;
-use std::task::Waker;
 
 use forebay_core::{Outcome, Ticket};
 
@@ -13,6 +12,7 @@ use super::timer;
 use super::waiters::Found;
 use super::wakeups::Wakeups;
 use crate::group::GroupState;
+use crate::sys::waker::KeptWaker;
 
 impl PermitQueue {
     /// A ticket for a task, and whether it is granted already; else `waker` is
@@ -21,7 +21,7 @@ impl PermitQueue {
         &self,
         group: &Arc<DiskGroup>,
         request: PermitRequest,
-        waker: Waker,
+        waker: KeptWaker,
     ) -> Result<(Ticket, bool), NoGrant> {
         let now = self.clock.now();
         let mut wakeups = Wakeups::new();
@@ -44,13 +44,13 @@ impl PermitQueue {
     }
 
     /// Whether a task has its grant now; else `waker` is woken when it has.
-    pub(crate) fn poll_task(&self, group: &GroupState, ticket: Ticket, waker: Waker) -> bool {
+    pub(crate) fn poll_task(&self, group: &GroupState, ticket: Ticket, waker: KeptWaker) -> bool {
         let mut state = self.lock();
         // What is not needed any more is dropped after the lock is released.
         let found = state.waiters.take_grant(ticket, waker);
         if !matches!(found, Found::SetAside) {
             drop(state);
-            return matches!(found, Found::Granted);
+            return matches!(found, Found::Granted(_));
         }
         let now = self.clock.now();
         let mut wakeups = Wakeups::new();

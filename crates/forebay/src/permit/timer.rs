@@ -11,6 +11,7 @@ use super::queue::PermitQueue;
 use super::state::{State, Timekeeper};
 use super::wakeups::Wakeups;
 use crate::group::GroupState;
+use crate::sys::library_thread;
 use crate::sys::sync::Builder;
 
 /// Starts the timer thread, if there is none. It sleeps unless it keeps time,
@@ -26,6 +27,7 @@ pub(super) fn start(state: &mut State, group: &Arc<DiskGroup>) -> io::Result<()>
 }
 
 fn run(group: &Weak<DiskGroup>) {
+    library_thread::begin();
     let parking = Arc::new(Parking::of_this_thread());
     loop {
         let Some(group) = group.upgrade() else { return };
@@ -46,8 +48,9 @@ impl PermitQueue {
         let mut state = self.lock();
         state.timer.get_or_insert_with(|| Arc::clone(parking));
         state.settle(now, None, &mut wakeups);
-        let until = state.keep_time(now, Timekeeper::Timer, &mut wakeups);
+        let until = state.keep_time_between(now, (Timekeeper::Timer, parking), &mut wakeups);
         self.release(group, state, now, &mut wakeups);
+        parking.come_back();
         group.tell_overdue(now);
         until
     }

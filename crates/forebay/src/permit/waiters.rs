@@ -2,13 +2,13 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::task::Waker;
 
 use forebay_core::{Ticket, Time};
 
 use super::parking::Parking;
 use super::wakeups::Wakeup;
 use crate::messages;
+use crate::sys::waker::KeptWaker;
 
 /// Not in a list.
 const NONE: u32 = u32::MAX;
@@ -18,7 +18,7 @@ enum Waiter {
     /// Nobody: there is no such ticket, or it does not wait here.
     Vacant,
     Thread(Arc<Parking>),
-    Task(Waker),
+    Task(KeptWaker),
     /// A task whose ticket was granted then, and that has not noticed yet.
     Granted(Time),
     /// One that has not noticed for so long that its ticket was set aside then.
@@ -37,15 +37,15 @@ pub(super) enum Behind {
     Batch(usize),
 }
 
-/// What a task finds that looks for its grant.
+/// What a task finds that looks for its grant. A waker that is not needed is to be dropped outside
+/// the lock.
 pub(super) enum Found {
     /// It has it.
-    Granted,
+    Granted(#[expect(dead_code, reason = "held until it may be dropped")] KeptWaker),
     /// It came late: its ticket is to be taken up again.
     SetAside,
-    /// It waits. The waker of before is to be dropped outside the lock.
-    #[expect(dead_code, reason = "held until it may be dropped")]
-    Waits(Waker),
+    /// It waits; the waker of before.
+    Waits(#[expect(dead_code, reason = "held until it may be dropped")] KeptWaker),
 }
 
 struct Slot {
@@ -91,7 +91,7 @@ impl Waiters {
     }
 
     /// A task waits for `ticket`.
-    pub(super) fn add_task(&mut self, ticket: Ticket, waker: Waker) {
+    pub(super) fn add_task(&mut self, ticket: Ticket, waker: KeptWaker) {
         self.add(ticket, Waiter::Task(waker));
         self.waiting += 1;
     }
@@ -130,7 +130,7 @@ impl Waiters {
 
     /// Whether the task behind `ticket` has its grant, which it takes with
     /// this. Else `waker` is woken for it.
-    pub(super) fn take_grant(&mut self, ticket: Ticket, waker: Waker) -> Found {
+    pub(super) fn take_grant(&mut self, ticket: Ticket, waker: KeptWaker) -> Found {
         if let Some(Slot { ticket: found, waiter: Waiter::Task(before), .. }) =
             self.slots.get_mut(ticket.index())
             && *found == Some(ticket)
@@ -142,7 +142,7 @@ impl Waiters {
                 self.add_task(ticket, waker);
                 Found::SetAside
             }
-            _ => Found::Granted,
+            _ => Found::Granted(waker),
         }
     }
 
@@ -188,7 +188,7 @@ impl Waiters {
 
     /// Whoever waits for `ticket` waits no more. The waker of a task is
     /// returned, to be dropped outside the lock: that can end the task.
-    pub(super) fn forget(&mut self, ticket: Ticket) -> Option<Waker> {
+    pub(super) fn forget(&mut self, ticket: Ticket) -> Option<KeptWaker> {
         match self.remove(ticket) {
             Waiter::Task(waker) => Some(waker),
             _ => None,
@@ -206,10 +206,19 @@ impl Waiters {
         }
     }
 
-    /// The thread that came last: the one that will probably wait longest.
+    /// The thread that came last, of those that sleep or are about to: the one that will probably
+    /// wait longest.
     pub(super) fn newest_thread(&self) -> Option<u32> {
-        let newest = self.threads.newest;
-        (newest != NONE).then_some(newest)
+        let mut index = self.threads.newest;
+        while let Some(Slot { waiter: Waiter::Thread(parking), older, .. }) =
+            self.slots.get(index as usize)
+        {
+            if !parking.is_away() {
+                return Some(index);
+            }
+            index = *older;
+        }
+        None
     }
 
     fn at(&mut self, index: u32) -> &mut Slot {
@@ -280,6 +289,8 @@ impl Waiters {
 mod tests {
     use forebay_core::{DiskModel, GroupConfig, IoGroup, Op, Policy};
 
+    use std::task::Waker;
+
     use super::*;
 
     #[test]
@@ -294,7 +305,7 @@ mod tests {
             }];
         for add in adds {
             let mut waiters = Waiters::new();
-            waiters.add_task(ticket, Waker::noop().clone());
+            waiters.add_task(ticket, KeptWaker::of(Waker::noop()));
             assert!(matches!(waiters.grant(now, ticket), Behind::One(_)));
             add(&mut waiters, now, ticket);
             assert!(messages::meets_a_bug(|| _ = waiters.grant(now, ticket)));

@@ -1,22 +1,20 @@
 //! Who is to be woken once the lock is released.
 
 use std::sync::Arc;
-use std::task::Waker;
 
 use arrayvec::ArrayVec;
 use forebay_core::ShardId;
 
-use super::held_permits::as_holder;
 use super::parking::Parking;
 use crate::group::Wakers;
-use crate::sys::panics::contain;
+use crate::sys::waker::{KeptWaker, as_holder};
 
 /// Most wake-ups that one hold of the lock leads to.
 const WAKEUPS_MAX: usize = 16;
 
 pub(super) enum Wakeup {
     Thread(Arc<Parking>),
-    Task(Waker),
+    Task(KeptWaker),
     Shard(ShardId),
 }
 
@@ -33,6 +31,11 @@ impl Wakeups {
         self.0.remaining_capacity() > 1
     }
 
+    /// Whether wakers of others are among them.
+    pub(super) fn any_of_others(&self) -> bool {
+        self.0.iter().any(|wakeup| matches!(wakeup, Wakeup::Task(waker) if !waker.is_own()))
+    }
+
     pub(super) fn push(&mut self, wakeup: Wakeup) {
         self.0.push(wakeup);
     }
@@ -41,27 +44,19 @@ impl Wakeups {
         if self.0.is_empty() {
             return;
         }
-        // A waker may wait for a permit itself, and then for the thread that is
-        // to keep time.
-        for wakeup in &self.0 {
-            if let Wakeup::Thread(parking) = wakeup {
-                parking.unpark();
-            }
-        }
+        // A waker of others may wait for a permit, for a thread that does, or for the thread that
+        // is to keep time.
+        let mut others = ArrayVec::<KeptWaker, WAKEUPS_MAX>::new();
+        let mut woken_shards = ArrayVec::<ShardId, WAKEUPS_MAX>::new();
         for wakeup in self.0.drain(..) {
             match wakeup {
-                Wakeup::Thread(_) => {}
-                Wakeup::Task(waker) => wake(waker),
-                Wakeup::Shard(shard) => shards.wake(shard),
+                Wakeup::Thread(parking) => parking.unpark(),
+                Wakeup::Task(waker) if waker.is_own() => waker.wake(),
+                Wakeup::Task(waker) => others.push(waker),
+                Wakeup::Shard(shard) => woken_shards.push(shard),
             }
         }
+        woken_shards.into_iter().for_each(|shard| shards.wake(shard));
+        others.into_iter().for_each(|waker| as_holder(|| waker.wake()));
     }
-}
-
-/// What others do when they are woken shall keep neither the rest of the
-/// wake-ups from being carried out, nor this thread from keeping time.
-fn wake(waker: Waker) {
-    as_holder(|| {
-        contain(|| waker.wake());
-    });
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use forebay_block::{Layer, Stack};
 
 use crate::messages;
-use crate::sys::fork::{Process, lock_of_all};
+use crate::sys::fork::Process;
+use crate::sys::lock::lock_of_all;
 
 /// What the disks of all schedulers of this process lie on.
 static ALL: Mutex<Vec<Claim>> = Mutex::new(Vec::new());

@@ -1,6 +1,6 @@
 //! A class, or a group of classes, on all disks of a scheduler.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
 use forebay_core::{ClassError, ClassGroupId, ClassId, IoGroup, Limits};
@@ -9,6 +9,7 @@ use crate::group::GroupState;
 use crate::messages;
 use crate::metrics::DiscardCounts;
 use crate::page_cache::ReadCounts;
+use crate::sys::lock::{Lock, LockGuard};
 
 /// A class on all disks.
 pub(crate) type ClassRecord = Record<ClassId>;
@@ -101,7 +102,7 @@ pub(crate) struct Record<Id: Node> {
     pub(crate) reads: ReadCounts,
     /// What its discarders delete; of a class.
     pub(crate) discards: DiscardCounts,
-    settings: Mutex<Settings>,
+    settings: Lock<Settings>,
     ids: Box<[AtomicCell<Place<Id>>]>,
 }
 
@@ -119,7 +120,7 @@ impl<Id: Node> Record<Id> {
         shares: u32,
         slots: usize,
     ) -> Self {
-        let settings = Mutex::new(Settings { shares, limits: Limits::default() });
+        let settings = Lock::new(Settings { shares, limits: Limits::default() });
         let ids = (0..slots).map(|_| AtomicCell::new(Place(None))).collect();
         let (reads, discards) = (ReadCounts::default(), DiscardCounts::default());
         Self { name, parent, reads, discards, settings, ids }
@@ -131,8 +132,8 @@ impl<Id: Node> Record<Id> {
     }
 
     /// The present settings.
-    pub(crate) fn settings(&self) -> MutexGuard<'_, Settings> {
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn settings(&self) -> LockGuard<'_, Settings> {
+        self.settings.lock()
     }
 
     /// Puts it into an I/O group, one of `parts` of its disk, as it is set now.

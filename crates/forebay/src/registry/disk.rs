@@ -1,7 +1,7 @@
 //! A disk of a scheduler: its I/O groups and I/O threads.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_core::{DiskRates, LoadStatus, Policy};
 
@@ -13,6 +13,7 @@ use crate::metrics::{Held, QueueMetrics};
 use crate::permit::DiskGroup;
 use crate::sys::clock::Clock;
 use crate::sys::fork::Process;
+use crate::sys::lock::Lock;
 use crate::sys::numa;
 use crate::sys::workers::Workers;
 
@@ -29,7 +30,7 @@ pub(crate) struct DiskRecord {
     /// One, or one per NUMA node, each with its part of the capacity.
     nodes: Box<[Node]>,
     /// What it was last configured with.
-    rates: Mutex<Option<DiskRates>>,
+    rates: Lock<Option<DiskRates>>,
     /// Writes back what is dirty in memory, and flushes.
     pub(crate) workers: Workers,
     /// How much of it there may be.
@@ -55,7 +56,7 @@ impl DiskRecord {
         let node = |directions| Node { directions, io_threads: IoThreads::new(io_threads) };
         let nodes = nodes.into_iter().map(node).collect();
         let process = Process::current();
-        let (rates, sector) = (Mutex::default(), AtomicUsize::new(1));
+        let (rates, sector) = (Lock::default(), AtomicUsize::new(1));
         let (workers, dirty_limits) = (Workers::new(WORKERS_MAX), Arc::default());
         Self { name, process, policy, nodes, rates, workers, dirty_limits, sector }
     }
@@ -107,7 +108,7 @@ impl DiskRecord {
 
     /// Notes what the disk is configured with.
     pub(crate) fn set_rates(&self, rates: DiskRates) {
-        *self.rates.lock().unwrap_or_else(PoisonError::into_inner) = Some(rates);
+        *self.rates.lock() = Some(rates);
     }
 
     /// Notes how many bytes are written at least, if the disk misreports them.
@@ -123,7 +124,7 @@ impl DiskRecord {
 
     /// What the disk is configured with, if anything is known of it.
     pub(crate) fn rates(&self) -> Option<DiskRates> {
-        *self.rates.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.rates.lock()
     }
 
     /// The I/O groups of the calling thread: those of the NUMA node it runs on.

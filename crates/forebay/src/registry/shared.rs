@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use forebay_block::{FileStat, Stack};
 use forebay_core::Time;
@@ -17,6 +17,7 @@ use super::error::{ClassError, SchedulerError};
 use super::layout::Layout;
 use super::unlisted::UnlistedRule;
 use crate::sys::fork::{Forked, OfProcess};
+use crate::sys::lock::{Lock, LockGuard};
 
 /// The disks and classes of a scheduler, for all its handles.
 pub(crate) struct Shared {
@@ -27,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) unlisted: UnlistedRule,
     claims: Claims,
     layout: Layout,
-    registry: OfProcess<Mutex<Registry>>,
+    registry: OfProcess<Lock<Registry>>,
 }
 
 /// The records that there are from the beginning, and where new disks and files come.
@@ -43,7 +44,7 @@ impl Shared {
     /// What a new scheduler has, whose configured disks are `applied`.
     pub(crate) fn new(beginning: Beginning, registry: Registry, applied: &[Applied]) -> Self {
         let Beginning { first, default_disk, untagged, unlisted, layout } = beginning;
-        let (claims, registry) = (Claims::new(), OfProcess::new(Mutex::new(registry)));
+        let (claims, registry) = (Claims::new(), OfProcess::new(Lock::new(registry)));
         let shared = Self { first, default_disk, untagged, unlisted, claims, layout, registry };
         shared.claim(applied);
         shared
@@ -60,9 +61,9 @@ impl Shared {
     }
 
     /// Not in a child, which may have found it locked for ever.
-    pub(crate) fn registry(&self) -> Result<MutexGuard<'_, Registry>, Forked> {
+    pub(crate) fn registry(&self) -> Result<LockGuard<'_, Registry>, Forked> {
         self.registry.process().check()?;
-        Ok(self.registry.lock().unwrap_or_else(PoisonError::into_inner))
+        Ok(self.registry.lock_here())
     }
 
     /// The present settings of a class or a group of classes; nothing in a child.

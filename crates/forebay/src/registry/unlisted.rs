@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use forebay_block::{DeviceNumber, Stack};
 
 use super::disk::DiskRecord;
 use crate::messages;
+use crate::sys::lock::Lock;
 
 /// Devices beyond these are not told of: numbers of file systems are used up without end where
 /// containers come and go.
@@ -60,12 +61,12 @@ pub(crate) struct UnlistedRule {
     /// Whose the files are; nobody's where they are refused.
     disk: Option<Arc<DiskRecord>>,
     opens: AtomicU64,
-    told: Mutex<HashSet<DeviceNumber>>,
+    told: Lock<HashSet<DeviceNumber>>,
 }
 
 impl UnlistedRule {
     pub(crate) fn new(disk: Option<Arc<DiskRecord>>) -> Self {
-        Self { disk, opens: AtomicU64::new(0), told: Mutex::default() }
+        Self { disk, opens: AtomicU64::new(0), told: Lock::default() }
     }
 
     /// How many files were looked up or opened that no entry covers.
@@ -89,7 +90,7 @@ impl UnlistedRule {
         let error =
             UnlistedError { path, device, mountpoint: stack.mount.map(|mount| mount.point) };
         let Some(disk) = &self.disk else { return Err(io::Error::other(error)) };
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         let is_first = told.len() < TOLD_MAX && told.insert(device);
         drop(told);
         if is_first {

@@ -1,8 +1,8 @@
 //! Operations that can be cancelled together, from any thread.
 
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::vec::Drain;
 
 use forebay_driver::OperationId;
@@ -10,12 +10,13 @@ use forebay_driver::OperationId;
 use crate::Intent;
 use crate::engine::EngineWaker;
 use crate::intent::{Cancel, Membership};
+use crate::sys::lock::{Lock, LockGuard};
 
 /// Operations of one shard whose intents were cancelled.
 #[derive(Debug)]
 struct Unwanted {
     /// No more than are under an intent.
-    ids: Mutex<Vec<OperationId>>,
+    ids: Lock<Vec<OperationId>>,
     /// Whether there are any; changes under the lock.
     any: AtomicBool,
     waker: EngineWaker,
@@ -43,8 +44,8 @@ impl Unwanted {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<OperationId>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, Vec<OperationId>> {
+        self.ids.lock()
     }
 }
 
@@ -66,7 +67,7 @@ pub(super) struct Intents {
 
 impl Intents {
     pub(super) fn new(waker: EngineWaker) -> Self {
-        let unwanted = Unwanted { ids: Mutex::default(), any: AtomicBool::new(false), waker };
+        let unwanted = Unwanted { ids: Lock::default(), any: AtomicBool::new(false), waker };
         Self { unwanted: Arc::new(unwanted), memberships: Vec::new(), taken: Vec::new() }
     }
 

@@ -8,9 +8,8 @@
 use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
-use std::thread;
 
 /// This was made before the process was forked, by its parent.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,9 +26,6 @@ impl From<Forked> for io::Error {
 
 /// Forks that led to this process, since the first [`Process::current`].
 static FORKS: AtomicU32 = AtomicU32::new(0);
-
-/// A child asks for a lock so often, which it may have found locked for ever.
-const TRIES: u32 = 1000;
 
 /// The process in which something was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,26 +48,14 @@ impl Process {
         FORKS.load(Ordering::Relaxed) == self.0
     }
 
+    /// Whether it is a child of one that had anything of the library.
+    pub(super) const fn is_child(self) -> bool {
+        self.0 > 0
+    }
+
     pub(crate) fn check(self) -> Result<(), Forked> {
         if self.is_here() { Ok(()) } else { Err(Forked) }
     }
-}
-
-/// The lock of something that the whole process has; `None` if it cannot be had:
-/// in a child whose parent was using it at that moment, for ever.
-pub(crate) fn lock_of_all<T>(all: &'static Mutex<T>) -> Option<MutexGuard<'static, T>> {
-    Process::current();
-    if FORKS.load(Ordering::Relaxed) == 0 {
-        return Some(all.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-    for _ in 0..TRIES {
-        match all.try_lock() {
-            Ok(guard) => return Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => thread::yield_now(),
-        }
-    }
-    None
 }
 
 extern "C" fn begin_child() {

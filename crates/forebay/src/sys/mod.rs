@@ -2,8 +2,11 @@
 
 pub(crate) mod clock;
 pub(crate) mod fork;
+pub(crate) mod library_thread;
+pub(crate) mod lock;
 pub(crate) mod numa;
 pub(crate) mod panics;
 pub(crate) mod sync;
 pub(crate) mod ticker;
+pub(crate) mod waker;
 pub(crate) mod workers;

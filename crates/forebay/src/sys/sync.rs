@@ -11,11 +11,11 @@ pub(crate) use self::model::*;
 #[cfg(not(test))]
 mod real {
     pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
-    pub(crate) use std::sync::{Mutex, MutexGuard};
     pub(crate) use std::thread::{Builder, Thread, current, park, park_timeout};
     pub(crate) use std::thread_local;
 
     pub(crate) use crate::sys::clock::Clock;
+    pub(crate) use crate::sys::lock::{Lock, LockGuard};
 }
 
 #[cfg(test)]
@@ -26,10 +26,25 @@ mod model {
 
     use forebay_core::Time;
     use loom::sync::Condvar;
+    pub(crate) use loom::sync::Mutex;
+    pub(crate) use loom::sync::MutexGuard as LockGuard;
     pub(crate) use loom::sync::atomic::{AtomicBool, Ordering};
-    pub(crate) use loom::sync::{Mutex, MutexGuard};
     pub(crate) use loom::thread::Builder;
     pub(crate) use loom::thread_local;
+
+    /// The lock of the library's state, whose holders the model counts.
+    #[derive(Debug)]
+    pub(crate) struct Lock<T>(Mutex<T>);
+
+    impl<T> Lock<T> {
+        pub(crate) fn new(state: T) -> Self {
+            Self(Mutex::new(state))
+        }
+
+        pub(crate) fn lock_here(&self) -> LockGuard<'_, T> {
+            self.0.lock().unwrap()
+        }
+    }
 
     thread_local! {
         static CURRENT: Thread = Thread::default();
@@ -45,10 +60,6 @@ mod model {
             let (token, given) = &*self.0;
             *token.lock().unwrap() = true;
             given.notify_one();
-        }
-
-        pub(crate) fn id(&self) -> *const (Mutex<bool>, Condvar) {
-            Arc::as_ptr(&self.0)
         }
     }
 

@@ -4,7 +4,8 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use crate::sys::fork::{Process, lock_of_all};
+use crate::sys::fork::Process;
+use crate::sys::lock::lock_of_all;
 use crate::sys::panics::contain;
 
 /// So often.

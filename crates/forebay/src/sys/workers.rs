@@ -4,13 +4,16 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::sync::{Arc, Condvar};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
 use crate::sys::fork::Process;
+use crate::sys::library_thread;
+use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::panics::contain;
+use crate::sys::waker::KeptWaker;
 
 /// A thread that has found nothing to do for so long ends.
 const IDLE_MAX: Duration = Duration::from_secs(1);
@@ -30,7 +33,7 @@ pub(crate) struct KeptWorker {
 struct Shared {
     process: Process,
     threads_max: usize,
-    state: Mutex<State>,
+    state: Lock<State>,
     work: Condvar,
 }
 
@@ -46,7 +49,7 @@ struct State {
 
 impl Workers {
     pub(crate) fn new(threads_max: usize) -> Self {
-        let (process, state) = (Process::current(), Mutex::default());
+        let (process, state) = (Process::current(), Lock::default());
         let shared = Shared { process, threads_max, state, work: Condvar::new() };
         Self { shared: Arc::new(shared) }
     }
@@ -91,20 +94,24 @@ impl Workers {
         &self,
         call: impl FnOnce() -> R + Send + 'static,
     ) -> R {
-        let answer = Arc::new(Mutex::new((None, None::<Waker>)));
+        let answer = Arc::new(Lock::new((None, None::<KeptWaker>)));
         let told = Arc::clone(&answer);
         self.run(move || {
             let result = call();
-            let mut answer = told.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut answer = told.lock();
             answer.0 = Some(result);
             let waker = answer.1.take();
             drop(answer);
-            waker.into_iter().for_each(Waker::wake);
+            waker.into_iter().for_each(KeptWaker::wake);
         });
         poll_fn(|context| {
-            let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
-            answer.1 = Some(context.waker().clone());
-            answer.0.take().map_or(Poll::Pending, Poll::Ready)
+            let waker = KeptWaker::of(context.waker());
+            let mut answer = answer.lock();
+            let before = answer.1.replace(waker);
+            let result = answer.0.take();
+            drop(answer);
+            drop(before);
+            result.map_or(Poll::Pending, Poll::Ready)
         })
         .await
     }
@@ -126,6 +133,7 @@ impl Shared {
 
     /// A thread's life.
     fn work(&self) {
+        library_thread::begin();
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {
@@ -137,11 +145,9 @@ impl Shared {
             state.idle += 1;
             let is_kept = state.kept > 0 && state.threads == 1;
             let (awake, timed_out) = if is_kept {
-                (self.work.wait(state).unwrap_or_else(PoisonError::into_inner), false)
+                (state.wait(&self.work), false)
             } else {
-                let waited = self.work.wait_timeout(state, IDLE_MAX);
-                let (awake, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-                (awake, timeout.timed_out())
+                state.wait_timeout(&self.work, IDLE_MAX)
             };
             state = awake;
             state.idle -= 1;
@@ -153,8 +159,8 @@ impl Shared {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> LockGuard<'_, State> {
+        self.state.lock()
     }
 }
 

@@ -6,6 +6,7 @@ mod documents;
 mod errors;
 mod formats;
 mod layers;
+mod lists;
 
 use std::collections::BTreeSet;
 use std::path::Path;

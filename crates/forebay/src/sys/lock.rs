@@ -1,0 +1,228 @@
+//! The locks of the library's own state.
+//!
+//! Two rules hold for all of them, and both are kept here:
+//!
+//! - No code of others runs under one: it may call the library, or wait for a thread that does. In
+//!   debug builds each thread counts the locks that it holds, and [`assert_none_held`] fails where
+//!   such code is about to run.
+//! - A forked child never waits for one, as the thread that held it may not be there: what was made
+//!   before the fork is empty in a child.
+
+use std::cell::Cell;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use super::fork::Process;
+
+/// How often a child tries a lock of the whole process, which it may have found locked for ever.
+const TRIES: u32 = 1000;
+
+/// State behind a lock, of the process that made it.
+pub(crate) struct Lock<T> {
+    process: Process,
+    mutex: Mutex<T>,
+}
+
+/// The state, while it is locked.
+pub(crate) struct LockGuard<'a, T> {
+    state: Guarded<'a, T>,
+    _held: Held,
+}
+
+enum Guarded<'a, T> {
+    Locked(MutexGuard<'a, T>),
+    /// In a forked child: an empty state, which is forgotten with the guard.
+    Empty(Box<T>),
+}
+
+impl<T> Lock<T> {
+    pub(crate) fn new(state: T) -> Self {
+        Self { process: Process::current(), mutex: Mutex::new(state) }
+    }
+
+    /// Locks what a child cannot reach: its owner is an
+    /// [`OfProcess`](super::fork::OfProcess), or has checked the process.
+    pub(crate) fn lock_here(&self) -> LockGuard<'_, T> {
+        debug_assert!(self.process.is_here(), "a child must not wait for its parent's lock");
+        LockGuard::of(self.mutex.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        self.mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Default> Lock<T> {
+    /// Locks the state; in a forked child an empty one, which takes changes and keeps none.
+    pub(crate) fn lock(&self) -> LockGuard<'_, T> {
+        if self.process.is_here() { self.lock_here() } else { LockGuard::empty() }
+    }
+
+    /// [`Self::lock`] if nobody else has it.
+    pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
+        if !self.process.is_here() {
+            return Some(LockGuard::empty());
+        }
+        unless_locked(&self.mutex)
+    }
+}
+
+impl<T: Default> Default for Lock<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> fmt::Debug for Lock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock").finish_non_exhaustive()
+    }
+}
+
+/// Locks what the whole process has, also a child; `None` if that cannot be: in a child whose
+/// parent held the lock when it forked.
+pub(crate) fn lock_of_all<T>(all: &'static Mutex<T>) -> Option<LockGuard<'static, T>> {
+    if !Process::current().is_child() {
+        return Some(LockGuard::of(all.lock().unwrap_or_else(PoisonError::into_inner)));
+    }
+    for _ in 0..TRIES {
+        match unless_locked(all) {
+            None => thread::yield_now(),
+            locked => return locked,
+        }
+    }
+    None
+}
+
+fn unless_locked<T>(mutex: &Mutex<T>) -> Option<LockGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(LockGuard::of(guard)),
+        Err(TryLockError::Poisoned(poisoned)) => Some(LockGuard::of(poisoned.into_inner())),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+impl<'a, T> LockGuard<'a, T> {
+    const fn of_state(state: Guarded<'a, T>, held: Held) -> Self {
+        Self { state, _held: held }
+    }
+
+    fn of(guard: MutexGuard<'a, T>) -> Self {
+        Self::of_state(Guarded::Locked(guard), Held::one())
+    }
+
+    /// Sleeps, with the lock released, until `condition` is notified, or for no reason.
+    pub(crate) fn wait(self, condition: &Condvar) -> Self {
+        let Self { state, _held } = self;
+        let state = match state {
+            Guarded::Locked(guard) => {
+                Guarded::Locked(condition.wait(guard).unwrap_or_else(PoisonError::into_inner))
+            }
+            // Nobody notifies a child.
+            empty @ Guarded::Empty(_) => empty,
+        };
+        Self::of_state(state, _held)
+    }
+
+    /// [`Self::wait`], but for `timeout` at most; whether it has passed.
+    pub(crate) fn wait_timeout(self, condition: &Condvar, timeout: Duration) -> (Self, bool) {
+        let Self { state, _held } = self;
+        let (state, is_over) = match state {
+            Guarded::Locked(guard) => {
+                let waited = condition.wait_timeout(guard, timeout);
+                let (guard, result) = waited.unwrap_or_else(PoisonError::into_inner);
+                (Guarded::Locked(guard), result.timed_out())
+            }
+            empty @ Guarded::Empty(_) => (empty, true),
+        };
+        (Self::of_state(state, _held), is_over)
+    }
+}
+
+impl<T: Default> LockGuard<'_, T> {
+    #[cold]
+    fn empty() -> Self {
+        Self::of_state(Guarded::Empty(Box::default()), Held::one())
+    }
+}
+
+impl<T> Deref for LockGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match &self.state {
+            Guarded::Locked(guard) => guard,
+            Guarded::Empty(state) => state,
+        }
+    }
+}
+
+impl<T> DerefMut for LockGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        match &mut self.state {
+            Guarded::Locked(guard) => guard,
+            Guarded::Empty(state) => state,
+        }
+    }
+}
+
+thread_local! {
+    /// Locks of the library that the thread holds; counted in debug builds.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One lock that the thread holds.
+struct Held;
+
+impl Held {
+    fn one() -> Self {
+        count(|held| held + 1);
+        Self
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        count(|held| held.saturating_sub(1));
+    }
+}
+
+fn count(change: impl FnOnce(usize) -> usize) {
+    if cfg!(debug_assertions) {
+        HELD.set(change(HELD.get()));
+    }
+}
+
+/// To be called before code of others runs: a waker's, a logger's, or that of what is dropped.
+pub(crate) fn assert_none_held() {
+    debug_assert!(
+        HELD.get() == 0 || thread::panicking(),
+        "code of others is about to run under {} locks of the library",
+        HELD.get()
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_of_others_under_a_lock_fails_an_assertion() {
+        let lock = Lock::new(7);
+        assert_none_held();
+        let guard = lock.lock();
+        let failed = std::panic::catch_unwind(assert_none_held).is_err();
+        assert_eq!(failed, cfg!(debug_assertions));
+        assert!(lock.try_lock().is_none());
+        drop(guard);
+        assert_none_held();
+        assert_eq!(lock.into_inner(), 7);
+    }
+}
