@@ -311,12 +311,18 @@ impl Engine {
         }
     }
 
-    /// How often operations on buffered files were first tried without
-    /// blocking. Always zero with io_uring, where the kernel does that itself.
+    /// How often operations were first tried without blocking, in vain.
+    ///
+    /// With io_uring these are reads of direct files and writes: the kernel
+    /// waits for what a buffered read lacks in memory without a thread. With
+    /// threads they are reads and writes of buffered files: direct ones always
+    /// have a thread. Files of which the kernel knows no such attempts, and
+    /// flushes and the like, are never tried and not counted.
     pub fn retries(&self) -> Retries {
         match &*self.executor {
+            Executor::Uring(uring) => uring.retries(),
             Executor::Threads(threads) => threads.retries(),
-            Executor::Uring(_) | Executor::Null(_) => Retries { reads: 0, writes: 0 },
+            Executor::Null(_) => Retries::default(),
         }
     }
 

@@ -85,10 +85,10 @@ impl DirectFile {
         self.shared.direct.map_or(1, |alignment| alignment.memory)
     }
 
-    /// Whether a request may find its data in memory and end at once, as far as
-    /// is known.
+    /// Whether its file system knows requests that do not block (`RWF_NOWAIT`),
+    /// as far as is known.
     pub(crate) fn may_not_block(&self) -> bool {
-        !self.is_direct() && !self.shared.always_blocks.load(Ordering::Relaxed)
+        !self.shared.always_blocks.load(Ordering::Relaxed)
     }
 
     /// Notes that the file system knows no requests that do not block.

@@ -2,6 +2,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
+use forebay_core::Op;
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 
 use super::operation::{Operation, Retries};
@@ -13,17 +14,13 @@ use super::operation::{Operation, Retries};
 /// A direct request is not tried: it would wait for the disk all the same.
 pub(super) fn execute(operation: &mut Operation, retries: &mut Retries) -> Option<usize> {
     let wanted = operation.transfer_len();
-    let (file, is_read) = match operation {
-        Operation::Read { file, .. } | Operation::ReadVectored { file, .. } => (&*file, true),
-        Operation::Write { file, .. } | Operation::WriteVectored { file, .. } => (&*file, false),
-        _ => return None,
-    };
-    if !file.may_not_block() {
+    let (file, op) = operation.transfer()?;
+    if file.is_direct() || !file.may_not_block() {
         return None;
     }
     let file = file.clone();
     match attempt(operation) {
-        Ok(len) if len == wanted || (is_read && len == 0) => return Some(len),
+        Ok(len) if len == wanted || (op == Op::Read && len == 0) => return Some(len),
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
             file.always_blocks();
             return None;
@@ -31,8 +28,7 @@ pub(super) fn execute(operation: &mut Operation, retries: &mut Retries) -> Optio
         // A part of it, or an error that the thread will meet again.
         _ => {}
     }
-    let count = if is_read { &mut retries.reads } else { &mut retries.writes };
-    *count += 1;
+    retries.count(op);
     None
 }
 

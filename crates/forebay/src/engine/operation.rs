@@ -6,6 +6,8 @@ use std::ops::{AddAssign, Range};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
+use forebay_core::Op;
+
 use crate::buffer::{IoBuf, IoBufMut, ReadBuf, WriteBuf};
 use crate::sys::fork::Forked;
 use crate::{AlignedBuf, DirectFile};
@@ -161,6 +163,15 @@ impl Operation {
         }
     }
 
+    /// The file of a read or a write, and which of them it is.
+    pub(super) const fn transfer(&self) -> Option<(&DirectFile, Op)> {
+        match self {
+            Self::Read { file, .. } | Self::ReadVectored { file, .. } => Some((file, Op::Read)),
+            Self::Write { file, .. } | Self::WriteVectored { file, .. } => Some((file, Op::Write)),
+            _ => None,
+        }
+    }
+
     /// Bytes that the operation transfers when the kernel does not cut it
     /// short; zero for an operation that transfers none.
     pub fn transfer_len(&self) -> usize {
@@ -233,13 +244,23 @@ pub struct Completion {
 }
 
 /// How often an operation was first tried without blocking, in vain, and then
-/// done by another thread.
+/// done by another thread: of the engine's pool, or of the kernel (`io-wq`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retries {
-    /// Reads of data that was not in memory.
+    /// Reads of data that was not in memory, or that had to wait for a lock.
     pub reads: u64,
-    /// Writes that would have had to wait for memory, space or a lock.
+    /// Writes that had to wait for memory, space or a lock.
     pub writes: u64,
+}
+
+impl Retries {
+    /// Counts a read, or a write.
+    pub(super) const fn count(&mut self, op: Op) {
+        match op {
+            Op::Read => self.reads += 1,
+            _ => self.writes += 1,
+        }
+    }
 }
 
 impl AddAssign for Retries {

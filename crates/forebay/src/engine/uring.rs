@@ -1,5 +1,6 @@
 //! The io_uring backend.
 
+mod attempt;
 mod entry;
 mod setup;
 mod slots;
@@ -13,9 +14,10 @@ use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 
+use self::attempt::Attempt;
 use self::slots::{SlotId, Slots};
 use super::blocking;
-use super::operation::{Completion, Operation};
+use super::operation::{Completion, Operation, Retries};
 use super::threads::Threads;
 use super::waker::WakeDescriptor;
 use crate::messages;
@@ -60,6 +62,7 @@ pub(super) struct Uring {
     /// brings in wait for the next, or popping and pushing could go on for
     /// ever.
     ready: usize,
+    retries: Retries,
     shutdown_timeout: Duration,
 }
 
@@ -102,6 +105,7 @@ impl Uring {
             poll_armed: false,
             cancels_in_flight: 0,
             ready: 0,
+            retries: Retries::default(),
             shutdown_timeout,
             ring,
         };
@@ -125,12 +129,7 @@ impl Uring {
             return Ok(());
         }
         let id = self.slots.insert(token, operation)?;
-        let Some((operation, segments)) = self.slots.parts(id) else {
-            messages::note_bug("an operation is in the slot that it was put into");
-            return Ok(());
-        };
-        let entry = entry::entry(operation, segments).user_data(id.to_bits());
-        if self.push_entry(&entry) {
+        if self.push_slot(id) {
             if self.ring.submission().len() >= SUBMIT_BATCH {
                 let _ = self.enter(0, None);
             }
@@ -193,16 +192,52 @@ impl Uring {
                 WAKE => self.poll_armed = cqueue::more(completion.flags()),
                 CANCEL => self.cancels_in_flight -= 1,
                 bits => {
-                    let Some((token, operation)) = self.slots.take(SlotId::from_bits(bits)) else {
-                        messages::note_bug("what the kernel completes is in a slot");
-                        continue;
-                    };
-                    let result = usize::try_from(completion.result())
-                        .map_err(|_| io::Error::from_raw_os_error(-completion.result()));
-                    return Some(Completion { token, result, operation });
+                    let ended = self.end(SlotId::from_bits(bits), completion.result());
+                    if ended.is_some() {
+                        return ended;
+                    }
                 }
             }
         }
+    }
+
+    /// The end of an operation that the kernel has completed; `None` where it
+    /// goes on with another attempt.
+    fn end(&mut self, id: SlotId, result: i32) -> Option<Completion> {
+        let result = match usize::try_from(result) {
+            Ok(len) => Ok(len),
+            Err(_) => match self.attempt_again(id, Errno::from_raw_os_error(-result)) {
+                Ok(()) => return None,
+                Err(error) => Err(error.into()),
+            },
+        };
+        let ended = self.slots.take(id);
+        if ended.is_none() {
+            messages::note_bug("what the kernel completes is in a slot");
+        }
+        ended.map(|(token, operation)| Completion { token, result, operation })
+    }
+
+    /// Begins the attempt that follows one that ended with `error`. The error
+    /// that the operation ends with where there is none.
+    fn attempt_again(&mut self, id: SlotId, error: Errno) -> Result<(), Errno> {
+        let slot = self.slots.get_mut(id).ok_or(error)?;
+        let next = slot.attempt.next(error).ok_or(error)?;
+        if slot.is_cancelled {
+            return Err(Errno::CANCELED);
+        }
+        slot.attempt = next;
+        if let Some((file, op)) = slot.operation.as_ref().and_then(Operation::transfer) {
+            match next {
+                Attempt::InThread => self.retries.count(op),
+                Attempt::Unrestricted | Attempt::NonBlocking => file.always_blocks(),
+            }
+        }
+        if self.push_slot(id) { Ok(()) } else { Err(Errno::AGAIN) }
+    }
+
+    pub(super) const fn retries(&self) -> Retries {
+        self.retries
     }
 
     /// Asks the kernel to end the operation with `token` early.
@@ -215,6 +250,9 @@ impl Uring {
     }
 
     fn cancel_slot(&mut self, id: SlotId) -> bool {
+        if let Some(slot) = self.slots.get_mut(id) {
+            slot.is_cancelled = true;
+        }
         let entry = opcode::AsyncCancel::new(id.to_bits()).build().user_data(CANCEL);
         let asked = self.cancels_in_flight < self.slots.count() && self.push_entry(&entry);
         self.cancels_in_flight += usize::from(asked);
@@ -224,6 +262,15 @@ impl Uring {
     fn arm_poll(&mut self) {
         let entry = entry::poll(self.descriptor.eventfd()).user_data(WAKE);
         self.poll_armed = self.push_entry(&entry);
+    }
+
+    /// Puts the entry of a slot into the submission queue. False when there is
+    /// no room even after a submission.
+    fn push_slot(&mut self, id: SlotId) -> bool {
+        let Some(slot) = self.slots.get_mut(id) else { return false };
+        let Some(operation) = &mut slot.operation else { return false };
+        let entry = entry::entry(operation, &mut slot.segments, slot.attempt);
+        self.push_entry(&entry.user_data(id.to_bits()))
     }
 
     /// Puts an entry into the submission queue; submits first when that is
@@ -321,48 +368,4 @@ impl Drop for Uring {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-
-    use super::*;
-    use crate::{AlignedBuf, DirectFile};
-
-    /// Held by a test while no operation of the fallback pool may end.
-    static GATE: Mutex<()> = Mutex::new(());
-
-    fn stuck(_: &mut Operation) -> io::Result<usize> {
-        let _open = GATE.lock();
-        Ok(0)
-    }
-
-    fn next(uring: &mut Uring) -> Completion {
-        loop {
-            uring.submit_and_wait(Some(Duration::from_secs(60))).unwrap();
-            if let Some(completed) = uring.pop() {
-                return completed;
-            }
-        }
-    }
-
-    /// As on a kernel before 6.9.
-    #[test]
-    fn a_truncation_that_blocks_does_not_hold_what_the_ring_does() {
-        let Ok(mut uring) = Uring::new(8, Duration::from_secs(1)) else { return };
-        let descriptor = Arc::clone(uring.descriptor());
-        uring.fallback_pool =
-            Some(Threads::with_descriptor(descriptor, 1, Duration::from_secs(1), stuck));
-        let gate = GATE.lock().unwrap();
-        let file = DirectFile::options().read(true).open("/dev/zero").unwrap();
-        uring.push(1, Operation::Truncate { file: file.clone(), len: 7 }).unwrap();
-        uring.push(2, Operation::Truncate { file: file.clone(), len: 7 }).unwrap();
-        let buffer = AlignedBuf::new(4096, 4096).unwrap();
-        uring.push(3, Operation::read(file, 0, buffer)).unwrap();
-        assert_eq!(next(&mut uring).token, 3);
-        assert!(uring.cancel(2), "it waits for the first");
-        assert_eq!(next(&mut uring).token, 2);
-        uring.submit_and_wait(Some(Duration::ZERO)).unwrap();
-        assert!(uring.pop().is_none());
-        drop(gate);
-        assert_eq!(next(&mut uring).token, 1);
-    }
-}
+mod tests;

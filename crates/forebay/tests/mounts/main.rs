@@ -6,6 +6,7 @@
 
 mod dead;
 mod deletes;
+mod direct;
 mod discards;
 mod disturbed;
 mod escapes;
@@ -86,6 +87,7 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
         write_back::an_error_of_writeback_reaches_the_engine_and_the_writer: ["mkfs.ext4"],
         write_back::an_error_of_writeback_by_others_is_told_by_each_flush: ["mkfs.ext4"],
         write_back::an_error_of_a_dropped_flush_is_told_by_the_next: ["mkfs.ext4"],
+        direct::writes_that_a_thread_of_the_kernel_does_are_counted: ["mkfs.ext4", "mkfs.xfs"],
         power_cut::what_was_synced_survives_power_cuts: ["mkfs.ext4"],
         power_cut::an_engine_that_leaves_out_its_syncs_loses_records: ["mkfs.ext4"],
         power_cut::a_file_system_that_leaves_out_its_flushes_loses_records: ["mkfs.ext4"],

@@ -6,36 +6,50 @@ use io_uring::squeue::Entry;
 use io_uring::{opcode, types};
 use rustix::event::PollFlags;
 
+use super::attempt::Attempt;
 use super::slots::Segment;
 use crate::DirectFile;
 use crate::engine::blocking::PUNCH_HOLE;
 use crate::engine::operation::Operation;
 
-/// The entry for `operation`, which [`Operation::check`] has accepted.
+/// The entry for `operation`, which [`Operation::check`] has accepted, in this attempt.
 ///
 /// It points into the operation's buffers and path and to `segments`, which
 /// must stay where they are until the operation completes.
-pub(super) fn entry(operation: &mut Operation, segments: &mut Vec<Segment>) -> Entry {
+pub(super) fn entry(
+    operation: &mut Operation,
+    segments: &mut Vec<Segment>,
+    attempt: Attempt,
+) -> Entry {
     segments.clear();
-    match operation {
+    let rw_flags = attempt.rw_flags();
+    let entry = match operation {
         Operation::Read { file, offset, buffer, range } => {
             let (start, len) = buffer.part(range);
-            opcode::Read::new(fd(file), start, len_u32(len)).offset(*offset).build()
+            opcode::Read::new(fd(file), start, len_u32(len))
+                .offset(*offset)
+                .rw_flags(rw_flags)
+                .build()
         }
         Operation::Write { file, offset, buffer, range } => {
             let part = &buffer.filled()[range.clone()];
-            opcode::Write::new(fd(file), part.as_ptr(), len_u32(part.len())).offset(*offset).build()
+            opcode::Write::new(fd(file), part.as_ptr(), len_u32(part.len()))
+                .offset(*offset)
+                .rw_flags(rw_flags)
+                .build()
         }
         Operation::ReadVectored { file, offset, buffers } => {
             segments.extend(buffers.iter_mut().map(|b| segment(b)));
             opcode::Readv::new(fd(file), segments.as_ptr().cast(), len_u32(segments.len()))
                 .offset(*offset)
+                .rw_flags(rw_flags)
                 .build()
         }
         Operation::WriteVectored { file, offset, buffers } => {
             segments.extend(buffers.iter_mut().map(|b| segment(b)));
             opcode::Writev::new(fd(file), segments.as_ptr().cast(), len_u32(segments.len()))
                 .offset(*offset)
+                .rw_flags(rw_flags)
                 .build()
         }
         Operation::SyncData { file } => {
@@ -53,7 +67,8 @@ pub(super) fn entry(operation: &mut Operation, segments: &mut Vec<Segment>) -> E
         Operation::Unlink { path, .. } => {
             opcode::UnlinkAt::new(types::Fd(rustix::fs::CWD.as_raw_fd()), path.as_ptr()).build()
         }
-    }
+    };
+    entry.flags(attempt.flags())
 }
 
 /// Completes each time `eventfd` is written to.

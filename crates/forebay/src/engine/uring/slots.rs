@@ -1,5 +1,6 @@
 //! Where operations live while the kernel has them.
 
+use super::attempt::Attempt;
 use crate::engine::operation::Operation;
 
 /// One buffer of a vectored operation, laid out as the kernel's `iovec`.
@@ -14,9 +15,13 @@ pub(super) struct Segment {
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     token: u64,
-    operation: Option<Operation>,
+    pub(super) operation: Option<Operation>,
     /// The kernel reads these while it has the operation.
     pub(super) segments: Vec<Segment>,
+    /// How the kernel was asked to execute it.
+    pub(super) attempt: Attempt,
+    /// Whether the kernel was asked to end it early.
+    pub(super) is_cancelled: bool,
     generation: u32,
 }
 
@@ -77,27 +82,26 @@ impl Slots {
         };
         let slot = &mut self.slots[index as usize];
         slot.token = token;
+        slot.attempt = Attempt::first(&operation);
+        slot.is_cancelled = false;
         slot.operation = Some(operation);
         Ok(SlotId::new(index, slot.generation))
     }
 
-    /// The operation in a slot, and where its segments go.
-    pub(super) fn parts(&mut self, id: SlotId) -> Option<(&mut Operation, &mut Vec<Segment>)> {
-        let slot = self.slots.get_mut(id.index())?;
-        Some((slot.operation.as_mut()?, &mut slot.segments))
+    /// The slot in the use that `id` names.
+    pub(super) fn get_mut(&mut self, id: SlotId) -> Option<&mut Slot> {
+        self.slots.get_mut(id.index()).filter(|slot| slot.generation == id.generation())
     }
 
     /// Frees a slot and returns its token and operation, if it is in the use
     /// that `id` names.
     pub(super) fn take(&mut self, id: SlotId) -> Option<(u64, Operation)> {
-        let slot = self.slots.get_mut(id.index())?;
-        if slot.generation != id.generation() {
-            return None;
-        }
+        let slot = self.get_mut(id)?;
         let operation = slot.operation.take()?;
         slot.generation = slot.generation.wrapping_add(1);
+        let token = slot.token;
         self.free.push(id.index() as u32);
-        Some((slot.token, operation))
+        Some((token, operation))
     }
 
     /// The operations with `token`, or all of them.
