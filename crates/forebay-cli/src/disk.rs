@@ -75,6 +75,7 @@ impl Disk {
     /// The figures as results under `policy` show them.
     pub(crate) fn in_results(&self, policy: &Policy) -> Properties {
         let rate = |rate: fn(&DiskRates) -> u64| self.rates.as_ref().map(rate);
+        let stated = self.properties.as_ref().filter(|_| self.source == PropertiesSource::File);
         Properties {
             source: self.source,
             read_iops: rate(|rates| rates.read_iops),
@@ -82,6 +83,7 @@ impl Disk {
             write_iops: rate(|rates| rates.write_iops),
             write_bandwidth: rate(|rates| rates.write_bandwidth),
             region: self.region(policy).map(|choice| in_use(&choice)),
+            warnings: stated.map(DiskProperties::figure_warnings).unwrap_or_default(),
         }
     }
 }

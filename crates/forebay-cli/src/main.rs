@@ -12,6 +12,7 @@ mod info;
 mod interrupt;
 mod latency_target;
 mod load_options;
+mod properties_file;
 mod region_options;
 mod report;
 mod reproduce;

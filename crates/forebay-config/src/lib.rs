@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Types meant for this crate carry `#[serde(deny_unknown_fields)]`, so that a misspelt key is
-//! an error that names the nearest known one instead of a setting silently ignored, and wrap in
+//! an error that names the nearest known one, or the mapping that it belongs to, instead of a
+//! setting silently ignored, and wrap in
 //! [`Located`] every value that a later check may have to point at:
 //!
 //! ```
@@ -35,15 +36,15 @@
 //! most [`MAX_FILE_BYTES`] long, nesting and aliases are bounded, a key may appear only once in
 //! its mapping, and whatever else is wrong ends in a [`ConfigError`], never in a panic.
 //!
-//! The units that appear in forebay's files are types of their own: [`ByteSize`] and [`Span`] in
-//! job files, [`Quantity`] in io-properties files.
+//! The units that appear in forebay's files are types of their own: [`ByteSize`] for whole bytes,
+//! [`Quantity`] for counts and rates, with the same suffixes, and [`Span`] for lengths of time.
 
 mod error;
 mod file_kind;
 mod located;
 mod nearest;
-
 mod quote;
+mod schema;
 mod source;
 mod syntax_tree;
 mod units;

@@ -75,12 +75,21 @@ pub fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ConfigErr
 pub struct Source<'a> {
     file: &'a str,
     text: &'a str,
+    /// The keys that may have no value.
+    optional: &'a [&'a str],
 }
 
 impl<'a> Source<'a> {
     /// A file called `file` that holds `text`.
     pub fn new(file: &'a str, text: &'a str) -> Self {
-        Self { file, text }
+        Self { file, text, optional: &[] }
+    }
+
+    /// The same file, in which these keys may have no value: where the type has an `Option`, that
+    /// is `None`.
+    #[must_use]
+    pub fn with_optional(self, optional: &'a [&'a str]) -> Self {
+        Self { optional, ..self }
     }
 
     /// Parses the text as one YAML document.
@@ -89,9 +98,9 @@ impl<'a> Source<'a> {
     /// The text is not one YAML document within the bounds of this crate, or does not fit `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         check_size(self.file, self.text.len(), MAX_FILE_BYTES)?;
-        let tree = SyntaxTree::of(self.file, self.text)?;
+        let tree = SyntaxTree::of(self.file, self.text, self.optional)?;
         serde_saphyr::from_str_with_options(self.text, options())
-            .map_err(|error| config_error(self.file, &tree, &error))
+            .map_err(|error| config_error::<T>(self.file, self.text, &tree, &error))
     }
 
     /// An error at the value at `at`, found by a check made after parsing.
@@ -99,7 +108,7 @@ impl<'a> Source<'a> {
     /// The keys that lead there are looked up in the text. `message` says what is wrong, what was
     /// expected, and what to do.
     pub fn error(&self, at: Position, message: impl Into<String>) -> ConfigError {
-        let tree = SyntaxTree::of(self.file, self.text).unwrap_or_default();
+        let tree = SyntaxTree::of(self.file, self.text, self.optional).unwrap_or_default();
         let node = tree.value_at(at).or_else(|| tree.keyed_at(at));
         let key = node.and_then(|node| tree.path(node));
         ConfigError::at(self.file, at, key, message)
@@ -127,7 +136,7 @@ impl<'a> Source<'a> {
 }
 
 /// What the syntax tree does not check already: what aliases may amount to, and no merge keys.
-fn options() -> serde_saphyr::Options {
+pub(crate) fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         alias_limits: serde_saphyr::alias_limits! {
             max_total_replayed_events: ALIASED_VALUES_MAX,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde_saphyr::granit_parser::{Event, Marker, Parser, ScalarStyle};
 
 use crate::quote::{escaped, printable};
-use crate::{ConfigError, Position};
+use crate::{ConfigError, Position, file_kind};
 
 /// The deepest nesting of lists and mappings. forebay's files need four levels.
 const DEPTH_MAX: usize = 32;
@@ -49,6 +49,13 @@ enum Step<'a> {
     Item(usize),
 }
 
+impl Node<'_> {
+    /// Whether the key is one of these.
+    fn is_optional(&self, optional: &[&str]) -> bool {
+        matches!(&self.step, Step::Key(key) if optional.contains(&key.as_ref()))
+    }
+}
+
 impl NodeKind<'_> {
     /// Whether serde calls a value of this kind `name`.
     pub(crate) fn is(&self, name: &str) -> bool {
@@ -62,24 +69,21 @@ impl NodeKind<'_> {
 }
 
 impl<'a> SyntaxTree<'a> {
-    /// The tree of the `text` of the file called `file`.
+    /// The tree of the `text` of the file called `file`, in which the keys `optional` may have no
+    /// value.
     ///
     /// # Errors
     /// The text is not YAML, is empty, holds more than one document, a key without a value or a
     /// key that is not a word, or exceeds the bounds above.
-    pub(crate) fn of(file: &str, text: &'a str) -> Result<Self, ConfigError> {
-        let mut builder = Builder { file, tree: Self::default(), open: Vec::new(), documents: 0 };
+    pub(crate) fn of(file: &str, text: &'a str, optional: &[&str]) -> Result<Self, ConfigError> {
+        let (tree, open) = (Self::default(), Vec::new());
+        let mut builder = Builder { file, optional, tree, open, documents: 0 };
         let mut parser = Parser::new_from_str(text);
         while let Some(event) = parser.next_event() {
             match event {
                 Ok((event, span)) => builder.take(event, position(&span.start))?,
                 Err(error) => {
-                    let message = format!(
-                        "not valid YAML: {}; check the quotes, the brackets and the indentation \
-                         (spaces, no tabs)",
-                        escaped(&error.info())
-                    );
-                    return Err(ConfigError::at(file, position(error.marker()), None, message));
+                    return Err(invalid(file, text, position(error.marker()), &error.info()));
                 }
             }
         }
@@ -108,6 +112,30 @@ impl<'a> SyntaxTree<'a> {
     /// Whether there is a value that the keys of `path` lead to: `disks`, or `[0].type`.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.nodes.iter().any(|node| self.path(node).is_some_and(|found| found == path))
+    }
+
+    /// Whether a key at the top has a mapping with this key in it.
+    pub(crate) fn has_second(&self, second: &str) -> bool {
+        self.nodes.iter().any(|node| match self.steps(node).as_slice() {
+            [first, last] => first != "[]" && last == second,
+            _ => false,
+        })
+    }
+
+    /// The keys that lead to `node`, and a `[]` for each list.
+    pub(crate) fn steps(&self, node: &Node<'a>) -> Vec<Cow<'a, str>> {
+        let mut steps = Vec::new();
+        let mut node = Some(node);
+        while let Some(Node { parent, step, .. }) = node {
+            match step {
+                Step::Document => {}
+                Step::Item(_) => steps.push(Cow::Borrowed("[]")),
+                Step::Key(key) => steps.push(key.clone()),
+            }
+            node = parent.and_then(|index| self.nodes.get(index));
+        }
+        steps.reverse();
+        steps
     }
 
     /// The list or mapping that `node` stands in.
@@ -143,6 +171,8 @@ impl<'a> SyntaxTree<'a> {
 /// A tree while its text is being read.
 struct Builder<'f, 'a> {
     file: &'f str,
+    /// The keys that may have no value.
+    optional: &'f [&'f str],
     tree: SyntaxTree<'a>,
     /// The lists and mappings that have begun and not ended, outermost first.
     open: Vec<Container<'a>>,
@@ -178,8 +208,8 @@ impl<'a> Builder<'_, 'a> {
             Event::Scalar(text, style, _, tag) => match self.open.last_mut() {
                 Some(Container { next: next @ Next::Key, .. }) => *next = Next::Value(text, at),
                 _ => {
-                    let null = tag.is_none() && style == ScalarStyle::Plain && is_null(&text);
-                    self.scalar(at, text, null)?;
+                    let plain = tag.is_none() && style == ScalarStyle::Plain;
+                    self.scalar(at, text, plain)?;
                 }
             },
             _ => {}
@@ -191,14 +221,23 @@ impl<'a> Builder<'_, 'a> {
         Ok(())
     }
 
-    fn scalar(&mut self, at: Position, text: Cow<'a, str>, null: bool) -> Result<(), ConfigError> {
+    fn scalar(&mut self, at: Position, text: Cow<'a, str>, plain: bool) -> Result<(), ConfigError> {
+        let null = plain && is_null(&text);
         if null && self.open.is_empty() {
             return Ok(());
         }
+        let grouped = plain && is_grouped(&text);
         let index = self.push(at, NodeKind::Scalar(text))?;
+        if let (true, Some(node)) = (grouped, self.tree.nodes.get(index)) {
+            let NodeKind::Scalar(text) = &node.kind else { return Ok(()) };
+            let (found, number) = (printable(text), printable(&text.replace('_', "")));
+            let message = format!("found `{found}`; write {number}, or quotes around a name");
+            return Err(ConfigError::at(self.file, at, self.tree.path(node), message));
+        }
         match self.tree.nodes.get(index) {
-            Some(node) if null => {
-                let message = "there is no value; write one, or remove the key";
+            Some(node) if null && !node.is_optional(self.optional) => {
+                let message = "there is no value (`~` and `null` mean none); write one, or remove \
+                               the key";
                 Err(ConfigError::at(self.file, node.key_at, self.tree.path(node), message))
             }
             _ => Ok(()),
@@ -253,6 +292,50 @@ impl<'a> Builder<'_, 'a> {
 /// Whether a plain scalar stands for "nothing".
 fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
+}
+
+/// Whether a plain scalar is a number for some programs, and a text for others.
+fn is_grouped(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_group = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    digits.contains('_') && digits.split('_').all(|group| !group.is_empty() && is_group(group))
+}
+
+/// The error of a text that the parser refuses at this position.
+fn invalid(file: &str, text: &str, at: Position, info: &str) -> ConfigError {
+    if let Some(kind) = file_kind::of_text(text) {
+        return ConfigError::at(file, at, None, kind);
+    }
+    // The parser notices a tab at the end of what stands before it.
+    let first = usize::try_from(at.line.saturating_sub(1)).unwrap_or(0);
+    let lines = || text.lines().enumerate().skip(first).take(2);
+    let is_indented = |line: &str| {
+        let content = line.trim_start();
+        !content.is_empty() && line[..line.len() - content.len()].contains('\t')
+    };
+    if let Some((index, _)) = lines().find(|(_, line)| is_indented(line)) {
+        let at = Position { line: index as u64 + 1, column: 1 };
+        let message = "the line is indented by a tab, which YAML does not allow; use spaces";
+        return ConfigError::at(file, at, None, message);
+    }
+    // Such a blank counts as a letter, and the parser notices that in the line behind it.
+    let blank = text.lines().take(first + 1).enumerate().find_map(|(index, line)| {
+        let indent = line.chars().take_while(|c| c.is_whitespace()).enumerate();
+        let (column, blank) = indent.into_iter().find(|(_, c)| !c.is_ascii())?;
+        Some((Position { line: index as u64 + 1, column: column as u64 + 1 }, blank))
+    });
+    if let Some((at, blank)) = blank {
+        let code = u32::from(blank);
+        let message = format!(
+            "the line is indented by a blank that is no space (U+{code:04X}); use plain spaces"
+        );
+        return ConfigError::at(file, at, None, message);
+    }
+    let message = format!(
+        "not valid YAML: {}; check the quotes, the brackets and the indentation (spaces, no tabs)",
+        escaped(info)
+    );
+    ConfigError::at(file, at, None, message)
 }
 
 /// The parser counts columns from 0.

@@ -4,6 +4,7 @@
 //! from a command line with [`str::parse`]. None of them rounds silently beyond what its
 //! documentation says, and a value too large for the type is an error.
 
+mod binary;
 mod byte_size;
 mod quantity;
 mod span;
@@ -24,6 +25,13 @@ pub use span::Span;
 #[derive(Clone, PartialEq, Eq)]
 pub struct UnitError(String);
 
+impl UnitError {
+    /// The same error, with what to write instead.
+    fn or_write(self, instead: &str) -> Self {
+        Self(format!("{}; write {instead}", self.0))
+    }
+}
+
 /// What a `main` that returns an error shows of it.
 impl fmt::Debug for UnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,6 +51,8 @@ impl std::error::Error for UnitError {}
 trait Unit: FromStr<Err = UnitError> {
     /// Completes "expected ...", with an example.
     const EXPECTED: &'static str;
+    /// Completes "expected at most ...".
+    const MAX: &'static str;
 
     /// `text` does not look like this unit.
     fn malformed(text: &str) -> UnitError {
@@ -50,8 +60,8 @@ trait Unit: FromStr<Err = UnitError> {
     }
 
     /// `text` looks like this unit, and is more than the type holds.
-    fn too_large(text: &str, max: &str) -> UnitError {
-        UnitError(format!("found `{}`; expected at most {max}", printable(text)))
+    fn too_large(text: &str) -> UnitError {
+        UnitError(format!("found `{}`; expected at most {}", printable(text), Self::MAX))
     }
 }
 

@@ -1,16 +1,24 @@
 //! What the YAML library says about a text, in words that tell its reader what to do.
 
+use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
 
 use crate::file_kind;
 use crate::quote::{escaped, printable};
+use crate::schema::Schema;
 use crate::syntax_tree::{Node, NodeKind, SyntaxTree};
 use crate::{ConfigError, Position, known};
 
-/// The error in the file called `file`, which has this tree, that `error` amounts to.
-pub(crate) fn config_error(file: &str, tree: &SyntaxTree<'_>, error: &Error) -> ConfigError {
+/// The error in the file called `file` with this text and tree, read as a `T`, that `error`
+/// amounts to.
+pub(crate) fn config_error<T: DeserializeOwned>(
+    file: &str,
+    text: &str,
+    tree: &SyntaxTree<'_>,
+    error: &Error,
+) -> ConfigError {
     if let Error::AliasError { error, .. } = error {
-        return config_error(file, tree, error);
+        return config_error::<T>(file, text, tree, error);
     }
     let at = error
         .location()
@@ -34,13 +42,21 @@ pub(crate) fn config_error(file: &str, tree: &SyntaxTree<'_>, error: &Error) -> 
         _ => (value().or_else(keyed), at),
     };
     let key = node.and_then(|node| tree.path(node));
-    let message = message(error, node);
+    let message = match error {
+        Error::SerdeUnknownField { field, expected, .. } => {
+            let advice = Schema::of::<T>().advice(field, expected, tree, node);
+            format!("unknown key `{}`; {advice}", printable(field))
+        }
+        _ => message(error, node),
+    };
     // at its very beginning a wrong file is told from a mistake in the right one
     let kind = match error {
         Error::SerdeUnknownField { field, .. } if key.as_ref() == Some(field) => {
-            file_kind::in_words(tree, Some(field))
+            file_kind::of_tree(tree, Some(field))
         }
-        _ if key.is_none() && tree.begins_at(at) => file_kind::in_words(tree, None),
+        _ if key.is_none() && tree.begins_at(at) => {
+            file_kind::of_tree(tree, None).or_else(|| file_kind::of_text(text))
+        }
         _ => None,
     };
     match kind {
@@ -62,10 +78,6 @@ fn missing_key(file: &str, tree: &SyntaxTree<'_>, at: Position, field: &str) -> 
 
 fn message(error: &Error, node: Option<&Node<'_>>) -> String {
     match error {
-        Error::SerdeUnknownField { field, expected, .. } => {
-            let advice = known(field, expected.iter().copied());
-            format!("unknown key `{}`; {advice}", printable(field))
-        }
         Error::SerdeUnknownVariant { variant, expected, .. } => {
             let advice = known(variant, expected.iter().copied());
             format!("unknown value `{}`; {advice}", printable(variant))
@@ -84,7 +96,9 @@ fn message(error: &Error, node: Option<&Node<'_>>) -> String {
             format!("found {}; expected {}", found(node), yaml_term(expected))
         }
         Error::InvalidScalar { ty, .. } => {
-            format!("found {}; expected {}", found(node), type_in_words(ty))
+            let instead =
+                whole_number(node, ty).map_or_else(String::new, |n| format!("; write {n}"));
+            format!("found {}; expected {}{instead}", found(node), type_in_words(ty))
         }
         Error::NonFiniteFloat { .. } => format!("found {}; expected a finite number", found(node)),
         Error::MergeKeyNotAllowed { .. } => {
@@ -120,6 +134,16 @@ fn yaml_term(term: &str) -> &str {
         "string scalar" => "a single value",
         other => other,
     }
+}
+
+/// The whole number that a scalar such as `1e3` or `4.0` amounts to, where one is expected.
+fn whole_number(node: Option<&Node<'_>>, ty: &str) -> Option<u64> {
+    let Some(NodeKind::Scalar(text)) = node.map(|node| &node.kind) else { return None };
+    let is_written_so = ty.starts_with('u') && text.contains(['.', 'e', 'E']);
+    let number = text.parse::<f64>().ok().filter(|_| is_written_so)?;
+    // up to here every whole number is an f64
+    let is_whole = number.fract() == 0.0 && (0.0..=9e15).contains(&number);
+    is_whole.then_some(number as u64)
 }
 
 /// What a value of the Rust type `ty` looks like in a file.

@@ -79,12 +79,16 @@ fn aliases() {
 #[test]
 fn signs_that_are_no_text() {
     assert!(refused("a: b\0c\n").starts_with("f:1:5: not valid YAML: "));
-    assert!(refused("a:\n\t- b\n").ends_with("the indentation (spaces, no tabs)"));
+    assert!(refused("a:\n\t- b\n").ends_with("by a tab, which YAML does not allow; use spaces"));
     assert!(refused("a: \"b\n").starts_with("f:2:1: not valid YAML: "));
     assert_eq!(refused("? [a, b]\n: c\n"), "f:1:3: a key that is no word; write `KEY: VALUE`");
     // what a file says is quoted in one line, and cannot steer a terminal
     let message = refused("\"a\\n\\e[31m\": ~\n");
-    assert_eq!(message, "f:1:1: a\\n\\u{1b}[31m: there is no value; write one, or remove the key");
+    assert_eq!(
+        message,
+        "f:1:1: a\\n\\u{1b}[31m: there is no value (`~` and `null` mean none); write one, \
+         or remove the key"
+    );
 }
 
 #[test]

@@ -13,6 +13,14 @@ struct Job {
     #[serde(default)]
     shards: Vec<u16>,
     info: Option<Located<Info>>,
+    open: Option<Open>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only parsed")]
+struct Open {
+    dsync: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -52,7 +60,7 @@ fn unknown_keys_and_values_name_the_nearest() {
     complains(
         &["  type: seqread\n", "  colour: red\n"],
         "jobs.yaml:5:3: [1].colour: unknown key `colour`; known are `name`, `type`, `shards`, \
-         `info`",
+         `info`, `open`",
     );
     complains(
         &["  type: rnadread\n"],
@@ -62,6 +70,107 @@ fn unknown_keys_and_values_name_the_nearest() {
         &["  type: cpu\n"],
         "jobs.yaml:4:9: [1].type: unknown value `cpu`; known are `seqread`, `randread`",
     );
+}
+
+#[test]
+fn a_key_of_another_mapping_is_sent_there() {
+    // from a mapping to one beside it, to the one around it, and to one in it
+    complains(
+        &["  type: seqread\n", "  info: {parallelism: 4, dsync: true}\n"],
+        "jobs.yaml:5:26: [1].info.dsync: unknown key `dsync`; it belongs under `open`",
+    );
+    complains(
+        &["  type: seqread\n", "  info: {shards: [1]}\n"],
+        "jobs.yaml:5:10: [1].info.shards: unknown key `shards`; it belongs beside `info`, not in \
+         it",
+    );
+    complains(
+        &["  reqsize: 4k\n"],
+        "jobs.yaml:4:3: [1].reqsize: unknown key `reqsize`; it belongs under `info`",
+    );
+    // misspelt too, if nothing here is as near
+    complains(
+        &["  type: seqread\n", "  info: {dsinc: true}\n"],
+        "jobs.yaml:5:10: [1].info.dsinc: unknown key `dsinc`; did you mean `dsync`, which belongs \
+         under `open`?",
+    );
+    let disk = "mountpoint: /a\nread_iops: 5\n";
+    let said = parse::<Listed>("a.yaml", disk).unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "a.yaml:1:1: mountpoint: unknown key `mountpoint`; it belongs in an entry of `disks`"
+    );
+    let said = parse::<Listed>("a.yaml", "disks: [{mountpoint: /a, disks: 1}]\n").unwrap_err();
+    assert!(said.to_string().ends_with("it belongs beside `disks`, not in it"), "{said}");
+    let said = parse::<Vec<Job>>("a.yaml", "name: a\ntype: seqread\n").unwrap_err().to_string();
+    assert!(said.contains("expected a list"), "{said}");
+}
+
+/// A file of disks that are mappings.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only parsed")]
+struct Listed {
+    disks: Located<Vec<Located<Disk>>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only parsed")]
+struct Disk {
+    mountpoint: Option<Located<String>>,
+}
+
+#[test]
+fn a_tab_is_blamed_on_its_line() {
+    for text in ["- name: a\n\ttype: seqread\n", "- name: a\n  type: seqread\n \tinfo: 4\n"] {
+        let said = parse::<Vec<Job>>("a.yaml", text).unwrap_err();
+        let line = text.lines().position(|line| line.contains('\t')).unwrap() + 1;
+        assert_eq!(said.line, line as u64, "{said}");
+        assert!(said.message.contains("indented by a tab"), "{said}");
+    }
+}
+
+#[test]
+fn a_blank_that_is_no_space_is_named() {
+    let text = "- name: a\n\u{a0}\u{a0}type: seqread\n  info: 4\n";
+    let said = parse::<Vec<Job>>("a.yaml", text).unwrap_err();
+    assert_eq!((said.line, said.column), (2, 1), "{said}");
+    assert!(said.message.contains("(U+00A0)"), "{said}");
+}
+
+#[test]
+fn numbers_in_another_form_are_refused_with_the_right_one() {
+    for (wrong, right) in [
+        ("parallelism: 1_000", "found `1_000`; write 1000,"),
+        ("rate: 150_000", "found `150_000`; write 150000,"),
+        ("rate: 1_000.5", "found `1_000.5`; write 1000.5,"),
+        ("parallelism: 1e3", "; write 1000"),
+        ("parallelism: 4.0", "; write 4"),
+        ("think_time: 1.5ms", "; write 1500us"),
+        ("think_time: 0.5s", "; write 500ms"),
+        ("reqsize: 0.5MB", "; write 512kB"),
+    ] {
+        let text = format!("- name: b_1\n  type: seqread\n  info: {{{wrong}}}\n");
+        let said = parse::<Vec<Job>>("a.yaml", &text).unwrap_err().to_string();
+        assert!(said.contains(right), "{wrong}: {said}");
+    }
+    for wrong in ["parallelism: 4.5", "parallelism: 010", "parallelism: -1e3"] {
+        let text = format!("- name: a\n  type: seqread\n  info: {{{wrong}}}\n");
+        let said = parse::<Vec<Job>>("a.yaml", &text).unwrap_err().to_string();
+        assert!(!said.contains("write"), "{wrong}: {said}");
+    }
+}
+
+#[test]
+fn only_a_key_that_is_optional_may_have_no_value() {
+    let text = "- name: a\n  type: seqread\n  open:\n";
+    assert!(parse::<Vec<Job>>("a.yaml", text).is_err());
+    let source = Source::new("a.yaml", text).with_optional(&["open"]);
+    let jobs: Vec<Job> = source.parse().unwrap();
+    assert!(jobs[0].open.is_none());
+    let other = Source::new("a.yaml", "- name: a\n  type:\n").with_optional(&["open"]);
+    assert!(other.parse::<Vec<Job>>().is_err());
 }
 
 #[test]
@@ -78,11 +187,13 @@ fn missing_and_repeated_keys() {
     );
     complains(
         &["  info:\n"],
-        "jobs.yaml:4:3: [1].info: there is no value; write one, or remove the key",
+        "jobs.yaml:4:3: [1].info: there is no value (`~` and `null` mean none); write one, \
+         or remove the key",
     );
     complains(
         &["  info: null\n"],
-        "jobs.yaml:4:3: [1].info: there is no value; write one, or remove the key",
+        "jobs.yaml:4:3: [1].info: there is no value (`~` and `null` mean none); write one, \
+         or remove the key",
     );
     complains(
         &["  name: c\n"],
@@ -125,17 +236,20 @@ fn wrong_units() {
     complains(
         &["  info: {reqsize: 4 pages}\n"],
         "jobs.yaml:4:19: [1].info.reqsize: found `4 pages`; expected a whole number of bytes, \
-         alone or with kB, MB or GB (powers of 1024), such as 4096 or 4kB",
+         alone or with k, M, G or T (powers of 1024; also kB, KiB and the like), such as 4096 or \
+         4kB",
     );
     complains(
         &["  info: {reqsize: true}\n"],
         "jobs.yaml:4:19: [1].info.reqsize: found `true`; expected a whole number of bytes, \
-         alone or with kB, MB or GB (powers of 1024), such as 4096 or 4kB",
+         alone or with k, M, G or T (powers of 1024; also kB, KiB and the like), such as 4096 or \
+         4kB",
     );
     complains(
         &["  info: {reqsize: {a: 1}}\n"],
         "jobs.yaml:4:19: [1].info.reqsize: found a mapping; expected a whole number of bytes, \
-         alone or with kB, MB or GB (powers of 1024), such as 4096 or 4kB",
+         alone or with k, M, G or T (powers of 1024; also kB, KiB and the like), such as 4096 or \
+         4kB",
     );
     complains(
         &["  info:\n", "    rate: [1]\n"],
@@ -217,6 +331,25 @@ fn a_file_of_another_kind_is_called_by_its_kind() {
     assert!(said.starts_with("a.yaml:1:1: kind: this is a disk file, which --disk"), "{said}");
     let said = parse::<Vec<Job>>("a.yaml", "disks:\n  - read_iops: 1\n").unwrap_err().to_string();
     assert!(said.starts_with("a.yaml:1:1: these are properties of disks"), "{said}");
+    for (text, kind) in [
+        ("apiVersion: v1\nkind: ConfigMap\ndata:\n  io.yaml: |\n    disks: []\n", "Kubernetes"),
+        ("m5.big:\n  read_iops: 9\nm5.small:\n  read_iops: 3\n", "instance types"),
+        ("L8s:\n  disks:\n  - read_iops: 9\n", "instance types"),
+        ("- mountpoint: /a\n  read_iops: 9\n", "a list of disks; write `disks:`"),
+        ("{\"fio version\": \"fio-3.33\", \"jobs\": []}\n", "results of fio"),
+        ("#cloud-config\nwrite_files:\n- path: /a\n", "cloud-init"),
+        ("cluster_name: a\nlisten_address: b\n", "another program"),
+        ("; reads\n[global]\nioengine=libaio\n\n[r]\nrw=randread\nbs=4k\n", "a job file of fio"),
+        ("[r]\nsize=1g\ngroup_reporting\n", "a job file of fio"),
+        ("[Unit]\nDescription=a\n", "INI or TOML"),
+        ("SEASTAR_IO=\"--io-properties-file=/etc/a.yaml\"\n", "--io-properties-file"),
+        ("# set by a tool\nSEASTAR_IO=\"--max-io-requests=9\"\nB=1\n", "forebay tune"),
+        ("export A=b\nC=d\n", "variables for a shell"),
+        ("<!DOCTYPE html>\n<html>: a\n", "HTML"),
+    ] {
+        let said = parse::<Disks>("a.yaml", text).unwrap_err().to_string();
+        assert!(said.contains(kind), "{text}: {said}");
+    }
     // a mistake in the right file is none
     let said = parse::<Disks>("a.yaml", "disks: [a]\nkinds: 1\n").unwrap_err().to_string();
     assert!(said.starts_with("a.yaml:2:1: kinds: unknown key"), "{said}");

@@ -28,6 +28,41 @@ fn yaml_integers_floats_and_strings_are_read_alike() {
 }
 
 #[test]
+fn sizes_and_quantities_take_every_suffix_of_seastar_and_no_other() {
+    for (letters, shift) in [("", 0), ("kK", 10), ("M", 20), ("G", 30), ("T", 40)] {
+        let letters: Vec<String> = letters.chars().map(String::from).collect();
+        let suffixes = match letters.is_empty() {
+            true => vec![String::new(), String::from("B")],
+            false => letters
+                .iter()
+                .flat_map(|letter| ["", "i", "iB", "B"].map(|unit| format!("{letter}{unit}")))
+                .collect(),
+        };
+        for suffix in suffixes {
+            for text in [format!("545{suffix}"), format!("545 {suffix}")] {
+                assert_eq!(text.parse(), Ok(ByteSize(545 << shift)), "{text}");
+                assert_eq!(text.parse(), Ok(Quantity(545 << shift)), "{text}");
+            }
+        }
+    }
+    for suffix in ["b", "m", "g", "t", "i", "iB", "kb", "kib", "kBi", "BB", "P", "MB/s", "%"] {
+        let text = format!("545{suffix}");
+        assert!(text.parse::<ByteSize>().is_err(), "{text}");
+        assert!(text.parse::<Quantity>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_size_with_a_fraction_says_what_to_write() {
+    for (text, instead) in
+        [("0.5MB", "512kB"), ("1.5GB", "1536MB"), ("2.0k", "2kB"), ("0.5", "1"), ("0.0001k", "0")]
+    {
+        let error = text.parse::<ByteSize>().unwrap_err().to_string();
+        assert!(error.ends_with(&format!("; write {instead}")), "{text}: {error}");
+    }
+}
+
+#[test]
 fn sizes() {
     for (text, bytes) in [
         ("0", 0),
@@ -48,7 +83,7 @@ fn sizes() {
     ] {
         assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
     }
-    for text in ["", "kB", "-1", "1.5k", "1kb", "1T", "1 2", "0x10", "1e3", "\u{661}", "1..k"] {
+    for text in ["", "kB", "-1", "1.5k", "1kb", "1t", "1 2", "0x10", "1e3", "\u{661}", "1..k"] {
         assert!(text.parse::<ByteSize>().is_err(), "{text}");
     }
     for text in ["18446744073709551616", "17179869184G", "99999999999999999999999999k"] {
@@ -103,7 +138,7 @@ fn quantities() {
     ] {
         assert_eq!(text.parse(), Ok(Quantity(count)), "{text}");
     }
-    for text in ["", "k", ".5", "5.", "1.5.2", "1K", "1kB", "-1", "1,5", "1e3", "1 /s"] {
+    for text in ["", "k", ".5", "5.", "1.5.2", "1m", "1kb", "-1", "1,5", "1e3", "1 /s"] {
         assert!(text.parse::<Quantity>().is_err(), "{text}");
     }
     for text in ["18446744073709551616", "16777216T", "18446744073709551615.5"] {

@@ -61,6 +61,7 @@ fn run(scheduler: &str, classes: Vec<ClassResult>) -> RunResult {
             write_iops: None,
             write_bandwidth: None,
             region: None,
+            warnings: Vec::new(),
         },
         scheduler: scheduler.to_owned(),
         seed: 1,

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use forebay::properties::Properties;
 use forebay_explore::{Goal, Matrix, SimulatedDisk, adaptive, adaptive_cells_max};
 use forebay_sim::spec::DiskSpec;
 use forebay_sim::surface::{Cell, Grid};
@@ -14,7 +13,7 @@ use super::locks;
 use crate::bench::{MixedLoad, MixedLoadOptions};
 use crate::console::note;
 use crate::failure::Failure;
-use crate::whole_file;
+use crate::{properties_file, whole_file};
 
 const SECTOR: u64 = 512;
 /// The longest read and write.
@@ -86,7 +85,7 @@ fn measured(
 
 /// Measures the disk at `place`.
 fn of_disk(options: &Options, place: &Path, goals: &[Goal]) -> Result<Measured, Failure> {
-    let properties = options.load.properties.as_deref().map(Properties::load).transpose()?;
+    let properties = options.load.properties.as_deref().map(properties_file::load).transpose()?;
     let mut disk = MixedLoad::new(options.mixed_load(place)?)?;
     let name = place.display().to_string();
     let save = options.save_path().unwrap_or_default();

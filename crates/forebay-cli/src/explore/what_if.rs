@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use forebay::properties::{DiskProperties, MixRegion, Properties, RegionGoal};
+use forebay::properties::{DiskProperties, MixRegion, RegionGoal};
 use forebay_config::Source;
 use forebay_core::{LATENCY_GOAL_DEFAULT, Policy};
 use forebay_explore::{Figures, Goal, Prediction, RADIUS_ONE, Shape, predict};
@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::console::{json, print};
 use crate::disk::Disk;
 use crate::failure::Failure;
+use crate::properties_file;
 use wish::Wish;
 
 /// Version of the JSON.
@@ -188,7 +189,7 @@ fn described(path: &Path, goals: &[Goal]) -> Result<DiskProperties, Failure> {
             return Err(Failure::Input(String::from("--what-if takes one --goal; leave some out")));
         }
     };
-    let mut disks = Properties::load(path)?.disks;
+    let mut disks = properties_file::load(path)?.disks;
     let count = disks.len();
     let Some(mut disk) = disks.pop().filter(|_| count == 1) else {
         return Err(Failure::Input(format!("`{shown}` describes {count} disks; keep one")));

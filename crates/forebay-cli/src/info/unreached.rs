@@ -6,13 +6,15 @@ use super::budget::Budget;
 use super::costs::CostFigures;
 use super::disk::{DescribedDisk, DiskFigures};
 
+/// The smallest request of a disk, in bytes.
+const SECTOR: u64 = 512;
 /// A rate is reached by what comes so close to it.
 const REACHED: f64 = 0.95;
 
 /// Sentences about a disk with figures.
 pub(super) fn explained(disk: &DescribedDisk, budget: &Budget) -> Vec<String> {
     let Some(figures) = &disk.figures else { return Vec::new() };
-    let mut said = Vec::new();
+    let mut said = figures.properties.figure_warnings();
     for (direction, largest) in directions(figures).iter().zip(budget.largest_request_bytes) {
         said.extend(direction.contradictions(figures));
         said.extend(direction.split(disk, largest));
@@ -85,7 +87,9 @@ impl Direction {
         let Self { name, iops, bandwidth, saturation, .. } = self;
         let small = iops.saturating_mul(IOPS_SIZE_DEFAULT);
         if small > *bandwidth {
-            return Some(format!(
+            // With less than a sector for each, the bandwidth is the one that is wrong.
+            let is_of_sectors = iops.saturating_mul(SECTOR) <= *bandwidth;
+            return is_of_sectors.then(|| format!(
                 "{name}: {iops} operations of 4 KiB are {}, more than the {} stated. One of the \
                  figures is of another size (operations of 512 bytes, perhaps); small requests \
                  get the operations",

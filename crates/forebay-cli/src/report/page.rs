@@ -127,6 +127,7 @@ fn totals(name: &str, run: &RunResult) -> Table {
         "p99",
         "p99.9",
         "queue p99",
+        "queue max",
         "disk p99",
         "errors",
     ];
@@ -150,6 +151,7 @@ fn row(job: &ClassResult) -> Vec<String> {
         ms(job.latency_us.p99),
         ms(job.latency_us.p999),
         ms(job.queue_us.p99),
+        ms(job.queue_us.max),
         ms(job.disk_us.p99),
         job.errors.to_string(),
     ]

@@ -9,7 +9,7 @@ use forebay::{Class, Discarder, DiscarderOptions, DiskConfig, Policy, Scheduler}
 use forebay_config::ByteSize;
 
 use crate::failure::Failure;
-use crate::span;
+use crate::{properties_file, span};
 
 /// What is freed per second where nothing else is said: half of what was harmless on a disk of 2024,
 /// in extents of a megabyte or more.
@@ -76,7 +76,7 @@ impl PacingOptions {
         if self.rate.is_some_and(|rate| rate.0 == 0) {
             return Err(Failure::Input("--rate 0 would never end; give at least 1".into()));
         }
-        let properties = self.properties.as_deref().map(Properties::load).transpose()?;
+        let properties = self.properties.as_deref().map(properties_file::load).transpose()?;
         let share = self.disk_share.zip(properties.as_ref());
         let share = share.map(|(part, properties)| of_disk(part, properties, dir)).transpose()?;
         let scheduler = self.scheduler(properties.as_ref())?;

@@ -3,7 +3,7 @@
 use super::columns::padded;
 
 /// The width at which all columns have room.
-pub(super) const COLUMNS_ALL: usize = 80;
+pub(super) const COLUMNS_ALL: usize = 89;
 /// Columns of a class's name at that width, and at the least.
 const NAME: usize = 14;
 
@@ -18,16 +18,17 @@ const fn column(head: &'static str, width: usize, left_out: usize) -> Column {
     Column { head, width, left_out }
 }
 
-const COLUMNS: [Column; 9] = [
-    column("iops", 7, 7),
-    column("MB/s", 8, 6),
-    column("asked", 5, 1),
-    column("got", 5, 4),
-    column("wait", 5, 5),
-    column("disk", 5, 2),
-    column("p99 q", 8, 8),
-    column("p99 disk", 8, 9),
-    column("why", 6, 3),
+const COLUMNS: [Column; 10] = [
+    column("iops", 7, 8),
+    column("MB/s", 8, 7),
+    column("asked", 5, 2),
+    column("got", 5, 5),
+    column("wait", 5, 6),
+    column("disk", 5, 3),
+    column("p99 q", 8, 9),
+    column("max q", 8, 1),
+    column("p99 disk", 8, 10),
+    column("why", 6, 4),
 ];
 
 /// A class's cells, in the order of the columns.

@@ -56,6 +56,9 @@ pub(super) struct ClassInterval {
     pub(super) in_disk: f64,
     /// The longest time in the disk of a request that came back, in seconds; 0 if none did.
     pub(super) longest: f64,
+    /// The longest time in any queue of a request that was dispatched, in seconds, since the class
+    /// was added.
+    pub(super) queue_longest: f64,
     /// Parts of 1.
     pub(super) asked: f64,
     pub(super) got: f64,
@@ -311,6 +314,7 @@ fn class_between(
         bytes: per_second(&["total_bytes_total"]),
         in_disk: since.gauge("disk_queue_length").unwrap_or(0.0),
         longest: of_span("disk_latency_seconds", 1.0),
+        queue_longest: since.gauge("delay_max_seconds").unwrap_or(0.0),
         asked: 0.0,
         got: 0.0,
         why,

@@ -22,6 +22,7 @@ fn scrape(operations: u32, waited: f64) -> Scrape {
          forebay_io_queue_total_delay_sec_total{of} {operations}\n\
          forebay_io_queue_shares{of} 100\n\
          forebay_io_queue_queue_length{of} 3\n\
+         forebay_io_queue_delay_max_seconds{of} 0.75\n\
          {small}{large}{infinite}\
          forebay_io_queue_read_iops{{mountpoint=\"d\"}} 1000\n\
          forebay_io_queue_waited_sec_total{{mountpoint=\"d\"}} {waited}\n\
@@ -45,6 +46,7 @@ fn rates_shares_and_percentiles_are_of_the_span() {
     assert_eq!((disk.figures.consumption, disk.figures.speed), (Some(0.5), Some(0.8)));
     assert_eq!((disk.classes[0].operations, disk.classes[0].bytes), (100.0, 409_600.0));
     assert_eq!((disk.classes[0].asked, disk.classes[0].got), (1.0, 1.0));
+    assert_eq!(disk.classes[0].queue_longest, 0.75, "of all time");
     assert_eq!(disk.classes[0].why, "window");
     let p99 = disk.figures.classes[0].disk_p99;
     assert!((p99 - 0.00198).abs() < 1e-9, "{p99}");

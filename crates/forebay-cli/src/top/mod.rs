@@ -34,8 +34,8 @@ figures while work waited (90 % or more is healthy); `pace` the part of its rate
 go; `window` the disk time that may be in it.
 Of each class: `asked` is its part of the shares of all classes that want something (those in groups
 have a part of their group's), `got` its part of the disk time; `wait` and `disk` are requests now;
-`p99 q` and `p99 disk` times in the queue and in the disk. `why` is what most held requests back:
-pace (the disk's rate is used up), window (as much is in the disk as may be), limit (of the class),
+`p99 q` and `p99 disk` times in the queue and in the disk, and `max q` the longest time in any queue
+since the class was added. `why` is what most held requests back: pace (the disk's rate is used up), window (as much is in the disk as may be), limit (of the class),
 ahead (other threads go first), pace? (the rate is used up though the disk is nearly empty: its
 figures may be too low).
 Lines with ! say what is wrong and what to do.";

@@ -69,7 +69,8 @@ fn of_classes(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
         lines.push(table.head());
     }
     for (class, interval) in all().filter(|class| !is_idle(class)) {
-        let ClassInterval { operations, bytes, in_disk, asked, got, why, .. } = *interval;
+        let ClassInterval { operations, bytes, in_disk, queue_longest, asked, got, why, .. } =
+            *interval;
         let cells = [
             count(operations),
             megabytes(bytes / 1e6),
@@ -78,6 +79,7 @@ fn of_classes(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
             count(class.waiting),
             count(in_disk),
             time(class.queue_p99),
+            time(queue_longest),
             time(class.disk_p99),
             why.to_owned(),
         ];
@@ -169,6 +171,7 @@ fn json_of_disk(disk: &DiskInterval) -> Value {
             "waiting": figures.waiting,
             "in_disk": class.in_disk,
             "p99_queue_seconds": figures.queue_p99,
+            "max_queue_seconds": class.queue_longest,
             "p99_disk_seconds": figures.disk_p99,
             "why_waiting": class.why,
         })

@@ -10,7 +10,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use forebay::properties::Properties;
 use forebay_config::ByteSize;
 use forebay_core::{DiskModel, DiskTime, saturating_nanos};
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
@@ -19,7 +18,7 @@ use rustix::io::Errno;
 use crate::console::{note, print};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::span;
+use crate::{properties_file, span};
 use pace::{Pace, Trimmed};
 use place::Place;
 
@@ -101,7 +100,7 @@ impl Options {
     fn pace(&self, place: &Place) -> Result<Pace, Failure> {
         let model = match &self.properties {
             Some(file) => {
-                let properties = Properties::load(file)?;
+                let properties = properties_file::load(file)?;
                 let disk = properties.disk_for(&place.mount.point);
                 let disk = disk.map_err(|error| Failure::Input(error.to_string()))?;
                 disk.model().map_err(|error| Failure::Input(error.to_string()))?

@@ -4,19 +4,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
 
-use super::{Unit, UnitError, deserialize, split_number, whole};
+use super::binary::Binary;
+use super::{Unit, UnitError, deserialize};
 
 /// A number of bytes: the size of a request, of a file, a rate in bytes per second.
 ///
-/// A whole number, alone or with a unit. **All units are powers of 1024**, whatever they are
-/// called, as in the job files of Seastar's io_tester: `4kB` is 4,096 bytes.
-///
-/// | unit | bytes |
-/// |---|---|
-/// | none, `B` | 1 |
-/// | `k`, `K`, `kB`, `KB`, `KiB` | 1,024 |
-/// | `M`, `MB`, `MiB` | 1,024² |
-/// | `G`, `GB`, `GiB` | 1,024³ |
+/// A whole number, alone or with a suffix: `B`, or one of `k`, `K`, `M`, `G`, `T`, alone or with
+/// `B`, `i` or `iB` behind it. **All suffixes are powers of 1024**, whatever they are called, as
+/// in the files of Seastar: `4kB` is 4,096 bytes.
 ///
 /// ```
 /// use forebay_config::ByteSize;
@@ -33,27 +28,31 @@ pub struct ByteSize(
 );
 
 impl Unit for ByteSize {
-    const EXPECTED: &'static str = "a whole number of bytes, alone or with kB, MB or GB \
-                                    (powers of 1024), such as 4096 or 4kB";
+    const EXPECTED: &'static str = "a whole number of bytes, alone or with k, M, G or T (powers \
+                                    of 1024; also kB, KiB and the like), such as 4096 or 4kB";
+    const MAX: &'static str = "18446744073709551615 bytes";
 }
 
 impl FromStr for ByteSize {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let (number, unit) = split_number(text);
-        let shift = match unit {
-            "" | "B" => 0,
-            "k" | "K" | "kB" | "KB" | "KiB" => 10,
-            "M" | "MB" | "MiB" => 20,
-            "G" | "GB" | "GiB" => 30,
-            _ => return Err(Self::malformed(text)),
-        };
-        let number = whole(number).map_err(|()| Self::malformed(text))?;
-        number
-            .and_then(|number| number.checked_mul(1 << shift))
-            .map(Self)
-            .ok_or_else(|| Self::too_large(text, "18446744073709551615 bytes"))
+        let size = Binary::parse::<Self>(text)?;
+        let bytes = size.rounded::<Self>()?;
+        if size.has_fraction() {
+            return Err(Self::malformed(text).or_write(&in_words(bytes)));
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// The size as a whole number of the largest unit that divides it.
+fn in_words(bytes: u64) -> String {
+    let units = [(40, "TB"), (30, "GB"), (20, "MB"), (10, "kB")];
+    let fits = |&(shift, _): &(u32, &str)| bytes > 0 && bytes.is_multiple_of(1 << shift);
+    match units.into_iter().find(fits) {
+        Some((shift, unit)) => format!("{}{unit}", bytes >> shift),
+        None => bytes.to_string(),
     }
 }
 

@@ -31,6 +31,7 @@ pub struct Span(
 impl Unit for Span {
     const EXPECTED: &'static str =
         "a whole number with one of the units ns, us, ms, s, m, h, such as 500us";
+    const MAX: &'static str = "18446744073709551615 ns (584 years)";
 }
 
 impl FromStr for Span {
@@ -38,9 +39,10 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let (number, unit) = split_number(text);
-        let number = whole(number).map_err(|()| Self::malformed(text))?;
+        let number_text = number;
+        let number = whole(number);
         let unit_ns: u64 = match unit {
-            "" if number == Some(0) => 1,
+            "" if number == Ok(Some(0)) => 1,
             "ns" => 1,
             "us" => 1_000,
             "ms" => 1_000_000,
@@ -49,11 +51,27 @@ impl FromStr for Span {
             "h" => 3_600 * 1_000_000_000,
             _ => return Err(Self::malformed(text)),
         };
+        let number = number.map_err(|()| {
+            let malformed = Self::malformed(text);
+            let part = number_text.parse::<f64>().ok().filter(|part| part.is_finite());
+            match part {
+                Some(part) => malformed.or_write(&in_words((part * unit_ns as f64).round() as u64)),
+                None => malformed,
+            }
+        })?;
         number
             .and_then(|number| number.checked_mul(unit_ns))
             .map(|ns| Self(Duration::from_nanos(ns)))
-            .ok_or_else(|| Self::too_large(text, "18446744073709551615 ns (584 years)"))
+            .ok_or_else(|| Self::too_large(text))
     }
+}
+
+/// The time as a whole number of the largest unit, up to seconds, that divides it.
+fn in_words(ns: u64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let unit = units.into_iter().find(|(unit, _)| ns > 0 && ns.is_multiple_of(*unit));
+    let (unit, name) = unit.unwrap_or((1, "ns"));
+    format!("{}{name}", ns / unit)
 }
 
 impl<'de> Deserialize<'de> for Span {

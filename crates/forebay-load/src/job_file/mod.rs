@@ -95,6 +95,7 @@ impl JobFile {
         sched_groups: Option<&Source<'_>>,
         shard_count: u32,
     ) -> Result<Self, ConfigError> {
+        let jobs = &jobs.with_optional(&["options"]);
         let raw_jobs: Vec<Located<RawJob>> = jobs.parse()?;
         if raw_jobs.is_empty() {
             return Err(jobs.error(Position::default(), "there is no job; add one"));

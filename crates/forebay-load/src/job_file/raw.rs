@@ -21,7 +21,7 @@ pub(super) struct RawJob {
     /// An earlier place of the option of the same name.
     pub(super) extent_allocation_size_hint: Option<ByteSize>,
     pub(super) shard_info: Option<Located<RawShardInfo>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "options")]
     pub(super) options: RawOptions,
 }
 
@@ -63,6 +63,12 @@ pub(super) struct RawOptions {
     pub(super) fsync_every: Option<Located<u64>>,
     pub(super) extent_size: Option<Located<ByteSize>>,
     pub(super) paced: Option<Located<bool>>,
+}
+
+/// The options, or those of a job without any: programs that write YAML leave the key without a
+/// value.
+fn options<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RawOptions, D::Error> {
+    Option::<RawOptions>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// How the original waits for the next tick.

@@ -87,6 +87,9 @@ pub struct Properties {
     /// By which region it priced mixes of reads and writes, if by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionInUse>,
+    /// What looks wrong with the figures, a sentence for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A region of mixes that keep a latency of reads.

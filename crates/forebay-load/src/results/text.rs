@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use forebay_report::paragraph;
+
 use super::advice::{answer, busy_machine, surety, topology};
 use super::figures::{duration, rate};
 use super::model::{
@@ -15,16 +17,27 @@ pub fn text(report: &Report) -> String {
     match report {
         Report::Run(run) => {
             let busy = busy_machine(std::slice::from_ref(run));
-            format!("{}\n{LEGEND}{busy}{}", run_table(run), lines(run))
+            let warnings = warnings(run);
+            format!("{warnings}{}\n{LEGEND}{busy}{}", run_table(run), lines(run))
         }
         Report::Comparison(comparison) => {
             let [_, scheduled] = &comparison.runs;
             let verdict = verdict(comparison);
             let (answer, table) = (answer(comparison, &verdict), comparison_table(comparison));
             let busy = busy_machine(&comparison.runs);
-            format!("{answer}{busy}\n{table}\n{LEGEND}{}", lines(scheduled))
+            let warnings = warnings(scheduled);
+            format!("{warnings}{answer}{busy}\n{table}\n{LEGEND}{}", lines(scheduled))
         }
     }
+}
+
+/// What looks wrong with the figures of the disk, and with all that follows from them.
+fn warnings(run: &RunResult) -> String {
+    let mut text = String::new();
+    for warning in &run.properties.warnings {
+        paragraph(&mut text, "Warning: ", &format!("{warning}."));
+    }
+    text
 }
 
 const LEGEND: &str = "\

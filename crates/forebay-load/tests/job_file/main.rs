@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
 mod errors;
+mod variants;
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;

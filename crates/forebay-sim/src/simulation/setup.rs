@@ -251,6 +251,7 @@ fn properties(rates: &DiskRates) -> Properties {
         write_iops: Some(rates.write_iops),
         write_bandwidth: Some(rates.write_bandwidth),
         region: None,
+        warnings: Vec::new(),
     }
 }
 

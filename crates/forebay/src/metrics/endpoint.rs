@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use connection::{Connection, Step};
-use page::Page;
+use page::{Answer, Page};
 
 use crate::sys::fork::OfProcess;
 
@@ -63,8 +63,11 @@ struct ServerThread {
 
 impl Endpoint {
     /// Starts to listen; `text` makes the answer to scrapes, on the endpoint's
-    /// thread. Who asks within 250 ms of another gets the same text. Where it
-    /// panics the answer is an error (500), and the next one is tried anew.
+    /// thread. Who asks within 250 ms of another gets the same text, and within
+    /// up to 1 s where the text takes long to make. There are two texts at a
+    /// time: who takes longer for one than others ask for the next two, and
+    /// for more than 1 s, is cut off. Where it panics the answer is an error
+    /// (500), and the next one is tried anew.
     ///
     /// ```
     /// use forebay::Scheduler;
@@ -149,10 +152,11 @@ struct Server {
 
 impl Server {
     fn run(mut self, mut page: Page<impl Fn() -> String>) {
-        let page = &mut || page.answer();
+        let page = &mut || page.answer(Instant::now());
         loop {
             let now = Instant::now();
-            self.connections.retain(|connection| now < connection.deadline());
+            self.connections
+                .retain(|connection| now < connection.deadline() && !connection.is_cut_off());
             self.listen_again_at = self.listen_again_at.filter(|&at| now < at);
             let listens = self.listens(now);
             let Ok((stopped, ready)) = self.wait(now, listens) else {
@@ -217,7 +221,7 @@ impl Server {
     }
 
     /// Takes new connections, and lets old ones make way for them.
-    fn accept(&mut self, now: Instant, page: &mut dyn FnMut() -> Arc<[u8]>) {
+    fn accept(&mut self, now: Instant, page: &mut dyn FnMut() -> Arc<Answer>) {
         for _ in 0..ACCEPTS_PER_TURN {
             if !self.listens(now) {
                 return;
@@ -230,7 +234,7 @@ impl Server {
         }
     }
 
-    fn begin(&mut self, now: Instant, stream: TcpStream, page: &mut dyn FnMut() -> Arc<[u8]>) {
+    fn begin(&mut self, now: Instant, stream: TcpStream, page: &mut dyn FnMut() -> Arc<Answer>) {
         let Some(mut connection) = Connection::new(stream, now, self.timeout) else { return };
         // the request is often there already
         if connection.step(page) == Step::Over {
@@ -275,7 +279,7 @@ mod tests {
         let come: Vec<_> = (0..COME).map(|_| TcpStream::connect(address).unwrap()).collect();
         for turn in 1..=4 {
             let before = server.connections.len();
-            server.accept(Instant::now(), &mut || Arc::from([]));
+            server.accept(Instant::now(), &mut || Answer::new("200 OK", "", String::new()));
             let taken = server.connections.len() - before;
             assert!(taken <= 32, "{taken} in turn {turn}");
         }

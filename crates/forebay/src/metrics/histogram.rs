@@ -36,10 +36,10 @@ impl Histogram {
     /// Adds what was counted; the sum of the durations is kept by the caller.
     /// Returns how many they were.
     pub(crate) fn add_to(&self, distribution: &mut Distribution) -> u64 {
-        let counts = distribution.counts.iter_mut().zip(&self.counts);
-        counts.fold(0, |sum, (to, from)| {
+        let counts = self.counts.iter().enumerate();
+        counts.fold(0, |sum, (bucket, from)| {
             let count = from.load(Ordering::Relaxed);
-            *to += count;
+            distribution.add(bucket, count);
             sum + count
         })
     }
@@ -66,22 +66,28 @@ fn upper_nanos(bucket: usize) -> u64 {
 }
 
 /// How often which durations occurred: a copy of a histogram, or of several.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
+    /// Of the buckets up to the last one that is not empty: most classes of most disks have none.
     counts: Vec<u64>,
     sum_nanos: u64,
 }
 
-impl Default for Distribution {
-    fn default() -> Self {
-        Self { counts: vec![0; BUCKETS], sum_nanos: 0 }
-    }
-}
-
 impl Distribution {
+    /// Adds `count` durations of a bucket.
+    fn add(&mut self, bucket: usize, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if self.counts.len() <= bucket {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] += count;
+    }
+
     /// Adds durations that were too short to wait for: none of them lasted.
     pub(super) fn add_instants(&mut self, count: u64) {
-        self.counts[0] += count;
+        self.add(0, count);
     }
 
     /// Adds to the sum of the durations.
@@ -115,10 +121,11 @@ impl Distribution {
     /// For each doubling from 16 µs on: its end in nanoseconds, and how many
     /// durations since the previous end were shorter. The last one is open.
     pub fn doublings(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.counts
-            .chunks(STEPS)
-            .enumerate()
-            .map(|(octave, counts)| (upper_nanos(octave * STEPS + STEPS - 1), counts.iter().sum()))
+        let mut counts = self.counts.chunks(STEPS);
+        (0..OCTAVES).map(move |octave| {
+            let count = counts.next().map_or(0, |counts| counts.iter().sum());
+            (upper_nanos(octave * STEPS + STEPS - 1), count)
+        })
     }
 }
 

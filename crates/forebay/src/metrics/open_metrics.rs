@@ -129,6 +129,12 @@ const CLASS_GAUGES: &[Metric<ClassSnapshot, f64>] = &[
     ("delay", "Time that the request dispatched last was queued, in seconds", |class| {
         seconds(class.counters.queue_nanos_last)
     }),
+    (
+        "delay_max_seconds",
+        "Longest time that a request was queued before it was dispatched, over all queues, since the \
+         class was added",
+        |class| seconds(class.counters.queue_nanos_max),
+    ),
 ];
 
 /// Which of a class's distributions.

@@ -29,6 +29,17 @@ impl<T: Clone> Coverage<T> {
         }
     }
 
+    /// The disks, each as often as it is in here.
+    pub(crate) fn disks(&self) -> impl Iterator<Item = &T> {
+        self.listed.values().chain(self.below.values())
+    }
+
+    /// Keeps those disks that `keeps` says yes to.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&T) -> bool) {
+        self.listed.retain(|_, disk| keeps(disk));
+        self.below.retain(|_, disk| keeps(disk));
+    }
+
     /// The disk that has a mountpoint on this device.
     pub(crate) fn listed(&self, number: DeviceNumber) -> Option<&T> {
         self.listed.get(&Layer::Device(number))

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use forebay_config::{ConfigError, Located, Position, Quantity, Source};
 use serde::Deserialize;
 
-use super::{DISKS_MAX, DiskProperties, Properties};
+use super::{DISKS_MAX, DiskProperties, Properties, yaml};
 
 /// Above these, a figure is a slip: no disk is that fast.
 const IOPS_MAX: u64 = 100_000_000;
@@ -90,7 +90,7 @@ pub(super) struct Parsed {
 }
 
 pub(super) fn parse(source: Source<'_>) -> Result<Parsed, ConfigError> {
-    let File { io_properties, disks } = source.parse()?;
+    let File { io_properties, disks } = source.parse().map_err(with_plural)?;
     if let Some(named) = &io_properties
         && !is_name(&named.value)
     {
@@ -115,6 +115,47 @@ pub(super) fn parse(source: Source<'_>) -> Result<Parsed, ConfigError> {
     Ok(Parsed { properties: Properties { disks }, places, io_properties })
 }
 
+impl DiskProperties {
+    /// Whether a file may say of a disk what this says, mountpoints aside: the rules of a file hold
+    /// for what comes from code too. `disk` is its name in the message.
+    ///
+    /// # Errors
+    /// It may not: the key, and what is expected of it.
+    pub(crate) fn check_figures(&self, disk: &str) -> Result<(), ConfigError> {
+        let disk = format!("the disk `{disk}`");
+        let stated = Self { mountpoints: vec![PathBuf::from("/")], ..self.clone() };
+        let text = yaml::forebay(&[stated], None);
+        let parsed = parse(Source::new(&disk, &text));
+        parsed.map(|_| ()).map_err(|error| {
+            let key = error.key.as_deref().map(|key| key.strip_prefix("disks[0].").unwrap_or(key));
+            // There is no file to look into, and so no line.
+            ConfigError::at(&disk, Position::default(), key.map(str::to_owned), error.message)
+        })
+    }
+}
+
+/// The same error; where it is about several paths under `mountpoint`, with the key for them.
+fn with_plural(mut error: ConfigError) -> ConfigError {
+    let is_one = error.key.as_deref().is_some_and(|key| key.ends_with(".mountpoint"));
+    if is_one && error.message.starts_with("found a list") {
+        error.message.push_str("; several paths have the key `mountpoints`");
+    }
+    error
+}
+
+/// The path without `.` and `..`, as it is written: links are not followed.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir && plain.file_name().is_some() {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+    }
+    plain
+}
+
 fn is_name(path: &Path) -> bool {
     let mut parts = path.components();
     matches!((parts.next(), parts.next()), (Some(Component::Normal(name)), None) if name == path)
@@ -133,7 +174,7 @@ fn check(
             let message = "the path is empty; write a directory or a block device";
             return Err(source.error(*at, message));
         }
-        if !seen.insert(value.clone()) {
+        if !seen.insert(plain(value)) {
             let message = "used twice; a mountpoint belongs to one disk; remove one of the two";
             return Err(source.error(*at, message));
         }

@@ -16,7 +16,8 @@
 //! | `rate_factor` | optional: all four rates are multiplied by it |
 //! | `max_cost_function` | optional, of Redpanda's Seastar: which cost function to use |
 //!
-//! Numbers are [`Quantity`]s: `100k` is 102,400, for operations too.
+//! Numbers are [`Quantity`]s: `100k` is 102,400, for operations too. Rates that look like those of
+//! something else are accepted with a warning: [`DiskProperties::figure_warnings`].
 //!
 //! A `forebay.yaml`, which `forebay tune` writes beside such a file, has these keys too, and more
 //! that only forebay knows, see [`Measured`]. Each is optional:
@@ -60,6 +61,7 @@ mod beside;
 mod coverage;
 mod device;
 mod edit;
+mod figure_warnings;
 mod format;
 mod latency_target;
 mod measured;

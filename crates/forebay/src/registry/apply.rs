@@ -30,17 +30,24 @@ impl Registry {
     /// Takes over the figures of `checked`: those that are there already, known
     /// by device or by name, get another model, the others are added. Returns
     /// the disks, whose queues are to be [woken](DiskRecord::wake_queues)
-    /// without the registry's lock, and what each now lies on.
+    /// without the registry's lock, and what each now lies on; and the disks that are gone, which
+    /// are to be dropped without it: those with mountpoints that are not meant any more, and that
+    /// nobody holds.
     ///
     /// Changes nothing if it fails.
     pub(crate) fn apply(
         &mut self,
         checked: Vec<Checked<'_>>,
         layout: Layout,
-    ) -> Result<Vec<Applied>, SchedulerError> {
+    ) -> Result<(Vec<Applied>, Vec<Arc<DiskRecord>>), SchedulerError> {
+        // These are held from here on, and so are not unused.
         let known: Vec<_> = checked.iter().map(|disk| self.known(disk)).collect();
-        self.check_together(&checked, &known)?;
         self.lookups.forget();
+        let gone = self.unused();
+        self.check_together(&checked, &known, &gone, layout)?;
+        let stays = |disk: &Arc<DiskRecord>| !gone.iter().any(|other| Arc::ptr_eq(other, disk));
+        self.coverage.retain(stays);
+        self.disks.retain(stays);
         let mut applied = Vec::new();
         for (Checked { config, stacks, model }, known) in checked.into_iter().zip(known) {
             config.warnings().for_each(messages::warn);
@@ -64,7 +71,17 @@ impl Registry {
             stacks.iter().for_each(|stack| self.coverage.add(stack, &disk));
             applied.push((disk, stacks));
         }
-        Ok(applied)
+        Ok((applied, gone))
+    }
+
+    /// The disks that have a mountpoint, and that only the registry holds: neither is a disk of
+    /// this reload, nor the first one, nor one that a program has a handle or a file of.
+    fn unused(&self) -> Vec<Arc<DiskRecord>> {
+        let is_unused = |disk: &&Arc<DiskRecord>| {
+            let covered = self.coverage.disks().filter(|other| Arc::ptr_eq(other, disk)).count();
+            covered > 0 && Arc::strong_count(disk) == covered + 1
+        };
+        self.disks.iter().filter(is_unused).cloned().collect()
     }
 
     fn known(&self, disk: &Checked<'_>) -> Option<Arc<DiskRecord>> {
@@ -79,6 +96,8 @@ impl Registry {
         &self,
         checked: &[Checked<'_>],
         known: &[Option<Arc<DiskRecord>>],
+        gone: &[Arc<DiskRecord>],
+        layout: Layout,
     ) -> Result<(), SchedulerError> {
         let mut meant: HashSet<&str> = HashSet::from([DEFAULT_DISK]);
         for (disk, known) in checked.iter().zip(known) {
@@ -92,8 +111,11 @@ impl Registry {
             }
         }
         let present = self.disks.iter().filter(|disk| disk.name != DEFAULT_DISK).count();
-        let count = present + known.iter().filter(|known| known.is_none()).count();
-        if count > DISKS_MAX {
+        let new = checked.iter().zip(known).filter(|(_, known)| known.is_none());
+        let count = present - gone.len() + new.clone().count();
+        let queues = |disk: &Checked<'_>| if disk.config.properties.duplex { 2 } else { 1 };
+        let places: usize = new.map(|(disk, _)| layout.io_groups * queues(disk)).sum();
+        if count > DISKS_MAX || places > self.slots.free() {
             return Err(SchedulerError::DisksMax { count });
         }
         Ok(())
@@ -112,6 +134,7 @@ pub(crate) fn check(disks: &[DiskConfig], parts: u64) -> Result<Vec<Checked<'_>>
         let model = model.map_err(|source| SchedulerError::Rates { disk: name.clone(), source })?;
         TargetBelowBase::check(config.properties.latency_target, config.base_latency())
             .map_err(|source| SchedulerError::LatencyTarget { disk: name.clone(), source })?;
+        config.properties.check_figures(name)?;
         let mut stacks = Vec::new();
         for mountpoint in &config.properties.mountpoints {
             let stack = Stack::of_path(&machine, mountpoint).map_err(|source| {
@@ -130,4 +153,115 @@ pub(crate) fn check(disks: &[DiskConfig], parts: u64) -> Result<Vec<Checked<'_>>
         checked.push(Checked { config, stacks, model });
     }
     Ok(checked)
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_block::{DeviceNumber, Layer};
+    use forebay_core::{DiskRates, Op};
+
+    use super::*;
+    use crate::events::Hook;
+    use crate::io_thread::IoThreadsConfig;
+
+    const RATES: DiskRates = DiskRates {
+        read_iops: 1000,
+        write_iops: 1000,
+        read_bandwidth: 100_000_000,
+        write_bandwidth: 100_000_000,
+    };
+
+    fn layout() -> Layout {
+        let io_threads = IoThreadsConfig::default();
+        Layout { io_groups: 1, shards_max: 1, requests_max: 100, io_threads }
+    }
+
+    fn registry() -> Registry {
+        Registry::new(2 * DISKS_MAX, 1, &Hook::default())
+    }
+
+    /// Reloads with one disk on each of these devices.
+    fn reload(
+        registry: &mut Registry,
+        minors: std::ops::Range<u32>,
+    ) -> Result<Vec<Applied>, SchedulerError> {
+        let named = |minor| DiskConfig::new(format!("disk {minor}"), RATES);
+        let configs: Vec<_> = minors.clone().map(named).collect();
+        let checked = configs.iter().zip(minors).map(|(config, minor)| {
+            let number = DeviceNumber { major: 4001, minor };
+            let below = DeviceNumber { major: 4002, minor };
+            let layers = vec![Layer::Device(number), Layer::Device(below)];
+            let stack = Stack { number, mount: None, layers };
+            Checked { config, stacks: vec![stack], model: config.model(1).unwrap() }
+        });
+        registry.apply(checked.collect(), layout()).map(|(applied, _)| applied)
+    }
+
+    fn names(registry: &Registry) -> Vec<&str> {
+        registry.disks.iter().map(|disk| disk.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_disk_that_is_not_named_any_more_gives_its_place_back() {
+        let mut registry = registry();
+        for n in 0..1000 {
+            let minor = n * 2;
+            drop(reload(&mut registry, minor..minor + 1 + n % 2).unwrap());
+            assert_eq!(registry.disks.len(), 1 + n as usize % 2, "{n}");
+        }
+        // all at once, too
+        for n in 0..5 {
+            let count = DISKS_MAX as u32;
+            drop(reload(&mut registry, n * count..(n + 1) * count).unwrap());
+            assert_eq!(registry.disks.len(), DISKS_MAX);
+        }
+    }
+
+    #[test]
+    fn a_disk_stays_while_anybody_holds_it_or_has_named_it_without_a_mountpoint() {
+        let mut registry = registry();
+        let config = DiskConfig::new("by name", RATES);
+        let checked = Checked { config: &config, stacks: vec![], model: config.model(1).unwrap() };
+        drop(registry.apply(vec![checked], layout()).unwrap());
+        let mut held = reload(&mut registry, 0..1).unwrap();
+        let disk = held.remove(0).0;
+        drop(reload(&mut registry, 1..2).unwrap());
+        assert_eq!(names(&registry), ["by name", "disk 0", "disk 1"]);
+        drop(disk);
+        drop(reload(&mut registry, 2..3).unwrap());
+        assert_eq!(names(&registry), ["by name", "disk 2"]);
+    }
+
+    #[test]
+    fn a_reload_that_is_refused_keeps_all_disks() {
+        let mut registry = registry();
+        drop(reload(&mut registry, 0..3).unwrap());
+        assert!(reload(&mut registry, 100..101 + DISKS_MAX as u32).is_err());
+        assert_eq!(names(&registry), ["disk 0", "disk 1", "disk 2"]);
+        let found = registry.coverage.listed(DeviceNumber { major: 4001, minor: 2 });
+        assert_eq!(found.map(|disk| disk.name.as_str()), Some("disk 2"));
+    }
+
+    #[test]
+    fn the_place_of_a_group_of_which_a_permit_is_held_is_not_given_again() {
+        let mut registry = registry();
+        let removed = registry.add_class("removed", None, 10).unwrap();
+        let applied = reload(&mut registry, 0..1).unwrap();
+        let group = Arc::clone(applied[0].0.here().of(Op::Read));
+        drop(applied);
+        registry.remove_class(&removed).unwrap();
+        let class = registry.add_class("class", None, 10).unwrap();
+        for n in 1..200 {
+            let applied = reload(&mut registry, n..n + 1).unwrap();
+            let other = applied[0].0.here().of(Op::Read);
+            assert_ne!(other.slot, group.slot);
+            assert!(class.id(other.slot).is_some());
+            assert_eq!(removed.id(other.slot), None);
+        }
+        let slot = group.slot;
+        drop(group);
+        let applied = reload(&mut registry, 500..501).unwrap();
+        assert_eq!(applied[0].0.here().of(Op::Read).slot, slot);
+        assert_eq!(removed.id(slot), None, "the class was removed before");
+    }
 }

@@ -33,6 +33,13 @@ impl Claims {
         Self { scheduler, process: Process::current() }
     }
 
+    /// Forgets what `disk` lies on.
+    pub(crate) fn remove(&self, disk: &str) {
+        if let Some(mut all) = lock_of_all(&ALL) {
+            all.retain(|claim| claim.scheduler != self.scheduler || claim.disk != disk);
+        }
+    }
+
     /// Notes that `disk` lies on `stack`, and warns if it is the first to say so and another disk
     /// lies on a part of that.
     pub(crate) fn add(&self, disk: &str, stack: &Stack) {
@@ -106,6 +113,8 @@ mod tests {
         let said = claims.note("b", &stack(&[3, 0])).unwrap();
         assert!(said.starts_with("the disks `a` and `b` are both on device 4000:0, "), "{said}");
         assert_eq!(claims.note("b", &stack(&[3, 0])), None, "a reload says it again");
+        claims.remove("b");
+        assert!(claims.note("b", &stack(&[3, 0])).is_some(), "a disk that came back is told anew");
     }
 
     #[test]

@@ -154,6 +154,12 @@ impl<Id: Node> Record<Id> {
         Ok(())
     }
 
+    /// It is removed: its number in the I/O group of a disk that is gone is not for the next group in
+    /// that place.
+    pub(crate) fn forget_places(&self) {
+        self.ids.iter().for_each(|id| id.store(Place(None)));
+    }
+
     /// Takes it out of the I/O group of `slot`, if it is there.
     pub(crate) fn displace(&self, io: &IoGroup, slot: usize) -> Result<(), ClassError> {
         let Some(id) = self.id(slot) else { return Ok(()) };

@@ -138,7 +138,9 @@ impl DiskConfig {
                 bursts.join(", ")
             )
         });
-        [far, below, bursts].into_iter().flatten()
+        let figures = self.properties.figure_warnings().into_iter();
+        let figures = figures.map(move |warning| format!("disk `{name}`: {warning}"));
+        [far, below, bursts].into_iter().flatten().chain(figures)
     }
 
     /// What requests cost on one of `parts` equal parts of the disk, mixes as their parts.

@@ -10,6 +10,7 @@ mod error;
 mod layout;
 mod lookups;
 mod shared;
+mod slots;
 mod unlisted;
 
 use std::sync::Arc;
@@ -30,13 +31,14 @@ pub use self::unlisted::{Unlisted, UnlistedError};
 
 use self::class::{Node, Record, part_of};
 use self::lookups::Lookups;
+use self::slots::Slots;
 use crate::directions::Directions;
 use crate::events::Hook;
 use crate::io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 use crate::io_thread::IoThreadsConfig;
 use crate::messages;
 use crate::permit::DiskGroup;
-use crate::properties::Coverage;
+use crate::properties::{Coverage, DISKS_MAX};
 
 /// A request that is small to every disk, in bytes.
 const SMALL_LEN: u64 = 4096;
@@ -50,7 +52,7 @@ pub(crate) struct Registry {
     pub(crate) classes: Vec<Arc<ClassRecord>>,
     pub(crate) groups: Vec<Arc<GroupRecord>>,
     /// Places for I/O groups in the records of classes.
-    pub(crate) slots: usize,
+    slots: Slots,
     /// Into how many parts each disk is divided.
     parts: u64,
     /// Whom the disks tell what happens.
@@ -65,7 +67,7 @@ impl Registry {
             lookups: Lookups::default(),
             classes: Vec::new(),
             groups: Vec::new(),
-            slots,
+            slots: Slots::new(slots),
             parts,
             hook: hook.clone(),
         }
@@ -78,21 +80,22 @@ impl Registry {
         model: &DiskModel,
         rules: &Rules,
         layout: Layout,
-    ) -> Result<Arc<DiskRecord>, ClassError> {
-        let first_slot = self.io_groups().count();
-        let group = |slot| {
+    ) -> Result<Arc<DiskRecord>, SchedulerError> {
+        let hook = self.hook.clone();
+        let mut group = || {
             let mut config = GroupConfig::new(model.clone(), rules.policy);
             config.order = rules.order;
             config.latency_target = rules.latency_target;
             config.shards_max = layout.shards_max;
             config.requests_max = layout.requests_max;
-            Arc::new(DiskGroup::new(name, config, slot, self.hook.clone()))
+            let make = |slot| Arc::new(DiskGroup::new(name, config, slot, hook.clone()));
+            self.slots.take(make).ok_or(SchedulerError::DisksMax { count: DISKS_MAX + 1 })
         };
-        let node = |index| {
-            let slot = first_slot + index * if rules.duplex { 2 } else { 1 };
-            Directions::new(group(slot), rules.duplex.then(|| group(slot + 1)))
-        };
-        let nodes: Vec<Directions> = (0..layout.io_groups).map(node).collect();
+        let mut nodes = Vec::with_capacity(layout.io_groups);
+        for _ in 0..layout.io_groups {
+            let others = if rules.duplex { Some(group()?) } else { None };
+            nodes.push(Directions::new(group()?, others));
+        }
         let depth = nodes.first().map_or(0, |node| depth(node, rules.policy, model));
         let io_threads = io_threads(name, depth, layout);
         let disk = DiskRecord::new(name.to_owned(), rules.policy, nodes, &io_threads);
@@ -144,6 +147,7 @@ impl Registry {
             }
         }
         self.displace(record)?;
+        record.forget_places();
         self.classes.retain(|class| !Arc::ptr_eq(class, record));
         Ok(())
     }
@@ -151,6 +155,7 @@ impl Registry {
     /// Removes a group of classes from all disks, or from none.
     pub(crate) fn remove_group(&mut self, record: &Arc<GroupRecord>) -> Result<(), ClassError> {
         self.displace(record)?;
+        record.forget_places();
         self.groups.retain(|group| !Arc::ptr_eq(group, record));
         Ok(())
     }
@@ -198,7 +203,7 @@ impl Registry {
         if taken {
             return Err(ClassError::NameTaken { name: name.to_owned() });
         }
-        let record = Record::new(name.to_owned(), parent.cloned(), shares, self.slots);
+        let record = Record::new(name.to_owned(), parent.cloned(), shares, self.slots.count());
         let placed = self.io_groups().try_for_each(|group| record.place(group, self.parts));
         if let Err(source) = placed {
             // Nobody knows of it yet, so it has no work that could keep it.

@@ -54,7 +54,10 @@ impl Shared {
     pub(crate) fn reload(&self, disks: &[DiskConfig]) -> Result<Vec<Applied>, SchedulerError> {
         self.registry.process().check()?;
         let checked = check(disks, self.layout.io_groups as u64)?;
-        let applied = self.registry()?.apply(checked, self.layout)?;
+        let (applied, gone) = self.registry()?.apply(checked, self.layout)?;
+        gone.iter().for_each(|disk| self.claims.remove(&disk.name));
+        // Without the lock: this waits for the I/O threads of the disks.
+        drop(gone);
         applied.iter().for_each(|(disk, _)| disk.wake_queues());
         self.claim(&applied);
         Ok(applied)

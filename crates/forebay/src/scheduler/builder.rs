@@ -20,6 +20,9 @@ use crate::sys::numa;
 /// Shares of untagged work, unless they are changed.
 const DEFAULT_CLASS_SHARES: u32 = 100;
 /// Requests that a queue holds, unless another number is set.
+/// Places for the I/O groups of disks: of those that there are, of the default disk, and of as many
+/// that are gone and of which permits are still held.
+const PLACES_MAX: usize = 2 * DISKS_MAX + 1;
 const REQUESTS_MAX: u32 = 1 << 20;
 /// Requests that were longer in the disk are told, unless another time is set.
 const SLOW_FROM: Duration = Duration::from_secs(1);
@@ -193,8 +196,8 @@ impl SchedulerBuilder {
             return Err(SchedulerError::IoQueues { count: io_queues, shards_max });
         }
         let mut registry =
-            Registry::new((DISKS_MAX + 1) * io_groups * QUEUES_MAX, io_groups as u64, &self.hook);
-        let applied = registry.apply(check(&self.disks, io_groups as u64)?, layout)?;
+            Registry::new(PLACES_MAX * io_groups * QUEUES_MAX, io_groups as u64, &self.hook);
+        let (applied, _) = registry.apply(check(&self.disks, io_groups as u64)?, layout)?;
         let unmeasured = DiskModel::unmeasured();
         let rules = Rules {
             policy: Policy::Unlimited,

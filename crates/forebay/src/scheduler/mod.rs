@@ -58,8 +58,11 @@ impl Scheduler {
     /// Takes over the figures of `properties` while everything goes on: what
     /// is queued keeps its cost, what comes later has the new one. An entry is
     /// known by the device it is on, or by its first mountpoint. New ones
-    /// become disks, with all classes; disks that are not listed any more stay
-    /// as they are.
+    /// become disks, with all classes. A disk with a mountpoint that is not
+    /// listed any more goes with its counters, unless it is the first one, that
+    /// of [unlisted](SchedulerBuilder::unlisted) files, or held: by a [`Disk`],
+    /// a class [on](Class::on) it, or a file. Then it stays as it is, until a
+    /// reload after that. Permits of it stay valid.
     ///
     /// # Errors
     /// As for [`SchedulerBuilder::build`]; nothing has changed then.

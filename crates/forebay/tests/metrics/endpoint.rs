@@ -280,3 +280,36 @@ fn an_address_in_use_is_named() {
     assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
     assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
+
+#[test]
+fn who_takes_an_old_text_too_slowly_is_cut_off_for_the_next_ones() {
+    const LEN: usize = 32 << 20;
+    let counter = AtomicUsize::new(0);
+    let endpoint = start(8, Duration::from_secs(600), move || {
+        let number = counter.fetch_add(1, Ordering::Relaxed).to_string();
+        number.repeat(LEN / number.len())
+    });
+    let ask_for_text = || {
+        let mut stream = connect(&endpoint);
+        stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        stream
+    };
+    // more than sockets hold, of a text that others soon replace
+    let mut slow = ask_for_text();
+    slow.read_exact(&mut [0; 1024]).unwrap();
+    let begin = Instant::now();
+    let mut texts = Vec::new();
+    while texts.len() < 4 && begin.elapsed() < Duration::from_secs(300) {
+        let answer = scrape(&endpoint);
+        assert!(answer.len() > LEN / 2, "{} bytes", answer.len());
+        let last = answer[answer.len() - 3..].to_owned();
+        if texts.last() != Some(&last) {
+            texts.push(last);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(texts.len(), 4, "the next texts are made all the same");
+    let mut rest = Vec::new();
+    let _ = slow.read_to_end(&mut rest);
+    assert!(rest.len() < LEN / 2, "{} bytes of a text that is gone", rest.len());
+}

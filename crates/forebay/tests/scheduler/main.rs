@@ -4,6 +4,7 @@
 mod classes;
 mod configuration;
 mod duplex;
+mod figures;
 mod measured;
 mod order;
 mod reload;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::page::response;
+use super::page::Answer;
 
 /// A longer request is refused.
 const REQUEST_LEN_MAX: usize = 4096;
@@ -40,7 +40,7 @@ enum State {
 /// An answer on its way.
 #[derive(Debug)]
 struct Answering {
-    answer: Arc<[u8]>,
+    answer: Arc<Answer>,
     written: usize,
     /// As much was written when it last made progress.
     written_before: usize,
@@ -85,6 +85,11 @@ impl Connection {
         }
     }
 
+    /// Whether it takes an answer whose memory is needed.
+    pub(super) fn is_cut_off(&self) -> bool {
+        matches!(&self.state, State::Writing(answering) if answering.answer.is_void())
+    }
+
     /// From when on it is closed in any case.
     pub(super) fn deadline(&self) -> Instant {
         self.since + self.timeout
@@ -92,7 +97,7 @@ impl Connection {
 
     /// Goes on as far as possible without waiting, for one turn. `page` makes
     /// the answer to a scrape.
-    pub(super) fn step(&mut self, page: &mut dyn FnMut() -> Arc<[u8]>) -> Step {
+    pub(super) fn step(&mut self, page: &mut dyn FnMut() -> Arc<Answer>) -> Step {
         match self.advance(page) {
             Ok(step) => step,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Step::Again,
@@ -101,7 +106,7 @@ impl Connection {
         }
     }
 
-    fn advance(&mut self, page: &mut dyn FnMut() -> Arc<[u8]>) -> io::Result<Step> {
+    fn advance(&mut self, page: &mut dyn FnMut() -> Arc<Answer>) -> io::Result<Step> {
         loop {
             match &mut self.state {
                 State::Reading(request) => {
@@ -147,7 +152,8 @@ impl Answering {
     fn advance(&mut self, stream: &mut TcpStream) -> io::Result<bool> {
         let turn_end = self.answer.len().min(self.written + TURN_LEN);
         while self.written < turn_end {
-            self.written += stream.write(&self.answer[self.written..turn_end])?;
+            let rest = self.answer.after(self.written);
+            self.written += stream.write(&rest[..rest.len().min(turn_end - self.written)])?;
         }
         Ok(self.written == self.answer.len())
     }
@@ -163,12 +169,13 @@ impl Answering {
 }
 
 /// The answer to a request, once it is whole or has gone wrong.
-fn answer(request: &[u8], page: &mut dyn FnMut() -> Arc<[u8]>) -> Option<Arc<[u8]>> {
+fn answer(request: &[u8], page: &mut dyn FnMut() -> Arc<Answer>) -> Option<Arc<Answer>> {
     let is_whole = request.windows(4).any(|four| four == b"\r\n\r\n")
         || request.windows(2).any(|two| two == b"\n\n");
     if !is_whole {
         let too_long = request.len() > REQUEST_LEN_MAX;
-        return too_long.then(|| response("431 Request Header Fields Too Large", "", ""));
+        return too_long
+            .then(|| Answer::new("431 Request Header Fields Too Large", "", String::new()));
     }
     let line = request.split(|&byte| byte == b'\r' || byte == b'\n').next().unwrap_or_default();
     let mut words = line.split(|&byte| byte == b' ');
@@ -176,9 +183,11 @@ fn answer(request: &[u8], page: &mut dyn FnMut() -> Arc<[u8]>) -> Option<Arc<[u8
     let path = target.split(|&byte| byte == b'?').next().unwrap_or_default();
     Some(match (method, path) {
         (b"GET", b"/metrics") => page(),
-        (b"GET", b"/") => response("200 OK", "text/plain", "forebay: see /metrics\n"),
-        (b"GET", _) => response("404 Not Found", "text/plain", "there is only /metrics\n"),
-        _ => response("405 Method Not Allowed\r\nallow: GET", "text/plain", "only GET\n"),
+        (b"GET", b"/") => Answer::new("200 OK", "text/plain", "forebay: see /metrics\n".into()),
+        (b"GET", _) => {
+            Answer::new("404 Not Found", "text/plain", "there is only /metrics\n".into())
+        }
+        _ => Answer::new("405 Method Not Allowed\r\nallow: GET", "text/plain", "only GET\n".into()),
     })
 }
 
@@ -187,8 +196,8 @@ mod tests {
     use super::*;
 
     fn status(request: &[u8]) -> Option<String> {
-        let answer = answer(request, &mut || response("200 OK", "", "text"))?;
-        let answer = String::from_utf8(answer.to_vec()).unwrap();
+        let answer = answer(request, &mut || Answer::new("200 OK", "", "text".into()))?;
+        let answer = String::from_utf8(answer.after(0).to_vec()).unwrap();
         Some(answer.split("\r\n").next().unwrap()["HTTP/1.1 ".len()..].into())
     }
 

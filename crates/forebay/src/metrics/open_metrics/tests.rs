@@ -21,6 +21,7 @@ fn a_scrape_names_disks_classes_and_reasons() {
         ClassSnapshot { name: "bulk \"load\"".into(), shares: 20, ..Default::default() };
     class.counters.operations = [3, 4, 0, 0];
     class.counters.queue_nanos = 1_500_000_000;
+    class.counters.queue_nanos_max = 750_000_000;
     let disk = DiskSnapshot {
         name: "/data".into(),
         rates: Some(rates),
@@ -41,6 +42,7 @@ fn a_scrape_names_disks_classes_and_reasons() {
     for line in [
         format!("forebay_io_queue_total_operations_total{labels} 7"),
         format!("forebay_io_queue_total_delay_sec_total{labels} 1.5"),
+        format!("forebay_io_queue_delay_max_seconds{labels} 0.75"),
         format!("forebay_io_queue_shares{labels} 20.0"),
         r#"forebay_io_queue_blocked_seconds_total{mountpoint="/data",reason="pace"} 0.0"#.into(),
         r#"forebay_io_queue_retries_total{mountpoint="/data",direction="write"} 6"#.into(),
@@ -86,8 +88,8 @@ fn what_dashboards_ask_for_is_there() {
                     total_discard_ops total_exec_sec total_flush_ops total_operations \
                     total_read_bytes total_read_ops total_split_bytes total_split_ops \
                     total_write_bytes total_write_ops unlisted_opens waited_consumption waited_sec";
-    let gauges = "base_latency_seconds bytes_in_disk delay disk_queue_length effective_goal_seconds \
-                  engines flow_ratio held_long held_long_seconds in_disk in_disk_seconds \
+    let gauges = "base_latency_seconds bytes_in_disk delay delay_max_seconds disk_queue_length \
+                  effective_goal_seconds engines flow_ratio held_long held_long_seconds in_disk in_disk_seconds \
                   latency_target_attainable \
                   latency_target_holds latency_target_seconds pace queue_length queues read_bandwidth \
                   read_iops shares speed stop_max_seconds turn_overdue_seconds window_corrected_seconds window_seconds write_bandwidth \

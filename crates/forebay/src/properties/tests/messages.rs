@@ -11,7 +11,7 @@ const GOOD: [&str; 5] = [
 ];
 
 /// A file with one good disk, but `line` in place of the one with its key, or behind the others.
-fn with(line: &str) -> String {
+pub(super) fn with(line: &str) -> String {
     let key = |line: &str| line.split(':').next().map(str::to_owned);
     let mut lines = GOOD.to_vec();
     match lines.iter().position(|other| key(other) == key(line)) {
@@ -22,12 +22,12 @@ fn with(line: &str) -> String {
 }
 
 /// A file with one good disk, but without the line with `key`.
-fn without(key: &str) -> String {
+pub(super) fn without(key: &str) -> String {
     let lines = GOOD.into_iter().filter(|line| !line.starts_with(key));
     file(&lines.collect::<Vec<_>>())
 }
 
-fn file(lines: &[&str]) -> String {
+pub(super) fn file(lines: &[&str]) -> String {
     format!("disks:\n  - {}\n", lines.join("\n    "))
 }
 
@@ -45,11 +45,14 @@ fn keys() {
     );
     complains(
         "defaults:\n  read_iops: 5\n",
-        "io.yaml:1:1: defaults: unknown key `defaults`; known are `io_properties`, `disks`",
+        "io.yaml:1:1: defaults: this seems to be a table of the figures of several instance types; \
+         copy those of one into a file of its own, below `disks:` and `- mountpoint: DIR`; unknown \
+         key `defaults`; known are `io_properties`, `disks`",
     );
     complains(
         &with("read_iops:"),
-        "io.yaml:3:5: disks[0].read_iops: there is no value; write one, or remove the key",
+        "io.yaml:3:5: disks[0].read_iops: there is no value (`~` and `null` mean none); write one, \
+         or remove the key",
     );
     complains(
         &without("write_iops"),

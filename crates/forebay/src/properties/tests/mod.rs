@@ -7,3 +7,4 @@ mod messages;
 mod regions;
 mod round_trip;
 mod samples;
+mod variants;

@@ -1,0 +1,136 @@
+//! Figures that are accepted, and that look like those of something else.
+
+use super::DiskProperties;
+
+/// The least that an operation moves, in bytes: a sector.
+const SECTOR: u64 = 512;
+/// The requests that operations are counted with, in bytes.
+const SMALL: u64 = 4096;
+/// From this size on, in bytes, requests are those with which a bandwidth is measured.
+const LARGE_BITS: u32 = 16;
+/// Below this many operations, a bandwidth is near a multiple of them by chance.
+const IOPS_ROUNDED: u64 = 1000;
+/// No disk, and hardly an array, has a higher bandwidth, in bytes per second.
+const PLAUSIBLE_BANDWIDTH: u64 = 20_000_000_000;
+
+impl DiskProperties {
+    /// What looks wrong with the four rates, a sentence for each: a bandwidth that is not in bytes
+    /// per second, or operations that were counted with large requests. Such figures are accepted.
+    ///
+    /// A [`Scheduler`](crate::Scheduler) logs these sentences when it takes the figures over.
+    pub fn figure_warnings(&self) -> Vec<String> {
+        let rates = [
+            ("read", self.read_iops, self.read_bandwidth),
+            ("write", self.write_iops, self.write_bandwidth),
+        ];
+        let of = |(name, iops, bandwidth)| {
+            too_few_bytes(name, iops, bandwidth).or_else(|| large_operations(name, iops, bandwidth))
+        };
+        rates.into_iter().filter_map(of).collect()
+    }
+}
+
+/// A bandwidth with which operations are less than a sector each.
+fn too_few_bytes(name: &str, iops: u64, bandwidth: u64) -> Option<String> {
+    let least = iops.saturating_mul(SECTOR);
+    if bandwidth >= least {
+        return None;
+    }
+    let units = [("MB/s", 1_000_000), ("kB/s", 1000)];
+    let meant = units.into_iter().find(|(_, unit)| {
+        let bytes = bandwidth.saturating_mul(*unit);
+        (least..=PLAUSIBLE_BANDWIDTH).contains(&bytes)
+    });
+    let looks = match meant {
+        Some((unit, factor)) => format!(
+            "it looks like {bandwidth} {unit}, and the unit is bytes per second: write {}",
+            bandwidth.saturating_mul(factor)
+        ),
+        None => format!(
+            "it carries {} operations of 4 KiB per second; correct one of the two, or measure again",
+            bandwidth / SMALL
+        ),
+    };
+    Some(format!(
+        "{name}_bandwidth is {bandwidth}, less than 512 bytes for each of {iops} {name}_iops: {looks}"
+    ))
+}
+
+/// Operations that are as many as the requests of one size that make up the bandwidth.
+fn large_operations(name: &str, iops: u64, bandwidth: u64) -> Option<String> {
+    let size = (LARGE_BITS..u64::BITS).map(|bits| 1_u64 << bits).find(|size| {
+        let product = u128::from(iops) * u128::from(*size);
+        let apart = u128::from(bandwidth).abs_diff(product);
+        iops > 0 && (apart == 0 || iops >= IOPS_ROUNDED && apart < u128::from(*size))
+    })?;
+    let size = size >> 10;
+    Some(format!(
+        "{name}_bandwidth is {size} KiB times {name}_iops: these look like operations of {size} KiB, \
+         counted while the bandwidth was measured, and the disk may do many more small ones; \
+         measure again with `forebay tune DIR`"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_core::DiskRates;
+
+    use super::*;
+
+    fn warnings(read_iops: u64, read_bandwidth: u64) -> Vec<String> {
+        let rates =
+            DiskRates { read_iops, read_bandwidth, write_iops: 9000, write_bandwidth: 600_000_000 };
+        DiskProperties::from_rates(&rates, Vec::new()).figure_warnings()
+    }
+
+    #[test]
+    fn a_bandwidth_in_megabytes_is_called_one() {
+        let said = warnings(150_000, 1000).join("\n");
+        assert!(said.contains("looks like 1000 MB/s"), "{said}");
+        assert!(said.ends_with("write 1000000000"), "{said}");
+        let said = warnings(150_000, 545_000).join("\n");
+        assert!(said.contains("looks like 545000 kB/s"), "{said}");
+        // neither unit explains it
+        let said = warnings(150_000, 60_000_000).join("\n");
+        assert!(said.contains("carries 14648 operations of 4 KiB"), "{said}");
+        assert!(warnings(150_000, 150_000 * 512 - 1).len() == 1);
+        assert!(warnings(150_000, 150_000 * 512).is_empty());
+    }
+
+    #[test]
+    fn operations_counted_with_large_requests_are_called_that() {
+        for (iops, bandwidth, size) in [
+            (14_269, 3_740_749_056, "256 KiB"),
+            (14_269, 14_269 << 16, "64 KiB"),
+            (120, 120 << 20, "1024 KiB"),
+            (1, 1 << 16, "64 KiB"),
+        ] {
+            let said = warnings(iops, bandwidth).join("\n");
+            assert!(said.contains(&format!("operations of {size}")), "{iops} {bandwidth}: {said}");
+        }
+        for (iops, bandwidth) in [
+            (894_399, 3_740_749_056),
+            (14_269, 14_269 << 15),
+            (14_269, 14_271 << 18),
+            // by chance: less than 1 % off
+            (150, 157_000_000),
+            (1000, 100_000_000),
+        ] {
+            assert_eq!(warnings(iops, bandwidth), Vec::<String>::new(), "{iops} {bandwidth}");
+        }
+    }
+
+    #[test]
+    fn each_direction_is_looked_at() {
+        let rates = DiskRates {
+            read_iops: 150_000,
+            read_bandwidth: 1000,
+            write_iops: 2000,
+            write_bandwidth: 2000 << 17,
+        };
+        let said = DiskProperties::from_rates(&rates, Vec::new()).figure_warnings();
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert!(said[0].starts_with("read_bandwidth is 1000,"), "{said:?}");
+        assert!(said[1].starts_with("write_bandwidth is 128 KiB times write_iops"), "{said:?}");
+    }
+}
