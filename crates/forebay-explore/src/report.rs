@@ -25,6 +25,8 @@ pub struct Report {
     fits: Vec<FitReport>,
     /// Why other goals have no region.
     unmet: Vec<String>,
+    /// What in the surface is not as expected.
+    remarks: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,6 +69,7 @@ impl Report {
             read_iops: figures.map_or(0.0, |figures| figures.read_iops),
             fits: fits.iter().map(FitReport::of).collect(),
             unmet: unmet.iter().map(ToString::to_string).collect(),
+            remarks: grid.remarks().to_vec(),
         }
     }
 }
@@ -142,6 +145,9 @@ pub(crate) fn measured(grid: &Grid) -> String {
         });
         let known = known.collect::<Vec<_>>().join(", ");
         text += &format!(" Under the lightest load with reads, they take {known}.");
+    }
+    for remark in grid.remarks() {
+        text += &format!(" {remark}");
     }
     text
 }

@@ -1,19 +1,22 @@
 //! Lines of text that `blkparse` and `btrace` print.
 
+use std::str::SplitAsciiWhitespace;
+use std::time::Duration;
+
 use forebay_block::DeviceNumber;
 
-use crate::block_event::{Action, BlockEvent, Direction, device_number, seconds};
+use crate::block_event::{Action, BlockEvent, Direction, device_number, error, seconds};
 
 /// What a line is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum BlkparseLine {
-    /// An event that is looked at.
+pub(crate) enum BlkparseLine<'a> {
+    /// An event that is read.
     Event(BlockEvent),
-    /// Another event.
-    OtherEvent,
-    /// It begins like an event, and goes on as none does.
+    /// Another event, by its action.
+    OtherEvent(&'a str),
+    /// It begins like an event and does not go on like one.
     Broken(&'static str),
-    /// Of the sums below the events: so many events were lost.
+    /// A summary line that says how many events were lost.
     Lost(u64),
     /// No event.
     Text,
@@ -23,56 +26,124 @@ pub(crate) enum BlkparseLine {
 pub(crate) const EXPECTED: &str =
     "`MAJOR,MINOR CPU SEQUENCE SECONDS PID ACTION RWBS SECTOR + SECTORS [PROCESS]`";
 
-impl BlkparseLine {
+/// Text may have as many words before an event: marks of a quotation, names of files.
+const WORDS_BEFORE_MAX: usize = 8;
+
+/// What text may be quoted with.
+const QUOTES: [char; 2] = ['>', '|'];
+
+/// All that `blkparse` prints by default.
+const ACTIONS: [&str; 19] = [
+    "A", "B", "C", "D", "F", "G", "I", "M", "P", "Q", "R", "S", "T", "U", "UT", "W", "X", "m", "?",
+];
+
+impl<'a> BlkparseLine<'a> {
     /// Reads a line in the default format. Device, processor and sequence number may be missing,
-    /// as where text was shortened: then the device is 0:0.
-    pub(crate) fn parse(line: &str) -> Self {
+    /// as where text was shortened: then the device is 0:0. The kernel's `blk_classic` has no
+    /// sequence number.
+    pub(crate) fn parse(line: &'a str) -> Self {
+        let line = line.trim_start_matches(|c: char| c.is_whitespace() || QUOTES.contains(&c));
         let mut words = line.split_ascii_whitespace();
         let Some(first) = words.next() else { return Self::Text };
-        let (device, time) = match (device_number(first), seconds(first)) {
-            (Some(device), _) => {
-                let is_number = |word: Option<&str>| word.is_some_and(|w| w.parse::<u64>().is_ok());
-                if !is_number(words.next()) || !is_number(words.next()) {
-                    return Self::Broken("after the device stand a processor and a number");
+        match (device_number(first), seconds(first)) {
+            (Some(device), _) => Self::after_device(device, words),
+            (None, Some(time)) => {
+                // a format of the user's own may begin with the time too
+                let is_event = words.clone().nth(1).is_none_or(|action| ACTIONS.contains(&action));
+                let device = DeviceNumber { major: 0, minor: 0 };
+                match is_event {
+                    true => Self::with_pid(time, device, words),
+                    false => Self::Text,
                 }
-                let Some(time) = words.next().and_then(seconds) else {
-                    return Self::Broken("the fourth word is the time in seconds");
-                };
-                (device, time)
             }
-            (None, Some(time)) => (DeviceNumber { major: 0, minor: 0 }, time),
-            (None, None) => return lost(line).map_or(Self::Text, Self::Lost),
+            (None, None) => match lost(line) {
+                Some(lost) => Self::Lost(lost),
+                None => Self::behind_text(words),
+            },
+        }
+    }
+
+    /// An event that other words stand before.
+    fn behind_text(mut words: SplitAsciiWhitespace<'a>) -> Self {
+        for _ in 1..WORDS_BEFORE_MAX {
+            let Some(word) = words.next() else { break };
+            let event = device_number(word).map(|device| Self::after_device(device, words.clone()));
+            if let Some(event @ (Self::Event(_) | Self::OtherEvent(_))) = event {
+                return event;
+            }
+        }
+        Self::Text
+    }
+
+    fn after_device(device: DeviceNumber, mut words: SplitAsciiWhitespace<'a>) -> Self {
+        let is_number = |word: &str| word.parse::<u64>().is_ok();
+        if !words.next().is_some_and(is_number) {
+            return Self::Broken("after the device stand a processor and a number");
+        }
+        let time = match words.next() {
+            Some(word) if is_number(word) => words.next().and_then(seconds),
+            Some(word) if seconds(word).is_some() => seconds(word),
+            _ => return Self::Broken("after the device stand a processor and a number"),
         };
-        let (Some(_pid), Some(action)) = (words.next(), words.next()) else {
+        match time {
+            Some(time) => Self::with_pid(time, device, words),
+            None => Self::Broken("the fourth word is the time in seconds"),
+        }
+    }
+
+    fn with_pid(time: Duration, device: DeviceNumber, mut words: SplitAsciiWhitespace<'a>) -> Self {
+        match words.next() {
+            Some(_pid) => Self::after_time(time, device, words),
+            None => Self::Broken("a process and an action follow the time"),
+        }
+    }
+
+    /// An event from its action on.
+    pub(crate) fn after_time(
+        time: Duration,
+        device: DeviceNumber,
+        mut words: SplitAsciiWhitespace<'a>,
+    ) -> Self {
+        let Some(name) = words.next() else {
             return Self::Broken("a process and an action follow the time");
         };
-        let action = match action {
+        let action = match name {
             "Q" => Action::Queue,
             "X" => Action::Split,
             "D" => Action::Issue,
             "C" => Action::Complete,
-            _ => return Self::OtherEvent,
+            "R" => Action::Requeue,
+            _ => return Self::OtherEvent(name),
         };
         let Some(letters) = words.next() else {
             return Self::Broken("the letters of its kind follow the action");
         };
-        let rest: Vec<&str> = words.take(3).collect();
-        // flushes have no place, and commands other than reads and writes a packet
+        let rest: Vec<&str> = words.collect();
         let direction = Direction::of(letters);
+        let error = rest.last().map_or(0, |last| error(last, action));
+        let event =
+            |offset, bytes| BlockEvent { time, action, device, direction, offset, bytes, error };
+        // flushes have no place, and commands other than reads and writes have a packet
         let has_place = rest.first().is_some_and(|word| !word.starts_with(['[', '(']));
         if direction == Direction::Other || !has_place {
-            return Self::OtherEvent;
+            return Self::without_data(name, event(0, 0));
         }
         match BlockEvent::place(&rest.join(" "), action) {
-            Some((offset, bytes)) => {
-                Self::Event(BlockEvent { time, action, device, direction, offset, bytes })
-            }
+            Some((offset, bytes)) => Self::Event(event(offset, bytes)),
             None if action == Action::Split => {
                 Self::Broken("where a request is split stands SECTOR / SECTOR")
             }
             // what is done without bytes, as a flush, and commands of so many bytes with a packet
-            None if is_without_data(&rest) => Self::OtherEvent,
+            None if is_without_data(&rest) => Self::without_data(name, event(0, 0)),
             None => Self::Broken("after the kind stands SECTOR + SECTORS"),
+        }
+    }
+
+    /// Of what moves no data, or moves it by a command of its own, it counts whether it fails.
+    fn without_data(action: &'a str, event: BlockEvent) -> Self {
+        match event.action {
+            Action::Complete => Self::Event(event),
+            _ => Self::OtherEvent(action),
         }
     }
 }
@@ -133,20 +204,82 @@ mod tests {
 
     #[test]
     fn other_events_are_known_as_such() {
-        for line in [
-            "  8,0    1        7     0.000011538   697  P   N [kjournald]",
-            "  8,0    1        9     0.000012930   697  U   N [kjournald] 2",
-            "  8,0    3       11     0.009507758   697  G  WS 223490 + 8 [kjournald]",
-            "  8,0    1        0     0.000013000     0  m   N cfq697S / alloced",
-            "  8,0    1        2     0.000001829   697  Q FWS [kworker]",
-            "  8,0    1        2     0.000001829   697  C  FN 0 [0]",
-            "  8,0    1        2     0.000001829   697  D   N 36 (12 00 00) [hald]",
-            "  8,0    1        2     0.000001829   697  C WFS 575480512 [0]",
-            "  8,0    1        2     0.000001829   697  D   R 36 (12 01 00 00 24 00 ..) [udisksd]",
-            "  8,0    1        2     0.000001829   697  A   W 8 + 8 <- (8,1) 0",
-            "  8,0    1        2     0.000001829   697 UT   N [swapper] 1",
+        for (action, line) in [
+            ("P", "  8,0    1        7     0.000011538   697  P   N [kjournald]"),
+            ("U", "  8,0    1        9     0.000012930   697  U   N [kjournald] 2"),
+            ("G", "  8,0    3       11     0.009507758   697  G  WS 223490 + 8 [kjournald]"),
+            ("m", "  8,0    1        0     0.000013000     0  m   N cfq697S / alloced"),
+            ("Q", "  8,0    1        2     0.000001829   697  Q FWS [kworker]"),
+            ("D", "  8,0    1        2     0.000001829   697  D   N 36 (12 00 00) [hald]"),
+            ("D", "  8,0 1 2     0.000001829   697  D   R 36 (12 01 00 00 24 00 ..) [udisksd]"),
+            ("A", "  8,0    1        2     0.000001829   697  A   W 8 + 8 <- (8,1) 0"),
+            ("UT", "  8,0    1        2     0.000001829   697 UT   N [swapper] 1"),
         ] {
-            assert_eq!(BlkparseLine::parse(line), BlkparseLine::OtherEvent, "{line}");
+            assert_eq!(BlkparseLine::parse(line), BlkparseLine::OtherEvent(action), "{line}");
+        }
+    }
+
+    #[test]
+    fn completions_have_an_error_also_of_flushes_and_commands() {
+        for (line, bytes, error) in [
+            ("8,0 1 2 0.000001829 0 C W 8 + 8 [0]", 4096, 0),
+            ("8,0 1 2 0.000001829 0 C W 8 + 8 [-5]", 4096, 5),
+            // blkparse prints 16 bits without a sign
+            ("8,0 1 2 0.000001829 0 C W 8 + 8 [65531]", 4096, 5),
+            ("8,0 1 2 0.000001829 0 C W 8 + 8 (  497000) [65426]", 4096, 110),
+            ("8,0 1 2 0.000001829 0 C FN 0 [-5]", 0, 5),
+            ("8,0 1 2 0.000001829 0 C WFS 575480512 [65531]", 0, 5),
+            ("8,0 1 2 0.000001829 0 C R 36 (12 01 00 00 24 00 ..) [0]", 0, 0),
+        ] {
+            let event = event(line);
+            assert_eq!((event.bytes, event.error), (bytes, error), "{line}");
+        }
+        // a process may be called anything
+        assert_eq!(event("8,0 1 2 0.000001829 7 Q W 8 + 8 [-5]").error, 0);
+    }
+
+    #[test]
+    fn split_points_are_known_without_their_upper_bits() {
+        let split = |sector: u64, point: u64| {
+            let line = format!("9,127 3 1822 4.1 18311 X WS {sector} / {point} [x]");
+            match BlkparseLine::parse(&line) {
+                BlkparseLine::Event(event) => Some(event.range()),
+                BlkparseLine::Broken(_) => None,
+                other => panic!("{line}: {other:?}"),
+            }
+        };
+        let bits = 1_u64 << 32;
+        for (sector, point) in [
+            (21_057_335_224, 21_057_335_296),
+            (bits - 8, bits + 64),
+            (bits / 2 - 8, bits / 2 + 64),
+            (5 * bits, 5 * bits + 64),
+            (9, 72),
+        ] {
+            for printed in [point, point % bits] {
+                assert_eq!(split(sector, printed), Some(sector * 512..point * 512));
+            }
+        }
+        // no request is so long
+        for (sector, point) in [(640, 512), (512, 512), (0, 1 << 23), (5 * bits, 5 * bits)] {
+            assert_eq!(split(sector, point % bits), None, "{sector}");
+        }
+    }
+
+    #[test]
+    fn events_are_found_behind_marks_and_names() {
+        let line = "9,127 3 1821 4.187301542 18311 Q WS 21057335224 + 256 [reactor-3]";
+        for before in ["> ", ">", ">> ", "> > ", "| ", "trace.txt: ", "trace.txt-12- ", "a b c "] {
+            assert_eq!(event(&format!("{before}{line}")), event(line), "{before}");
+        }
+        let classic = "  9,127  3     4.187301542 18311  Q  WS 21057335224 + 256 [reactor-3]";
+        assert_eq!(event(classic), event(line));
+        for text in [
+            "On 8,0 they wrote: hello",
+            "205791.409875000 R 390439208 4096",
+            "205791.409875000, 1234, fio, C, 390439208, 8, 4096",
+        ] {
+            assert_eq!(BlkparseLine::parse(text), BlkparseLine::Text, "{text}");
         }
     }
 

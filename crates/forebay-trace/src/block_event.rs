@@ -6,11 +6,17 @@ use std::time::Duration;
 use forebay_block::DeviceNumber;
 use serde::Serialize;
 
+use crate::kernel_event::KernelEvent;
+use crate::kernel_line::KernelLine;
+
 /// What the kernel counts sectors in, whatever those of the disk are.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
-/// What stands before the name of an event.
-const MARK: &str = ": block_";
+/// No bio is longer than its 32 bits of bytes, so no first part of one is either.
+const BIO_SECTORS_MAX: u64 = (1 << 32) / SECTOR_BYTES;
+
+/// A split point may be printed without the bits above these (`blkparse`).
+const SPLIT_POINT_BITS: u32 = 32;
 
 /// Where in the kernel a request was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +32,20 @@ pub enum Tracepoint {
     Split,
     /// A device without requests is done.
     BioComplete,
+    /// A driver gives a request back, to be issued again.
+    RequestRequeue,
 }
 
 impl Tracepoint {
     /// All that are read.
-    const ALL: [Self; 5] =
-        [Self::RequestIssue, Self::RequestComplete, Self::BioQueue, Self::Split, Self::BioComplete];
+    const ALL: [Self; 6] = [
+        Self::RequestIssue,
+        Self::RequestComplete,
+        Self::BioQueue,
+        Self::Split,
+        Self::BioComplete,
+        Self::RequestRequeue,
+    ];
 
     /// Its name below `events/block`.
     pub(crate) const fn name(self) -> &'static str {
@@ -41,12 +55,13 @@ impl Tracepoint {
             Self::BioQueue => "block_bio_queue",
             Self::Split => "block_split",
             Self::BioComplete => "block_bio_complete",
+            Self::RequestRequeue => "block_rq_requeue",
         }
     }
 
     /// Whether a command stands in parentheses before the place.
     const fn has_command(self) -> bool {
-        matches!(self, Self::RequestIssue | Self::RequestComplete)
+        matches!(self, Self::RequestIssue | Self::RequestComplete | Self::RequestRequeue)
     }
 
     const fn action(self) -> Action {
@@ -55,6 +70,7 @@ impl Tracepoint {
             Self::BioQueue => Action::Queue,
             Self::Split => Action::Split,
             Self::RequestComplete | Self::BioComplete => Action::Complete,
+            Self::RequestRequeue => Action::Requeue,
         }
     }
 }
@@ -70,6 +86,8 @@ pub enum Action {
     Issue,
     /// It is done, or a part of it: `C`.
     Complete,
+    /// The driver gives it back, and it is issued again: `R`.
+    Requeue,
 }
 
 /// Which way a request goes.
@@ -113,6 +131,8 @@ pub struct BlockEvent {
     pub offset: u64,
     /// How long it is, in bytes; for [`Action::Split`] its first part.
     pub bytes: u64,
+    /// The error number (`errno`) of a completion that failed; otherwise 0.
+    pub error: u16,
 }
 
 impl BlockEvent {
@@ -123,21 +143,23 @@ impl BlockEvent {
     /// (COMMAND) SECTOR + SECTORS ... [COMM]`, and the same without bytes and command where bios
     /// are seen; where these are split, `SECTOR / SECTOR`.
     pub fn parse(line: &str) -> Option<Self> {
-        // a process may be named after an event
-        line.match_indices(MARK).find_map(|(at, _)| Self::after(&line[..at], &line[at + 2..]))
+        match KernelLine::parse(line) {
+            KernelLine::Event(KernelEvent::Block(event)) => Some(event),
+            _ => None,
+        }
     }
 
-    fn after(before: &str, event: &str) -> Option<Self> {
-        let (name, fields) = event.split_once(": ")?;
+    /// An event of the kernel by its name, with what follows the name.
+    pub(crate) fn named(time: Duration, name: &str, fields: &str) -> Option<Self> {
         let tracepoint = Tracepoint::ALL.into_iter().find(|point| point.name() == name)?;
-        let time = seconds(before.rsplit(' ').next()?)?;
         let (device, fields) = fields.split_once(' ')?;
         let (operation, fields) = fields.split_once(' ')?;
         let place = if tracepoint.has_command() { fields.split_once(") ")?.1 } else { fields };
-        let (offset, bytes) = Self::place(place, tracepoint.action())?;
-        let direction = Direction::of(operation);
         let action = tracepoint.action();
-        Some(Self { time, action, device: device_number(device)?, direction, offset, bytes })
+        let (offset, bytes) = Self::place(place, action)?;
+        let direction = Direction::of(operation);
+        let error = error(fields, action);
+        Some(Self { time, action, device: device_number(device)?, direction, offset, bytes, error })
     }
 
     /// Offset and length of `SECTOR + SECTORS`, or of the first part in `SECTOR / SECTOR`.
@@ -145,20 +167,41 @@ impl BlockEvent {
         let mut words = text.split_ascii_whitespace();
         let first: u64 = words.next()?.parse().ok()?;
         let sign = words.next()?;
-        let second = words.next()?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)?;
+        let second: u64 = words.next()?.parse().ok()?;
         // flushes are nowhere, which the kernel prints as a sector that no disk has
         let sector = if sign == "+" && second == 0 { 0 } else { first };
         let offset = sector.checked_mul(SECTOR_BYTES)?;
-        match (action, sign) {
-            (Action::Split, "/") => Some((offset, second.checked_sub(offset)?)),
-            (Action::Queue | Action::Issue | Action::Complete, "+") => Some((offset, second)),
-            _ => None,
-        }
+        let sectors = match (action, sign) {
+            (Action::Split, "/") => first_part(first, second)?,
+            (Action::Split, _) => return None,
+            (_, "+") => second,
+            _ => return None,
+        };
+        Some((offset, sectors.checked_mul(SECTOR_BYTES)?))
     }
 
     /// The bytes that it is about.
     pub(crate) fn range(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.bytes)
+    }
+}
+
+/// Sectors from `begin` to a split point. Of the point only the lower bits may be known: it is the
+/// first place behind `begin` that has them, if a request reaches so far.
+fn first_part(begin: u64, point: u64) -> Option<u64> {
+    let sectors = point.wrapping_sub(begin) & ((1 << SPLIT_POINT_BITS) - 1);
+    (1..BIO_SECTORS_MAX).contains(&sectors).then_some(sectors)
+}
+
+/// The error number at the end of a completion, `[-5]`; 0 without. blktrace has it as 16 bits
+/// without a sign: `[65531]`.
+pub(crate) fn error(fields: &str, action: Action) -> u16 {
+    let last = fields.rsplit_once('[').and_then(|(_, last)| last.split_once(']'));
+    let number = last.and_then(|(number, _)| number.parse::<i32>().ok());
+    match number.filter(|_| action == Action::Complete) {
+        Some(signed @ -32_768..0) => signed.unsigned_abs() as u16,
+        Some(unsigned @ 32_768..65_536) => (65_536 - unsigned) as u16,
+        _ => 0,
     }
 }
 

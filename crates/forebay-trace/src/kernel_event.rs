@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::block_event::{BlockEvent, seconds};
+use crate::block_event::BlockEvent;
+use crate::kernel_line::KernelLine;
 
 /// The event of io_uring, below `events/io_uring`.
 pub(crate) const ASYNC_WORK: &str = "io_uring_queue_async_work";
@@ -22,16 +23,23 @@ pub enum KernelEvent {
 }
 
 impl KernelEvent {
-    /// Reads a line of `trace` or `trace_pipe`; nothing where it is none of these events.
+    /// Reads a line of `trace`, `trace_pipe`, `trace-cmd report` or `perf script`; nothing where it
+    /// is none of these events.
     pub fn parse(line: &str) -> Option<Self> {
-        let block = BlockEvent::parse(line).map(Self::Block);
-        block.or_else(|| {
-            let (before, fields) = line.split_once(&format!(": {ASYNC_WORK}: "))?;
-            let time = seconds(before.rsplit(' ').next()?)?;
-            let operation = fields.split_once("opcode ").map_or("", |(_, rest)| rest);
-            let end = operation.find([',', ' ']).unwrap_or(operation.len());
-            Some(Self::AsyncWork { time, operation: operation[..end].to_owned() })
-        })
+        match KernelLine::parse(line) {
+            KernelLine::Event(event) => Some(event),
+            KernelLine::Other(_) | KernelLine::Text => None,
+        }
+    }
+
+    /// An event by its name, with what follows the name.
+    pub(crate) fn named(time: Duration, name: &str, fields: &str) -> Option<Self> {
+        if name != ASYNC_WORK {
+            return BlockEvent::named(time, name, fields).map(Self::Block);
+        }
+        let operation = fields.split_once("opcode ").map_or("", |(_, rest)| rest);
+        let end = operation.find([',', ' ']).unwrap_or(operation.len());
+        Some(Self::AsyncWork { time, operation: operation[..end].to_owned() })
     }
 
     /// When, by the clock of the trace.

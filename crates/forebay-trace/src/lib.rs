@@ -2,7 +2,8 @@
 //!
 //! A [`Recording`] has an instance of tracefs of its own, so that it disturbs no other and no other
 //! disturbs it; it needs root. What it reads are lines, [`KernelEvent`]s once they are understood.
-//! [`Recorded::read`] reads them from text that was recorded, by `blkparse` too.
+//! [`Recorded::read`] reads them from text that was recorded: by `blkparse`, `trace-cmd` and `perf`
+//! too.
 //!
 //! Counted by slots of time ([`SlotCounts`]) they are summed up as a [`Summary`]: how evenly requests
 //! came, or in which bursts. Followed from when they are handed over until they are done
@@ -18,6 +19,7 @@ mod bursts;
 mod error;
 mod instance;
 mod kernel_event;
+mod kernel_line;
 mod recorded;
 mod recording;
 mod requests;
@@ -29,12 +31,12 @@ pub use block_event::{Action, BlockEvent, Direction, Tracepoint};
 pub use bursts::{Burst, Period};
 pub use error::TraceError;
 pub use kernel_event::KernelEvent;
-pub use recorded::{Recorded, RecordedError};
+pub use recorded::{NotRead, Recorded, RecordedError};
 pub use recording::{Lost, Recording};
 pub use requests::{
-    AlignedRequests, AsyncWork, BorderKnown, BorderSummary, Chunk, DeviceSummary, DirectionSummary,
-    FileSystem, Finding, LatencySummary, Requests, RequestsSummary, SplitCause, SplitPart,
-    SplitRequest, Watched,
+    AlignedRequests, AsyncWork, BorderKnown, BorderSummary, Chunk, Counted, DeviceSummary,
+    DirectionSummary, ErrorCount, FileSystem, Finding, LatencySummary, Requests, RequestsSummary,
+    SplitCause, SplitPart, SplitRequest, Watched,
 };
 pub use slot_counts::{SLOT, SLOTS_MAX, Slot, SlotCounts};
 pub use summary::{Shape, Summary};

@@ -1,13 +1,18 @@
 //! Traces that were recorded as text.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::blkparse::{BlkparseLine, EXPECTED};
 use crate::block_event::{Action, seconds};
-use crate::kernel_event::KernelEvent;
+use crate::kernel_event::{ASYNC_WORK, KernelEvent};
+use crate::kernel_line::KernelLine;
 use crate::recording::LINE_BYTES_MAX;
 
 /// What a file of `blktrace` begins with, which only `blkparse` reads: a number that ends in the
@@ -20,14 +25,22 @@ const BYTE_ORDER_MARK: char = '\u{FEFF}';
 /// Of so many events one line may be like an event and none; with more this is another text.
 const EVENTS_PER_BROKEN: u64 = 100;
 
+/// As many lines of something else may stand before the first event: a prompt, a mail's head.
+const LINES_BEFORE_MAX: u64 = 100;
+
+/// As many kinds of events are told apart that are not read.
+const KINDS_MAX: usize = 64;
+
 /// What an error shows of a line.
 const SHOWN: usize = 60;
 
 /// A recorded trace, read to its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// Events of requests and of io_uring.
     pub events: u64,
+    /// Other events, which are not read, the most frequent first.
+    pub not_read: Vec<NotRead>,
     /// From the first of them to the last.
     pub length: Duration,
     /// Events that the tool says it has lost.
@@ -36,6 +49,16 @@ pub struct Recorded {
     pub unknown_lines: u64,
     /// See [`Recorded::unknown_lines`]; 0 without.
     pub unknown_first: u64,
+}
+
+/// Events of one kind that are in a trace and are not read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NotRead {
+    /// Its letter in the text of `blkparse`, or its name in that of the kernel; `others` where there
+    /// are too many kinds.
+    pub event: String,
+    /// How many.
+    pub count: u64,
 }
 
 /// Why a recorded trace cannot be used.
@@ -50,7 +73,10 @@ pub enum RecordedError {
         why: String,
     },
     /// There is no request in it.
-    NoRequests,
+    NoRequests {
+        /// The events that are in it, in words; empty without any.
+        found: String,
+    },
 }
 
 /// What a `main` that returns an error shows of it.
@@ -61,8 +87,9 @@ impl fmt::Debug for RecordedError {
 }
 
 impl Recorded {
-    /// Reads the text of `blkparse`, of `btrace`, or of the kernel's `trace` and `trace_pipe`, and
-    /// gives each event to `see`, with the time since the first.
+    /// Reads the text of `blkparse`, of `btrace`, of `trace-cmd report`, of `perf script`, or of the
+    /// kernel's `trace` and `trace_pipe`, and gives each event to `see`, with the time since the
+    /// first.
     ///
     /// # Errors
     /// It is no such text: the error says which line is not.
@@ -70,58 +97,16 @@ impl Recorded {
         mut from: impl BufRead,
         mut see: impl FnMut(Duration, &KernelEvent),
     ) -> Result<Self, RecordedError> {
-        let mut found = Self::default();
-        let mut began = None;
-        let mut has_sums = false;
-        let mut number = 0;
+        let mut reading = Reading::default();
         let mut bytes = Vec::new();
-        let mut requests = 0_u64;
-        let (mut broken, mut broken_first) = (0_u64, None);
         loop {
             bytes.clear();
             let limit = LINE_BYTES_MAX as u64;
             let read = from.by_ref().take(limit).read_until(b'\n', &mut bytes);
             if read.map_err(RecordedError::Read)? == 0 {
-                break;
+                return reading.finish();
             }
-            number += 1;
-            let wrong = |why: String| RecordedError::Line { number, why };
-            let line = text(&bytes).map_err(wrong)?;
-            let line = line.trim_start_matches(BYTE_ORDER_MARK).trim_end();
-            match Line::of(line) {
-                Line::Event(event) => {
-                    requests += u64::from(is_request(&event));
-                    let began = *began.get_or_insert_with(|| event.time());
-                    let since = event.time().saturating_sub(began);
-                    found.length = found.length.max(since);
-                    found.events += 1;
-                    see(since, &event);
-                }
-                Line::Skipped => {}
-                Line::Lost(lost) => found.lost = found.lost.saturating_add(lost),
-                // cut off where the file was
-                Line::Broken(_) if !bytes.ends_with(b"\n") && found.events > 0 => {}
-                Line::Broken(why) => {
-                    broken += 1;
-                    broken_first
-                        .get_or_insert_with(|| wrong(format!("{why}, not `{}`", shown(line))));
-                    found.add_unknown(number);
-                }
-                Line::Sum => has_sums = true,
-                Line::Unknown if has_sums => {}
-                Line::Unknown if found.events > 0 => found.add_unknown(number),
-                Line::Unknown => {
-                    return Err(wrong(format!(
-                        "`{}` is no event of blkparse's text; expected {EXPECTED}",
-                        shown(line)
-                    )));
-                }
-            }
-        }
-        match broken_first.filter(|_| broken * EVENTS_PER_BROKEN > found.events) {
-            Some(error) => Err(error),
-            None if requests == 0 => Err(RecordedError::NoRequests),
-            None => Ok(found),
+            reading.line(&bytes, &mut see)?;
         }
     }
 
@@ -133,14 +118,137 @@ impl Recorded {
     }
 }
 
-/// Whether a request is handed over: without that nothing is known of its way.
-fn is_request(event: &KernelEvent) -> bool {
-    matches!(event, KernelEvent::Block(block) if block.action == Action::Queue)
+/// What is known in the middle of a trace.
+#[derive(Default)]
+struct Reading {
+    found: Recorded,
+    /// The number of the line.
+    number: u64,
+    /// When the first event was.
+    began: Option<Duration>,
+    has_sums: bool,
+    /// Requests that were queued or issued.
+    requests: u64,
+    /// Completions, splits and events of io_uring.
+    others: BTreeMap<&'static str, u64>,
+    not_read: BTreeMap<String, u64>,
+    broken: u64,
+    broken_first: Option<RecordedError>,
+    unknown_first: Option<RecordedError>,
+}
+
+impl Reading {
+    fn line(
+        &mut self,
+        bytes: &[u8],
+        see: &mut impl FnMut(Duration, &KernelEvent),
+    ) -> Result<(), RecordedError> {
+        self.number += 1;
+        let number = self.number;
+        let wrong = |why: String| RecordedError::Line { number, why };
+        let line = text(bytes).map_err(wrong)?;
+        let line = line.trim_start_matches(BYTE_ORDER_MARK).trim_end();
+        match Line::of(line) {
+            Line::Event(event) => self.event(&event, see),
+            Line::NotRead(name) => self.count_not_read(name),
+            Line::Skipped => {}
+            Line::Lost(lost) => self.found.lost = self.found.lost.saturating_add(lost),
+            // cut off where the file was
+            Line::Broken(_) if !bytes.ends_with(b"\n") && self.found.events > 0 => {}
+            Line::Broken(why) => {
+                self.broken += 1;
+                let error = || wrong(format!("{why}, not `{}`", shown(line)));
+                self.broken_first.get_or_insert_with(error);
+                self.found.add_unknown(number);
+            }
+            Line::Sum => self.has_sums = true,
+            Line::Unknown if self.has_sums => {}
+            Line::Unknown => {
+                self.found.add_unknown(number);
+                let first = self.unknown_first.get_or_insert_with(|| wrong(unknown(line)));
+                if self.found.events == 0 && self.found.unknown_lines > LINES_BEFORE_MAX {
+                    let first = std::mem::replace(first, wrong(String::new()));
+                    return Err(first);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &KernelEvent, see: &mut impl FnMut(Duration, &KernelEvent)) {
+        match other_than_request(event) {
+            None => self.requests += 1,
+            Some(name) => *self.others.entry(name).or_default() += 1,
+        }
+        let began = *self.began.get_or_insert_with(|| event.time());
+        let since = event.time().saturating_sub(began);
+        self.found.length = self.found.length.max(since);
+        self.found.events += 1;
+        see(since, event);
+    }
+
+    fn count_not_read(&mut self, name: &str) {
+        let is_new = !self.not_read.contains_key(name);
+        let name = if is_new && self.not_read.len() >= KINDS_MAX { "others" } else { name };
+        match self.not_read.get_mut(name) {
+            Some(count) => *count += 1,
+            None => drop(self.not_read.insert(name.to_owned(), 1)),
+        }
+    }
+
+    fn finish(mut self) -> Result<Recorded, RecordedError> {
+        if let Some(error) =
+            self.broken_first.filter(|_| self.broken * EVENTS_PER_BROKEN > self.found.events)
+        {
+            return Err(error);
+        }
+        let has_events = self.found.events > 0 || !self.not_read.is_empty();
+        if let Some(error) = self.unknown_first.filter(|_| !has_events) {
+            return Err(error);
+        }
+        let not_read = self.not_read.into_iter().map(|(event, count)| NotRead { event, count });
+        self.found.not_read = not_read.collect();
+        self.found.not_read.sort_by_key(|kind| Reverse(kind.count));
+        if self.requests > 0 {
+            return Ok(self.found);
+        }
+        let others = self.others.iter().map(|(name, count)| format!("{count} {name}"));
+        let not_read =
+            self.found.not_read.iter().map(|kind| format!("{} {}", kind.count, kind.event));
+        let found: Vec<String> = others.chain(not_read).collect();
+        Err(RecordedError::NoRequests { found: found.join(", ") })
+    }
+}
+
+/// What an event is called that hands over no request; without one nothing is known of its way.
+fn other_than_request(event: &KernelEvent) -> Option<&'static str> {
+    let KernelEvent::Block(block) = event else { return Some(ASYNC_WORK) };
+    match block.action {
+        Action::Queue | Action::Issue => None,
+        Action::Complete => Some("completed (C)"),
+        Action::Split => Some("split (X)"),
+        Action::Requeue => Some("requeued (R)"),
+    }
+}
+
+/// What is wrong with a line that is no event.
+fn unknown(line: &str) -> String {
+    let first = line.split([' ', ',']).next().and_then(seconds);
+    let hint = match first {
+        Some(_) => {
+            "; it begins with a time: blkparse prints such text with a format of its own (-f), let \
+             it print the default one"
+        }
+        None => "",
+    };
+    format!("`{}` is no event of blkparse's text; expected {EXPECTED}{hint}", shown(line))
 }
 
 /// What a line is to a reader.
-enum Line {
+enum Line<'a> {
     Event(KernelEvent),
+    /// Another event, by its name.
+    NotRead(&'a str),
     Skipped,
     Broken(&'static str),
     Lost(u64),
@@ -149,14 +257,16 @@ enum Line {
     Unknown,
 }
 
-impl Line {
-    fn of(line: &str) -> Self {
-        if let Some(event) = KernelEvent::parse(line) {
-            return Self::Event(event);
+impl<'a> Line<'a> {
+    fn of(line: &'a str) -> Self {
+        match KernelLine::parse(line) {
+            KernelLine::Event(event) => return Self::Event(event),
+            KernelLine::Other(name) => return Self::NotRead(name),
+            KernelLine::Text => {}
         }
         match BlkparseLine::parse(line) {
             BlkparseLine::Event(event) => Self::Event(KernelEvent::Block(event)),
-            BlkparseLine::OtherEvent => Self::Skipped,
+            BlkparseLine::OtherEvent(action) => Self::NotRead(action),
             BlkparseLine::Broken(why) => Self::Broken(why),
             BlkparseLine::Lost(lost) => Self::Lost(lost),
             BlkparseLine::Text => Self::of_text(line),
@@ -165,10 +275,12 @@ impl Line {
 
     fn of_text(line: &str) -> Self {
         let begins = |words: &[&str]| words.iter().any(|word| line.starts_with(word));
-        // other events of the kernel have a time before their name
-        let time = line.split_once(": ").and_then(|(before, _)| before.rsplit(' ').next());
-        let is_other = time.and_then(seconds).is_some();
-        if line.is_empty() || is_other || begins(&["#", "===", "Input file", "CPU:"]) {
+        if let Some(lost) = lost_by_kernel(line) {
+            return Self::Lost(lost);
+        }
+        let is_head = begins(&["#", "===", "Input file", "CPU:", "cpus=", "version = "])
+            || (begins(&["CPU "]) && line.ends_with(" is empty"));
+        if line.is_empty() || is_head || is_frame(line) {
             Self::Skipped
         } else if begins(&["CPU", "Total", "Throughput", "Events", "Skips", "  CPU", "  Total"]) {
             Self::Sum
@@ -176,6 +288,25 @@ impl Line {
             Self::Unknown
         }
     }
+}
+
+/// How many events were lost: `CPU:1 [LOST 123 EVENTS]` of the kernel, `CPU:1 [123 EVENTS DROPPED]` of
+/// trace-cmd.
+fn lost_by_kernel(line: &str) -> Option<u64> {
+    let inside = line.strip_prefix("CPU:")?.split_once('[')?.1.split_once(']')?.0;
+    let number = match inside.strip_prefix("LOST ") {
+        Some(rest) => rest.strip_suffix(" EVENTS")?,
+        None => inside.strip_suffix(" EVENTS DROPPED")?,
+    };
+    number.parse().ok()
+}
+
+/// Whether `perf script` prints such a line for a function on the stack: its address and its name.
+fn is_frame(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace();
+    let address = words.next().unwrap_or_default();
+    let is_address = address.len() >= 4 && address.bytes().all(|byte| byte.is_ascii_hexdigit());
+    line.starts_with(char::is_whitespace) && is_address && line.ends_with(')')
 }
 
 /// The text of a line, with marks for what is no UTF-8: names of processes may be any bytes.
@@ -205,11 +336,15 @@ impl fmt::Display for RecordedError {
         match self {
             Self::Read(error) => write!(f, "cannot be read: {error}"),
             Self::Line { number, why } => write!(f, "line {number}: {why}"),
-            Self::NoRequests => write!(
-                f,
-                "there is no request in it that was queued (Q, block_bio_queue); record queued, split \
-                 and completed ones, and let blkparse print them as {EXPECTED}"
-            ),
+            Self::NoRequests { found } => {
+                let found = if found.is_empty() { "no event" } else { found };
+                write!(
+                    f,
+                    "there is no request in it that was queued (Q, block_bio_queue) or issued (D, \
+                     block_rq_issue), but {found}; record queued, split, issued and completed ones, \
+                     and let blkparse print them as {EXPECTED}"
+                )
+            }
         }
     }
 }
@@ -218,7 +353,7 @@ impl std::error::Error for RecordedError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Read(error) => Some(error),
-            Self::Line { .. } | Self::NoRequests => None,
+            Self::Line { .. } | Self::NoRequests { .. } => None,
         }
     }
 }

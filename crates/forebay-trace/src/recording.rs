@@ -60,6 +60,8 @@ impl Recording {
         let points = [
             Tracepoint::BioQueue,
             Tracepoint::Split,
+            Tracepoint::RequestIssue,
+            Tracepoint::RequestRequeue,
             Tracepoint::RequestComplete,
             Tracepoint::BioComplete,
         ];

@@ -19,10 +19,15 @@ fn what_is_no_such_text_is_said_with_its_line() {
             format!("{event}\n8,0 one 1 0.2 1 Q W 8 + 8 [x]\n").as_bytes(),
             "line 2: after the device",
         ),
-        (b"8,0 1 1 0.2 1 D W 8 + 8 [x]\n8,0 1 1 0.2 1 C W 8 + 8 [0]\n", "that was queued (Q"),
+        (b"8,0 1 1 0.2 1 C W 8 + 8 [0]\n8,0 1 1 0.1 1 G W 8 + 8 [x]\n", "but 1 completed (C), 1 G"),
+        (b"x 1 [000] 1.5: block:block_plug: [x]\n", "but 1 block_plug; record"),
+        (b"1.5 R 8 4096\n", "line 1: `1.5 R 8 4096` is no event"),
+        (b"1.5, 7, fio, C, 8, 8, 4096\n", "a format of its own (-f)"),
         (b"8,0 1 1 0.5\n", "line 1: a process and an action"),
     ] {
-        let error = Recorded::read(text, |_, _| {}).unwrap_err().to_string();
+        let read = Recorded::read(text, |_, _| {});
+        let Err(error) = read else { panic!("{expected}: {read:?}") };
+        let error = error.to_string();
         assert!(error.contains(expected), "{error}");
         assert_eq!(error.lines().count(), 1);
     }
@@ -37,6 +42,14 @@ fn what_is_no_such_text_is_said_with_its_line() {
     let broken = format!("{event}\n8,0 one 1 0.2 1 Q W 8 + 8 [x]\n{many}");
     let read = Recorded::read(broken.as_bytes(), |_, _| {}).unwrap();
     assert_eq!((read.events, read.unknown_lines, read.unknown_first), (201, 1, 2));
+    // but not a file of something else that has an event somewhere
+    let late = format!("{}{event}\n", "hello\n".repeat(101));
+    let error = Recorded::read(late.as_bytes(), |_, _| {}).unwrap_err().to_string();
+    assert!(error.contains("line 1: `hello` is no event"), "{error}");
+    for lost in ["CPU:1 [LOST 123 EVENTS]", "CPU:1 [123 EVENTS DROPPED]"] {
+        let read = Recorded::read(format!("{event}\n{lost}\n").as_bytes(), |_, _| {}).unwrap();
+        assert_eq!((read.lost, read.unknown_lines), (123, 0));
+    }
     let lost = format!("{event}\nCPU0 (sda):\nhello\nSkips: 1 forward (1,234 -   0.5%)\n");
     let read = Recorded::read(lost.as_bytes(), |_, _| {}).unwrap();
     assert_eq!((read.lost, read.unknown_lines), (1234, 0));

@@ -350,11 +350,11 @@ fn the_text_of_the_kernel_is_read_too() {
 }
 
 #[test]
-fn a_healthy_trace_has_nothing_to_mend() {
+fn a_healthy_trace_has_nothing_to_fix() {
     let requests: Vec<_> = (0..100).map(|n| (n * 256, 256, n % 2 == 0)).collect();
     let (text, _) = trace(&requests, 1 << 20);
     let (_, summary) = read(&text, Some(1 << 20)).unwrap();
     let said = summary.findings();
-    assert!(said.len() == 1 && !said[0].warns && said[0].text.contains("nothing to mend"));
+    assert!(said.len() == 1 && !said[0].warns && said[0].text.contains("nothing to fix"));
     assert!(!read("8,0 1 1 0.1 1 Q W 8 + 8 [x]\n", None).unwrap().1.findings()[0].warns);
 }

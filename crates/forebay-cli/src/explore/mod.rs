@@ -74,6 +74,10 @@ pub(crate) struct Options {
     /// Write the regions into this forebay.yaml, which `tune` made, instead of those that it has
     #[arg(long, short, value_name = "forebay.yaml")]
     output: Option<PathBuf>,
+    /// Write the regions also where the surface ends at less than half or more than twice the
+    /// figures of that file
+    #[arg(long, requires = "output")]
+    another_disk: bool,
     #[command(flatten)]
     pictures: Pictures,
     #[command(flatten)]
@@ -147,7 +151,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     })?;
     options.pictures.write((name, surface), &found.fits)?;
     if let Some(path) = &options.output {
-        output::regions(path, if found.is_offer { &[] } else { &found.fits })?;
+        let fits = if found.is_offer { &[] } else { &found.fits[..] };
+        output::regions(path, fits, options.another_disk)?;
     }
     found.check(name, options.goal.is_empty(), options.from.is_some())
 }

@@ -68,8 +68,10 @@ pub(super) fn check_regions(path: &Path) -> Result<(), Failure> {
     whole_file::check(path)
 }
 
-/// Writes the regions into the forebay.yaml at `path`, but for those that are no use.
-pub(super) fn regions(path: &Path, fits: &[Fit]) -> Result<(), Failure> {
+/// Writes the regions into the forebay.yaml at `path`, but for those that are no use. Where the
+/// surface ends elsewhere than the figures of the file, it is of another disk, which must be meant
+/// (`may_be_another`).
+pub(super) fn regions(path: &Path, fits: &[Fit], may_be_another: bool) -> Result<(), Failure> {
     let (useless, useful): (Vec<&Fit>, Vec<&Fit>) = fits.iter().partition(|fit| fit.is_worthless());
     useless.iter().for_each(|fit| note(worthless(fit)));
     let shown = path.display();
@@ -77,11 +79,41 @@ pub(super) fn regions(path: &Path, fits: &[Fit]) -> Result<(), Failure> {
         note(format_args!("{shown}: stays as it is, for there is no region to write"));
         return Ok(());
     }
+    if let Some(differences) = differences(path, &useful)?.filter(|_| !may_be_another) {
+        return Err(Failure::Input(format!(
+            "`{shown}` stays as it is: {differences}. The surface is of another disk, or the file \
+             is; measure this disk, or give --another-disk to write the regions all the same"
+        )));
+    }
     let regions: Vec<MixRegion> = useful.iter().map(|fit| region(fit)).collect();
     whole_file::put(path, &with_regions(path, &regions)?)?;
     let goals: Vec<String> = useful.iter().map(|fit| fit.goal.to_string()).collect();
     note(format_args!("{shown}: regions written for {}", goals.join(", ")));
     Ok(())
+}
+
+/// A surface ends elsewhere than a disk if one is more than so many times the other.
+const ANOTHER: f64 = 2.0;
+
+/// Where the surface of `fits` ends elsewhere than the figures of the disk in the forebay.yaml at
+/// `path`, in words.
+fn differences(path: &Path, fits: &[&Fit]) -> Result<Option<String>, Failure> {
+    let properties = Properties::load(path)?;
+    let (Some(disk), Some(fit)) = (properties.disks.first(), fits.first()) else {
+        return Ok(None);
+    };
+    let ends = [
+        ("reads per second", fit.figures.read_iops, disk.read_iops as f64),
+        ("bytes written per second", fit.figures.write_bandwidth, disk.write_bandwidth as f64),
+    ];
+    let is_other = |surface: f64, file: f64| surface > file * ANOTHER || file > surface * ANOTHER;
+    let other = ends.iter().filter(|(_, surface, file)| is_other(*surface, *file));
+    let said: Vec<String> = other
+        .map(|(what, surface, file)| {
+            format!("the surface ends at {surface:.0} {what}, and the file has {file:.0}")
+        })
+        .collect();
+    Ok((!said.is_empty()).then(|| said.join("; ")))
 }
 
 /// The forebay.yaml at `path` with these regions.

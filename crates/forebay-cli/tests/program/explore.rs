@@ -47,6 +47,42 @@ fn a_surface_that_nothing_can_be_fitted_to_is_named() {
 }
 
 #[test]
+fn a_surface_of_another_disk_is_written_with_a_flag_only() {
+    let lab = Lab::new();
+    let yaml = |reads: u64, bytes: u64| {
+        let figures = format!(
+            "disks:\n  - mountpoint: /mnt\n    read_iops: {reads}\n    write_iops: 100000\n    \
+             read_bandwidth: 43794403328\n    write_bandwidth: {bytes}\n"
+        );
+        lab.file("forebay.yaml", &figures).display().to_string()
+    };
+    // the first is the disk of the surface, the others have another figure each
+    for (reads, bytes, words) in [
+        (400_000, 800_000_000, None),
+        (6_507_473, 800_000_000, Some("reads per second")),
+        (400_000, 21_627_578_368, Some("bytes written per second")),
+        (100_000, 800_000_000, Some("reads per second")),
+    ] {
+        let file = yaml(reads, bytes);
+        let before = std::fs::read_to_string(&file).unwrap();
+        let from = ["--from", I3, "--goal", "p95=1ms", "-o", &file];
+        let ended = explore(&from);
+        match words {
+            None => assert_eq!(ended.code, Some(0), "{}", ended.stderr),
+            Some(words) => {
+                assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+                let said = ended.stderr;
+                assert!(said.contains(words) && said.contains("--another-disk"), "{said}");
+                assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+                let ended = explore(&[&from[..], &["--another-disk"]].concat());
+                assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+            }
+        }
+        assert!(std::fs::read_to_string(&file).unwrap().contains("regions:"));
+    }
+}
+
+#[test]
 fn goals_that_no_disk_or_not_this_one_keeps_are_refused() {
     explore(&["--from", I3, "--goal", "p95=10us"])
         .complains(2, &["i3.2xlarge.csv: the goal p95=10us is below", "such as --goal p95="]);

@@ -100,6 +100,25 @@ fn a_recorded_split_is_found_without_root() {
 }
 
 #[test]
+fn failures_and_what_is_not_read_are_in_the_text_and_in_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("trace.txt");
+    let trace = "8,0 0 1 1.000 7 Q W 8 + 8 [x]\n8,0 0 2 1.001 7 G W 8 + 8 [x]\n\
+                 8,0 0 3 1.002 7 D W 8 + 8 [x]\n8,0 0 4 1.005 0 C W 8 + 8 [-5]\n";
+    std::fs::write(&file, trace.repeat(30)).unwrap();
+    let from = ["--from", file.to_str().unwrap()];
+    let text = run(&mut requests(&from)).stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let failed = "30 of 30 completions report an error (30 times Input/output error (os error 5))";
+    for words in [failed, "recorded, but not read: 30 G", "failed 30 (100.0 %)", "in the disk 30"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let found = run(&mut requests(&[&from[..], &["--json"]].concat())).results();
+    assert_eq!(found["not_read"][0]["count"], 30);
+    assert_eq!(found["devices"][0]["errors"][0]["error"], 5);
+}
+
+#[test]
 fn what_is_no_trace_is_said_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("trace");

@@ -1,5 +1,7 @@
 //! Measured surfaces as CSV: one load a line.
 
+use std::borrow::Cow;
+
 use forebay_config::{ConfigError, Position};
 
 use super::grid::{Cell, Grid, LATENCY_MAX_US, load, sorted};
@@ -25,7 +27,14 @@ const LATENCIES: [usize; 4] = [2, 3, 5, 6];
 /// The forms of the first line.
 const FORMS: &str = "write `w_bw_Bps,r_iops,p50_ms,p95_ms,p95_clipped` or \
                      `write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms`, with `p99_ms` and \
-                     `p999_ms` where they are known, and `missed` where other loads are not known";
+                     `p999_ms` where they are known (or `_us` or `_ns` for `_ms`), and `missed` \
+                     where other loads are not known";
+/// Other units of latencies, and how many milliseconds they have.
+const UNITS: [(&str, f64); 2] = [("us", 1e-3), ("ns", 1e-6)];
+/// What stands between figures, in the order of preference.
+const SEPARATORS: [char; 3] = [',', ';', '\t'];
+/// What programs write for a figure that is not there.
+const NOTHING: [&str; 6] = ["", "na", "n/a", "nan", "null", "none"];
 /// Without lines of missed loads a file has at most so many different loads along each axis.
 const AXIS_MAX: usize = 64;
 /// So many characters of what is wrong are quoted.
@@ -46,9 +55,11 @@ impl Grid {
     /// Reads the CSV `text` of the file called `file`: a line with the names
     /// `w_bw_Bps,r_iops,p50_ms,p95_ms,p95_clipped` or
     /// `write_bandwidth_bytes_per_sec,read_iops,p50_ms,p95_ms`, with `p99_ms` and `p999_ms` where
-    /// they are known, then a line for each load. Lines that begin with `#` are skipped.
+    /// they are known, then a line for each load. Lines that begin with `#` are skipped, and so is a
+    /// first column without a name. Latencies may be in `_us` and `_ns`. Figures may be in quotes, and
+    /// apart by semicolons or tabs; then they may have decimal commas.
     ///
-    /// A line with empty latencies is a load that the disk did not carry, and one with 1 as
+    /// A line with empty latencies, or `NA` or `NaN`, is a load that the disk did not carry, and one with 1 as
     /// `missed`. In a file without such lines and such a column every combination of the loads along
     /// both axes that has no line is one.
     ///
@@ -63,14 +74,15 @@ impl Grid {
         let (number, header) = lines.next().unwrap_or((1, ""));
         let header =
             Header::parse(header.trim()).map_err(|message| error(file, number, None, &message))?;
-        let mut grid = Self { cells: Vec::new(), missed: Vec::new() };
+        let mut grid = Self::new(Vec::new(), Vec::new());
+        let has_decimal_commas = lines.clone().any(|(_, line)| header.shows_decimal_comma(line));
         for (number, text) in lines {
-            let line = Line { file, number, header: &header };
+            let line = Line { file, number, header: &header, has_decimal_commas };
             let (at, cell) = line.parse(text)?;
             grid.check_new(at, "remove it").map_err(|message| line.error(None, &message))?;
             grid.push(at, cell);
         }
-        if grid.missed.is_empty() && !header.columns.contains(&MISSED) {
+        if grid.missed.is_empty() && header.place(MISSED).is_none() {
             grid.missed = absent(file, &grid.cells)?;
         }
         Ok(grid)
@@ -109,28 +121,80 @@ impl Grid {
 
 /// Which column stands where in a line.
 struct Header<'a> {
+    separator: char,
     names: Vec<&'a str>,
-    columns: Vec<usize>,
+    /// By place the column, and by what its figures are multiplied; none that is skipped.
+    columns: Vec<Option<(usize, f64)>>,
 }
 
 impl<'a> Header<'a> {
     fn parse(text: &'a str) -> Result<Self, String> {
-        let names: Vec<&str> = text.split(',').map(str::trim).collect();
-        let columns: Option<Vec<usize>> = names
-            .iter()
-            .map(|name| COLUMNS.iter().position(|(known, _)| known.contains(name)))
-            .collect();
+        let separator = SEPARATORS.into_iter().find(|&separator| text.contains(separator));
+        let separator = separator.unwrap_or(SEPARATORS[0]);
+        let names: Vec<&str> = fields(text, separator).collect();
+        // the index of a table has no name
+        let is_index = |place: usize, name: &str| place == 0 && name.is_empty();
         let wrong = |what: &str| format!("the first line is `{}`; {FORMS}{what}", quoted(text));
-        let columns = columns.ok_or_else(|| wrong(""))?;
-        let given = |column| columns.iter().filter(|&&given| given == column).count();
+        let mut columns = Vec::new();
+        for (place, name) in names.iter().enumerate() {
+            let column = column(name);
+            if column.is_none() && !is_index(place, name) {
+                return Err(wrong(&format!("; there is no column `{}`", quoted(name))));
+            }
+            columns.push(column);
+        }
+        let given = |wanted: usize| {
+            columns.iter().flatten().filter(|&&(column, _)| column == wanted).count()
+        };
         if let Some(missing) = (0..REQUIRED).find(|&column| given(column) == 0) {
             return Err(wrong(&format!("; a column `{}` is missing", COLUMNS[missing].0[0])));
         }
         if let Some(twice) = (0..COLUMNS.len()).find(|&column| given(column) > 1) {
             return Err(wrong(&format!("; there are two columns `{}`", COLUMNS[twice].0[0])));
         }
-        Ok(Self { names, columns })
+        Ok(Self { separator, names, columns })
     }
+
+    /// Where a column stands.
+    fn place(&self, wanted: usize) -> Option<usize> {
+        self.columns.iter().position(|column| column.is_some_and(|(column, _)| column == wanted))
+    }
+
+    /// Whether a line has a comma that does not stand before thousands.
+    fn shows_decimal_comma(&self, line: &str) -> bool {
+        self.separator != ',' && fields(line, self.separator).any(is_decimal_comma)
+    }
+}
+
+/// The figures or names of a line.
+fn fields(line: &str, separator: char) -> impl Iterator<Item = &str> {
+    line.split(separator).map(|field| {
+        let field = field.trim();
+        let inside = field.strip_prefix('"').and_then(|field| field.strip_suffix('"'));
+        inside.map_or(field, str::trim)
+    })
+}
+
+/// The column of this name, and by what its figures are multiplied.
+fn column(name: &str) -> Option<(usize, f64)> {
+    if let Some(column) = COLUMNS.iter().position(|(known, _)| known.contains(&name)) {
+        return Some((column, 1.0));
+    }
+    let (unit, scale) = UNITS.into_iter().find(|(unit, _)| name.ends_with(unit))?;
+    let stem = name.strip_suffix(unit)?;
+    let is_it = |column: &usize| COLUMNS[*column].0[0].strip_suffix("ms") == Some(stem);
+    LATENCIES.into_iter().find(is_it).map(|column| (column, scale))
+}
+
+/// `0,095` and `12,5`, and not `400,000`.
+fn is_decimal_comma(field: &str) -> bool {
+    let Some((whole, rest)) = field.split_once(',') else { return false };
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    are_digits(whole) && are_digits(rest) && (whole == "0" || rest.len() != 3)
+}
+
+fn is_nothing(field: &str) -> bool {
+    NOTHING.contains(&field.to_ascii_lowercase().as_str())
 }
 
 /// A line of a file.
@@ -138,25 +202,27 @@ struct Line<'a> {
     file: &'a str,
     number: u64,
     header: &'a Header<'a>,
+    has_decimal_commas: bool,
 }
 
 impl Line<'_> {
     /// The load, and what was measured under it if the disk carried it.
     fn parse(&self, text: &str) -> Result<((f64, f64), Option<Cell>), ConfigError> {
-        let fields: Vec<&str> = text.split(',').map(str::trim).collect();
-        let Header { names, columns } = self.header;
+        let Header { separator, names, columns } = self.header;
+        let fields: Vec<&str> = fields(text, *separator).collect();
         if fields.len() > names.len() {
             let message = format!("more than {} figures; remove some", names.len());
             return Err(self.error(None, &message));
         }
-        let of = |wanted| columns.iter().position(|&column| column == wanted);
-        let is_empty = |place: usize| fields.get(place).is_some_and(|field| field.is_empty());
+        let of = |wanted| self.header.place(wanted);
+        let is_empty = |place: usize| fields.get(place).is_some_and(|field| is_nothing(field));
         let missed = LATENCIES.iter().filter_map(|&column| of(column)).all(is_empty);
         let mut figures = [None; COLUMNS.len()];
-        for (place, &column) in columns.iter().enumerate() {
+        for (place, column) in columns.iter().enumerate() {
+            let Some((column, scale)) = *column else { continue };
             if column < 2 || !missed {
                 let field = fields.get(place).copied().unwrap_or_default();
-                figures[column] = Some(self.figure(place, field, COLUMNS[column].1)?);
+                figures[column] = Some(self.figure(place, field, COLUMNS[column].1, scale)?);
             }
         }
         let [write, read, p50, p95, clipped, p99, p999, missed] = figures;
@@ -190,14 +256,37 @@ impl Line<'_> {
         Ok((at, Some(cell)))
     }
 
-    fn figure(&self, place: usize, field: &str, max: f64) -> Result<f64, ConfigError> {
-        let value: Option<f64> = field.parse().ok();
+    /// The figure in a field, from 0 to `max` after it was multiplied by `scale`.
+    fn figure(&self, place: usize, field: &str, max: f64, scale: f64) -> Result<f64, ConfigError> {
+        let number = self.with_point(place, field)?;
+        let value: Option<f64> = number.parse().ok();
+        let value = value.map(|value: f64| value * scale);
         let value = value.filter(|value| (0.0..=max).contains(value)).ok_or_else(|| {
-            let message = format!("found `{}`; expected a number from 0 to {max}", quoted(field));
-            self.error(Some(place), &message)
+            let (max, found) = (max / scale, quoted(field));
+            self.error(Some(place), &format!("found `{found}`; expected a number from 0 to {max}"))
         })?;
         // a negative zero becomes a zero
         Ok(value + 0.0)
+    }
+
+    /// A figure with a point for its decimal comma. A comma must not be one of thousands.
+    fn with_point<'f>(&self, place: usize, field: &'f str) -> Result<Cow<'f, str>, ConfigError> {
+        let is_rate =
+            self.header.columns.get(place).copied().flatten().is_some_and(|(at, _)| at < 2);
+        match (field.contains(','), field.contains('.') && self.has_decimal_commas) {
+            (false, false) => Ok(Cow::Borrowed(field)),
+            (true, false) if self.has_decimal_commas && (!is_rate || is_decimal_comma(field)) => {
+                Ok(Cow::Owned(field.replacen(',', ".", 1)))
+            }
+            _ => {
+                let message = format!(
+                    "in `{}` it is not clear which mark stands before decimals and which before \
+                     thousands; write decimals with a point, and no mark before thousands",
+                    quoted(field)
+                );
+                Err(self.error(Some(place), &message))
+            }
+        }
     }
 
     fn error(&self, place: Option<usize>, message: &str) -> ConfigError {

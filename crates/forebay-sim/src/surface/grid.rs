@@ -48,13 +48,14 @@ pub struct Grid {
     /// The loads, as (bytes written per second, reads per second), that the
     /// disk did not carry: those without a cell.
     pub(crate) missed: Vec<(f64, f64)>,
+    pub(super) remarks: Vec<String>,
 }
 
 impl Grid {
     /// The surface of these cells, and of the loads that the disk did not carry, as (bytes written
     /// per second, reads per second); no load stands in it twice.
     pub fn new(cells: Vec<Cell>, missed: Vec<(f64, f64)>) -> Self {
-        Self { cells, missed }
+        Self { cells, missed, remarks: Vec::new() }
     }
 
     /// The cells that were measured.
@@ -67,6 +68,11 @@ impl Grid {
         &self.missed
     }
 
+    /// What in the file is not as names of jobs say, or not as expected, in sentences.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
     /// The two halves of the surface, like the fields of a chess board: every
     /// cell of one has its neighbours in the other.
     pub fn checkerboard(&self) -> [Self; 2] {
@@ -75,9 +81,13 @@ impl Grid {
             let place = |axis: &[f64], value: f64| axis.iter().take_while(|&&v| v < value).count();
             (place(&writes, write) + place(&reads, read)) % 2
         };
-        [0, 1].map(|wanted| Self {
-            cells: self.cells.iter().copied().filter(|cell| half(load(cell)) == wanted).collect(),
-            missed: self.missed.iter().copied().filter(|&load| half(load) == wanted).collect(),
+        [0, 1].map(|wanted| {
+            let cells = self.cells.iter().copied();
+            let missed = self.missed.iter().copied();
+            Self::new(
+                cells.filter(|cell| half(load(cell)) == wanted).collect(),
+                missed.filter(|&load| half(load) == wanted).collect(),
+            )
         })
     }
 

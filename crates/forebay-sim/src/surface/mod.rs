@@ -1,9 +1,11 @@
 //! Latency surfaces: measured ones, and queueing models that behave like them.
 
+mod carried;
 mod csv;
 mod exponential;
 mod exponentials;
 mod fio;
+mod fio_job;
 mod fit;
 mod grid;
 mod latency;

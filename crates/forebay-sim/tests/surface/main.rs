@@ -4,6 +4,7 @@
 mod edge;
 mod errors;
 mod fit;
+mod foreign;
 mod load;
 mod presets;
 mod readers;

@@ -1,16 +1,16 @@
 //! The requests of one device.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::alignment::Alignment;
 use super::block_edges::BlockEdges;
-use super::latencies::Latencies;
+use super::of_direction::OfDirection;
 use super::split_points::{SplitCause, SplitPoints, first_border};
 use super::summary::{
-    BorderKnown, BorderSummary, DeviceSummary, DirectionSummary, SplitPart, SplitRequest,
+    BorderKnown, BorderSummary, DeviceSummary, ErrorCount, SplitPart, SplitRequest,
 };
-use super::under_way::{Done, Part, UnderWay};
+use super::under_way::{Done, Part};
 use super::watched::{Chunk, FileSystem, Watched};
 use crate::block_event::{Action, BlockEvent, Direction};
 
@@ -31,25 +31,14 @@ pub(super) struct Device {
     pages_bytes: Option<u64>,
     longest_possible_bytes: Option<u64>,
     file_system: Option<FileSystem>,
-    directions: [Requests; 3],
+    directions: [OfDirection; 3],
     points: SplitPoints,
     edges: BlockEdges,
     others: u64,
+    completions: u64,
+    errors: BTreeMap<u16, u64>,
     split_requests: Vec<SplitRequest>,
     split_requests_more: u64,
-}
-
-/// What is counted of a direction.
-#[derive(Clone, Debug, Default)]
-struct Requests {
-    count: u64,
-    bytes: u64,
-    alignment: Alignment,
-    misaligned: u64,
-    under_way: UnderWay,
-    whole: Latencies,
-    split: Latencies,
-    first_part: Latencies,
 }
 
 impl Device {
@@ -70,6 +59,8 @@ impl Device {
             edges: BlockEdges::new(block_bytes),
             chunk,
             others: 0,
+            completions: 0,
+            errors: BTreeMap::new(),
             split_requests: Vec::new(),
             split_requests_more: 0,
         }
@@ -77,6 +68,10 @@ impl Device {
 
     /// Takes an event, so long after the beginning.
     pub(super) fn see(&mut self, since: Duration, event: &BlockEvent) {
+        self.completions += u64::from(event.action == Action::Complete);
+        if event.error != 0 {
+            *self.errors.entry(event.error).or_default() += 1;
+        }
         let place = DIRECTIONS.iter().position(|&direction| direction == event.direction);
         let requests = place.and_then(|place| self.directions.get_mut(place));
         let Some(requests) = requests.filter(|_| event.bytes > 0) else {
@@ -84,17 +79,15 @@ impl Device {
             return;
         };
         let range = event.range();
+        let is_misaligned = self.edges.is_misaligned(&range);
         match event.action {
-            Action::Issue => {}
-            Action::Split => requests.under_way.split(&range),
+            Action::Issue => requests.issue(since, &range, is_misaligned),
+            Action::Requeue => requests.requeue(&range),
+            Action::Split => requests.split(&range),
             Action::Queue => {
-                if !requests.under_way.queue(since, range.clone()) {
+                if !requests.queue(since, &range, is_misaligned) {
                     return;
                 }
-                requests.count += 1;
-                requests.bytes = requests.bytes.saturating_add(event.bytes);
-                requests.alignment.add(event.offset);
-                requests.misaligned += u64::from(self.edges.is_misaligned(&range));
                 match event.direction {
                     Direction::Read => self.edges.read(since, range),
                     Direction::Write => self.edges.write(since, &range),
@@ -102,8 +95,7 @@ impl Device {
                 }
             }
             Action::Complete => {
-                let ended = requests.under_way.complete(since, &range);
-                ended.iter().for_each(|done| requests.end(done));
+                let ended = requests.complete(since, &range, event.error);
                 if event.direction != Direction::Discard {
                     ended.iter().for_each(|done| self.locate(event.direction, done));
                 }
@@ -147,13 +139,12 @@ impl Device {
 
     pub(super) fn summary(&self) -> DeviceSummary {
         let directions = self.directions.iter().zip(DIRECTIONS);
-        let directions = directions.filter(|(requests, _)| requests.count > 0);
         let has_chunk = self.chunk.is_some();
         let cause = self.points.cause(self.longest_bytes, self.pages_bytes.filter(|_| !has_chunk));
         DeviceSummary {
             name: self.name.clone(),
             block_bytes: self.block_bytes,
-            directions: directions.map(|(requests, is)| requests.summary(is)).collect(),
+            directions: directions.filter_map(|(requests, is)| requests.summary(is)).collect(),
             border: self.border(cause),
             cause,
             longest_bytes: self.longest_bytes,
@@ -162,6 +153,8 @@ impl Device {
             file_system: self.file_system.clone(),
             read_before_misaligned: self.edges.writes,
             other_requests: self.others,
+            completions: self.completions,
+            errors: self.errors.iter().map(error_count).collect(),
             split_requests: self.split_requests.clone(),
             split_requests_more: self.split_requests_more,
         }
@@ -185,31 +178,8 @@ impl Device {
     }
 }
 
-impl Requests {
-    fn end(&mut self, done: &Done) {
-        let latencies = || done.parts.iter().map(|part| part.latency);
-        let Some(last) = latencies().max() else { return };
-        if done.splits.is_empty() {
-            self.whole.add(last);
-            return;
-        }
-        self.split.add(last);
-        latencies().min().iter().for_each(|&first| self.first_part.add(first));
-    }
-
-    fn summary(&self, direction: Direction) -> DirectionSummary {
-        DirectionSummary {
-            direction,
-            requests: self.count,
-            bytes: self.bytes,
-            alignment: self.alignment.histogram(),
-            misaligned: self.misaligned,
-            whole_us: self.whole.summary(),
-            split_us: self.split.summary(),
-            first_part_us: self.first_part.summary(),
-            unfinished: self.under_way.unfinished(),
-        }
-    }
+fn error_count((&error, &completions): (&u16, &u64)) -> ErrorCount {
+    ErrorCount { error, completions }
 }
 
 /// The borders inside of a range.

@@ -10,10 +10,10 @@ use super::watched::FileSystem;
 use crate::block_event::Direction;
 
 /// A part of requests that is worth a remedy.
-const WORTH: f64 = 0.02;
+pub(super) const WORTH: f64 = 0.02;
 
 /// Fewer requests say nothing.
-const REQUESTS_MIN: u64 = 16;
+pub(super) const REQUESTS_MIN: u64 = 16;
 
 /// Which operations of io_uring move data; others, such as flushes, wait in any case.
 const TRANSFERS: [&str; 6] = ["READ", "WRITE", "READV", "WRITEV", "READ_FIXED", "WRITE_FIXED"];
@@ -30,30 +30,33 @@ pub struct Finding {
 impl RequestsSummary {
     /// What is found, in words; what needs a remedy first.
     pub fn findings(&self) -> Vec<Finding> {
-        let warning = |text| Finding { text, warns: true };
-        let requests: u64 = self
-            .devices
-            .iter()
-            .flat_map(|device| &device.directions)
-            .map(|direction| direction.requests)
-            .sum();
         let mut found: Vec<Finding> = Vec::new();
         for device in &self.devices {
-            found.extend(device.findings().into_iter().map(warning));
+            let texts = device.findings();
+            found.extend(texts.into_iter().map(|text| Finding { text, warns: true }));
         }
-        if found.is_empty() {
-            let text = match requests {
-                0 => "There were no requests.",
-                1..REQUESTS_MIN => "There were too few requests to say anything about them.",
-                _ => {
-                    "Requests begin and end at blocks and are not split: there is nothing to mend."
-                }
-            };
-            found.push(Finding { text: text.to_owned(), warns: false });
+        let mut notes: Vec<String> = Vec::new();
+        self.devices.iter().for_each(|device| notes.extend(device.notes()));
+        if found.is_empty() && notes.is_empty() {
+            notes.push(self.all_clear().to_owned());
         }
         // of any process, so that nothing follows for what is traced
-        found.extend(self.async_work().map(|text| Finding { text, warns: false }));
+        notes.extend(self.async_work());
+        found.extend(notes.into_iter().map(|text| Finding { text, warns: false }));
         found
+    }
+
+    /// Where nothing is found.
+    fn all_clear(&self) -> &'static str {
+        let directions = self.devices.iter().flat_map(|device| &device.directions);
+        match directions.map(|direction| direction.requests).sum() {
+            0 => "There were no requests.",
+            1..REQUESTS_MIN => "There were too few requests to say anything about them.",
+            _ => {
+                "Requests begin and end at blocks, none is split and none failed: there is nothing \
+                 to fix."
+            }
+        }
     }
 
     fn async_work(&self) -> Option<String> {
@@ -74,7 +77,16 @@ impl RequestsSummary {
 }
 
 impl DeviceSummary {
+    /// What needs a remedy.
     fn findings(&self) -> Vec<String> {
+        let mut found: Vec<String> = self.failures().into_iter().collect();
+        found.extend(self.directions.iter().filter_map(|writes| self.misaligned(writes)));
+        found.extend(self.splits());
+        found
+    }
+
+    /// Of splits, what needs a remedy.
+    pub(super) fn splits(&self) -> Vec<String> {
         let directions = self.directions.iter();
         let transfers: Vec<_> =
             directions.filter(|found| found.direction != Direction::Discard).collect();
@@ -82,20 +94,23 @@ impl DeviceSummary {
         if all < REQUESTS_MIN && self.split_requests.is_empty() {
             return Vec::new();
         }
-        let mut found = Vec::new();
-        let writes = transfers.iter().find(|found| found.direction == Direction::Write);
-        found.extend(writes.and_then(|writes| self.misaligned(writes)));
-        found.extend(self.border.and_then(|border| self.at_borders(border, &transfers)));
-        found.extend(self.by_limit(&transfers));
-        found
+        let at_borders = self.border.and_then(|border| self.at_borders(border, &transfers));
+        at_borders.into_iter().chain(self.by_limit(&transfers)).collect()
+    }
+
+    /// Whether so many of these are more than the log of a file system.
+    pub(super) fn are_much_misaligned(&self, writes: &DirectionSummary) -> bool {
+        let is_much = part(writes.misaligned, writes.requests) >= WORTH;
+        writes.direction == Direction::Write
+            && writes.misaligned >= REQUESTS_MIN
+            && (is_much || self.read_before_misaligned > 0)
     }
 
     fn misaligned(&self, writes: &DirectionSummary) -> Option<String> {
-        let part = part(writes.misaligned, writes.requests);
-        let is_much = part >= WORTH || self.read_before_misaligned > 0;
-        if writes.misaligned < REQUESTS_MIN || !is_much {
+        if !self.are_much_misaligned(writes) {
             return None;
         }
+        let part = part(writes.misaligned, writes.requests);
         let block = size(self.block_bytes);
         let read = match self.read_before_misaligned {
             0 => String::new(),
@@ -251,16 +266,16 @@ fn costs(transfers: &[&DirectionSummary]) -> String {
     )
 }
 
-fn part(count: u64, all: u64) -> f64 {
+pub(super) fn part(count: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { count as f64 / all as f64 }
 }
 
-fn percent(part: f64) -> String {
+pub(super) fn percent(part: f64) -> String {
     let percent = part * 100.0;
     if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     match bytes {
         bytes if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
         bytes if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),

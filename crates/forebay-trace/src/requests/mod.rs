@@ -6,6 +6,8 @@ mod block_edges;
 mod device;
 mod findings;
 mod latencies;
+mod notes;
+mod of_direction;
 mod split_points;
 mod summary;
 mod under_way;
@@ -22,8 +24,8 @@ pub use findings::Finding;
 pub use latencies::LatencySummary;
 pub use split_points::SplitCause;
 pub use summary::{
-    AsyncWork, BorderKnown, BorderSummary, DeviceSummary, DirectionSummary, RequestsSummary,
-    SplitPart, SplitRequest,
+    AsyncWork, BorderKnown, BorderSummary, Counted, DeviceSummary, DirectionSummary, ErrorCount,
+    RequestsSummary, SplitPart, SplitRequest,
 };
 pub use watched::{Chunk, FileSystem, Watched};
 
@@ -97,7 +99,9 @@ impl Requests {
             requests,
         };
         RequestsSummary {
-            devices: devices.filter(|device| !device.directions.is_empty()).collect(),
+            devices: devices
+                .filter(|device| !device.directions.is_empty() || !device.errors.is_empty())
+                .collect(),
             uncounted: self.uncounted,
             async_work: self.async_work.iter().map(work).collect(),
         }

@@ -16,6 +16,9 @@ const MOST_OF_TEN: u64 = 9;
 /// leaves half a chance of that.
 const SPLITS_SURE: u64 = 7;
 
+/// Limits of a device are whole numbers of so many bytes (`max_sectors_kb`).
+const LIMIT_UNIT: u64 = 1 << 10;
+
 /// As many lengths of first parts are told apart.
 const LENGTHS_MAX: usize = 64;
 
@@ -23,12 +26,14 @@ const LENGTHS_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct SplitPoints {
     points: u64,
+    /// Requests that were split.
+    requests: u64,
     /// The powers, and after them the border that is stated.
     borders: Vec<Border>,
     /// Points by the length of the part before them.
     lengths: BTreeMap<u64, u64>,
-    /// The longest request that was not split.
-    whole_longest: u64,
+    /// The longest request that was not split, and the longest part of one that was.
+    longest: u64,
 }
 
 /// What multiples of a length do to requests.
@@ -37,6 +42,8 @@ pub(super) struct Border {
     pub(super) bytes: u64,
     /// How many split points are multiples.
     points: u64,
+    /// How many of the requests that were split begin at one.
+    starts: u64,
     /// Requests that were split at one at least.
     pub(super) split: u64,
     /// Requests that were not split, with one inside.
@@ -79,10 +86,16 @@ impl SplitPoints {
     /// Where borders are said to be at multiples of so many bytes, or nothing is said.
     pub(super) fn new(stated: Option<u64>) -> Self {
         let lengths = (LEAST..=MOST).map(|power| 1 << power).chain(stated);
-        let borders =
-            lengths.map(|bytes| Border { bytes, points: 0, split: 0, whole: 0, parts: 0 });
-        let (points, whole_longest) = (0, 0);
-        Self { points, borders: borders.collect(), lengths: BTreeMap::new(), whole_longest }
+        let borders = lengths.map(|bytes| Border {
+            bytes,
+            points: 0,
+            starts: 0,
+            split: 0,
+            whole: 0,
+            parts: 0,
+        });
+        let (points, requests, longest) = (0, 0, 0);
+        Self { points, requests, borders: borders.collect(), lengths: BTreeMap::new(), longest }
     }
 
     /// A request was split at these points, which are in order.
@@ -90,11 +103,15 @@ impl SplitPoints {
         let begins = std::iter::once(range.start).chain(points.iter().copied());
         let ends = points.iter().copied().chain([range.end]);
         let parts: Vec<Range<u64>> = begins.zip(ends).map(|(begin, end)| begin..end).collect();
+        let length = |part: &Range<u64>| part.end - part.start;
+        self.requests += 1;
+        self.longest = self.longest.max(parts.iter().map(length).max().unwrap_or_default());
         for border in &mut self.borders {
             let is_over = |part: &&Range<u64>| first_border(part, border.bytes).is_some();
             border.parts += parts.iter().filter(is_over).count() as u64;
             let at = points.iter().filter(|&&point| point.is_multiple_of(border.bytes)).count();
             border.points += at as u64;
+            border.starts += u64::from(range.start.is_multiple_of(border.bytes));
             border.split += u64::from(at > 0);
         }
         let mut before = range.start;
@@ -110,7 +127,7 @@ impl SplitPoints {
 
     /// A request was not split.
     pub(super) fn add_whole(&mut self, range: &Range<u64>) {
-        self.whole_longest = self.whole_longest.max(range.end - range.start);
+        self.longest = self.longest.max(range.end - range.start);
         for border in &mut self.borders {
             border.whole += u64::from(first_border(range, border.bytes).is_some());
         }
@@ -124,10 +141,17 @@ impl SplitPoints {
     /// The cause that fits; none where nothing was split, or without a common cause. Of a device it
     /// may be known which request is its longest, and what one of single pages carries at most.
     pub(super) fn cause(&self, longest: Option<u64>, pages: Option<u64>) -> Option<SplitCause> {
-        let most = |count: u64| count > 0 && count * 10 >= self.points * MOST_OF_TEN;
+        let border = self.border();
+        // parts of one length from multiples of anything end at multiples of that too
+        if let Some(border) = border.filter(|border| self.is_clear(border)) {
+            return Some(self.at_borders(border));
+        }
         let (&bytes, &count) = self.lengths.iter().max_by_key(|(_, count)| **count)?;
-        // one split alone has a length too: the border is what is looked for
-        let has_length = self.points > 1 && most(count) && self.whole_longest <= bytes;
+        // a limit is whole KiB, and nothing is longer; one split alone has a length too
+        let has_length = self.points > 1
+            && self.are_most(count)
+            && self.longest <= bytes
+            && bytes.is_multiple_of(LIMIT_UNIT);
         if has_length && (pages != Some(bytes) || longest == Some(bytes)) {
             return Some(SplitCause::Length { bytes });
         }
@@ -136,18 +160,36 @@ impl SplitPoints {
             let paged = self
                 .lengths
                 .range(pages..=longest.unwrap_or_else(|| pages.saturating_mul(2)).max(pages));
-            if most(paged.map(|(_, count)| count).sum()) {
+            if self.are_most(paged.map(|(_, count)| count).sum()) {
                 return Some(SplitCause::Pieces { bytes: pages });
             }
         }
         if has_length {
             return Some(SplitCause::Length { bytes });
         }
+        border.map(|border| self.at_borders(border))
+    }
+
+    /// Whether so many split points are nearly all.
+    fn are_most(&self, count: u64) -> bool {
+        count > 0 && count * 10 >= self.points * MOST_OF_TEN
+    }
+
+    /// The greatest power of two that nearly all split points share, if what is not split there
+    /// does not speak against it.
+    fn border(&self) -> Option<Border> {
         let powers = self.borders.iter().take((MOST - LEAST + 1) as usize).rev();
-        let border = powers.copied().find(|border| most(border.points))?;
-        let or_less = self.points < SPLITS_SURE;
-        let fits = (border.whole + border.parts) * 10 <= border.split;
-        fits.then_some(SplitCause::Border { bytes: border.bytes, or_less })
+        let border = powers.copied().find(|border| self.are_most(border.points))?;
+        ((border.whole + border.parts) * 10 <= border.split).then_some(border)
+    }
+
+    /// Whether the requests that were split there begin elsewhere, and are enough to tell.
+    fn is_clear(&self, border: &Border) -> bool {
+        self.points >= SPLITS_SURE && border.starts * 10 < self.requests * MOST_OF_TEN
+    }
+
+    fn at_borders(&self, border: Border) -> SplitCause {
+        SplitCause::Border { bytes: border.bytes, or_less: self.points < SPLITS_SURE }
     }
 }
 
@@ -209,6 +251,60 @@ mod tests {
         // longer requests that are whole speak against a limit
         points.add_whole(&(0..128 * KIB));
         assert!(!matches!(points.cause(None, None), Some(SplitCause::Length { .. })));
+    }
+
+    #[test]
+    fn a_partition_at_sector_63_has_parts_of_one_length_and_the_cause_is_the_border() {
+        // sizes in sectors: from which place, how many, and the chunk
+        for (step, sectors, chunk) in [(128, 8, 128), (256, 256, 128), (2048, 128, 1024)] {
+            let mut points = SplitPoints::new(None);
+            for n in 0..200 {
+                let (chunk, begin) = (chunk * 512, (63 + n * step + (chunk - 64)) * 512);
+                let range = begin..begin + sectors * 512;
+                let at: Vec<u64> = std::iter::successors(first_border(&range, chunk), |at| {
+                    Some(at + chunk).filter(|at| *at < range.end)
+                })
+                .collect();
+                match at.is_empty() {
+                    true => points.add_whole(&range),
+                    false => points.add(&range, &at),
+                }
+            }
+            let found = points.cause(None, None);
+            assert!(matches!(found, Some(SplitCause::Border { .. })), "{step}: {found:?}");
+            let found = points.cause(Some(1280 * KIB), Some(512 * KIB));
+            assert!(matches!(found, Some(SplitCause::Border { .. })), "{step}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn parts_of_one_length_that_are_not_the_longest_are_no_limit() {
+        let mut points = SplitPoints::new(None);
+        // 64 KiB, and then 100 KiB more
+        for n in 0..100 {
+            let start = n * 1001 * KIB;
+            points.add(&(start..start + 164 * KIB), &[start + 64 * KIB]);
+        }
+        assert_eq!(points.cause(None, None), None);
+        // 65 sectors are no number of KiB
+        let mut points = SplitPoints::new(None);
+        for n in 0..100 {
+            let start = n * 1001 * KIB;
+            points.add(&(start..start + 65 * KIB), &[start + 65 * 512]);
+        }
+        assert_eq!(points.cause(None, None), None);
+    }
+
+    #[test]
+    fn parts_of_one_length_from_places_that_share_a_power_are_the_limit() {
+        for limit in [64, 128, 1280] {
+            let mut points = SplitPoints::new(None);
+            for n in 0..100 {
+                let start = n * 256 * KIB;
+                points.add(&(start..start + 2 * limit * KIB), &[start + limit * KIB]);
+            }
+            assert_eq!(points.cause(None, None), Some(SplitCause::Length { bytes: limit * KIB }));
+        }
     }
 
     #[test]

@@ -54,10 +54,33 @@ pub struct DeviceSummary {
     pub read_before_misaligned: u64,
     /// Flushes, and commands of zoned disks.
     pub other_requests: u64,
+    /// Completions of any kind, of flushes and other commands too.
+    pub completions: u64,
+    /// How many of them report which error.
+    pub errors: Vec<ErrorCount>,
     /// Reads and writes that were split, or that have a border inside.
     pub split_requests: Vec<SplitRequest>,
     /// How many more of these there are.
     pub split_requests_more: u64,
+}
+
+/// Completions with one error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ErrorCount {
+    /// Its number (`errno`), such as 5 for EIO.
+    pub error: u16,
+    /// How many.
+    pub completions: u64,
+}
+
+/// Which requests are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    /// Those that were handed to the device.
+    Queued,
+    /// Those that went to its driver, merged and split, for none was recorded earlier.
+    Issued,
 }
 
 /// Requests of one direction.
@@ -65,6 +88,8 @@ pub struct DeviceSummary {
 pub struct DirectionSummary {
     /// Which.
     pub direction: Direction,
+    /// Which requests the next figures count.
+    pub counted: Counted,
     /// How many.
     pub requests: u64,
     /// Their bytes.
@@ -73,6 +98,10 @@ pub struct DirectionSummary {
     pub alignment: Vec<AlignedRequests>,
     /// How many begin or end inside of a block.
     pub misaligned: u64,
+    /// How many failed, or a part of them.
+    pub failed: u64,
+    /// How many the disk completed in parts, though they were sent to it at once.
+    pub partial: u64,
     /// Latencies of requests that were done at once, in microseconds from when they were handed
     /// over.
     pub whole_us: LatencySummary,
@@ -80,6 +109,8 @@ pub struct DirectionSummary {
     pub split_us: LatencySummary,
     /// The part of each split request that was done first.
     pub first_part_us: LatencySummary,
+    /// Latencies in the disk: from when something went to the driver until all of it was done.
+    pub disk_us: LatencySummary,
     /// How many had not ended.
     pub unfinished: u64,
 }

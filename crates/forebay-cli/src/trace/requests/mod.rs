@@ -37,7 +37,8 @@ use watched::Stated;
 pub(crate) struct Options {
     #[command(flatten)]
     watch: WatchOptions,
-    /// A recorded trace instead: text of blkparse, btrace, or the kernel's trace_pipe; - for stdin
+    /// A recorded trace instead: text of blkparse, btrace, perf script, trace-cmd report, or the
+    /// kernel's trace_pipe; - for stdin
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["device", "dir", "duration", "after", "command"])]
     from: Option<PathBuf>,
@@ -112,6 +113,7 @@ fn recorded(path: &Path, stated: Stated) -> Result<Report, Failure> {
         lost_events: read.lost + summary.uncounted,
         unknown_lines: read.unknown_lines,
         unknown_first: (read.unknown_lines > 0).then_some(read.unknown_first),
+        not_read: read.not_read,
         summary,
     })
 }
@@ -144,6 +146,7 @@ fn live(options: &WatchOptions, stated: Stated) -> Result<(Report, ExitCode), Fa
         lost_events: events + summary.uncounted,
         unknown_lines: lines,
         unknown_first: None,
+        not_read: Vec::new(),
         summary,
     };
     Ok((report, code))

@@ -1,7 +1,7 @@
 //! One self-contained page: findings, tables, charts.
 
 use forebay_report::{Chart, DrawError, Mark, Page, svg};
-use forebay_trace::{DeviceSummary, DirectionSummary};
+use forebay_trace::{Counted, DeviceSummary, DirectionSummary};
 
 use super::report::{Report, alignment, border, counts, latencies, plural, split};
 use crate::console::json;
@@ -17,7 +17,9 @@ pub(super) fn html(report: &Report) -> Result<String, Failure> {
     let missing = report.missing();
     let missing = missing.iter().map(|text| (text.as_str(), true));
     let findings = report.findings.iter().map(|finding| (finding.text.as_str(), finding.warns));
-    page.list(missing.chain(findings));
+    let not_read = report.not_read();
+    let not_read = not_read.iter().map(|text| (text.as_str(), false));
+    page.list(missing.chain(findings).chain(not_read));
     for found in &report.summary.devices {
         device(&mut page, found)
             .map_err(|error| Failure::Run(format!("cannot draw the charts: {error}")))?;
@@ -74,6 +76,9 @@ fn percentiles(device: &DeviceSummary) -> Chart {
     let chart = Chart::new(title, "percent of requests that take no longer", "microseconds");
     device.directions.iter().fold(chart, |chart, found: &DirectionSummary| {
         let kinds = [("whole", &found.whole_us), ("split", &found.split_us)];
+        // where nothing else is known
+        let disk = ("issued", &found.disk_us);
+        let kinds = if found.counted == Counted::Issued { vec![disk] } else { kinds.to_vec() };
         kinds.into_iter().filter(|(_, us)| us.count > 0).fold(chart, |chart, (kind, us)| {
             let name = format!("{kind} {}", plural(found.direction));
             let points = vec![(50.0, us.p50), (95.0, us.p95), (99.0, us.p99), (100.0, us.max)];

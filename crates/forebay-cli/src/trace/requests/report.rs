@@ -2,8 +2,8 @@
 
 use forebay_report::{Table, size};
 use forebay_trace::{
-    BorderKnown, BorderSummary, DeviceSummary, Direction, DirectionSummary, Finding,
-    LatencySummary, RequestsSummary, SplitRequest,
+    BorderKnown, BorderSummary, Counted, DeviceSummary, Direction, DirectionSummary, Finding,
+    LatencySummary, NotRead, RequestsSummary, SplitRequest,
 };
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ pub(super) struct Report {
     /// Lines that were not understood, and in a file the first of them.
     pub(super) unknown_lines: u64,
     pub(super) unknown_first: Option<u64>,
+    /// Events that a file has and that are not read.
+    pub(super) not_read: Vec<NotRead>,
 }
 
 impl Report {
@@ -46,6 +48,13 @@ impl Report {
         }
         missing
     }
+
+    /// Events that were recorded, but not read; nothing without any.
+    pub(super) fn not_read(&self) -> Option<String> {
+        let kinds = self.not_read.iter().map(|kind| format!("{} {}", kind.count, kind.event));
+        let kinds: Vec<String> = kinds.collect();
+        (!kinds.is_empty()).then(|| format!("recorded, but not read: {}", kinds.join(", ")))
+    }
 }
 
 pub(super) fn plural(direction: Direction) -> &'static str {
@@ -63,11 +72,20 @@ pub(super) fn counts(device: &DeviceSummary) -> Table {
     let mut row = |name: String, cell: &dyn Fn(&DirectionSummary) -> String| {
         table.row([vec![name], device.directions.iter().map(cell).collect()].concat());
     };
-    row("requests".into(), &|found| found.requests.to_string());
+    row("requests".into(), &|found| match found.counted {
+        Counted::Queued => found.requests.to_string(),
+        Counted::Issued => format!("{} issued", found.requests),
+    });
     row("MiB".into(), &|found| format!("{:.1}", found.bytes as f64 / MIB));
     row("split".into(), &|found| part(found.split_us.count, found.requests));
     let inside = format!("begin or end inside of {}", size(device.block_bytes));
     row(inside, &|found| part(found.misaligned, found.requests));
+    if device.directions.iter().any(|found| found.failed > 0) {
+        row("failed".into(), &|found| part(found.failed, found.requests));
+    }
+    if device.directions.iter().any(|found| found.partial > 0) {
+        row("completed in parts".into(), &|found| part(found.partial, found.requests));
+    }
     if device.directions.iter().any(|found| found.unfinished > 0) {
         row("not ended".into(), &|found| found.unfinished.to_string());
     }
@@ -112,6 +130,7 @@ pub(super) fn latencies(device: &DeviceSummary) -> Table {
         row(format!("whole {name}"), &found.whole_us);
         row(format!("split {name}"), &found.split_us);
         row("  their first part".to_owned(), &found.first_part_us);
+        row(format!("{name} in the disk"), &found.disk_us);
     }
     table
 }

@@ -32,6 +32,9 @@ pub(super) fn text(report: &Report) -> String {
         let head = if finding.warns { "! " } else { "- " };
         paragraph_within(&mut text, head, &finding.text, COLUMNS);
     }
+    if let Some(not_read) = report.not_read() {
+        paragraph_within(&mut text, "- ", &not_read, COLUMNS);
+    }
     text
 }
 
