@@ -268,6 +268,8 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     /// Held by a test while no operation may end.
@@ -298,7 +300,10 @@ mod tests {
         assert!(pool.lock().queue.is_empty());
 
         drop(gate);
-        let left = pool.empty.wait_while(pool.lock(), |state| state.workers > 0).unwrap();
+        let mut left = pool.lock();
+        while left.workers > 0 {
+            left = left.wait(&pool.empty);
+        }
         assert_eq!(left.busy, 0);
     }
 

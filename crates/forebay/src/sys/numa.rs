@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_system_without_nodes_has_one() {
-        assert_eq!(nodes_by_cpu(Path::new("/nowhere")), []);
+        assert_eq!(nodes_by_cpu(Path::new("/nowhere")), Vec::<usize>::new());
         assert!(node_of_this_thread() < count());
         assert_eq!(cpus("x,7-,3").collect::<Vec<_>>(), [3]);
     }
