@@ -1,5 +1,6 @@
 //! What others do on the I/O threads, where their wakers are called.
 
+use std::io::ErrorKind;
 use std::panic::panic_any;
 use std::pin::Pin;
 use std::sync::mpsc::channel;
@@ -10,7 +11,6 @@ use std::time::Duration;
 
 use forebay::BufResult;
 use forebay::engine::BackendChoice;
-use rustix::io::Errno;
 
 use crate::bed::{BLOCK, Bed, STUCK, filled};
 
@@ -96,7 +96,7 @@ fn an_io_thread_that_would_wait_for_itself_is_told_so(backend: BackendChoice) {
         });
         for BufResult(result, _) in ended.recv_timeout(LONG).unwrap() {
             let error = result.unwrap_err();
-            assert_eq!(Errno::from_io_error(&error), Some(Errno::DEADLK));
+            assert_eq!(error.kind(), ErrorKind::Deadlock);
         }
     }
     assert!(bed.file().sync_data(&bed.class).wait_timeout(LONG).unwrap().is_ok());

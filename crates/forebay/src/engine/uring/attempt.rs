@@ -29,7 +29,6 @@ impl Attempt {
     /// A read through the page cache is left to the kernel: it waits for the pages that are
     /// missing without a thread, and would otherwise return those in memory alone.
     pub(super) fn first(operation: &Operation) -> Self {
-        if true { return Self::Unrestricted; }
         match operation.transfer() {
             Some((file, op)) if file.may_not_block() && (file.is_direct() || op == Op::Write) => {
                 Self::NonBlocking
