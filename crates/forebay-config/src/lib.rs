@@ -47,6 +47,7 @@ mod quote;
 mod schema;
 mod source;
 mod syntax_tree;
+mod text_kind;
 mod units;
 mod yaml_error;
 

@@ -4,8 +4,8 @@ use serde::de::DeserializeOwned;
 use serde_saphyr::Error;
 
 use crate::quote::printable;
-use crate::syntax_tree::{Node, SyntaxTree};
-use crate::{known, nearest, source};
+use crate::syntax_tree::{Node, SyntaxTree, options};
+use crate::{known, nearest};
 
 /// The deepest mapping that is asked for.
 const DEPTH_MAX: usize = 6;
@@ -124,7 +124,7 @@ fn keys_at<T: DeserializeOwned>(steps: &[&'static str]) -> Option<Vec<&'static s
         end.insert(0, close);
     }
     let text = format!("{text}{{\"{NO_KEY}\": 0}}{end}");
-    match serde_saphyr::from_str_with_options::<T>(&text, source::options()) {
+    match serde_saphyr::from_str_with_options::<T>(&text, options()) {
         Err(Error::SerdeUnknownField { field, expected, .. }) if field == NO_KEY => Some(expected),
         _ => None,
     }

@@ -6,17 +6,13 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use serde_saphyr::MergeKeyPolicy;
 
-use crate::syntax_tree::SyntaxTree;
+use crate::syntax_tree::{SyntaxTree, options};
 use crate::yaml_error::config_error;
 use crate::{ConfigError, Located, Position};
 
 /// The largest file that is read, in bytes. Real ones are a few kilobytes.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
-
-/// The most values that the aliases of one file may stand for, together.
-const ALIASED_VALUES_MAX: usize = 50_000;
 
 /// Reads the file at `path`, a configuration file.
 ///
@@ -132,17 +128,6 @@ impl<'a> Source<'a> {
                 Err(self.error(given.at, message))
             }
         }
-    }
-}
-
-/// What the syntax tree does not check already: what aliases may amount to, and no merge keys.
-pub(crate) fn options() -> serde_saphyr::Options {
-    serde_saphyr::options! {
-        alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: ALIASED_VALUES_MAX,
-        },
-        merge_keys: MergeKeyPolicy::Error,
-        with_snippet: false,
     }
 }
 

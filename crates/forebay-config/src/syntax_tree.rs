@@ -5,16 +5,20 @@
 
 use std::borrow::Cow;
 
+use serde_saphyr::MergeKeyPolicy;
 use serde_saphyr::granit_parser::{Event, Marker, Parser, ScalarStyle};
 
 use crate::quote::{escaped, printable};
-use crate::{ConfigError, Position, file_kind};
+use crate::{ConfigError, Position, text_kind};
 
 /// The deepest nesting of lists and mappings. forebay's files need four levels.
 const DEPTH_MAX: usize = 32;
 
 /// The most values and keys in one file. forebay's files have some hundred.
 const NODES_MAX: usize = 50_000;
+
+/// The most values that the aliases of one file may stand for, together.
+const ALIASED_VALUES_MAX: usize = 50_000;
 
 /// All values of a text, in the order in which they begin; the first is the whole document.
 #[derive(Default)]
@@ -301,9 +305,20 @@ fn is_grouped(text: &str) -> bool {
     digits.contains('_') && digits.split('_').all(|group| !group.is_empty() && is_group(group))
 }
 
+/// What the tree does not check: what aliases may stand for, and that there are no merge keys.
+pub(crate) fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: ALIASED_VALUES_MAX,
+        },
+        merge_keys: MergeKeyPolicy::Error,
+        with_snippet: false,
+    }
+}
+
 /// The error of a text that the parser refuses at this position.
 fn invalid(file: &str, text: &str, at: Position, info: &str) -> ConfigError {
-    if let Some(kind) = file_kind::of_text(text) {
+    if let Some(kind) = text_kind::of(text) {
         return ConfigError::at(file, at, None, kind);
     }
     // The parser notices a tab at the end of what stands before it.

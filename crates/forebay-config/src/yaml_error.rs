@@ -7,7 +7,7 @@ use crate::file_kind;
 use crate::quote::{escaped, printable};
 use crate::schema::Schema;
 use crate::syntax_tree::{Node, NodeKind, SyntaxTree};
-use crate::{ConfigError, Position, known};
+use crate::{ConfigError, Position, known, text_kind};
 
 /// The error in the file called `file` with this text and tree, read as a `T`, that `error`
 /// amounts to.
@@ -55,7 +55,7 @@ pub(crate) fn config_error<T: DeserializeOwned>(
             file_kind::of_tree(tree, Some(field))
         }
         _ if key.is_none() && tree.begins_at(at) => {
-            file_kind::of_tree(tree, None).or_else(|| file_kind::of_text(text))
+            file_kind::of_tree(tree, None).or_else(|| text_kind::of(text))
         }
         _ => None,
     };

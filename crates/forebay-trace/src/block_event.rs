@@ -6,9 +6,6 @@ use std::time::Duration;
 use forebay_block::DeviceNumber;
 use serde::Serialize;
 
-use crate::kernel_event::KernelEvent;
-use crate::kernel_line::KernelLine;
-
 /// What the kernel counts sectors in, whatever those of the disk are.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
@@ -136,19 +133,6 @@ pub struct BlockEvent {
 }
 
 impl BlockEvent {
-    /// Reads a line of `trace` or `trace_pipe`; nothing where it is none of these events, whatever
-    /// else it may be.
-    ///
-    /// Such lines are `COMM-PID [CPU] FLAGS SECONDS: block_rq_issue: MAJOR,MINOR OPERATION BYTES
-    /// (COMMAND) SECTOR + SECTORS ... [COMM]`, and the same without bytes and command where bios
-    /// are seen; where these are split, `SECTOR / SECTOR`.
-    pub fn parse(line: &str) -> Option<Self> {
-        match KernelLine::parse(line) {
-            KernelLine::Event(KernelEvent::Block(event)) => Some(event),
-            _ => None,
-        }
-    }
-
     /// An event of the kernel by its name, with what follows the name.
     pub(crate) fn named(time: Duration, name: &str, fields: &str) -> Option<Self> {
         let tracepoint = Tracepoint::ALL.into_iter().find(|point| point.name() == name)?;

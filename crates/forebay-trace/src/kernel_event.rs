@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::block_event::BlockEvent;
-use crate::kernel_line::KernelLine;
 
 /// The event of io_uring, below `events/io_uring`.
 pub(crate) const ASYNC_WORK: &str = "io_uring_queue_async_work";
@@ -23,15 +22,6 @@ pub enum KernelEvent {
 }
 
 impl KernelEvent {
-    /// Reads a line of `trace`, `trace_pipe`, `trace-cmd report` or `perf script`; nothing where it
-    /// is none of these events.
-    pub fn parse(line: &str) -> Option<Self> {
-        match KernelLine::parse(line) {
-            KernelLine::Event(event) => Some(event),
-            KernelLine::Other(_) | KernelLine::Text => None,
-        }
-    }
-
     /// An event by its name, with what follows the name.
     pub(crate) fn named(time: Duration, name: &str, fields: &str) -> Option<Self> {
         if name != ASYNC_WORK {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::blkparse::BlkparseLine;
-use crate::block_event::{device_number, seconds};
+use crate::block_event::{BlockEvent, device_number, seconds};
 use crate::kernel_event::KernelEvent;
 
 /// What a line is.
@@ -64,10 +64,35 @@ impl<'a> KernelLine<'a> {
     }
 }
 
+impl BlockEvent {
+    /// Reads a line of `trace` or `trace_pipe`; nothing where it is none of these events, whatever
+    /// else it may be.
+    ///
+    /// Such lines are `COMM-PID [CPU] FLAGS SECONDS: block_rq_issue: MAJOR,MINOR OPERATION BYTES
+    /// (COMMAND) SECTOR + SECTORS ... [COMM]`, and the same without bytes and command where bios
+    /// are seen; where these are split, `SECTOR / SECTOR`.
+    pub fn parse(line: &str) -> Option<Self> {
+        match KernelLine::parse(line) {
+            KernelLine::Event(KernelEvent::Block(event)) => Some(event),
+            _ => None,
+        }
+    }
+}
+
+impl KernelEvent {
+    /// Reads a line of `trace`, `trace_pipe`, `trace-cmd report` or `perf script`; nothing where it
+    /// is none of these events.
+    pub fn parse(line: &str) -> Option<Self> {
+        match KernelLine::parse(line) {
+            KernelLine::Event(event) => Some(event),
+            KernelLine::Other(_) | KernelLine::Text => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block_event::BlockEvent;
 
     fn event(line: &str) -> BlockEvent {
         match KernelLine::parse(line) {

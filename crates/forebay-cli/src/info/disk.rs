@@ -24,6 +24,8 @@ pub(super) struct DescribedDisk {
     pub(super) model: DiskModel,
     /// The latency of the idle disk, if known.
     pub(super) base_latency: Option<Duration>,
+    /// What looks wrong with figures of a file. Those of known disks are published as they are.
+    pub(super) figure_warnings: Vec<String>,
 }
 
 /// The figures of a disk, and how it is priced with them.
@@ -54,7 +56,9 @@ impl DescribedDisk {
         let mountpoints: Vec<String> =
             disk.mountpoints.iter().map(|path| path.display().to_string()).collect();
         let base_latency = disk.measured.base_latency;
-        Self::new(mountpoints.join(", "), file.display().to_string(), disk.clone(), base_latency)
+        let name = mountpoints.join(", ");
+        let described = Self::new(name, file.display().to_string(), disk.clone(), base_latency)?;
+        Ok(Self { figure_warnings: disk.figure_warnings(), ..described })
     }
 
     /// A disk of these figures.
@@ -72,7 +76,7 @@ impl DescribedDisk {
             Ok::<_, Failure>(DiskFigures { properties, rates, summed })
         });
         let figures = figures.transpose()?;
-        Ok(Self { name, source, figures, model, base_latency })
+        Ok(Self { name, source, figures, model, base_latency, figure_warnings: Vec::new() })
     }
 
     /// What requests may take in it while others wait.
@@ -98,6 +102,7 @@ impl DescribedDisk {
             figures: None,
             model: Disk::unmeasured().model,
             base_latency: None,
+            figure_warnings: Vec::new(),
         }
     }
 }

@@ -14,7 +14,7 @@ const REACHED: f64 = 0.95;
 /// Sentences about a disk with figures.
 pub(super) fn explained(disk: &DescribedDisk, budget: &Budget) -> Vec<String> {
     let Some(figures) = &disk.figures else { return Vec::new() };
-    let mut said = figures.properties.figure_warnings();
+    let mut said = disk.figure_warnings.clone();
     for (direction, largest) in directions(figures).iter().zip(budget.largest_request_bytes) {
         said.extend(direction.contradictions(figures));
         said.extend(direction.split(disk, largest));

@@ -2,9 +2,9 @@
 
 use super::columns::padded;
 
-/// The width at which all columns have room.
-pub(super) const COLUMNS_ALL: usize = 89;
-/// Columns of a class's name at that width, and at the least.
+/// The width of lines that go to no terminal. All columns have room from 89 on.
+pub(super) const COLUMNS_WITHOUT_TERMINAL: usize = 80;
+/// Columns of a class's name, at the least.
 const NAME: usize = 14;
 
 /// What a column is called, how wide it is, and how soon it is left out where room is short.

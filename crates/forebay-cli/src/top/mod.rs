@@ -35,9 +35,10 @@ go; `window` the disk time that may be in it.
 Of each class: `asked` is its part of the shares of all classes that want something (those in groups
 have a part of their group's), `got` its part of the disk time; `wait` and `disk` are requests now;
 `p99 q` and `p99 disk` times in the queue and in the disk, and `max q` the longest time in any queue
-since the class was added. `why` is what most held requests back: pace (the disk's rate is used up), window (as much is in the disk as may be), limit (of the class),
-ahead (other threads go first), pace? (the rate is used up though the disk is nearly empty: its
-figures may be too low).
+since the class was added (in terminals of 89 columns and more, and in JSON). `why` is what most held
+requests back: pace (the disk's rate is used up), window (as much is in the disk as may be), limit
+(of the class), ahead (other threads go first), pace? (the rate is used up though the disk is nearly
+empty: its figures may be too low).
 Lines with ! say what is wrong and what to do.";
 
 /// Show what a process does whose metrics are served, such as by `bench --metrics`: its disks, its
@@ -108,9 +109,9 @@ fn once(options: &Options, interrupt: &Interrupt, before: &Look) -> Result<(), F
     let name = options.endpoint.name();
     match options.format {
         Format::Json => print(&json(&view::json(name, &shown))?),
-        Format::Text => {
-            print(&(view::lines(name, &shown, class_table::COLUMNS_ALL).join("\n") + "\n"))
-        }
+        Format::Text => print(
+            &(view::lines(name, &shown, class_table::COLUMNS_WITHOUT_TERMINAL).join("\n") + "\n"),
+        ),
     }
 }
 

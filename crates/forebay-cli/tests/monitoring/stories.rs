@@ -114,6 +114,14 @@ pub(crate) const STORIES: &[Story] = &[
         ..HEALTHY
     },
     Story {
+        name: "a disk that stands still",
+        fires: &["ForebayDiskStopped", "ForebayRequestsOverdue"],
+        // TROUBLE is 120 s here, and the runs that are told in words are shorter
+        says: None,
+        faults: "faults:\n- {kind: hang, from: TROUBLE, to: 126s}\n",
+        ..HEALTHY
+    },
+    Story {
         name: "a disk that fails",
         fires: &["ForebayDiskErrors"],
         says: Some(("errors", "failed")),

@@ -16,14 +16,14 @@ const SAME: f64 = 1e-6;
 pub(super) struct Job {
     pub(super) jobname: String,
     #[serde(default)]
-    read: Way,
+    read: OneDirection,
     #[serde(default)]
-    write: Way,
+    write: OneDirection,
 }
 
 /// What it did in one direction.
 #[derive(Default, Deserialize)]
-struct Way {
+struct OneDirection {
     #[serde(default)]
     iops: f64,
     bw_bytes: Option<f64>,
@@ -54,7 +54,7 @@ pub(super) enum Judged {
     Unknown,
 }
 
-impl Way {
+impl OneDirection {
     fn bytes(&self) -> f64 {
         self.bw_bytes.or_else(|| self.bw.map(|kib| kib * KIB)).unwrap_or_default()
     }

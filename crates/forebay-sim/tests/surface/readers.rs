@@ -30,7 +30,7 @@ fn fio(surface: &Grid) -> String {
             "99.000000": {}, "99.900000": {}}}, "bins": {{"1": 5}}}}}},
             "write": {{"bw_bytes": {}}}}}"#,
             name(at),
-            at.1.max(10.0),
+            at.1.round(),
             p95 * 2.0,
             p95 * 3.0,
             at.0 * 0.98,

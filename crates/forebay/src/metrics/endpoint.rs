@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use connection::{Connection, Step};
-use page::{Answer, Page};
+use page::{Page, Response};
 
 use crate::sys::fork::OfProcess;
 
@@ -221,7 +221,7 @@ impl Server {
     }
 
     /// Takes new connections, and lets old ones make way for them.
-    fn accept(&mut self, now: Instant, page: &mut dyn FnMut() -> Arc<Answer>) {
+    fn accept(&mut self, now: Instant, page: &mut dyn FnMut() -> Arc<Response>) {
         for _ in 0..ACCEPTS_PER_TURN {
             if !self.listens(now) {
                 return;
@@ -234,7 +234,7 @@ impl Server {
         }
     }
 
-    fn begin(&mut self, now: Instant, stream: TcpStream, page: &mut dyn FnMut() -> Arc<Answer>) {
+    fn begin(&mut self, now: Instant, stream: TcpStream, page: &mut dyn FnMut() -> Arc<Response>) {
         let Some(mut connection) = Connection::new(stream, now, self.timeout) else { return };
         // the request is often there already
         if connection.step(page) == Step::Over {
@@ -279,7 +279,7 @@ mod tests {
         let come: Vec<_> = (0..COME).map(|_| TcpStream::connect(address).unwrap()).collect();
         for turn in 1..=4 {
             let before = server.connections.len();
-            server.accept(Instant::now(), &mut || Answer::new("200 OK", "", String::new()));
+            server.accept(Instant::now(), &mut || Response::new("200 OK", "", String::new()));
             let taken = server.connections.len() - before;
             assert!(taken <= 32, "{taken} in turn {turn}");
         }

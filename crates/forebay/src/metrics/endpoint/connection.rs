@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::page::Answer;
+use super::page::Response;
 
 /// A longer request is refused.
 const REQUEST_LEN_MAX: usize = 4096;
@@ -40,7 +40,7 @@ enum State {
 /// An answer on its way.
 #[derive(Debug)]
 struct Answering {
-    answer: Arc<Answer>,
+    answer: Arc<Response>,
     written: usize,
     /// As much was written when it last made progress.
     written_before: usize,
@@ -97,7 +97,7 @@ impl Connection {
 
     /// Goes on as far as possible without waiting, for one turn. `page` makes
     /// the answer to a scrape.
-    pub(super) fn step(&mut self, page: &mut dyn FnMut() -> Arc<Answer>) -> Step {
+    pub(super) fn step(&mut self, page: &mut dyn FnMut() -> Arc<Response>) -> Step {
         match self.advance(page) {
             Ok(step) => step,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Step::Again,
@@ -106,7 +106,7 @@ impl Connection {
         }
     }
 
-    fn advance(&mut self, page: &mut dyn FnMut() -> Arc<Answer>) -> io::Result<Step> {
+    fn advance(&mut self, page: &mut dyn FnMut() -> Arc<Response>) -> io::Result<Step> {
         loop {
             match &mut self.state {
                 State::Reading(request) => {
@@ -169,13 +169,13 @@ impl Answering {
 }
 
 /// The answer to a request, once it is whole or has gone wrong.
-fn answer(request: &[u8], page: &mut dyn FnMut() -> Arc<Answer>) -> Option<Arc<Answer>> {
+fn answer(request: &[u8], page: &mut dyn FnMut() -> Arc<Response>) -> Option<Arc<Response>> {
     let is_whole = request.windows(4).any(|four| four == b"\r\n\r\n")
         || request.windows(2).any(|two| two == b"\n\n");
     if !is_whole {
         let too_long = request.len() > REQUEST_LEN_MAX;
         return too_long
-            .then(|| Answer::new("431 Request Header Fields Too Large", "", String::new()));
+            .then(|| Response::new("431 Request Header Fields Too Large", "", String::new()));
     }
     let line = request.split(|&byte| byte == b'\r' || byte == b'\n').next().unwrap_or_default();
     let mut words = line.split(|&byte| byte == b' ');
@@ -183,11 +183,13 @@ fn answer(request: &[u8], page: &mut dyn FnMut() -> Arc<Answer>) -> Option<Arc<A
     let path = target.split(|&byte| byte == b'?').next().unwrap_or_default();
     Some(match (method, path) {
         (b"GET", b"/metrics") => page(),
-        (b"GET", b"/") => Answer::new("200 OK", "text/plain", "forebay: see /metrics\n".into()),
+        (b"GET", b"/") => Response::new("200 OK", "text/plain", "forebay: see /metrics\n".into()),
         (b"GET", _) => {
-            Answer::new("404 Not Found", "text/plain", "there is only /metrics\n".into())
+            Response::new("404 Not Found", "text/plain", "there is only /metrics\n".into())
         }
-        _ => Answer::new("405 Method Not Allowed\r\nallow: GET", "text/plain", "only GET\n".into()),
+        _ => {
+            Response::new("405 Method Not Allowed\r\nallow: GET", "text/plain", "only GET\n".into())
+        }
     })
 }
 
@@ -196,7 +198,7 @@ mod tests {
     use super::*;
 
     fn status(request: &[u8]) -> Option<String> {
-        let answer = answer(request, &mut || Answer::new("200 OK", "", "text".into()))?;
+        let answer = answer(request, &mut || Response::new("200 OK", "", "text".into()))?;
         let answer = String::from_utf8(answer.after(0).to_vec()).unwrap();
         Some(answer.split("\r\n").next().unwrap()["HTTP/1.1 ".len()..].into())
     }

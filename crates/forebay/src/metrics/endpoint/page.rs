@@ -18,13 +18,13 @@ const AGE_WHILE_TAKEN_MAX: Duration = Duration::from_secs(1);
 
 /// A whole answer, for all who get it.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Response {
     head: String,
     body: String,
     is_void: AtomicBool,
 }
 
-impl Answer {
+impl Response {
     pub(super) fn new(status: &str, content_type: &str, body: String) -> Arc<Self> {
         let content_type = match content_type {
             "" => String::new(),
@@ -62,14 +62,14 @@ pub(super) struct Page<F> {
     text: F,
     made: Option<Made>,
     /// The one before.
-    earlier: Weak<Answer>,
+    earlier: Weak<Response>,
 }
 
 struct Made {
     at: Instant,
     /// For how long it is given out.
     age_max: Duration,
-    answer: Arc<Answer>,
+    answer: Arc<Response>,
 }
 
 impl<F: Fn() -> String> Page<F> {
@@ -78,7 +78,7 @@ impl<F: Fn() -> String> Page<F> {
     }
 
     /// The answer to a scrape at `now`.
-    pub(super) fn answer(&mut self, now: Instant) -> Arc<Answer> {
+    pub(super) fn answer(&mut self, now: Instant) -> Arc<Response> {
         if let Some(Made { at, age_max, answer }) = &self.made {
             let age = now.saturating_duration_since(*at);
             if age < *age_max {
@@ -99,9 +99,9 @@ impl<F: Fn() -> String> Page<F> {
     }
 
     /// A panic is the program's, and no reason to serve no more.
-    fn make(&self) -> Arc<Answer> {
+    fn make(&self) -> Arc<Response> {
         match catch_unwind(AssertUnwindSafe(&self.text)) {
-            Ok(text) => Answer::new(
+            Ok(text) => Response::new(
                 "200 OK",
                 "application/openmetrics-text; version=1.0.0; charset=utf-8",
                 text,
@@ -110,7 +110,7 @@ impl<F: Fn() -> String> Page<F> {
                 // Dropping it may panic again.
                 std::mem::forget(payload);
                 let body = "what makes the text has panicked: see the program's log\n";
-                Answer::new("500 Internal Server Error", "text/plain", body.into())
+                Response::new("500 Internal Server Error", "text/plain", body.into())
             }
         }
     }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_sent_head_and_body() {
-        let answer = Answer::new("200 OK", "", "text".into());
+        let answer = Response::new("200 OK", "", "text".into());
         let (mut sent, mut all) = (0, Vec::new());
         while sent < answer.len() {
             let piece = answer.after(sent);

@@ -112,7 +112,8 @@ fn a_line_is_read_as_seastar_does_or_refused_with_what_to_write() {
 }
 
 /// Whole files, and what comes of them.
-fn files() -> Vec<(String, Right)> {
+/// Files that differ in layout and in values.
+fn files_of_disks() -> Vec<(String, Right)> {
     let good = with("read_iops: 95000");
     let is_good = || Read(|disk| disk.read_iops == 95_000);
     let disk = |path: &str| {
@@ -167,6 +168,15 @@ fn files() -> Vec<(String, Right)> {
         ),
         (good.replace("    read_iops", "\tread_iops"), Refused("indented by a tab")),
         (good.replace("    read_iops", "\u{a0}\u{a0}\u{a0}\u{a0}read_iops"), Refused("U+00A0")),
+    ]
+}
+
+/// Files of other programs, and keys that are misplaced.
+fn foreign_files() -> Vec<(String, Right)> {
+    let good = with("read_iops: 95000");
+    let lines =
+        good.lines().skip(1).map(|line| line.trim_start_matches([' ', '-'])).collect::<Vec<_>>();
+    vec![
         (format!("version: 1\n{good}"), Refused("unknown key `version`")),
         (good.replace("- ", "  "), Refused("expected a list")),
         (lines.join("\n"), Refused("it belongs in an entry of `disks`")),
@@ -196,7 +206,7 @@ fn files() -> Vec<(String, Right)> {
 
 #[test]
 fn a_file_is_read_as_seastar_does_or_refused_with_what_it_seems_to_be() {
-    for (text, right) in files() {
+    for (text, right) in files_of_disks().into_iter().chain(foreign_files()) {
         check(&text, &right);
     }
 }
