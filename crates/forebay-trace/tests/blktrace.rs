@@ -3,7 +3,7 @@
 //! `blktrace` needs a kernel that lets it trace. So its binary trace is written here, record by record,
 //! with splits in the shape that the kernel's `blk` tracer shows of a loop device; `blkparse` 1.2.0 made
 //! the text of it. `cargo test -p forebay-trace --test blktrace -- --ignored` writes both anew.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+#![expect(clippy::unwrap_used, reason = "these are tests")]
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
 //! Job files as people and other programs write them.
-#![expect(clippy::unwrap_used, reason = "also outside of test functions")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "also outside of test functions")]
 
 mod errors;
 mod variants;

@@ -8,6 +8,9 @@ const OFF: f64 = 0.05;
 const READS: [f64; 2] = [512.0, 4096.0];
 const WRITE: f64 = 131_072.0;
 
+/// A load: bytes written per second, and reads per second.
+type Load = (f64, f64);
+
 /// How many times the loads of their names jobs carry on purpose: 1 unless the lightest loads all
 /// carry the same multiple, such as where each of four jobs has the rate of all.
 pub(super) struct Scales {
@@ -19,9 +22,8 @@ pub(super) struct Scales {
 
 impl Scales {
     /// Of loads by name, and what was carried, as bytes written and reads per second.
-    pub(super) fn of(jobs: &[((f64, f64), (f64, f64))]) -> Self {
-        let turned =
-            |&(at, carried): &((f64, f64), (f64, f64))| ((at.1, at.0), (carried.1, carried.0));
+    pub(super) fn of(jobs: &[(Load, Load)]) -> Self {
+        let turned = |&(at, carried): &(Load, Load)| ((at.1, at.0), (carried.1, carried.0));
         let (read, read_least) = scale(&jobs.iter().map(turned).collect::<Vec<_>>());
         let (write, write_least) = scale(jobs);
         Self { write, read, least: (write_least * write, read_least * read) }
@@ -35,7 +37,7 @@ impl Scales {
 
 /// The scale of the first figure, and its least value other than 0. A disk that is too slow carries
 /// less of the second lightest load than of the lightest one.
-fn scale(jobs: &[((f64, f64), (f64, f64))]) -> (f64, f64) {
+fn scale(jobs: &[(Load, Load)]) -> (f64, f64) {
     let least_above = |bound: f64| {
         let values = jobs.iter().map(|(at, _)| at.0).filter(|&value| value > bound);
         values.min_by(f64::total_cmp)

@@ -286,17 +286,17 @@ mod tests {
     fn parts_of_what_was_sent_at_once_are_partial_completions() {
         // what is issued, and whether the parts 0..16 and 16..64 are then a split
         for (issued, splits) in [
-            (vec![0..64], false),
-            (vec![0..16, 16..64], true),
+            (vec![(0, 64)], false),
+            (vec![(0, 16), (16, 64)], true),
             // the rest is sent once more
-            (vec![0..64, 16..64], false),
+            (vec![(0, 64), (16, 64)], false),
             // merged with what follows
-            (vec![0..16, 16..200], true),
+            (vec![(0, 16), (16, 200)], true),
             (vec![], true),
         ] {
             let mut under_way = UnderWay::default();
             under_way.queue(micros(0), 0..64);
-            issued.iter().for_each(|range| under_way.issue(range));
+            issued.iter().for_each(|&(begin, end)| under_way.issue(&(begin..end)));
             under_way.complete(micros(4), &(0..16), 0);
             let done = under_way.complete(micros(6), &(16..64), 0).remove(0);
             assert_eq!((done.splits.len(), done.partial), (usize::from(splits), !splits));

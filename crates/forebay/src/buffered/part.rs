@@ -82,7 +82,7 @@ impl Part {
         match admitted {
             Ok(permit) => {
                 let result = self.write_back(&permit);
-                return wake_after(|| {
+                wake_after(|| {
                     permit.complete(&result);
                     file.end_part(&self.part, result.err().map(Failure::of_write_back));
                     ask(file, self.holder);
@@ -90,7 +90,7 @@ impl Part {
             }
             Err(AdmitError::ClassRemoved { .. }) if !self.untagged => {
                 let class = Class { holder: self.holder, ..file.untagged() };
-                return Self::ask(file, self.part.clone(), class, true);
+                Self::ask(file, self.part.clone(), class, true);
             }
             Err(error) => wake_after(|| {
                 file.give_back(&self.part, Failure::of_admission(error));

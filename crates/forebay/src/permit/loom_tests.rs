@@ -75,8 +75,8 @@ impl Bed {
         admitted.map(|(ticket, _)| ticket)
     }
 
-    fn start_task(&self, waker: Waker) -> (Ticket, bool) {
-        self.permits().start_task(&self.group, self.request(), KeptWaker::of(&waker)).ok().unwrap()
+    fn start_task(&self, waker: &Waker) -> (Ticket, bool) {
+        self.permits().start_task(&self.group, self.request(), KeptWaker::of(waker)).ok().unwrap()
     }
 
     fn complete(&self, ticket: Ticket) {
@@ -105,7 +105,7 @@ impl Bed {
         let bed = self.clone();
         thread::spawn(move || {
             let waker = Waker::from(Arc::new(Unpark(current())));
-            let (ticket, granted) = bed.start_task(waker.clone());
+            let (ticket, granted) = bed.start_task(&waker);
             while !granted && !bed.permits().poll_task(&bed.group, ticket, KeptWaker::of(&waker)) {
                 park();
             }
@@ -223,7 +223,7 @@ fn a_grant_of_a_future_that_is_being_dropped_goes_to_the_next() {
     model(|| {
         let bed = Bed::one_at_a_time();
         let first = bed.take();
-        let (ticket, granted) = bed.start_task(Waker::noop().clone());
+        let (ticket, granted) = bed.start_task(Waker::noop());
         assert!(!granted);
         let waiting = bed.spawn_thread();
         let dropping = {
@@ -301,7 +301,7 @@ fn a_waker_that_parks_a_thread_does_not_keep_it_from_becoming_timekeeper() {
         let bed = Bed::one_per_6_ms();
         let first = bed.take();
         let channel = FullChannel::new();
-        let (task, granted) = bed.start_task(Waker::from(Arc::clone(&channel)));
+        let (task, granted) = bed.start_task(&Waker::from(Arc::clone(&channel)));
         assert!(!granted);
         let waiting = bed.spawn_thread();
         channel.make_room();
@@ -318,7 +318,7 @@ fn a_waker_that_waits_for_a_permit_does_not_keep_the_timekeeper_asleep() {
         let bed = Bed::one_per_6_ms();
         let first = bed.take();
         let asks = Arc::new(Asks { bed: bed.clone(), done: AtomicBool::new(false) });
-        let (task, granted) = bed.start_task(Waker::from(Arc::clone(&asks)));
+        let (task, granted) = bed.start_task(&Waker::from(Arc::clone(&asks)));
         assert!(!granted);
         let waiting = bed.spawn_thread();
         join([waiting]);
@@ -340,7 +340,7 @@ fn a_slow_waker_does_not_lengthen_the_sleep_after_it() {
             let bed = Bed::one_per_6_ms();
             let begin = bed.now();
             let first = bed.take();
-            let (task, granted) = bed.start_task(Waker::from(Arc::new(Slow(nanos))));
+            let (task, granted) = bed.start_task(&Waker::from(Arc::new(Slow(nanos))));
             assert!(!granted);
             let admitted = bed.permits().admit(&bed.group, bed.now(), bed.request(), None);
             let (ticket, at) = admitted.ok().unwrap();

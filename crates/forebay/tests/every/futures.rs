@@ -78,9 +78,12 @@ impl Bed {
     }
 }
 
+/// A public future by its name, and how one that waits is made.
+type Waits = (&'static str, fn(&Arc<Bed>) -> Waiting);
+
 /// Each in a bed of its own, by the name that it has in the sources: a type, or a function that is
 /// `async`.
-pub(crate) const FUTURES: &[(&str, fn(&Arc<Bed>) -> Waiting)] = &[
+pub(crate) const FUTURES: &[Waits] = &[
     ("AdmitFuture", |bed| ends(bed.stopped.admit_async(Op::Read, MIB))),
     ("AdmitMany", |bed| {
         let class = bed.stopped.clone();

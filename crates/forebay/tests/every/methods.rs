@@ -312,7 +312,7 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
     ("Shard::disk", |h| h.shard.disk().name() == "default"),
     ("Shard::fallback_reason", |h| h.shard.fallback_reason().is_none_or(|why| !why.is_empty())),
     ("Shard::is_empty", |h| h.shard.is_empty()),
-    ("Shard::len", |h| h.shard.len() == 0),
+    ("Shard::len", |h| matches!(h.shard.len(), 0)),
     ("Shard::pop", |h| h.shard.pop().is_none()),
     ("Shard::queue", |h| h.shard.queue().is_empty()),
     ("Shard::queue_of", |h| h.shard.queue_of(Op::Write).is_empty()),
