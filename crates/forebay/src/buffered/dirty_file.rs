@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Poll, Waker};
 
@@ -16,7 +17,7 @@ use super::write_back_path::WriteBackPath;
 use crate::Class;
 use crate::direct_file::file_number;
 use crate::dirty_limits::ClassDirt;
-use crate::page_cache::{page_size, reopened};
+use crate::page_cache::{HeldFile, page_size};
 use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::waker::KeptWaker;
 use crate::sys::workers::KeptWorker;
@@ -47,8 +48,7 @@ pub(super) struct PartRange {
 /// Shared by a writer and the parts that are on their way. It stays until the last of them is on
 /// the disk.
 pub(super) struct DirtyFile {
-    /// A description of our own: see [`reopened`].
-    pub(super) own: OwnedFd,
+    pub(super) held: Arc<HeldFile>,
     /// On the file's disk.
     pub(super) class: Class,
     pub(super) path: WriteBackPath,
@@ -82,7 +82,7 @@ impl DirtyFile {
         let limits = class.disk.dirty_limits.class(class.name());
         let state = State { part_len: part_len(&class), ..State::default() };
         Ok(Self {
-            own: reopened(&file)?,
+            held: Arc::new(HeldFile::new(file.as_fd(), class.disk.held_files())),
             number: file_number(file.as_fd())?,
             class,
             path,
@@ -124,6 +124,18 @@ impl DirtyFile {
         let fits = state.fits(bytes, self.dirty_max()) && self.limits.try_add(bytes);
         state.dirty += if fits { bytes } else { 0 };
         fits
+    }
+
+    /// Its writer is being dropped: the file is closed soon, whatever of it waits.
+    pub(super) fn leave_writer(&self) {
+        self.held.leave_writer();
+        let disk = &self.class.disk;
+        if self.dirty() > 0
+            && let Ok(files) = disk.held_files()
+            && files.close_later(&self.held)
+        {
+            disk.workers.run(move || files.close_leaving());
+        }
     }
 
     /// For a [`Waiter`](super::waiter::Waiter).

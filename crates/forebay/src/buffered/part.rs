@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::io;
-use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
@@ -101,11 +100,15 @@ impl Part {
 
     fn write_back(&self, permit: &Permit) -> io::Result<()> {
         let file = &self.file;
-        let admit_flush = || {
-            let class = file.class.for_holder_of(permit);
-            class.admit(Op::Flush, 0).map(|permit| permit.detach())
-        };
-        file.path.write_back(file.own.as_fd(), &self.part.range, admit_flush)
+        let (of, range) = (Arc::clone(file), self.part.range.clone());
+        let is_written = file.held.call(move |fd| of.path.write_range(fd, &range))?;
+        // A closed file is the kernel's to write back.
+        if is_written != Some(false) {
+            return Ok(());
+        }
+        let class = file.class.for_holder_of(permit);
+        let _permit = class.admit(Op::Flush, 0).map(|permit| permit.detach());
+        file.held.call(|fd| Ok(rustix::fs::fdatasync(fd)?)).map(drop)
     }
 }
 

@@ -25,11 +25,13 @@ pub(super) enum Metadata {
     All,
 }
 
-/// Writes back all that is dirty of the file, in parts of its class, and flushes.
+/// Writes back all that is dirty of the file, which its writer has `open`, in parts of its class, and
+/// flushes.
 ///
 /// Cancel safety: what was handed over is written back all the same, and an error of the flush is
 /// the next one's to tell.
 pub(super) async fn sync(
+    open: BorrowedFd<'_>,
     file: &Arc<DirtyFile>,
     metadata: Metadata,
     holder: bool,
@@ -38,7 +40,7 @@ pub(super) async fn sync(
     part::ask(file, holder);
     wait_ended(file, last).await;
     // What was not written through the writer, as far as it can be seen.
-    let others = dirty_pieces(&file.own, file.part_len());
+    let others = dirty_pieces(open, file.part_len());
     if !others.is_empty() {
         let last = file.hand_over_others(others);
         part::ask(file, holder);
@@ -49,7 +51,7 @@ pub(super) async fn sync(
     let permit = class.admit_async(Op::Flush, 0).await?;
     let flushed = Arc::clone(file);
     let call = move || {
-        let result = flush(&flushed.own, metadata);
+        let result = flushed.held.call(move |fd| flush(fd, metadata)).map(drop);
         permit.complete(&result);
         // The kernel tells it once: where nobody waits any more the next flush does.
         result.inspect_err(|error| flushed.keep_failure(Failure::of_flush(error)))

@@ -83,23 +83,10 @@ impl WriteBackPath {
         }
     }
 
-    /// Writes a range back and waits until the disk has it; with the whole file where a range
-    /// cannot be written by itself, after `admit_flush`.
-    pub(super) fn write_back<P>(
-        &self,
-        file: BorrowedFd<'_>,
-        range: &Range<u64>,
-        admit_flush: impl FnOnce() -> P,
-    ) -> io::Result<()> {
-        if self.write_range(file, range.start, range.end - range.start)? {
-            return Ok(());
-        }
-        let _permit = admit_flush();
-        Ok(rustix::fs::fdatasync(file)?)
-    }
-
-    /// Writes a range back by itself. Whether the disk has it, as far as can be seen.
-    fn write_range(&self, file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<bool> {
+    /// Writes a range back by itself and waits. Whether the disk has it, as far as can be seen; if
+    /// not, the file is to be flushed.
+    pub(super) fn write_range(&self, file: BorrowedFd<'_>, range: &Range<u64>) -> io::Result<bool> {
+        let (offset, len) = (range.start, range.end - range.start);
         let before = residency(file, offset, len);
         write_back(file, offset, len)?;
         let Ok(before) = before else { return Ok(has_own_pages(file)) };
@@ -138,9 +125,9 @@ mod tests {
             return;
         }
         file.sync_data().unwrap();
-        let flush = || unreachable!("nothing is dirty, or a range is written by itself");
+        let write_back = || assert!(path.write_range(file.as_fd(), &(0..len)).unwrap());
         for _ in 0..=2 * CLEAN_WRITES_MIN {
-            path.write_back(file.as_fd(), &(0..len), flush).unwrap();
+            write_back();
             assert!(!path.is_through(), "the pages were clean before");
         }
         // as if each write had been written back by somebody before it returned
@@ -151,10 +138,10 @@ mod tests {
         file.write_all_at(&[8; 64 << 10], 0).unwrap();
         assert!(path.look_after_write(file.as_fd(), &(0..len)));
         assert!(!path.is_through());
-        path.write_back(file.as_fd(), &(0..len), flush).unwrap();
+        write_back();
         assert!(residency(&file, 0, len).unwrap().is_clean());
         file.set_len(0).unwrap();
-        path.write_back(file.as_fd(), &(0..len), flush).unwrap();
+        write_back();
     }
 
     #[test]

@@ -44,6 +44,14 @@ use crate::{Class, Scheduler};
 /// kernel tells each). The writer tells them with the next write, once, and with the next flush in
 /// any case; so it does where a part got no permit.
 ///
+/// # Locks and leases
+/// The library opens and closes no descriptor of the file in the program's descriptor table, so the
+/// program keeps its `fcntl` record locks. The library opens the file in a table of its own, unless
+/// that is refused or would break a lease of this descriptor; then errors of writeback are reported
+/// to one of the two only. 0.5 s after the writer was dropped the file is closed there, and what is
+/// dirty still is left to the kernel. Where the system refuses a second table (Linux before 5.9, some
+/// containers), that is so at once, and dropping the writer waits for parts that are being written.
+///
 /// # Which files
 /// Files and block devices that are open for writing. The writer takes the descriptor, or borrows
 /// it from an engine that keeps it (`&File`); what the engine writes by itself meanwhile passes no
@@ -73,8 +81,9 @@ use crate::{Class, Scheduler};
 /// # }
 /// ```
 pub struct BufferedWriter<F: AsFd> {
-    pub(super) file: F,
+    /// Dropped before the file, whose descriptor it uses.
     dirt: Dirt,
+    pub(super) file: F,
     /// Where the next bytes of [`Write`](std::io::Write) go, unless the file is open with
     /// `O_APPEND`: then they go to its end, and this follows them.
     pub(super) position: u64,
@@ -88,6 +97,7 @@ impl Drop for Dirt {
     fn drop(&mut self) {
         if self.file().class.disk.process.is_here() {
             self.0.hand_over();
+            self.file().leave_writer();
         }
     }
 }
@@ -224,7 +234,7 @@ impl<F: AsFd> BufferedWriter<F> {
     /// As for [`Self::sync_data`].
     pub async fn sync_data_async(&self) -> io::Result<()> {
         self.check()?;
-        sync(self.dirty_file(), Metadata::Needed, false).await
+        sync(self.file.as_fd(), self.dirty_file(), Metadata::Needed, false).await
     }
 
     /// [`Self::sync_all`] for a task.
@@ -235,7 +245,7 @@ impl<F: AsFd> BufferedWriter<F> {
     /// As for [`Self::sync_data`].
     pub async fn sync_all_async(&self) -> io::Result<()> {
         self.check()?;
-        sync(self.dirty_file(), Metadata::All, false).await
+        sync(self.file.as_fd(), self.dirty_file(), Metadata::All, false).await
     }
 
     /// Bytes of the file that were written here and are not on the disk yet; zero in a forked
@@ -280,7 +290,7 @@ impl<F: AsFd> BufferedWriter<F> {
 
     fn sync_here(&self, metadata: Metadata) -> io::Result<()> {
         self.check()?;
-        block_on(sync(self.dirty_file(), metadata, holds_permit_now()))
+        block_on(sync(self.file.as_fd(), self.dirty_file(), metadata, holds_permit_now()))
     }
 }
 

@@ -113,7 +113,8 @@ impl<F: AsFd> BufferedWriter<F> {
         let permit = admit.await?;
         let result = self.put(buffer, offset).and_then(|range| {
             if file.path.look_after_write(self.file.as_fd(), &range) {
-                write_back(file.own.as_fd(), range.start, range.end - range.start)?;
+                let (start, len) = (range.start, range.end - range.start);
+                file.held.call(move |fd| write_back(fd, start, len))?;
             }
             Ok(range)
         });

@@ -8,13 +8,13 @@ use rustix::ioctl::{Getter, ioctl, opcode};
 
 mod calls;
 mod counters;
-mod description;
+mod held_files;
 mod probe;
 
 pub(crate) use self::calls::{bytes_read_by_thread, residency, write_back};
 pub use self::counters::PageCacheCounters;
 pub(crate) use self::counters::ReadCounts;
-pub(crate) use self::description::reopened;
+pub(crate) use self::held_files::{HeldFile, HeldFiles};
 pub use self::probe::PageCacheSupport;
 
 /// The bytes of a page.

@@ -1,6 +1,7 @@
 //! What the rest takes from the system: time, processes, NUMA nodes, locks and threads.
 
 pub(crate) mod clock;
+pub(crate) mod descriptor_table;
 pub(crate) mod fork;
 pub(crate) mod library_thread;
 pub(crate) mod lock;

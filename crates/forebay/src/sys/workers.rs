@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
+use crate::sys::descriptor_table::TableThreads;
 use crate::sys::fork::Process;
 use crate::sys::library_thread;
 use crate::sys::lock::{Lock, LockGuard};
@@ -32,6 +33,8 @@ pub(crate) struct KeptWorker {
 
 struct Shared {
     process: Process,
+    /// Whose descriptor table the threads have, if it is not that of the process.
+    table: Option<TableThreads>,
     threads_max: usize,
     state: Lock<State>,
     work: Condvar,
@@ -49,8 +52,18 @@ struct State {
 
 impl Workers {
     pub(crate) fn new(threads_max: usize) -> Self {
+        Self::of(threads_max, None)
+    }
+
+    /// Those of a descriptor table of its own. What runs there is the library's alone: no waker, no
+    /// logger and no hook of others.
+    pub(crate) fn in_table(threads_max: usize, table: TableThreads) -> Self {
+        Self::of(threads_max, Some(table))
+    }
+
+    fn of(threads_max: usize, table: Option<TableThreads>) -> Self {
         let (process, state) = (Process::current(), Lock::default());
-        let shared = Shared { process, threads_max, state, work: Condvar::new() };
+        let shared = Shared { process, table, threads_max, state, work: Condvar::new() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -126,9 +139,14 @@ impl Shared {
     /// Starts a thread, which is counted already.
     fn start(self: &Arc<Self>) -> io::Result<()> {
         let shared = Arc::clone(self);
-        let thread = thread::Builder::new().name(String::from("forebay-sync"));
-        let started = thread.spawn(move || shared.work());
-        started.map(drop).inspect_err(|_| self.lock().threads -= 1)
+        let started = match &self.table {
+            Some(table) => table.spawn("forebay-files", Box::new(move || shared.work())),
+            None => {
+                let thread = thread::Builder::new().name(String::from("forebay-sync"));
+                thread.spawn(move || shared.work()).map(drop)
+            }
+        };
+        started.inspect_err(|_| self.lock().threads -= 1)
     }
 
     /// A thread's life.
