@@ -2,7 +2,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -97,6 +98,42 @@ fn without_a_table_of_its_own_a_writer_uses_the_engines_descriptor_and_leaves_th
         assert_eq!(contents(&path), [pattern(64 << 10), pattern(8 << 20)].concat());
     };
     thread::spawn(refused).join().unwrap();
+}
+
+#[test]
+fn a_writer_of_a_leased_file_waits_for_no_lease_and_breaks_none() {
+    let bed = Bed::new();
+    let file = bed.file("leased");
+    // SAFETY: the calls touch no memory, and the descriptor is open.
+    let lease =
+        |command, kind: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), command, kind) };
+    if lease(libc::F_SETLEASE, libc::F_WRLCK) != 0 {
+        return;
+    }
+    let begin = Instant::now();
+    let mut writer = bed.class.buffered_writer(&file).unwrap();
+    writer.write_all(&pattern(1 << 20)).unwrap();
+    writer.sync_data().unwrap();
+    drop(writer);
+    assert!(begin.elapsed() < Duration::from_secs(20), "a broken lease is waited for 45 s");
+    assert_eq!(lease(libc::F_GETLEASE, 0), libc::F_WRLCK);
+}
+
+#[test]
+fn a_file_that_may_not_be_opened_any_more_is_written_and_flushed() {
+    let bed = Bed::new();
+    let file = bed.file("private");
+    let dropped = |file: File| {
+        // SAFETY: the call touches no memory. It changes this thread alone, and those it starts.
+        if unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) } != 0 {
+            return;
+        }
+        let mut writer = bed.class.buffered_writer(file).unwrap();
+        writer.write_all(&pattern(2 << 20)).unwrap();
+        writer.sync_data().unwrap();
+    };
+    file.set_permissions(fs::Permissions::from_mode(0o600)).unwrap();
+    thread::scope(|scope| scope.spawn(|| dropped(file)).join().unwrap());
 }
 
 #[test]
