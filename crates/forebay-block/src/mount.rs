@@ -22,8 +22,10 @@ pub struct Mount {
     pub kind: String,
     /// What is mounted: a device, or words.
     pub source: String,
-    /// Options of the mount and of the filesystem.
+    /// Options of the mount.
     options: Vec<String>,
+    /// Options of the filesystem, which all its mounts share.
+    super_options: Vec<String>,
 }
 
 impl Mount {
@@ -42,7 +44,6 @@ impl Mount {
         let (root, point, flags) = (mount.next()?, mount.next()?, mount.next()?);
         let (kind, source) = (filesystem.next()?, filesystem.next()?);
         let super_options = filesystem.next().unwrap_or_default();
-        let options = flags.split(',').chain(super_options.split(','));
         Some(Self {
             id,
             parent,
@@ -51,7 +52,8 @@ impl Mount {
             point: unescaped(point).into(),
             kind: kind.to_owned(),
             source: unescaped(source),
-            options: options.map(unescaped).collect(),
+            options: flags.split(',').map(unescaped).collect(),
+            super_options: super_options.split(',').map(unescaped).collect(),
         })
     }
 
@@ -60,9 +62,19 @@ impl Mount {
         Backing::of(&self.kind).may_not_answer()
     }
 
-    /// Whether it is mounted with an option without value.
+    /// Whether the mount or its filesystem has an option without value.
     pub fn has(&self, option: &str) -> bool {
-        self.options.iter().any(|given| given == option)
+        self.all_options().any(|given| given == option)
+    }
+
+    /// Whether nothing may change on the filesystem, by whichever mount. A bind mount may be
+    /// read-only on its own, and the filesystem behind it not.
+    pub fn is_read_only_filesystem(&self) -> bool {
+        self.super_options.iter().any(|given| given == "ro")
+    }
+
+    fn all_options(&self) -> impl Iterator<Item = &String> {
+        self.options.iter().chain(&self.super_options)
     }
 
     /// Whether space that is given back is discarded at once.
@@ -72,7 +84,7 @@ impl Mount {
 
     /// The value of an option.
     pub fn value(&self, option: &str) -> Option<&str> {
-        self.options.iter().find_map(|given| given.strip_prefix(option)?.strip_prefix('='))
+        self.all_options().find_map(|given| given.strip_prefix(option)?.strip_prefix('='))
     }
 
     /// The option and its value as a number.
@@ -116,6 +128,18 @@ mod tests {
         assert_eq!(mount.root, Path::new("/sub"));
         assert!(mount.has("discard") && mount.has("nosuid") && !mount.has("sunit"));
         assert_eq!(mount.number("sunit"), Some(2048));
+    }
+
+    #[test]
+    fn a_read_only_bind_mount_is_no_read_only_filesystem() {
+        let read_only = |flags: &str| {
+            let mount = Mount::parse(&format!("3 1 8:1 / /data {flags}")).unwrap();
+            assert!(mount.has("ro"), "{flags}");
+            mount.is_read_only_filesystem()
+        };
+        assert!(!read_only("ro,relatime - xfs /dev/sda1 rw,discard"));
+        assert!(read_only("rw,relatime - xfs /dev/sda1 ro,discard"));
+        assert!(read_only("ro,relatime shared:1 - xfs /dev/sda1 ro"));
     }
 
     #[test]

@@ -283,7 +283,9 @@ fn refused(point: &Path, min_len: u64, error: Errno) -> Failure {
         Errno::PERM | Errno::ACCESS => Failure::Run(format!("only root may trim `{point}`")),
         Errno::OPNOTSUPP => Failure::Input(format!("the disk of `{point}` takes no discards")),
         Errno::NOTTY => Failure::Input(format!("the file system of `{point}` cannot be trimmed")),
-        Errno::ROFS => Failure::Input(format!("`{point}` is read-only; nothing to trim")),
+        Errno::ROFS => Failure::Input(format!(
+            "the file system at `{point}` is read-only, so it cannot be trimmed; remount it with `rw`"
+        )),
         Errno::INVAL if min_len > 0 => Failure::Input(format!(
             "the file system of `{point}` knows no free extents of {min_len} bytes; lower --min-len"
         )),

@@ -56,8 +56,12 @@ impl Place {
                 KINDS.join(", ")
             )));
         }
-        if mount.has("ro") {
-            return Err(Failure::Input(format!("`{shown}` is mounted read-only; nothing to trim")));
+        // A mount that is read-only on its own (a bind mount) can be trimmed: its filesystem changes.
+        if mount.is_read_only_filesystem() {
+            return Err(Failure::Input(format!(
+                "the file system at `{shown}` is mounted read-only, so it cannot be trimmed; \
+                 remount it with `rw`"
+            )));
         }
         let stack = Stack::of_path(&machine, &dir).map_err(wrong)?;
         let device = stack.block_device().and_then(|number| BlockDevice::find(&machine, number));

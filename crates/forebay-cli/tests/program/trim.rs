@@ -154,6 +154,40 @@ fn what_cannot_be_trimmed_is_refused_in_one_line() {
     }
 }
 
+/// A service under systemd's `ProtectSystem=strict` sees every file system through such a mount.
+#[test]
+fn behind_a_read_only_bind_mount_it_trims_what_fstrim_trims() {
+    for kind in ["ext4", "xfs"] {
+        let Some(mounted) = Mounted::new(kind) else { return };
+        if !mounted.takes_discards() {
+            lacks("needs a loop device that takes discards");
+            return;
+        }
+        let trim = format!("{} trim --disk-share 100% POINT", env!("CARGO_BIN_EXE_forebay"));
+        // The tools count differently, so what the device gives back is compared.
+        let [by_trim, by_fstrim] = [trim.as_str(), "fstrim POINT"].map(|command| {
+            fs::write(mounted.point.join("goes"), vec![7; FILE]).unwrap();
+            let full = mounted.allocated();
+            fs::remove_file(mounted.point.join("goes")).unwrap();
+            mounted.allocated();
+            run_behind_read_only_bind(&mounted.point, command);
+            full.saturating_sub(mounted.allocated())
+        });
+        assert!(by_fstrim > FILE as u64 / 2, "{kind}: fstrim gave back {by_fstrim} bytes");
+        let is_near = by_trim.abs_diff(by_fstrim) < by_fstrim / 20;
+        assert!(is_near, "{kind}: {by_trim} bytes given back, {by_fstrim} by fstrim");
+    }
+}
+
+/// Runs a shell command in a mount namespace of its own, where `point` is bound to itself and
+/// read-only; `POINT` stands for it.
+fn run_behind_read_only_bind(point: &Path, command: &str) {
+    let script = format!("mount --bind POINT POINT && mount -o remount,bind,ro POINT && {command}");
+    let script = script.replace("POINT", path(point));
+    let ended = Command::new("unshare").args(["-m", "sh", "-ec", &script]).output().unwrap();
+    assert!(ended.status.success(), "{command}: {ended:?}");
+}
+
 #[test]
 fn a_file_system_that_is_read_only_is_refused() {
     let Some(mounted) = Mounted::new("ext4") else { return };
