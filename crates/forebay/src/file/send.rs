@@ -13,7 +13,7 @@ use super::request::{Request, Sent, State};
 use crate::directions::Directions;
 use crate::engine::Operation;
 use crate::intent::Intent;
-use crate::io_thread::{Completion, Inbox, Message, Submission, submitter};
+use crate::io_thread::{Completion, Inbox, Message, Submission, Submitter, submitter};
 use crate::permit::holds_permit;
 use crate::sys::clock::Clock;
 use crate::validation::{RequestError, check_operation};
@@ -49,7 +49,7 @@ pub(super) fn send<T: Outcome>(to: Target<'_>, class: &Class, operation: Operati
         Ok((class, inbox)) => {
             let since = Clock::of_process().now();
             let class = QueueClass { holder: class.holder || holds_permit(since), ..class };
-            let request = Submission { class, since, submitter: submitter(), operation };
+            let request = Submission { class, since, submitter: submitter().number, operation };
             State::Sent(Sent::new(disk, intent, request, inbox))
         }
         Err(error) => State::Refused(Completion::refusal(error, operation)),
@@ -63,9 +63,12 @@ pub(super) fn refused<T: Outcome>(error: io::Error, operation: Operation) -> Req
 }
 
 impl Disk {
-    /// The inbox for requests of the thread with this number, and the I/O
+    /// The inbox for requests of a thread, and the I/O
     /// groups that they go to from there.
-    pub(super) fn inbox(&self, submitter: u64) -> io::Result<(&Arc<Inbox<Message>>, &Directions)> {
+    pub(super) fn inbox(
+        &self,
+        submitter: Submitter,
+    ) -> io::Result<(&Arc<Inbox<Message>>, &Directions)> {
         self.record.process.check()?;
         let (directions, threads) = self.record.io_threads_here();
         let inbox = threads.inbox(directions, self.name(), submitter);

@@ -1,5 +1,6 @@
 //! I/O threads, to which requests are sent from any thread.
 
+mod coordinators;
 mod inbox;
 mod reply;
 mod worker;
@@ -8,7 +9,7 @@ use std::cell::Cell;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ pub use self::inbox::REQUESTS_MAX;
 pub use self::reply::Timing;
 pub(crate) use self::reply::{Completion, Detached, Message, Reply, Submission};
 
+use self::coordinators::Coordinators;
 use self::worker::Worker;
 use crate::directions::Directions;
 use crate::engine::EngineConfig;
@@ -29,6 +31,7 @@ use crate::reactor::{Reactor, ShardError};
 use crate::sys::fork::OfProcess;
 use crate::sys::library_thread;
 use crate::sys::lock::Lock;
+use crate::sys::numa;
 use crate::sys::panics::contain;
 
 /// Longer than an engine takes to end once it gives up on the disk.
@@ -59,6 +62,7 @@ impl Default for IoThreadsConfig {
 #[derive(Debug)]
 pub(crate) struct IoThreads {
     engine: EngineConfig,
+    coordinators: Coordinators,
     threads: Box<[OnceLock<OfProcess<IoThread>>]>,
     starting: Lock<()>,
 }
@@ -75,9 +79,11 @@ struct IoThread {
 }
 
 impl IoThreads {
-    pub(crate) fn new(config: &IoThreadsConfig) -> Self {
-        let threads = (0..config.io_queues.max(1)).map(|_| OnceLock::new()).collect();
-        Self { engine: config.engine, threads, starting: Lock::default() }
+    /// For the threads of the NUMA nodes that `serves` names.
+    pub(crate) fn new(config: &IoThreadsConfig, serves: impl Fn(usize) -> bool) -> Self {
+        let coordinators = Coordinators::new(numa::nodes(), serves, config.io_queues.max(1));
+        let threads = (0..coordinators.count()).map(|_| OnceLock::new()).collect();
+        Self { engine: config.engine, coordinators, threads, starting: Lock::default() }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -89,9 +95,9 @@ impl IoThreads {
         &self,
         directions: &Directions,
         disk: &str,
-        submitter: u64,
+        submitter: Submitter,
     ) -> Result<&Arc<Inbox<Message>>, ShardError> {
-        let number = (submitter % self.threads.len() as u64) as usize;
+        let number = self.coordinators.of(submitter);
         let place = &self.threads[number];
         if let Some(thread) = place.get() {
             return Ok(&thread.inbox);
@@ -100,7 +106,13 @@ impl IoThreads {
         if let Some(thread) = place.get() {
             return Ok(&thread.inbox);
         }
-        let thread = IoThread::start(directions, disk, number, &self.engine)?;
+        let thread = IoThread::start(
+            directions,
+            disk,
+            number,
+            &self.engine,
+            self.coordinators.cpus(number),
+        )?;
         Ok(&place.get_or_init(|| OfProcess::new(thread)).inbox)
     }
 }
@@ -111,15 +123,19 @@ impl IoThread {
         disk: &str,
         number: usize,
         engine: &EngineConfig,
+        cpus: Vec<usize>,
     ) -> Result<Self, ShardError> {
         let (started, ready) = channel();
         let (running, hung_up) = channel();
         let group = Arc::clone(directions.of(Op::Read));
         let (directions, engine, shutdown_timeout) =
             (directions.clone(), *engine, engine.shutdown_timeout);
-        let thread = thread::Builder::new()
-            .name(format!("forebay-disk-{number}"))
-            .spawn(move || run(&directions, &engine, &started, running))?;
+        let thread =
+            thread::Builder::new().name(format!("forebay-disk-{number}")).spawn(move || {
+                // What it allocates from now on is of this node, too.
+                coordinators::pin(&cpus);
+                run(&directions, &engine, &started, running);
+            })?;
         let full = |full| ShardError::NoShard { disk: disk.to_owned(), full };
         let ended = |_| io::Error::other("the I/O thread ended at its start");
         let inbox = ready.recv().map_err(ended)??.map_err(full)?;
@@ -202,16 +218,33 @@ fn begin_anew(
     }
 }
 
-/// The calling thread's number among those that submit.
-pub(crate) fn submitter() -> u64 {
+/// A thread that submits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Submitter {
+    /// Among all of them.
+    pub(crate) number: u64,
+    /// The NUMA node that it ran on when it submitted first.
+    node: usize,
+    /// Among those of the node.
+    number_on_node: u64,
+}
+
+/// The calling thread.
+pub(crate) fn submitter() -> Submitter {
     static NEXT: AtomicU64 = AtomicU64::new(0);
+    static NEXT_ON_NODE: LazyLock<Box<[AtomicU64]>> =
+        LazyLock::new(|| (0..numa::count()).map(|_| AtomicU64::new(0)).collect());
     thread_local! {
-        static NUMBER: Cell<Option<u64>> = const { Cell::new(None) };
+        static THIS: Cell<Option<Submitter>> = const { Cell::new(None) };
     }
-    NUMBER.get().unwrap_or_else(|| {
+    THIS.get().unwrap_or_else(|| {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        NUMBER.set(Some(number));
-        number
+        let node = numa::node_of_this_thread();
+        let next = NEXT_ON_NODE.get(node);
+        let number_on_node = next.map_or(number, |next| next.fetch_add(1, Ordering::Relaxed));
+        let this = Submitter { number, node, number_on_node };
+        THIS.set(Some(this));
+        this
     })
 }
 
@@ -248,8 +281,8 @@ mod tests {
         let group = Arc::new(DiskGroup::new("disk", config, 0, crate::events::Hook::default()));
         let id = group.io.add_class(None, 100).unwrap();
         let class = QueueClass { queue: 0, id, holder: false };
-        let threads = IoThreads::new(&IoThreadsConfig::default());
-        let inbox = threads.inbox(&Directions::new(group, None), "disk", 0).unwrap();
+        let threads = IoThreads::new(&IoThreadsConfig::default(), |_| true);
+        let inbox = threads.inbox(&Directions::new(group, None), "disk", submitter()).unwrap();
         let reply = |operation| {
             Reply::new(Submission { class, since: Time::ZERO, submitter: 0, operation })
         };

@@ -54,11 +54,15 @@ impl DiskRecord {
     pub(crate) fn new(
         name: String,
         policy: Policy,
-        nodes: impl IntoIterator<Item = Directions>,
+        nodes: Vec<Directions>,
         io_threads: &IoThreadsConfig,
     ) -> Self {
-        let node = |directions| Node { directions, io_threads: IoThreads::new(io_threads) };
-        let nodes = nodes.into_iter().map(node).collect();
+        let count = nodes.len();
+        let node = |(index, directions)| {
+            let io_threads = IoThreads::new(io_threads, |node| node % count == index);
+            Node { directions, io_threads }
+        };
+        let nodes = nodes.into_iter().enumerate().map(node).collect();
         let process = Process::current();
         let (rates, sector) = (Lock::default(), AtomicUsize::new(1));
         let (workers, dirty_limits) = (Workers::new(WORKERS_MAX), Arc::default());

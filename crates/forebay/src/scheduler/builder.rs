@@ -109,6 +109,9 @@ impl SchedulerBuilder {
 
     /// Sets how many I/O threads each I/O group has for [files](crate::File);
     /// 1 unless set. Requests of one thread always go to the same of them.
+    /// They are divided among the group's NUMA nodes, and each is pinned to
+    /// the CPUs of its nodes that the process may use. Requests of a thread
+    /// go to one of the node that it ran on at its first request.
     ///
     /// One thread serves some hundred thousand requests per second, and knows
     /// of all requests: more are for disks that take more. Each has its own

@@ -16,7 +16,8 @@ pub(crate) fn count() -> usize {
     nodes().iter().max().map_or(1, |last| last + 1)
 }
 
-fn nodes() -> &'static [usize] {
+/// The NUMA node of each CPU, below [`count`].
+pub(crate) fn nodes() -> &'static [usize] {
     static NODES: OnceLock<Vec<usize>> = OnceLock::new();
     NODES.get_or_init(|| nodes_by_cpu(Path::new("/sys/devices/system/node")))
 }
@@ -59,6 +60,52 @@ fn cpus(list: &str) -> impl Iterator<Item = usize> {
             _ => 0..0,
         }
     })
+}
+
+/// What `/sys/devices/system/node` has on some machines.
+#[cfg(test)]
+pub(crate) mod recorded {
+    use std::fs;
+
+    /// Of each machine the files `nodeN/cpulist`.
+    const MACHINES: [(&str, &[(&str, &str)]); 6] = [
+        ("a virtual machine", &[("node0", "0-1\n")]),
+        (
+            "two sockets with hyper-threads",
+            &[("node0", "0-17,36-53\n"), ("node1", "18-35,54-71\n")],
+        ),
+        (
+            "two sockets, CPUs counted in turn",
+            &[("node0", "0,2,4,6,8,10,12,14\n"), ("node1", "1,3,5,7,9,11,13,15\n")],
+        ),
+        (
+            "one socket as four nodes",
+            &[
+                ("node0", "0-15,64-79\n"),
+                ("node1", "16-31,80-95\n"),
+                ("node2", "32-47,96-111\n"),
+                ("node3", "48-63,112-127\n"),
+            ],
+        ),
+        (
+            "two sockets and memory without CPUs",
+            &[("node0", "0-31\n"), ("node1", "32-63\n"), ("node2", "\n")],
+        ),
+        ("nodes with gaps", &[("node0", "0-7\n"), ("node8", "8-15\n")]),
+    ];
+
+    /// Of each the node of each CPU, as it is read.
+    pub(crate) fn machines() -> Vec<(&'static str, Vec<usize>)> {
+        let read = |(name, files): (&'static str, &[(&str, &str)])| {
+            let dir = tempfile::tempdir().unwrap();
+            for (node, list) in files {
+                fs::create_dir(dir.path().join(node)).unwrap();
+                fs::write(dir.path().join(node).join("cpulist"), list).unwrap();
+            }
+            (name, super::nodes_by_cpu(dir.path()))
+        };
+        MACHINES.into_iter().map(read).collect()
+    }
 }
 
 #[cfg(test)]
