@@ -171,7 +171,7 @@ pub use direct_file::{DirectFile, FileOptions};
 pub use discarder::{
     DeleteError, DeleteErrorCause, DeleteOperation, Deleted, DeletedHow, Deletion,
     DeletionProgress, DeletionState, Discarder, DiscarderError, DiscarderOptions,
-    TRASH_NAME_DEFAULT, UnlinkReason,
+    TRASH_NAME_DEFAULT, TrashFault, UnlinkReason,
 };
 pub use disk::Disk;
 pub use events::Event;

@@ -160,6 +160,12 @@ impl Target {
         self.lock().progress.bytes_total += bytes;
     }
 
+    /// Another discarder has freed so much of it.
+    pub(super) fn take_off(&self, bytes: u64) {
+        let total = &mut self.lock().progress.bytes_total;
+        *total = total.saturating_sub(bytes);
+    }
+
     pub(super) fn handed_over(&self) {
         self.change(|inner| {
             let state = &mut inner.progress.state;

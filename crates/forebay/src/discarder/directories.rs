@@ -18,6 +18,8 @@ struct Known {
     path: PathBuf,
     directory: Arc<Directory>,
     trash: Option<Arc<Trash>>,
+    /// What stands for the other discarders that used the trash when they were looked for last.
+    others: Vec<i64>,
 }
 
 /// Those that were used last.
@@ -49,6 +51,7 @@ impl Directories {
             path: path.to_owned(),
             directory: Arc::clone(&directory),
             trash: None,
+            others: Vec::new(),
         });
         Ok(Some(directory))
     }
@@ -60,6 +63,20 @@ impl Directories {
     ) -> Option<&mut Option<Arc<Trash>>> {
         let mut all = self.0.iter_mut();
         all.find(|known| Arc::ptr_eq(&known.directory, directory)).map(|known| &mut known.trash)
+    }
+
+    /// The trashes that another discarder has left since this was asked last.
+    pub(super) fn left_by_another(&mut self) -> Vec<Arc<Trash>> {
+        let mut all = Vec::new();
+        for known in &mut self.0 {
+            let Some(trash) = &known.trash else { continue };
+            let others = trash.claims().others(trash.owner);
+            if known.others.iter().any(|other| !others.contains(other)) {
+                all.push(Arc::clone(trash));
+            }
+            known.others = others;
+        }
+        all
     }
 
     /// Forgets all that are not in use, and removes trashes that are empty.

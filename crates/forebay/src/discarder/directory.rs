@@ -15,6 +15,8 @@ use crate::{Class, Scheduler};
 
 /// An open directory in which files are deleted.
 pub(super) struct Directory {
+    /// As it was opened.
+    pub(super) path: PathBuf,
     pub(super) fd: OwnedFd,
     pub(super) stat: Stat,
     /// The class on the disk that it is on.
@@ -62,7 +64,7 @@ impl Directory {
         let machine = Machine::this();
         let discards =
             Stack::of_file(&machine, fd.as_fd()).is_ok_and(|stack| discards(&machine, &stack));
-        Ok(Self { fd, stat, class, discards, is_readable })
+        Ok(Self { path: path.to_owned(), fd, stat, class, discards, is_readable })
     }
 
     /// Makes what was changed in it durable.

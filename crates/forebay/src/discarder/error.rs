@@ -29,12 +29,20 @@ pub struct DeleteError {
 #[non_exhaustive]
 pub enum DeleteErrorCause {
     /// The system refused an operation.
-    #[error("{operation}: {}", io::Error::from_raw_os_error(*errno))]
+    #[error("{operation}: {}{}", io::Error::from_raw_os_error(*errno), remedy(*errno))]
     System {
         /// Which one.
         operation: DeleteOperation,
         /// The system's number of the error.
         errno: i32,
+    },
+    /// The trash directory, or what stands in its place, cannot be used.
+    #[error("the trash directory {} {fault}", path.display())]
+    Trash {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: TrashFault,
     },
     /// It was [cancelled](crate::Deletion::cancel) before the file was touched.
     #[error("cancelled before it began")]
@@ -58,7 +66,71 @@ pub enum DeleteErrorCause {
     Forked(#[from] Forked),
 }
 
-forebay_core::debug_as_display!(DeleteError, DeleteErrorCause);
+/// Why a trash directory cannot be used, and what to do.
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrashFault {
+    /// Something else has its name (`ENOTDIR`).
+    #[error(
+        "is no directory: rename or remove what is there, or choose another name for the trash"
+    )]
+    NotADirectory,
+    /// A symbolic link has its name (`ELOOP`).
+    #[error(
+        "is a symbolic link, which is not followed: remove the link, and name the directory that \
+         the trash is to be in (DiscarderOptions::trash_in)"
+    )]
+    SymbolicLink,
+    /// Another user made it, whose files would be deleted with this user's rights (`EPERM`).
+    #[error(
+        "belongs to user {owner}, and this process is user {user}: delete as user {owner} or as \
+         root, have its owner changed, or choose another name for the trash"
+    )]
+    WrongOwner {
+        /// The number of the user that it belongs to.
+        owner: u32,
+        /// The number of the user that the process has.
+        user: u32,
+    },
+    /// Others than its owner may put files there, which would be deleted (`EPERM`).
+    #[error(
+        "may be written by others than its owner (mode {mode:o}): take that away with `chmod go-w`"
+    )]
+    WritableByOthers {
+        /// Its permissions.
+        mode: u32,
+    },
+    /// This user may not list it (`EACCES`).
+    #[error("may not be read by user {user}: give its owner all rights with `chmod u+rwx`")]
+    NotAccessible {
+        /// The number of the user that the process has.
+        user: u32,
+    },
+}
+
+impl TrashFault {
+    fn errno(self) -> Errno {
+        match self {
+            Self::NotADirectory => Errno::NOTDIR,
+            Self::SymbolicLink => Errno::LOOP,
+            Self::WrongOwner { .. } | Self::WritableByOthers { .. } => Errno::PERM,
+            Self::NotAccessible { .. } => Errno::ACCESS,
+        }
+    }
+}
+
+/// What to do about an error of the system, where that is always the same.
+fn remedy(errno: i32) -> &'static str {
+    match Errno::from_raw_os_error(errno) {
+        Errno::MFILE => {
+            ": this process may open no more; raise its limit (`ulimit -n`, `LimitNOFILE=`)"
+        }
+        Errno::NFILE => ": this machine may open no more; raise the sysctl `fs.file-max`",
+        _ => "",
+    }
+}
+
+forebay_core::debug_as_display!(DeleteError, DeleteErrorCause, TrashFault);
 
 /// What a discarder does with a file, step by step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +169,7 @@ impl fmt::Display for DeleteOperation {
             Self::LookUp => "look it up",
             Self::OpenDirectory => "open its directory",
             Self::FindDisk => "find its disk",
-            Self::OpenTrash => "open the trash directory, which has to be one of the same owner",
+            Self::OpenTrash => "open the trash directory",
             Self::Rename => "move it into the trash directory",
             Self::Flush => "make its removal durable",
             Self::Open => "open it",
@@ -114,10 +186,12 @@ impl DeleteError {
         Self { path: path.to_owned(), cause: cause.into() }
     }
 
-    /// The system's number of the error, if the system refused something.
+    /// The system's number of the error, if the system refused something or the trash directory
+    /// cannot be used.
     pub fn errno(&self) -> Option<i32> {
         match self.cause {
             DeleteErrorCause::System { errno, .. } => Some(errno),
+            DeleteErrorCause::Trash { fault, .. } => Some(fault.errno().raw_os_error()),
             _ => None,
         }
     }
@@ -142,12 +216,12 @@ impl<T> During<T> for Result<T, Errno> {
 
 impl From<DeleteError> for io::Error {
     fn from(error: DeleteError) -> Self {
-        let kind = match &error.cause {
-            DeleteErrorCause::System { errno, .. } => Self::from_raw_os_error(*errno).kind(),
-            DeleteErrorCause::Cancelled => io::ErrorKind::Interrupted,
-            DeleteErrorCause::WaitsForItself => io::ErrorKind::Deadlock,
-            DeleteErrorCause::Full { .. } => io::ErrorKind::QuotaExceeded,
-            DeleteErrorCause::Admission(_) | DeleteErrorCause::Forked(_) => io::ErrorKind::Other,
+        let kind = match (&error.cause, error.errno()) {
+            (_, Some(errno)) => Self::from_raw_os_error(errno).kind(),
+            (DeleteErrorCause::Cancelled, _) => io::ErrorKind::Interrupted,
+            (DeleteErrorCause::WaitsForItself, _) => io::ErrorKind::Deadlock,
+            (DeleteErrorCause::Full { .. }, _) => io::ErrorKind::QuotaExceeded,
+            _ => io::ErrorKind::Other,
         };
         Self::new(kind, error)
     }

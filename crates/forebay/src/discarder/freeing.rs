@@ -59,6 +59,7 @@ impl Worker {
                 }
             }
             let Some(item) = self.queue.pop_front() else { return };
+            let Some(item) = self.claim(item) else { continue };
             match OpenFile::open(item) {
                 Ok(Opened::Freeable(file)) => self.opened.push_back(file),
                 Ok(Opened::Over(item, how)) => self.end(item, Ok(how)),

@@ -1,7 +1,7 @@
 //! Handing files over: each leaves its path, durably, before it is said to have.
 
 use std::collections::VecDeque;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,9 +11,11 @@ use rustix::io::Errno;
 
 use super::deletion::{DeletedHow, Target, UnlinkReason};
 use super::directory::{Directory, allocated, file_type, split};
+use super::entry::Entry;
 use super::error::{DeleteErrorCause, DeleteOperation, During};
 use super::item::{Held, Item, Place};
 use super::lease;
+use super::left_over::Finish;
 use super::shared::Job;
 use super::state::Worker;
 use super::trash::Trash;
@@ -125,7 +127,7 @@ impl Worker {
         Ok(())
     }
 
-    fn item(&self, target: &Arc<Target>, place: Place, stat: &Stat) -> Item {
+    pub(super) fn item(&self, target: &Arc<Target>, place: Place, stat: &Stat) -> Item {
         let bytes = allocated(stat);
         target.add_total(bytes);
         let counts = self.shared.counts();
@@ -155,7 +157,9 @@ impl Worker {
                 {
                     UnlinkReason::NoSpace
                 }
-                moved => return moved.map(|(place, stat)| Removed::Waits(place, stat)),
+                moved => {
+                    return moved.map(|(entry, stat)| Removed::Waits(Place::Trash(entry), stat));
+                }
             },
             _ => UnlinkReason::NothingToFree,
         };
@@ -167,9 +171,9 @@ impl Worker {
         &mut self,
         directory: &Arc<Directory>,
         name: &OsStr,
-    ) -> Result<(Place, Stat), DeleteErrorCause> {
+    ) -> Result<(Entry, Stat), DeleteErrorCause> {
         let mut tries = 0;
-        let (trash, entry) = loop {
+        let entry = loop {
             let trash = self.trash_for(directory)?;
             tries += 1;
             match trash.take(directory, name, &mut self.names) {
@@ -177,16 +181,17 @@ impl Worker {
                 Err(Errno::NOENT) if tries < TRASH_TRIES && trash.is_gone() => {
                     self.forget_trash(&trash);
                 }
-                moved => break (Arc::clone(&trash), moved.during(DeleteOperation::Rename)?),
+                moved => break Entry::new(&trash, moved.during(DeleteOperation::Rename)?),
             }
         };
-        let stat = trash.stat(&entry).during(DeleteOperation::Rename)?;
+        let trash = &entry.trash;
+        let stat = trash.stat_entry(entry.name).during(DeleteOperation::Rename)?;
         // Another may have taken the name since it was looked at.
         if file_type(&stat) == FileType::Directory {
-            trash.give_back(&entry, directory, name).during(DeleteOperation::Rename)?;
+            trash.give_back(entry.name, directory, name).during(DeleteOperation::Rename)?;
             return Err(Errno::ISDIR).during(DeleteOperation::Rename);
         }
-        Ok((Place::Trash(trash, entry), stat))
+        Ok((entry, stat))
     }
 
     /// The trash for files of `directory`. What earlier processes left there is deleted, too.
@@ -202,16 +207,14 @@ impl Worker {
             return Ok(Arc::clone(trash));
         }
         let name = self.shared.options.trash_name.clone();
-        let trash = Trash::open(&directory, &name, true)?;
+        let trash = Trash::open(&directory, &name, self.names.owner(), true)?;
         let trash = trash.map(Arc::new).ok_or(Errno::NOENT).during(DeleteOperation::OpenTrash)?;
         if let Some(known) = self.directories.trash_of(&directory) {
             *known = Some(Arc::clone(&trash));
         }
-        if trash.claim() {
-            let left = Arc::new(Target::new(self.shared.options.trash_name.clone().into()));
-            // What cannot be listed is no reason not to move more there.
-            let _ = self.adopt(&trash, &left);
-        }
+        let left = Arc::new(Target::new(trash.path()));
+        // What cannot be listed is no reason not to move more there.
+        let _ = self.adopt(&trash, &left, false);
         Ok(trash)
     }
 
@@ -221,7 +224,8 @@ impl Worker {
         }
     }
 
-    /// Deletes what earlier processes left in the trash of a directory.
+    /// Deletes what other discarders left in the trash of a directory, and waits for what those that
+    /// are still there have in it.
     fn finish(&mut self, target: &Arc<Target>) -> Result<(), NotDone> {
         let known = self.directories.get(&target.path, &self.shared.class)?;
         let directory = known.ok_or(NotDone::PutOff)?;
@@ -232,39 +236,30 @@ impl Worker {
         let known = self.directories.trash_of(&directory).and_then(|known| known.clone());
         let trash = match known {
             Some(trash) => Some(trash),
-            None => Trash::open(&directory, &self.shared.options.trash_name, false)?.map(Arc::new),
-        };
-        if let Some(trash) = trash {
-            if let Some(known) = self.directories.trash_of(&directory) {
-                *known = Some(Arc::clone(&trash));
+            None => {
+                let (name, owner) = (&self.shared.options.trash_name, self.names.owner());
+                Trash::open(&directory, name, owner, false)?.map(Arc::new)
             }
-            let _ = trash.claim();
-            self.adopt(&trash, target)?;
+        };
+        let Some(trash) = trash else {
+            target.handed_over();
+            self.shared.end_scan(target);
+            return Ok(());
+        };
+        if let Some(known) = self.directories.trash_of(&directory) {
+            *known = Some(Arc::clone(&trash));
         }
+        self.adopt(&trash, target, true)?;
         target.handed_over();
-        self.shared.end_scan(target);
+        self.finishing.push(Finish { target: Arc::clone(target), trash });
         Ok(())
-    }
-
-    /// All entries of `trash` that are not of this discarder belong to `target` from now on.
-    fn adopt(&mut self, trash: &Arc<Trash>, target: &Arc<Target>) -> Result<(), DeleteErrorCause> {
-        let max = self.shared.options.files_max;
-        let (found, more) = trash.entries(&self.names, max).during(DeleteOperation::List)?;
-        let known: std::collections::HashSet<OsString> =
-            self.queue.iter().filter_map(|item| item.place.name_in(trash)).collect();
-        for (name, stat) in found.into_iter().filter(|(name, _)| !known.contains(name)) {
-            self.shared.adopt(target);
-            let item = self.item(target, Place::Trash(Arc::clone(trash), name), &stat);
-            self.queue.push_back(item);
-        }
-        if more { Err(DeleteErrorCause::Full { max }) } else { Ok(()) }
     }
 
     /// Makes what is in `batch` durable, and says so.
     fn flush(&mut self, mut batch: Batch) {
         for (item, directory) in std::mem::take(&mut batch.waiting) {
             let flushed = batch.flush_directory(&directory).and_then(|()| match &item.place {
-                Place::Trash(trash, _) => batch.flush_trash(trash),
+                Place::Trash(entry) => batch.flush_trash(&entry.trash),
                 Place::Held(_) => Ok(()),
             });
             match flushed.during(DeleteOperation::Flush) {

@@ -1,6 +1,5 @@
 //! What was handed over, and where it is.
 
-use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use rustix::io::Errno;
 
 use super::deletion::Target;
 use super::directory::Directory;
+use super::entry::Entry;
 use super::error::{DeleteErrorCause, DeleteOperation, During};
 use super::flusher::Flusher;
 use super::trash::Trash;
@@ -26,8 +26,8 @@ pub(super) struct Item {
 
 /// Where it is now.
 pub(super) enum Place {
-    /// Under this name in a trash.
-    Trash(Arc<Trash>, OsString),
+    /// In a trash.
+    Trash(Entry),
     /// Nowhere but in an open descriptor.
     Held(Held),
 }
@@ -42,7 +42,7 @@ impl Place {
     /// The class on its disk.
     pub(super) fn class(&self) -> &Class {
         match self {
-            Self::Trash(trash, _) => &trash.directory.class,
+            Self::Trash(entry) => &entry.trash.directory.class,
             Self::Held(held) => &held.directory.class,
         }
     }
@@ -50,7 +50,7 @@ impl Place {
     /// Free and all bytes of its file system.
     pub(super) fn free_space(&self) -> Option<(u64, u64)> {
         let stat = match self {
-            Self::Trash(trash, _) => fstatvfs(&trash.fd),
+            Self::Trash(entry) => fstatvfs(&entry.trash.fd),
             Self::Held(held) => fstatvfs(&held.fd),
         };
         let stat = stat.ok()?;
@@ -63,7 +63,7 @@ impl Place {
     /// Removes what is left of its name.
     pub(super) fn unlink(&self) -> Result<(), DeleteErrorCause> {
         match self {
-            Self::Trash(trash, name) => trash.unlink(name).during(DeleteOperation::Unlink),
+            Self::Trash(entry) => entry.unlink().during(DeleteOperation::Unlink),
             Self::Held(_) => Ok(()),
         }
     }
@@ -71,7 +71,7 @@ impl Place {
     /// Has the file system do what it has put off.
     pub(super) fn flush(&self) -> Result<(), Errno> {
         match self {
-            Self::Trash(trash, _) => trash.flush(),
+            Self::Trash(entry) => entry.trash.flush(),
             Self::Held(held) => held.directory.flush(),
         }
     }
@@ -79,7 +79,7 @@ impl Place {
     /// What is flushed for it instead of the file itself.
     pub(super) fn flusher(&self) -> Result<Flusher, Errno> {
         match self {
-            Self::Trash(trash, _) => Flusher::open(&trash.fd),
+            Self::Trash(entry) => Flusher::open(&entry.trash.fd),
             Self::Held(held) => Flusher::open(&held.directory.fd),
         }
     }
@@ -87,15 +87,16 @@ impl Place {
     /// Whether one flush is for both.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Trash(one, _), Self::Trash(other, _)) => Arc::ptr_eq(one, other),
+            (Self::Trash(one), Self::Trash(other)) => Arc::ptr_eq(&one.trash, &other.trash),
             (Self::Held(one), Self::Held(other)) => Arc::ptr_eq(&one.directory, &other.directory),
             _ => false,
         }
     }
 
-    pub(super) fn name_in(&self, trash: &Arc<Trash>) -> Option<OsString> {
+    /// The entry that it is in that trash, by whichever path either was opened.
+    pub(super) fn entry_in(&self, trash: &Trash) -> Option<&Entry> {
         match self {
-            Self::Trash(own, name) if Arc::ptr_eq(own, trash) => Some(name.clone()),
+            Self::Trash(entry) if entry.is_in(trash) => Some(entry),
             _ => None,
         }
     }

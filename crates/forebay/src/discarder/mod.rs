@@ -1,14 +1,17 @@
 //! Deleting files without latency spikes: a part at a time, each in the turn of a class.
 
+mod claims;
 mod deletion;
 mod directories;
 mod directory;
+mod entry;
 mod error;
 mod flusher;
 mod freeing;
 mod hand_over;
 mod item;
 mod lease;
+mod left_over;
 mod open_file;
 mod options;
 mod pace;
@@ -26,7 +29,7 @@ use std::sync::Arc;
 pub use self::deletion::{
     Deleted, DeletedHow, Deletion, DeletionProgress, DeletionState, UnlinkReason,
 };
-pub use self::error::{DeleteError, DeleteErrorCause, DeleteOperation};
+pub use self::error::{DeleteError, DeleteErrorCause, DeleteOperation, TrashFault};
 pub use self::options::{DiscarderError, DiscarderOptions, TRASH_NAME_DEFAULT};
 
 use self::deletion::Target;
@@ -46,8 +49,11 @@ use crate::sys::sync::Clock;
 /// - The file is moved into a *trash directory* on the same file system: `.forebay-trash` beside
 ///   it, unless [options](DiscarderOptions) say otherwise. When [`Deletion::wait_handed_over`]
 ///   returns that is durable. What is in the trash when the process ends, in whatever way, is
-///   deleted by the next discarder that deletes in the same directory while no other does, or by
-///   [`Discarder::finish`].
+///   deleted by another discarder: by one that deletes in the same directory, within a second, or
+///   by [`Discarder::finish`].
+/// - Each file in a trash has one discarder at a time, of whichever process. Its claim ends with its
+///   process. So several may use one trash: each keeps its rate, and no file is freed or counted
+///   twice.
 /// - A step frees at most what the disk does within its [effective
 ///   goal](crate::Disk::effective_goal), and what the [rate](DiscarderOptions::rate) frees in
 ///   80 ms, in bytes and in extents. Small files share steps.
@@ -125,10 +131,13 @@ impl Discarder {
     }
 
     /// Deletes what earlier processes left in the trash directory in `dir`: for when a program
-    /// starts. What this discarder put there has its own handles and does not count. Of another
-    /// that is still at it nothing is lost, but both free the same.
+    /// starts. It ends when all is gone that was there when it began, except what this discarder
+    /// put there, which has its own handles.
     ///
-    /// It succeeds if there is no trash: then [`Deleted::files`] is 0.
+    /// Several that finish one trash share it. It waits for what another discarder has, and takes
+    /// that over within a second if the other's process ends. [`Deleted::files`] counts what this
+    /// call deleted. That is 0 if there is no trash, or if all of it had another handle or another
+    /// discarder. A discarder that is stopped for long (`SIGSTOP`) is waited for as long.
     pub fn finish(&self, dir: impl AsRef<Path>) -> Deletion {
         let target = Arc::new(Target::new(dir.as_ref().to_owned()));
         self.ask(vec![Job::Finish(Arc::clone(&target))]);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
 use forebay_core::StepMax;
-use rustix::fs::{FallocateFlags, FileType, fallocate, fstat, fsync, ftruncate};
+use rustix::fs::{FallocateFlags, FileType, Stat, fallocate, fstat, fsync, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::deletion::{DeletedHow, UnlinkReason};
@@ -73,11 +73,18 @@ impl OpenFile {
 
     /// Its descriptor, if the item has none, or why it is only unlinked.
     fn freeable(item: &Item) -> Result<Option<OwnedFd>, Result<UnlinkReason, DeleteErrorCause>> {
-        let (trash, name) = match &item.place {
+        let entry = match &item.place {
             Place::Held(_) => return Ok(None),
-            Place::Trash(trash, name) => (trash, name),
+            Place::Trash(entry) => entry,
         };
-        let fd = match trash.open_entry(name) {
+        // To open and close a file drops the record locks that this process has on it. So a file that
+        // stays under another name is not opened.
+        match entry.trash.stat_entry(entry.name) {
+            Ok(stat) => why_only_unlinked(&stat).map_or(Ok(()), |reason| Err(Ok(reason)))?,
+            Err(Errno::NOENT) => return Err(Ok(UnlinkReason::NothingToFree)),
+            Err(errno) => Err(errno).during(DeleteOperation::Open).map_err(Err)?,
+        }
+        let fd = match entry.open() {
             Ok(fd) => fd,
             // Another has deleted it, or it cannot be opened: a link, a socket, a program that runs.
             Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => {
@@ -91,11 +98,8 @@ impl OpenFile {
             Err(_) => return Err(Ok(UnlinkReason::OpenElsewhere)),
         };
         let stat = fstat(&fd).during(DeleteOperation::Open).map_err(Err)?;
-        if file_type(&stat) != FileType::RegularFile || allocated(&stat) == 0 {
-            return Err(Ok(UnlinkReason::NothingToFree));
-        }
-        if stat.st_nlink != 1 {
-            return Err(Ok(UnlinkReason::HardLinked));
+        if let Some(reason) = why_only_unlinked(&stat) {
+            return Err(Ok(reason));
         }
         lease::take(fd.as_fd()).map_err(|_| Ok(UnlinkReason::OpenElsewhere))?;
         Ok(Some(fd))
@@ -141,7 +145,7 @@ impl OpenFile {
         match (&self.fd, &self.item.place) {
             (Some(fd), _) => fd.as_fd(),
             (None, Place::Held(held)) => held.fd.as_fd(),
-            (None, Place::Trash(trash, _)) => trash.fd.as_fd(),
+            (None, Place::Trash(entry)) => entry.trash.fd.as_fd(),
         }
     }
 
@@ -226,5 +230,14 @@ impl OpenFile {
         };
         let result = self.item.place.unlink().map(|()| how);
         (self.item, result)
+    }
+}
+
+/// Why a file is not freed in steps, by what it is.
+fn why_only_unlinked(stat: &Stat) -> Option<UnlinkReason> {
+    match file_type(stat) {
+        FileType::RegularFile if stat.st_nlink != 1 => Some(UnlinkReason::HardLinked),
+        FileType::RegularFile if allocated(stat) > 0 => None,
+        _ => Some(UnlinkReason::NothingToFree),
     }
 }

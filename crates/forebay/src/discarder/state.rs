@@ -9,12 +9,13 @@ use forebay_core::{Time, saturating_nanos};
 
 use super::deletion::{DeletedHow, Target};
 use super::directories::Directories;
+use super::entry::EntryNames;
 use super::error::DeleteErrorCause;
 use super::item::{Item, Place};
+use super::left_over::{Finish, Watched};
 use super::open_file::OpenFile;
 use super::pace::Pace;
 use super::shared::{Job, Shared};
-use super::trash::EntryNames;
 use super::urgency::{Backlog, rate_at};
 use crate::permit::Parking;
 use crate::sys::sync::Clock;
@@ -40,6 +41,9 @@ pub(super) struct Worker {
     pub(super) queue: VecDeque<Item>,
     /// Those that are being freed: one large file, or small ones.
     pub(super) opened: VecDeque<OpenFile>,
+    /// What other discarders have.
+    pub(super) watched: Vec<Watched>,
+    pub(super) finishing: Vec<Finish>,
     pub(super) held: usize,
     /// Those that wait until nothing does.
     pub(super) settling: Vec<Arc<Target>>,
@@ -65,6 +69,8 @@ impl Worker {
             put_off: VecDeque::new(),
             queue: VecDeque::new(),
             opened: VecDeque::new(),
+            watched: Vec::new(),
+            finishing: Vec::new(),
             held: 0,
             settling: Vec::new(),
             pace: Pace::default(),
@@ -84,12 +90,13 @@ impl Worker {
         self.parking.park(self.clock, Some(self.now().plus_nanos(RETRY_AFTER)));
     }
 
-    /// Sees how urgent it is, and sets the rate and the shares by it.
+    /// Sees to other discarders, and how urgent it is, and sets the rate and the shares by that.
     pub(super) fn look(&mut self, now: Time) {
         if self.looked.is_some_and(|looked| now.nanos_since(looked) < LOOK_PERIOD) {
             return;
         }
         self.looked = Some(now);
+        self.look_after_others();
         let (options, counts) = (&self.shared.options, self.shared.counts());
         let first = self.opened.front().map(|file| &file.item).or_else(|| self.queue.front());
         let oldest = first.map_or(0, |item| item.since.as_nanos().max(1));
@@ -121,16 +128,23 @@ impl Worker {
 
     /// An item is over.
     pub(super) fn end(&mut self, item: Item, result: Result<DeletedHow, DeleteErrorCause>) {
+        if let (Place::Trash(entry), Err(_)) = (&item.place, &result) {
+            entry.give_up();
+        }
+        let target = self.forget(item);
+        self.shared.end(&target, result);
+    }
+
+    /// An item waits here no more; whose it was.
+    pub(super) fn forget(&mut self, item: Item) -> Arc<Target> {
         let counts = self.shared.counts();
         counts.backlog_files.fetch_sub(1, Relaxed);
         counts.backlog_bytes.fetch_sub(item.bytes, Relaxed);
         if matches!(item.place, Place::Held(_)) {
             self.held -= 1;
         }
-        let Item { target, place, .. } = item;
-        // Before it is told: whoever waits finds it closed.
-        drop(place);
-        self.shared.end(&target, result);
+        // What it has open is closed before anybody is told.
+        item.target
     }
 }
 

@@ -8,7 +8,7 @@ use forebay_core::Time;
 use super::error::{DeleteErrorCause, DeleteOperation};
 use super::hand_over::JOBS_MAX;
 use super::shared::{Job, Shared};
-use super::state::Worker;
+use super::state::{LOOK_PERIOD, Worker};
 use crate::permit::Parking;
 use crate::sys::library_thread;
 use crate::sys::panics::contain;
@@ -54,10 +54,16 @@ impl Worker {
                 idle_since = self.now();
             }
             if has_work {
-                self.sleep_until(self.pace.next());
+                let look = self.now().plus_nanos(LOOK_PERIOD);
+                self.sleep_until(self.pace.next().map(|next| next.min(look)));
                 continue;
             }
             self.pace.rest(now);
+            self.end_finishes();
+            if !self.watched.is_empty() {
+                self.sleep_until(Some(self.now().plus_nanos(LOOK_PERIOD)));
+                continue;
+            }
             if !self.settling.is_empty() && self.put_off.is_empty() {
                 self.directories.close_unused();
                 let settled = std::mem::take(&mut self.settling);

@@ -58,27 +58,60 @@ fn odd_names_are_names_like_others() {
     }
 }
 
+/// All had one message before, which named the owner.
 #[test]
-fn a_trash_that_is_no_directory_of_its_own_is_refused() {
+fn what_is_wrong_with_a_trash_is_said_with_what_to_do() {
     let bed = Bed::new();
     let file = bed.file("file", 2 * MIB);
     let trash = bed.path(".forebay-trash");
-    let refused = |errno: i32| {
+    let refused = |errno: i32, cause: &str, remedy: &str| {
         let error = bed.discarder().delete(&file).wait().unwrap_err();
-        assert_eq!(error.errno(), Some(errno), "{error}");
-        assert!(error.to_string().contains("open the trash directory"), "{error}");
+        let said = error.to_string();
+        assert_eq!(error.errno(), Some(errno), "{said}");
+        assert!(said.contains(cause) && said.contains(remedy), "{said}");
+        assert!(said.contains(trash.to_str().unwrap()), "{said}");
         assert_eq!(fs::read(&file).unwrap().len() as u64, 2 * MIB);
     };
     fs::create_dir(bed.path("elsewhere")).unwrap();
     symlink(bed.path("elsewhere"), &trash).unwrap();
-    refused(libc::ENOTDIR);
+    refused(libc::ELOOP, "is a symbolic link", "remove the link");
     fs::remove_file(&trash).unwrap();
     fs::write(&trash, "").unwrap();
-    refused(libc::ENOTDIR);
+    refused(libc::ENOTDIR, "is no directory", "rename or remove what is there");
     fs::remove_file(&trash).unwrap();
     fs::create_dir(&trash).unwrap();
-    fs::set_permissions(&trash, Permissions::from_mode(0o777)).unwrap();
-    refused(libc::EPERM);
+    for mode in [0o777, 0o770, 0o702] {
+        fs::set_permissions(&trash, Permissions::from_mode(mode)).unwrap();
+        refused(libc::EPERM, &format!("(mode {mode:o})"), "`chmod go-w`");
+    }
+}
+
+/// Threads have the rights of who started them, so the discarder's has these.
+#[test]
+fn a_trash_of_another_user_and_one_that_may_not_be_read_are_told_apart() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root");
+    }
+    let bed = Bed::new();
+    fs::set_permissions(bed.dir(), Permissions::from_mode(0o777)).unwrap();
+    let (file, trash) = (bed.file("file", 2 * MIB), bed.path(".forebay-trash"));
+    fs::create_dir(&trash).unwrap();
+    let refused = |mode: u32, owner: u32, errno: i32, said: &str| {
+        fs::set_permissions(&trash, Permissions::from_mode(mode)).unwrap();
+        std::os::unix::fs::chown(&trash, Some(owner), None).unwrap();
+        let discarder = bed.discarder();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(65534)).unwrap();
+                let error = discarder.delete(&file).wait().unwrap_err();
+                assert_eq!(error.errno(), Some(errno), "{error}");
+                assert!(error.to_string().contains(said), "{error}");
+            });
+        });
+    };
+    refused(0o755, 0, libc::EPERM, "belongs to user 0, and this process is user 65534");
+    refused(0o300, 65534, libc::EACCES, "may not be read by user 65534");
+    refused(0o700, 0, libc::EPERM, "belongs to user 0, and this process is user 65534");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod bad_input;
 mod bed;
 mod descriptors;
 mod files;
+mod finishers;
 mod growth;
 mod handles;
 mod shares;

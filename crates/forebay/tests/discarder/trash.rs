@@ -1,8 +1,9 @@
 //! What earlier processes left in the trash.
 
 use std::fs;
+use std::os::fd::AsRawFd;
 
-use forebay::DiscarderOptions;
+use forebay::{DeletedHow, DiscarderOptions, UnlinkReason};
 
 use crate::bed::{Bed, MIB};
 
@@ -29,6 +30,32 @@ fn what_was_left_is_found_and_deleted() {
     assert_eq!(bed.names(), [""; 0]);
     assert_eq!(discarder.finish(bed.dir()).wait().unwrap().files, 0);
     discarder.finish(bed.path("missing")).wait().unwrap_err();
+}
+
+/// To open and to close it would drop the record locks that the process has on it.
+#[test]
+fn what_was_left_of_a_file_with_another_name_is_not_opened() {
+    let bed = Bed::new();
+    leave(&bed, &LEFT[..1]);
+    let kept = bed.path("kept");
+    fs::hard_link(bed.path(".forebay-trash").join(LEFT[0]), &kept).unwrap();
+    let open = || fs::File::options().read(true).write(true).open(&kept).unwrap();
+    // Both stay open: to close either drops the lock, too.
+    let (locked, other) = (open(), open());
+    let lock = |file: &fs::File, command, kind| {
+        let (l_type, l_whence) = (kind as libc::c_short, libc::SEEK_SET as libc::c_short);
+        let mut lock = libc::flock { l_type, l_whence, l_start: 0, l_len: 1, l_pid: 0 };
+        // SAFETY: both commands take a `struct flock`, which lives during the call.
+        let result = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) };
+        assert_eq!(result, 0);
+        libc::c_int::from(lock.l_type)
+    };
+    lock(&locked, libc::F_SETLK, libc::F_WRLCK);
+    let is_locked = || lock(&other, libc::F_OFD_GETLK, libc::F_WRLCK) == libc::F_WRLCK;
+    assert!(is_locked());
+    let deleted = bed.discarder().finish(bed.dir()).wait().unwrap();
+    assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::HardLinked));
+    assert!(is_locked());
 }
 
 #[test]

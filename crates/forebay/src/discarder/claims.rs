@@ -1,0 +1,151 @@
+//! Claims on a trash and on its entries, which end with the process that has them.
+//!
+//! A claim is a record lock of an open file description (OFD) on one byte of the trash directory.
+//! The kernel drops it when the process ends, in whatever way, and no container hides it. Nothing
+//! is read or written there, so a byte stands for whatever is agreed on. A directory cannot be
+//! opened for writing, and read locks exclude none. So who has placed one looks whether another is
+//! there, too, and takes its own back then.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::entry::EntryName;
+
+/// Bytes below this stand for discarders that use the trash, those from here on for entries.
+const ENTRIES: i64 = 1 << 62;
+/// Of as many other discarders in one trash is known which are there.
+const OTHERS_MAX: usize = 256;
+
+/// The claims of one open trash directory.
+pub(super) struct Claims<'a>(pub(super) BorrowedFd<'a>);
+
+/// What a discarder claims as long as it uses the trash. All entries with its name are its own then.
+const fn byte_of_owner(owner: u64) -> i64 {
+    (owner >> 2) as i64
+}
+
+/// What a discarder claims while it deletes an entry that another left.
+const fn byte_of_entry(name: EntryName) -> i64 {
+    ENTRIES + (name.owner.wrapping_add(name.number) as i64 & (ENTRIES - 1))
+}
+
+impl Claims<'_> {
+    /// Says that `owner` uses the trash. Where the file system has no locks nobody is told.
+    pub(super) fn enter(&self, owner: u64) {
+        let _ = self.set(libc::F_RDLCK, byte_of_owner(owner));
+    }
+
+    pub(super) fn leave(&self, owner: u64) {
+        let _ = self.set(libc::F_UNLCK, byte_of_owner(owner));
+    }
+
+    /// Whether `owner`, who is another, uses the trash.
+    pub(super) fn has(&self, owner: u64) -> bool {
+        self.of_another(byte_of_owner(owner), 1).is_some()
+    }
+
+    /// What stands for the others that use the trash, except `owner`.
+    pub(super) fn others(&self, owner: u64) -> Vec<i64> {
+        let (mut found, mut ranges) = (Vec::new(), vec![(0, ENTRIES)]);
+        while let Some((start, end)) = ranges.pop() {
+            if start >= end || found.len() >= OTHERS_MAX {
+                continue;
+            }
+            // Any of them, not the first.
+            let Some(byte) = self.of_another(start, end - start) else { continue };
+            if byte != byte_of_owner(owner) {
+                found.push(byte);
+            }
+            ranges.extend([(start, byte), (byte + 1, end)]);
+        }
+        found
+    }
+
+    /// Claims an entry; whether no other has. Of two that do it at once both may find the other.
+    pub(super) fn place_alone(&self, name: EntryName) -> bool {
+        let byte = byte_of_entry(name);
+        // Without locks nobody can be asked.
+        if self.set(libc::F_RDLCK, byte).is_err() {
+            return true;
+        }
+        let is_alone = self.of_another(byte, 1).is_none();
+        if !is_alone {
+            self.take_back(name);
+        }
+        is_alone
+    }
+
+    pub(super) fn take_back(&self, name: EntryName) {
+        let _ = self.set(libc::F_UNLCK, byte_of_entry(name));
+    }
+
+    fn set(&self, kind: libc::c_int, byte: i64) -> Result<(), ()> {
+        self.ask(libc::F_OFD_SETLK, kind, byte, 1).map(drop)
+    }
+
+    /// The first byte of a claim of another open file within `len` bytes from `start`.
+    fn of_another(&self, start: i64, len: i64) -> Option<i64> {
+        let found = self.ask(libc::F_OFD_GETLK, libc::F_WRLCK, start, len).ok()?;
+        (libc::c_int::from(found.l_type) != libc::F_UNLCK).then(|| found.l_start.max(start))
+    }
+
+    fn ask(
+        &self,
+        command: libc::c_int,
+        kind: libc::c_int,
+        start: i64,
+        len: i64,
+    ) -> Result<libc::flock, ()> {
+        let mut lock = libc::flock {
+            l_type: kind as libc::c_short,
+            l_whence: libc::SEEK_SET as libc::c_short,
+            l_start: start,
+            l_len: len,
+            l_pid: 0,
+        };
+        // SAFETY: both commands take a `struct flock`, which lives during the call.
+        let result = unsafe { libc::fcntl(self.0.as_raw_fd(), command, &raw mut lock) };
+        if result == -1 { Err(()) } else { Ok(lock) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn a_claim_excludes_others_and_ends_with_its_descriptor() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, two] = [0; 2].map(|_| File::open(dir.path()).unwrap());
+        let (a, b) = (Claims(one.as_fd()), Claims(two.as_fd()));
+        let name = |number| EntryName { owner: 0xab << 8, number };
+        assert!(a.place_alone(name(1)) && a.place_alone(name(2)));
+        assert!(!b.place_alone(name(1)) && b.place_alone(name(3)));
+        a.take_back(name(1));
+        assert!(b.place_alone(name(1)) && !b.place_alone(name(2)));
+        drop(one);
+        assert!(b.place_alone(name(2)));
+    }
+
+    #[test]
+    fn all_others_that_use_a_trash_are_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || File::open(dir.path()).unwrap();
+        let (here, others) = (open(), (0..9).map(|_| open()).collect::<Vec<_>>());
+        let owner = |n: u64| n.wrapping_mul(0x1234_5678_9abc_def1);
+        Claims(here.as_fd()).enter(1 << 40);
+        for (n, other) in (0..).zip(&others) {
+            Claims(other.as_fd()).enter(owner(n));
+        }
+        let mut found = Claims(here.as_fd()).others(1 << 40);
+        found.sort_unstable();
+        let mut expected: Vec<i64> = (0..9).map(|n| byte_of_owner(owner(n))).collect();
+        expected.sort_unstable();
+        assert_eq!(found, expected);
+        assert!(Claims(here.as_fd()).has(owner(3)));
+        drop(others);
+        assert_eq!(Claims(here.as_fd()).others(1 << 40), []);
+    }
+}

@@ -1,0 +1,210 @@
+//! Several processes that delete what is left in one trash.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use forebay::{Deletion, DeletionState, Discarder, DiscarderOptions, Scheduler};
+
+use crate::bed::{Bed, MIB};
+
+/// What a process of its own does, and in which directory: `finish DIR` or `delete DIR`.
+const AS_PROCESS: &str = "FOREBAY_TEST_DISCARDER_PROCESS";
+/// At how many moments processes are killed; 8 if it is not set.
+const KILLS: &str = "FOREBAY_TEST_KILLS";
+/// The rate of each process in bytes per second.
+const RATE: u64 = 32 * MIB;
+const FILES: u64 = 12;
+const FILE: u64 = 4 * MIB;
+
+/// A process with a discarder. It writes how many files and bytes are deleted, again and again.
+struct Process {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Process {
+    /// Starts one, which waits for [`Process::begin`].
+    fn start(work: &str, dir: &Path) -> Self {
+        let name = concat!(module_path!(), "::a_process_of_its_own").split_once("::").unwrap().1;
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", name, "--nocapture"]);
+        command.env(AS_PROCESS, format!("{work} {}", dir.display()));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut process = Self { child, lines };
+        process.wait_for("ready");
+        process
+    }
+
+    fn begin(&mut self) {
+        self.child.stdin.take().unwrap().write_all(b"\n").unwrap();
+    }
+
+    fn wait_for(&mut self, word: &str) {
+        let mut line = String::new();
+        while !line.starts_with(word) {
+            line.clear();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "it has ended");
+        }
+    }
+
+    /// The files and bytes that it says last, once it has ended.
+    fn deleted(&mut self) -> (u64, u64) {
+        let lines = self.lines.by_ref().lines().map_while(Result::ok);
+        lines.filter_map(|line| said(&line)).last().unwrap_or_default()
+    }
+
+    fn end(mut self) -> (u64, u64) {
+        let deleted = self.deleted();
+        assert!(self.child.wait().unwrap().success());
+        deleted
+    }
+
+    fn kill(mut self) -> (u64, u64) {
+        self.child.kill().unwrap();
+        let deleted = self.deleted();
+        self.child.wait().unwrap();
+        deleted
+    }
+}
+
+/// Reads `so far FILES BYTES.`; a line that was cut says nothing.
+fn said(line: &str) -> Option<(u64, u64)> {
+    let mut words = line.strip_prefix("so far ")?.strip_suffix('.')?.split(' ');
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+#[test]
+fn a_process_of_its_own() {
+    let Ok(what) = std::env::var(AS_PROCESS) else { return };
+    let (work, dir) = what.split_once(' ').unwrap();
+    let scheduler = Scheduler::builder().build().unwrap();
+    // Long enough to be killed on the way.
+    let rate = if work == "finish" { RATE } else { RATE / 8 };
+    let options = DiscarderOptions::new().always_in_steps(true).rate(rate).free_bytes_min(Some(0));
+    let class = scheduler.add_class("deletes", 50).unwrap();
+    let discarder = Discarder::new(&class, options).unwrap();
+    let mut out = std::io::stdout();
+    // What the test's name stands in is another line.
+    writeln!(out, "\nready").unwrap();
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    let deletions: Vec<Deletion> = match work {
+        "finish" => vec![discarder.finish(dir)],
+        _ => discarder.delete_all((0..FILES).map(|n| Path::new(dir).join(n.to_string()))),
+    };
+    let mut tell = || {
+        let done = discarder.snapshot();
+        writeln!(out, "so far {} {}.", done.files, done.bytes).unwrap();
+    };
+    if work != "finish" {
+        deletions.iter().for_each(|deletion| deletion.wait_handed_over().unwrap());
+    }
+    while deletions.iter().any(|deletion| deletion.progress().state != DeletionState::Ended) {
+        tell();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    deletions.iter().for_each(|deletion| _ = deletion.wait().unwrap());
+    discarder.settle().wait().unwrap();
+    tell();
+}
+
+fn leave_files(bed: &Bed) {
+    fs::create_dir_all(bed.path(".forebay-trash")).unwrap();
+    for n in 0..FILES {
+        bed.file(&format!(".forebay-trash/forebay-00000000000000ab-{n:x}"), FILE);
+    }
+}
+
+#[test]
+fn two_processes_that_finish_one_trash_share_it_and_each_keeps_its_rate() {
+    let bed = Bed::new();
+    leave_files(&bed);
+    let mut both = [(); 2].map(|()| Process::start("finish", bed.dir()));
+    let began = Instant::now();
+    both.iter_mut().for_each(Process::begin);
+    let [one, other] = both.map(Process::end);
+    let took = began.elapsed();
+    assert_eq!((one.0 + other.0, bed.names()), (FILES, vec![]), "{one:?} {other:?}");
+    if bed.has_leases() {
+        assert_eq!(one.1 + other.1, FILES * FILE, "{one:?} {other:?}");
+        assert!(one.0 > 0 && other.0 > 0, "only one did anything: {one:?} {other:?}");
+        // The last step of each is not waited for.
+        let least = Duration::from_secs_f64((FILES * FILE) as f64 / (2 * RATE) as f64 * 0.7);
+        assert!(took >= least, "{took:?}, at both rates {least:?} at least");
+    }
+}
+
+#[test]
+fn what_a_killed_process_was_at_is_taken_over_and_nothing_is_freed_twice() {
+    for moment in moments() {
+        let bed = Bed::new();
+        leave_files(&bed);
+        let [mut killed, mut other] = [(); 2].map(|()| Process::start("finish", bed.dir()));
+        [&mut killed, &mut other].into_iter().for_each(Process::begin);
+        std::thread::sleep(moment);
+        let (killed, other) = (killed.kill(), other.end());
+        assert_eq!(bed.names(), [""; 0], "{moment:?}");
+        let (files, bytes) = (killed.0 + other.0, killed.1 + other.1);
+        assert!(files <= FILES && bytes <= FILES * FILE, "{moment:?}: {killed:?} {other:?}");
+    }
+}
+
+#[test]
+fn a_finish_waits_for_a_discarder_that_is_there_and_takes_over_when_it_is_killed() {
+    for moment in moments() {
+        let bed = Bed::new();
+        (0..FILES).for_each(|n| _ = bed.file(&n.to_string(), FILE));
+        let mut owner = Process::start("delete", bed.dir());
+        owner.begin();
+        owner.wait_for("so far");
+        let discarder = bed.discarder();
+        let finish = discarder.finish(bed.dir());
+        std::thread::sleep(moment);
+        assert_eq!(discarder.snapshot().files, 0, "it deleted what is another's");
+        assert_ne!(finish.progress().state, DeletionState::Ended);
+        let killed = owner.kill();
+        let finished = finish.wait().unwrap();
+        discarder.settle().wait().unwrap();
+        assert_eq!(bed.names(), [""; 0], "{moment:?}");
+        let files = finished.files + killed.0;
+        assert!(finished.files > 0 && files <= FILES, "{moment:?}: {finished:?} {killed:?}");
+    }
+}
+
+/// From the beginning of a delete on, half of the time that it takes one process.
+fn moments() -> impl Iterator<Item = Duration> {
+    let kills = std::env::var(KILLS).ok().and_then(|kills| kills.parse().ok()).unwrap_or(8);
+    let all = Duration::from_secs_f64((FILES * FILE) as f64 / RATE as f64 / 2.0);
+    (0..kills).map(move |n: u32| all * n / kills)
+}
+
+/// Its first files were counted twice: in the backlog, and as deleted.
+#[test]
+fn a_second_finish_waits_for_the_first_and_counts_nothing_twice() {
+    let bed = Bed::new();
+    leave_files(&bed);
+    let options = DiscarderOptions::new().always_in_steps(true).rate(RATE);
+    let discarder = bed.discarder_with(options);
+    let first = discarder.finish(bed.dir());
+    while first.progress().steps == 0 && bed.has_leases() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // By another path, too.
+    let others = [bed.dir().to_owned(), bed.dir().join(".")].map(|dir| discarder.finish(dir));
+    others.iter().for_each(|other| _ = other.wait_handed_over());
+    let waiting = discarder.snapshot();
+    assert!(waiting.backlog_files <= FILES, "{waiting:?}");
+    assert!(waiting.backlog_bytes <= FILES * FILE, "{waiting:?}");
+    for other in others {
+        let other = other.wait().unwrap();
+        assert_eq!((other.files, other.bytes), (0, 0), "{other:?}");
+        assert_eq!(first.progress().state, DeletionState::Ended);
+    }
+    assert_eq!(first.wait().unwrap().files, FILES);
+    let done = discarder.snapshot();
+    assert_eq!((done.files, done.backlog_files, done.backlog_bytes), (FILES, 0, 0), "{done:?}");
+}
