@@ -62,39 +62,72 @@ fn cpus(list: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What `/sys/devices/system/node` has on some machines.
+/// What `/sys/devices/system/node` has on real machines, as `lscpu`, `numactl -H` and hwloc report it.
 #[cfg(test)]
 pub(crate) mod recorded {
     use std::fs;
 
     /// Of each machine the files `nodeN/cpulist`.
-    const MACHINES: [(&str, &[(&str, &str)]); 6] = [
-        ("a virtual machine", &[("node0", "0-1\n")]),
+    const MACHINES: [(&str, &[(&str, &str)]); 8] = [
+        ("a kernel without NUMA", &[]),
+        ("a virtual machine with two CPUs", &[("node0", "0-1\n")]),
+        ("two Xeon E5-2660 v2", &[("node0", "0-9,20-29\n"), ("node1", "10-19,30-39\n")]),
         (
-            "two sockets with hyper-threads",
-            &[("node0", "0-17,36-53\n"), ("node1", "18-35,54-71\n")],
-        ),
-        (
-            "two sockets, CPUs counted in turn",
-            &[("node0", "0,2,4,6,8,10,12,14\n"), ("node1", "1,3,5,7,9,11,13,15\n")],
-        ),
-        (
-            "one socket as four nodes",
+            "two Xeon of 56 cores, each divided into four sub-NUMA clusters",
             &[
-                ("node0", "0-15,64-79\n"),
-                ("node1", "16-31,80-95\n"),
-                ("node2", "32-47,96-111\n"),
-                ("node3", "48-63,112-127\n"),
+                ("node0", "0-13,112-125\n"),
+                ("node1", "14-27,126-139\n"),
+                ("node2", "28-41,140-153\n"),
+                ("node3", "42-55,154-167\n"),
+                ("node4", "56-69,168-181\n"),
+                ("node5", "70-83,182-195\n"),
+                ("node6", "84-97,196-209\n"),
+                ("node7", "98-111,210-223\n"),
             ],
         ),
         (
-            "two sockets and memory without CPUs",
-            &[("node0", "0-31\n"), ("node1", "32-63\n"), ("node2", "\n")],
+            "two Xeon of 52 cores and two CXL memory nodes without CPUs",
+            &[
+                ("node0", "0-51,104-155\n"),
+                ("node1", "52-103,156-207\n"),
+                ("node2", "\n"),
+                ("node3", "\n"),
+            ],
         ),
-        ("nodes with gaps", &[("node0", "0-7\n"), ("node8", "8-15\n")]),
+        (
+            "a POWER9 8335-GTW with offline CPUs and memory nodes of graphics cards",
+            &[
+                ("node0", "0-15\n"),
+                ("node250", "\n"),
+                ("node251", "\n"),
+                ("node252", "\n"),
+                ("node253", "\n"),
+                ("node254", "\n"),
+                ("node255", "\n"),
+                ("node8", "88-103\n"),
+            ],
+        ),
+        (
+            "four Opteron, whose nodes have numbers with gaps",
+            &[
+                ("node0", "0-5\n"),
+                ("node1", "6-11\n"),
+                ("node2", "12-17\n"),
+                ("node33", "18-23\n"),
+                ("node34", "24-29\n"),
+                ("node45", "30-35\n"),
+                ("node72", "36-41\n"),
+                ("node73", "42-47\n"),
+            ],
+        ),
+        // Its even CPUs are online and have no node: the memory of node 0 was offline.
+        (
+            "a PowerEdge R630 with CPUs 0 to 3 and 21 to 23 and node 0 offline",
+            &[("node1", "5,7,9,11,13,15,17,19\n")],
+        ),
     ];
 
-    /// Of each the node of each CPU, as it is read.
+    /// Of each machine the node of each CPU, as it is read.
     pub(crate) fn machines() -> Vec<(&'static str, Vec<usize>)> {
         let read = |(name, files): (&'static str, &[(&str, &str)])| {
             let dir = tempfile::tempdir().unwrap();
@@ -121,6 +154,16 @@ mod tests {
         }
         fs::write(dir.path().join("possible"), "0-2\n").unwrap();
         assert_eq!(nodes_by_cpu(dir.path()), [0, 0, 1, 1, 0, 1]);
+    }
+
+    #[test]
+    fn nodes_with_cpus_are_counted_without_gaps_on_recorded_machines() {
+        let counts = recorded::machines().into_iter().map(|(_, nodes)| {
+            let count = nodes.iter().max().map_or(1, |last| last + 1);
+            (nodes.len(), count)
+        });
+        let expected = [(0, 1), (2, 1), (40, 2), (224, 8), (208, 2), (104, 2), (48, 8), (20, 1)];
+        assert_eq!(counts.collect::<Vec<_>>(), expected);
     }
 
     #[test]
