@@ -26,6 +26,9 @@ pub(super) const JOBS_MAX: usize = 1024;
 const HELD_MAX: usize = 64;
 /// A trash that is removed by another just when it is used is made anew, so often.
 const TRASH_TRIES: u32 = 8;
+/// A directory that was moved to the trash by mistake is moved back, with this many tries while
+/// others take its name.
+const GIVE_BACK_TRIES: u32 = 64;
 
 /// What became of a file whose name was removed.
 enum Removed {
@@ -184,14 +187,18 @@ impl Worker {
                 moved => break Entry::new(&trash, moved.during(DeleteOperation::Rename)?),
             }
         };
-        let trash = &entry.trash;
-        let stat = trash.stat_entry(entry.name).during(DeleteOperation::Rename)?;
         // Another may have taken the name since it was looked at.
-        if file_type(&stat) == FileType::Directory {
-            trash.give_back(entry.name, directory, name).during(DeleteOperation::Rename)?;
-            return Err(Errno::ISDIR).during(DeleteOperation::Rename);
+        for _ in 0..GIVE_BACK_TRIES {
+            let stat = entry.trash.stat_entry(entry.name).during(DeleteOperation::Rename)?;
+            if file_type(&stat) != FileType::Directory {
+                return Ok((entry, stat));
+            }
+            let given_back = entry.trash.give_back(entry.name, directory, name);
+            if given_back.during(DeleteOperation::Rename)? {
+                return Err(Errno::ISDIR).during(DeleteOperation::Rename);
+            }
         }
-        Ok((entry, stat))
+        Err(Errno::EXIST).during(DeleteOperation::Rename)
     }
 
     /// The trash for files of `directory`. What earlier processes left there is deleted, too.

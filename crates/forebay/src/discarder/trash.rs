@@ -17,13 +17,14 @@ use super::claims::Claims;
 use super::directory::{Directory, file_type, same_file};
 use super::entry::{EntryName, EntryNames};
 use super::error::{DeleteErrorCause, DeleteOperation, During, TrashFault};
+use crate::sys::fork::ParentFd;
 
 /// It is made so often if others remove it.
 const TRIES_MAX: u32 = 8;
 
 /// A trash directory.
 pub(super) struct Trash {
-    pub(super) fd: OwnedFd,
+    pub(super) fd: ParentFd,
     stat: Stat,
     /// The directory that it is in.
     pub(super) directory: Arc<Directory>,
@@ -52,8 +53,8 @@ impl Trash {
             }
         };
         check(directory, name, &stat)?;
-        let trash =
-            Self { fd, stat, directory: Arc::clone(directory), owner, name: name.to_owned() };
+        let (fd, directory) = (ParentFd::new(fd), Arc::clone(directory));
+        let trash = Self { fd, stat, directory, owner, name: name.to_owned() };
         trash.claims().enter(owner);
         Ok(Some(trash))
     }
@@ -75,14 +76,24 @@ impl Trash {
         }
     }
 
-    /// Gives back what was taken by mistake.
+    /// Gives back a directory that was taken by mistake; whether that was it. Else something else
+    /// has taken its name meanwhile, and is the entry now.
     pub(super) fn give_back(
         &self,
         entry: EntryName,
         to: &Directory,
         name: &OsStr,
-    ) -> Result<(), Errno> {
-        renameat_with(&self.fd, entry.to_os(), &to.fd, name, RenameFlags::NOREPLACE)
+    ) -> Result<bool, Errno> {
+        let back = |flags| renameat_with(&self.fd, entry.to_os(), &to.fd, name, flags);
+        match back(RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => match back(RenameFlags::EXCHANGE) {
+                // It is free again.
+                Ok(()) | Err(Errno::NOENT) => Ok(false),
+                Err(errno) => Err(errno),
+            },
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Gives an entry another name.
@@ -219,10 +230,41 @@ fn check(directory: &Directory, name: &OsStr, stat: &Stat) -> Result<(), DeleteE
 }
 
 /// Renames, and replaces nothing where the file system can tell.
-fn rename(from: &OwnedFd, name: &OsStr, to: &OwnedFd, new: &OsStr) -> Result<(), Errno> {
-    match renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
+fn rename(from: impl AsFd, name: &OsStr, to: impl AsFd, new: &OsStr) -> Result<(), Errno> {
+    match renameat_with(&from, name, &to, new, RenameFlags::NOREPLACE) {
         // The file system has no such rename; nobody else makes the names of entries.
         Err(Errno::INVAL | Errno::NOSYS) => renameat(from, name, to, new),
         moved => moved,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::Scheduler;
+
+    /// It stayed in the trash for ever.
+    #[test]
+    fn a_directory_that_was_taken_goes_back_although_its_name_was_taken_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let scheduler = Scheduler::builder().build().unwrap();
+        let class = scheduler.add_class("deletes", 50).unwrap();
+        let directory = Arc::new(Directory::open(dir.path(), &class).unwrap());
+        let mut names = EntryNames::new(7);
+        let (name, of_trash) = (OsStr::new("name"), OsStr::new(".trash"));
+        let trash = Trash::open(&directory, of_trash, names.owner(), true).unwrap().unwrap();
+        let there = dir.path().join(name);
+        fs::create_dir_all(there.join("inside")).unwrap();
+        let entry = trash.take(&directory, name, &mut names).unwrap();
+        fs::write(&there, "newer").unwrap();
+        assert!(!trash.give_back(entry, &directory, name).unwrap());
+        assert!(there.join("inside").is_dir());
+        let newer = dir.path().join(of_trash).join(entry.to_os());
+        assert_eq!(fs::read(newer).unwrap(), b"newer");
+        let entry = trash.take(&directory, name, &mut names).unwrap();
+        assert!(trash.give_back(entry, &directory, name).unwrap());
+        assert!(there.join("inside").is_dir());
     }
 }

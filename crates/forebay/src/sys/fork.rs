@@ -8,8 +8,9 @@
 use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 /// This was made before the process was forked, by its parent.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +37,8 @@ impl Process {
         static REGISTERED: Once = Once::new();
         REGISTERED.call_once(|| {
             // SAFETY: the handler is there for ever, and does what may be done
-            // in a child of a program with threads: it adds to a number.
+            // in a child of a program with threads: it adds to a number, and
+            // closes descriptors that nothing in the child uses.
             // Short of memory, which is the only error, forks go unnoticed.
             let _ = unsafe { libc::pthread_atfork(None, None, Some(begin_child)) };
         });
@@ -60,6 +62,58 @@ impl Process {
 
 extern "C" fn begin_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
+    for place in &OF_PARENT {
+        let fd = place.swap(NONE, Ordering::Relaxed);
+        if fd != NONE {
+            // SAFETY: a `ParentFd` owns it, which does not close it in a child.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
+/// How many [`ParentFd`]s children close; they keep the others.
+const OF_PARENT_MAX: usize = 1024;
+/// No descriptor has this number.
+const NONE: RawFd = -1;
+
+/// What children close.
+static OF_PARENT: [AtomicI32; OF_PARENT_MAX] = [const { AtomicI32::new(NONE) }; OF_PARENT_MAX];
+
+/// A descriptor that a forked child closes at once, so that its locks end with
+/// the process that opened it.
+#[derive(Debug)]
+pub(crate) struct ParentFd {
+    place: Option<&'static AtomicI32>,
+    fd: OfProcess<OwnedFd>,
+}
+
+impl ParentFd {
+    pub(crate) fn new(fd: OwnedFd) -> Self {
+        // This sees to it that forks are noticed.
+        let fd = OfProcess::new(fd);
+        let take = |place: &&AtomicI32| {
+            let number = fd.as_raw_fd();
+            place.compare_exchange(NONE, number, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        };
+        Self { place: OF_PARENT.iter().find(take), fd }
+    }
+}
+
+impl AsFd for ParentFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for ParentFd {
+    fn drop(&mut self) {
+        // Before its number is another's. A child has given all places back.
+        if self.fd.process().is_here()
+            && let Some(place) = self.place
+        {
+            place.store(NONE, Ordering::Relaxed);
+        }
+    }
 }
 
 /// A value that only the process that made it drops. Its children forget it.

@@ -114,6 +114,36 @@ fn a_trash_of_another_user_and_one_that_may_not_be_read_are_told_apart() {
     refused(0o700, 0, libc::EPERM, "belongs to user 0, and this process is user 65534");
 }
 
+/// No file can be opened in the threads of this test, as at these limits.
+#[test]
+fn without_descriptors_in_the_process_or_on_the_machine_it_is_said_which_limit_to_raise() {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    for (errno, remedy) in [(libc::EMFILE, "`ulimit -n`"), (libc::ENFILE, "`fs.file-max`")] {
+        let bed = Bed::new();
+        let file = bed.file("file", 2 * MIB);
+        let discarder = bed.discarder();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let refused = SeccompFilter::new(
+                    [(libc::SYS_openat, Vec::new())].into(),
+                    SeccompAction::Allow,
+                    SeccompAction::Errno(errno.cast_unsigned()),
+                    std::env::consts::ARCH.try_into().unwrap(),
+                );
+                let refused = BpfProgram::try_from(refused.unwrap()).unwrap();
+                seccompiler::apply_filter(&refused).unwrap();
+                for deletion in [discarder.delete(&file), discarder.finish(bed.dir())] {
+                    let error = deletion.wait().unwrap_err();
+                    let said = error.to_string();
+                    assert_eq!(error.errno(), Some(errno), "{said}");
+                    assert!(said.contains("open its directory") && said.contains(remedy), "{said}");
+                }
+            });
+        });
+        assert_eq!(fs::read(&file).unwrap().len() as u64, 2 * MIB);
+    }
+}
+
 #[test]
 fn a_trash_on_another_file_system_is_refused() {
     let bed = Bed::new();
