@@ -2,8 +2,9 @@
 
 use alloc::vec::Vec;
 
-use crate::Time;
 use crate::class_tree::NodeId;
+use crate::tag::{self, STEP_MAX};
+use crate::{DiskTime, Time};
 
 /// A request weighs 1, and 1 more per this many bytes, so that few large
 /// requests are favoured over many small ones.
@@ -23,6 +24,10 @@ const EXPONENT_SCALE: u128 = 6_196_328_019;
 pub(crate) struct Decay {
     tau_nanos: u64,
     accounts: Vec<Account>,
+    /// This shard's among all shards, which take turns by disk time.
+    shard_tag: u64,
+    /// Whether anything waits on this shard.
+    waits: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +38,7 @@ struct Account {
 
 impl Decay {
     pub(crate) fn new(tau_nanos: u64) -> Self {
-        Self { tau_nanos: tau_nanos.max(1), accounts: Vec::new() }
+        Self { tau_nanos: tau_nanos.max(1), accounts: Vec::new(), shard_tag: 0, waits: false }
     }
 
     /// The one of `nodes` that has used least.
@@ -50,6 +55,27 @@ impl Decay {
         let added = u64::try_from(weight / u128::from(shares.max(1))).unwrap_or(u64::MAX);
         let total = self.total(node, now).saturating_add(added);
         self.accounts[at] = Account { total, at: now };
+    }
+
+    pub(crate) fn shard_tag(&self) -> u64 {
+        self.shard_tag
+    }
+
+    /// Whether anything waits on this shard from now on; its tag if so. It comes
+    /// back no earlier in the order of the shards than at `earliest`.
+    pub(crate) fn set_waits(&mut self, waits: bool, earliest: u64) -> Option<u64> {
+        if waits && !self.waits {
+            self.shard_tag = tag::later(self.shard_tag, earliest);
+        }
+        self.waits = waits;
+        waits.then_some(self.shard_tag)
+    }
+
+    /// Charges a request to this shard; its tag before.
+    pub(crate) fn charge_shard(&mut self, cost: DiskTime) -> u64 {
+        let before = self.shard_tag;
+        self.shard_tag = before.wrapping_add(cost.units().min(STEP_MAX));
+        before
     }
 
     fn total(&self, node: NodeId, now: Time) -> u64 {

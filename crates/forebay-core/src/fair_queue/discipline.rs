@@ -7,7 +7,8 @@ pub enum QueueDiscipline {
     /// Start-time fair queueing by disk time, over all shards.
     StartTime,
     /// The fair queue of 2016, to compare with: per shard, by weights that
-    /// grow with the size of a request, forgotten exponentially.
+    /// grow with the size of a request, forgotten exponentially. Shards take
+    /// turns by disk time, whatever their classes.
     #[cfg(feature = "history")]
     ExponentialDecay {
         /// Time in which what was used falls by a factor e, in nanoseconds.

@@ -8,6 +8,7 @@ mod credit;
 mod discipline;
 mod holders;
 mod out_of_order;
+mod turns;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -211,6 +212,7 @@ impl FairQueue {
             self.peers.publish_next(self.shard, parent, next_child);
             child = parent;
         }
+        self.charge_turn(cost);
     }
 
     /// Sets how far other shards may be ahead of this one's turn.
@@ -221,8 +223,8 @@ impl FairQueue {
     /// How far the next request of `class` leads what other shards have
     /// queued; see [`Peers::lead`].
     pub(crate) fn lead(&self, class: NodeId, turn: u64, met: Met) -> Lead {
-        if self.decay.is_some() {
-            return Lead::none(self.shard);
+        if let Some(decay) = &self.decay {
+            return self.peers.lead_of_turn(self.shard, decay.shard_tag(), turn, met);
         }
         let shard_tag = self.locals[usize::from(class)].shard_tag;
         self.peers.lead(&self.tree, self.shard, class, shard_tag, turn, met)
@@ -334,6 +336,7 @@ impl FairQueue {
             self.publish_next(parent);
             child = parent;
         }
+        self.publish_turn();
     }
 
     fn publish_next(&self, parent: NodeId) {

@@ -19,6 +19,7 @@ impl FairQueue {
             self.tree.pass_by(child, self.credit(child, Some(now)));
             child = self.tree.node(child).parent();
         }
+        self.set_waits(true);
     }
 
     /// Charges the request of [`FairQueue::pass_by`] as [`FairQueue::pop`]
@@ -63,5 +64,6 @@ impl FairQueue {
             }
             child = parent;
         }
+        self.charge_turn(cost);
     }
 }

@@ -105,7 +105,7 @@ impl IoQueue {
         let goals = self.shared.budget.effective_goal().units().saturating_mul(PASSED_OVER_GOALS);
         lead.units > goals
             && !self.shared.peers.is_late(lead.over)
-            && self.shared.budget.spent().is_some()
+            && (self.shared.budget.spent().is_some() || self.fair.has_turns())
     }
 
     /// Who turns late has nothing of waiting, and those behind have all the time

@@ -1,7 +1,7 @@
 //! How far one shard is ahead of the others.
 
 use super::Peers;
-use super::published::{IDLE, Met};
+use super::published::{IDLE, Met, Published};
 use crate::class_tree::{ClassTree, NodeId};
 use crate::shard_id::ShardId;
 use crate::sync::Ordering;
@@ -42,6 +42,29 @@ impl Peers {
         turn: u64,
         met: Met,
     ) -> Lead {
+        self.lead_over(shard, turn, met, |other| {
+            let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
+            let behind = if tag == IDLE { 0 } else { ahead(shard_tag, tag) };
+            behind.max(other.deficit_above(tree, class))
+        })
+    }
+
+    /// As [`Peers::lead`], where shards take turns by the tags that
+    /// [`Peers::publish_turn`] says, whatever their classes.
+    pub(crate) fn lead_of_turn(&self, shard: ShardId, tag: u64, turn: u64, met: Met) -> Lead {
+        self.lead_over(shard, turn, met, |other| {
+            other.own_turn().map_or(0, |of_other| ahead(tag, of_other))
+        })
+    }
+
+    /// The lead over the shards, by what each of them is `owed`.
+    fn lead_over(
+        &self,
+        shard: ShardId,
+        turn: u64,
+        met: Met,
+        owed: impl Fn(&Published) -> u64,
+    ) -> Lead {
         let mut lead = Lead::none(shard);
         let places = self.places();
         let looks = places.len().min(LOOKS_MAX);
@@ -52,9 +75,7 @@ impl Peers {
             if index == shard.index() || !other.is_met(met) {
                 continue;
             }
-            let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
-            let behind = if tag == IDLE { 0 } else { ahead(shard_tag, tag) };
-            let units = behind.max(other.deficit_above(tree, class));
+            let units = owed(other);
             lead.units_of_all = lead.units_of_all.saturating_add(units);
             if units > lead.units {
                 (lead.units, lead.over) = (units, ShardId(index as u16));

@@ -28,6 +28,8 @@ pub(crate) struct Peers {
     marks: Marks,
     /// When a shard was last woken for room.
     woken_at: Padded<AtomicU64>,
+    /// The tag that turns have reached where shards take turns.
+    turns_reached: AtomicU64,
 }
 
 impl Peers {
@@ -39,6 +41,7 @@ impl Peers {
             places: AtomicU32::new(0),
             marks: Marks::new(),
             woken_at: Padded(AtomicU64::new(0)),
+            turns_reached: AtomicU64::new(0),
         }
     }
 
@@ -139,6 +142,7 @@ impl Peers {
         for next in &place.next {
             next.store(IDLE, Ordering::Relaxed);
         }
+        place.own_turn.store(IDLE, Ordering::Relaxed);
         place.held.store(0, Ordering::Relaxed);
         place.joined.store(0, Ordering::Release);
         self.joined.fetch_sub(1, Ordering::AcqRel);
@@ -282,6 +286,25 @@ impl Peers {
     /// Says how far this shard has come within a class.
     pub(crate) fn publish_class(&self, shard: ShardId, class: NodeId, tag: Option<u64>) {
         self.publish(shard, class, tag.map_or(IDLE, |tag| tag.min(IDLE - 1)));
+    }
+
+    /// Says this shard's tag among shards that take turns; `None` while nothing
+    /// waits on it.
+    pub(crate) fn publish_turn(&self, shard: ShardId, tag: Option<u64>) {
+        let value = tag.map_or(IDLE, |tag| tag.min(IDLE - 1));
+        self.shards[shard.index()].0.own_turn.store(value, Ordering::Relaxed);
+    }
+
+    /// The tag that turns have reached.
+    pub(crate) fn turns_reached(&self) -> u64 {
+        self.turns_reached.load(Ordering::Relaxed)
+    }
+
+    /// A shard has had its turn at this tag.
+    pub(crate) fn advance_turns(&self, tag: u64) {
+        if is_after(tag, self.turns_reached()) {
+            self.turns_reached.store(tag, Ordering::Relaxed);
+        }
     }
 
     fn publish(&self, shard: ShardId, node: NodeId, value: u64) {

@@ -36,6 +36,8 @@ pub(super) struct Published {
     /// Per group of classes, the child whose turn is next on this shard; per
     /// class, this shard's own start tag among the shards of the class.
     pub(super) next: Vec<AtomicU64>,
+    /// Where shards take turns whatever their classes, this one's tag.
+    pub(super) own_turn: AtomicU64,
     /// What [`Progress`] says.
     pub(super) served: AtomicU64,
     pub(super) at_window: AtomicU64,
@@ -52,6 +54,7 @@ impl Published {
             held: AtomicU64::new(0),
             dispatched: AtomicU64::new(0),
             next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
+            own_turn: AtomicU64::new(IDLE),
             served: AtomicU64::new(0),
             at_window: AtomicU64::new(0),
             busy: AtomicU64::new(0),
@@ -66,9 +69,17 @@ impl Published {
         }
     }
 
+    /// Where shards take turns whatever their classes: this one's tag, while it waits.
+    pub(super) fn own_turn(&self) -> Option<u64> {
+        Some(self.own_turn.load(Ordering::Relaxed)).filter(|tag| *tag != IDLE)
+    }
+
     /// The tag of what is next on this shard, and how far the shard has come within
     /// the class if that is one.
     pub(super) fn turn(&self, tree: &ClassTree) -> Option<(u64, u64)> {
+        if let Some(tag) = self.own_turn() {
+            return Some((tag, 0));
+        }
         let next = self.next[usize::from(ROOT)].load(Ordering::Relaxed);
         let node = (next != IDLE).then_some(next as NodeId)?;
         let own = if ClassTree::is_class(node) {
