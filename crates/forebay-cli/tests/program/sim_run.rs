@@ -130,6 +130,74 @@ fn the_order_changes_who_gets_what() {
     assert_ne!(bulk("2016"), bulk("concurrency"));
 }
 
+/// Four reads or writes at a time: 80,000 requests per second.
+const FAST: &str = "kind: ideal\nchannels: 4\nread_latency: 50us\nwrite_latency: 50us\n\
+                    bandwidth: 1G\n";
+
+/// Requests of each job, on eight shards.
+fn by_job(lab: &Lab, jobs: &str, arguments: &[&str]) -> Vec<u64> {
+    let disk = lab.file("disk.yaml", FAST);
+    let mut command = simulate(lab, jobs, disk.to_str().unwrap());
+    command.args(["--shards", "8", "--warmup", "500ms", "--duration", "2s", "--format", "json"]);
+    let run = run(command.args(arguments)).results();
+    let classes = run["classes"].as_array().unwrap().iter();
+    classes.map(|class| class["requests"].as_u64().unwrap()).collect()
+}
+
+const ORDERS_OF_2016: [&[&str]; 5] = [
+    &["--policy", "2016"],
+    &["--policy", "2016", "--concurrency", "8"],
+    &["--policy", "2016", "--concurrency", "3"],
+    &["--policy", "littles-law", "--order", "exponential-decay"],
+    &["--order", "exponential-decay"],
+];
+
+/// The shard that polled first had all of the disk.
+#[test]
+fn eight_equal_shards_have_equal_parts_of_the_disk_in_the_order_of_2016() {
+    let lab = Lab::new();
+    let job = |shard: u32, class: u32| {
+        format!(
+            "- {{name: shard-{shard}, type: randread, shards: [{shard}], \
+             shard_info: {{parallelism: 32, reqsize: 4kB, class: class-{class}}}}}\n"
+        )
+    };
+    for classes in [1, 8] {
+        let jobs: String = (0..8).map(|shard| job(shard, shard % classes)).collect();
+        let groups: String =
+            (0..classes).map(|class| format!("- {{name: class-{class}, shares: 100}}\n")).collect();
+        let groups = lab.file("groups.yaml", &groups);
+        for order in ORDERS_OF_2016 {
+            let arguments = [order, &["--sched-groups", groups.to_str().unwrap()]].concat();
+            let requests = by_job(&lab, &jobs, &arguments);
+            let (least, most) = (requests.iter().min().unwrap(), requests.iter().max().unwrap());
+            assert_eq!(requests.len(), 8);
+            assert!(least * 100 >= most * 99, "{order:?}, {classes} classes: {requests:?}");
+        }
+    }
+}
+
+#[test]
+fn classes_on_eight_shards_have_their_shares_in_the_order_of_2016() {
+    let lab = Lab::new();
+    let job = |shares: u64| {
+        format!(
+            "- {{name: shares-{shares}, type: randread, shards: all, \
+             shard_info: {{parallelism: 32, reqsize: 4kB, shares: {shares}}}}}\n"
+        )
+    };
+    let shares = [100, 200, 400, 800];
+    let jobs: String = shares.map(job).concat();
+    for order in ORDERS_OF_2016 {
+        let requests = by_job(&lab, &jobs, order);
+        let all: u64 = requests.iter().sum();
+        for (requests, shares) in requests.iter().zip(shares) {
+            let right = all * shares / 1500;
+            assert!(requests.abs_diff(right) * 50 <= right, "{order:?}: {requests}, not {right}");
+        }
+    }
+}
+
 #[test]
 fn an_impossible_disk_is_told_by_file_line_field_and_bound() {
     let lab = Lab::new();

@@ -8,7 +8,9 @@ pub enum QueueDiscipline {
     StartTime,
     /// The fair queue of 2016, to compare with: per shard, by weights that
     /// grow with the size of a request, forgotten exponentially. Shards take
-    /// turns by disk time, whatever their classes.
+    /// turns by disk time, whatever their classes. On each shard a class has
+    /// about half a request per `tau_nanos` beyond its share, since what it used
+    /// is forgotten meanwhile.
     #[cfg(feature = "history")]
     ExponentialDecay {
         /// Time in which what was used falls by a factor e, in nanoseconds.

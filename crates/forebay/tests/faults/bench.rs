@@ -39,6 +39,11 @@ pub(crate) struct Bench {
 impl Bench {
     /// `None` where this system cannot mount; it says why.
     pub(crate) fn new(backend: BackendChoice, disk: Disk) -> Option<Self> {
+        Self::with(backend, disk, DiskConfig::new("served", RATES))
+    }
+
+    /// With the disk `served` scheduled as this says.
+    pub(crate) fn with(backend: BackendChoice, disk: Disk, scheduled: DiskConfig) -> Option<Self> {
         let (mountpoint, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let config = ServeConfig::new(CAPACITY);
         let served = match Served::mount(Box::new(disk), &config, mountpoint.path()) {
@@ -57,7 +62,7 @@ impl Bench {
             shutdown_timeout: DROP_WAIT_MAX,
         };
         let scheduler = Scheduler::builder()
-            .disk(DiskConfig::new("served", RATES).mountpoint(mountpoint.path()))
+            .disk(scheduled.mountpoint(mountpoint.path()))
             .disk(DiskConfig::new("other", FAST).mountpoint(other.path()))
             .engine(engine)
             .build()

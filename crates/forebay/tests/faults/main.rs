@@ -1,5 +1,6 @@
 //! A disk of the scheduler that fails or hangs, in part or as a whole, and who
-//! notices: shards, files and permits, on every backend of the engine.
+//! notices: shards, files and permits, on every backend of the engine. And one
+//! that many threads keep busy.
 //!
 //! It is served through FUSE, which needs `/dev/fuse` and the right to mount.
 //! Where that is missing the tests say so and pass, but for root in CI, where
@@ -15,4 +16,5 @@ mod disk;
 mod backends;
 
 mod ranges;
+mod turns;
 mod whole;
