@@ -12,6 +12,8 @@ use crate::DiskTime;
 /// with the last completion before it, or when a request went to the idle disk,
 /// and ends with the next completion. One that lasts is counted until now. A
 /// disk whose answers have lately taken half as long is slow, and does not stop.
+/// Permits that are held are no stop, unless one that was granted after another
+/// was [overdue](crate::IoQueue::grant_permits) does not end either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounters {
     /// Nanoseconds in which work waited for the disk throughout, stops among

@@ -40,6 +40,7 @@ pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
 pub(crate) use probe::Progress;
 pub(crate) use reservation::{DRAIN_PART, Refusal, Reservation, Taking};
+pub(crate) use stops::GivenUp;
 
 use crate::flow::FlowRatio;
 use crate::latency_target::LatencyTarget;

@@ -1,7 +1,7 @@
 //! When the budget stops waiting for a request that does not come back.
 
 use super::pace::Pace;
-use super::stops::Stops;
+use super::stops::{GivenUp, Stops};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskTime, GroupCounters, Time};
 
@@ -145,20 +145,19 @@ impl Overdue {
         self.hanging_until.store(0, Ordering::Relaxed);
     }
 
-    /// Whether an overdue request that cost `cost`, in the disk since
-    /// `dispatched_at`, may leave the window now; if not, when to ask again.
+    /// Whether an overdue request may leave the window now; if not, when to
+    /// ask again.
     pub(crate) fn give_up(
         &self,
         now: Time,
         window: DiskTime,
-        cost: DiskTime,
-        dispatched_at: Time,
+        request: GivenUp,
     ) -> Result<Meanwhile, Time> {
         let completed_at = self.completed_at();
         let quiet = now.nanos_since(completed_at);
         let silent = silent_nanos(window);
         if quiet < silent.min(self.patience_nanos(now, window)) {
-            self.give_up_some(now, window, cost)?;
+            self.give_up_some(now, window, request.cost)?;
         } else {
             self.give_up_probe(now)?;
         }
@@ -167,7 +166,7 @@ impl Overdue {
         if quiet < silent {
             return Ok(Meanwhile::Answers);
         }
-        self.stops.note((completed_at, dispatched_at), usual_patience_nanos(window), cost);
+        self.stops.note(now, completed_at, request, usual_patience_nanos(window));
         Ok(Meanwhile::Silent)
     }
 
@@ -236,6 +235,10 @@ mod tests {
     const WINDOW: DiskTime = DiskTime::from_nanos(1_500_000);
     const COST: DiskTime = DiskTime::from_nanos(100_000);
 
+    fn request(dispatched_at: Time) -> GivenUp {
+        GivenUp { dispatched_at, cost: COST, is_permit: false }
+    }
+
     fn given_up(overdue: &Overdue, from_ms: u64, to_ms: u64, alive: bool) -> usize {
         let mut count = 0;
         for ms in from_ms..to_ms {
@@ -243,7 +246,7 @@ mod tests {
             if alive {
                 overdue.completed(now, 100_000);
             }
-            while overdue.give_up(now, WINDOW, COST, now).is_ok() {
+            while overdue.give_up(now, WINDOW, request(now)).is_ok() {
                 count += 1;
             }
         }
@@ -263,8 +266,9 @@ mod tests {
         let overdue = Overdue::new();
         assert_eq!(given_up(&overdue, 1_000, 1_001, false), 1);
         assert_eq!(given_up(&overdue, 1_001, 2_001, false), 100);
-        let retry =
-            overdue.give_up(Time::from_nanos(2_000_500_000), WINDOW, COST, Time::ZERO).unwrap_err();
+        let retry = overdue
+            .give_up(Time::from_nanos(2_000_500_000), WINDOW, request(Time::ZERO))
+            .unwrap_err();
         assert_eq!(retry, Time::from_nanos(2_010_000_000));
     }
 
@@ -280,7 +284,7 @@ mod tests {
     fn patience_is_eight_windows_for_a_second_after_something_was_given_up() {
         let (overdue, now) = (Overdue::new(), Time::from_nanos(1_000_000_000));
         overdue.completed(now, 100_000);
-        assert_eq!(overdue.give_up(now, WINDOW, COST, now), Ok(Meanwhile::Answers));
+        assert_eq!(overdue.give_up(now, WINDOW, request(now)), Ok(Meanwhile::Answers));
         let at = |ms: u64| now.plus_nanos(ms * 1_000_000);
         assert_eq!(overdue.patience_nanos(at(999), WINDOW), 12_000_000);
         assert_eq!(overdue.patience_nanos(at(999), COST), 10_000_000);

@@ -2,6 +2,7 @@
 
 use super::feedback::{Disk, Sample, Threshold};
 use super::overdue::Meanwhile;
+use super::stops::GivenUp;
 use super::{Budget, Dispatched, Overdue};
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
 use crate::{DiskModel, DiskTime, GroupCounters, PRICE_ONE, Time};
@@ -70,18 +71,14 @@ impl Budget {
     /// Whether an overdue request may leave the window now, and the disk time
     /// that it has kept from others: none while nobody gets anything, or where
     /// nothing bounds what is unfinished. If not, when to ask again.
-    pub(crate) fn give_up(
-        &self,
-        now: Time,
-        dispatched_at: Time,
-        cost: DiskTime,
-    ) -> Result<DiskTime, Time> {
+    pub(crate) fn give_up(&self, now: Time, request: GivenUp) -> Result<DiskTime, Time> {
         let window = self.window();
-        let meanwhile = self.overdue.give_up(now, window, cost, dispatched_at)?;
+        let meanwhile = self.overdue.give_up(now, window, request)?;
         if meanwhile == Meanwhile::Silent || self.limit.is_none() {
             return Ok(DiskTime::ZERO);
         }
-        Ok(Overdue::occupancy_cost(now.nanos_since(dispatched_at), cost, window))
+        let in_disk_nanos = now.nanos_since(request.dispatched_at);
+        Ok(Overdue::occupancy_cost(in_disk_nanos, request.cost, window))
     }
 
     /// What was counted of the group until `now`.

@@ -3,7 +3,7 @@
 use super::IoQueue;
 use super::in_disk::ask;
 use super::stop::Stop;
-use crate::budget::{Ask, Overdue, Refusal, Reservation, Taking};
+use crate::budget::{Ask, GivenUp, Overdue, Refusal, Reservation, Taking};
 use crate::requests::{State, Ticket};
 use crate::{Blocked, ClassId, DiskTime, Op, Time};
 
@@ -217,7 +217,12 @@ impl IoQueue {
                 self.give_up_after = self.away_until;
                 return;
             }
-            match self.shared.budget.give_up(now, request.dispatched_at, request.cost) {
+            let overdue = GivenUp {
+                dispatched_at: request.dispatched_at,
+                cost: request.cost,
+                is_permit: self.grants_permits,
+            };
+            match self.shared.budget.give_up(now, overdue) {
                 Ok(kept) => self.give_up(now, oldest, kept),
                 Err(retry) => {
                     self.give_up_after = retry;

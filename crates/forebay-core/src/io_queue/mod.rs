@@ -66,6 +66,7 @@ pub struct IoQueue {
     shared: Arc<Shared>,
     shard: ShardId,
     model: DiskModel,
+    grants_permits: bool,
     requests: Requests,
     streams: Streams,
     fair: FairQueue,
@@ -142,6 +143,7 @@ impl IoQueue {
             holder_told: (false, false),
             sampler: Sampler::default(),
             model: shared.model.clone(),
+            grants_permits: false,
             shared,
             shard,
         }
@@ -150,6 +152,13 @@ impl IoQueue {
     /// This queue's place in its group.
     pub fn shard(&self) -> ShardId {
         self.shard
+    }
+
+    /// What this queue lets go are permits from now on: their holders, and not
+    /// the owner of the queue, do the I/O and say when it has ended. A permit
+    /// that is held for long beside no other I/O is no [stop](crate::GroupCounters).
+    pub fn grant_permits(&mut self) {
+        self.grants_permits = true;
     }
 
     /// What requests cost from now on; those that were queued keep their cost.

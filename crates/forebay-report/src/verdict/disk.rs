@@ -81,7 +81,7 @@ fn stopped(figures: &DiskFigures) -> Option<Finding> {
     let requests = if stops.overdue == 1 { "request was" } else { "requests were" };
     let what = format!("The disk stood still: {stops}; {} {requests} overdue", stops.overdue);
     let remedy = "Look for errors of the device in the system's log, and at the device itself \
-                  (`smartctl`); permits that are held over other work look the same (`held_long`)";
+                  (`smartctl`)";
     Some(Finding::new(FindingKind::DiskStopped, what, remedy))
 }
 

@@ -11,9 +11,9 @@ use forebay_sim::spec::DiskSpec;
 
 use crate::bed::{jobs, reads, run};
 
-/// 320,000 requests per second within 100 us, 1 GB/s.
-const FAST: &str = "kind: ideal\nchannels: 32\nread_latency: 100us\nwrite_latency: 100us\n\
-                    bandwidth: 1000000000\ncapacity: 64GB\n";
+/// 20,000 requests per second within 200 us, 100 MB/s.
+const FAST: &str = "kind: ideal\nchannels: 4\nread_latency: 200us\nwrite_latency: 200us\n\
+                    bandwidth: 100000000\ncapacity: 64GB\n";
 const HARD: &str = include_str!("../../presets/hdd-7200rpm.yaml");
 
 fn hangs(spans_ms: &[(u64, u64)]) -> String {
@@ -67,8 +67,8 @@ fn each_of_several_stops_is_counted_however_long_they_are() {
         let spans = (0..9).map(|n| (1_000 + n * 2_000, 1_000 + n * 2_000 + length_ms));
         let spans: Vec<(u64, u64)> = spans.collect();
         let disk = disk_of(FAST, &hangs(&spans), &backlog(), 1);
-        let stops = disk.stops.unwrap();
         let seen = format!("{length_ms} ms: {disk:?}");
+        let stops = disk.stops.unwrap();
         let all = (9 * length_ms) as f64 / 1e3;
         assert_eq!(stops.count, 9, "{seen}");
         assert!((stops.seconds - all).abs() < 0.05, "{seen}");
@@ -112,4 +112,23 @@ fn a_light_load_on_a_disk_that_answers_is_no_stop() {
             assert_eq!(disk.stops, None, "{load}: {disk:?}");
         }
     }
+}
+
+#[test]
+fn a_stop_is_seen_in_the_samples_in_which_it_lasts() {
+    let text = format!("{FAST}{}", hangs(&[(4_000, 10_000)]));
+    let disk = DiskSpec::parse(&Source::new("disk.yaml", &text)).unwrap().build(1);
+    let config = SimulationConfig {
+        warmup: Duration::ZERO,
+        duration: Duration::from_secs(20),
+        series: true,
+        ..SimulationConfig::new(jobs(&backlog(), 1), disk)
+    };
+    let series = run(config).result.series.unwrap();
+    let samples = series.ends_seconds.iter().zip(&series.disk.stopped_seconds);
+    let (during, outside): (Vec<_>, Vec<_>) =
+        samples.partition(|(end, _)| (4.0..10.5).contains(*end));
+    let stopped: f64 = during.iter().map(|(_, stopped)| **stopped).sum();
+    assert!((stopped - 6.0).abs() < 0.01, "{during:?}");
+    assert!(outside.iter().all(|(_, stopped)| **stopped == 0.0), "{outside:?}");
 }

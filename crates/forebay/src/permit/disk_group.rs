@@ -46,7 +46,8 @@ impl DiskGroup {
             return Ok(permits);
         }
         let mut model_version = 0;
-        let queue = self.join(&mut model_version)?;
+        let mut queue = self.join(&mut model_version)?;
+        queue.grant_permits();
         let group = Arc::downgrade(self);
         self.wakers.register(queue.shard(), move || {
             if let Some(group) = group.upgrade() {

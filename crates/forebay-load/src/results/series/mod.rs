@@ -125,6 +125,9 @@ pub struct DiskSeries {
     pub speed: Vec<Option<f64>>,
     /// For how many seconds work waited for the disk throughout.
     pub waited_seconds: Vec<f64>,
+    /// For how many seconds of these the disk stood still.
+    #[serde(default)]
+    pub stopped_seconds: Vec<f64>,
     /// The part of the disk's rate at which requests were let through.
     pub pace: Vec<f64>,
     /// For how many seconds requests waited for which reason, summed over queues.
