@@ -24,6 +24,13 @@ const BESIDE_OTHERS: (u64, u64) = (1, 2);
 const AWAY_NANOS: u64 = 10_000_000;
 
 impl IoQueue {
+    /// What this queue lets go are permits from now on: their holders, and not
+    /// the owner of the queue, do the I/O and say when it has ended. A permit
+    /// that is held for long beside no other I/O is no [stop](crate::GroupCounters).
+    pub fn grant_permits(&mut self) {
+        self.grants_permits = true;
+    }
+
     /// One try to dispatch.
     pub(super) fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
         let (class, index) = self.first_within_limits(now)?;

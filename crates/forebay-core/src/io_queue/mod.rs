@@ -49,8 +49,7 @@ use crate::{
     Access, Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time,
 };
 
-/// A single request is at most this part of what a queue holds, in however
-/// many parts it goes.
+/// All parts of a single request are at most this part of what a queue holds.
 const PARTS_OF_QUEUE: u32 = 8;
 
 /// One shard's queue in an [`IoGroup`](crate::IoGroup).
@@ -152,13 +151,6 @@ impl IoQueue {
     /// This queue's place in its group.
     pub fn shard(&self) -> ShardId {
         self.shard
-    }
-
-    /// What this queue lets go are permits from now on: their holders, and not
-    /// the owner of the queue, do the I/O and say when it has ended. A permit
-    /// that is held for long beside no other I/O is no [stop](crate::GroupCounters).
-    pub fn grant_permits(&mut self) {
-        self.grants_permits = true;
     }
 
     /// What requests cost from now on; those that were queued keep their cost.

@@ -8,7 +8,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use super::entry::EntryName;
+use super::entry_name::EntryName;
 
 /// Bytes below this stand for discarders that use the trash, those from here on for entries.
 const ENTRIES: i64 = 1 << 62;

@@ -15,9 +15,8 @@ use super::entry::Entry;
 use super::error::{DeleteErrorCause, DeleteOperation, During};
 use super::item::{Held, Item, Place};
 use super::lease;
-use super::left_over::Finish;
 use super::shared::Job;
-use super::state::Worker;
+use super::state::{Finish, Worker};
 use super::trash::Trash;
 
 /// As many jobs are handed over at a time.

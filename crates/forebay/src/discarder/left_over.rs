@@ -8,34 +8,15 @@ use rustix::io::Errno;
 
 use super::deletion::Target;
 use super::directory::allocated;
-use super::entry::{Claimed, Entry, EntryName};
+use super::entry::{Claimed, Entry};
+use super::entry_name::EntryName;
 use super::error::{DeleteErrorCause, DeleteOperation, During};
 use super::item::{Item, Place};
-use super::state::Worker;
+use super::state::{Watched, Worker};
 use super::trash::Trash;
 
 /// As many entries of another discarder are looked at in a row.
 const LOOKS_MAX: usize = 1024;
-
-/// Entries that another discarder has or had claimed, of one owner.
-pub(super) struct Watched {
-    target: Arc<Target>,
-    trash: Arc<Trash>,
-    owner: u64,
-    numbers: VecDeque<u64>,
-}
-
-/// A [`finish`](crate::Discarder::finish) that ends when nothing is left in this trash.
-pub(super) struct Finish {
-    pub(super) target: Arc<Target>,
-    pub(super) trash: Arc<Trash>,
-}
-
-impl Watched {
-    fn names(&self) -> impl Iterator<Item = EntryName> {
-        self.numbers.iter().map(|number| EntryName { owner: self.owner, number: *number })
-    }
-}
 
 impl Worker {
     /// Deletes what other discarders left in `trash`. What one that is still there has is watched if
@@ -60,7 +41,7 @@ impl Worker {
             self.shared.adopt(target);
             match is_present {
                 true => watched.entry(name.owner).or_default().push_back(name.number),
-                false => self.take_over(trash, name, Arc::clone(target)),
+                false => self.take_over(trash, name, target),
             }
         }
         self.watched.extend(watched.into_iter().map(|(owner, mut numbers)| {
@@ -82,16 +63,16 @@ impl Worker {
     }
 
     /// Queues an entry that no present discarder owns.
-    fn take_over(&mut self, trash: &Arc<Trash>, name: EntryName, target: Arc<Target>) {
+    fn take_over(&mut self, trash: &Arc<Trash>, name: EntryName, target: &Arc<Target>) {
         match trash.stat_entry(name) {
             Ok(stat) => {
-                let item = self.item(&target, Place::Trash(Entry::new(trash, name)), &stat);
+                let item = self.item(target, Place::Trash(Entry::new(trash, name)), &stat);
                 self.queue.push_back(item);
             }
-            Err(Errno::NOENT) => self.shared.end_scan(&target),
+            Err(Errno::NOENT) => self.shared.end_scan(target),
             Err(errno) => {
                 let failed = Err(errno).during(DeleteOperation::LookUp);
-                self.shared.end(&target, failed);
+                self.shared.end(target, failed);
             }
         }
     }
@@ -144,7 +125,7 @@ impl Worker {
     fn look_at(&mut self, mut watched: Watched) {
         if !watched.trash.claims().has(watched.owner) {
             for name in watched.names() {
-                self.take_over(&watched.trash, name, Arc::clone(&watched.target));
+                self.take_over(&watched.trash, name, &watched.target);
             }
             return;
         }

@@ -5,6 +5,7 @@ mod deletion;
 mod directories;
 mod directory;
 mod entry;
+mod entry_name;
 mod error;
 mod flusher;
 mod freeing;

@@ -9,13 +9,13 @@ use forebay_core::{Time, saturating_nanos};
 
 use super::deletion::{DeletedHow, Target};
 use super::directories::Directories;
-use super::entry::EntryNames;
+use super::entry_name::{EntryName, EntryNames};
 use super::error::DeleteErrorCause;
 use super::item::{Item, Place};
-use super::left_over::{Finish, Watched};
 use super::open_file::OpenFile;
 use super::pace::Pace;
 use super::shared::{Job, Shared};
+use super::trash::Trash;
 use super::urgency::{Backlog, rate_at};
 use crate::permit::Parking;
 use crate::sys::sync::Clock;
@@ -53,6 +53,26 @@ pub(super) struct Worker {
     /// The class was removed.
     pub(super) untagged: bool,
     pub(super) retries: u32,
+}
+
+/// Entries that another discarder has or had claimed, of one owner.
+pub(super) struct Watched {
+    pub(super) target: Arc<Target>,
+    pub(super) trash: Arc<Trash>,
+    pub(super) owner: u64,
+    pub(super) numbers: VecDeque<u64>,
+}
+
+/// A [`finish`](crate::Discarder::finish) that ends when nothing is left in this trash.
+pub(super) struct Finish {
+    pub(super) target: Arc<Target>,
+    pub(super) trash: Arc<Trash>,
+}
+
+impl Watched {
+    pub(super) fn names(&self) -> impl Iterator<Item = EntryName> {
+        self.numbers.iter().map(|number| EntryName { owner: self.owner, number: *number })
+    }
 }
 
 impl Worker {

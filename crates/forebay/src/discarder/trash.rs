@@ -15,7 +15,7 @@ use rustix::process::geteuid;
 
 use super::claims::Claims;
 use super::directory::{Directory, file_type, same_file};
-use super::entry::{EntryName, EntryNames};
+use super::entry_name::{EntryName, EntryNames};
 use super::error::{DeleteErrorCause, DeleteOperation, During, TrashFault};
 use crate::sys::fork::ParentFd;
 

@@ -2,7 +2,7 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::Submitter;
+use super::submitter::Submitter;
 
 /// The I/O threads of an I/O group by NUMA nodes.
 #[derive(Debug)]

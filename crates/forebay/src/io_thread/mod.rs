@@ -3,13 +3,12 @@
 mod coordinators;
 mod inbox;
 mod reply;
+mod submitter;
 mod worker;
 
-use std::cell::Cell;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ pub(crate) use self::inbox::Inbox;
 pub use self::inbox::REQUESTS_MAX;
 pub use self::reply::Timing;
 pub(crate) use self::reply::{Completion, Detached, Message, Reply, Submission};
+pub(crate) use self::submitter::{Submitter, submitter};
 
 use self::coordinators::Coordinators;
 use self::worker::Worker;
@@ -216,36 +216,6 @@ fn begin_anew(
         }
         thread::sleep(TRY_AGAIN_AFTER);
     }
-}
-
-/// A thread that submits.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Submitter {
-    /// Among all of them.
-    pub(crate) number: u64,
-    /// The NUMA node that it ran on when it submitted first.
-    node: usize,
-    /// Among those of the node.
-    number_on_node: u64,
-}
-
-/// The calling thread.
-pub(crate) fn submitter() -> Submitter {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    static NEXT_ON_NODE: LazyLock<Box<[AtomicU64]>> =
-        LazyLock::new(|| (0..numa::count()).map(|_| AtomicU64::new(0)).collect());
-    thread_local! {
-        static THIS: Cell<Option<Submitter>> = const { Cell::new(None) };
-    }
-    THIS.get().unwrap_or_else(|| {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let node = numa::node_of_this_thread();
-        let next = NEXT_ON_NODE.get(node);
-        let number_on_node = next.map_or(number, |next| next.fetch_add(1, Ordering::Relaxed));
-        let this = Submitter { number, node, number_on_node };
-        THIS.set(Some(this));
-        this
-    })
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 use std::fs::File;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -100,6 +100,7 @@ fn ends(what: &str, work: impl FnOnce() + Send + 'static) {
 
 #[test]
 fn a_waker_may_call_the_library_when_it_is_cloned_woken_and_dropped() {
+    let _no_forks = super::FORKS.read().unwrap_or_else(PoisonError::into_inner);
     for (name, future) in FUTURES {
         ends(name, move || {
             let bed = Bed::new();
@@ -132,6 +133,7 @@ fn a_waker_may_call_the_library_when_it_is_cloned_woken_and_dropped() {
 
 #[test]
 fn a_waker_may_call_the_library_when_its_future_is_dropped() {
+    let _no_forks = super::FORKS.read().unwrap_or_else(PoisonError::into_inner);
     for (name, future) in FUTURES {
         ends(name, move || {
             let bed = Bed::new();

@@ -2,8 +2,8 @@
 
 use std::fs::File as StdFile;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -156,6 +156,7 @@ fn in_child(mut work: impl FnMut() -> u8) -> Result<u8, String> {
 
 #[test]
 fn a_child_is_refused_by_every_method_and_waits_for_none_of_its_parents_locks() {
+    let _forks = super::FORKS.write().unwrap_or_else(PoisonError::into_inner);
     let mut handles = Handles::new();
     let over = AtomicBool::new(false);
     let failed = thread::scope(|scope| {
@@ -188,6 +189,7 @@ fn a_child_is_refused_by_every_method_and_waits_for_none_of_its_parents_locks() 
 
 #[test]
 fn a_child_that_drops_everything_leaves_its_parents_as_it_is() {
+    let _forks = super::FORKS.write().unwrap_or_else(PoisonError::into_inner);
     let handles = Handles::new();
     // The directory stays.
     let _dir = Arc::clone(&handles.dir);

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::future::{Future, IntoFuture};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
 
 use forebay::{
@@ -142,6 +142,7 @@ fn ends<T, E: std::fmt::Debug>(
 
 #[test]
 fn each_waits_and_gets_on() {
+    let _no_forks = super::FORKS.read().unwrap_or_else(PoisonError::into_inner);
     for (name, future) in FUTURES {
         let bed = Bed::new();
         let mut future = future(&bed);
@@ -161,6 +162,7 @@ impl std::task::Wake for Counted {
 
 #[test]
 fn a_future_that_is_dropped_takes_its_waker_out() {
+    let _no_forks = super::FORKS.read().unwrap_or_else(PoisonError::into_inner);
     for (name, future) in FUTURES {
         let bed = Bed::new();
         let mut future = future(&bed);

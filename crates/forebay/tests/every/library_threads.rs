@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
@@ -40,6 +40,7 @@ fn in_waker<R: Send + 'static>(
 
 #[test]
 fn a_discarder_does_not_wait_for_itself() {
+    let _no_forks = super::FORKS.read().unwrap_or_else(PoisonError::into_inner);
     let bed = Bed::new();
     let mut deletions = bed.deletions();
     let (last, first) = (deletions.pop().unwrap(), deletions.swap_remove(0));

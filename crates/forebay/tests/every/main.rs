@@ -8,3 +8,7 @@ mod forked;
 mod futures;
 mod library_threads;
 mod methods;
+
+/// Held to fork, or to read by those that delete files: a child has the files of its parent, so one
+/// that is deleted meanwhile is open elsewhere, and its deletion waits for nothing.
+static FORKS: std::sync::RwLock<()> = std::sync::RwLock::new(());
