@@ -98,11 +98,12 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let device = options.r#loop.then(|| LoopDevice::attach(served.path(), config.sector));
     let mut device = device.transpose()?;
     let place = device.as_ref().map_or_else(|| served.path(), LoopDevice::path);
-    if device.is_some() {
-        note(format_args!("block device: {}", place.display()));
-    }
+    // Whoever reads of the device may open the file at once.
     if let Some(file) = &options.io_properties {
         write_properties(file, &spec, place)?;
+    }
+    if device.is_some() {
+        note(format_args!("block device: {}", place.display()));
     }
     watch(&served, &mut signals)?;
     let summary = summary(&served);
