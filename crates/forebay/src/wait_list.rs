@@ -22,10 +22,6 @@ impl WaiterId {
 pub(crate) struct WaitList(BTreeMap<WaiterId, KeptWaker>);
 
 impl WaitList {
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     /// `waker` is woken next, and not the one before it of the same waiter: that is returned, to be
     /// dropped without a lock.
     #[must_use]

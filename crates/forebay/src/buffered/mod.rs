@@ -1,6 +1,7 @@
 //! Files that are read and written through the page cache, and the disk's part of that.
 
 mod block_on;
+mod dirt;
 mod dirty_file;
 mod dirty_pieces;
 mod failure;

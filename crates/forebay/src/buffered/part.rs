@@ -8,7 +8,8 @@ use std::task::{Poll, Wake, Waker};
 
 use forebay_core::Op;
 
-use super::dirty_file::{DirtyFile, PartRange};
+use super::dirt::PartRange;
+use super::dirty_file::DirtyFile;
 use super::failure::Failure;
 use crate::admit::AdmitFuture;
 use crate::dirty_limits::HandOver;
@@ -32,21 +33,18 @@ struct Part {
 /// Asks for the parts of a file that are next, whose permits are a holder's if `holder` says so.
 pub(super) fn ask(file: &Arc<DirtyFile>, holder: bool) {
     wake_after(|| {
-        while let Some(part) = file.next_part() {
+        while let Some(part) = file.dirt.next_part() {
             Part::ask(file, part, Class { holder, ..file.class.clone() }, false);
         }
     });
 }
 
-impl HandOver for DirtyFileHandle {
-    fn hand_over(&self) {
-        self.0.hand_over_all();
-        ask(&self.0, false);
+impl HandOver for DirtyFile {
+    fn hand_over(self: Arc<Self>) {
+        self.hand_over_listed();
+        ask(&self, false);
     }
 }
-
-/// Counts as a file with dirt as long as its writer is there.
-pub(super) struct DirtyFileHandle(pub(super) Arc<DirtyFile>);
 
 impl Part {
     fn ask(file: &Arc<DirtyFile>, part: PartRange, class: Class, untagged: bool) {
@@ -83,7 +81,7 @@ impl Part {
                 let result = self.write_back(&permit);
                 wake_after(|| {
                     permit.complete(&result);
-                    file.end_part(&self.part, result.err().map(Failure::of_write_back));
+                    file.dirt.end_part(&self.part, result.err().map(Failure::of_write_back));
                     ask(file, self.holder);
                 });
             }
@@ -92,7 +90,7 @@ impl Part {
                 Self::ask(file, self.part.clone(), class, true);
             }
             Err(error) => wake_after(|| {
-                file.give_back(&self.part, Failure::of_admission(error));
+                file.dirt.give_back(&self.part, Failure::of_admission(error));
                 ask(file, self.holder);
             }),
         }

@@ -6,10 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use forebay_core::Op;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use super::dirty_file::whole_pages;
 use super::hit_rate::HitRate;
 use crate::Class;
-use crate::page_cache::{PageCacheCounters, bytes_read_by_thread, file_len, page_size, residency};
+use crate::page_cache::{
+    PageCacheCounters, bytes_read_by_thread, file_len, page_size, residency, whole_pages,
+};
 
 impl Class {
     /// Reads into `buffer` what `file` has from byte `offset` on, through the page cache: what is in

@@ -40,9 +40,9 @@ pub(super) async fn sync(
     part::ask(file, holder);
     wait_ended(file, last).await;
     // What was not written through the writer, as far as it can be seen.
-    let others = dirty_pieces(open, file.part_len());
+    let others = dirty_pieces(open, file.dirt.part_len());
     if !others.is_empty() {
-        let last = file.hand_over_others(others);
+        let last = file.dirt.hand_over_others(others);
         part::ask(file, holder);
         wait_ended(file, last).await;
     }
@@ -54,16 +54,16 @@ pub(super) async fn sync(
         let result = flushed.held.call(move |fd| flush(fd, metadata)).map(drop);
         permit.complete(&result);
         // The kernel tells it once: where nobody waits any more the next flush does.
-        result.inspect_err(|error| flushed.keep_failure(Failure::of_flush(error)))
+        result.inspect_err(|error| flushed.dirt.keep_failure(Failure::of_flush(error)))
     };
     let result = file.class.disk.workers.call(call).await;
     // An error that this description was told of before is not told again.
-    file.take_failure().and(result)
+    file.dirt.take_failure().and(result)
 }
 
 /// Waits until all parts up to this number have ended.
 async fn wait_ended(file: &DirtyFile, number: u64) {
-    let waiter = Waiter::of(file);
+    let waiter = Waiter::of(&file.dirt);
     poll_fn(|context| waiter.poll_ended(number, context.waker())).await;
 }
 

@@ -1,31 +1,26 @@
-//! Who waits for a dirty file.
+//! Who waits for the dirt of a file.
 
 use std::sync::OnceLock;
 use std::task::{Poll, Waker};
 
-use super::dirty_file::DirtyFile;
+use super::dirt::Dirt;
 use crate::wait_list::WaiterId;
 
 /// Waits until parts of the file have ended, or until more may be dirty. Nothing is kept of it when
 /// it is dropped.
 pub(super) struct Waiter<'a> {
-    file: &'a DirtyFile,
+    file: &'a Dirt,
     /// Once it has waited.
     id: OnceLock<WaiterId>,
 }
 
 impl<'a> Waiter<'a> {
-    pub(super) const fn of(file: &'a DirtyFile) -> Self {
+    pub(super) const fn of(file: &'a Dirt) -> Self {
         Self { file, id: OnceLock::new() }
     }
 
-    /// `waker` is woken when a part has ended next, however it did.
-    pub(super) fn wake_at_end(&self, waker: &Waker) {
-        self.file.wake_at_end(self.id(), waker);
-    }
-
-    /// [`DirtyFile::try_reserve`] for who is woken [at the end of a part](Self::wake_at_end); if
-    /// not, `waker` is woken as well when less is dirty in other files.
+    /// Counts `bytes` that are about to be dirty if there may be so many more and nobody came before;
+    /// else `waker` is woken when it is its turn.
     pub(super) fn poll_reserve(&self, bytes: u64, waker: &Waker) -> Poll<()> {
         self.file.poll_reserve(bytes, self.id(), waker)
     }

@@ -3,16 +3,15 @@
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use rustix::fs::{FileType, OFlags};
 
 use super::block_on::block_on;
 use super::dirty_file::DirtyFile;
-use super::part::DirtyFileHandle;
+use super::part;
 use super::sync::{Metadata, sync};
 use super::write_back_path::WriteBackPath;
-use crate::dirty_limits::HandOver;
 use crate::permit::holds_permit_now;
 use crate::{Class, Scheduler};
 
@@ -82,7 +81,7 @@ use crate::{Class, Scheduler};
 /// ```
 pub struct BufferedWriter<F: AsFd> {
     /// Dropped before the file, whose descriptor it uses.
-    dirt: Dirt,
+    dirt: HandedOver,
     pub(super) file: F,
     /// Where the next bytes of [`Write`](std::io::Write) go, unless the file is open with
     /// `O_APPEND`: then they go to its end, and this follows them.
@@ -91,20 +90,21 @@ pub struct BufferedWriter<F: AsFd> {
 }
 
 /// What is handed over when the writer is dropped.
-struct Dirt(Arc<DirtyFileHandle>);
+struct HandedOver(Arc<DirtyFile>);
 
-impl Drop for Dirt {
+impl Drop for HandedOver {
     fn drop(&mut self) {
-        if self.file().class.disk.process.is_here() {
-            self.0.hand_over();
-            self.file().leave_writer();
+        if self.0.class.disk.process.is_here() {
+            self.hand_over();
+            self.0.leave_writer();
         }
     }
 }
 
-impl Dirt {
-    fn file(&self) -> &Arc<DirtyFile> {
-        &self.0.0
+impl HandedOver {
+    fn hand_over(&self) {
+        self.0.hand_over_all();
+        part::ask(&self.0, false);
     }
 }
 
@@ -122,9 +122,7 @@ impl Class {
         let disk = Scheduler::of(&self.scheduler).disk_of_file(file.as_fd())?;
         let class = Self { disk: Arc::clone(&disk.record), holder: false, ..self.clone() };
         let dirty = Arc::new(DirtyFile::new(&file, class, WriteBackPath::of(flags))?);
-        let dirt = Dirt(Arc::new(DirtyFileHandle(dirty)));
-        let handle: Weak<dyn HandOver> = Arc::downgrade(&dirt.0) as _;
-        disk.record.dirty_limits.add_file(handle);
+        let dirt = HandedOver(dirty);
         let appends = flags.contains(OFlags::APPEND);
         Ok(BufferedWriter { file, dirt, position, appends })
     }
@@ -152,7 +150,7 @@ impl<F: AsFd> BufferedWriter<F> {
     /// longer than half of that are written back in shorter ones.
     #[must_use]
     pub fn with_dirty_max(self, bytes: u64) -> Self {
-        self.dirty_file().set_dirty_max(bytes);
+        self.dirty_file().dirt.set_dirty_max(bytes);
         self
     }
 
@@ -202,7 +200,7 @@ impl<F: AsFd> BufferedWriter<F> {
     /// In a forked child.
     pub fn write_back(&self) -> io::Result<()> {
         self.check()?;
-        self.dirt.0.hand_over();
+        self.dirt.hand_over();
         Ok(())
     }
 
@@ -251,7 +249,7 @@ impl<F: AsFd> BufferedWriter<F> {
     /// Bytes of the file that were written here and are not on the disk yet; zero in a forked
     /// child.
     pub fn dirty(&self) -> u64 {
-        self.dirty_file().dirty()
+        self.dirty_file().dirt.dirty()
     }
 
     /// The descriptor. Its position is not the writer's, which never moves it; a write with
@@ -272,7 +270,7 @@ impl<F: AsFd> BufferedWriter<F> {
     }
 
     pub(super) fn dirty_file(&self) -> &Arc<DirtyFile> {
-        &self.dirt.0.0
+        &self.dirt.0
     }
 
     pub(super) fn check(&self) -> io::Result<()> {

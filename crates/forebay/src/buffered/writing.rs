@@ -9,13 +9,12 @@ use std::task::Poll;
 use rustix::io::Errno;
 
 use super::block_on::block_on;
-use super::dirty_file::whole_pages;
 use super::part;
 use super::waiter::Waiter;
 use super::writer::BufferedWriter;
 use crate::Class;
 use crate::admit::AdmitFuture;
-use crate::page_cache::{file_len, page_size, write_back};
+use crate::page_cache::{file_len, page_size, whole_pages, write_back};
 use crate::permit::holds_permit_now;
 
 /// A write that is refused as invalid is tried with half of that if it has so many bytes at least:
@@ -33,8 +32,10 @@ impl<F: AsFd> BufferedWriter<F> {
             return block_on(self.write_through(buffer, offset, holds_permit_now()));
         }
         let (reserved, holder) = (pages_of(buffer, offset), holds_permit_now());
-        if !self.dirty_file().try_reserve(reserved) {
-            block_on(self.reserve(reserved, holder))?;
+        if holder {
+            self.dirty_file().dirt.reserve_for_holder(reserved);
+        } else if !self.dirty_file().dirt.try_reserve(reserved) {
+            block_on(self.reserve(reserved))?;
         }
         self.write_reserved(buffer, offset, reserved, holder)
     }
@@ -53,7 +54,7 @@ impl<F: AsFd> BufferedWriter<F> {
             return self.write_through(buffer, offset, false).await;
         }
         let reserved = pages_of(buffer, offset);
-        self.reserve(reserved, false).await?;
+        self.reserve(reserved).await?;
         self.write_reserved(buffer, offset, reserved, false)
     }
 
@@ -61,8 +62,8 @@ impl<F: AsFd> BufferedWriter<F> {
     fn begin<'a>(&self, buffer: &'a [u8], offset: Option<u64>) -> io::Result<&'a [u8]> {
         self.check()?;
         let file = self.dirty_file();
-        file.failure_for_write()?;
-        Ok(&buffer[..file.len_at_once(offset.unwrap_or(0), buffer.len())])
+        file.dirt.failure_for_write()?;
+        Ok(&buffer[..file.dirt.len_at_once(offset.unwrap_or(0), buffer.len())])
     }
 
     fn write_reserved(
@@ -73,7 +74,7 @@ impl<F: AsFd> BufferedWriter<F> {
         holder: bool,
     ) -> io::Result<usize> {
         let file = self.dirty_file();
-        let range = self.put(buffer, offset).inspect_err(|_| file.release(reserved))?;
+        let range = self.put(buffer, offset).inspect_err(|_| file.dirt.release(reserved))?;
         file.path.look_after_write(self.file.as_fd(), &range);
         if file.mark(&range, reserved) {
             part::ask(file, holder);
@@ -81,21 +82,22 @@ impl<F: AsFd> BufferedWriter<F> {
         Ok((range.end - range.start) as usize)
     }
 
-    /// Waits until so much more may be dirty.
-    /// Not where parts get no permit: then there is no end to it.
-    async fn reserve(&self, bytes: u64, holder: bool) -> io::Result<()> {
+    /// Waits until so much more may be dirty, and fails where parts get no permit: then there is no
+    /// end to it.
+    async fn reserve(&self, bytes: u64) -> io::Result<()> {
         let file = self.dirty_file();
-        let waiter = Waiter::of(file);
+        if file.dirt.try_reserve(bytes) {
+            return Ok(());
+        }
+        let waiter = Waiter::of(&file.dirt);
         poll_fn(|context| {
-            if file.try_reserve(bytes) {
+            if waiter.poll_reserve(bytes, context.waker()).is_ready() {
                 return Poll::Ready(Ok(()));
             }
-            // What ends from here on is not missed.
-            waiter.wake_at_end(context.waker());
-            file.failure_for_write()?;
+            file.dirt.failure_for_write()?;
             file.hand_over_all();
-            part::ask(file, holder);
-            waiter.poll_reserve(bytes, context.waker()).map(Ok)
+            part::ask(file, false);
+            Poll::Pending
         })
         .await
     }
@@ -168,7 +170,7 @@ impl<F: AsFd> Write for BufferedWriter<F> {
     /// [`BufferedWriter::sync_data`] makes it durable.
     fn flush(&mut self) -> io::Result<()> {
         self.check()?;
-        self.dirty_file().failure_for_write()
+        self.dirty_file().dirt.failure_for_write()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The kernel's page cache: what of a file is in it, and how it gets to the disk.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
@@ -20,6 +21,12 @@ pub use self::probe::PageCacheSupport;
 /// The bytes of a page.
 pub(crate) fn page_size() -> u64 {
     rustix::param::page_size() as u64
+}
+
+/// The pages that a range of bytes is in.
+pub(crate) fn whole_pages(range: &Range<u64>) -> Range<u64> {
+    let page = page_size();
+    range.start - range.start % page..range.end.checked_next_multiple_of(page).unwrap_or(u64::MAX)
 }
 
 /// `BLKGETSIZE64`.

@@ -1,0 +1,242 @@
+//! How much may be dirty in memory, of what is written through a disk's writers.
+
+mod room_queue;
+
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Weak};
+use std::task::Waker;
+
+pub(crate) use self::room_queue::RoomQueue;
+use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::waker::KeptWaker;
+use crate::wait_list::WaiterId;
+
+/// The most that is dirty of all files on a disk, in bytes; beyond that each class may have
+/// [`CLASS_LEAST`].
+pub(crate) const DISK_MAX: u64 = 128 << 20;
+/// The most that is dirty of the files of a class on a disk, in bytes.
+pub(crate) const CLASS_MAX: u64 = 64 << 20;
+/// What a class may have dirty whatever the others have: it does not wait for their turns.
+pub(crate) const CLASS_LEAST: u64 = 1 << 20;
+
+/// A file with dirt that was not handed over to be written back.
+pub(crate) trait HandOver: Send + Sync {
+    fn hand_over(self: Arc<Self>);
+}
+
+/// Those of a disk.
+#[derive(Default)]
+pub(crate) struct DirtyLimits {
+    total: AtomicU64,
+    lists: Lock<Lists>,
+    /// How many classes have writes that wait for room.
+    waiting: AtomicU64,
+}
+
+#[derive(Default)]
+struct Lists {
+    classes: Vec<(String, Weak<AtomicU64>)>,
+    /// The queues of the classes that have writes that wait.
+    queues: Vec<(Arc<AtomicU64>, RoomQueue)>,
+    /// The files that have dirt and have not handed it over: each at most once.
+    files: Vec<Weak<dyn HandOver>>,
+}
+
+/// What is dirty of a class on a disk.
+#[derive(Clone)]
+pub(crate) struct ClassDirt {
+    limits: Arc<DirtyLimits>,
+    of_class: Arc<AtomicU64>,
+}
+
+impl DirtyLimits {
+    /// Bytes that are dirty of all files of the disk.
+    pub(crate) fn total(&self) -> u64 {
+        self.total.load(SeqCst)
+    }
+
+    /// The account of the class of that name.
+    pub(crate) fn class(self: &Arc<Self>, name: &str) -> ClassDirt {
+        let mut lists = self.lock();
+        lists.classes.retain(|(_, dirt)| dirt.strong_count() > 0);
+        let known = lists.classes.iter().find(|(known, _)| known == name);
+        let of_class = known.and_then(|(_, dirt)| dirt.upgrade()).unwrap_or_else(|| {
+            let dirt = Arc::default();
+            lists.classes.push((name.to_owned(), Arc::downgrade(&dirt)));
+            dirt
+        });
+        ClassDirt { limits: Arc::clone(self), of_class }
+    }
+
+    /// Bytes that a class with `of_class` dirty bytes may add; `None` for any number.
+    fn room(&self, of_class: u64, total: u64) -> Option<u64> {
+        let least = CLASS_LEAST.saturating_sub(of_class);
+        let most = CLASS_MAX.saturating_sub(of_class).min(DISK_MAX.saturating_sub(total));
+        (of_class > 0).then_some(least.max(most))
+    }
+
+    fn lock(&self) -> LockGuard<'_, Lists> {
+        self.lists.lock()
+    }
+}
+
+impl Lists {
+    fn queue_of(&mut self, of_class: &Arc<AtomicU64>) -> Option<usize> {
+        self.queues.iter().position(|(known, _)| Arc::ptr_eq(known, of_class))
+    }
+}
+
+impl ClassDirt {
+    /// Whether so much more may be dirty, and nobody waits for that; then it is counted.
+    pub(crate) fn try_add(&self, bytes: u64) -> bool {
+        !self.anybody_waits() && self.try_add_in_turn(bytes)
+    }
+
+    /// [`Self::try_add`] for the first that waits.
+    fn try_add_in_turn(&self, bytes: u64) -> bool {
+        let of_class = self.of_class.fetch_add(bytes, SeqCst);
+        let total = self.limits.total.fetch_add(bytes, SeqCst);
+        let fits = self.limits.room(of_class, total).is_none_or(|room| bytes <= room);
+        if !fits {
+            self.subtract(bytes);
+        }
+        fits
+    }
+
+    /// Counts more than there may be: for a write that cannot wait.
+    pub(crate) fn add(&self, bytes: u64) {
+        self.of_class.fetch_add(bytes, SeqCst);
+        self.limits.total.fetch_add(bytes, SeqCst);
+    }
+
+    /// [`Self::try_add`]; if not, `waker` is woken in turn when there is room, and all files of the
+    /// disk hand over what they have.
+    pub(crate) fn add_or_wait(&self, bytes: u64, id: WaiterId, waker: &Waker) -> bool {
+        let waker = KeptWaker::of(waker);
+        let mut lists = self.limits.lock();
+        let at = lists.queue_of(&self.of_class).unwrap_or_else(|| {
+            lists.queues.push((Arc::clone(&self.of_class), RoomQueue::default()));
+            lists.queues.len() - 1
+        });
+        let queue = &mut lists.queues[at].1;
+        let before = queue.add(id, bytes, waker);
+        let is_turn = queue.is_turn_of(id);
+        self.limits.waiting.store(lists.queues.len() as u64, SeqCst);
+        // What ends from here on sees that it waits.
+        let fits = is_turn && self.try_add_in_turn(bytes);
+        let own = if fits { self.take_out(&mut lists, id) } else { None };
+        let files = std::mem::take(&mut lists.files);
+        drop(lists);
+        drop((before, own));
+        files.iter().filter_map(Weak::upgrade).for_each(HandOver::hand_over);
+        fits
+    }
+
+    /// Whether anybody waits for room on the disk: then all that is dirty is handed over.
+    pub(crate) fn anybody_waits(&self) -> bool {
+        self.limits.waiting.load(SeqCst) > 0
+    }
+
+    /// `file` has dirt that it has not handed over. Returns `false` if it has to hand it over at
+    /// once, because somebody waits for room.
+    pub(crate) fn list(&self, file: Weak<dyn HandOver>) -> bool {
+        let mut lists = self.limits.lock();
+        let nobody_waits = lists.queues.is_empty();
+        if nobody_waits {
+            // Those that are gone are left out each time the list would grow.
+            if lists.files.len() == lists.files.capacity() {
+                lists.files.retain(|file| file.strong_count() > 0);
+            }
+            lists.files.push(file);
+        }
+        nobody_waits
+    }
+
+    /// It waits no more.
+    pub(crate) fn leave(&self, id: WaiterId) {
+        if self.anybody_waits() {
+            let mut lists = self.limits.lock();
+            let waker = self.take_out(&mut lists, id);
+            drop(lists);
+            drop(waker);
+        }
+    }
+
+    fn take_out(&self, lists: &mut Lists, id: WaiterId) -> Option<KeptWaker> {
+        let at = lists.queue_of(&self.of_class)?;
+        let waker = lists.queues[at].1.remove(id);
+        self.limits.forget_empty(lists);
+        waker
+    }
+
+    /// So much is dirty no more. Returns whom to wake for it, without a lock.
+    #[must_use]
+    pub(crate) fn remove(&self, bytes: u64) -> Vec<KeptWaker> {
+        self.subtract(bytes);
+        if !self.anybody_waits() {
+            return Vec::new();
+        }
+        let mut lists = self.limits.lock();
+        let mut woken = Vec::new();
+        for (of_class, queue) in &mut lists.queues {
+            let room = self.limits.room(of_class.load(SeqCst), self.limits.total());
+            woken.append(&mut queue.take_fitting(room));
+        }
+        self.limits.forget_empty(&mut lists);
+        woken
+    }
+
+    fn subtract(&self, bytes: u64) {
+        self.of_class.fetch_sub(bytes, SeqCst);
+        self.limits.total.fetch_sub(bytes, SeqCst);
+    }
+}
+
+impl DirtyLimits {
+    /// Forgets the queues in which nobody waits.
+    fn forget_empty(&self, lists: &mut Lists) {
+        lists.queues.retain(|(_, queue)| !queue.is_empty());
+        self.waiting.store(lists.queues.len() as u64, SeqCst);
+    }
+}
+
+impl std::fmt::Debug for DirtyLimits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DirtyLimits").field("total", &self.total).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+    use crate::sys::waker::wake_all;
+
+    #[test]
+    fn a_class_has_its_least_whatever_the_others_have() {
+        let limits = Arc::new(DirtyLimits::default());
+        let [one, two, late] = ["one", "two", "late"].map(|name| limits.class(name));
+        assert!(one.try_add(CLASS_MAX) && !one.try_add(1));
+        assert!(two.try_add(CLASS_MAX) && !two.try_add(1));
+        assert!(late.try_add(CLASS_LEAST), "the disk's bound is reached");
+        assert!(!late.try_add(1));
+        drop(one.remove(CLASS_MAX));
+        assert!(late.try_add(1));
+        assert!(!limits.class("two").try_add(1), "the same account");
+        assert!(one.try_add(CLASS_MAX + DISK_MAX), "nothing is too large for ever");
+    }
+
+    #[test]
+    fn who_waits_is_woken_when_there_is_less() {
+        let limits = Arc::new(DirtyLimits::default());
+        let class = limits.class("class");
+        assert!(class.try_add(CLASS_MAX));
+        let id = WaiterId::new();
+        assert!(!class.add_or_wait(1, id, Waker::noop()));
+        assert_eq!(limits.waiting.load(SeqCst), 1);
+        wake_all(class.remove(1));
+        assert_eq!(limits.waiting.load(SeqCst), 0);
+        assert!(class.add_or_wait(1, id, Waker::noop()));
+    }
+}
