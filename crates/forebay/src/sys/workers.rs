@@ -43,7 +43,10 @@ struct Shared {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
+    /// Those that run.
     threads: usize,
+    /// Those that are being started: nothing counts on them.
+    starting: usize,
     /// Of these, those that wait for a job.
     idle: usize,
     /// Those that want one to be there.
@@ -75,9 +78,10 @@ impl Workers {
         let mut state = self.shared.lock();
         state.kept += 1;
         let kept = KeptWorker { shared: Arc::clone(&self.shared) };
-        if state.threads == 0 {
-            state.threads = 1;
-            drop(state);
+        let starts = state.threads == 0;
+        state.starting += usize::from(starts);
+        drop(state);
+        if starts {
             self.shared.start()?;
         }
         Ok(kept)
@@ -89,8 +93,9 @@ impl Workers {
         let mut state = self.shared.lock();
         state.jobs.push_back(Box::new(job));
         let wakes = state.idle >= state.jobs.len();
-        let starts = !wakes && state.threads < self.shared.threads_max;
-        state.threads += usize::from(starts);
+        let threads = state.threads + state.starting;
+        let starts = !wakes && threads < self.shared.threads_max;
+        state.starting += usize::from(starts);
         drop(state);
         if wakes {
             self.shared.work.notify_one();
@@ -131,12 +136,13 @@ impl Workers {
 
     #[cfg(test)]
     fn threads(&self) -> usize {
-        self.shared.lock().threads
+        let state = self.shared.lock();
+        state.threads + state.starting
     }
 }
 
 impl Shared {
-    /// Starts a thread, which is counted already.
+    /// Starts a thread, which is counted as one that is being started.
     fn start(self: &Arc<Self>) -> io::Result<()> {
         let shared = Arc::clone(self);
         let started = match &self.table {
@@ -146,13 +152,15 @@ impl Shared {
                 thread.spawn(move || shared.work()).map(drop)
             }
         };
-        started.inspect_err(|_| self.lock().threads -= 1)
+        started.inspect_err(|_| self.lock().starting -= 1)
     }
 
     /// A thread's life.
     fn work(&self) {
         library_thread::begin();
         let mut state = self.lock();
+        state.starting -= 1;
+        state.threads += 1;
         loop {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
