@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use forebay_core::{Access, Op};
 
-use crate::Class;
 use crate::permit::{AdmitError, DiskGroup, NoGrant, PermitQueue, PermitRequest};
+use crate::{Class, Scheduler};
 
 impl Class {
     /// Checks a request; returns whom to ask, and for what.
@@ -21,6 +21,12 @@ impl Class {
         let permits =
             group.permits().map_err(|full| AdmitError::no_shard(full, &self.disk.name))?;
         Ok((permits, PermitRequest { class, access, len, holder: self.holder }))
+    }
+
+    /// The class of untagged work, on the same disk.
+    pub(super) fn untagged(&self) -> Self {
+        let untagged = Scheduler::of(&self.scheduler).untagged();
+        Self { disk: Arc::clone(&self.disk), holder: self.holder, ..untagged }
     }
 
     pub(super) fn explain(&self, error: NoGrant) -> AdmitError {

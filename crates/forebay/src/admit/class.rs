@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use forebay_core::{Access, Op, saturating_nanos};
+use forebay_core::{Access, EnqueueError, Op, saturating_nanos};
 
 use super::future::AdmitFuture;
-use crate::permit::{AdmitError, Grant, NoGrant, Permit, ThreadPermit, holds_permit};
+use crate::permit::{
+    AdmitError, Grant, NoGrant, Permit, ThreadPermit, block_on, holds_permit, holds_permit_now,
+};
 use crate::sys::sync::Clock;
 use crate::{Class, Scheduler};
 
@@ -99,9 +101,38 @@ impl Class {
         let group = self.disk.here().of(access.op);
         let (permits, mut request) = self.ask(group, access, len)?;
         request.holder |= holds_permit(now);
-        let ticket = permits.admit(group, now, request, deadline);
-        let (ticket, now) = ticket.map_err(|error| self.explain(error))?;
-        Ok(ThreadPermit::new(Grant::new(group, ticket), now))
+        match permits.admit(group, now, request, deadline) {
+            Ok((ticket, now)) => Ok(ThreadPermit::new(Grant::new(group, ticket), now)),
+            // What fills the queue may be a holder's own.
+            Err(NoGrant::Refused(EnqueueError::Full)) if deadline.is_none() && !request.holder => {
+                self.wait_as_task(AdmitFuture::in_turn(self.clone(), access, len))
+            }
+            Err(error) => Err(self.explain(error)),
+        }
+    }
+
+    /// [`Self::admit_access`] for I/O that has to be done: it is untagged work where the class was
+    /// removed, and it waits for a place where the queue is full.
+    pub(crate) fn admit_required(
+        &self,
+        access: Access,
+        len: u64,
+    ) -> Result<ThreadPermit<'_>, AdmitError> {
+        match self.admit_access(access, len, None) {
+            Err(AdmitError::ClassRemoved { .. } | AdmitError::QueueFull { .. }) => {
+                let holder = self.holder || holds_permit_now();
+                let class = Self { holder, ..self.clone() };
+                self.wait_as_task(AdmitFuture::required(class, access, len))
+            }
+            admitted => admitted,
+        }
+    }
+
+    #[cold]
+    fn wait_as_task(&self, admit: AdmitFuture) -> Result<ThreadPermit<'static>, AdmitError> {
+        let full = || self.explain(NoGrant::Refused(EnqueueError::Full));
+        let permit = block_on(admit).ok_or_else(full)??;
+        permit.into_thread(Clock::of_process().now()).ok_or_else(full)
     }
 
     /// [`Class::try_admit`] of an access.

@@ -4,14 +4,15 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use forebay_core::{Access, Ticket};
 
 use crate::Class;
 use crate::messages;
-use crate::permit::{AdmitError, DiskGroup, Permit, PermitQueue};
+use crate::permit::{AdmitError, DiskGroup, Permit, Started};
 use crate::sys::waker::KeptWaker;
+use crate::wait_list::WaiterId;
 
 /// Resolves to a [`Permit`]; see [`Class::admit_async`].
 ///
@@ -27,18 +28,90 @@ pub struct AdmitFuture {
     class: Class,
     access: Access,
     len: u64,
+    /// It waits for a place where the queue is full.
+    waits_for_place: bool,
+    /// It is done as untagged work where its class was removed.
+    outlives_class: bool,
     waiting: Option<Waiting>,
 }
 
-/// Behind the ticket that waits, or was granted and not noticed.
+/// What waits, or was granted and not noticed.
 struct Waiting {
     group: Arc<DiskGroup>,
-    ticket: Ticket,
+    at: At,
+}
+
+#[derive(Clone, Copy)]
+enum At {
+    Queue(Ticket),
+    Overflow(WaiterId),
 }
 
 impl AdmitFuture {
     pub(crate) const fn new(class: Class, access: Access, len: u64) -> Self {
-        Self { class, access, len, waiting: None }
+        Self::of(class, access, len, (false, false))
+    }
+
+    const fn of(
+        class: Class,
+        access: Access,
+        len: u64,
+        (waits_for_place, outlives_class): (bool, bool),
+    ) -> Self {
+        Self { class, access, len, waits_for_place, outlives_class, waiting: None }
+    }
+
+    /// One that waits for a place where the queue is full.
+    pub(crate) const fn in_turn(class: Class, access: Access, len: u64) -> Self {
+        Self::of(class, access, len, (true, false))
+    }
+
+    /// For I/O that has to be done: it waits for a place where the queue is full, and is untagged
+    /// work where its class was removed.
+    pub(crate) const fn required(class: Class, access: Access, len: u64) -> Self {
+        Self::of(class, access, len, (true, true))
+    }
+
+    fn start(&mut self, waker: &Waker) -> Poll<Result<Permit, AdmitError>> {
+        let group = Arc::clone(self.class.disk.here().of(self.access.op));
+        let (permits, request) = self.class.ask(&group, self.access, self.len)?;
+        let waker = KeptWaker::of(waker);
+        let started = permits.start_task(&group, request, waker, self.waits_for_place);
+        let at = match started.map_err(|error| self.class.explain(error))? {
+            Started::Granted(ticket) => return Poll::Ready(Ok(Permit::new(group, ticket))),
+            Started::Waits(ticket) => At::Queue(ticket),
+            Started::WaitsForPlace(id) => At::Overflow(id),
+        };
+        self.waiting = Some(Waiting { group, at });
+        Poll::Pending
+    }
+
+    /// Looks for the grant of what waits.
+    fn look(&mut self, waker: &Waker) -> Poll<Result<Permit, AdmitError>> {
+        let Some(Waiting { group, at }) = self.waiting.take() else {
+            messages::note_bug("what is looked for was asked for");
+            return Poll::Pending;
+        };
+        let Some(permits) = group.permits_if_used() else {
+            messages::note_bug("where something waits there is a queue");
+            return Poll::Pending;
+        };
+        let place = match at {
+            At::Queue(ticket) => Poll::Ready(Ok(ticket)),
+            At::Overflow(id) => permits.poll_place(id, KeptWaker::of(waker)),
+        };
+        let at = match place {
+            Poll::Pending => at,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(self.class.explain(error))),
+            Poll::Ready(Ok(ticket)) => {
+                if permits.poll_task(&group, ticket, KeptWaker::of(waker)) {
+                    return Poll::Ready(Ok(Permit::new(group, ticket)));
+                }
+                At::Queue(ticket)
+            }
+        };
+        self.waiting = Some(Waiting { group, at });
+        Poll::Pending
     }
 }
 
@@ -47,47 +120,28 @@ impl Future for AdmitFuture {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.class.disk.process.check()?;
-        let waker = KeptWaker::of(context.waker());
-        if let Some(waiting) = &self.waiting {
-            let granted = waiting
-                .permits()
-                .is_none_or(|permits| permits.poll_task(&waiting.group, waiting.ticket, waker));
-            if !granted {
-                return Poll::Pending;
+        let waker = context.waker();
+        let polled = if self.waiting.is_some() { self.look(waker) } else { self.start(waker) };
+        match polled {
+            Poll::Ready(Err(AdmitError::ClassRemoved { .. })) if self.outlives_class => {
+                self.outlives_class = false;
+                self.class = self.class.untagged();
+                self.start(waker)
             }
-        } else {
-            let group = Arc::clone(self.class.disk.here().of(self.access.op));
-            let (permits, request) = self.class.ask(&group, self.access, self.len)?;
-            let started = permits.start_task(&group, request, waker);
-            let (ticket, granted) = started.map_err(|error| self.class.explain(error))?;
-            if granted {
-                return Poll::Ready(Ok(Permit::new(group, ticket)));
-            }
-            self.waiting = Some(Waiting { group, ticket });
-            return Poll::Pending;
+            polled => polled,
         }
-        match self.waiting.take() {
-            Some(Waiting { group, ticket }) => Poll::Ready(Ok(Permit::new(group, ticket))),
-            None => {
-                messages::note_bug("what is granted was waiting");
-                Poll::Pending
-            }
-        }
-    }
-}
-
-impl Waiting {
-    fn permits(&self) -> Option<&PermitQueue> {
-        self.group.permits_if_used()
     }
 }
 
 impl Drop for AdmitFuture {
     fn drop(&mut self) {
-        if let Some(waiting) = self.waiting.take()
-            && let Some(permits) = waiting.permits()
+        if let Some(Waiting { group, at }) = self.waiting.take()
+            && let Some(permits) = group.permits_if_used()
         {
-            permits.abandon(&waiting.group, waiting.ticket);
+            match at {
+                At::Queue(ticket) => permits.abandon(&group, ticket),
+                At::Overflow(id) => permits.abandon_place(&group, id),
+            }
         }
     }
 }

@@ -103,6 +103,11 @@ impl AdmitFor {
         Ok(self.class?.admit_access(self.access, self.len, None)?.into_owned())
     }
 
+    /// [`Self::wait`] for I/O that has to be done.
+    pub(crate) fn wait_required(self) -> Result<ThreadPermit<'static>, AdmitError> {
+        Ok(self.class?.admit_required(self.access, self.len)?.into_owned())
+    }
+
     /// [`Class::admit_timeout`].
     ///
     /// # Errors

@@ -1,7 +1,8 @@
 //! Files that are read and written through the page cache, and the disk's part of that.
 
-mod block_on;
 mod dirt;
+#[cfg(test)]
+mod dirt_tests;
 mod dirty_file;
 mod dirty_pieces;
 mod failure;

@@ -11,19 +11,17 @@ use forebay_core::Op;
 use super::dirt::PartRange;
 use super::dirty_file::DirtyFile;
 use super::failure::Failure;
+use crate::Class;
 use crate::admit::AdmitFuture;
 use crate::dirty_limits::HandOver;
-use crate::permit::{AdmitError, Permit};
+use crate::permit::{AdmitError, Permit, ThreadPermit};
 use crate::sys::lock::Lock;
 use crate::sys::waker::{put_off, wake_after, with_own};
-use crate::{Class, Scheduler};
 
 /// A part that was asked for.
 struct Part {
     file: Arc<DirtyFile>,
     part: PartRange,
-    /// Its class was removed, and it is in that of work that names none.
-    untagged: bool,
     /// Asked for whoever holds a permit, and so are those that come after it.
     holder: bool,
     /// Until it has its permit.
@@ -34,7 +32,7 @@ struct Part {
 pub(super) fn ask(file: &Arc<DirtyFile>, holder: bool) {
     wake_after(|| {
         while let Some(part) = file.dirt.next_part() {
-            Part::ask(file, part, Class { holder, ..file.class.clone() }, false);
+            Part::ask(file, part, holder);
         }
     });
 }
@@ -47,11 +45,11 @@ impl HandOver for DirtyFile {
 }
 
 impl Part {
-    fn ask(file: &Arc<DirtyFile>, part: PartRange, class: Class, untagged: bool) {
-        let holder = class.holder;
-        let admit = AdmitFuture::new(class, file.access(part.range.start), part.dirty);
+    fn ask(file: &Arc<DirtyFile>, part: PartRange, holder: bool) {
+        let class = Class { holder, ..file.class.clone() };
+        let admit = AdmitFuture::required(class, file.access(part.range.start), part.dirty);
         let (file, admit) = (Arc::clone(file), Lock::new(Some(admit)));
-        let part = Arc::new(Self { file, part, untagged, holder, admit });
+        let part = Arc::new(Self { file, part, holder, admit });
         // It stands in the order from now on, not when a thread is free.
         if let Poll::Ready(admitted) = part.poll() {
             part.file.class.disk.workers.run({
@@ -85,10 +83,6 @@ impl Part {
                     ask(file, self.holder);
                 });
             }
-            Err(AdmitError::ClassRemoved { .. }) if !self.untagged => {
-                let class = Class { holder: self.holder, ..file.untagged() };
-                Self::ask(file, self.part.clone(), class, true);
-            }
             Err(error) => wake_after(|| {
                 file.dirt.give_back(&self.part, Failure::of_admission(error));
                 ask(file, self.holder);
@@ -105,16 +99,8 @@ impl Part {
             return Ok(());
         }
         let class = file.class.for_holder_of(permit);
-        let _permit = class.admit(Op::Flush, 0).map(|permit| permit.detach());
+        let _permit = class.admit_required(Op::Flush.into(), 0).map(ThreadPermit::detach);
         file.held.call(|fd| Ok(rustix::fs::fdatasync(fd)?)).map(drop)
-    }
-}
-
-impl DirtyFile {
-    /// The class of work that names none, on the same disk: where its own was removed.
-    fn untagged(&self) -> Class {
-        let scheduler = Scheduler::of(&self.class.scheduler);
-        Class { disk: Arc::clone(&self.class.disk), ..scheduler.untagged() }
     }
 }
 

@@ -12,6 +12,7 @@ use super::dirty_pieces::{DirtyPiece, dirty_pieces};
 use super::failure::Failure;
 use super::part;
 use super::waiter::Waiter;
+use crate::admit::AdmitFuture;
 use crate::direct_file::file_number;
 use crate::page_cache::write_back;
 use crate::{Class, Scheduler};
@@ -48,7 +49,7 @@ pub(super) async fn sync(
     }
     let mut class = file.class.clone();
     class.holder |= holder;
-    let permit = class.admit_async(Op::Flush, 0).await?;
+    let permit = AdmitFuture::required(class, Op::Flush.into(), 0).await?;
     let flushed = Arc::clone(file);
     let call = move || {
         let result = flushed.held.call(move |fd| flush(fd, metadata)).map(drop);
@@ -105,12 +106,12 @@ impl Class {
         let number = file_number(file)?;
         for DirtyPiece { range, dirty } in dirty_pieces(file, part_len(&class)) {
             let access = Op::Write.at(range.start).of(number);
-            let permit = class.admit_access(access, dirty, None)?;
+            let permit = class.admit_required(access, dirty)?;
             let result = write_back(file, range.start, range.end - range.start);
             permit.complete(&result);
             result?;
         }
-        let permit = class.admit(Op::Flush, 0)?;
+        let permit = class.admit_required(Op::Flush.into(), 0)?;
         let result = flush(file, metadata);
         permit.complete(&result);
         result

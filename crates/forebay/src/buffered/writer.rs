@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use rustix::fs::{FileType, OFlags};
 
-use super::block_on::block_on;
 use super::dirty_file::DirtyFile;
 use super::part;
 use super::sync::{Metadata, sync};
 use super::write_back_path::WriteBackPath;
-use crate::permit::holds_permit_now;
+use crate::permit::{block_on, holds_permit_now};
+use crate::sys::library_thread::WaitsForItself;
 use crate::{Class, Scheduler};
 
 /// Writes to a file through the page cache, and has what is dirty written back in the turn of a
@@ -126,6 +126,11 @@ impl Class {
         let appends = flags.contains(OFlags::APPEND);
         Ok(BufferedWriter { file, dirt, position, appends })
     }
+}
+
+/// What `future` resolves to, for the calling thread.
+pub(super) fn wait<R>(future: impl Future<Output = io::Result<R>>) -> io::Result<R> {
+    block_on(future).unwrap_or_else(|| Err(WaitsForItself.into()))
 }
 
 /// The flags of a file that can be written.
@@ -288,7 +293,7 @@ impl<F: AsFd> BufferedWriter<F> {
 
     fn sync_here(&self, metadata: Metadata) -> io::Result<()> {
         self.check()?;
-        block_on(sync(self.file.as_fd(), self.dirty_file(), metadata, holds_permit_now()))
+        wait(sync(self.file.as_fd(), self.dirty_file(), metadata, holds_permit_now()))
     }
 }
 

@@ -8,10 +8,9 @@ use std::task::Poll;
 
 use rustix::io::Errno;
 
-use super::block_on::block_on;
 use super::part;
 use super::waiter::Waiter;
-use super::writer::BufferedWriter;
+use super::writer::{BufferedWriter, wait};
 use crate::Class;
 use crate::admit::AdmitFuture;
 use crate::page_cache::{file_len, page_size, whole_pages, write_back};
@@ -29,13 +28,13 @@ impl<F: AsFd> BufferedWriter<F> {
             return Ok(0);
         }
         if self.dirty_file().path.is_through() {
-            return block_on(self.write_through(buffer, offset, holds_permit_now()));
+            return wait(self.write_through(buffer, offset, holds_permit_now()));
         }
         let (reserved, holder) = (pages_of(buffer, offset), holds_permit_now());
         if holder {
             self.dirty_file().dirt.reserve_for_holder(reserved);
         } else if !self.dirty_file().dirt.try_reserve(reserved) {
-            block_on(self.reserve(reserved))?;
+            wait(self.reserve(reserved))?;
         }
         self.write_reserved(buffer, offset, reserved, holder)
     }
@@ -111,7 +110,7 @@ impl<F: AsFd> BufferedWriter<F> {
     ) -> io::Result<usize> {
         let file = self.dirty_file();
         let (class, access) = (file.class.clone(), file.access(offset.unwrap_or(0)));
-        let admit = AdmitFuture::new(Class { holder, ..class }, access, buffer.len() as u64);
+        let admit = AdmitFuture::required(Class { holder, ..class }, access, buffer.len() as u64);
         let permit = admit.await?;
         let result = self.put(buffer, offset).and_then(|range| {
             if file.path.look_after_write(self.file.as_fd(), &range) {

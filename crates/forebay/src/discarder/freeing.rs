@@ -4,7 +4,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
-use std::time::Duration;
 
 use forebay_core::{Access, Op, StepMax, Time, saturating_nanos};
 use rustix::io::Errno;
@@ -14,10 +13,10 @@ use super::error::{DeleteErrorCause, DeleteOperation};
 use super::hand_over::JOBS_MAX;
 use super::item::Item;
 use super::open_file::{OpenFile, Opened, SMALL_MAX};
-use super::state::{LOOK_PERIOD, RETRIES_MAX, RETRY_AFTER, Worker, untagged};
+use super::state::{LOOK_PERIOD, RETRIES_MAX, Worker};
 use crate::Class;
 use crate::admit::AdmitFuture;
-use crate::permit::{AdmitError, Permit};
+use crate::permit::Permit;
 use crate::sys::waker::with_own;
 
 /// Small files that share a step at most.
@@ -35,7 +34,7 @@ impl Worker {
     pub(super) fn free_some(&mut self) {
         self.open_some();
         let Some(first) = self.opened.front() else { return };
-        let (class, is_small) = (self.class_of(&first.item), first.is_small);
+        let (class, is_small) = (first.item.place.class().clone(), first.is_small);
         let limit = self.limit(&class);
         if is_small { self.free_small(&class, limit) } else { self.free_part(&class, limit) }
     }
@@ -200,32 +199,18 @@ impl Worker {
         access: Access,
         bytes: u64,
     ) -> Result<Permit, DeleteErrorCause> {
-        let (mut class, mut full) = (class.clone(), 0);
+        let mut admit = pin!(AdmitFuture::required(class.clone(), access, bytes));
         loop {
-            let mut admit = pin!(AdmitFuture::new(class.clone(), access, bytes));
-            let admitted = loop {
-                match with_own(&self.waker, |context| admit.as_mut().poll(context)) {
-                    Poll::Ready(admitted) => break admitted,
-                    Poll::Pending => {}
-                }
-                if self.put_off.len() < JOBS_MAX && self.shared.has_jobs() {
-                    self.take_jobs();
-                }
-                self.look(self.now());
-                self.parking.park(self.clock, Some(self.now().plus_nanos(LOOK_PERIOD)));
-            };
-            match admitted {
-                Ok(permit) => return Ok(permit),
-                Err(AdmitError::ClassRemoved { .. }) if !self.untagged => {
-                    self.untagged = true;
-                    class = untagged(&class);
-                }
-                Err(AdmitError::QueueFull { .. }) if full < RETRIES_MAX => {
-                    full += 1;
-                    std::thread::sleep(Duration::from_nanos(RETRY_AFTER));
-                }
-                Err(error) => return Err(DeleteErrorCause::Admission(Arc::new(error))),
+            if let Poll::Ready(admitted) =
+                with_own(&self.waker, |context| admit.as_mut().poll(context))
+            {
+                return admitted.map_err(|error| DeleteErrorCause::Admission(Arc::new(error)));
             }
+            if self.put_off.len() < JOBS_MAX && self.shared.has_jobs() {
+                self.take_jobs();
+            }
+            self.look(self.now());
+            self.parking.park(self.clock, Some(self.now().plus_nanos(LOOK_PERIOD)));
         }
     }
 }

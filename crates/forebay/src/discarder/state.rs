@@ -19,7 +19,6 @@ use super::trash::Trash;
 use super::urgency::{Backlog, rate_at};
 use crate::permit::Parking;
 use crate::sys::sync::Clock;
-use crate::{Class, Scheduler};
 
 /// How urgent it is is looked at so often.
 pub(super) const LOOK_PERIOD: u64 = 100_000_000;
@@ -50,8 +49,6 @@ pub(super) struct Worker {
     pub(super) pace: Pace,
     pub(super) rate: Option<u64>,
     pub(super) looked: Option<Time>,
-    /// The class was removed.
-    pub(super) untagged: bool,
     pub(super) retries: u32,
 }
 
@@ -96,7 +93,6 @@ impl Worker {
             pace: Pace::default(),
             rate,
             looked: None,
-            untagged: false,
             retries: 0,
         }
     }
@@ -140,12 +136,6 @@ impl Worker {
         self.shared.note(part, oldest);
     }
 
-    /// The class on the disk of an item.
-    pub(super) fn class_of(&self, item: &Item) -> Class {
-        let class = item.place.class();
-        if self.untagged { untagged(class) } else { class.clone() }
-    }
-
     /// An item is over.
     pub(super) fn end(&mut self, item: Item, result: Result<DeletedHow, DeleteErrorCause>) {
         if let (Place::Trash(entry), Err(_)) = (&item.place, &result) {
@@ -166,10 +156,4 @@ impl Worker {
         // What it has open is closed before anybody is told.
         item.target
     }
-}
-
-/// The class of work that names none, on the same disk.
-pub(super) fn untagged(class: &Class) -> Class {
-    let untagged = Scheduler::of(&class.scheduler).untagged();
-    Class { disk: Arc::clone(&class.disk), ..untagged }
 }

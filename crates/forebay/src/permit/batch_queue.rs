@@ -12,7 +12,7 @@ use forebay_core::{DiskTime, Op, Outcome, Ticket, Time};
 
 use super::batch::Batch;
 use super::disk_group::DiskGroup;
-use super::queue::{PermitQueue, enqueue, queue};
+use super::queue::{PermitQueue, enqueue};
 use super::request::{BatchRequest, NoGrant, PermitRequest};
 use super::state::{State, Timekeeper};
 use super::timer;
@@ -66,7 +66,8 @@ impl State {
         let BatchRequest { class, requests, holder } = rest;
         for &(op, len) in requests {
             let access = op.into();
-            let Ok(ticket) = queue(self, now, PermitRequest { class, access, len, holder }) else {
+            let Ok(ticket) = self.queue_request(now, PermitRequest { class, access, len, holder })
+            else {
                 break;
             };
             self.waiters.add_member(ticket, batch);
@@ -138,7 +139,7 @@ impl PermitQueue {
         if let Some(first) = first {
             state.queue.cancel(now, first);
         }
-        if state.waiters.any() {
+        if state.anybody_waits() {
             state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
@@ -178,7 +179,7 @@ impl PermitQueue {
                 }
             }
         };
-        if state.waiters.any() {
+        if state.anybody_waits() {
             state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);

@@ -141,6 +141,11 @@ impl Permit {
         self.end(Outcome::Failed);
     }
 
+    /// The same, held by the calling thread from `now` on.
+    pub(crate) fn into_thread(mut self, now: Time) -> Option<ThreadPermit<'static>> {
+        self.grant.take().map(|grant| ThreadPermit::new(grant, now))
+    }
+
     fn end(&mut self, outcome: Outcome) {
         if let Some(grant) = self.grant.take() {
             grant.end(outcome);

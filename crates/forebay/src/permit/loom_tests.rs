@@ -12,7 +12,7 @@ use forebay_core::{
 };
 use loom::thread::{self, JoinHandle};
 
-use super::{DiskGroup, NoGrant, PermitQueue, PermitRequest};
+use super::{DiskGroup, NoGrant, PermitQueue, PermitRequest, Started};
 use crate::sys::sync::{AtomicBool, Clock, Mutex, Ordering, Thread, current, park};
 use crate::sys::waker::KeptWaker;
 
@@ -76,7 +76,12 @@ impl Bed {
     }
 
     fn start_task(&self, waker: &Waker) -> (Ticket, bool) {
-        self.permits().start_task(&self.group, self.request(), KeptWaker::of(waker)).ok().unwrap()
+        let waker = KeptWaker::of(waker);
+        match self.permits().start_task(&self.group, self.request(), waker, false).ok().unwrap() {
+            Started::Granted(ticket) => (ticket, true),
+            Started::Waits(ticket) => (ticket, false),
+            Started::WaitsForPlace(_) => unreachable!("it was refused"),
+        }
     }
 
     fn complete(&self, ticket: Ticket) {

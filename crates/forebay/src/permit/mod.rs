@@ -7,12 +7,14 @@
 
 mod batch;
 mod batch_queue;
+mod block_on;
 mod disk_group;
 mod error;
 mod grant;
 mod held_permits;
 #[cfg(test)]
 mod loom_tests;
+mod overflow;
 mod parking;
 mod queue;
 mod request;
@@ -23,6 +25,7 @@ mod waiters;
 mod wakeups;
 
 pub(crate) use self::batch_queue::Batched;
+pub(crate) use self::block_on::block_on;
 pub(crate) use self::disk_group::DiskGroup;
 pub use self::error::AdmitError;
 pub(crate) use self::grant::Grant;
@@ -31,3 +34,4 @@ pub(crate) use self::held_permits::{holds_permit, holds_permit_now};
 pub(crate) use self::parking::Parking;
 pub(crate) use self::queue::PermitQueue;
 pub(crate) use self::request::{BatchRequest, NoGrant, PermitRequest};
+pub(crate) use self::tasks::Started;

@@ -55,7 +55,7 @@ impl PermitQueue {
         if !granted {
             state.queue.cancel(now, ticket);
         }
-        if state.waiters.any() {
+        if state.anybody_waits() {
             state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
@@ -75,7 +75,7 @@ impl PermitQueue {
         let mut state = self.lock();
         let (ticket, granted) = enqueue(&mut state, now, request, &mut wakeups)?;
         if granted {
-            if state.waiters.any() {
+            if state.anybody_waits() {
                 state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
             }
             self.release(group, state, now, &mut wakeups);
@@ -142,7 +142,7 @@ impl PermitQueue {
         if let Some(completion) = &completion {
             group.record(state.queue.shard(), completion, Some(&state.queue));
         }
-        if state.waiters.any() {
+        if state.anybody_waits() {
             state.settle(now, None, &mut wakeups);
             state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
         } else {
@@ -186,45 +186,18 @@ pub(super) fn enqueue(
     wakeups: &mut Wakeups,
 ) -> Result<(Ticket, bool), NoGrant> {
     let PermitRequest { class, access, len, .. } = request;
+    if !state.overflow.is_empty() {
+        return Err(NoGrant::Refused(EnqueueError::Full));
+    }
     let at_once =
         state.queue.dispatch_at_once(now, class, access, len).map_err(NoGrant::Refused)?;
     if let Some(ticket) = at_once {
         state.collect_shards(wakeups);
         return Ok((ticket, true));
     }
-    let ticket = match queue(state, now, request) {
-        Err(EnqueueError::Full) => queue_instead(state, now, request),
-        queued => queued,
-    };
-    let ticket = ticket.map_err(NoGrant::Refused)?;
+    let ticket = state.queue_request(now, request).map_err(NoGrant::Refused)?;
     let granted = state.settle(now, Some(ticket), wakeups);
     Ok((ticket, granted))
-}
-
-pub(super) fn queue(
-    state: &mut State,
-    now: Time,
-    request: PermitRequest,
-) -> Result<Ticket, EnqueueError> {
-    let PermitRequest { class, access, len, holder } = request;
-    if holder {
-        state.queue.enqueue_for_holder(now, class, access, len)
-    } else {
-        state.queue.enqueue(now, class, access, len)
-    }
-}
-
-/// Queues a request in the place of one that was forgotten, if there is one.
-#[cold]
-fn queue_instead(
-    state: &mut State,
-    now: Time,
-    request: PermitRequest,
-) -> Result<Ticket, EnqueueError> {
-    if !state.forget_set_aside(now) {
-        return Err(EnqueueError::Full);
-    }
-    queue(state, now, request)
 }
 
 impl fmt::Debug for PermitQueue {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use forebay_core::{IoQueue, Ticket, Time};
+use forebay_core::{EnqueueError, IoQueue, Ticket, Time};
 use slab::Slab;
 
 use super::batch::Batch;
+use super::overflow::Overflow;
 use super::parking::Parking;
+use super::request::PermitRequest;
 use super::waiters::{Behind, Waiters};
 use super::wakeups::{Wakeup, Wakeups};
 use crate::messages;
@@ -29,6 +31,7 @@ pub(super) struct State {
     pub(super) queue: IoQueue,
     pub(super) model_version: u64,
     pub(super) waiters: Waiters,
+    pub(super) overflow: Overflow,
     pub(super) batches: Slab<Batch>,
     /// Whether there is a timer thread.
     pub(super) has_timer: bool,
@@ -47,12 +50,40 @@ impl State {
             queue,
             model_version,
             waiters: Waiters::new(),
+            overflow: Overflow::default(),
             batches: Slab::new(),
             has_timer: false,
             timer: None,
             keeper: Timekeeper::Nobody,
             kept: Time::MAX,
             unsettled: false,
+        }
+    }
+
+    /// Queues a request, if need be in the place of one that was forgotten.
+    pub(super) fn queue_request(
+        &mut self,
+        now: Time,
+        request: PermitRequest,
+    ) -> Result<Ticket, EnqueueError> {
+        match self.queue_in_free_place(now, request) {
+            Err(EnqueueError::Full) if self.forget_set_aside(now) => {
+                self.queue_in_free_place(now, request)
+            }
+            queued => queued,
+        }
+    }
+
+    fn queue_in_free_place(
+        &mut self,
+        now: Time,
+        request: PermitRequest,
+    ) -> Result<Ticket, EnqueueError> {
+        let PermitRequest { class, access, len, holder } = request;
+        if holder {
+            self.queue.enqueue_for_holder(now, class, access, len)
+        } else {
+            self.queue.enqueue(now, class, access, len)
         }
     }
 
@@ -67,6 +98,9 @@ impl State {
         let mut granted = false;
         self.unsettled = true;
         self.set_aside_unnoticed(now);
+        if !self.overflow.is_empty() {
+            self.give_places(now, wakeups);
+        }
         while wakeups.has_room() {
             let Some(ticket) = self.queue.poll_dispatch(now) else {
                 self.unsettled = false;
@@ -89,6 +123,29 @@ impl State {
         }
         self.collect_shards(wakeups);
         granted
+    }
+
+    /// Whether anybody waits for a grant or a place, or has not noticed his grant.
+    pub(super) fn anybody_waits(&self) -> bool {
+        self.waiters.any() || !self.overflow.is_empty()
+    }
+
+    /// Queues those that wait for a place, as long as there are places.
+    #[cold]
+    fn give_places(&mut self, now: Time, wakeups: &mut Wakeups) {
+        while wakeups.has_room()
+            && let Some(request) = self.overflow.first()
+        {
+            let queued = self.queue_request(now, request);
+            if matches!(queued, Err(EnqueueError::Full)) {
+                return self.overflow.look_later(now);
+            }
+            let Some(waker) = self.overflow.leave_first(now, queued) else { return };
+            match queued {
+                Ok(ticket) => self.waiters.add_task(ticket, waker),
+                Err(_) => wakeups.push(Wakeup::Task(waker)),
+            }
+        }
     }
 
     /// A request of a batch is granted. Returns whom to wake, if it was the last.
@@ -204,10 +261,8 @@ impl State {
         wakeups: &mut Wakeups,
     ) -> Option<Time> {
         let polled = if self.waiters.any() { self.queue.poll_timeout(now) } else { None };
-        let due = match (polled, self.unnoticed_until()) {
-            (Some(polled), Some(unnoticed)) => Some(polled.min(unnoticed)),
-            (one, other) => one.or(other),
-        };
+        let looked = [polled, self.unnoticed_until(), self.overflow.look_at()];
+        let due = looked.into_iter().flatten().min();
         if self.keeper == me {
             // It is awake, and decides anew.
             self.keeper = Timekeeper::Nobody;

@@ -1,10 +1,12 @@
 //! Tasks that wait for permits.
 
 use std::sync::Arc;
+use std::task::Poll;
 
-use forebay_core::{Outcome, Ticket};
+use forebay_core::{EnqueueError, Outcome, Ticket};
 
 use super::disk_group::DiskGroup;
+use super::overflow::Place;
 use super::queue::{PermitQueue, enqueue};
 use super::request::{NoGrant, PermitRequest};
 use super::state::Timekeeper;
@@ -13,34 +15,79 @@ use super::waiters::Found;
 use super::wakeups::Wakeups;
 use crate::group::GroupState;
 use crate::sys::waker::KeptWaker;
+use crate::wait_list::WaiterId;
+
+/// What became of a request that a task has begun to wait for.
+pub(crate) enum Started {
+    Granted(Ticket),
+    /// The task is woken when it is granted.
+    Waits(Ticket),
+    /// The queue is full: the task is woken when there is a grant, or an error.
+    WaitsForPlace(WaiterId),
+}
 
 impl PermitQueue {
-    /// A ticket for a task, and whether it is granted already; else `waker` is
-    /// woken when it is.
+    /// Asks for a task, whose `waker` is woken if it has to wait. Where the queue is full it is
+    /// refused, or it waits for a place.
     pub(crate) fn start_task(
         &self,
         group: &Arc<DiskGroup>,
         request: PermitRequest,
         waker: KeptWaker,
-    ) -> Result<(Ticket, bool), NoGrant> {
+        waits_for_place: bool,
+    ) -> Result<Started, NoGrant> {
         let now = self.clock.now();
         let mut wakeups = Wakeups::new();
         let mut state = self.lock();
-        let (ticket, granted) = enqueue(&mut state, now, request, &mut wakeups)?;
-        if !granted {
-            if let Err(error) = timer::start(&mut state, group) {
-                state.queue.cancel(now, ticket);
-                state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
-                self.release(group, state, now, &mut wakeups);
-                return Err(NoGrant::Timer(error));
+        let started = match enqueue(&mut state, now, request, &mut wakeups) {
+            Ok((ticket, true)) => Ok(Started::Granted(ticket)),
+            Ok((ticket, false)) => match timer::start(&mut state, group) {
+                Ok(()) => {
+                    state.waiters.add_task(ticket, waker);
+                    Ok(Started::Waits(ticket))
+                }
+                Err(error) => {
+                    state.queue.cancel(now, ticket);
+                    Err(NoGrant::Timer(error))
+                }
+            },
+            Err(NoGrant::Refused(EnqueueError::Full)) if waits_for_place => {
+                timer::start(&mut state, group).map_err(NoGrant::Timer)?;
+                Ok(Started::WaitsForPlace(state.overflow.add(now, request, waker)))
             }
-            state.waiters.add_task(ticket, waker);
-        }
-        if state.waiters.any() {
+            Err(error) => return Err(error),
+        };
+        if started.is_err() || state.anybody_waits() {
             state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
-        Ok((ticket, granted))
+        started
+    }
+
+    /// The ticket of a request that has waited for a place, once it has one; else `waker` is woken.
+    pub(crate) fn poll_place(
+        &self,
+        id: WaiterId,
+        waker: KeptWaker,
+    ) -> Poll<Result<Ticket, NoGrant>> {
+        let mut state = self.lock();
+        let place = state.overflow.poll(id, waker);
+        drop(state);
+        match place {
+            Place::Waits(_) => Poll::Pending,
+            Place::Has(result) => Poll::Ready(result.map_err(NoGrant::Refused)),
+        }
+    }
+
+    /// A task is not interested any more in what waits for a place.
+    pub(crate) fn abandon_place(&self, group: &GroupState, id: WaiterId) {
+        let mut state = self.lock();
+        let (ticket, waker) = state.overflow.remove(id);
+        drop(state);
+        drop(waker);
+        if let Some(ticket) = ticket {
+            self.abandon(group, ticket);
+        }
     }
 
     /// Whether a task has its grant now; else `waker` is woken when it has.

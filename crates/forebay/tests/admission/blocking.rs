@@ -28,10 +28,53 @@ fn a_queue_holds_as_many_requests_as_it_may() {
     let _held = class.admit(Op::Read, 4096).unwrap().detach();
     let mut waiting = [(); 2].map(|()| Box::pin(class.admit_async(Op::Read, 4096)));
     assert!(waiting.iter_mut().all(|waiting| poll_once(waiting.as_mut()).is_pending()));
-    let refused = class.admit(Op::Read, 4096).unwrap_err();
-    assert!(matches!(&refused, AdmitError::QueueFull { disk } if disk == "disk"), "{refused}");
+    let timeout = class.admit_timeout(Op::Read, 4096, Duration::from_secs(60)).unwrap_err();
+    let now = class.try_admit(Op::Read, 4096).unwrap_err();
+    let task = block_on(class.admit_async(Op::Read, 4096)).unwrap_err();
+    for refused in [timeout, now, task] {
+        assert!(matches!(&refused, AdmitError::QueueFull { disk } if disk == "disk"), "{refused}");
+    }
     drop(waiting);
     assert!(class.try_admit(Op::Read, 4096).unwrap().is_none(), "there is room to wait again");
+}
+
+#[test]
+fn a_thread_waits_for_a_place_in_a_full_queue() {
+    let disk = DiskConfig::new("disk", FAST).policy(Policy::Concurrency { requests: 1 });
+    let scheduler = Scheduler::builder().disk(disk).requests_max(1).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    let (granted, grants) = mpsc::channel();
+    thread::scope(|scope| {
+        let held = class.admit(Op::Read, 4096).unwrap().detach();
+        for thread in 0..8 {
+            let (class, granted) = (class.clone(), granted.clone());
+            scope.spawn(move || {
+                let permit = class.admit(Op::Write, 4096).unwrap();
+                // A holder is told at once: it may wait for itself.
+                let another = class.admit(Op::Write, 4096).unwrap_err();
+                assert!(matches!(another, AdmitError::QueueFull { .. }), "{another}");
+                granted.send(thread).unwrap();
+                drop(permit);
+            });
+        }
+        assert!(grants.recv_timeout(Duration::from_millis(50)).is_err());
+        drop(held);
+        for _ in 0..8 {
+            grants.recv_timeout(Duration::from_secs(60)).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_place_of_a_permit_that_was_forgotten_goes_to_the_thread_that_waits_for_one() {
+    let disk = DiskConfig::new("disk", FAST).policy(Policy::Concurrency { requests: 1 });
+    let scheduler = Scheduler::builder().disk(disk).requests_max(1).build().unwrap();
+    let class = scheduler.add_class("class", 100).unwrap();
+    std::mem::forget(class.admit(Op::Read, 4096).unwrap().detach());
+    thread::scope(|scope| {
+        let granted = scope.spawn(|| class.admit(Op::Read, 4096).map(drop));
+        granted.join().unwrap().unwrap();
+    });
 }
 
 #[test]

@@ -1,29 +1,28 @@
 //! Waiting for a future on a thread.
 
 use std::future::Future;
-use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use crate::permit::Parking;
-use crate::sys::library_thread::{WaitsForItself, is_library_thread};
+use super::parking::Parking;
+use crate::sys::library_thread::is_library_thread;
 use crate::sys::sync::Clock;
 use crate::sys::waker::with_own;
 
 /// What `future` resolves to; the calling thread sleeps meanwhile. A thread of the library would wait
-/// for itself: there only what need not wait is done.
-pub(super) fn block_on<R>(future: impl Future<Output = io::Result<R>>) -> io::Result<R> {
+/// for itself: there only what need not wait is done, and else `None` is returned.
+pub(crate) fn block_on<R>(future: impl Future<Output = R>) -> Option<R> {
     let mut future = pin!(future);
     let parking = Parking::take_place();
     let waker = Waker::from(Arc::clone(&parking));
     loop {
         let polled = with_own(&waker, |context| future.as_mut().poll(context));
         if let Poll::Ready(output) = polled {
-            return output;
+            return Some(output);
         }
         if is_library_thread() {
-            return Err(WaitsForItself.into());
+            return None;
         }
         parking.park(Clock::of_process(), None);
     }
