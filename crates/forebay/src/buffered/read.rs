@@ -7,15 +7,21 @@ use forebay_core::Op;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::hit_rate::HitRate;
-use crate::Class;
 use crate::page_cache::{
     PageCacheCounters, bytes_read_by_thread, file_len, page_size, residency, whole_pages,
 };
+use crate::{Class, Scheduler};
+
+/// So many bytes are read at a time, in bytes, however slow the disk is.
+const PART_LEN_MIN: usize = 128 << 10;
 
 impl Class {
     /// Reads into `buffer` what `file` has from byte `offset` on, through the page cache: what is in
     /// memory is read at once and costs nothing; for what is not, a permit is waited for first, on
     /// the disk of the file. Fills the buffer unless the file ends before; returns how many bytes.
+    ///
+    /// A large read has a permit for each part that costs no more than the [effective
+    /// goal](crate::Disk::effective_goal), or for each 128 KiB if that is more.
     ///
     /// Whether it is in memory is found out by the recent reads of the descriptor. As long as nine
     /// of ten hit, the read is tried without waiting (`RWF_NOWAIT`). That starts the disk's work for
@@ -26,13 +32,39 @@ impl Class {
     /// file, made it read. Reads of mapped files pass no class.
     ///
     /// # Errors
-    /// Those of `pread(2)`, of [`Class::admit`] and [`Scheduler::disk_of_file`](crate::Scheduler::disk_of_file).
+    /// Those of `pread(2)`, of [`Class::admit`] and [`Scheduler::disk_of_file`](crate::Scheduler::disk_of_file);
+    /// after the first part, how many bytes there are instead. A full queue is none, nor is a class
+    /// that was removed: the read waits for a place, and is untagged work.
     pub fn read_at(&self, file: impl AsFd, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let file = file.as_fd();
         if i64::try_from(offset).is_err() {
             // `preadv2` takes the largest for the position of the descriptor
             return Err(Errno::INVAL.into());
         }
+        if buffer.len() <= PART_LEN_MIN {
+            return self.read_part(file, buffer, offset);
+        }
+        let disk = Scheduler::of(&self.scheduler).disk_of_file(file)?;
+        let largest = disk.record.here().of(Op::Read).largest_request(Op::Read);
+        let part_len = usize::try_from(largest).unwrap_or(usize::MAX).max(PART_LEN_MIN);
+        let mut done = 0;
+        for part in buffer.chunks_mut(part_len) {
+            match self.read_part(file, part, offset.saturating_add(done as u64)) {
+                Ok(read) => {
+                    done += read;
+                    if read < part.len() {
+                        break;
+                    }
+                }
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(done)
+    }
+
+    /// [`Class::read_at`] of what the disk may do at a time.
+    fn read_part(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let recent = HitRate::of(file);
         let (is_high, goes_on) = (recent.is_high(), recent.goes_on(file, offset, buffer.len()));
         // Where a file begins the kernel reads ahead, and the rate may be that of a file that had
@@ -99,7 +131,7 @@ impl Class {
     ) -> io::Result<usize> {
         self.record.reads.add_miss();
         let place = Op::Read.at(offset.saturating_add(done as u64));
-        let permit = self.admit_for(&file, place, len).wait()?;
+        let permit = self.admit_for(&file, place, len).wait_required()?;
         let before = before.unwrap_or_else(bytes_read_by_thread);
         let result = read_all(file, buffer, offset, done);
         permit.complete(&result);
@@ -112,7 +144,7 @@ impl Class {
     fn charge(&self, file: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
         if bytes > 0 {
             self.record.reads.add_read_ahead(bytes);
-            drop(self.admit_for(&file, Op::Read, bytes).wait()?);
+            drop(self.admit_for(&file, Op::Read, bytes).wait_required()?);
         }
         Ok(())
     }
