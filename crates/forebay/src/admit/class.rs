@@ -35,6 +35,12 @@ impl Class {
     /// [`AdmitFor::in_parts`](crate::AdmitFor::in_parts) has one permit for each part.
     /// Of more than 1 MiB that would take the disk more than 60 s it is refused.
     ///
+    /// Where as many requests wait as
+    /// [`requests_max`](crate::SchedulerBuilder::requests_max) allows, it waits for a place first,
+    /// in the order of the calls. A thread that holds a permit is refused then: the place may be
+    /// its own. So are [`admit_timeout`](Self::admit_timeout), [`try_admit`](Self::try_admit) and
+    /// [`admit_async`](Self::admit_async).
+    ///
     /// # Errors
     /// A length of 0 for another operation, one above 2^63 - 1 or that takes
     /// the disk more than 60 s, or a class that was removed; [`AdmitError`] has

@@ -140,11 +140,14 @@ impl Class {
         Ok(done)
     }
 
-    /// The disk has read so many bytes that nothing was charged for: waits for their turn.
+    /// The disk has read so many bytes that nothing was charged for: waits for their turn, in parts,
+    /// as the kernel may read many MiB ahead.
     fn charge(&self, file: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
         if bytes > 0 {
             self.record.reads.add_read_ahead(bytes);
-            drop(self.admit_for(&file, Op::Read, bytes).wait_required()?);
+            for (_, admit) in self.admit_for(&file, Op::Read, bytes).in_parts()? {
+                drop(admit.wait_required()?);
+            }
         }
         Ok(())
     }

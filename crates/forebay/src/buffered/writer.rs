@@ -35,7 +35,9 @@ use crate::{Class, Scheduler};
 /// # Bounds
 /// At most 16 MiB of a file are dirty ([`with_dirty_max`](Self::with_dirty_max)), 64 MiB of a
 /// class's files on a disk, and 128 MiB of all on a disk; beyond the last each class has 1 MiB. A
-/// write beyond that waits, and its future pends.
+/// write beyond that waits in turn, and its future pends; everything dirty is written back meanwhile.
+/// A thread that holds a permit does not wait: what it writes is counted beyond the bounds.
+/// A bound below two pages acts as one of two.
 ///
 /// # Errors of writeback
 /// They are told as they would be without: by the next flush of each open file description, the

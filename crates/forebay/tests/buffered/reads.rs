@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use forebay::{DiskConfig, DiskRates, Op, Scheduler};
 use rustix::fs::{Advice, fadvise};
 
 use crate::{Bed, pattern};
@@ -39,4 +40,34 @@ fn a_read_has_what_the_file_has_whatever_is_in_memory() {
     assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));
     let closed = bed.class.read_at(File::create(bed.dir.path().join("w")).unwrap(), &mut [0], 0);
     assert_eq!(closed.unwrap_err().raw_os_error(), Some(libc::EBADF));
+}
+
+#[test]
+fn a_large_read_has_a_permit_for_each_part() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let slow = DiskRates {
+        read_iops: 1_000_000,
+        write_iops: 1_000_000,
+        read_bandwidth: 500_000_000,
+        write_bandwidth: 500_000_000,
+    };
+    let disk = DiskConfig::new("disk", slow).mountpoint(dir.path());
+    let scheduler = Scheduler::builder().disk(disk).build().unwrap();
+    let disk = scheduler.disk("disk").unwrap();
+    let class = scheduler.add_class("class", 100).unwrap().on(&disk).unwrap();
+    let path = dir.path().join("data");
+    let data = pattern(16 << 20);
+    std::fs::write(&path, &data).unwrap();
+    let file = File::open(&path).unwrap();
+    forget(&file);
+    let mut read = vec![0; data.len() + 1];
+    assert_eq!(class.read_at(&file, &mut read, 0).unwrap(), data.len());
+    assert!(read[..data.len()] == data[..]);
+    let goal = disk.effective_goal().unwrap();
+    let most = (goal.as_secs_f64() * 500e6) as u64;
+    let counters = class.permit_counters();
+    let (bytes, permits) =
+        (counters.bytes[Op::Read.index()], counters.operations[Op::Read.index()]);
+    assert!(bytes <= permits * most.max(128 << 10), "{permits} permits for {bytes} bytes");
+    assert!(bytes >= data.len() as u64 / 2, "little of {bytes} bytes was in memory");
 }
