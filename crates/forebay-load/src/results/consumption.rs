@@ -5,12 +5,10 @@ use std::collections::VecDeque;
 
 use forebay_core::{Blocked, DiskTime, GroupCounters, LoadStatus, QueueCounters, Time};
 
-use super::model::{DiskResult, LatencyTargetResult, StopsResult, rounded};
+use super::model::{DiskResult, LatencyTargetResult, StopsResult, WAITED_MIN, rounded};
 use crate::recorder::MeasuredInterval;
 
 const SECOND_NANOS: u64 = 1_000_000_000;
-/// Where work waited for less than this part of the run, nothing is said of the disk's speed.
-const WAITED_MIN: f64 = 0.1;
 
 /// Seconds of disk time per second of `span`; 0 if that is empty.
 pub fn per_second(disk_time: DiskTime, span: MeasuredInterval) -> f64 {

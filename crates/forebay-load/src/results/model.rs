@@ -262,13 +262,16 @@ pub struct DiskResult {
     pub latency_target: Option<LatencyTargetResult>,
 }
 
+/// Where work waited for less than this part of the time, nothing is known of the disk's speed.
+pub(super) const WAITED_MIN: f64 = 0.1;
+
 impl DiskResult {
     /// What the disk did of what its figures say while work waited for it and it did not stand
-    /// still.
-    pub fn running_speed(&self) -> Option<f64> {
+    /// still; none where that was for less than a tenth of the measured `seconds`.
+    pub fn running_speed(&self, seconds: f64) -> Option<f64> {
         let (speed, waited) = (self.speed?, self.waited_seconds?);
         let running = waited - self.stops.map_or(0.0, |stops| stops.seconds);
-        Some(if running > 0.0 { speed * waited / running } else { speed })
+        (running >= seconds * WAITED_MIN).then(|| speed * waited / running.max(f64::MIN_POSITIVE))
     }
 }
 

@@ -140,28 +140,35 @@ fn speed_lines(run: &RunResult, disk: &DiskResult) -> String {
             100.0 - percent
         );
     }
+    if !run.properties.warnings.is_empty() {
+        return format!(
+            "The load got {percent:.0} % of what these figures allow. While they look wrong, that\n\
+             says nothing about the disk (work waited for {waited}).\n"
+        );
+    }
     let is_probed = run.properties.source == PropertiesSource::Probe;
-    let running = disk.running_speed().filter(|_| disk.stops.is_some());
-    let judged = running.unwrap_or(speed);
-    let advice = match judged {
+    let running = disk.running_speed(run.duration_seconds);
+    let advice = match running {
         // how sure a probe is, is said with what to do
         _ if is_probed => "",
-        _ if judged < SPEED_OFF => {
+        Some(..SPEED_OFF) => {
             ":\nrun `forebay tune DIR`, and where it stays so `forebay explore DIR`"
         }
-        _ if judged < SPEED_HEALTHY => ":\nrun `forebay explore DIR`",
-        _ if judged > SPEED_ABOVE => ",\nwhich are too low: run `forebay tune DIR`",
+        Some(..SPEED_HEALTHY) => ":\nrun `forebay explore DIR`",
+        Some(judged) if judged > SPEED_ABOVE => ",\nwhich are too low: run `forebay tune DIR`",
         _ => "",
+    };
+    let besides = match (&disk.stops, running) {
+        (None, _) => String::new(),
+        (Some(_), Some(running)) => {
+            format!("; while it did not stand still it did {:.0} %", running * 100.0)
+        }
+        (Some(_), None) => String::from(", nearly all of it while the disk stood still"),
     };
     format!(
         "This disk does {percent:.0} % of what its figures say for this mix{advice}\n(work \
-         waited for {waited}{}).\n",
-        running.map(while_it_ran).unwrap_or_default()
+         waited for {waited}{besides}).\n"
     )
-}
-
-fn while_it_ran(speed: f64) -> String {
-    format!("; while it did not stand still it did {:.0} %", speed * 100.0)
 }
 
 /// Whether the latency target held, and if not, why not.
@@ -197,3 +204,39 @@ const SPEED_HEALTHY: f64 = 0.9;
 const SPEED_ABOVE: f64 = 1.15;
 /// One that does so little may have got slower altogether.
 const SPEED_OFF: f64 = 0.8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_runs_for_a_moment_between_stops_is_not_judged() {
+        let golden = include_str!("../../tests/golden/run.json");
+        let mut run: RunResult = serde_json::from_str(golden).unwrap();
+        let mut disk = run.disk.take().unwrap();
+        let of =
+            |waited| StopsResult { count: 1, seconds: waited, longest_seconds: 6.0, overdue: 1 };
+        (disk.speed, disk.waited_seconds, disk.stops) = (Some(0.0), Some(6.01), Some(of(6.0)));
+        let text = speed_lines(&run, &disk);
+        assert!(text.contains("while the disk stood still") && !text.contains("tune"), "{text}");
+        (disk.speed, disk.waited_seconds, disk.stops) = (Some(0.3), Some(10.0), Some(of(4.0)));
+        let text = speed_lines(&run, &disk);
+        assert!(text.contains("it did 50 %") && text.contains("forebay tune DIR"), "{text}");
+    }
+
+    #[test]
+    fn figures_that_look_wrong_are_no_measure_of_the_disk() {
+        let golden = include_str!("../../tests/golden/run.json");
+        let mut run: RunResult = serde_json::from_str(golden).unwrap();
+        let mut disk = run.disk.take().unwrap();
+        (disk.speed, disk.waited_seconds) = (Some(1.0), Some(3.0));
+        assert!(speed_lines(&run, &disk).starts_with("This disk does 100 %"));
+        run.properties.warnings.push(String::from("read_iops looks wrong"));
+        let text = speed_lines(&run, &disk);
+        assert!(
+            text.contains("100 % of what these figures allow. While they look wrong"),
+            "{text}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
