@@ -1,5 +1,6 @@
 //! What is known of the disk under a load.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay::properties::{DiskProperties, RegionChoice};
@@ -43,9 +44,8 @@ impl Disk {
 
     /// A simulated disk, as it is.
     pub(crate) fn simulated(disk: &dyn SimDisk) -> Result<Self, Failure> {
-        let mut properties = DiskProperties::from_rates(&disk.rates(), Vec::new());
+        let mut properties = properties_of(disk, Vec::new());
         properties.measured.base_latency = Some(disk.base_latency());
-        properties.measured.seeks = disk.seeks();
         Self::new(&properties, PropertiesSource::Simulated)
     }
 
@@ -86,6 +86,14 @@ impl Disk {
             warnings: stated.map(DiskProperties::figure_warnings).unwrap_or_default(),
         }
     }
+}
+
+/// What a simulated disk that is mounted at `mountpoints` can do.
+pub(crate) fn properties_of(disk: &dyn SimDisk, mountpoints: Vec<PathBuf>) -> DiskProperties {
+    let mut properties = DiskProperties::from_rates(&disk.rates(), mountpoints);
+    properties.measured.seeks = disk.seeks();
+    properties.measured.flush = disk.flush();
+    properties
 }
 
 /// A region as results show it.

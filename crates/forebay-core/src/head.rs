@@ -13,11 +13,17 @@ pub(crate) struct Head {
     latest_end: AtomicU64,
     /// When the disk last got or finished one that goes on nowhere, in nanoseconds.
     random_at: AtomicU64,
+    /// The flush in the disk that covers all finished writes, by its mark; or [`NOWHERE`].
+    flush: AtomicU64,
 }
 
 impl Head {
     pub(crate) fn new() -> Self {
-        Self { latest_end: AtomicU64::new(NOWHERE), random_at: AtomicU64::new(0) }
+        Self {
+            latest_end: AtomicU64::new(NOWHERE),
+            random_at: AtomicU64::new(0),
+            flush: AtomicU64::new(NOWHERE),
+        }
     }
 
     pub(crate) fn is_at(&self, place: u64) -> bool {
@@ -34,6 +40,26 @@ impl Head {
 
     pub(crate) fn moves_to(&self, place: u64) {
         self.latest_end.store(place, Ordering::Relaxed);
+    }
+
+    /// Whether a flush is in the disk that covers all finished writes.
+    pub(crate) fn flush_covers(&self) -> bool {
+        self.flush.load(Ordering::Relaxed) != NOWHERE
+    }
+
+    /// A flush goes to the disk. It covers all finished writes unless an earlier one does.
+    pub(crate) fn flush_begins(&self, mark: u64) {
+        let _ = self.flush.compare_exchange(NOWHERE, mark, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// The flush is no longer in the disk, or not yet.
+    pub(crate) fn flush_ends(&self, mark: u64) {
+        let _ = self.flush.compare_exchange(mark, NOWHERE, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// A write has finished, so flushes in the disk do not cover all finished writes.
+    pub(crate) fn write_ends(&self) {
+        self.flush.store(NOWHERE, Ordering::Relaxed);
     }
 }
 

@@ -104,6 +104,49 @@ fn a_deep_queue_shortens_the_seeks() {
     assert!((110..250).contains(&deep) && deep.abs_diff(stated) < 20, "{deep}, {stated} stated");
 }
 
+/// Each command begins when the one before it has ended; how long each takes, in microseconds.
+fn one_by_one(name: &str, commands: &[(Op, u64, u64)]) -> Vec<u64> {
+    let mut disk = DiskSpec::resolve(name).unwrap().build(1);
+    let mut now = Time::ZERO;
+    let take = |(id, &(op, offset, len)): (usize, &(Op, u64, u64))| {
+        disk.submit(now, id as u64, Command { op, offset, len });
+        let began = std::mem::replace(&mut now, next(&mut *disk).at);
+        now.nanos_since(began) / 1000
+    };
+    commands.iter().enumerate().map(take).collect()
+}
+
+const FLUSH: (Op, u64, u64) = (Op::Flush, 0, 0);
+/// At 7200 turns per minute, in microseconds.
+const TURN: u64 = 8333;
+
+#[test]
+fn a_flush_waits_for_one_turn_of_the_platter_however_much_the_cache_holds() {
+    let mut commands: Vec<_> = (0..20).map(|n| (Op::Write, n * 4096, 4096)).collect();
+    commands.extend([FLUSH, FLUSH, (Op::Write, 20 * 4096, 4096), FLUSH]);
+    let took = one_by_one("hdd-7200rpm", &commands);
+    assert!(took[..20].iter().all(|&us| us < 30), "{took:?}");
+    assert_eq!([took[20], took[21], took[23]], [TURN, 0, TURN], "nothing was written between two");
+    assert_eq!(one_by_one("hdd-7200rpm", &[(Op::Read, 0, 4096), FLUSH])[1], 0);
+}
+
+#[test]
+fn a_flush_seeks_where_the_head_has_moved_since_the_write() {
+    let far = 900 << 30;
+    let took = one_by_one("hdd-7200rpm", &[(Op::Write, 0, 4096), (Op::Read, far, 4096), FLUSH]);
+    assert!(took[2] > 10_000 && took[2] < 18_000 + TURN, "{took:?}");
+}
+
+#[test]
+fn a_flush_of_a_stripe_is_as_long_as_that_of_the_slowest_member() {
+    let path = std::env::temp_dir().join(format!("forebay-stripe-{}.yaml", std::process::id()));
+    std::fs::write(&path, "kind: raid0\nchunk: 1MB\nmembers: [hdd-7200rpm, hdd-7200rpm]\n")
+        .unwrap();
+    let took = one_by_one(path.to_str().unwrap(), &[(Op::Write, 0, 2 << 20), FLUSH, FLUSH]);
+    std::fs::remove_file(&path).unwrap();
+    assert!(took[1] > TURN / 2 && took[1] <= TURN && took[2] == 0, "{took:?}");
+}
+
 const FLASH: &str = "kind: flash\nread_command: 1us\nwrite_command: 1us\nbandwidth: 4000000000\n\
                      dies: 16\npage: 16kB\npage_read: 50us\nprogram_bandwidth: 500000000\n\
                      write_buffer: 1MB\n";

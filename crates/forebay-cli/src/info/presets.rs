@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use forebay::properties::{DiskProperties, Properties};
+use forebay::properties::Properties;
 use forebay_sim::spec::DiskSpec;
 
 use super::disk::DescribedDisk;
+use crate::disk::properties_of;
 use crate::failure::Failure;
 
 /// What is random about a simulated disk, its figures do not depend on.
@@ -17,8 +18,7 @@ pub(super) fn known(name: &str, mountpoint: &Path) -> Result<DescribedDisk, Fail
     let disk = spec.build(SEED);
     let base_latency = Some(disk.base_latency());
     let source = spec.source().trim().to_owned();
-    let mut properties = DiskProperties::from_rates(&disk.rates(), vec![mountpoint.to_owned()]);
-    properties.measured.seeks = disk.seeks();
+    let properties = properties_of(&*disk, vec![mountpoint.to_owned()]);
     DescribedDisk::new(name.to_owned(), source, properties, base_latency)
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use forebay::properties::{DiskProperties, Properties};
+use forebay::properties::Properties;
 use forebay_config::ByteSize;
 use forebay_core::Op;
 use forebay_serve::{LatencySummary, ServeConfig, Served, WriteCacheConfig, WriteCacheStats};
@@ -17,6 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
 use crate::console::{note, print};
+use crate::disk::properties_of;
 use crate::failure::Failure;
 use crate::load_options::seed;
 use crate::whole_file;
@@ -151,8 +152,7 @@ fn watch(served: &Served, signals: &mut Signals) -> Result<(), Failure> {
 /// Writes down what a disk that is found at `place` can do.
 fn write_properties(file: &Path, spec: &DiskSpec, place: &Path) -> Result<(), Failure> {
     let simulated = spec.build(0);
-    let mut disk = DiskProperties::from_rates(&simulated.rates(), vec![place.to_owned()]);
-    disk.measured.seeks = simulated.seeks();
+    let disk = properties_of(&*simulated, vec![place.to_owned()]);
     whole_file::put(file, &Properties { disks: vec![disk] }.to_yaml_alone())
 }
 

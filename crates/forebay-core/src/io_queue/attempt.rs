@@ -245,6 +245,7 @@ impl IoQueue {
         self.pass_on_discards(now, index);
         self.requests.push_back(&mut self.given_up, index);
         let request = *self.requests.at(index);
+        self.leave_flush(index, request.op);
         // where the window binds nobody it was kept from nobody
         if kept > DiskTime::ZERO && !self.may_bypass_window(now) {
             self.fair.charge(request.class, kept, request.len, now);

@@ -54,7 +54,7 @@ impl IoQueue {
             self.pass_on_discards(now, ticket.slot());
             self.free_room(now);
         }
-        self.leave_head(now, ticket.slot());
+        self.leave_head(now, ticket.slot(), request.op);
         self.requests.remove(ticket.slot());
         self.lateness.take_back(request.cost);
         self.latest_disk_nanos = disk_nanos;

@@ -7,11 +7,18 @@
 //! the disk still has, if it had nothing but such streams for a window: a disk
 //! serves each of them for a while. Beside random requests it does not: each way
 //! back to the stream is a seek then, and is charged.
+//!
+//! A flush of such a disk waits for a turn of the platter. Flushes that go while
+//! another one is in the disk wait for the same turn and cost nothing, unless a
+//! write has finished in between.
 
 use super::IoQueue;
 use super::streams::Span;
 use crate::head::mark;
 use crate::{Access, ClassId, DiskTime, Op, Time};
+
+/// What a flush costs that waits for the same turn as an earlier one.
+const COVERED: DiskTime = DiskTime::from_units(1);
 
 impl IoQueue {
     /// Notes where a new request is, if that matters.
@@ -42,6 +49,12 @@ impl IoQueue {
             return;
         }
         let (op, len, begin) = (request.op, request.len, self.streams.span(index).begin);
+        if op == Op::Flush {
+            let is_covered = self.shared.head.flush_covers();
+            let cost = if is_covered { COVERED } else { self.model.cost(op, len) };
+            self.requests.at_mut(index).cost = cost;
+            return;
+        }
         let sequential = self.model.sequential_cost(op, len);
         let goes_on = if self.only_streams(now) {
             self.shared.head.is_at(begin) || self.streams.ends_at(begin, &self.requests)
@@ -69,19 +82,44 @@ impl IoQueue {
     /// A request goes to the disk, whose head moves with it.
     #[inline(always)]
     pub(super) fn move_head(&mut self, now: Time, index: u32, op: Op) {
-        if self.model.seeks() && matches!(op, Op::Read | Op::Write) {
-            if self.streams.enters_disk(index) {
-                self.shared.head.meets_random(now);
+        if !self.model.seeks() {
+            return;
+        }
+        match op {
+            Op::Read | Op::Write => {
+                if self.streams.enters_disk(index) {
+                    self.shared.head.meets_random(now);
+                }
+                self.shared.head.moves_to(self.streams.span(index).end);
             }
-            self.shared.head.moves_to(self.streams.span(index).end);
+            Op::Flush => self.shared.head.flush_begins(self.flush_mark(index)),
+            Op::Discard => {}
         }
     }
 
     /// The disk has answered a request.
     #[inline(always)]
-    pub(super) fn leave_head(&self, now: Time, index: u32) {
-        if self.model.seeks() && self.streams.span(index).is_random {
-            self.shared.head.meets_random(now);
+    pub(super) fn leave_head(&self, now: Time, index: u32, op: Op) {
+        if self.model.seeks() {
+            if self.streams.span(index).is_random {
+                self.shared.head.meets_random(now);
+            }
+            if op == Op::Write {
+                self.shared.head.write_ends();
+            }
+            self.leave_flush(index, op);
         }
+    }
+
+    /// A request is answered, set aside or overdue: later flushes do not wait for it.
+    pub(super) fn leave_flush(&self, index: u32, op: Op) {
+        if op == Op::Flush && self.model.seeks() {
+            self.shared.head.flush_ends(self.flush_mark(index));
+        }
+    }
+
+    /// A number for a flush that is in the disk, never [`NOWHERE`].
+    fn flush_mark(&self, index: u32) -> u64 {
+        (self.shard.index() as u64 + 1) << 32 | u64::from(index)
     }
 }

@@ -26,6 +26,7 @@ impl IoQueue {
         }
         self.leave_window(ticket.slot());
         self.pass_on_discards(now, ticket.slot());
+        self.leave_flush(ticket.slot(), request.op);
         self.collect_wakes(now);
         let kept = self.requests.at_mut(ticket.slot());
         kept.state = State::SetAside;

@@ -25,7 +25,11 @@ struct Bed {
 
 impl Bed {
     fn new(shards: usize) -> Self {
-        let mut config = GroupConfig::new(hard_disk(), Policy::pace_window());
+        Self::with(shards, hard_disk())
+    }
+
+    fn with(shards: usize, model: DiskModel) -> Self {
+        let mut config = GroupConfig::new(model, Policy::pace_window());
         config.shards_max = shards;
         let group = IoGroup::new(config);
         let class = group.add_class(None, 100).unwrap();
@@ -52,8 +56,12 @@ impl Bed {
 
     /// What a request is charged that goes and is done before the next.
     fn charged(&mut self, access: impl Into<Access>, len: u64) -> u64 {
-        let (ticket, charged) = self.goes(0, access, len);
-        self.ends(0, ticket);
+        self.charged_on(0, access, len)
+    }
+
+    fn charged_on(&mut self, shard: usize, access: impl Into<Access>, len: u64) -> u64 {
+        let (ticket, charged) = self.goes(shard, access, len);
+        self.ends(shard, ticket);
         charged
     }
 }
@@ -133,6 +141,31 @@ fn flushes_and_discards_leave_the_head_where_it_is() {
         bed.charged(Op::Flush, 0);
         assert_eq!(bed.charged(nth(n, 1), LEN), BYTES, "{n}");
         bed.charged(Op::Discard, LEN);
+    }
+}
+
+#[test]
+fn flushes_that_wait_for_the_same_turn_pay_it_once() {
+    const TURN: u64 = 8 * MILLI;
+    for shards in [1, 2] {
+        let mut bed = Bed::with(shards, hard_disk().with_flush(DiskTime::from_nanos(TURN)));
+        let last = shards - 1;
+        let (write, _) = bed.goes(last, nth(0, 1), LEN);
+        let (first, charged) = bed.goes(0, Op::Flush, 0);
+        assert_eq!(charged, TURN);
+        let (second, charged) = bed.goes(last, Op::Flush, 0);
+        assert!(charged <= 1, "{charged}: no write has finished since the first went");
+        bed.ends(last, write);
+        let (third, charged) = bed.goes(last, Op::Flush, 0);
+        assert_eq!(charged, TURN, "a write has finished since");
+        bed.ends(0, first);
+        bed.ends(last, second);
+        assert!(bed.charged(Op::Flush, 0) <= 1, "the third is still in the disk");
+        bed.ends(last, third);
+        assert_eq!(bed.charged(Op::Flush, 0), TURN, "none is in the disk");
+        let (aside, _) = bed.goes(0, Op::Flush, 0);
+        bed.queues[0].set_aside(Time::from_nanos(bed.now), aside).unwrap();
+        assert_eq!(bed.charged_on(last, Op::Flush, 0), TURN, "the other does not go yet");
     }
 }
 

@@ -135,6 +135,10 @@ impl SimDisk for Faulty {
         self.disk.seeks()
     }
 
+    fn flush(&self) -> Option<Duration> {
+        self.disk.flush()
+    }
+
     fn discards(&self) -> Option<CostCurve> {
         self.disk.discards()
     }

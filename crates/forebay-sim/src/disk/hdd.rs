@@ -18,7 +18,10 @@ const PATIENCE_NANOS: u64 = 1_000_000_000;
 /// turned to the place, and transfers. Of the queued commands it takes the one
 /// that it can reach first, or one that has waited for a second. A command that
 /// begins where the last one ended needs neither seek nor turn, as if the disk
-/// read ahead. Discards and flushes take no time once it is their turn.
+/// had a cache. A flush writes what the cache holds: it waits for one turn of
+/// the platter, or seeks first where the head has moved since the last write.
+/// A flush takes no time if nothing was written since the last one, and a
+/// discard never takes any. Flushes and discards are taken before other commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hdd {
     /// Turns of the platter per minute.
@@ -49,6 +52,8 @@ pub(crate) struct HddDisk {
     finished: VecDeque<Completion>,
     /// Where the last command ended.
     head: u64,
+    /// Where the last write ended, if no flush followed it.
+    held: Option<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -67,20 +72,30 @@ impl HddDisk {
             current: None,
             finished: VecDeque::new(),
             head: 0,
+            held: None,
         }
     }
 
     /// Nanoseconds from `now` until the head is where `command` begins.
     fn reach(&self, now: Time, command: Command) -> u64 {
-        if command.offset == self.head || matches!(command.op, Op::Flush | Op::Discard) {
+        if matches!(command.op, Op::Flush | Op::Discard) {
+            0
+        } else {
+            self.seek(now, command.offset)
+        }
+    }
+
+    /// Nanoseconds from `now` until the head is at `offset`.
+    fn seek(&self, now: Time, offset: u64) -> u64 {
+        if offset == self.head {
             return 0;
         }
         let Hdd { seek_min, seek_max, bandwidth, .. } = self.parameters;
-        let distance = command.offset.abs_diff(self.head) as f64 / self.capacity as f64;
+        let distance = offset.abs_diff(self.head) as f64 / self.capacity as f64;
         let growth = seek_max.saturating_sub(seek_min).as_nanos() as f64;
         let seek = seek_min.as_nanos() as u64 + (growth * distance.min(1.0).sqrt()) as u64;
         let turn = self.parameters.turn_nanos();
-        let angle = span_nanos(command.offset, bandwidth) % turn;
+        let angle = span_nanos(offset, bandwidth) % turn;
         let arrival = now.plus_nanos(seek).as_nanos() % turn;
         seek + (angle + turn - arrival) % turn
     }
@@ -93,12 +108,26 @@ impl HddDisk {
             choice.map(|(place, q)| (patient(q.since), self.reach(now, q.command), place)).min();
         let Some((_, reach, place)) = best else { return };
         let Some(Queued { id, command, .. }) = self.queued.remove(place) else { return };
-        let mut at = now.plus_nanos(reach);
-        if matches!(command.op, Op::Read | Op::Write) {
-            at = at.plus_nanos(span_nanos(command.len, self.parameters.bandwidth));
-            self.head = command.offset.saturating_add(command.len);
+        let nanos = match command.op {
+            Op::Read | Op::Write => {
+                self.head = command.offset.saturating_add(command.len);
+                reach + span_nanos(command.len, self.parameters.bandwidth)
+            }
+            Op::Flush => self.write_held(now),
+            Op::Discard => 0,
+        };
+        if command.op == Op::Write {
+            self.held = Some(self.head);
         }
-        self.current = Some(Completion { id, at, status: Status::Done });
+        self.current = Some(Completion { id, at: now.plus_nanos(nanos), status: Status::Done });
+    }
+
+    /// Writes what the cache holds; how many nanoseconds that takes from `now` on.
+    fn write_held(&mut self, now: Time) -> u64 {
+        let Some(end) = self.held.take() else { return 0 };
+        let seek = self.seek(now, end);
+        self.head = end;
+        if seek == 0 { self.parameters.turn_nanos() } else { seek }
     }
 
     /// Does what happens until `now`.
@@ -147,6 +176,10 @@ impl SimDisk for HddDisk {
 
     fn seeks(&self) -> bool {
         true
+    }
+
+    fn flush(&self) -> Option<Duration> {
+        Some(Duration::from_nanos(self.parameters.turn_nanos()))
     }
 
     fn base_latency(&self) -> Duration {

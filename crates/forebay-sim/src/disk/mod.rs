@@ -14,7 +14,9 @@ mod surface;
 
 use core::time::Duration;
 
-use forebay_core::{CostCurve, DiskModel, DiskRates, ModelError, Op, Time};
+use forebay_core::{
+    CostCurve, DiskModel, DiskRates, DiskTime, ModelError, Op, Time, saturating_nanos,
+};
 
 pub use arbiter::Batches;
 pub use cloud::Cloud;
@@ -90,6 +92,11 @@ pub trait SimDisk: Send {
         false
     }
 
+    /// How long a flush truly takes after a write; `None` where it is as long as a small write.
+    fn flush(&self) -> Option<Duration> {
+        None
+    }
+
     /// What a discard truly costs, where that was said of the disk.
     fn discards(&self) -> Option<CostCurve> {
         None
@@ -104,6 +111,10 @@ pub trait SimDisk: Send {
         let model = DiskModel::from_rates(&rates)?;
         let model = match self.discards() {
             Some(discards) => model.with_discard(discards),
+            None => model,
+        };
+        let model = match self.flush() {
+            Some(flush) => model.with_flush(DiskTime::from_nanos(saturating_nanos(flush))),
             None => model,
         };
         if !self.seeks() {

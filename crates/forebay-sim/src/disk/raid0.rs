@@ -135,6 +135,10 @@ impl SimDisk for Raid0 {
         self.members.iter().any(|member| member.disk.seeks())
     }
 
+    fn flush(&self) -> Option<Duration> {
+        self.members.iter().filter_map(|member| member.disk.flush()).max()
+    }
+
     fn base_latency(&self) -> Duration {
         self.members.iter().map(|member| member.disk.base_latency()).max().unwrap_or_default()
     }

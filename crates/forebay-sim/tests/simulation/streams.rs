@@ -56,6 +56,10 @@ impl SimDisk for Metered {
         self.disk.seeks()
     }
 
+    fn flush(&self) -> Option<Duration> {
+        self.disk.flush()
+    }
+
     fn base_latency(&self) -> Duration {
         self.disk.base_latency()
     }

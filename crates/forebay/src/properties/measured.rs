@@ -100,7 +100,8 @@ impl Measured {
     /// They count with what they take from reads that keep the disk busy.
     pub(super) fn refine(&self, mut model: DiskModel, parts: u64) -> Result<DiskModel, CostError> {
         if let Some(flush) = self.flush {
-            let least = model.cost(Op::Flush, 0);
+            // a disk that seeks needs no seek for a flush
+            let least = model.sequential_cost(Op::Write, 0);
             model = model.with_flush(disk_time(flush, parts).max(least));
         }
         if let Some(discard) = self.discard {

@@ -44,6 +44,14 @@ fn requests_cost_what_was_measured() {
 }
 
 #[test]
+fn a_flush_of_a_disk_that_seeks_may_cost_less_than_a_small_write_elsewhere() {
+    for (seeks, nanos) in [("seeks: true", 40_000), ("seeks: false", 62_500)] {
+        let disk = Properties::parse("f", &with(&[seeks, "flush_us: 40"])).unwrap().disks.remove(0);
+        assert_eq!(disk.model().unwrap().cost(Op::Flush, 0).as_nanos_ceil(), nanos);
+    }
+}
+
+#[test]
 fn a_disk_that_seeks_has_another_price_for_what_goes_on_where_others_end() {
     let of = |lines: &[&str]| Properties::parse("f", &with(lines)).unwrap().disks.remove(0);
     for lines in
