@@ -38,6 +38,7 @@
 //!             completed: now,
 //!             bytes: 4096,
 //!             ok: true,
+//!             flush: false,
 //!         });
 //!         generator.completed(now, action.fiber, true);
 //!     }

@@ -38,6 +38,7 @@ fn class(name: &str, shares: u32, bandwidth_mb: u64, p99: f64, queue_p99: f64) -
         service_us: latency(p99),
         queue_us: latency(queue_p99),
         disk_us: latency(p99 - queue_p99),
+        flushes: None,
         p99_parts_us: Some(LatencyParts { backlog: 0.0, queue: queue_p99, disk: p99 - queue_p99 }),
         load: String::new(),
         intervals: Vec::new(),
@@ -98,8 +99,16 @@ fn records_become_results() {
         let mut recorder = Recorder::new(measured).unwrap();
         let (intended, enqueued, completed) = (us(10), us(20), us(10 + latency_us));
         for _ in 0..3 {
-            let (dispatched, bytes, ok) = (us(25), 1000, true);
-            recorder.record(&Completion { intended, enqueued, dispatched, completed, bytes, ok });
+            let (dispatched, bytes, ok, flush) = (us(25), 1000, true, false);
+            recorder.record(&Completion {
+                intended,
+                enqueued,
+                dispatched,
+                completed,
+                bytes,
+                ok,
+                flush,
+            });
         }
         recorder
     };

@@ -40,13 +40,23 @@ fn run(job: &Job, measured: MeasuredInterval, done: impl Fn(Time) -> Time) -> Re
                 break;
             };
             let dispatched = enqueued;
-            let (bytes, ok) = (u64::from(job.reqsize), true);
-            recorder.record(&Completion { intended, enqueued, dispatched, completed, bytes, ok });
+            let (bytes, ok, flush) = (u64::from(job.reqsize), true, false);
+            recorder.record(&Completion {
+                intended,
+                enqueued,
+                dispatched,
+                completed,
+                bytes,
+                ok,
+                flush,
+            });
             generator.completed(now, fiber, ok);
         }
     }
-    in_flight.iter().for_each(|Reverse((_, _, intended, _))| recorder.record_unfinished(*intended));
-    generator.overdue(measured.to).for_each(|intended| recorder.record_unfinished(intended));
+    in_flight
+        .iter()
+        .for_each(|Reverse((_, _, intended, _))| recorder.record_unfinished(*intended, false));
+    generator.overdue(measured.to).for_each(|intended| recorder.record_unfinished(intended, false));
     recorder
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use forebay_load::results::model::{ClassResult, Report, RunResult};
+use forebay_load::results::model::{ClassResult, FlushResult, Report, RunResult};
 use forebay_load::results::text;
 use forebay_report::{Chart, DrawError, Page, Table, svg};
 
@@ -134,12 +134,28 @@ fn totals(name: &str, run: &RunResult) -> Table {
     let mut table = Table::new(&format!("{name}; latencies in ms"), &columns);
     for job in &run.classes {
         table.row(row(job));
+        if let Some(flushes) = &job.flushes {
+            table.row(flush_row(job, flushes));
+        }
     }
     table
 }
 
+fn ms(us: f64) -> String {
+    format!("{:.2}", us / 1e3)
+}
+
+/// The flushes that follow the requests of a job; what is not known of them alone stays empty.
+fn flush_row(job: &ClassResult, flushes: &FlushResult) -> Vec<String> {
+    let FlushResult { requests, iops, latency_us } = flushes;
+    let mut row = vec![format!("{} flushes", job.name), job.class.clone(), job.shares.to_string()];
+    row.extend([requests.to_string(), format!("{iops:.0}"), String::new()]);
+    row.extend([latency_us.p50, latency_us.p99, latency_us.p999].map(ms));
+    row.extend([const { String::new() }; 4]);
+    row
+}
+
 fn row(job: &ClassResult) -> Vec<String> {
-    let ms = |us: f64| format!("{:.2}", us / 1e3);
     vec![
         job.name.clone(),
         job.class.clone(),

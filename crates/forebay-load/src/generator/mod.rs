@@ -181,6 +181,11 @@ impl Generator {
         self.in_flight == 0 && self.idle.is_empty() && self.burst.is_none()
     }
 
+    /// Whether flushes follow other requests of the job, after every so many of them.
+    pub fn flushes_between(&self) -> bool {
+        self.flushes.is_some()
+    }
+
     /// Actions handed out and not completed.
     pub fn in_flight(&self) -> u64 {
         self.in_flight

@@ -93,8 +93,8 @@ mod tests {
             let at = Time::from_nanos;
             let (enqueued, dispatched) = (at(backlog), at(backlog + queue));
             let completed = at(backlog + queue + disk);
-            let (intended, bytes, ok) = (Time::ZERO, 1, true);
-            Completion { intended, enqueued, dispatched, completed, bytes, ok }
+            let (intended, bytes, ok, flush) = (Time::ZERO, 1, true, false);
+            Completion { intended, enqueued, dispatched, completed, bytes, ok, flush }
         };
         (0..980).for_each(|_| ways.record(&request(0, 10, 1000)));
         (0..15).for_each(|_| ways.record(&request(50_000, 10, 10_000)));

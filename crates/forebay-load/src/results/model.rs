@@ -171,7 +171,8 @@ pub struct ClassResult {
     pub iops: f64,
     /// Bytes moved per second.
     pub bandwidth_bytes_per_second: u64,
-    /// From the intended start to the completion. Unfinished requests count with their age.
+    /// From the intended start to the completion. Unfinished requests count with their age. Here,
+    /// and in the three parts below, `flushes` do not count.
     pub latency_us: LatencyResult,
     /// From the hand-over to the scheduler to the completion.
     pub service_us: LatencyResult,
@@ -179,6 +180,10 @@ pub struct ClassResult {
     pub queue_us: LatencyResult,
     /// From the dispatch to the disk to the completion.
     pub disk_us: LatencyResult,
+    /// The flushes that follow other requests of the job; none without them, and in older files,
+    /// where their latencies are among the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes: Option<FlushResult>,
     /// What a request at the 99th percentile of `latency_us` spent where; none in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p99_parts_us: Option<LatencyParts>,
@@ -189,6 +194,18 @@ pub struct ClassResult {
     /// older files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<IntervalResult>,
+}
+
+/// The flushes that follow other requests of a job, and are counted among its requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlushResult {
+    /// Flushes done in the measured part of the run.
+    pub requests: u64,
+    /// Flushes done per second.
+    pub iops: f64,
+    /// From the completion of the request before to that of the flush. Unfinished flushes count
+    /// with their age.
+    pub latency_us: LatencyResult,
 }
 
 /// The parts of a latency, in microseconds.

@@ -2,7 +2,7 @@
 
 use super::job_load::job_load;
 use super::model::{
-    ClassResult, IntervalResult, LatencyParts, LatencyResult, ShardResult, rounded,
+    ClassResult, FlushResult, IntervalResult, LatencyParts, LatencyResult, ShardResult, rounded,
 };
 use crate::job_file::{Job, JobFile};
 use crate::recorder::buckets::bounds;
@@ -65,6 +65,11 @@ fn class_result(file: &JobFile, job: &Job, recorder: &Recorder) -> ClassResult {
         service_us: latency_result(&recorder.service),
         queue_us: latency_result(&recorder.queue),
         disk_us: latency_result(&recorder.disk),
+        flushes: (recorder.flush.count() > 0).then(|| FlushResult {
+            requests: recorder.flushes,
+            iops: rounded(per_second(recorder.flushes), 1),
+            latency_us: latency_result(&recorder.flush),
+        }),
         p99_parts_us: p99_parts(recorder),
         load: String::new(),
         intervals: Vec::new(),

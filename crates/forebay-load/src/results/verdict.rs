@@ -53,8 +53,7 @@ pub fn verdict(comparison: &Comparison) -> Verdict {
         sentences.push(format!("Total bandwidth: {}.", from_to(total, megabytes, " MB/s")));
         let judged = judged(&pairs).filter(|(_, latency)| latency.loses());
         let worst = judged.max_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()));
-        sentences
-            .extend(worst.map(|(pair, latency)| format!("{} lost most: {latency}.", pair.name())));
+        sentences.extend(worst.map(|(name, latency)| format!("{name} lost most: {latency}.")));
         sentences.extend(pairs.iter().filter(|pair| pair.bandwidth_moved()).map(|pair| {
             format!("{}: {}.", pair.name(), from_to(pair.bandwidth(), megabytes, " MB/s"))
         }));
@@ -64,8 +63,8 @@ pub fn verdict(comparison: &Comparison) -> Verdict {
 }
 
 fn kind_of(pairs: &[ClassPair<'_>], total_ratio: f64) -> VerdictKind {
-    if let Some((pair, _)) = best(pairs).filter(|(_, latency)| latency.gains()) {
-        return VerdictKind::Gain(pair.name().to_owned());
+    if let Some((name, _)) = best(pairs).filter(|(_, latency)| latency.gains()) {
+        return VerdictKind::Gain(name);
     }
     let moved: Vec<&ClassPair<'_>> = pairs.iter().filter(|pair| pair.bandwidth_moved()).collect();
     if moved.iter().any(|pair| ratio(pair.bandwidth()) > 1.0) {
@@ -121,7 +120,7 @@ fn first_sentence(kind: &VerdictKind, pairs: &[ClassPair<'_>]) -> String {
 fn judged_by(pairs: &[ClassPair<'_>]) -> String {
     let lower = judged(pairs).filter(|(_, latency)| latency.percentile != "p99");
     let lower: Vec<String> =
-        lower.map(|(pair, latency)| format!("{} of {}", latency.percentile, pair.name())).collect();
+        lower.map(|(name, latency)| format!("{} of {name}", latency.percentile)).collect();
     if lower.is_empty() {
         String::from("p99")
     } else {
@@ -153,6 +152,17 @@ struct Latency {
 }
 
 impl Latency {
+    /// The highest percentile that five requests were above in both runs, if one was.
+    fn of([without, with]: [u64; 2], latencies: [&LatencyResult; 2]) -> Option<Self> {
+        let (percentile, of): (_, fn(&LatencyResult) -> f64) = match without.min(with) {
+            500.. => ("p99", |latency| latency.p99),
+            100.. => ("p95", |latency| latency.p95),
+            MEDIAN_REQUESTS.. => ("p50", |latency| latency.p50),
+            _ => return None,
+        };
+        Some(Self { percentile, us: latencies.map(of) })
+    }
+
     fn ratio(&self) -> f64 {
         ratio(self.us)
     }
@@ -172,15 +182,17 @@ impl fmt::Display for Latency {
     }
 }
 
-/// The jobs with requests enough to judge a percentile, and that percentile.
-fn judged<'p, 'a>(
-    pairs: &'p [ClassPair<'a>],
-) -> impl Iterator<Item = (&'p ClassPair<'a>, Latency)> {
-    pairs.iter().filter_map(|pair| Some((pair, pair.latency()?)))
+/// The jobs with requests enough to judge a percentile, and that percentile; so the flushes of jobs.
+fn judged(pairs: &[ClassPair<'_>]) -> impl Iterator<Item = (String, Latency)> {
+    let named = |pair: &ClassPair<'_>| {
+        let flushes = format!("{} flushes", pair.name());
+        [(pair.name().to_owned(), pair.latency()), (flushes, pair.flush_latency())]
+    };
+    pairs.iter().flat_map(named).filter_map(|(name, latency)| Some((name, latency?)))
 }
 
 /// The one whose percentile fell most.
-fn best<'p, 'a>(pairs: &'p [ClassPair<'a>]) -> Option<(&'p ClassPair<'a>, Latency)> {
+fn best(pairs: &[ClassPair<'_>]) -> Option<(String, Latency)> {
     judged(pairs).min_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()))
 }
 
@@ -192,20 +204,19 @@ impl ClassPair<'_> {
         &self.0.1.name
     }
 
+    /// Without flushes that follow others.
     fn requests(&self) -> [u64; 2] {
-        [self.0.0.requests, self.0.1.requests]
+        let flushes = |class: &ClassResult| class.flushes.map_or(0, |flushes| flushes.requests);
+        [self.0.0, self.0.1].map(|class| class.requests.saturating_sub(flushes(class)))
     }
 
-    /// The highest percentile that five requests were above in both runs, if one was.
     fn latency(&self) -> Option<Latency> {
-        let [without, with] = self.requests();
-        let (percentile, of): (_, fn(&LatencyResult) -> f64) = match without.min(with) {
-            500.. => ("p99", |latency| latency.p99),
-            100.. => ("p95", |latency| latency.p95),
-            MEDIAN_REQUESTS.. => ("p50", |latency| latency.p50),
-            _ => return None,
-        };
-        Some(Latency { percentile, us: [of(&self.0.0.latency_us), of(&self.0.1.latency_us)] })
+        Latency::of(self.requests(), [&self.0.0.latency_us, &self.0.1.latency_us])
+    }
+
+    fn flush_latency(&self) -> Option<Latency> {
+        let (without, with) = (self.0.0.flushes.as_ref()?, self.0.1.flushes.as_ref()?);
+        Latency::of([without.requests, with.requests], [&without.latency_us, &with.latency_us])
     }
 
     /// Whether it did something, and too little to be judged.
@@ -239,4 +250,25 @@ fn ratio([before, after]: [f64; 2]) -> f64 {
 /// `5.20ms -> 410us (-92%)`.
 fn from_to([before, after]: [f64; 2], figure: fn(f64) -> String, unit: &str) -> String {
     format!("{} -> {}{unit} ({})", figure(before), figure(after), change(before, after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::model::{FlushResult, RunResult};
+
+    #[test]
+    fn flushes_are_judged_by_percentiles_of_their_own() {
+        let run = |p99| -> RunResult {
+            let golden = include_str!("../../tests/golden/run.json");
+            let mut run: RunResult = serde_json::from_str(golden).unwrap();
+            let latency_us = LatencyResult { p99, ..LatencyResult::default() };
+            run.classes[0].flushes = Some(FlushResult { requests: 1000, iops: 100.0, latency_us });
+            run
+        };
+        let of = |p99: [f64; 2]| verdict(&Comparison { version: 1, runs: p99.map(run) });
+        assert_eq!(of([9e3, 9e3]).kind, VerdictKind::NoContention);
+        assert_eq!(of([90e3, 9e3]).kind, VerdictKind::Gain("reads flushes".into()));
+        assert_eq!(of([9e3, 90e3]).kind, VerdictKind::Loss);
+    }
 }

@@ -42,6 +42,13 @@ pub(super) struct ShardJob {
     pub(super) holds: bool,
 }
 
+impl ShardJob {
+    /// Whether a request of the job is a flush that follows others.
+    fn is_flush_between(&self, op: Op) -> bool {
+        op == Op::Flush && self.generator.as_ref().is_some_and(Generator::flushes_between)
+    }
+}
+
 /// How a shard stalls.
 #[derive(Clone, Debug)]
 pub(super) struct ShardStalls {
@@ -234,17 +241,19 @@ impl Shard {
                 continue;
             }
             for intended in job.generator.iter().flat_map(|generator| generator.overdue(to)) {
-                job.recorder.record_unfinished(intended);
+                job.recorder.record_unfinished(intended, false);
             }
         }
         for (_, request) in &self.requests {
-            self.jobs[request.job].recorder.record_unfinished(request.intended);
+            let job = &mut self.jobs[request.job];
+            let flush = job.is_flush_between(request.op);
+            job.recorder.record_unfinished(request.intended, flush);
         }
         if let Busy::Processor { position, action, .. } = self.busy {
-            self.jobs[position].recorder.record_unfinished(action.intended);
+            self.jobs[position].recorder.record_unfinished(action.intended, false);
         }
         for (position, action, _) in &self.processor {
-            self.jobs[*position].recorder.record_unfinished(action.intended);
+            self.jobs[*position].recorder.record_unfinished(action.intended, false);
         }
         let ids: Vec<OperationId> = self.driver.requests().map(|(id, _)| id).collect();
         for id in ids {
@@ -275,8 +284,15 @@ impl Shard {
             Busy::Processor { position, action, enqueued, dispatched } => {
                 let completed = self.busy_until;
                 let intended = action.intended;
-                let done =
-                    Completion { intended, enqueued, dispatched, completed, bytes: 0, ok: true };
+                let done = Completion {
+                    intended,
+                    enqueued,
+                    dispatched,
+                    completed,
+                    bytes: 0,
+                    ok: true,
+                    flush: false,
+                };
                 let job = &mut self.jobs[position];
                 job.recorder.record(&done);
                 if let Some(generator) = &mut job.generator {

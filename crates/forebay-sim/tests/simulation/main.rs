@@ -6,6 +6,7 @@ mod bed;
 mod deletes;
 mod drain;
 mod faults;
+mod flushes;
 mod mixes;
 mod runs;
 mod shares;

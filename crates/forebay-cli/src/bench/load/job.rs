@@ -228,7 +228,7 @@ impl ThreadJob {
     pub(super) fn record_overdue(&mut self, to: Time) {
         self.recorder.measured.to = to;
         for intended in self.generator.overdue(to) {
-            self.recorder.record_unfinished(intended);
+            self.recorder.record_unfinished(intended, false);
         }
         self.generator.stop();
     }

@@ -96,10 +96,12 @@ impl Load<'_> {
             job.record_overdue(to);
         }
         for (_, request) in &self.state.requests {
-            self.jobs[request.job].recorder.record_unfinished(request.intended);
+            let job = &mut self.jobs[request.job];
+            let flush = request.op == Op::Flush && job.generator.flushes_between();
+            job.recorder.record_unfinished(request.intended, flush);
         }
         for (position, action, _) in &self.state.processor {
-            self.jobs[*position].recorder.record_unfinished(action.intended);
+            self.jobs[*position].recorder.record_unfinished(action.intended, false);
         }
         // Takes back what waits.
         drop(self.path);
@@ -203,7 +205,9 @@ impl Load<'_> {
             self.state.requests.remove(key);
         let dispatched = enqueued.plus_nanos(queue_nanos).min(now);
         let bytes = if op == Op::Flush { 0 } else { len };
-        let completion = Completion { intended, enqueued, dispatched, completed: now, bytes, ok };
+        let flush = op == Op::Flush && job.generator.flushes_between();
+        let completion =
+            Completion { intended, enqueued, dispatched, completed: now, bytes, ok, flush };
         job.recorder.record(&completion);
         job.generator.completed(now, fiber, ok);
     }
@@ -261,8 +265,8 @@ impl Load<'_> {
             completed = self.clock.now();
         }
         let intended = action.intended;
-        let completion =
-            Completion { intended, enqueued, dispatched, completed, bytes: 0, ok: true };
+        let (bytes, ok, flush) = (0, true, false);
+        let completion = Completion { intended, enqueued, dispatched, completed, bytes, ok, flush };
         let job = &mut self.jobs[position];
         job.recorder.record(&completion);
         job.generator.completed(completed, action.fiber, true);

@@ -303,9 +303,11 @@ impl Shard {
         let Request { job, fiber, op, len, intended, enqueued, dispatched } =
             self.requests.remove(key);
         let bytes = if matches!(op, Op::Read | Op::Write) { len } else { 0 };
-        let done =
-            recorder::Completion { intended, enqueued, dispatched, completed: now, bytes, ok };
         let job = &mut self.jobs[job];
+        let flush = job.is_flush_between(op);
+        let completed = now;
+        let done =
+            recorder::Completion { intended, enqueued, dispatched, completed, bytes, ok, flush };
         job.recorder.record(&done);
         if let Some(generator) = &mut job.generator {
             generator.completed(now, fiber, ok);
