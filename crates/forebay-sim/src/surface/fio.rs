@@ -110,7 +110,9 @@ fn output(file: &str, mut text: impl BufRead) -> Result<Output, ConfigError> {
         |error: io::Error| ConfigError::whole_file(file, format!("cannot be read: {error}"));
     let expected = "expected what fio writes with --output-format=json+";
     let Some(before) = lines_before(&mut text).map_err(unreadable)? else {
-        let message = format!("no line begins with `{{`; {expected}");
+        let message = format!(
+            "no line begins with `{{`; {expected}; save the file as UTF-8 if it is in UTF-16"
+        );
         return Err(ConfigError::whole_file(file, message));
     };
     let mut outputs = Deserializer::from_reader(&mut text).into_iter::<Output>();

@@ -24,8 +24,7 @@ pub(super) struct Job {
 /// What it did in one direction.
 #[derive(Default, Deserialize)]
 struct OneDirection {
-    #[serde(default)]
-    iops: f64,
+    iops: Option<f64>,
     bw_bytes: Option<f64>,
     /// In KiB per second: all that fio 2 has.
     bw: Option<f64>,
@@ -55,14 +54,14 @@ pub(super) enum Judged {
 }
 
 impl OneDirection {
-    fn bytes(&self) -> f64 {
-        self.bw_bytes.or_else(|| self.bw.map(|kib| kib * KIB)).unwrap_or_default()
+    fn bytes(&self) -> Option<f64> {
+        self.bw_bytes.or_else(|| self.bw.map(|kib| kib * KIB))
     }
 
     /// Bytes of a request, where there were any.
     fn request_bytes(&self) -> Option<f64> {
-        let bytes = self.bytes() / self.iops;
-        (self.iops > 0.0 && bytes >= 1.0).then_some(bytes)
+        let iops = self.iops.filter(|&iops| iops > 0.0)?;
+        self.bytes().map(|bytes| bytes / iops).filter(|&bytes| bytes >= 1.0)
     }
 
     /// All kinds of latencies, the best first.
@@ -105,7 +104,16 @@ struct Kind {
 impl Job {
     /// Bytes written and reads per second.
     pub(super) fn carried(&self) -> (f64, f64) {
-        (self.write.bytes(), self.read.iops)
+        (self.write.bytes().unwrap_or_default(), self.read.iops.unwrap_or_default())
+    }
+
+    /// Which figure is missing of what the job was to carry.
+    fn missing(&self, at: (f64, f64)) -> Option<&'static str> {
+        let is_missing = |expected: f64, found: Option<f64>| expected > 0.0 && found.is_none();
+        if is_missing(at.0, self.write.bytes()) {
+            return Some("`bw_bytes` of its writes");
+        }
+        is_missing(at.1, self.read.iops).then_some("`iops` of its reads")
     }
 
     /// What was measured under the load that the name calls `at`.
@@ -116,6 +124,9 @@ impl Job {
         seen: &mut Carried,
     ) -> Result<Judged, String> {
         let (expected, carried) = (scales.expected(at), self.carried());
+        if let Some(figure) = self.missing(at) {
+            return Err(format!("no {figure}, so what it carried is not known; {REMEDY}"));
+        }
         seen.request_sizes(self.read.request_bytes(), self.write.request_bytes());
         if self.read.is_without_requests() {
             seen.without_reads(&self.jobname);

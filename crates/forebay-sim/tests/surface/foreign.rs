@@ -58,6 +58,17 @@ fn marks_and_lines_around_the_json_are_skipped() {
 }
 
 #[test]
+fn a_job_without_the_figure_of_its_load_is_refused_and_not_missed() {
+    let json = text("plain.json");
+    let (writes, reads) = (r#""write": {"io_bytes""#, r#""iops": 100000.0, "#);
+    assert!(json.contains(writes) && json.contains(reads));
+    let message = refused(&json.replace("bw_bytes", "bandwidth"));
+    assert!(message.contains("no `bw_bytes` of its writes"), "{message}");
+    let message = refused(&json.replace(reads, ""));
+    assert!(message.contains("no `iops` of its reads"), "{message}");
+}
+
+#[test]
 fn loads_are_what_was_carried_where_all_jobs_carried_a_multiple() {
     let (plain, found) = (read("plain.json"), read("poisson-4x.json"));
     let times = |loads: Vec<(f64, f64)>| -> Vec<(f64, f64)> {
