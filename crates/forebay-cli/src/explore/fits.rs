@@ -53,6 +53,7 @@ impl Found {
     /// What is to be said of the goals without a region.
     pub(super) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = self.unmet.iter().map(|error| format!("{error}.")).collect();
+        remarks.dedup();
         if let (true, [offer]) = (self.is_offer, &self.fits[..]) {
             remarks.push(format!(
                 "The region above is for {}, which the disk keeps; it is written into no \
@@ -70,5 +71,18 @@ impl Found {
         };
         let said = format!("{name}: {error}");
         Err(if is_file { Failure::Input(said) } else { Failure::NoRegion(said) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_way_of_all_goals_is_written_once() {
+        let text = "w_bw_Bps,r_iops,p50_ms,p95_ms\n0,1000,0.1,0.2\n100000000,1000,0.1,0.2\n";
+        let surface = Grid::parse_csv("s.csv", text).unwrap();
+        let remarks = of(&surface, &goals(&[]).unwrap()).remarks();
+        assert!(remarks.len() == 1 && remarks[0].contains("usable cells"), "{remarks:?}");
     }
 }

@@ -254,7 +254,7 @@ fn write_rows(text: &mut String, name: &str, rows: &[CostRow]) {
     for row in rows {
         let shown = |price: &CostFigures| {
             let CostFigures { us, iops, bytes_per_second } = price;
-            format!("{us:>10.2}{iops:>11.0}{:>11.1}", bytes_per_second / 1e6)
+            format!(" {us:>9.2} {iops:>10.0} {:>10.1}", bytes_per_second / 1e6)
         };
         let sum = row.sum.as_ref().map(shown).unwrap_or_default();
         let _ = writeln!(text, "  {:<8}{}{sum}", size(row.bytes), shown(&row.cost));

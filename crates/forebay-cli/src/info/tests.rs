@@ -49,6 +49,20 @@ fn cloud_disks_with_published_figures() {
 }
 
 #[test]
+fn columns_stay_apart_where_figures_are_absurd() {
+    let disks = file(
+        "disks: [{mountpoint: /a, read_iops: 150000, write_iops: 90000, read_bandwidth: 1000, \
+         write_bandwidth: 600}]",
+    );
+    let text = text(&disks);
+    let rows =
+        text.lines().filter(|line| line.starts_with("  512 ") || line.starts_with("  1 MiB"));
+    for row in rows {
+        assert_eq!(row.split_whitespace().count(), 8, "{row}");
+    }
+}
+
+#[test]
 fn a_disk_that_no_file_describes() {
     recorded("unmeasured.txt", &text(&[DescribedDisk::unmeasured()]));
 }
