@@ -263,10 +263,12 @@ impl Dirt {
         state.unfinished.remove(&part.number);
         // The newest: a write is told of each.
         state.failure = failure.or_else(|| state.failure.take());
+        state.dirty -= part.counted;
         let waiting = state.waiting.take();
+        let writes = state.take_fitting(self.dirty_max());
         drop(state);
         wake_all([waiting]);
-        self.release(part.counted);
+        waker::wake_all(writes.into_iter().chain(self.limits.remove(part.counted)));
     }
 
     /// A part got no permit: it is as dirty as before.

@@ -41,15 +41,23 @@ impl Class {
             // `preadv2` takes the largest for the position of the descriptor
             return Err(Errno::INVAL.into());
         }
+        let recent = HitRate::of(file);
+        let (is_high, goes_on) = (recent.is_high(), recent.goes_on(file, offset, buffer.len()));
+        // Where a file begins the kernel reads ahead, and the rate may be that of a file that had
+        // the descriptor's number before.
+        let is_tried = is_high && !goes_on && offset >= page_size();
         if buffer.len() <= PART_LEN_MIN {
-            return self.read_part(file, buffer, offset);
+            return self.read_part(file, buffer, offset, (recent, is_tried));
         }
         let disk = Scheduler::of(&self.scheduler).disk_of_file(file)?;
         let largest = disk.record.here().of(Op::Read).largest_request(Op::Read);
         let part_len = usize::try_from(largest).unwrap_or(usize::MAX).max(PART_LEN_MIN);
         let mut done = 0;
         for part in buffer.chunks_mut(part_len) {
-            match self.read_part(file, part, offset.saturating_add(done as u64)) {
+            // What goes on where the last part ended makes the kernel read ahead.
+            let is_tried = is_tried && done == 0;
+            let place = offset.saturating_add(done as u64);
+            match self.read_part(file, part, place, (recent, is_tried)) {
                 Ok(read) => {
                     done += read;
                     if read < part.len() {
@@ -63,25 +71,29 @@ impl Class {
         Ok(done)
     }
 
-    /// [`Class::read_at`] of what the disk may do at a time.
-    fn read_part(&self, file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let recent = HitRate::of(file);
-        let (is_high, goes_on) = (recent.is_high(), recent.goes_on(file, offset, buffer.len()));
-        // Where a file begins the kernel reads ahead, and the rate may be that of a file that had
-        // the descriptor's number before.
-        if is_high && !goes_on && offset >= page_size() {
-            let (done, is_over) = read_now(file, buffer, offset)?;
-            if is_over {
-                recent.add(true);
-                self.record.reads.add_hit();
-                return Ok(done);
-            }
-            recent.add(false);
-            let pages = whole_pages(&(offset + done as u64..offset + buffer.len() as u64));
-            let rest = pages.end - pages.start;
-            return self.read_missing(file, buffer, offset, (done, rest), None);
+    /// [`Class::read_at`] of what the disk may do at a time: tried without waiting first, if it is
+    /// probably in memory.
+    #[inline]
+    fn read_part(
+        &self,
+        file: BorrowedFd<'_>,
+        buffer: &mut [u8],
+        offset: u64,
+        (recent, is_tried): (&HitRate, bool),
+    ) -> io::Result<usize> {
+        if !is_tried {
+            return self.read_watched(file, buffer, offset, recent);
         }
-        self.read_watched(file, buffer, offset, recent)
+        let (done, is_over) = read_now(file, buffer, offset)?;
+        if is_over {
+            recent.add(true);
+            self.record.reads.add_hit();
+            return Ok(done);
+        }
+        recent.add(false);
+        let pages = whole_pages(&(offset + done as u64..offset + buffer.len() as u64));
+        let rest = pages.end - pages.start;
+        self.read_missing(file, buffer, offset, (done, rest), None)
     }
 
     /// What the reads of this class through the page cache found, on all disks.
