@@ -256,6 +256,23 @@ impl Dirt {
         state.queue.pop_front()
     }
 
+    /// Whether a part has not ended.
+    pub(super) fn has_unfinished(&self) -> bool {
+        !self.lock().unfinished.is_empty()
+    }
+
+    /// Ends the parts that were not asked for; returns how many of their bytes are dirty.
+    pub(super) fn cancel_queue(&self) -> u64 {
+        let mut state = self.lock();
+        let queue = std::mem::take(&mut state.queue);
+        queue.iter().for_each(|part| _ = state.unfinished.remove(&part.number));
+        let waiting = state.waiting.take();
+        drop(state);
+        wake_all([waiting]);
+        self.release(queue.iter().map(|part| part.counted).sum());
+        queue.iter().map(|part| part.dirty).sum()
+    }
+
     /// A part is on the disk, or failed there.
     pub(super) fn end_part(&self, part: &PartRange, failure: Option<Failure>) {
         let mut state = self.lock();
@@ -319,8 +336,8 @@ impl Dirt {
 
 impl Drop for Dirt {
     fn drop(&mut self) {
-        // What is pending still is the kernel's to write back, and not ours to count. A child counts
-        // nothing, and may find locked for ever what its parent had locked.
+        // What is pending still is the kernel's to write back. A child counts nothing, and may find
+        // locked for ever what its parent had locked.
         if self.process.is_here() {
             let dirty = self.lock().dirty;
             waker::wake_all(self.limits.remove(dirty));

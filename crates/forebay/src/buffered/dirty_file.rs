@@ -7,11 +7,12 @@ use std::sync::{Arc, Weak};
 
 use forebay_core::{Access, DiskTime, Op};
 
+use super::asked_parts::{Abandoned, AskedParts};
 use super::dirt::Dirt;
 use super::write_back_path::WriteBackPath;
 use crate::Class;
 use crate::direct_file::file_number;
-use crate::page_cache::HeldFile;
+use crate::page_cache::{HeldFile, LeavingFile};
 use crate::sys::workers::KeptWorker;
 
 /// Bytes of a part at least, and at most, unless less may be dirty.
@@ -21,11 +22,12 @@ const PART_LEN_MAX: u64 = 1 << 20;
 /// Shared by a writer and the parts that are on their way. It stays until the last of them is on
 /// the disk.
 pub(super) struct DirtyFile {
-    pub(super) held: Arc<HeldFile>,
+    pub(super) held: HeldFile,
     /// On the file's disk.
     pub(super) class: Class,
     pub(super) path: WriteBackPath,
     pub(super) dirt: Dirt,
+    pub(super) asked: AskedParts,
     number: u64,
     _worker: KeptWorker,
 }
@@ -35,10 +37,12 @@ impl DirtyFile {
     pub(super) fn new(file: impl AsFd, class: Class, path: WriteBackPath) -> io::Result<Self> {
         let worker = class.disk.workers.keep_one()?;
         let limits = class.disk.dirty_limits.class(class.name());
+        let number = file_number(file.as_fd())?;
         Ok(Self {
-            held: Arc::new(HeldFile::new(file.as_fd(), class.disk.held_files())),
-            number: file_number(file.as_fd())?,
+            held: HeldFile::new(file.as_fd(), number, class.disk.held_files.clone()),
+            number,
             dirt: Dirt::new(limits, part_len(&class)),
+            asked: AskedParts::default(),
             class,
             path,
             _worker: worker,
@@ -69,15 +73,35 @@ impl DirtyFile {
     }
 
     /// Its writer is being dropped: the file is closed soon, whatever of it waits.
-    pub(super) fn leave_writer(&self) {
-        self.held.leave_writer();
-        let disk = &self.class.disk;
-        if self.dirt.dirty() > 0
-            && let Ok(files) = disk.held_files()
-            && files.close_later(&self.held)
-        {
-            disk.workers.run(move || files.close_leaving());
+    pub(super) fn leave_writer(self: &Arc<Self>) {
+        let waits = self.dirt.has_unfinished();
+        if let Some(files) = self.held.leave_writer(self, waits) {
+            self.class.disk.workers.run(move || files.abandon_leaving());
         }
+    }
+
+    /// So many dirty bytes are not written back here.
+    pub(super) fn count_left(&self, bytes: u64) {
+        if bytes > 0 && self.asked.abandoned() != Some(Abandoned::Deleted) {
+            self.class.record.reads.add_left_to_kernel(bytes);
+        }
+    }
+}
+
+impl LeavingFile for DirtyFile {
+    fn abandon(&self, is_deleted: bool) {
+        self.held.abandon();
+        let abandoned = if is_deleted { Abandoned::Deleted } else { Abandoned::ToKernel };
+        let asked = self.asked.abandon(abandoned);
+        self.count_left(self.dirt.cancel_queue());
+        asked.iter().for_each(|part| part.cancel());
+    }
+}
+
+impl Drop for DirtyFile {
+    fn drop(&mut self) {
+        // Pending is what got no permit.
+        self.count_left(self.dirt.dirty());
     }
 }
 

@@ -1,5 +1,6 @@
 //! Files that are read and written through the page cache, and the disk's part of that.
 
+mod asked_parts;
 mod dirt;
 #[cfg(test)]
 mod dirt_tests;

@@ -8,6 +8,7 @@ use std::task::{Poll, Wake, Waker};
 
 use forebay_core::Op;
 
+use super::asked_parts::AskedPart;
 use super::dirt::PartRange;
 use super::dirty_file::DirtyFile;
 use super::failure::Failure;
@@ -50,6 +51,9 @@ impl Part {
         let admit = AdmitFuture::required(class, file.access(part.range.start), part.dirty);
         let (file, admit) = (Arc::clone(file), Lock::new(Some(admit)));
         let part = Arc::new(Self { file, part, holder, admit });
+        if !part.file.asked.add(&part) {
+            return part.cancel();
+        }
         // It stands in the order from now on, not when a thread is free.
         if let Poll::Ready(admitted) = part.poll() {
             part.file.class.disk.workers.run({
@@ -94,13 +98,30 @@ impl Part {
         let file = &self.file;
         let (of, range) = (Arc::clone(file), self.part.range.clone());
         let is_written = file.held.call(move |fd| of.path.write_range(fd, &range))?;
-        // A closed file is the kernel's to write back.
-        if is_written != Some(false) {
-            return Ok(());
+        let is_done = if is_written == Some(false) {
+            let class = file.class.for_holder_of(permit);
+            let _permit = class.admit_required(Op::Flush.into(), 0).map(ThreadPermit::detach);
+            file.held.call(|fd| Ok(rustix::fs::fdatasync(fd)?))?.is_some()
+        } else {
+            is_written.is_some()
+        };
+        if !is_done {
+            file.count_left(self.part.dirty);
         }
-        let class = file.class.for_holder_of(permit);
-        let _permit = class.admit_required(Op::Flush.into(), 0).map(ThreadPermit::detach);
-        file.held.call(|fd| Ok(rustix::fs::fdatasync(fd)?)).map(drop)
+        Ok(())
+    }
+}
+
+impl AskedPart for Part {
+    fn cancel(&self) {
+        let admit = self.admit.lock().take();
+        if admit.is_some() {
+            wake_after(|| {
+                drop(admit);
+                self.file.count_left(self.part.dirty);
+                self.file.dirt.end_part(&self.part, None);
+            });
+        }
     }
 }
 

@@ -49,9 +49,11 @@ use crate::{Class, Scheduler};
 /// The library opens and closes no descriptor of the file in the program's descriptor table, so the
 /// program keeps its `fcntl` record locks. The library opens the file in a table of its own, unless
 /// that is refused or would break a lease of this descriptor; then errors of writeback are reported
-/// to one of the two only. 0.5 s after the writer was dropped the file is closed there, and what is
-/// dirty still is left to the kernel. Where the system refuses a second table (Linux before 5.9, some
-/// containers), that is so at once, and dropping the writer waits for parts that are being written.
+/// to one of the two only. Parts that still wait for a permit 0.5 s after the writer was dropped are
+/// left to the kernel and [counted](crate::PageCacheCounters::left_to_kernel), and the file is closed
+/// there. A [`Discarder`](crate::Discarder) that deletes the file cancels them at once. Where the
+/// system refuses a second table (Linux before 5.9, some containers), they are left to the kernel when
+/// the writer is dropped, which waits for parts that are being written.
 ///
 /// # Which files
 /// Files and block devices that are open for writing. The writer takes the descriptor, or borrows

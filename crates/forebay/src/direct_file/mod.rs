@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rustix::fs::{AtFlags, FileType, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, FileType, OFlags, Stat, StatxFlags};
 
 pub use options::FileOptions;
 
@@ -132,8 +132,17 @@ impl AsFd for DirectFile {
 pub(crate) fn file_number(file: BorrowedFd<'_>) -> io::Result<u64> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
     let stat = rustix::fs::statx(file, "", flags, StatxFlags::INO)?;
-    let device = u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor);
-    Ok((device.rotate_left(40) ^ stat.stx_ino).max(1))
+    Ok(number_of(stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino))
+}
+
+/// The [number](file_number) of the file of which this was found.
+pub(crate) fn file_number_of(stat: &Stat) -> u64 {
+    number_of(rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev), stat.st_ino)
+}
+
+fn number_of(major: u32, minor: u32, inode: u64) -> u64 {
+    let device = u64::from(major) << 32 | u64::from(minor);
+    (device.rotate_left(40) ^ inode).max(1)
 }
 
 /// Why no file has `O_APPEND`.

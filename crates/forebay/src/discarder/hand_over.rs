@@ -18,6 +18,7 @@ use super::lease;
 use super::shared::Job;
 use super::state::{Finish, Worker};
 use super::trash::Trash;
+use crate::direct_file::file_number_of;
 
 /// As many jobs are handed over at a time.
 pub(super) const JOBS_MAX: usize = 1024;
@@ -146,6 +147,9 @@ impl Worker {
     ) -> Result<Removed, DeleteErrorCause> {
         let stat = statat(&directory.fd, name, AtFlags::SYMLINK_NOFOLLOW)
             .during(DeleteOperation::LookUp)?;
+        if file_type(&stat) == FileType::RegularFile && stat.st_nlink == 1 {
+            directory.class.disk.held_files.close_deleted(file_number_of(&stat));
+        }
         let in_steps = directory.discards || self.shared.options.always;
         let reason = match file_type(&stat) {
             FileType::Directory => return Err(Errno::ISDIR).during(DeleteOperation::LookUp),

@@ -1,4 +1,4 @@
-//! How many reads found what they wanted in memory.
+//! How many reads found what they wanted in memory, and what was left to the kernel to write.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -12,7 +12,8 @@ thread_local! {
     static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// What the reads of a class through the page cache found: see [`Class::read_at`].
+/// What the reads of a class through the page cache found ([`Class::read_at`]), and what its writers
+/// left to the kernel.
 ///
 /// [`Class::read_at`]: crate::Class::read_at
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,9 @@ pub struct PageCacheCounters {
     pub misses: u64,
     /// Bytes that the disk read beyond what the misses asked for, and that were charged after it.
     pub read_ahead: u64,
+    /// Dirty bytes that the kernel writes back by itself, unscheduled: 0.5 s after their
+    /// [writer](crate::BufferedWriter) was dropped they still had no permit.
+    pub left_to_kernel: u64,
 }
 
 /// Counts them, on many threads at once.
@@ -35,6 +39,7 @@ struct Stripe {
     hits: AtomicU64,
     misses: AtomicU64,
     read_ahead: AtomicU64,
+    left_to_kernel: AtomicU64,
 }
 
 impl ReadCounts {
@@ -51,12 +56,17 @@ impl ReadCounts {
         self.here().read_ahead.fetch_add(bytes, Relaxed);
     }
 
+    pub(crate) fn add_left_to_kernel(&self, bytes: u64) {
+        self.here().left_to_kernel.fetch_add(bytes, Relaxed);
+    }
+
     pub(crate) fn sum(&self) -> PageCacheCounters {
         let mut sum = PageCacheCounters::default();
         for stripe in &self.0 {
             sum.hits += stripe.hits.load(Relaxed);
             sum.misses += stripe.misses.load(Relaxed);
             sum.read_ahead += stripe.read_ahead.load(Relaxed);
+            sum.left_to_kernel += stripe.left_to_kernel.load(Relaxed);
         }
         sum
     }
@@ -84,10 +94,16 @@ mod tests {
                     (0..100).for_each(|_| counts.add_hit());
                     counts.add_miss();
                     counts.add_read_ahead(4096);
+                    counts.add_left_to_kernel(512);
                 });
             }
         });
-        let sum = PageCacheCounters { hits: 2_000, misses: 20, read_ahead: 20 * 4096 };
+        let sum = PageCacheCounters {
+            hits: 2_000,
+            misses: 20,
+            read_ahead: 20 * 4096,
+            left_to_kernel: 20 * 512,
+        };
         assert_eq!(counts.sum(), sum);
     }
 }

@@ -1,11 +1,11 @@
 //! Files of engines, open where to close them is harmless.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Condvar, Weak};
+use std::sync::{Arc, Condvar, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,9 +16,15 @@ use crate::sys::fork::Process;
 use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::workers::{KeptWorker, Workers};
 
-/// How long a file stays open at most after its writer was dropped. Then the kernel writes back what
-/// is dirty still, as it would without the library.
+/// Threads of a table at most.
+const THREADS_MAX: usize = 32;
+/// How long parts of a file wait at most after its writer was dropped. Then the kernel writes back
+/// what is dirty still, as it would without the library.
 const LEAVING_MAX: Duration = Duration::from_millis(500);
+/// How long a discarder waits at most until the library has closed a file.
+const CLOSING_MAX: Duration = Duration::from_secs(1);
+/// How often it looks.
+const CLOSING_LOOK: Duration = Duration::from_millis(1);
 
 /// The files of a disk's writers, and the threads that make the system calls about them. Both have
 /// a descriptor table of their own. Permits are not completed there, and no task is woken.
@@ -27,23 +33,46 @@ pub(crate) struct HeldFiles {
     workers: Workers,
     open: Arc<OpenFiles>,
     last: AtomicU64,
-    /// Those whose writers are gone, and when each is closed; the next first.
-    leaving: Lock<VecDeque<(Instant, Weak<HeldFile>)>>,
+    /// Files of which something waits although their writers were dropped, and until when; the next
+    /// first. As many as were dropped in the last [`LEAVING_MAX`].
+    ends: Lock<VecDeque<(Instant, Weak<dyn LeavingFile>)>>,
 }
+
+/// A file whose writer was dropped.
+pub(crate) trait LeavingFile: Send + Sync {
+    /// Cancels the parts that wait. What is dirty is left to the kernel, or to nobody if the file is
+    /// deleted.
+    fn abandon(&self, is_deleted: bool);
+}
+
+/// The [number](crate::direct_file::file_number) of a file, and the one under which it was sent.
+type LeavingKey = (u64, u64);
+
+/// The [`HeldFiles`] of a disk, made when they are needed first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DiskFiles(Arc<Lock<Option<Arc<HeldFiles>>>>);
 
 /// What is open in the table, by the numbers under which it was sent.
 struct OpenFiles {
     inbox: Inbox,
     files: Lock<HashMap<u64, Arc<TableFile>>>,
+    /// Those whose writers were dropped, until each is closed.
+    leaving: Lock<BTreeMap<LeavingKey, Weak<dyn LeavingFile>>>,
 }
 
-/// A file of an engine: open in the table until it is [closed](Self::close) or dropped. Where the
-/// table cannot have it, its writer's descriptor is used as long as the writer is there.
+/// A file of an engine. The first call about it has it opened in the table, where it is until this is
+/// dropped. Where the table cannot have it, its writer's descriptor is used as long as the writer is
+/// there.
 pub(crate) struct HeldFile {
     process: Process,
+    /// Of the file.
+    number: u64,
+    is_abandoned: AtomicBool,
     writer: Lock<WriterFile>,
     call_ended: Condvar,
-    sent: Option<SentFile>,
+    files: DiskFiles,
+    /// Nothing where the table cannot have it.
+    sent: OnceLock<Option<SentFile>>,
 }
 
 #[derive(Default)]
@@ -57,24 +86,47 @@ struct WriterFile {
 struct SentFile {
     files: Arc<HeldFiles>,
     number: u64,
-    is_closed: AtomicBool,
     _worker: KeptWorker,
 }
 
-impl HeldFiles {
-    /// With up to `threads_max` threads.
-    ///
-    /// # Errors
-    /// Those of [`DescriptorTable::new`].
-    pub(crate) fn new(threads_max: usize) -> io::Result<Self> {
-        let table = DescriptorTable::new()?;
-        let workers = Workers::in_table(threads_max, table.threads());
-        let open = Arc::new(OpenFiles { inbox: table.inbox(), files: Lock::default() });
-        let (last, leaving) = (AtomicU64::new(0), Lock::default());
-        Ok(Self { table, workers, open, last, leaving })
+impl DiskFiles {
+    fn get(&self) -> Option<Arc<HeldFiles>> {
+        self.0.lock().clone()
     }
 
-    /// Sends an open file to the table, which opens a description of its own where that can be had.
+    /// # Errors
+    /// Those of [`HeldFiles::new`].
+    fn get_or_make(&self) -> io::Result<Arc<HeldFiles>> {
+        let mut files = self.0.lock();
+        if let Some(files) = &*files {
+            return Ok(Arc::clone(files));
+        }
+        let made = Arc::new(HeldFiles::new()?);
+        Ok(Arc::clone(files.insert(made)))
+    }
+
+    /// Abandons what waits for a file that is about to be deleted, of writers that were dropped.
+    /// Returns when the file is closed here, or after [`CLOSING_MAX`].
+    pub(crate) fn close_deleted(&self, number: u64) {
+        if let Some(files) = self.get() {
+            files.close_deleted(number);
+        }
+    }
+}
+
+impl HeldFiles {
+    /// # Errors
+    /// Those of [`DescriptorTable::new`].
+    fn new() -> io::Result<Self> {
+        let table = DescriptorTable::new()?;
+        let workers = Workers::in_table(THREADS_MAX, table.threads());
+        let (files, leaving) = (Lock::default(), Lock::default());
+        let open = Arc::new(OpenFiles { inbox: table.inbox(), files, leaving });
+        Ok(Self { table, workers, open, last: AtomicU64::new(0), ends: Lock::default() })
+    }
+
+    /// Sends an open file to the table, which receives it with the next call and opens a description
+    /// of its own where that can be had. It is told of errors that nobody was told of before.
     ///
     /// # Errors
     /// No thread can be had, or too many files are on their way in the whole system.
@@ -88,35 +140,45 @@ impl HeldFiles {
                 return Err(error);
             }
         }
-        // Opened now, it is told of errors from now on. Nobody waits for that.
-        let open = Arc::clone(&self.open);
-        self.workers.run(move || {
-            open.receive_all();
-        });
-        let is_closed = AtomicBool::new(false);
-        Ok(SentFile { files: Arc::clone(self), number, is_closed, _worker: worker })
+        Ok(SentFile { files: Arc::clone(self), number, _worker: worker })
     }
 
-    /// Has a file closed in [`LEAVING_MAX`], whatever waits for it. Whether a thread is to
-    /// [do so](Self::close_leaving).
-    pub(crate) fn close_later(&self, file: &Arc<HeldFile>) -> bool {
-        let mut leaving = self.leaving.lock();
-        leaving.push_back((Instant::now() + LEAVING_MAX, Arc::downgrade(file)));
-        leaving.len() == 1
+    /// Has the parts of a file abandoned in [`LEAVING_MAX`]. Whether a thread is to
+    /// [do so](Self::abandon_leaving).
+    fn abandon_later(&self, file: Weak<dyn LeavingFile>) -> bool {
+        let mut ends = self.ends.lock();
+        ends.push_back((Instant::now() + LEAVING_MAX, file));
+        ends.len() == 1
     }
 
-    /// Closes the files that are leaving when it is time, until there are none.
-    pub(crate) fn close_leaving(&self) {
-        let lock = || self.leaving.lock();
+    /// Abandons what waits for too long, until nothing does.
+    pub(crate) fn abandon_leaving(&self) {
+        let lock = || self.ends.lock();
         let mut next = lock().front().cloned();
-        while let Some((time, file)) = next {
-            thread::sleep(time.saturating_duration_since(Instant::now()));
+        while let Some((end, file)) = next {
+            thread::sleep(end.saturating_duration_since(Instant::now()));
             if let Some(file) = file.upgrade() {
-                file.close();
+                file.abandon(false);
             }
-            let mut leaving = lock();
-            leaving.pop_front();
-            next = leaving.front().cloned();
+            let mut ends = lock();
+            ends.pop_front();
+            next = ends.front().cloned();
+        }
+    }
+
+    fn close_deleted(&self, number: u64) {
+        let leaving = || -> Vec<_> {
+            let leaving = self.open.leaving.lock();
+            leaving.range((number, 0)..=(number, u64::MAX)).map(|(_, file)| file.clone()).collect()
+        };
+        for file in leaving() {
+            if let Some(file) = file.upgrade() {
+                file.abandon(true);
+            }
+        }
+        let begin = Instant::now();
+        while !leaving().is_empty() && begin.elapsed() < CLOSING_MAX {
+            thread::sleep(CLOSING_LOOK);
         }
     }
 
@@ -164,10 +226,11 @@ impl OpenFiles {
         self.lock().get(&number).map(Arc::clone)
     }
 
-    fn close(&self, number: u64) {
+    fn close(&self, key: LeavingKey) {
         self.receive_all();
-        let file = self.lock().remove(&number);
+        let file = self.lock().remove(&key.1);
         drop(file);
+        self.leaving.lock().remove(&key);
     }
 
     fn lock(&self) -> LockGuard<'_, HashMap<u64, Arc<TableFile>>> {
@@ -176,16 +239,23 @@ impl OpenFiles {
 }
 
 impl HeldFile {
-    /// Of an open file, which its writer keeps open until [`Self::leave_writer`]. There is no table
-    /// where the system refuses one.
-    pub(crate) fn new(file: BorrowedFd<'_>, files: io::Result<Arc<HeldFiles>>) -> Self {
+    /// Of an open file, which has this number and which its writer keeps open until
+    /// [`Self::leave_writer`].
+    pub(crate) fn new(file: BorrowedFd<'_>, number: u64, files: DiskFiles) -> Self {
         let writer = Lock::new(WriterFile { fd: Some(file.as_raw_fd()), calls: 0 });
-        let sent = files.and_then(|files| files.send(file)).ok();
-        Self { process: Process::current(), writer, call_ended: Condvar::new(), sent }
+        let (process, is_abandoned) = (Process::current(), AtomicBool::new(false));
+        let (call_ended, sent) = (Condvar::new(), OnceLock::new());
+        Self { process, number, is_abandoned, writer, call_ended, files, sent }
     }
 
-    /// What `call` returns for the file; `None` once that is closed. The calling thread waits for a
-    /// thread of the table, which makes the call.
+    /// The file in the table, if it can be there.
+    fn sent(&self) -> Option<&SentFile> {
+        let send = || self.call_here(|file| self.files.get_or_make()?.send(file));
+        self.sent.get_or_init(|| send().ok().flatten()).as_ref()
+    }
+
+    /// What `call` returns for the file; `None` once that is [abandoned](Self::abandon). The calling
+    /// thread waits for a thread of the table, which makes the call.
     ///
     /// # Errors
     /// Those of the call.
@@ -193,10 +263,10 @@ impl HeldFile {
         &self,
         call: impl FnOnce(BorrowedFd<'_>) -> io::Result<R> + Send + 'static,
     ) -> io::Result<Option<R>> {
-        let Some(sent) = &self.sent else { return self.call_here(call) };
-        if sent.is_closed.load(Ordering::Acquire) {
+        if self.is_abandoned.load(Ordering::Acquire) {
             return Ok(None);
         }
+        let Some(sent) = self.sent() else { return self.call_here(call) };
         let number = sent.number;
         let made = sent.files.call(move |open| {
             let file = open.get(number);
@@ -205,14 +275,12 @@ impl HeldFile {
                 None => Err(call),
             }
         });
-        let result = match made {
+        match made {
             Some(Ok(result)) => result.map(Some),
             // The table is full.
             Some(Err(call)) => self.call_here(call),
             None => Err(io::Error::other("a call about a file panicked: see the log")),
-        };
-        // It may have been closed meanwhile.
-        if sent.is_closed.load(Ordering::Acquire) { Ok(result.ok().flatten()) } else { result }
+        }
     }
 
     /// [`Self::call`] with the descriptor of the writer; `None` once the writer was dropped.
@@ -229,22 +297,37 @@ impl HeldFile {
         call(unsafe { BorrowedFd::borrow_raw(fd) }).map(Some)
     }
 
-    /// The writer's descriptor is not used any more. It waits for the calls that use it.
-    pub(crate) fn leave_writer(&self) {
+    /// The writer's descriptor is not used any more. It waits for the calls that use it. If something
+    /// of `file` waits it is [abandoned](LeavingFile::abandon) in [`LEAVING_MAX`], or at once where the
+    /// table cannot have it. Returned is whom a thread is to [help](HeldFiles::abandon_leaving) with
+    /// that.
+    pub(crate) fn leave_writer(
+        &self,
+        file: &Arc<impl LeavingFile + 'static>,
+        waits: bool,
+    ) -> Option<Arc<HeldFiles>> {
+        let sent = if waits { self.sent() } else { self.sent.get().and_then(Option::as_ref) };
         let mut writer = self.writer.lock();
         writer.fd = None;
         while writer.calls > 0 {
             writer = writer.wait(&self.call_ended);
         }
+        drop(writer);
+        let Some(SentFile { files, number, .. }) = sent else {
+            if waits {
+                file.abandon(false);
+            }
+            return None;
+        };
+        let leaving: Arc<dyn LeavingFile> = Arc::clone(file) as _;
+        let leaving = Arc::downgrade(&leaving);
+        files.open.leaving.lock().insert((self.number, *number), Weak::clone(&leaving));
+        (waits && files.abandon_later(leaving)).then(|| Arc::clone(files))
     }
 
-    /// Closes the file once the calls that are being made have ended. It does not wait.
-    fn close(&self) {
-        let Some(sent) = &self.sent else { return };
-        if self.process.is_here() && !sent.is_closed.swap(true, Ordering::AcqRel) {
-            let (open, number) = (Arc::clone(&sent.files.open), sent.number);
-            sent.files.workers.run(move || open.close(number));
-        }
+    /// No further call is made.
+    pub(crate) fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Release);
     }
 }
 
@@ -258,9 +341,15 @@ impl Drop for CallHere<'_> {
     }
 }
 
+/// The file is closed. Nobody waits for that.
 impl Drop for HeldFile {
     fn drop(&mut self) {
-        self.close();
+        if let Some(Some(sent)) = self.sent.get()
+            && self.process.is_here()
+        {
+            let (open, key) = (Arc::clone(&sent.files.open), (self.number, sent.number));
+            sent.files.workers.run(move || open.close(key));
+        }
     }
 }
 

@@ -15,7 +15,7 @@ mod probe;
 pub(crate) use self::calls::{bytes_read_by_thread, residency, write_back};
 pub use self::counters::PageCacheCounters;
 pub(crate) use self::counters::ReadCounts;
-pub(crate) use self::held_files::{HeldFile, HeldFiles};
+pub(crate) use self::held_files::{DiskFiles, HeldFile, LeavingFile};
 pub use self::probe::PageCacheSupport;
 
 /// The bytes of a page.

@@ -1,6 +1,5 @@
 //! A disk of a scheduler: its I/O groups and I/O threads.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +10,7 @@ use crate::directions::Directions;
 use crate::dirty_limits::DirtyLimits;
 use crate::io_thread::{IoThreads, IoThreadsConfig};
 use crate::metrics::{Held, QueueMetrics};
-use crate::page_cache::HeldFiles;
+use crate::page_cache::DiskFiles;
 use crate::permit::DiskGroup;
 use crate::sys::clock::Clock;
 use crate::sys::fork::Process;
@@ -36,7 +35,8 @@ pub(crate) struct DiskRecord {
     /// Writes back what is dirty in memory, and flushes.
     pub(crate) workers: Workers,
     /// The files that it does that with, since there are any.
-    held_files: Lock<Option<Arc<HeldFiles>>>,
+    /// Where files that are written through the page cache are held.
+    pub(crate) held_files: DiskFiles,
     /// How much of it there may be.
     pub(crate) dirty_limits: Arc<DirtyLimits>,
     /// The bytes of a sector, if the disk misreports them; otherwise 1.
@@ -66,21 +66,8 @@ impl DiskRecord {
         let process = Process::current();
         let (rates, sector) = (Lock::default(), AtomicUsize::new(1));
         let (workers, dirty_limits) = (Workers::new(WORKERS_MAX), Arc::default());
-        let held_files = Lock::default();
+        let held_files = DiskFiles::default();
         Self { name, process, policy, nodes, rates, workers, held_files, dirty_limits, sector }
-    }
-
-    /// Where files that are written through the page cache are held.
-    ///
-    /// # Errors
-    /// Those of [`HeldFiles::new`].
-    pub(crate) fn held_files(&self) -> io::Result<Arc<HeldFiles>> {
-        let mut held = self.held_files.lock();
-        if let Some(files) = &*held {
-            return Ok(Arc::clone(files));
-        }
-        let files = Arc::new(HeldFiles::new(WORKERS_MAX)?);
-        Ok(Arc::clone(held.insert(files)))
     }
 
     /// All I/O groups.

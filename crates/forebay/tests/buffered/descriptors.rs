@@ -4,14 +4,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
-
-use forebay::Op;
 
 use crate::{Bed, MIB, contents, pattern, until};
 
@@ -31,75 +27,6 @@ fn what_cannot_be_written_is_refused_with_words() {
     }
 }
 
-/// Whether another process gets a record lock on the file.
-fn another_gets_the_lock(path: &Path) -> bool {
-    let script = "import fcntl,sys\nfile=open(sys.argv[1],'r+')\nfcntl.lockf(file,fcntl.LOCK_EX|fcntl.LOCK_NB)";
-    let python = Command::new("python3").args(["-c", script]).arg(path).output().unwrap();
-    python.status.success()
-}
-
-#[test]
-fn a_record_lock_of_the_engine_outlives_writers_flushes_and_reads() {
-    let bed = Bed::new();
-    let path = bed.dir.path().join("database");
-    let file = bed.file("database");
-    assert!(another_gets_the_lock(&path));
-    rustix::fs::fcntl_lock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
-    let holds = |when: &str| assert!(!another_gets_the_lock(&path), "lost {when}");
-    let mut writer = bed.class.buffered_writer(&file).unwrap();
-    holds("when a writer was made");
-    writer.write_all(&pattern(3 << 20)).unwrap();
-    writer.sync_data().unwrap();
-    holds("after a flush");
-    writer.write_all(b"more").unwrap();
-    drop(writer);
-    holds("when the writer was dropped");
-    bed.class.sync_data(&file).unwrap();
-    bed.class.read_at(&file, &mut [0; 10], 0).unwrap();
-    drop(bed.class.admit_for(&file, Op::Read, 4096).wait().unwrap());
-    thread::sleep(Duration::from_secs(1));
-    holds("a second after that");
-}
-
-/// From now on the system refuses the calling thread, and those that it starts, tables of their own.
-fn refuse_tables() {
-    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
-    let refused = SeccompFilter::new(
-        [(libc::SYS_close_range, Vec::new())].into(),
-        SeccompAction::Allow,
-        SeccompAction::Errno(libc::EPERM.cast_unsigned()),
-        std::env::consts::ARCH.try_into().unwrap(),
-    );
-    seccompiler::apply_filter(&BpfProgram::try_from(refused.unwrap()).unwrap()).unwrap();
-}
-
-#[test]
-fn without_a_table_of_its_own_a_writer_uses_the_engines_descriptor_and_leaves_the_lock() {
-    let refused = || {
-        refuse_tables();
-        let bed = Bed::limited(MIB);
-        let path = bed.dir.path().join("database");
-        let file = bed.file("database");
-        let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
-        rustix::fs::fcntl_lock(&file, lock).unwrap();
-        let mut writer = bed.class.buffered_writer(&file).unwrap();
-        writer.write_all(&pattern(64 << 10)).unwrap();
-        writer.sync_data().unwrap();
-        assert_eq!(bed.admitted(), 64 << 10);
-        writer.write_all(&pattern(8 << 20)).unwrap();
-        drop(writer);
-        assert!(!another_gets_the_lock(&path));
-        drop(file);
-        // Its number is another file's now.
-        let other = bed.file("other");
-        thread::sleep(Duration::from_secs(1));
-        assert!(another_gets_the_lock(&path), "nothing holds the file that its engine has closed");
-        drop(other);
-        assert_eq!(contents(&path), [pattern(64 << 10), pattern(8 << 20)].concat());
-    };
-    thread::spawn(refused).join().unwrap();
-}
-
 #[test]
 fn a_writer_of_a_leased_file_waits_for_no_lease_and_breaks_none() {
     let bed = Bed::new();
@@ -115,7 +42,8 @@ fn a_writer_of_a_leased_file_waits_for_no_lease_and_breaks_none() {
     writer.write_all(&pattern(1 << 20)).unwrap();
     writer.sync_data().unwrap();
     drop(writer);
-    assert!(begin.elapsed() < Duration::from_secs(20), "a broken lease is waited for 45 s");
+    // It takes less than 1 ms. Who breaks the lease waits for 45 s.
+    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     assert_eq!(lease(libc::F_GETLEASE, 0), libc::F_WRLCK);
 }
 
@@ -134,21 +62,6 @@ fn a_file_that_may_not_be_opened_any_more_is_written_and_flushed() {
     };
     file.set_permissions(fs::Permissions::from_mode(0o600)).unwrap();
     thread::scope(|scope| scope.spawn(|| dropped(file)).join().unwrap());
-}
-
-#[test]
-fn a_file_whose_writer_was_dropped_can_be_executed_at_once() {
-    let bed = Bed::stopped();
-    let path = bed.dir.path().join("program");
-    let file =
-        File::options().write(true).create(true).truncate(true).mode(0o755).open(&path).unwrap();
-    let mut writer = bed.class.buffered_writer(file).unwrap();
-    writer.write_all(&fs::read("/bin/true").unwrap()).unwrap();
-    writer.write_all(&vec![0; 2 << 20]).unwrap();
-    drop(writer);
-    let begin = Instant::now();
-    until("the program", || Command::new(&path).status().is_ok());
-    assert!(begin.elapsed() < Duration::from_secs(30), "a stopped class lets nothing through");
 }
 
 #[test]

@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod descriptors;
+mod dropped;
 mod flushes;
 mod killed;
+mod locks;
 mod reads;
 mod writer;
 

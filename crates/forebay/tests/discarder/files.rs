@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
 use std::os::unix::net::UnixListener;
 
-use forebay::{DeletedHow, DiscarderOptions, UnlinkReason};
+use forebay::{DeletedHow, DiscarderOptions, Limits, Op, UnlinkReason};
 
 use crate::bed::{Bed, MIB};
 
@@ -20,6 +20,46 @@ fn a_large_file_is_freed_from_its_end_in_steps_of_the_rate() {
         assert!((4..=6).contains(&deleted.steps), "{deleted:?}");
     }
     assert!(!path.exists());
+}
+
+/// The library had it open still, so it was only unlinked.
+#[test]
+fn a_file_whose_writer_was_dropped_while_parts_wait_is_freed_in_steps() {
+    let bed = Bed::new();
+    if !bed.has_leases() {
+        return eprintln!("skipped: nobody can tell who has a file open");
+    }
+    // It may do nothing for a minute.
+    let class = bed.scheduler.add_class("writes", 100).unwrap();
+    let limits = Limits { bytes_per_second: Some(MIB / 64), ..Limits::default() };
+    class.set_limits(&limits).unwrap();
+    class.admit(Op::Write, MIB).unwrap().complete(&Ok(()));
+    for in_place in [false, true] {
+        // What is written for the first time has no blocks yet.
+        let path = bed.file("dirty", 4 * MIB);
+        let file = File::options().write(true).open(&path).unwrap();
+        class.buffered_writer(file).unwrap().write_all_at(&[8; 4 << 20], 0).unwrap();
+        let options = DiscarderOptions::new().always_in_steps(true).in_place(in_place);
+        let deleted = bed.discarder_with(options).delete(&path).wait().unwrap();
+        bed.assert_in_steps(deleted, 4 * MIB);
+        assert!(!path.exists());
+    }
+    assert_eq!(class.permit_counters().queued, 0);
+    // Nothing is left to write.
+    assert_eq!(class.page_cache_counters().left_to_kernel, 0);
+}
+
+#[test]
+fn a_file_whose_writer_is_there_is_unlinked_and_written_back() {
+    let bed = Bed::new();
+    let class = bed.scheduler.add_class("writes", 100).unwrap();
+    let path = bed.path("dirty");
+    let writer = class.buffered_writer(File::create_new(&path).unwrap()).unwrap();
+    writer.write_all_at(&[7; 4 << 20], 0).unwrap();
+    let deleted = bed.discarder().delete(&path).wait().unwrap();
+    assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::OpenElsewhere));
+    writer.sync_all().unwrap();
+    assert_eq!(class.permit_counters().bytes[Op::Write.index()], 4 * MIB);
 }
 
 #[test]

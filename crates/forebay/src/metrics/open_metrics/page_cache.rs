@@ -33,6 +33,12 @@ const COUNTERS: &[Counter] = &[
          reads FADV_RANDOM keeps it at 0",
         |reads| reads.read_ahead,
     ),
+    (
+        "left_to_kernel_bytes",
+        "Dirty bytes that the kernel writes back unscheduled, as their writer was dropped and they \
+         had no permit 0.5 s later; healthy is 0, so flush before writers are dropped",
+        |counters| counters.left_to_kernel,
+    ),
 ];
 
 impl Collector for PageCache {

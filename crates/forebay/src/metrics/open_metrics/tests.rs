@@ -206,7 +206,7 @@ fn what_waits_for_discarders_is_told_of_each_class_that_has_one() {
 
 #[test]
 fn what_reads_through_the_page_cache_found_is_told_of_each_class_that_reads_so() {
-    let counters = PageCacheCounters { hits: 7, misses: 2, read_ahead: 4096 };
+    let counters = PageCacheCounters { hits: 7, misses: 2, read_ahead: 4096, left_to_kernel: 8192 };
     let reads = |class: &str, counters| PageCacheReads { class: class.into(), counters };
     let page_cache = vec![reads("queries", counters), reads("idle", Default::default())];
     let text = open_metrics(Snapshot { page_cache, ..Default::default() });
@@ -214,6 +214,7 @@ fn what_reads_through_the_page_cache_found_is_told_of_each_class_that_reads_so()
         r#"forebay_page_cache_hits_total{class="queries"} 7"#,
         r#"forebay_page_cache_misses_total{class="queries"} 2"#,
         r#"forebay_page_cache_read_ahead_bytes_total{class="queries"} 4096"#,
+        r#"forebay_page_cache_left_to_kernel_bytes_total{class="queries"} 8192"#,
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }

@@ -1,0 +1,52 @@
+//! The parts of a file that ask for permits, and their end when the file is abandoned.
+
+use std::sync::{Arc, Weak};
+
+use crate::sys::lock::Lock;
+
+/// A part that asks for a permit.
+pub(super) trait AskedPart: Send + Sync {
+    /// It asks no more, and ends. Nothing if it has the permit.
+    fn cancel(&self);
+}
+
+/// What becomes of that which is dirty and not written back by the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Abandoned {
+    /// The kernel writes it.
+    ToKernel,
+    /// Nobody does: the file is deleted.
+    Deleted,
+}
+
+/// Those that ask now.
+#[derive(Default)]
+pub(super) struct AskedParts(Lock<State>);
+
+#[derive(Default)]
+struct State {
+    parts: Vec<Weak<dyn AskedPart>>,
+    abandoned: Option<Abandoned>,
+}
+
+impl AskedParts {
+    /// One more is about to ask; whether it may.
+    pub(super) fn add(&self, part: &Arc<impl AskedPart + 'static>) -> bool {
+        let part: Arc<dyn AskedPart> = Arc::clone(part) as _;
+        let mut state = self.0.lock();
+        state.parts.retain(|other| other.strong_count() > 0);
+        state.parts.push(Arc::downgrade(&part));
+        state.abandoned.is_none()
+    }
+
+    /// None may ask any more; returns those that did.
+    pub(super) fn abandon(&self, abandoned: Abandoned) -> Vec<Arc<dyn AskedPart>> {
+        let mut state = self.0.lock();
+        state.abandoned.get_or_insert(abandoned);
+        state.parts.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(super) fn abandoned(&self) -> Option<Abandoned> {
+        self.0.lock().abandoned
+    }
+}
