@@ -73,6 +73,7 @@ impl<F: AsFd> BufferedWriter<F> {
         holder: bool,
     ) -> io::Result<usize> {
         let file = self.dirty_file();
+        file.held.open();
         let range = self.put(buffer, offset).inspect_err(|_| file.dirt.release(reserved))?;
         file.path.look_after_write(self.file.as_fd(), &range);
         if file.mark(&range, reserved) {

@@ -55,12 +55,14 @@ pub(crate) struct DiskFiles(Arc<Lock<Option<Arc<HeldFiles>>>>);
 /// What is open in the table, by the numbers under which it was sent.
 struct OpenFiles {
     inbox: Inbox,
+    /// A thread is about to receive what was sent.
+    is_receiving: AtomicBool,
     files: Lock<HashMap<u64, Arc<TableFile>>>,
     /// Those whose writers were dropped, until each is closed.
     leaving: Lock<BTreeMap<LeavingKey, Weak<dyn LeavingFile>>>,
 }
 
-/// A file of an engine. The first call about it has it opened in the table, where it is until this is
+/// A file of an engine. The first write or call has it opened in the table, where it is until this is
 /// dropped. Where the table cannot have it, its writer's descriptor is used as long as the writer is
 /// there.
 pub(crate) struct HeldFile {
@@ -120,13 +122,13 @@ impl HeldFiles {
     fn new() -> io::Result<Self> {
         let table = DescriptorTable::new()?;
         let workers = Workers::in_table(THREADS_MAX, table.threads());
+        let (is_receiving, inbox) = (AtomicBool::new(false), table.inbox());
         let (files, leaving) = (Lock::default(), Lock::default());
-        let open = Arc::new(OpenFiles { inbox: table.inbox(), files, leaving });
+        let open = Arc::new(OpenFiles { inbox, is_receiving, files, leaving });
         Ok(Self { table, workers, open, last: AtomicU64::new(0), ends: Lock::default() })
     }
 
-    /// Sends an open file to the table, which receives it with the next call and opens a description
-    /// of its own where that can be had. It is told of errors that nobody was told of before.
+    /// Sends an open file to the table, which opens a description of its own where that can be had.
     ///
     /// # Errors
     /// No thread can be had, or too many files are on their way in the whole system.
@@ -139,6 +141,14 @@ impl HeldFiles {
             if !is_full || self.call(OpenFiles::receive_all).unwrap_or(0) == 0 {
                 return Err(error);
             }
+        }
+        // Opened now, it is told of errors from now on. Nobody waits for that.
+        if !self.open.is_receiving.swap(true, Ordering::AcqRel) {
+            let open = Arc::clone(&self.open);
+            self.workers.run(move || {
+                open.is_receiving.store(false, Ordering::Release);
+                open.receive_all();
+            });
         }
         Ok(SentFile { files: Arc::clone(self), number, _worker: worker })
     }
@@ -246,6 +256,12 @@ impl HeldFile {
         let (process, is_abandoned) = (Process::current(), AtomicBool::new(false));
         let (call_ended, sent) = (Condvar::new(), OnceLock::new());
         Self { process, number, is_abandoned, writer, call_ended, files, sent }
+    }
+
+    /// It is about to be written: whatever goes wrong with that from now on is told to the description
+    /// that the table has.
+    pub(crate) fn open(&self) {
+        let _ = self.sent();
     }
 
     /// The file in the table, if it can be there.
