@@ -56,6 +56,8 @@ struct State {
     unfinished: BTreeSet<u64>,
     asked: usize,
     last: u64,
+    /// The last for which a thread waits that holds a permit.
+    holder_last: u64,
     dirty: u64,
     part_len: u64,
     failure: Option<Failure>,
@@ -113,6 +115,11 @@ impl Dirt {
             && state.fits(bytes, self.dirty_max())
             && self.limits.try_add(bytes);
         state.dirty += if fits { bytes } else { 0 };
+        drop(state);
+        if !fits {
+            // Who looked for room meanwhile has seen less than there is.
+            waker::wake_all(self.limits.take_fitting());
+        }
         fits
     }
 
@@ -129,21 +136,21 @@ impl Dirt {
         let kept = KeptWaker::of(waker);
         let mut state = self.lock();
         let fits = state.room.is_turn_of(id) && state.fits(bytes, self.dirty_max());
-        let before = if fits {
-            state.dirty += bytes;
-            state.room.remove(id)
-        } else {
-            state.room.add(id, bytes, kept)
-        };
+        if !fits {
+            let before = state.room.add(id, bytes, kept);
+            drop(state);
+            drop(before);
+            waker::wake_all(self.limits.leave(id));
+            return Poll::Pending;
+        }
+        state.dirty += bytes;
+        let before = state.room.remove(id);
         drop(state);
         drop(before);
-        if !fits {
-            self.limits.leave(id);
-        } else if self.limits.add_or_wait(bytes, id, waker) {
+        if self.limits.add_or_wait(bytes, id, kept) {
             return Poll::Ready(());
-        } else {
-            self.end_dirty(bytes, Vec::new());
         }
+        self.end_dirty(bytes, Vec::new());
         Poll::Pending
     }
 
@@ -152,9 +159,10 @@ impl Dirt {
         if self.process.is_here() {
             let mut state = self.lock();
             let wakers = (state.waiting.remove(id), state.room.remove(id));
+            let woken = state.take_fitting(self.dirty_max());
             drop(state);
             drop(wakers);
-            self.limits.leave(id);
+            waker::wake_all(woken.into_iter().chain(self.limits.leave(id)));
         }
     }
 
@@ -246,14 +254,22 @@ impl Dirt {
         self.lock().part_len
     }
 
-    /// The next part to ask a permit for.
-    pub(super) fn next_part(&self) -> Option<PartRange> {
+    /// A thread that holds a permit waits for what is handed over now.
+    pub(super) fn hurry_for_holder(&self) {
+        let mut state = self.lock();
+        state.holder_last = state.last;
+    }
+
+    /// The next part to ask a permit for, and whether a thread that holds one waits for it.
+    pub(super) fn next_part(&self) -> Option<(PartRange, bool)> {
         let mut state = self.lock();
         if !state.has_work() {
             return None;
         }
         state.asked += 1;
-        state.queue.pop_front()
+        let part = state.queue.pop_front()?;
+        let for_holder = part.number <= state.holder_last;
+        Some((part, for_holder))
     }
 
     /// Whether a part has not ended.
@@ -286,18 +302,6 @@ impl Dirt {
         drop(state);
         wake_all([waiting]);
         waker::wake_all(writes.into_iter().chain(self.limits.remove(part.counted)));
-    }
-
-    /// A part got no permit: it is as dirty as before.
-    pub(super) fn give_back(&self, part: &PartRange, failure: Failure) {
-        let mut state = self.lock();
-        let added = if part.counted > 0 { state.pending.insert(part.range.clone()).1 } else { 0 };
-        // Without a permit there may be no room for ever: all that wait look for the failure.
-        let waiting = state.room.take_fitting(None);
-        drop(state);
-        let counted = part.counted.saturating_sub(added);
-        self.end_part(&PartRange { counted, ..part.clone() }, Some(failure));
-        waker::wake_all(waiting);
     }
 
     /// For a [`Waiter`](super::waiter::Waiter).

@@ -26,7 +26,7 @@ struct TestFile {
 
 impl TestFile {
     fn ask(&self) {
-        while let Some(part) = self.dirt.next_part() {
+        while let Some((part, _)) = self.dirt.next_part() {
             self.asked.lock().push(part);
         }
     }

@@ -23,16 +23,22 @@ use crate::sys::waker::{put_off, wake_after, with_own};
 struct Part {
     file: Arc<DirtyFile>,
     part: PartRange,
-    /// Asked for whoever holds a permit, and so are those that come after it.
-    holder: bool,
     /// Until it has its permit.
     admit: Lock<Option<AdmitFuture>>,
 }
 
-/// Asks for the parts of a file that are next, whose permits are a holder's if `holder` says so.
+/// Asks for the parts of a file that are next; all that were handed over so far have permits of a
+/// holder if `holder` says so.
 pub(super) fn ask(file: &Arc<DirtyFile>, holder: bool) {
+    if holder {
+        file.dirt.hurry_for_holder();
+    }
+    ask_next(file);
+}
+
+fn ask_next(file: &Arc<DirtyFile>) {
     wake_after(|| {
-        while let Some(part) = file.dirt.next_part() {
+        while let Some((part, holder)) = file.dirt.next_part() {
             Part::ask(file, part, holder);
         }
     });
@@ -50,7 +56,7 @@ impl Part {
         let class = Class { holder, ..file.class.clone() };
         let admit = AdmitFuture::required(class, file.access(part.range.start), part.dirty);
         let (file, admit) = (Arc::clone(file), Lock::new(Some(admit)));
-        let part = Arc::new(Self { file, part, holder, admit });
+        let part = Arc::new(Self { file, part, admit });
         if !part.file.asked.add(&part) {
             return part.cancel();
         }
@@ -84,12 +90,13 @@ impl Part {
                 wake_after(|| {
                     permit.complete(&result);
                     file.dirt.end_part(&self.part, result.err().map(Failure::of_write_back));
-                    ask(file, self.holder);
+                    ask_next(file);
                 });
             }
+            // A flush covers it. It counts no more: those that wait for room would wait for ever.
             Err(error) => wake_after(|| {
-                file.dirt.give_back(&self.part, Failure::of_admission(error));
-                ask(file, self.holder);
+                file.dirt.end_part(&self.part, Some(Failure::of_admission(error)));
+                ask_next(file);
             }),
         }
     }

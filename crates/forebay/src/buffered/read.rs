@@ -49,9 +49,12 @@ impl Class {
         if buffer.len() <= PART_LEN_MIN {
             return self.read_part(file, buffer, offset, (recent, is_tried));
         }
-        let disk = Scheduler::of(&self.scheduler).disk_of_file(file)?;
-        let largest = disk.record.here().of(Op::Read).largest_request(Op::Read);
-        let part_len = usize::try_from(largest).unwrap_or(usize::MAX).max(PART_LEN_MIN);
+        // Where the disk cannot be told a miss fails, and a hit does not.
+        let part_len = Scheduler::of(&self.scheduler).disk_of_file(file).map_or(0, |disk| {
+            let largest = disk.record.here().of(Op::Read).largest_request(Op::Read);
+            usize::try_from(largest).unwrap_or(usize::MAX)
+        });
+        let part_len = part_len.max(PART_LEN_MIN);
         let mut done = 0;
         for part in buffer.chunks_mut(part_len) {
             // What goes on where the last part ended makes the kernel read ahead.

@@ -1,9 +1,11 @@
 //! Flushes that come after the dirt they cover.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 
 use forebay_core::Op;
 
@@ -15,6 +17,7 @@ use super::waiter::Waiter;
 use crate::admit::AdmitFuture;
 use crate::direct_file::file_number;
 use crate::page_cache::write_back;
+use crate::permit::{AdmitError, Permit};
 use crate::{Class, Scheduler};
 
 /// Which of the file's metadata is to be durable with its data.
@@ -37,8 +40,14 @@ pub(super) async fn sync(
     metadata: Metadata,
     holder: bool,
 ) -> io::Result<()> {
+    let mut class = file.class.clone();
+    class.holder |= holder;
+    let mut admit = pin!(AdmitFuture::required(class, Op::Flush.into(), 0));
     let last = file.hand_over_all();
     part::ask(file, holder);
+    // Parts that were asked for before may wait for room that the holder has: while a request of
+    // the holder waits, the window binds nobody.
+    let early = if holder { poll_once(admit.as_mut()).await } else { None };
     wait_ended(file, last).await;
     // What was not written through the writer, as far as it can be seen.
     let others = dirty_pieces(open, file.dirt.part_len());
@@ -47,9 +56,10 @@ pub(super) async fn sync(
         part::ask(file, holder);
         wait_ended(file, last).await;
     }
-    let mut class = file.class.clone();
-    class.holder |= holder;
-    let permit = AdmitFuture::required(class, Op::Flush.into(), 0).await?;
+    let permit = match early {
+        Some(admitted) => admitted?,
+        None => admit.await?,
+    };
     let flushed = Arc::clone(file);
     let call = move || {
         let result = flushed.held.call(move |fd| flush(fd, metadata)).map(drop);
@@ -60,6 +70,15 @@ pub(super) async fn sync(
     let result = file.class.disk.workers.call(call).await;
     // An error that this description was told of before is not told again.
     file.dirt.take_failure().and(result)
+}
+
+/// What `admit` resolves to if that is at once. It has asked then.
+async fn poll_once(mut admit: Pin<&mut AdmitFuture>) -> Option<Result<Permit, AdmitError>> {
+    poll_fn(|context| match admit.as_mut().poll(context) {
+        Poll::Ready(admitted) => Poll::Ready(Some(admitted)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// Waits until all parts up to this number have ended.

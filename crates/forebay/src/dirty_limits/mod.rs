@@ -2,14 +2,12 @@
 
 mod room_queue;
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Weak};
-use std::task::Waker;
-
 pub(crate) use self::room_queue::RoomQueue;
 use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::waker::KeptWaker;
 use crate::wait_list::WaiterId;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Weak};
 
 /// The most that is dirty of all files on a disk, in bytes; beyond that each class may have
 /// [`CLASS_LEAST`].
@@ -111,8 +109,7 @@ impl ClassDirt {
 
     /// [`Self::try_add`]; if not, `waker` is woken in turn when there is room, and all files of the
     /// disk hand over what they have.
-    pub(crate) fn add_or_wait(&self, bytes: u64, id: WaiterId, waker: &Waker) -> bool {
-        let waker = KeptWaker::of(waker);
+    pub(crate) fn add_or_wait(&self, bytes: u64, id: WaiterId, waker: KeptWaker) -> bool {
         let mut lists = self.limits.lock();
         let at = lists.queue_of(&self.of_class).unwrap_or_else(|| {
             lists.queues.push((Arc::clone(&self.of_class), RoomQueue::default()));
@@ -125,7 +122,7 @@ impl ClassDirt {
         // What ends from here on sees that it waits.
         let fits = is_turn && self.try_add_in_turn(bytes);
         let own = if fits { self.take_out(&mut lists, id) } else { None };
-        let files = std::mem::take(&mut lists.files);
+        let files = if fits { Vec::new() } else { std::mem::take(&mut lists.files) };
         drop(lists);
         drop((before, own));
         files.iter().filter_map(Weak::upgrade).for_each(HandOver::hand_over);
@@ -143,23 +140,29 @@ impl ClassDirt {
         let mut lists = self.limits.lock();
         let nobody_waits = lists.queues.is_empty();
         if nobody_waits {
-            // Those that are gone are left out each time the list would grow.
+            // Those that are gone are left out each time the list would grow, and it grows if few
+            // are.
             if lists.files.len() == lists.files.capacity() {
                 lists.files.retain(|file| file.strong_count() > 0);
+                let files = lists.files.len();
+                lists.files.reserve(files + 1);
             }
             lists.files.push(file);
         }
         nobody_waits
     }
 
-    /// It waits no more.
-    pub(crate) fn leave(&self, id: WaiterId) {
-        if self.anybody_waits() {
-            let mut lists = self.limits.lock();
-            let waker = self.take_out(&mut lists, id);
-            drop(lists);
-            drop(waker);
+    /// It waits no more. Returns whom to wake, without a lock: those that have waited behind it.
+    #[must_use]
+    pub(crate) fn leave(&self, id: WaiterId) -> Vec<KeptWaker> {
+        if !self.anybody_waits() {
+            return Vec::new();
         }
+        let mut lists = self.limits.lock();
+        let waker = self.take_out(&mut lists, id);
+        drop(lists);
+        drop(waker);
+        self.take_fitting()
     }
 
     fn take_out(&self, lists: &mut Lists, id: WaiterId) -> Option<KeptWaker> {
@@ -173,6 +176,12 @@ impl ClassDirt {
     #[must_use]
     pub(crate) fn remove(&self, bytes: u64) -> Vec<KeptWaker> {
         self.subtract(bytes);
+        self.take_fitting()
+    }
+
+    /// Whom to wake, without a lock, of those that wait for room on the disk.
+    #[must_use]
+    pub(crate) fn take_fitting(&self) -> Vec<KeptWaker> {
         if !self.anybody_waits() {
             return Vec::new();
         }
@@ -233,10 +242,58 @@ mod tests {
         let class = limits.class("class");
         assert!(class.try_add(CLASS_MAX));
         let id = WaiterId::new();
-        assert!(!class.add_or_wait(1, id, Waker::noop()));
+        assert!(!class.add_or_wait(1, id, KeptWaker::of(Waker::noop())));
         assert_eq!(limits.waiting.load(SeqCst), 1);
         wake_all(class.remove(1));
         assert_eq!(limits.waiting.load(SeqCst), 0);
-        assert!(class.add_or_wait(1, id, Waker::noop()));
+        assert!(class.add_or_wait(1, id, KeptWaker::of(Waker::noop())));
+    }
+
+    #[derive(Default)]
+    struct Told(AtomicU64);
+
+    impl HandOver for Told {
+        fn hand_over(self: Arc<Self>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    #[test]
+    fn files_hand_over_their_dirt_for_who_finds_no_room_and_for_nobody_else() {
+        let limits = Arc::new(DirtyLimits::default());
+        let [one, two] = ["one", "two"].map(|name| limits.class(name));
+        let file = Arc::new(Told::default());
+        let listed = || {
+            let file: Weak<Told> = Arc::downgrade(&file);
+            one.list(file)
+        };
+        assert!(listed());
+        let wait = |class: &ClassDirt, bytes| {
+            let id = WaiterId::new();
+            (class.add_or_wait(bytes, id, KeptWaker::of(Waker::noop())), id)
+        };
+        assert!(wait(&one, CLASS_MAX).0);
+        assert_eq!(file.0.load(SeqCst), 0, "there was room");
+        let (has_room, id) = wait(&one, 1);
+        assert!(!has_room);
+        assert_eq!(file.0.load(SeqCst), 1);
+        assert!(!listed(), "it hands over at once");
+        assert!(wait(&two, 1).0, "another class has room");
+        assert_eq!(one.leave(id).len(), 0);
+        assert!(listed());
+    }
+
+    #[test]
+    fn who_leaves_makes_way_for_those_behind() {
+        let limits = Arc::new(DirtyLimits::default());
+        let class = limits.class("class");
+        assert!(class.try_add(CLASS_MAX - 1));
+        let [large, small] = [2, 1].map(|bytes| {
+            let id = WaiterId::new();
+            assert!(!class.add_or_wait(bytes, id, KeptWaker::of(Waker::noop())));
+            id
+        });
+        assert_eq!(class.leave(large).len(), 1, "the small one is woken");
+        assert_eq!(class.leave(small).len(), 0);
     }
 }

@@ -20,28 +20,32 @@ thread_local! {
     static WAKING: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A waker that the library keeps for a while.
+/// A waker that the library keeps for a while. Where it panics in its drop, that ends there: whoever
+/// drops it may be in the middle of something.
 #[derive(Debug)]
 pub(crate) struct KeptWaker {
-    waker: Waker,
+    /// Taken when it is woken.
+    waker: Option<Waker>,
     owner: Owner,
 }
 
 /// Whose code a waker runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WhoseCode {
-    Own,
+enum Owner {
+    Library,
     Others,
 }
 
-/// Dropped with its waker.
-#[derive(Debug)]
-struct Owner(WhoseCode);
-
-impl Drop for Owner {
+impl Drop for KeptWaker {
     fn drop(&mut self) {
-        if self.0 == WhoseCode::Others {
-            assert_none_held();
+        if let Some(waker) = self.waker.take() {
+            match self.owner {
+                Owner::Library => drop(waker),
+                Owner::Others => {
+                    assert_none_held();
+                    contain(|| drop(waker));
+                }
+            }
         }
     }
 }
@@ -50,27 +54,27 @@ impl KeptWaker {
     /// A clone of the waker that a future is polled with.
     pub(crate) fn of(waker: &Waker) -> Self {
         let is_own = OWN.with(|own| own.get() == waker.data());
-        let owner = Owner(if is_own { WhoseCode::Own } else { WhoseCode::Others });
+        let owner = if is_own { Owner::Library } else { Owner::Others };
         if !is_own {
             assert_none_held();
         }
-        Self { waker: waker.clone(), owner }
+        Self { waker: Some(waker.clone()), owner }
     }
 
     /// Whether it wakes a thread or a part of the library, and runs no code of others.
     pub(crate) fn is_own(&self) -> bool {
-        self.owner.0 == WhoseCode::Own
+        self.owner == Owner::Library
     }
 
     /// Whether it wakes the same as `waker`.
     pub(crate) fn will_wake(&self, waker: &Waker) -> bool {
-        self.waker.will_wake(waker)
+        self.waker.as_ref().is_some_and(|own| own.will_wake(waker))
     }
 
     /// What it does then ends with it, also by a panic.
-    pub(crate) fn wake(self) {
+    pub(crate) fn wake(mut self) {
         if self.is_own() {
-            return self.waker.wake();
+            return self.waker.take().into_iter().for_each(Waker::wake);
         }
         let put_off = PUT_OFF.with_borrow_mut(|list| match list {
             Some(list) => {
@@ -79,10 +83,10 @@ impl KeptWaker {
             }
             None => Some(self),
         });
-        if let Some(Self { waker, owner }) = put_off {
+        if let Some(mut others) = put_off {
             assert_none_held();
-            contain(|| waker.wake());
-            drop(owner);
+            let waker = others.waker.take();
+            contain(|| waker.into_iter().for_each(Waker::wake));
         }
     }
 }

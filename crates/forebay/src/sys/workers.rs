@@ -14,7 +14,7 @@ use crate::sys::fork::Process;
 use crate::sys::library_thread;
 use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::panics::contain;
-use crate::sys::waker::KeptWaker;
+use crate::sys::waker::{KeptWaker, put_off};
 
 /// A thread that has found nothing to do for so long ends.
 const IDLE_MAX: Duration = Duration::from_secs(1);
@@ -115,7 +115,8 @@ impl Workers {
         let answer = Arc::new(Lock::new((None, None::<KeptWaker>)));
         let told = Arc::clone(&answer);
         self.run(move || {
-            let result = call();
+            // A waker of others may wait for whoever waits for the answer.
+            let (result, _others) = put_off(call);
             let mut answer = told.lock();
             answer.0 = Some(result);
             let waker = answer.1.take();

@@ -7,6 +7,7 @@ mod flushes;
 mod killed;
 mod locks;
 mod reads;
+mod waits;
 mod writer;
 
 use std::fs::{File, OpenOptions};
