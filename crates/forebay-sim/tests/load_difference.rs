@@ -258,3 +258,40 @@ fn table_of_a_lost_p99() {
         }
     }
 }
+
+/// A log that flushes after each write, on a hard disk that turns so fast.
+fn log_on(rpm: u32) -> RunResult {
+    let disk = format!(
+        "kind: hdd\nrpm: {rpm}\nseek_min: 1ms\nseek_max: 18ms\nbandwidth: 182000000\n\
+         capacity: 1TB\n"
+    );
+    let jobs = "- {name: log, type: append, shards: [0], shard_info: {parallelism: 1, reqsize: \
+                4kB}, options: {fsync_every: 1}}\n";
+    let spec = DiskSpec::parse(&Source::new("disk.yaml", &disk)).unwrap();
+    let jobs = JobFile::parse(&Source::new("jobs.yaml", jobs), None, 1).unwrap();
+    let config = SimulationConfig {
+        warmup: Duration::from_secs(1),
+        duration: Duration::from_secs(20),
+        capacity: Some(spec.capacity()),
+        ..SimulationConfig::new(jobs, spec.build(1))
+    };
+    Simulation::new(config).and_then(Simulation::run).unwrap().result
+}
+
+#[test]
+fn flushes_that_take_longer_are_found_apart_from_their_writes() {
+    let (fast, slow) = (log_on(7200), log_on(5400));
+    let [old, new] = [&fast, &slow].map(|run| Report::Run(Box::new(run.clone())));
+    let found = difference(&old, &new).unwrap();
+    assert!(finds(&found, "log flushes", Figure::P50), "{found:?}");
+    assert!(!finds(&found, "log", Figure::P50), "{found:?}");
+    let outcome = found.outcome(0.0);
+    let is_named = |lost: &[String]| lost.iter().any(|lost| lost.contains("log flushes"));
+    assert!(matches!(&outcome, Outcome::Lost(lost) if is_named(lost)), "{outcome:?}");
+    assert_eq!(difference(&old, &old).unwrap().outcome(0.0), Outcome::Passed);
+    // as older files have it, where flushes are among the writes
+    let mut mixed = fast;
+    mixed.classes[0].flushes = None;
+    let refusal = difference(&Report::Run(Box::new(mixed)), &new).unwrap_err();
+    assert!(refusal.contains("the jobs were log before, log, log flushes now"), "{refusal}");
+}

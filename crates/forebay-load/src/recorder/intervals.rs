@@ -18,9 +18,11 @@ pub struct Interval {
     /// Latencies of the requests that were meant to begin in it, counted by
     /// [`bucket_of`](super::buckets::bucket_of).
     pub latencies: Vec<u32>,
+    /// The same of flushes, if their latencies are apart.
+    pub flush_latencies: Vec<u32>,
 }
 
-/// All parts. Takes 50 kB, all when it is made.
+/// All parts. Takes 100 kB, all when it is made.
 #[derive(Clone, Debug)]
 pub struct Intervals {
     measured: MeasuredInterval,
@@ -30,7 +32,9 @@ pub struct Intervals {
 
 impl Intervals {
     pub(super) fn new(measured: MeasuredInterval) -> Self {
-        let none = Interval { requests: 0, bytes: 0, latencies: vec![0; BUCKETS] };
+        let counts = || vec![0; BUCKETS];
+        let (latencies, flush_latencies) = (counts(), counts());
+        let none = Interval { requests: 0, bytes: 0, latencies, flush_latencies };
         Self { measured, parts: vec![none; INTERVALS] }
     }
 
@@ -42,9 +46,13 @@ impl Intervals {
         }
     }
 
-    /// A request that was meant to begin at `intended` took so long.
-    pub(super) fn took(&mut self, intended: Time, ns: u64) {
-        let counts = self.part(intended).map(|part| &mut part.latencies);
+    /// A request that was meant to begin at `intended` took so long. The latencies of a `flush` are
+    /// apart.
+    pub(super) fn took(&mut self, intended: Time, ns: u64, flush: bool) {
+        let counts = self.part(intended).map(|part| match flush {
+            true => &mut part.flush_latencies,
+            false => &mut part.latencies,
+        });
         if let Some(count) = counts.and_then(|counts| counts.get_mut(bucket_of(ns))) {
             *count = count.saturating_add(1);
         }
@@ -54,7 +62,12 @@ impl Intervals {
         for (part, more) in self.parts.iter_mut().zip(&other.parts) {
             part.requests += more.requests;
             part.bytes += more.bytes;
-            for (count, more) in part.latencies.iter_mut().zip(&more.latencies) {
+            let pairs = [
+                (&mut part.latencies, &more.latencies),
+                (&mut part.flush_latencies, &more.flush_latencies),
+            ];
+            for (count, more) in pairs.into_iter().flat_map(|(all, more)| all.iter_mut().zip(more))
+            {
                 *count = count.saturating_add(*more);
             }
         }
@@ -82,7 +95,8 @@ mod tests {
         let mut intervals = Intervals::new(MeasuredInterval { from: at(1000), to: at(3000) });
         for ns in [999, 1000, 1099, 1100, 2999, 3000, 3001] {
             intervals.done(at(ns), 10);
-            intervals.took(at(ns), 77);
+            intervals.took(at(ns), 77, false);
+            intervals.took(at(ns), 99, true);
         }
         let requests: Vec<u64> = intervals.parts.iter().map(|part| part.requests).collect();
         assert_eq!((requests[0], requests[1], requests[19]), (2, 1, 2));
@@ -90,5 +104,7 @@ mod tests {
         let mut both = intervals.clone();
         both.merge(&intervals);
         assert_eq!((both.parts[0].bytes, both.parts[0].latencies[bucket_of(77)]), (40, 4));
+        assert_eq!(both.parts[0].flush_latencies[bucket_of(99)], 4);
+        assert_eq!(both.parts[0].flush_latencies.iter().sum::<u32>(), 4);
     }
 }

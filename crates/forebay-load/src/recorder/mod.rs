@@ -59,7 +59,7 @@ pub struct Completion {
 ///   the slowest requests of all.
 /// - Flushes between other requests are counted with them. Their latencies are apart.
 ///
-/// All memory, about 770 kB, is taken when it is made; recording allocates nothing.
+/// All memory, about 820 kB, is taken when it is made; recording allocates nothing.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     /// The part of the run that is measured.
@@ -169,12 +169,12 @@ impl Recorder {
             }
         }
         if ok && intended >= self.measured.from {
+            self.intervals.took(intended, latency_ns, flush);
             if flush {
                 self.flush.record(latency_ns);
                 return;
             }
             self.latency.record(latency_ns);
-            self.intervals.took(intended, latency_ns);
             self.ways.record(request);
             self.service.record(completed.nanos_since(enqueued));
             self.queue.record(dispatched.nanos_since(enqueued));
@@ -193,12 +193,12 @@ impl Recorder {
         self.unfinished += 1;
         if intended >= self.measured.from {
             let age_ns = self.measured.to.nanos_since(intended);
+            self.intervals.took(intended, age_ns, flush);
             if flush {
                 self.flush.record(age_ns);
                 return;
             }
             self.latency.record(age_ns);
-            self.intervals.took(intended, age_ns);
             self.ways.unfinished(age_ns);
         }
     }

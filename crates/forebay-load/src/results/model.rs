@@ -71,6 +71,17 @@ pub struct RunResult {
     pub series: Option<Box<Series>>,
 }
 
+impl RunResult {
+    /// The same run, with the flushes that follow the requests of a job as a job of their own.
+    pub(super) fn with_flushes_as_jobs(&self) -> Self {
+        let jobs = |class: &ClassResult| {
+            let flushes = class.flushes.map(|flushes| flushes.as_job(class));
+            std::iter::once(class.clone()).chain(flushes)
+        };
+        Self { classes: self.classes.iter().flat_map(jobs).collect(), ..self.clone() }
+    }
+}
+
 /// What the scheduler knew of the disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Properties {
@@ -208,6 +219,34 @@ pub struct FlushResult {
     pub latency_us: LatencyResult,
 }
 
+impl FlushResult {
+    /// A job that does nothing but these flushes of `job`. Only their latencies are known by
+    /// interval.
+    fn as_job(&self, job: &ClassResult) -> ClassResult {
+        let interval = |of: &IntervalResult| IntervalResult {
+            latency_ns: of.flush_latency_ns.clone(),
+            ..IntervalResult::default()
+        };
+        let unknown = LatencyResult::default();
+        ClassResult {
+            name: format!("{} flushes", job.name),
+            requests: self.requests,
+            errors: 0,
+            unfinished: 0,
+            iops: self.iops,
+            bandwidth_bytes_per_second: 0,
+            latency_us: self.latency_us,
+            service_us: unknown,
+            queue_us: unknown,
+            disk_us: unknown,
+            flushes: None,
+            p99_parts_us: None,
+            intervals: job.intervals.iter().map(interval).collect(),
+            ..job.clone()
+        }
+    }
+}
+
 /// The parts of a latency, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatencyParts {
@@ -230,6 +269,9 @@ pub struct IntervalResult {
     /// Latencies of the requests that were meant to begin in it: `nanoseconds:count`, separated by
     /// spaces, where the count is of those that took so long or up to a sixteenth longer.
     pub latency_ns: String,
+    /// The same of the [flushes](ClassResult::flushes).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub flush_latency_ns: String,
 }
 
 /// A distribution of latencies, in microseconds; all zero if there were no requests.

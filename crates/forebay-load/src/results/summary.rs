@@ -91,13 +91,16 @@ fn p99_parts(recorder: &Recorder) -> Option<LatencyParts> {
 }
 
 fn interval_result(interval: &Interval) -> IntervalResult {
-    let counts = interval.latencies.iter().enumerate().filter(|(_, count)| **count > 0);
-    let counts: Vec<String> =
-        counts.map(|(bucket, count)| format!("{}:{count}", bounds(bucket).0)).collect();
+    let text = |counts: &[u32]| {
+        let counts = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        let counts = counts.map(|(bucket, count)| format!("{}:{count}", bounds(bucket).0));
+        counts.collect::<Vec<_>>().join(" ")
+    };
     IntervalResult {
         requests: interval.requests,
         bytes: interval.bytes,
-        latency_ns: counts.join(" "),
+        latency_ns: text(&interval.latencies),
+        flush_latency_ns: text(&interval.flush_latencies),
     }
 }
 

@@ -146,13 +146,14 @@ impl Figure {
 /// # Errors
 /// They are not comparable; the text says why, and what to do.
 pub fn difference(old: &Report, new: &Report) -> Result<Difference, String> {
-    let (before, after) = (judged_run(old), judged_run(new));
+    let [before, after] = [old, new].map(|report| judged_run(report).with_flushes_as_jobs());
+    let (before, after) = (&before, &after);
     check(before, after)?;
     let controls = [old, new].map(|report| match report {
-        Report::Comparison(comparison) => Some(&comparison.runs[0]),
+        Report::Comparison(comparison) => Some(comparison.runs[0].with_flushes_as_jobs()),
         Report::Run(_) => None,
     });
-    let control = match controls {
+    let control = match &controls {
         [Some(before), Some(after)] if check(before, after).is_ok() => pairs(before, after)?,
         _ => Vec::new(),
     };
