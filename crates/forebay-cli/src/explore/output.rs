@@ -81,8 +81,9 @@ pub(super) fn regions(path: &Path, fits: &[Fit], may_be_another: bool) -> Result
     }
     if let Some(differences) = differences(path, &useful)?.filter(|_| !may_be_another) {
         return Err(Failure::Input(format!(
-            "`{shown}` stays as it is: {differences}. The surface is of another disk, or the file \
-             is; measure this disk, or give --another-disk to write the regions all the same"
+            "`{shown}` stays as it is: the surface {differences}. The surface is of another disk, \
+             or the file is; measure this disk, or give --another-disk to write the regions all \
+             the same"
         )));
     }
     let regions: Vec<MixRegion> = useful.iter().map(|fit| region(fit)).collect();
@@ -92,9 +93,6 @@ pub(super) fn regions(path: &Path, fits: &[Fit], may_be_another: bool) -> Result
     Ok(())
 }
 
-/// A surface ends elsewhere than a disk if one is more than so many times the other.
-const ANOTHER: f64 = 2.0;
-
 /// Where the surface of `fits` ends elsewhere than the figures of the disk in the forebay.yaml at
 /// `path`, in words.
 fn differences(path: &Path, fits: &[&Fit]) -> Result<Option<String>, Failure> {
@@ -102,18 +100,8 @@ fn differences(path: &Path, fits: &[&Fit]) -> Result<Option<String>, Failure> {
     let (Some(disk), Some(fit)) = (properties.disks.first(), fits.first()) else {
         return Ok(None);
     };
-    let ends = [
-        ("reads per second", fit.figures.read_iops, disk.read_iops as f64),
-        ("bytes written per second", fit.figures.write_bandwidth, disk.write_bandwidth as f64),
-    ];
-    let is_other = |surface: f64, file: f64| surface > file * ANOTHER || file > surface * ANOTHER;
-    let other = ends.iter().filter(|(_, surface, file)| is_other(*surface, *file));
-    let said: Vec<String> = other
-        .map(|(what, surface, file)| {
-            format!("the surface ends at {surface:.0} {what}, and the file has {file:.0}")
-        })
-        .collect();
-    Ok((!said.is_empty()).then(|| said.join("; ")))
+    let end = |figure: f64| figure.round() as u64;
+    Ok(disk.differing_ends(end(fit.figures.read_iops), end(fit.figures.write_bandwidth)))
 }
 
 /// The forebay.yaml at `path` with these regions.

@@ -12,10 +12,14 @@ const LARGE_BITS: u32 = 16;
 const IOPS_ROUNDED: u64 = 1000;
 /// No disk, and hardly an array, has a higher bandwidth, in bytes per second.
 const PLAUSIBLE_BANDWIDTH: u64 = 20_000_000_000;
+/// A surface is of another disk if one of its ends is more than so many times the figure of this
+/// one, or the other way round.
+const ANOTHER: u64 = 2;
 
 impl DiskProperties {
-    /// What looks wrong with the four rates, a sentence for each: a bandwidth that is not in bytes
-    /// per second, or operations that were counted with large requests. Such figures are accepted.
+    /// What looks wrong with the figures, a sentence for each: a bandwidth that is not in bytes
+    /// per second, operations that were counted with large requests, or regions of another disk.
+    /// Such figures are accepted.
     ///
     /// A [`Scheduler`](crate::Scheduler) logs these sentences when it takes the figures over.
     pub fn figure_warnings(&self) -> Vec<String> {
@@ -26,7 +30,37 @@ impl DiskProperties {
         let of = |(name, iops, bandwidth)| {
             too_few_bytes(name, iops, bandwidth).or_else(|| large_operations(name, iops, bandwidth))
         };
-        rates.into_iter().filter_map(of).collect()
+        let mut warnings: Vec<String> = rates.into_iter().filter_map(of).collect();
+        let another = self
+            .measured
+            .regions
+            .iter()
+            .find_map(|region| self.differing_ends(region.read_iops, region.write_bandwidth));
+        warnings.extend(another.map(|differing| {
+            format!(
+                "the regions seem to be of another disk, for their surface {differing}; measure \
+                 this disk with `forebay explore DIR`"
+            )
+        }));
+        warnings
+    }
+
+    /// Where a surface that ends at these reads per second, and at these bytes written per second,
+    /// ends at less than half or more than twice the figures of this disk, in words: then it is the
+    /// surface of another disk.
+    pub fn differing_ends(&self, read_iops: u64, write_bandwidth: u64) -> Option<String> {
+        let ends = [
+            (read_iops, "reads per second", "read_iops", self.read_iops),
+            (write_bandwidth, "bytes written per second", "write_bandwidth", self.write_bandwidth),
+        ];
+        let is_other = |&(surface, _, _, figure): &(u64, &str, &str, u64)| {
+            surface > figure.saturating_mul(ANOTHER) || figure > surface.saturating_mul(ANOTHER)
+        };
+        let said = |(surface, what, name, figure)| {
+            format!("ends at {surface} {what}, and {name} is {figure}")
+        };
+        let said: Vec<String> = ends.into_iter().filter(is_other).map(said).collect();
+        (!said.is_empty()).then(|| said.join("; it "))
     }
 }
 
@@ -73,9 +107,12 @@ fn large_operations(name: &str, iops: u64, bandwidth: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use forebay_core::DiskRates;
 
     use super::*;
+    use crate::properties::MixRegion;
 
     fn warnings(read_iops: u64, read_bandwidth: u64) -> Vec<String> {
         let rates =
@@ -117,6 +154,41 @@ mod tests {
             (1000, 100_000_000),
         ] {
             assert_eq!(warnings(iops, bandwidth), Vec::<String>::new(), "{iops} {bandwidth}");
+        }
+    }
+
+    #[test]
+    fn regions_of_another_disk_are_called_that() {
+        let region = MixRegion {
+            read_percentile: 95.0,
+            latency: Duration::from_millis(1),
+            write_bandwidth: 600_000_000,
+            read_iops: 9000,
+            radii: Vec::new(),
+        };
+        let of = |read_iops, write_bandwidth| {
+            let rates = DiskRates {
+                read_iops,
+                read_bandwidth: 100_000_000,
+                write_iops: 9000,
+                write_bandwidth,
+            };
+            let mut disk = DiskProperties::from_rates(&rates, Vec::new());
+            disk.measured.regions = vec![region.clone(), region.clone()];
+            disk.figure_warnings()
+        };
+        for (read_iops, write_bandwidth) in
+            [(9000, 600_000_000), (4500, 1_200_000_000), (18_000, 300_000_000)]
+        {
+            assert_eq!(of(read_iops, write_bandwidth), Vec::<String>::new());
+        }
+        for (read_iops, write_bandwidth, words) in [
+            (18_001, 600_000_000, "ends at 9000 reads per second, and read_iops is 18001"),
+            (4499, 600_000_000, "ends at 9000 reads per second"),
+            (9000, 1_200_000_001, "ends at 600000000 bytes written per second"),
+        ] {
+            let said = of(read_iops, write_bandwidth);
+            assert!(said.len() == 1 && said[0].contains(words), "{said:?}");
         }
     }
 
