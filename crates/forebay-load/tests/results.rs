@@ -100,15 +100,8 @@ fn records_become_results() {
         let (intended, enqueued, completed) = (us(10), us(20), us(10 + latency_us));
         for _ in 0..3 {
             let (dispatched, bytes, ok, flush) = (us(25), 1000, true, false);
-            recorder.record(&Completion {
-                intended,
-                enqueued,
-                dispatched,
-                completed,
-                bytes,
-                ok,
-                flush,
-            });
+            let done = Completion { intended, enqueued, dispatched, completed, bytes, ok, flush };
+            recorder.record(&done);
         }
         recorder
     };

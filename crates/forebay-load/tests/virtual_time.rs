@@ -41,15 +41,8 @@ fn run(job: &Job, measured: MeasuredInterval, done: impl Fn(Time) -> Time) -> Re
             };
             let dispatched = enqueued;
             let (bytes, ok, flush) = (u64::from(job.reqsize), true, false);
-            recorder.record(&Completion {
-                intended,
-                enqueued,
-                dispatched,
-                completed,
-                bytes,
-                ok,
-                flush,
-            });
+            let done = Completion { intended, enqueued, dispatched, completed, bytes, ok, flush };
+            recorder.record(&done);
             generator.completed(now, fiber, ok);
         }
     }
