@@ -195,8 +195,14 @@ impl Drop for KeptWorker {
     fn drop(&mut self) {
         // A child has none of the threads, and maybe for ever a lock that its parent had.
         if self.shared.process.is_here() {
-            self.shared.lock().kept -= 1;
-            self.shared.work.notify_all();
+            let mut state = self.shared.lock();
+            state.kept -= 1;
+            let may_end = state.kept == 0;
+            drop(state);
+            // Only then the thread that waits without an end is to wait with one.
+            if may_end {
+                self.shared.work.notify_all();
+            }
         }
     }
 }
