@@ -1,12 +1,13 @@
 //! An entry of a trash, and who may delete it.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use super::entry_name::EntryName;
+use super::lease::{self, NotAlone};
 use super::trash::Trash;
 
 /// An entry that a discarder has yet to delete.
@@ -68,8 +69,9 @@ impl Entry {
     }
 
     /// Opens it to free it.
-    pub(super) fn open(&self) -> Result<OwnedFd, Errno> {
-        self.trash.open_entry(self.name)
+    pub(super) fn open(&self) -> Result<OwnedFd, NotAlone> {
+        let files = &self.trash.directory.class.disk.held_files;
+        lease::open(files, self.trash.fd.as_fd(), &self.name.to_os())
     }
 
     /// Removes its name; nothing if that is gone.

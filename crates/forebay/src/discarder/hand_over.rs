@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, FileType, Stat, fstat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::deletion::{DeletedHow, Target, UnlinkReason};
@@ -312,10 +312,7 @@ impl Batch {
 
 /// Unlinks a file and keeps it open, if nobody else has it.
 fn hold(directory: &Arc<Directory>, name: &OsStr) -> Result<Removed, DeleteErrorCause> {
-    let flags =
-        OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let opened = openat(&directory.fd, name, flags, Mode::empty());
-    let fd = opened.and_then(|fd| lease::take(fd.as_fd()).map(|()| fd));
+    let fd = lease::open(&directory.class.disk.held_files, directory.fd.as_fd(), name);
     unlinkat(&directory.fd, name, AtFlags::empty()).during(DeleteOperation::Unlink)?;
     let Ok(fd) = fd else { return Ok(Removed::Over(UnlinkReason::OpenElsewhere)) };
     let stat = fstat(&fd).during(DeleteOperation::Open)?;

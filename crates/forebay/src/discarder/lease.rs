@@ -1,15 +1,47 @@
 //! Whether a file is open elsewhere.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::io::Errno;
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::page_cache::DiskFiles;
 
 /// Sets the signal for what happens to a file description.
 const F_SETSIG: libc::c_int = 10;
 
+/// Why a file was not opened for its discarder alone.
+pub(super) enum NotAlone {
+    /// It cannot be opened.
+    Refused(Errno),
+    /// Somebody else has it open, or nobody can tell.
+    InUse,
+}
+
+/// Opens a file to free it and [takes a lease](take). The process may have it open too, and locked.
+/// So it comes to the descriptor table of the process only once it is sure that nobody has: to close
+/// it there would end the record locks of the process.
+pub(super) fn open(
+    files: &DiskFiles,
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+) -> Result<OwnedFd, NotAlone> {
+    let name = name.to_owned();
+    let open = move |directory: BorrowedFd<'_>| {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags = flags | OFlags::NOCTTY;
+        let opened = retry_on_intr(|| openat(directory, &*name, flags, Mode::empty()));
+        let file = opened.map_err(NotAlone::Refused)?;
+        take(file.as_fd()).map_err(|_| NotAlone::InUse)?;
+        Ok(file)
+    };
+    files.open_in(directory, open).unwrap_or(Err(NotAlone::Refused(Errno::MFILE)))
+}
+
 /// Takes a write lease on an open file: it fails with `EAGAIN` if anybody else has it open, and with
 /// others where nobody can tell. It ends with the descriptor; until then, who opens the file waits.
-pub(super) fn take(file: BorrowedFd<'_>) -> Result<(), Errno> {
+fn take(file: BorrowedFd<'_>) -> Result<(), Errno> {
     let fd = file.as_raw_fd();
     // When somebody wants to open it the kernel sends a signal, which by default would end the
     // process: first one that is ignored by default, then to nobody. That it is wanted is
@@ -39,7 +71,6 @@ fn check(result: libc::c_int) -> Result<(), Errno> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::os::fd::AsFd;
     use std::time::{Duration, Instant};
 
     use super::*;

@@ -65,7 +65,9 @@ use crate::sys::sync::Clock;
 ///   are changed for that: give it a class of its own.
 ///
 /// Whether a file has other names or is open is looked at after it was moved and before anything is
-/// freed, and each step stops if somebody wants to open it. One race remains: who found the file
+/// freed, and each step stops if somebody wants to open it. The program keeps its `fcntl` record locks
+/// on a file that it has open: the discarder looks in a descriptor table of its own. Only where the
+/// system refuses that (Linux before 5.9, some containers) they are lost. One race remains: who found the file
 /// before it was moved, and opens it only after the first step, waits until it is deleted or for
 /// `/proc/sys/fs/lease-break-time`, and then sees zeros. And who links the file from
 /// `/proc/self/fd` in that time keeps a name of an empty file.

@@ -12,7 +12,7 @@ use super::directory::{allocated, file_type};
 use super::error::{DeleteErrorCause, DeleteOperation, During};
 use super::flusher::Flusher;
 use super::item::{Item, Place};
-use super::lease;
+use super::lease::{self, NotAlone};
 use super::steps::{Step, next_step};
 use crate::extents::{EXTENTS_MAX, ExtentMap};
 use crate::page_cache::residency;
@@ -87,10 +87,12 @@ impl OpenFile {
         let fd = match entry.open() {
             Ok(fd) => fd,
             // Another has deleted it, or it cannot be opened: a link, a socket, a program that runs.
-            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => {
+            Err(NotAlone::Refused(Errno::NOENT | Errno::LOOP | Errno::NXIO)) => {
                 return Err(Ok(UnlinkReason::NothingToFree));
             }
-            Err(errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO)) => {
+            Err(NotAlone::Refused(
+                errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO),
+            )) => {
                 return Err(Err::<(), _>(errno)
                     .during(DeleteOperation::Open)
                     .map(|()| UnlinkReason::NothingToFree));
@@ -101,7 +103,6 @@ impl OpenFile {
         if let Some(reason) = why_only_unlinked(&stat) {
             return Err(Ok(reason));
         }
-        lease::take(fd.as_fd()).map_err(|_| Ok(UnlinkReason::OpenElsewhere))?;
         Ok(Some(fd))
     }
 

@@ -105,12 +105,6 @@ impl Trash {
         statat(&self.fd, entry.to_os(), AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Opens an entry to free it.
-    pub(super) fn open_entry(&self, entry: EntryName) -> Result<OwnedFd, Errno> {
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        retry_on_intr(|| openat(&self.fd, entry.to_os(), flags | OFlags::NOCTTY, Mode::empty()))
-    }
-
     /// Removes an entry's name; nothing if another has done it.
     pub(super) fn unlink(&self, entry: EntryName) -> Result<(), Errno> {
         match unlinkat(&self.fd, entry.to_os(), AtFlags::empty()) {

@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Condvar, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 
 use crate::sys::descriptor_table::{DescriptorTable, Inbox, TableFile};
-use crate::sys::fork::Process;
 use crate::sys::lock::{Lock, LockGuard};
 use crate::sys::workers::{KeptWorker, Workers};
 
@@ -33,6 +32,8 @@ pub(crate) struct HeldFiles {
     workers: Workers,
     open: Arc<OpenFiles>,
     last: AtomicU64,
+    /// One file is on its way back at a time.
+    returning: Lock<()>,
     /// Files of which something waits although their writers were dropped, and until when; the next
     /// first. As many as were dropped in the last [`LEAVING_MAX`].
     ends: Lock<VecDeque<(Instant, Weak<dyn LeavingFile>)>>,
@@ -48,10 +49,6 @@ pub(crate) trait LeavingFile: Send + Sync {
 /// The [number](crate::direct_file::file_number) of a file, and the one under which it was sent.
 type LeavingKey = (u64, u64);
 
-/// The [`HeldFiles`] of a disk, made when they are needed first.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct DiskFiles(Arc<Lock<Option<Arc<HeldFiles>>>>);
-
 /// What is open in the table, by the numbers under which it was sent.
 struct OpenFiles {
     inbox: Inbox,
@@ -62,77 +59,31 @@ struct OpenFiles {
     leaving: Lock<BTreeMap<LeavingKey, Weak<dyn LeavingFile>>>,
 }
 
-/// A file of an engine. The first write or call has it opened in the table, where it is until this is
-/// dropped. Where the table cannot have it, its writer's descriptor is used as long as the writer is
-/// there.
-pub(crate) struct HeldFile {
-    process: Process,
-    /// Of the file.
-    number: u64,
-    is_abandoned: AtomicBool,
-    writer: Lock<WriterFile>,
-    call_ended: Condvar,
-    files: DiskFiles,
-    /// Nothing where the table cannot have it.
-    sent: OnceLock<Option<SentFile>>,
-}
-
-#[derive(Default)]
-struct WriterFile {
-    /// The writer's descriptor, until the writer is dropped.
-    fd: Option<RawFd>,
-    /// Calls that use it now.
-    calls: usize,
-}
-
-struct SentFile {
+/// A file that was sent to the table.
+pub(super) struct SentFile {
     files: Arc<HeldFiles>,
     number: u64,
     _worker: KeptWorker,
 }
 
-impl DiskFiles {
-    fn get(&self) -> Option<Arc<HeldFiles>> {
-        self.0.lock().clone()
-    }
-
-    /// # Errors
-    /// Those of [`HeldFiles::new`].
-    fn get_or_make(&self) -> io::Result<Arc<HeldFiles>> {
-        let mut files = self.0.lock();
-        if let Some(files) = &*files {
-            return Ok(Arc::clone(files));
-        }
-        let made = Arc::new(HeldFiles::new()?);
-        Ok(Arc::clone(files.insert(made)))
-    }
-
-    /// Abandons what waits for a file that is about to be deleted, of writers that were dropped.
-    /// Returns when the file is closed here, or after [`CLOSING_MAX`].
-    pub(crate) fn close_deleted(&self, number: u64) {
-        if let Some(files) = self.get() {
-            files.close_deleted(number);
-        }
-    }
-}
-
 impl HeldFiles {
     /// # Errors
     /// Those of [`DescriptorTable::new`].
-    fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let table = DescriptorTable::new()?;
         let workers = Workers::in_table(THREADS_MAX, table.threads());
         let (is_receiving, inbox) = (AtomicBool::new(false), table.inbox());
         let (files, leaving) = (Lock::default(), Lock::default());
         let open = Arc::new(OpenFiles { inbox, is_receiving, files, leaving });
-        Ok(Self { table, workers, open, last: AtomicU64::new(0), ends: Lock::default() })
+        let (last, returning, ends) = (AtomicU64::new(0), Lock::default(), Lock::default());
+        Ok(Self { table, workers, open, last, returning, ends })
     }
 
     /// Sends an open file to the table, which opens a description of its own where that can be had.
     ///
     /// # Errors
     /// No thread can be had, or too many files are on their way in the whole system.
-    fn send(self: &Arc<Self>, file: BorrowedFd<'_>) -> io::Result<SentFile> {
+    pub(super) fn send(self: &Arc<Self>, file: BorrowedFd<'_>) -> io::Result<SentFile> {
         let worker = self.workers.keep_one()?;
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         while let Err(error) = self.table.send(file, number) {
@@ -176,7 +127,9 @@ impl HeldFiles {
         }
     }
 
-    fn close_deleted(&self, number: u64) {
+    /// Abandons what waits for a file that is about to be deleted, of writers that were dropped.
+    /// Returns when the file is closed here, or after [`CLOSING_MAX`].
+    pub(super) fn close_deleted(&self, number: u64) {
         let leaving = || -> Vec<_> {
             let leaving = self.open.leaving.lock();
             leaving.range((number, 0)..=(number, u64::MAX)).map(|(_, file)| file.clone()).collect()
@@ -189,6 +142,32 @@ impl HeldFiles {
         let begin = Instant::now();
         while !leaving().is_empty() && begin.elapsed() < CLOSING_MAX {
             thread::sleep(CLOSING_LOOK);
+        }
+    }
+
+    /// What `open` opens in `directory` in a thread of the table, from where it comes to the table of
+    /// the process. Nothing where there are too few descriptors, or no thread.
+    pub(super) fn open_in<E: Send + 'static>(
+        self: &Arc<Self>,
+        directory: BorrowedFd<'_>,
+        open: impl FnOnce(BorrowedFd<'_>) -> Result<OwnedFd, E> + Send + 'static,
+    ) -> Option<Result<OwnedFd, E>> {
+        let sent = self.send(directory).ok()?;
+        let number = sent.number;
+        let _returning = self.returning.lock();
+        let opened = self.call(move |files| {
+            let directory = files.get(number)?;
+            let opened = open(directory.borrow()?);
+            drop(directory);
+            files.close((0, number));
+            match opened {
+                Ok(file) => files.inbox.send_back(&file, number).ok().map(Ok),
+                Err(error) => Some(Err(error)),
+            }
+        });
+        match opened?? {
+            Ok(()) => self.table.returned(number).map(Ok),
+            Err(error) => Some(Err(error)),
         }
     }
 
@@ -248,124 +227,41 @@ impl OpenFiles {
     }
 }
 
-impl HeldFile {
-    /// Of an open file, which has this number and which its writer keeps open until
-    /// [`Self::leave_writer`].
-    pub(crate) fn new(file: BorrowedFd<'_>, number: u64, files: DiskFiles) -> Self {
-        let writer = Lock::new(WriterFile { fd: Some(file.as_raw_fd()), calls: 0 });
-        let (process, is_abandoned) = (Process::current(), AtomicBool::new(false));
-        let (call_ended, sent) = (Condvar::new(), OnceLock::new());
-        Self { process, number, is_abandoned, writer, call_ended, files, sent }
-    }
-
-    /// It is about to be written: whatever goes wrong with that from now on is told to the description
-    /// that the table has.
-    pub(crate) fn open(&self) {
-        let _ = self.sent();
-    }
-
-    /// The file in the table, if it can be there.
-    fn sent(&self) -> Option<&SentFile> {
-        let send = || self.call_here(|file| self.files.get_or_make()?.send(file));
-        self.sent.get_or_init(|| send().ok().flatten()).as_ref()
-    }
-
-    /// What `call` returns for the file; `None` once that is [abandoned](Self::abandon). The calling
-    /// thread waits for a thread of the table, which makes the call.
-    ///
-    /// # Errors
-    /// Those of the call.
-    pub(crate) fn call<R: Send + 'static>(
-        &self,
-        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<R> + Send + 'static,
-    ) -> io::Result<Option<R>> {
-        if self.is_abandoned.load(Ordering::Acquire) {
-            return Ok(None);
-        }
-        let Some(sent) = self.sent() else { return self.call_here(call) };
-        let number = sent.number;
-        let made = sent.files.call(move |open| {
+impl SentFile {
+    /// What `call` returns for the file, which a thread of the table makes; `call` itself if the table
+    /// is too full for the file, and nothing if it panics.
+    pub(super) fn call<R: Send + 'static, C>(&self, call: C) -> Option<Result<R, C>>
+    where
+        C: FnOnce(BorrowedFd<'_>) -> R + Send + 'static,
+    {
+        let number = self.number;
+        self.files.call(move |open| {
             let file = open.get(number);
             match file.as_ref().and_then(|file| file.borrow()) {
                 Some(file) => Ok(call(file)),
                 None => Err(call),
             }
-        });
-        match made {
-            Some(Ok(result)) => result.map(Some),
-            // The table is full.
-            Some(Err(call)) => self.call_here(call),
-            None => Err(io::Error::other("a call about a file panicked: see the log")),
-        }
+        })
     }
 
-    /// [`Self::call`] with the descriptor of the writer; `None` once the writer was dropped.
-    fn call_here<R>(
+    /// The writer of `file`, which has this number, was dropped. If something of it waits it is
+    /// abandoned in [`LEAVING_MAX`]; returned is whom a thread is to
+    /// [help](HeldFiles::abandon_leaving) with that.
+    pub(super) fn leave(
         &self,
-        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<R>,
-    ) -> io::Result<Option<R>> {
-        let mut writer = self.writer.lock();
-        let Some(fd) = writer.fd else { return Ok(None) };
-        writer.calls += 1;
-        drop(writer);
-        let _ended = CallHere(self);
-        // SAFETY: the writer has it open until no call is counted any more.
-        call(unsafe { BorrowedFd::borrow_raw(fd) }).map(Some)
-    }
-
-    /// The writer's descriptor is not used any more. It waits for the calls that use it. If something
-    /// of `file` waits it is [abandoned](LeavingFile::abandon) in [`LEAVING_MAX`], or at once where the
-    /// table cannot have it. Returned is whom a thread is to [help](HeldFiles::abandon_leaving) with
-    /// that.
-    pub(crate) fn leave_writer(
-        &self,
-        file: &Arc<impl LeavingFile + 'static>,
+        number: u64,
+        file: Weak<dyn LeavingFile>,
         waits: bool,
     ) -> Option<Arc<HeldFiles>> {
-        let sent = if waits { self.sent() } else { self.sent.get().and_then(Option::as_ref) };
-        let mut writer = self.writer.lock();
-        writer.fd = None;
-        while writer.calls > 0 {
-            writer = writer.wait(&self.call_ended);
-        }
-        drop(writer);
-        let Some(SentFile { files, number, .. }) = sent else {
-            if waits {
-                file.abandon(false);
-            }
-            return None;
-        };
-        let leaving: Arc<dyn LeavingFile> = Arc::clone(file) as _;
-        let leaving = Arc::downgrade(&leaving);
-        files.open.leaving.lock().insert((self.number, *number), Weak::clone(&leaving));
-        (waits && files.abandon_later(leaving)).then(|| Arc::clone(files))
+        let key = (number, self.number);
+        self.files.open.leaving.lock().insert(key, Weak::clone(&file));
+        (waits && self.files.abandon_later(file)).then(|| Arc::clone(&self.files))
     }
 
-    /// No further call is made.
-    pub(crate) fn abandon(&self) {
-        self.is_abandoned.store(true, Ordering::Release);
-    }
-}
-
-/// A call that uses the writer's descriptor.
-struct CallHere<'a>(&'a HeldFile);
-
-impl Drop for CallHere<'_> {
-    fn drop(&mut self) {
-        self.0.writer.lock().calls -= 1;
-        self.0.call_ended.notify_all();
-    }
-}
-
-/// The file is closed. Nobody waits for that.
-impl Drop for HeldFile {
-    fn drop(&mut self) {
-        if let Some(Some(sent)) = self.sent.get()
-            && self.process.is_here()
-        {
-            let (open, key) = (Arc::clone(&sent.files.open), (self.number, sent.number));
-            sent.files.workers.run(move || open.close(key));
-        }
+    /// Closes the file, which has this number. Nobody waits for that.
+    pub(super) fn close(&self, number: u64) {
+        let (open, key) = (Arc::clone(&self.files.open), (number, self.number));
+        self.files.workers.run(move || open.close(key));
     }
 }
 

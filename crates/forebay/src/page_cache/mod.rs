@@ -9,13 +9,17 @@ use rustix::ioctl::{Getter, ioctl, opcode};
 
 mod calls;
 mod counters;
+mod disk_files;
+mod held_file;
 mod held_files;
 mod probe;
 
 pub(crate) use self::calls::{bytes_read_by_thread, residency, write_back};
 pub use self::counters::PageCacheCounters;
 pub(crate) use self::counters::ReadCounts;
-pub(crate) use self::held_files::{DiskFiles, HeldFile, LeavingFile};
+pub(crate) use self::disk_files::DiskFiles;
+pub(crate) use self::held_file::HeldFile;
+pub(crate) use self::held_files::LeavingFile;
 pub use self::probe::PageCacheSupport;
 
 /// The bytes of a page.

@@ -10,7 +10,7 @@
 use std::cell::Cell;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -107,16 +107,16 @@ impl DescriptorTable {
     /// # Errors
     /// `WouldBlock` and `ETOOMANYREFS` as long as too many wait to be received.
     pub(crate) fn send(&self, file: BorrowedFd<'_>, number: u64) -> io::Result<()> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        let files = [file];
-        control.push(SendAncillaryMessage::ScmRights(&files));
-        let bytes = number.to_ne_bytes();
-        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        rustix::io::retry_on_intr(|| {
-            sendmsg(&self.outer, &[IoSlice::new(&bytes)], &mut control, flags)
-        })?;
-        Ok(())
+        send(&self.outer, file, number)
+    }
+
+    /// What was [sent back](Inbox::send_back) under this number; nothing where the table of the
+    /// process is full.
+    pub(crate) fn returned(&self, number: u64) -> Option<OwnedFd> {
+        match receive(&self.outer) {
+            Ok(Some((returned, file))) if returned == number => file,
+            _ => None,
+        }
     }
 }
 
@@ -147,27 +147,57 @@ impl Inbox {
         }
         // SAFETY: this thread has the table, in which the socket is open until its threads end.
         let inner = unsafe { BorrowedFd::borrow_raw(self.inner) };
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let mut number = [0; 8];
-        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-        let received = rustix::io::retry_on_intr(|| {
-            recvmsg(inner, &mut [IoSliceMut::new(&mut number)], &mut control, flags)
-        });
-        match received {
-            Err(rustix::io::Errno::AGAIN) => return Ok(None),
-            Err(errno) => return Err(errno.into()),
-            Ok(message) if message.bytes == 0 => return Ok(None),
-            Ok(_) => {}
-        }
-        let mut file = None;
-        for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(mut files) = message {
-                file = files.next().map(|file| TableFile::new(self.table, file));
-            }
-        }
-        Ok(Some((u64::from_ne_bytes(number), file)))
+        let received = receive(inner)?;
+        Ok(received
+            .map(|(number, file)| (number, file.map(|file| TableFile::new(self.table, file)))))
     }
+
+    /// Sends an open file to the table of the process. For threads of this table.
+    ///
+    /// # Errors
+    /// As for [`DescriptorTable::send`].
+    pub(crate) fn send_back(&self, file: impl AsFd, number: u64) -> io::Result<()> {
+        if TABLE.get() != self.table {
+            debug_assert!(false, "only threads of a table send back what is open in it");
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // SAFETY: this thread has the table, in which the socket is open until its threads end.
+        send(unsafe { BorrowedFd::borrow_raw(self.inner) }, file.as_fd(), number)
+    }
+}
+
+fn send(socket: impl AsFd, file: BorrowedFd<'_>, number: u64) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let files = [file];
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    let bytes = number.to_ne_bytes();
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    rustix::io::retry_on_intr(|| sendmsg(&socket, &[IoSlice::new(&bytes)], &mut control, flags))?;
+    Ok(())
+}
+
+fn receive(socket: impl AsFd) -> io::Result<Option<(u64, Option<OwnedFd>)>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut number = [0; 8];
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let received = rustix::io::retry_on_intr(|| {
+        recvmsg(&socket, &mut [IoSliceMut::new(&mut number)], &mut control, flags)
+    });
+    match received {
+        Err(rustix::io::Errno::AGAIN) => return Ok(None),
+        Err(errno) => return Err(errno.into()),
+        Ok(message) if message.bytes == 0 => return Ok(None),
+        Ok(_) => {}
+    }
+    let mut file = None;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut files) = message {
+            file = files.next();
+        }
+    }
+    Ok(Some((u64::from_ne_bytes(number), file)))
 }
 
 /// Open in a [`DescriptorTable`]. It is closed when it is dropped there; dropped elsewhere it is
@@ -243,7 +273,6 @@ fn start_others(number: u64, starts: &Receiver<Start>) {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::os::fd::AsFd;
 
     use super::*;
 

@@ -1,6 +1,7 @@
 //! Which files are freed in steps, and how.
 
 use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, symlink};
 use std::os::unix::net::UnixListener;
 
@@ -60,6 +61,45 @@ fn a_file_whose_writer_is_there_is_unlinked_and_written_back() {
     assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::OpenElsewhere));
     writer.sync_all().unwrap();
     assert_eq!(class.permit_counters().bytes[Op::Write.index()], 4 * MIB);
+}
+
+/// Whether another process sees a record lock on an open file.
+fn is_locked(file: &File) -> bool {
+    // SAFETY: the child makes system calls alone. It has the file, and no lock of its parent.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let mut lock: libc::flock = std::mem::zeroed();
+            lock.l_type = libc::F_WRLCK as libc::c_short;
+            let asked = libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut lock);
+            let is_free = libc::c_int::from(lock.l_type) == libc::F_UNLCK;
+            libc::_exit(if asked != 0 { 2 } else { libc::c_int::from(is_free) });
+        }
+        let mut status = 0;
+        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) < 2, "{status:x}");
+        libc::WEXITSTATUS(status) == 0
+    }
+}
+
+/// The discarder opened and closed it to see whether anybody has it open.
+#[test]
+fn a_file_that_the_engine_has_open_keeps_its_record_lock() {
+    let bed = Bed::new();
+    for in_place in [false, true] {
+        let path = bed.file("locked", 4 * MIB);
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        assert!(!is_locked(&file));
+        let lock = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+        rustix::fs::fcntl_lock(&file, lock).unwrap();
+        assert!(is_locked(&file));
+        let options = DiscarderOptions::new().always_in_steps(true).in_place(in_place);
+        let discarder = bed.discarder_with(options);
+        let deleted = discarder.delete(&path).wait().unwrap();
+        assert_eq!(deleted.how, DeletedHow::Unlinked(UnlinkReason::OpenElsewhere));
+        discarder.settle().wait().unwrap();
+        assert!(is_locked(&file), "lost");
+    }
 }
 
 #[test]

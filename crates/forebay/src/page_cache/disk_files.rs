@@ -1,0 +1,48 @@
+//! What the library opens of the files of a disk.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use super::held_files::HeldFiles;
+use crate::sys::lock::Lock;
+
+/// The [`HeldFiles`] of a disk, made when they are needed first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DiskFiles(Arc<Lock<Option<Arc<HeldFiles>>>>);
+
+impl DiskFiles {
+    /// # Errors
+    /// Those of [`HeldFiles::new`].
+    pub(super) fn get_or_make(&self) -> io::Result<Arc<HeldFiles>> {
+        let mut files = self.0.lock();
+        if let Some(files) = &*files {
+            return Ok(Arc::clone(files));
+        }
+        let made = Arc::new(HeldFiles::new()?);
+        Ok(Arc::clone(files.insert(made)))
+    }
+
+    /// [`HeldFiles::close_deleted`].
+    pub(crate) fn close_deleted(&self, number: u64) {
+        let files = self.0.lock().clone();
+        if let Some(files) = files {
+            files.close_deleted(number);
+        }
+    }
+
+    /// What `open` opens in `directory`, which may be a file of the engine. If it fails it has opened
+    /// and closed nothing in the descriptor table of the process, whose record locks stay. Only where
+    /// the system refuses other tables it is called in the calling thread. Nothing where there are
+    /// too few descriptors, or no thread.
+    pub(crate) fn open_in<E: Send + 'static>(
+        &self,
+        directory: BorrowedFd<'_>,
+        open: impl FnOnce(BorrowedFd<'_>) -> Result<OwnedFd, E> + Send + 'static,
+    ) -> Option<Result<OwnedFd, E>> {
+        match self.get_or_make() {
+            Ok(files) => files.open_in(directory, open),
+            Err(_) => Some(open(directory)),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A file of an engine, and the calls that the library makes about it.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, OnceLock};
+
+use super::disk_files::DiskFiles;
+use super::held_files::{HeldFiles, LeavingFile, SentFile};
+use crate::sys::fork::Process;
+use crate::sys::lock::Lock;
+
+/// A file of an engine. The first write or call has it opened in the table, where it is until this is
+/// dropped. Where the table cannot have it, its writer's descriptor is used as long as the writer is
+/// there.
+pub(crate) struct HeldFile {
+    process: Process,
+    /// Of the file.
+    number: u64,
+    is_abandoned: AtomicBool,
+    writer: Lock<WriterFile>,
+    call_ended: Condvar,
+    files: DiskFiles,
+    /// Nothing where the table cannot have it.
+    sent: OnceLock<Option<SentFile>>,
+}
+
+#[derive(Default)]
+struct WriterFile {
+    /// The writer's descriptor, until the writer is dropped.
+    fd: Option<RawFd>,
+    /// Calls that use it now.
+    calls: usize,
+}
+
+impl HeldFile {
+    /// Of an open file, which has this number and which its writer keeps open until
+    /// [`Self::leave_writer`].
+    pub(crate) fn new(file: BorrowedFd<'_>, number: u64, files: DiskFiles) -> Self {
+        let writer = Lock::new(WriterFile { fd: Some(file.as_raw_fd()), calls: 0 });
+        let (process, is_abandoned) = (Process::current(), AtomicBool::new(false));
+        let (call_ended, sent) = (Condvar::new(), OnceLock::new());
+        Self { process, number, is_abandoned, writer, call_ended, files, sent }
+    }
+
+    /// It is about to be written: whatever goes wrong with that from now on is told to the description
+    /// that the table has.
+    pub(crate) fn open(&self) {
+        let _ = self.sent();
+    }
+
+    /// The file in the table, if it can be there.
+    fn sent(&self) -> Option<&SentFile> {
+        let send = || self.call_here(|file| self.files.get_or_make()?.send(file));
+        self.sent.get_or_init(|| send().ok().flatten()).as_ref()
+    }
+
+    /// What `call` returns for the file; `None` once that is [abandoned](Self::abandon). The calling
+    /// thread waits for a thread of the table, which makes the call.
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub(crate) fn call<R: Send + 'static>(
+        &self,
+        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<R> + Send + 'static,
+    ) -> io::Result<Option<R>> {
+        if self.is_abandoned.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let Some(sent) = self.sent() else { return self.call_here(call) };
+        match sent.call(call) {
+            Some(Ok(result)) => result.map(Some),
+            Some(Err(call)) => self.call_here(call),
+            None => Err(io::Error::other("a call about a file panicked: see the log")),
+        }
+    }
+
+    /// [`Self::call`] with the descriptor of the writer; `None` once the writer was dropped.
+    fn call_here<R>(
+        &self,
+        call: impl FnOnce(BorrowedFd<'_>) -> io::Result<R>,
+    ) -> io::Result<Option<R>> {
+        let mut writer = self.writer.lock();
+        let Some(fd) = writer.fd else { return Ok(None) };
+        writer.calls += 1;
+        drop(writer);
+        let _ended = CallHere(self);
+        // SAFETY: the writer has it open until no call is counted any more.
+        call(unsafe { BorrowedFd::borrow_raw(fd) }).map(Some)
+    }
+
+    /// The writer's descriptor is not used any more. It waits for the calls that use it. If something
+    /// of `file` waits it is [abandoned](LeavingFile::abandon) a little later, or at once where the table
+    /// cannot have it. Returned is whom a thread is to [help](HeldFiles::abandon_leaving) with that.
+    pub(crate) fn leave_writer(
+        &self,
+        file: &Arc<impl LeavingFile + 'static>,
+        waits: bool,
+    ) -> Option<Arc<HeldFiles>> {
+        let sent = if waits { self.sent() } else { self.sent.get().and_then(Option::as_ref) };
+        let mut writer = self.writer.lock();
+        writer.fd = None;
+        while writer.calls > 0 {
+            writer = writer.wait(&self.call_ended);
+        }
+        drop(writer);
+        let Some(sent) = sent else {
+            if waits {
+                file.abandon(false);
+            }
+            return None;
+        };
+        let leaving: Arc<dyn LeavingFile> = Arc::clone(file) as _;
+        sent.leave(self.number, Arc::downgrade(&leaving), waits)
+    }
+
+    /// No further call is made.
+    pub(crate) fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Release);
+    }
+}
+
+/// A call that uses the writer's descriptor.
+struct CallHere<'a>(&'a HeldFile);
+
+impl Drop for CallHere<'_> {
+    fn drop(&mut self) {
+        self.0.writer.lock().calls -= 1;
+        self.0.call_ended.notify_all();
+    }
+}
+
+impl Drop for HeldFile {
+    fn drop(&mut self) {
+        if let Some(Some(sent)) = self.sent.get()
+            && self.process.is_here()
+        {
+            sent.close(self.number);
+        }
+    }
+}
