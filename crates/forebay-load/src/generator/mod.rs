@@ -23,7 +23,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::iter::{from_fn, repeat_n};
 
-use forebay_core::{Time, saturating_nanos};
+use forebay_core::{Op, Time, saturating_nanos};
 
 use crate::job_file::{Job, Pace};
 use crate::rng::Rng;
@@ -181,9 +181,9 @@ impl Generator {
         self.in_flight == 0 && self.idle.is_empty() && self.burst.is_none()
     }
 
-    /// Whether flushes follow other requests of the job, after every so many of them.
-    pub fn flushes_between(&self) -> bool {
-        self.flushes.is_some()
+    /// Whether a request of the job is a flush that follows others, and not what the job is for.
+    pub fn is_flush_between(&self, op: Op) -> bool {
+        op == Op::Flush && self.flushes.is_some()
     }
 
     /// Actions handed out and not completed.

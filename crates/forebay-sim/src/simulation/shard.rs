@@ -45,7 +45,7 @@ pub(super) struct ShardJob {
 impl ShardJob {
     /// Whether a request of the job is a flush that follows others.
     fn is_flush_between(&self, op: Op) -> bool {
-        op == Op::Flush && self.generator.as_ref().is_some_and(Generator::flushes_between)
+        self.generator.as_ref().is_some_and(|generator| generator.is_flush_between(op))
     }
 }
 

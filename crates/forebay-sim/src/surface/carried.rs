@@ -164,14 +164,16 @@ impl Carried {
         for (jobs, what, counts) in jobs {
             if jobs.count > 0 {
                 let Jobs { count, first } = jobs;
-                remarks.push(format!("{count} jobs {what}, such as {first} per second; {counts}."));
+                let (jobs, such_as) = if *count == 1 { ("job", "") } else { ("jobs", "such as ") };
+                remarks
+                    .push(format!("{count} {jobs} {what}: {such_as}{first} per second; {counts}."));
             }
         }
         if self.without_reads.count > 0 {
             let Jobs { count, first } = &self.without_reads;
             remarks.push(format!(
-                "Of {count} jobs N is 0, such as {first}: no read was done, so nothing is known of \
-                 these loads. Add a few reads per second to measure them."
+                "N is 0 in {count} of the jobs, such as {first}: no read was done, so nothing is \
+                 known of these loads. Add a few reads per second to measure them."
             ));
         }
         remarks.extend(self.sizes());

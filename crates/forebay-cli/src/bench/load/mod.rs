@@ -97,7 +97,7 @@ impl Load<'_> {
         }
         for (_, request) in &self.state.requests {
             let job = &mut self.jobs[request.job];
-            let flush = request.op == Op::Flush && job.generator.flushes_between();
+            let flush = job.generator.is_flush_between(request.op);
             job.recorder.record_unfinished(request.intended, flush);
         }
         for (position, action, _) in &self.state.processor {
@@ -205,7 +205,7 @@ impl Load<'_> {
             self.state.requests.remove(key);
         let dispatched = enqueued.plus_nanos(queue_nanos).min(now);
         let bytes = if op == Op::Flush { 0 } else { len };
-        let flush = op == Op::Flush && job.generator.flushes_between();
+        let flush = job.generator.is_flush_between(op);
         let completion =
             Completion { intended, enqueued, dispatched, completed: now, bytes, ok, flush };
         job.recorder.record(&completion);

@@ -44,7 +44,8 @@ impl Report {
             let first = self.unknown_first;
             let first =
                 first.map_or_else(String::new, |line| format!(", the first is line {line}"));
-            missing.push(format!("{} lines could not be read{first}.", self.unknown_lines));
+            let lines = if self.unknown_lines == 1 { "line" } else { "lines" };
+            missing.push(format!("{} {lines} could not be read{first}.", self.unknown_lines));
         }
         missing
     }
