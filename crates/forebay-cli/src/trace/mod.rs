@@ -3,6 +3,7 @@
 mod discards;
 mod output;
 mod program;
+mod recorded_text;
 mod requests;
 mod subject;
 mod watch;

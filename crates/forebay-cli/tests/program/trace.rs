@@ -100,6 +100,34 @@ fn a_recorded_split_is_found_without_root() {
 }
 
 #[test]
+fn discards_of_a_recorded_trace_are_counted_once_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("trace.txt");
+    let event = |kind: &str| -> String {
+        let at = |n: u32| format!("8,0 0 1 {}.0 7 {kind} D {} + 2048 [x]\n", 5 * n, 2048 * n);
+        (0..6).map(at).collect()
+    };
+    let reads = "8,0 0 1 30.0 7 Q R 8 + 8 [x]\n8,0 0 1 30.0 7 D R 8 + 8 [x]\n";
+    let sorted = |kinds: &[&str]| {
+        let text: String = kinds.iter().map(|kind| event(kind)).collect();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let time = |line: &&str| line.split(' ').nth(3).unwrap().parse::<f64>().unwrap() as u64;
+        lines.sort_by_key(time);
+        lines.join("\n") + "\n" + reads
+    };
+    // issued after they were queued, or only one of the two
+    for kinds in [&["Q", "D"][..], &["Q"], &["D"]] {
+        std::fs::write(&file, sorted(kinds)).unwrap();
+        let found = run(&mut trace(&["--from", file.to_str().unwrap(), "--json"])).results();
+        assert_eq!((&found["requests"], &found["bytes"]), (&6.into(), &(6 << 20).into()));
+        assert_eq!(found["shape"], "bursts");
+        assert_eq!(found["period"]["median_s"], 5.0, "{found}");
+    }
+    run(&mut trace(&["--from", "/none-such"])).complains(2, &["`/none-such`"]);
+    run(&mut trace(&["--from", "x", "--duration", "1s"])).complains(2, &["--duration"]);
+}
+
+#[test]
 fn failures_and_what_is_not_read_are_in_the_text_and_in_json() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("trace.txt");

@@ -6,17 +6,16 @@ mod report;
 mod text;
 mod watched;
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use forebay_config::ByteSize;
-use forebay_trace::{KernelEvent, Lost, Recorded, RecordedError, Recording, Requests};
+use forebay_trace::{KernelEvent, Lost, Recorded, Recording, Requests};
 
 use super::output::OutputOptions;
+use super::recorded_text;
 use super::watch::{WatchOptions, watch};
 use crate::console::note;
 use crate::failure::Failure;
@@ -90,20 +89,10 @@ pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
 
 /// Reads a recorded trace.
 fn recorded(path: &Path, stated: Stated) -> Result<Report, Failure> {
-    let name = if path == Path::new("-") { "stdin".into() } else { path.display().to_string() };
-    let open = || -> io::Result<Box<dyn BufRead>> {
-        match path == Path::new("-") {
-            true => Ok(Box::new(io::stdin().lock())),
-            false => Ok(Box::new(BufReader::new(File::open(path)?))),
-        }
-    };
-    let wrong = |error: &RecordedError| Failure::Input(format!("`{name}`: {error}"));
-    let file = open().map_err(|error| {
-        Failure::Input(format!("cannot read `{name}`: {error}; check the path"))
-    })?;
+    let (name, text) = recorded_text::open(path)?;
     let mut requests = Requests::new(&[], stated.unnamed());
-    let read = Recorded::read(file, |since, event| see(&mut requests, since, event));
-    let read = read.map_err(|error| wrong(&error))?;
+    let read = Recorded::read(text, |since, event| see(&mut requests, since, event));
+    let read = read.map_err(|error| Failure::Input(format!("`{name}`: {error}")))?;
     let summary = requests.summary();
     Ok(Report {
         version: 1,
