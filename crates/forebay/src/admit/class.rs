@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use forebay_core::{Access, EnqueueError, Op, saturating_nanos};
+use forebay_core::{Access, EnqueueError, Op, Time, saturating_nanos};
 
 use super::future::AdmitFuture;
 use crate::permit::{
-    AdmitError, Grant, NoGrant, Permit, ThreadPermit, block_on, holds_permit, holds_permit_now,
+    AdmitError, Grant, NoGrant, Permit, PermitRequest, ThreadPermit, block_on, holds_permit,
+    holds_permit_now,
 };
 use crate::sys::sync::Clock;
 use crate::{Class, Scheduler};
@@ -109,12 +110,23 @@ impl Class {
         request.holder |= holds_permit(now);
         match permits.admit(group, now, request, deadline) {
             Ok((ticket, now)) => Ok(ThreadPermit::new(Grant::new(group, ticket), now)),
-            // What fills the queue may be a holder's own.
-            Err(NoGrant::Refused(EnqueueError::Full)) if deadline.is_none() && !request.holder => {
-                self.wait_as_task(AdmitFuture::in_turn(self.clone(), access, len))
-            }
-            Err(error) => Err(self.explain(error)),
+            Err(error) => self.wait_for_place(error, request, deadline),
         }
+    }
+
+    /// Waits for a place if `error` is that there is none. What fills the queue may be a holder's own.
+    #[cold]
+    fn wait_for_place(
+        &self,
+        error: NoGrant,
+        request: PermitRequest,
+        deadline: Option<Time>,
+    ) -> Result<ThreadPermit<'static>, AdmitError> {
+        let waits = deadline.is_none() && !request.holder;
+        if !waits || !matches!(error, NoGrant::Refused(EnqueueError::Full)) {
+            return Err(self.explain(error));
+        }
+        self.wait_as_task(AdmitFuture::in_turn(self.clone(), request.access, request.len))
     }
 
     /// [`Self::admit_access`] for I/O that has to be done: it is untagged work where the class was

@@ -4,7 +4,7 @@ use std::mem;
 
 use crate::engine::EngineWaker;
 use crate::messages::note_bug;
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::{HereGuard, Lock};
 
 /// Most requests that one I/O thread has, waiting and in the disk.
 pub const REQUESTS_MAX: usize = 1 << 16;
@@ -97,7 +97,7 @@ impl<M> Inbox<M> {
         !closed
     }
 
-    fn post(mut state: LockGuard<'_, State<M>>, message: M) {
+    fn post(mut state: HereGuard<'_, State<M>>, message: M) {
         // The first of several messages has woken the thread.
         let waker = state.messages.is_empty().then(|| state.waker.clone());
         state.messages.push(message);
@@ -107,7 +107,7 @@ impl<M> Inbox<M> {
         }
     }
 
-    fn lock(&self) -> LockGuard<'_, State<M>> {
+    fn lock(&self) -> HereGuard<'_, State<M>> {
         self.state.lock_here()
     }
 }

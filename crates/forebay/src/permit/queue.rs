@@ -79,6 +79,7 @@ impl PermitQueue {
                 state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
             }
             self.release(group, state, now, &mut wakeups);
+            wakeups.end();
             return Ok((ticket, now));
         }
         let parking = Parking::take_place();
@@ -149,6 +150,7 @@ impl PermitQueue {
             state.collect_shards(&mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
+        wakeups.end();
         completion
     }
 

@@ -17,7 +17,7 @@ use super::error::{ClassError, SchedulerError};
 use super::layout::Layout;
 use super::unlisted::UnlistedRule;
 use crate::sys::fork::{Forked, OfProcess};
-use crate::sys::lock::{Lock, LockGuard};
+use crate::sys::lock::{HereGuard, Lock};
 
 /// The disks and classes of a scheduler, for all its handles.
 pub(crate) struct Shared {
@@ -64,7 +64,7 @@ impl Shared {
     }
 
     /// Not in a child, which may have found it locked for ever.
-    pub(crate) fn registry(&self) -> Result<LockGuard<'_, Registry>, Forked> {
+    pub(crate) fn registry(&self) -> Result<HereGuard<'_, Registry>, Forked> {
         self.registry.process().check()?;
         Ok(self.registry.lock_here())
     }

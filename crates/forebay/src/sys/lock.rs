@@ -32,6 +32,12 @@ pub(crate) struct LockGuard<'a, T> {
     _held: Held,
 }
 
+/// The state of a lock that a child cannot reach, while it is locked.
+pub(crate) struct HereGuard<'a, T> {
+    guard: MutexGuard<'a, T>,
+    _held: Held,
+}
+
 enum Guarded<'a, T> {
     Locked(MutexGuard<'a, T>),
     /// In a forked child: an empty state, which is forgotten with the guard.
@@ -45,9 +51,10 @@ impl<T> Lock<T> {
 
     /// Locks what a child cannot reach: its owner is an
     /// [`OfProcess`](super::fork::OfProcess), or has checked the process.
-    pub(crate) fn lock_here(&self) -> LockGuard<'_, T> {
+    pub(crate) fn lock_here(&self) -> HereGuard<'_, T> {
         debug_assert!(self.process.is_here(), "a child must not wait for its parent's lock");
-        LockGuard::of(self.mutex.lock().unwrap_or_else(PoisonError::into_inner))
+        let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
+        HereGuard { guard, _held: Held::one() }
     }
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
@@ -62,7 +69,7 @@ impl<T> Lock<T> {
 impl<T: Default> Lock<T> {
     /// Locks the state; in a forked child an empty one, which takes changes and keeps none.
     pub(crate) fn lock(&self) -> LockGuard<'_, T> {
-        if self.process.is_here() { self.lock_here() } else { LockGuard::empty() }
+        if self.process.is_here() { self.lock_here().into() } else { LockGuard::empty() }
     }
 
     /// [`Self::lock`] if nobody else has it.
@@ -170,6 +177,26 @@ impl<T> DerefMut for LockGuard<'_, T> {
             Guarded::Locked(guard) => guard,
             Guarded::Empty(state) => state,
         }
+    }
+}
+
+impl<'a, T> From<HereGuard<'a, T>> for LockGuard<'a, T> {
+    fn from(here: HereGuard<'a, T>) -> Self {
+        Self::of_state(Guarded::Locked(here.guard), here._held)
+    }
+}
+
+impl<T> Deref for HereGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for HereGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
     }
 }
 

@@ -15,7 +15,7 @@ mod real {
     pub(crate) use std::thread_local;
 
     pub(crate) use crate::sys::clock::Clock;
-    pub(crate) use crate::sys::lock::{Lock, LockGuard};
+    pub(crate) use crate::sys::lock::{HereGuard as LockGuard, Lock};
 }
 
 #[cfg(test)]

@@ -39,13 +39,18 @@ enum Owner {
 impl Drop for KeptWaker {
     fn drop(&mut self) {
         if let Some(waker) = self.waker.take() {
-            match self.owner {
-                Owner::Library => drop(waker),
-                Owner::Others => {
-                    assert_none_held();
-                    contain(|| drop(waker));
-                }
-            }
+            drop_of(self.owner, waker);
+        }
+    }
+}
+
+#[cold]
+fn drop_of(owner: Owner, waker: Waker) {
+    match owner {
+        Owner::Library => drop(waker),
+        Owner::Others => {
+            assert_none_held();
+            contain(|| drop(waker));
         }
     }
 }
