@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -128,4 +129,49 @@ fn a_childs_drop_waits_for_nothing_that_its_parent_had_locked() {
         over.store(true, Ordering::Relaxed);
         assert!(statuses.iter().all(|status| *status == 0), "{statuses:?}");
     });
+}
+
+/// In a process of its own, which may start no thread from some moment on.
+#[test]
+fn a_writer_that_is_made_where_no_thread_can_be_started_can_be_flushed() {
+    const CHILD: &str = "FOREBAY_TEST_WITHOUT_THREADS";
+    let name = "killed::a_writer_that_is_made_where_no_thread_can_be_started_can_be_flushed";
+    // SAFETY: the call only reads who the process is.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: only root can become a user whose threads are limited");
+        return;
+    }
+    if std::env::var_os(CHILD).is_some() {
+        return make_writers_without_threads();
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let status = child.args(["--exact", name]).env(CHILD, "1").status().unwrap();
+    assert!(status.success(), "{status}");
+}
+
+fn make_writers_without_threads() {
+    let bed = Bed::new();
+    let file = bed.file("data");
+    let go = Barrier::new(9);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                go.wait();
+                for _ in 0..2_000 {
+                    if let Ok(writer) = bed.class.buffered_writer(&file) {
+                        writer.write_at(&[1; 4096], 0).unwrap();
+                        writer.sync_data().unwrap();
+                    }
+                }
+            });
+        }
+        let limit = libc::rlimit { rlim_cur: 1, rlim_max: 1 };
+        // SAFETY: the process is this test's own, and the limit outlives the call.
+        unsafe {
+            assert_eq!(libc::setrlimit(libc::RLIMIT_NPROC, &raw const limit), 0);
+            assert_eq!(libc::setuid(65_534), 0);
+        }
+        go.wait();
+    });
+    assert!(bed.class.buffered_writer(&file).is_err(), "no thread can be had");
 }
