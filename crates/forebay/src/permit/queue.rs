@@ -71,7 +71,7 @@ impl PermitQueue {
         request: PermitRequest,
         deadline: Option<Time>,
     ) -> Result<(Ticket, Time), NoGrant> {
-        let mut wakeups = Wakeups::new();
+        let mut wakeups = Wakeups::of_single();
         let mut state = self.lock();
         let (ticket, granted) = enqueue(&mut state, now, request, &mut wakeups)?;
         if granted {
@@ -79,7 +79,6 @@ impl PermitQueue {
                 state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
             }
             self.release(group, state, now, &mut wakeups);
-            wakeups.end();
             return Ok((ticket, now));
         }
         let parking = Parking::take_place();
@@ -137,7 +136,7 @@ impl PermitQueue {
         outcome: Outcome,
     ) -> Option<Completion> {
         let now = self.clock.now();
-        let mut wakeups = Wakeups::new();
+        let mut wakeups = Wakeups::of_single();
         let mut state = self.lock();
         let completion = state.queue.complete(now, ticket, outcome).ok();
         if let Some(completion) = &completion {
@@ -150,7 +149,6 @@ impl PermitQueue {
             state.collect_shards(&mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
-        wakeups.end();
         completion
     }
 

@@ -1,6 +1,6 @@
 //! Who is to be woken once the lock is released.
 
-use std::mem;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
@@ -41,13 +41,10 @@ impl Wakeups {
         self.0.push(wakeup);
     }
 
-    /// Nothing is left to be carried out. On the paths of single permits this saves the drop of what
-    /// is empty.
-    #[inline]
-    pub(super) fn end(self) {
-        if self.0.is_empty() {
-            mem::forget(self);
-        }
+    /// One that every path [carries out](Self::carry_out), and that is empty then: on the paths of
+    /// single permits its drop would cost 30 instructions.
+    pub(super) const fn of_single() -> ManuallyDrop<Self> {
+        ManuallyDrop::new(Self::new())
     }
 
     pub(super) fn carry_out(&mut self, shards: &Wakers) {
