@@ -1,13 +1,11 @@
 //! An entry of a trash, and who may delete it.
 
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use super::entry_name::EntryName;
-use super::lease::{self, NotAlone};
 use super::trash::Trash;
 
 /// An entry that a discarder has yet to delete.
@@ -66,12 +64,6 @@ impl Entry {
             // Where it cannot be renamed it is left to others when this process ends.
             let _ = self.trash.rename(self.name, self.name.given_up());
         }
-    }
-
-    /// Opens it to free it.
-    pub(super) fn open(&self) -> Result<OwnedFd, NotAlone> {
-        let files = &self.trash.directory.class.disk.held_files;
-        lease::open(files, self.trash.fd.as_fd(), &self.name.to_os())
     }
 
     /// Removes its name; nothing if that is gone.

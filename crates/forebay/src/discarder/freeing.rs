@@ -39,48 +39,70 @@ impl Worker {
         if is_small { self.free_small(&class, limit) } else { self.free_part(&class, limit) }
     }
 
-    /// Opens what is next: one large file, or as many small ones as a step frees.
+    /// Opens what is next.
     fn open_some(&mut self) {
         loop {
-            if let Some(first) = self.opened.front() {
-                let limit = self.limit(first.item.place.class());
-                let (bytes, extents) = self.opened.iter().fold((0, 0), |(bytes, extents), file| {
-                    (bytes + file.item.bytes, extents + file.extents.len())
-                });
-                let is_full = bytes >= limit.bytes
-                    || extents >= limit.commands as usize
-                    || self.opened.len() >= FILES_MAX;
-                let fits = |item: &Item| {
-                    item.bytes <= SMALL_MAX && item.place.is_beside(&first.item.place)
-                };
-                if !first.is_small || is_full || !self.queue.front().is_some_and(fits) {
-                    return;
+            let items = self.next_items();
+            if items.is_empty() {
+                return;
+            }
+            // Decided for the first that lacks a descriptor, and tried again is what lacks one.
+            let (mut retries, mut again) = (None, Vec::new());
+            for opened in OpenFile::open_all(items) {
+                match opened {
+                    Ok(Opened::Freeable(file)) => self.opened.push_back(file),
+                    Ok(Opened::Over(item, how)) => self.end(item, Ok(how)),
+                    Err((item, DeleteErrorCause::System { errno, .. }))
+                        if lacks_descriptors(errno)
+                            && *retries.get_or_insert_with(|| self.may_retry()) =>
+                    {
+                        again.push(item);
+                    }
+                    Err((item, cause)) => self.end(item, Err(cause)),
                 }
             }
-            let Some(item) = self.queue.pop_front() else { return };
-            let Some(item) = self.claim(item) else { continue };
-            match OpenFile::open(item) {
-                Ok(Opened::Freeable(file)) => self.opened.push_back(file),
-                Ok(Opened::Over(item, how)) => self.end(item, Ok(how)),
-                Err((item, DeleteErrorCause::System { errno, .. })) if self.may_retry(errno) => {
-                    self.queue.push_front(item);
-                    return;
-                }
-                // Where one did not come by a descriptor the next does not wait for as long.
-                Err((item, cause)) => {
-                    self.end(item, Err(cause));
-                    continue;
-                }
+            if !again.is_empty() {
+                again.into_iter().rev().for_each(|item| self.queue.push_front(item));
+                return;
             }
-            self.retries = 0;
+            // Where one did not come by a descriptor the next does not wait for as long.
+            if retries.is_none() {
+                self.retries = 0;
+            }
         }
     }
 
-    /// Whether descriptors lack, which may be given back.
-    fn may_retry(&mut self, errno: i32) -> bool {
-        let lacks = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
-        let retries =
-            lacks.iter().any(|lack| lack.raw_os_error() == errno) && self.retries < RETRIES_MAX;
+    /// What is to be opened next: one large file, or as many small ones as a step frees with those
+    /// that are open.
+    fn next_items(&mut self) -> Vec<Item> {
+        let mut items: Vec<Item> = Vec::new();
+        loop {
+            let first_open = self.opened.front().map(|file| (&file.item, file.is_small));
+            let first =
+                first_open.or_else(|| items.first().map(|first| (first, first.bytes <= SMALL_MAX)));
+            if let Some((first, is_small)) = first {
+                let limit = self.limit(first.place.class());
+                let of_open = self.opened.iter().map(|file| (file.item.bytes, file.extents.len()));
+                let all = of_open.chain(items.iter().map(|item| (item.bytes, 1)));
+                let (bytes, extents) =
+                    all.fold((0, 0), |(bytes, extents), (b, e)| (bytes + b, extents + e));
+                let is_full = bytes >= limit.bytes
+                    || extents >= limit.commands as usize
+                    || self.opened.len() + items.len() >= FILES_MAX;
+                let fits =
+                    |item: &Item| item.bytes <= SMALL_MAX && item.place.is_beside(&first.place);
+                if !is_small || is_full || !self.queue.front().is_some_and(fits) {
+                    return items;
+                }
+            }
+            let Some(item) = self.queue.pop_front() else { return items };
+            items.extend(self.claim(item));
+        }
+    }
+
+    /// Whether what lacks descriptors, which may be given back, is tried again.
+    fn may_retry(&mut self) -> bool {
+        let retries = self.retries < RETRIES_MAX;
         if retries {
             self.retries += 1;
             self.rest_a_little();
@@ -213,4 +235,8 @@ impl Worker {
             self.parking.park(self.clock, Some(self.now().plus_nanos(LOOK_PERIOD)));
         }
     }
+}
+
+fn lacks_descriptors(errno: i32) -> bool {
+    [Errno::MFILE, Errno::NFILE, Errno::NOMEM].iter().any(|lack| lack.raw_os_error() == errno)
 }

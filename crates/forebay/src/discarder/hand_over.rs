@@ -312,9 +312,10 @@ impl Batch {
 
 /// Unlinks a file and keeps it open, if nobody else has it.
 fn hold(directory: &Arc<Directory>, name: &OsStr) -> Result<Removed, DeleteErrorCause> {
-    let fd = lease::open(&directory.class.disk.held_files, directory.fd.as_fd(), name);
+    let files = &directory.class.disk.held_files;
+    let fd = lease::open_all(files, directory.fd.as_fd(), vec![name.to_owned()]).pop();
     unlinkat(&directory.fd, name, AtFlags::empty()).during(DeleteOperation::Unlink)?;
-    let Ok(fd) = fd else { return Ok(Removed::Over(UnlinkReason::OpenElsewhere)) };
+    let Some(Ok(fd)) = fd else { return Ok(Removed::Over(UnlinkReason::OpenElsewhere)) };
     let stat = fstat(&fd).during(DeleteOperation::Open)?;
     if stat.st_nlink > 0 {
         return Ok(Removed::Over(UnlinkReason::HardLinked));

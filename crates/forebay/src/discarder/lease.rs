@@ -1,6 +1,6 @@
 //! Whether a file is open elsewhere.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, openat};
@@ -19,24 +19,35 @@ pub(super) enum NotAlone {
     InUse,
 }
 
-/// Opens a file to free it and [takes a lease](take). The process may have it open too, and locked.
-/// So it comes to the descriptor table of the process only once it is sure that nobody has: to close
-/// it there would end the record locks of the process.
-pub(super) fn open(
+/// Opens files to free them and [takes leases](take); in the order of `names`. The process may have
+/// them open too, and locked. So each comes to the descriptor table of the process only once it is sure
+/// that nobody has it: to close it there would end the record locks of the process.
+pub(super) fn open_all(
     files: &DiskFiles,
     directory: BorrowedFd<'_>,
-    name: &OsStr,
-) -> Result<OwnedFd, NotAlone> {
-    let name = name.to_owned();
+    names: Vec<OsString>,
+) -> Vec<Result<OwnedFd, NotAlone>> {
+    let full = || Err(NotAlone::Refused(Errno::MFILE));
+    let count = names.len();
     let open = move |directory: BorrowedFd<'_>| {
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let flags = flags | OFlags::NOCTTY;
-        let opened = retry_on_intr(|| openat(directory, &*name, flags, Mode::empty()));
-        let file = opened.map_err(NotAlone::Refused)?;
-        take(file.as_fd()).map_err(|_| NotAlone::InUse)?;
-        Ok(file)
+        names.iter().map(|name| open(directory, name)).collect::<Vec<_>>()
     };
-    files.open_in(directory, open).unwrap_or(Err(NotAlone::Refused(Errno::MFILE)))
+    match files.open_in(directory, open) {
+        Some(opened) => {
+            let received = |file: Option<OwnedFd>| file.map_or_else(full, Ok);
+            opened.into_iter().map(|file| file.and_then(received)).collect()
+        }
+        None => (0..count).map(|_| full()).collect(),
+    }
+}
+
+fn open(directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, NotAlone> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = flags | OFlags::NOCTTY;
+    let opened = retry_on_intr(|| openat(directory, name, flags, Mode::empty()));
+    let file = opened.map_err(NotAlone::Refused)?;
+    take(file.as_fd()).map_err(|_| NotAlone::InUse)?;
+    Ok(file)
 }
 
 /// Takes a write lease on an open file: it fails with `EAGAIN` if anybody else has it open, and with

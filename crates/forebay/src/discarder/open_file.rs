@@ -59,51 +59,51 @@ pub(super) enum Opened {
 }
 
 impl OpenFile {
-    /// Opens what was handed over; it is unlinked where it is not to be freed in steps.
-    pub(super) fn open(item: Item) -> Result<Opened, (Item, DeleteErrorCause)> {
-        match Self::freeable(&item) {
-            Ok(fd) => Self::of(item, fd),
-            Err(Ok(reason)) => match item.place.unlink() {
-                Ok(()) => Ok(Opened::Over(item, DeletedHow::Unlinked(reason))),
-                Err(cause) => Err((item, cause)),
-            },
-            Err(Err(cause)) => Err((item, cause)),
-        }
+    /// Opens what was handed over, all in one trash; what is not to be freed in steps is unlinked.
+    pub(super) fn open_all(items: Vec<Item>) -> Vec<Result<Opened, (Item, DeleteErrorCause)>> {
+        let looked_up: Vec<_> = items.iter().map(Self::look_up).collect();
+        let entries = items.iter().zip(&looked_up).filter(|(_, looked_up)| looked_up.is_ok());
+        let entries = entries.filter_map(|(item, _)| match &item.place {
+            Place::Trash(entry) => Some(entry),
+            Place::Held(_) => None,
+        });
+        let (mut names, mut trash) = (Vec::new(), None);
+        entries.for_each(|entry| {
+            names.push(entry.name.to_os());
+            trash = Some(&entry.trash);
+        });
+        let opened = trash.map(|trash| {
+            let files = &trash.directory.class.disk.held_files;
+            lease::open_all(files, trash.fd.as_fd(), names)
+        });
+        let mut opened = opened.into_iter().flatten();
+        let freeable = items.into_iter().zip(looked_up).map(|(item, looked_up)| {
+            let fd = looked_up.and_then(|()| match &item.place {
+                Place::Held(_) => Ok(None),
+                Place::Trash(_) => opened.next().map(why_not_freeable).transpose(),
+            });
+            match fd {
+                Ok(fd) => Self::of(item, fd),
+                Err(Ok(reason)) => match item.place.unlink() {
+                    Ok(()) => Ok(Opened::Over(item, DeletedHow::Unlinked(reason))),
+                    Err(cause) => Err((item, cause)),
+                },
+                Err(Err(cause)) => Err((item, cause)),
+            }
+        });
+        freeable.collect()
     }
 
-    /// Its descriptor, if the item has none, or why it is only unlinked.
-    fn freeable(item: &Item) -> Result<Option<OwnedFd>, Result<UnlinkReason, DeleteErrorCause>> {
-        let entry = match &item.place {
-            Place::Held(_) => return Ok(None),
-            Place::Trash(entry) => entry,
-        };
-        // To open and close a file drops the record locks that this process has on it. So a file that
-        // stays under another name is not opened.
+    /// Looks at an item before it is opened. Where the library has no descriptor table of its own, to
+    /// open and close a file drops the record locks that this process has on it. So a file that stays
+    /// under another name is not opened.
+    fn look_up(item: &Item) -> Result<(), Result<UnlinkReason, DeleteErrorCause>> {
+        let Place::Trash(entry) = &item.place else { return Ok(()) };
         match entry.trash.stat_entry(entry.name) {
-            Ok(stat) => why_only_unlinked(&stat).map_or(Ok(()), |reason| Err(Ok(reason)))?,
-            Err(Errno::NOENT) => return Err(Ok(UnlinkReason::NothingToFree)),
-            Err(errno) => Err(errno).during(DeleteOperation::Open).map_err(Err)?,
+            Ok(stat) => why_only_unlinked(&stat).map_or(Ok(()), |reason| Err(Ok(reason))),
+            Err(Errno::NOENT) => Err(Ok(UnlinkReason::NothingToFree)),
+            Err(errno) => Err(errno).during(DeleteOperation::Open).map_err(Err),
         }
-        let fd = match entry.open() {
-            Ok(fd) => fd,
-            // Another has deleted it, or it cannot be opened: a link, a socket, a program that runs.
-            Err(NotAlone::Refused(Errno::NOENT | Errno::LOOP | Errno::NXIO)) => {
-                return Err(Ok(UnlinkReason::NothingToFree));
-            }
-            Err(NotAlone::Refused(
-                errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO),
-            )) => {
-                return Err(Err::<(), _>(errno)
-                    .during(DeleteOperation::Open)
-                    .map(|()| UnlinkReason::NothingToFree));
-            }
-            Err(_) => return Err(Ok(UnlinkReason::OpenElsewhere)),
-        };
-        let stat = fstat(&fd).during(DeleteOperation::Open).map_err(Err)?;
-        if let Some(reason) = why_only_unlinked(&stat) {
-            return Err(Ok(reason));
-        }
-        Ok(Some(fd))
     }
 
     fn of(item: Item, fd: Option<OwnedFd>) -> Result<Opened, (Item, DeleteErrorCause)> {
@@ -232,6 +232,27 @@ impl OpenFile {
         let result = self.item.place.unlink().map(|()| how);
         (self.item, result)
     }
+}
+
+/// An open file, or why it is not freed in steps.
+fn why_not_freeable(
+    opened: Result<OwnedFd, NotAlone>,
+) -> Result<OwnedFd, Result<UnlinkReason, DeleteErrorCause>> {
+    let fd = match opened {
+        Ok(fd) => fd,
+        // Another has deleted it, or it cannot be opened: a link, a socket, a program that runs.
+        Err(NotAlone::Refused(Errno::NOENT | Errno::LOOP | Errno::NXIO)) => {
+            return Err(Ok(UnlinkReason::NothingToFree));
+        }
+        Err(NotAlone::Refused(
+            errno @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO),
+        )) => {
+            return Err(errno).during(DeleteOperation::Open).map_err(Err);
+        }
+        Err(_) => return Err(Ok(UnlinkReason::OpenElsewhere)),
+    };
+    let stat = fstat(&fd).during(DeleteOperation::Open).map_err(Err)?;
+    why_only_unlinked(&stat).map_or(Ok(fd), |reason| Err(Ok(reason)))
 }
 
 /// Why a file is not freed in steps, by what it is.

@@ -31,18 +31,19 @@ impl DiskFiles {
         }
     }
 
-    /// What `open` opens in `directory`, which may be a file of the engine. If it fails it has opened
-    /// and closed nothing in the descriptor table of the process, whose record locks stay. Only where
-    /// the system refuses other tables it is called in the calling thread. Nothing where there are
-    /// too few descriptors, or no thread.
+    /// What `open` opens in `directory`, which may be files of the engine. Those with which it fails it
+    /// has neither opened nor closed in the descriptor table of the process, whose record locks stay.
+    /// Only where the system refuses other tables it is called in the calling thread. In the place of
+    /// a file there is nothing where the table of the process is full, and nothing at all where there
+    /// are too few descriptors otherwise, or no thread.
     pub(crate) fn open_in<E: Send + 'static>(
         &self,
         directory: BorrowedFd<'_>,
-        open: impl FnOnce(BorrowedFd<'_>) -> Result<OwnedFd, E> + Send + 'static,
-    ) -> Option<Result<OwnedFd, E>> {
+        open: impl FnOnce(BorrowedFd<'_>) -> Vec<Result<OwnedFd, E>> + Send + 'static,
+    ) -> Option<Vec<Result<Option<OwnedFd>, E>>> {
         match self.get_or_make() {
             Ok(files) => files.open_in(directory, open),
-            Err(_) => Some(open(directory)),
+            Err(_) => Some(open(directory).into_iter().map(|file| file.map(Some)).collect()),
         }
     }
 }

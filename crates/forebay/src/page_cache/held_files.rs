@@ -146,12 +146,13 @@ impl HeldFiles {
     }
 
     /// What `open` opens in `directory` in a thread of the table, from where it comes to the table of
-    /// the process. Nothing where there are too few descriptors, or no thread.
+    /// the process. In the place of a file there is nothing where that is full. Nothing at all where
+    /// there are too few descriptors in the table, or no thread.
     pub(super) fn open_in<E: Send + 'static>(
         self: &Arc<Self>,
         directory: BorrowedFd<'_>,
-        open: impl FnOnce(BorrowedFd<'_>) -> Result<OwnedFd, E> + Send + 'static,
-    ) -> Option<Result<OwnedFd, E>> {
+        open: impl FnOnce(BorrowedFd<'_>) -> Vec<Result<OwnedFd, E>> + Send + 'static,
+    ) -> Option<Vec<Result<Option<OwnedFd>, E>>> {
         let sent = self.send(directory).ok()?;
         let number = sent.number;
         let _returning = self.returning.lock();
@@ -160,15 +161,11 @@ impl HeldFiles {
             let opened = open(directory.borrow()?);
             drop(directory);
             files.close((0, number));
-            match opened {
-                Ok(file) => files.inbox.send_back(&file, number).ok().map(Ok),
-                Err(error) => Some(Err(error)),
-            }
+            let send_back = |file: OwnedFd| files.inbox.send_back(&file, number).is_ok();
+            Some(opened.into_iter().map(|file| file.map(send_back)).collect::<Vec<_>>())
         });
-        match opened?? {
-            Ok(()) => self.table.returned(number).map(Ok),
-            Err(error) => Some(Err(error)),
-        }
+        let receive = |is_sent: bool| is_sent.then(|| self.table.returned(number)).flatten();
+        Some(opened??.into_iter().map(|file| file.map(receive)).collect())
     }
 
     /// What `call` returns, which a thread of the table makes; nothing if it panics.
