@@ -140,6 +140,7 @@ mod disk;
 pub mod engine;
 mod events;
 mod extents;
+mod failures;
 mod file;
 mod group;
 mod intent;
@@ -176,6 +177,7 @@ pub use discarder::{
 pub use disk::Disk;
 pub use events::Event;
 pub use extents::FileExtent;
+pub use failures::WriteBackError;
 pub use file::{BufResult, File, Request, Timing};
 pub use intent::Intent;
 pub use io_queues::{IoQueues, LOCAL_DEPTH_MIN};

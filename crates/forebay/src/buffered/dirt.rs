@@ -9,8 +9,8 @@ use std::task::{Poll, Waker};
 
 use super::dirty_pieces::DirtyPiece;
 use super::failure::Failure;
-use super::ranges::Ranges;
 use crate::dirty_limits::{ClassDirt, HandOver, RoomQueue};
+use crate::failures::Ranges;
 use crate::page_cache::{page_size, whole_pages};
 use crate::sys::fork::Process;
 use crate::sys::lock::{Lock, LockGuard};
@@ -289,12 +289,11 @@ impl Dirt {
         queue.iter().map(|part| part.dirty).sum()
     }
 
-    /// A part is on the disk, or failed there.
+    /// A part is on the disk, or failed there, or got no permit.
     pub(super) fn end_part(&self, part: &PartRange, failure: Option<Failure>) {
         let mut state = self.lock();
         state.asked -= 1;
         state.unfinished.remove(&part.number);
-        // The newest: a write is told of each.
         state.failure = failure.or_else(|| state.failure.take());
         state.dirty -= part.counted;
         let waiting = state.waiting.take();
@@ -317,18 +316,13 @@ impl Dirt {
         Poll::Pending
     }
 
-    /// Keeps what went wrong with a flush for who is told next.
-    pub(super) fn keep_failure(&self, failure: Failure) {
-        self.lock().failure = Some(failure);
-    }
-
-    /// What went wrong since the last flush, if a write is yet to say so.
+    /// Why parts got no permit since the last flush, if a write is yet to say so.
     pub(super) fn failure_for_write(&self) -> io::Result<()> {
         let mut state = self.lock();
         state.failure.as_mut().and_then(Failure::for_write).map_or(Ok(()), Err)
     }
 
-    /// What went wrong since the last flush, which says so.
+    /// Why parts got no permit since the last flush, which says so.
     pub(super) fn take_failure(&self) -> io::Result<()> {
         self.lock().failure.take().map_or(Ok(()), |failure| Err(failure.for_flush()))
     }

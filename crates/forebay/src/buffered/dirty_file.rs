@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use forebay_core::{Access, DiskTime, Op};
@@ -12,7 +13,8 @@ use super::dirt::Dirt;
 use super::write_back_path::WriteBackPath;
 use crate::Class;
 use crate::direct_file::file_number;
-use crate::page_cache::{HeldFile, LeavingFile};
+use crate::failures::OpenFailures;
+use crate::page_cache::{HeldFile, LeavingFile, file_len};
 use crate::sys::workers::KeptWorker;
 
 /// Bytes of a part at least, and at most, unless less may be dirty.
@@ -22,10 +24,13 @@ const PART_LEN_MAX: u64 = 1 << 20;
 /// Shared by a writer and the parts that are on their way. It stays until the last of them is on
 /// the disk.
 pub(super) struct DirtyFile {
-    pub(super) held: HeldFile,
+    pub(super) held: Arc<HeldFile>,
     /// On the file's disk.
     pub(super) class: Class,
     pub(super) path: WriteBackPath,
+    pub(super) failures: OpenFailures,
+    /// The errors of writeback that a write or a flush of this writer has told.
+    told: AtomicU64,
     pub(super) dirt: Dirt,
     pub(super) asked: AskedParts,
     number: u64,
@@ -38,8 +43,14 @@ impl DirtyFile {
         let worker = class.disk.workers.keep_one()?;
         let limits = class.disk.dirty_limits.class(class.name());
         let number = file_number(file.as_fd())?;
+        let held = HeldFile::new(file.as_fd(), number, class.disk.held_files.clone());
+        let held = Arc::new(held);
+        let failures = class.disk.failed_files.open(file.as_fd())?;
+        let failures = failures.ok_or(io::ErrorKind::InvalidInput)?.of_writer(&held);
         Ok(Self {
-            held: HeldFile::new(file.as_fd(), number, class.disk.held_files.clone()),
+            held,
+            told: AtomicU64::new(failures.errors()),
+            failures,
             number,
             dirt: Dirt::new(limits, part_len(&class)),
             asked: AskedParts::default(),
@@ -70,6 +81,24 @@ impl DirtyFile {
     /// The same because somebody waits for room.
     pub(super) fn hand_over_listed(&self) {
         self.dirt.hand_over_listed(part_len(&self.class));
+    }
+
+    /// What went wrong since the last write or flush that said so.
+    pub(super) fn failure_for_write(&self) -> io::Result<()> {
+        let errors = self.failures.errors();
+        if self.told.swap(errors, Ordering::Relaxed) != errors {
+            self.failures.check(u64::MAX)?;
+        }
+        self.dirt.failure_for_write()
+    }
+
+    /// What is not on the disk as its writeback failed, and why parts got no permit since the last
+    /// flush. `open` is the file.
+    pub(super) fn failure_for_flush(&self, open: impl AsFd) -> io::Result<()> {
+        self.told.store(self.failures.errors(), Ordering::Relaxed);
+        let refused = self.dirt.take_failure();
+        self.failures.check(file_len(open)?)?;
+        refused
     }
 
     /// Its writer is being dropped: the file is closed soon, whatever of it waits.

@@ -3,7 +3,11 @@
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use crate::page_cache::{file_len, page_size, residency};
+use crate::failures::Ranges;
+use crate::page_cache::{file_len, page_size, residency, whole_pages};
+
+/// How often the kernel is asked about one piece; the rest of it counts as dirty.
+const LOOKS_MAX: usize = 1024;
 
 /// A piece of a file of which something is dirty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +41,30 @@ pub(super) fn dirty_pieces(file: impl AsFd, piece_len: u64) -> Vec<DirtyPiece> {
         }
         let half = numbers.start + count / 2;
         open.extend([half..numbers.end, numbers.start..half]);
+    }
+    found
+}
+
+/// The pages of a range that are dirty, or on their way to the disk; none where that cannot be seen.
+/// The kernel calls all of a large page dirty where a part of it is.
+pub(super) fn dirty_pages(file: impl AsFd, range: &Range<u64>) -> Ranges {
+    let (file, page) = (file.as_fd(), page_size());
+    let (mut found, mut looks) = (Ranges::default(), 0);
+    let mut open = vec![whole_pages(range)];
+    while let Some(range) = open.pop() {
+        let pages = (range.end - range.start) / page;
+        let seen = residency(file, range.start, range.end - range.start).unwrap_or_default();
+        let dirty = seen.dirty.max(seen.in_writeback);
+        looks += 1;
+        if dirty == 0 {
+            continue;
+        }
+        if dirty >= pages || pages <= 1 || looks > LOOKS_MAX {
+            found.insert(range);
+            continue;
+        }
+        let half = range.start + pages / 2 * page;
+        open.extend([half..range.end, range.start..half]);
     }
     found
 }

@@ -1,10 +1,10 @@
-//! An error of writeback, kept for whoever is to be told.
+//! Why a part got no permit, kept for whoever is to be told.
 
 use std::io;
 
 use crate::permit::AdmitError;
 
-/// What went wrong with a part that nobody waited for.
+/// Why a part that nobody waited for got no permit. It is dirty still.
 #[derive(Debug)]
 pub(super) struct Failure {
     error: io::Error,
@@ -13,17 +13,6 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// The disk, or the file system, did not take a part.
-    pub(super) const fn of_write_back(error: io::Error) -> Self {
-        Self { error, told: false }
-    }
-
-    /// A flush failed, and whoever asked for it may not be there any more.
-    pub(super) fn of_flush(error: &io::Error) -> Self {
-        Self::of_write_back(copied(error))
-    }
-
-    /// There was no permit for a part.
     pub(super) fn of_admission(error: AdmitError) -> Self {
         Self { error: error.into(), told: false }
     }

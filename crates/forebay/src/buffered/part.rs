@@ -89,7 +89,7 @@ impl Part {
                 let result = self.write_back(&permit);
                 wake_after(|| {
                     permit.complete(&result);
-                    file.dirt.end_part(&self.part, result.err().map(Failure::of_write_back));
+                    file.dirt.end_part(&self.part, None);
                     ask_next(file);
                 });
             }
@@ -104,15 +104,17 @@ impl Part {
     fn write_back(&self, permit: &Permit) -> io::Result<()> {
         let file = &self.file;
         let (of, range) = (Arc::clone(file), self.part.range.clone());
-        let is_written = file.held.call(move |fd| of.path.write_range(fd, &range))?;
-        let is_done = if is_written == Some(false) {
+        let call = file.failures.begin_part(&range);
+        let mut written = file.held.call(move |fd| of.path.write_range(fd, &range));
+        call.end(&written);
+        if matches!(written, Ok(Some(false))) {
             let class = file.class.for_holder_of(permit);
             let _permit = class.admit_required(Op::Flush.into(), 0).map(ThreadPermit::detach);
-            file.held.call(|fd| Ok(rustix::fs::fdatasync(fd)?))?.is_some()
-        } else {
-            is_written.is_some()
-        };
-        if !is_done {
+            let call = file.failures.begin_flush();
+            written = file.held.call(|fd| Ok(rustix::fs::fdatasync(fd).map(|()| true)?));
+            call.end(&written);
+        }
+        if written?.is_none() {
             file.count_left(self.part.dirty);
         }
         Ok(())

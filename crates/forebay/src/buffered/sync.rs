@@ -10,13 +10,14 @@ use std::task::Poll;
 use forebay_core::Op;
 
 use super::dirty_file::{DirtyFile, part_len};
-use super::dirty_pieces::{DirtyPiece, dirty_pieces};
-use super::failure::Failure;
+use super::dirty_pieces::{DirtyPiece, dirty_pages, dirty_pieces};
 use super::part;
+use super::rewritten::Rewritten;
 use super::waiter::Waiter;
 use crate::admit::AdmitFuture;
 use crate::direct_file::file_number;
-use crate::page_cache::write_back;
+use crate::failures::FileFailures;
+use crate::page_cache::{HeldFile, file_len, write_back};
 use crate::permit::{AdmitError, Permit};
 use crate::{Class, Scheduler};
 
@@ -32,8 +33,8 @@ pub(super) enum Metadata {
 /// Writes back all that is dirty of the file, which its writer has `open`, in parts of its class, and
 /// flushes.
 ///
-/// Cancel safety: what was handed over is written back all the same, and an error of the flush is
-/// the next one's to tell.
+/// Cancel safety: what was handed over is written back all the same. What failed is failed, and the
+/// next flush reports it.
 pub(super) async fn sync(
     open: BorrowedFd<'_>,
     file: &Arc<DirtyFile>,
@@ -42,7 +43,8 @@ pub(super) async fn sync(
 ) -> io::Result<()> {
     let mut class = file.class.clone();
     class.holder |= holder;
-    let mut admit = pin!(AdmitFuture::required(class, Op::Flush.into(), 0));
+    let mut admit = pin!(AdmitFuture::required(class.clone(), Op::Flush.into(), 0));
+    let rewritten = Rewritten::look(&file.failures, open);
     let last = file.hand_over_all();
     part::ask(file, holder);
     // Parts that were asked for before may wait for room that the holder has: while a request of
@@ -52,6 +54,7 @@ pub(super) async fn sync(
     // What was not written through the writer, as far as it can be seen.
     let others = dirty_pieces(open, file.dirt.part_len());
     if !others.is_empty() {
+        others.iter().for_each(|piece| file.failures.saw(&dirty_pages(open, &piece.range)));
         let last = file.dirt.hand_over_others(others);
         part::ask(file, holder);
         wait_ended(file, last).await;
@@ -62,14 +65,17 @@ pub(super) async fn sync(
     };
     let flushed = Arc::clone(file);
     let call = move || {
-        let result = flushed.held.call(move |fd| flush(fd, metadata)).map(drop);
+        let call = flushed.failures.begin_flush();
+        let result = flushed.held.call(move |fd| flush(fd, metadata).map(|()| true));
         permit.complete(&result);
-        // The kernel tells it once: where nobody waits any more the next flush does.
-        result.inspect_err(|error| flushed.dirt.keep_failure(Failure::of_flush(error)))
+        call.end_and_settle(&result);
+        if result.is_ok() {
+            rewritten.clear(&flushed.failures, &class, &flushed.held);
+        }
+        result.map(drop)
     };
     let result = file.class.disk.workers.call(call).await;
-    // An error that this description was told of before is not told again.
-    file.dirt.take_failure().and(result)
+    file.failure_for_flush(open).and(result)
 }
 
 /// What `admit` resolves to if that is at once. It has asked then.
@@ -105,6 +111,14 @@ impl Class {
     /// flush alone has a permit. A [`BufferedWriter`](crate::BufferedWriter) knows without.
     ///
     /// # Errors
+    /// [`WriteBackError`](crate::WriteBackError) while bytes of the file are failed: those that this
+    /// or another flush of the scheduler found dirty and that could not be written back, or the whole
+    /// file where nobody knows which bytes an error was for. They are failed until they were written
+    /// again, their pages were dirty when a flush began, and that flush succeeded; those of a
+    /// [`BufferedWriter`](crate::BufferedWriter) until a writer wrote them again. The kernel must show
+    /// which pages are dirty for that (`cachestat`); if it does not, write them through a writer.
+    /// What is beyond the end of the file counts no more.
+    ///
     /// Those of `fdatasync(2)`, also of writeback before, once for each open file description;
     /// those of [`Class::admit`].
     pub fn sync_data(&self, file: impl AsFd) -> io::Result<()> {
@@ -122,17 +136,49 @@ impl Class {
     fn sync(&self, file: BorrowedFd<'_>, metadata: Metadata) -> io::Result<()> {
         let disk = Scheduler::of(&self.scheduler).disk_of_file(file)?;
         let class = self.on(&disk).map_err(io::Error::other)?;
+        let Some(failures) = disk.record.failed_files.open(file)? else {
+            // A directory has no bytes.
+            let permit = class.admit_required(Op::Flush.into(), 0)?;
+            let result = flush(file, metadata);
+            permit.complete(&result);
+            return result;
+        };
+        let reported = failures.report_before(file);
+        let rewritten = Rewritten::look(&failures, file);
         let number = file_number(file)?;
-        for DirtyPiece { range, dirty } in dirty_pieces(file, part_len(&class)) {
+        let result = class.sync_file((file, number), &failures, metadata);
+        if result.is_ok() && !rewritten.is_empty() {
+            let held = HeldFile::new(file, number, disk.record.held_files.clone());
+            rewritten.clear(&failures, &class, &held);
+        }
+        failures.check(file_len(file)?).and(result).and(reported)
+    }
+
+    /// [`Self::sync`] of a file and its number, by its class of the disk.
+    fn sync_file(
+        &self,
+        (file, number): (BorrowedFd<'_>, u64),
+        failures: &FileFailures,
+        metadata: Metadata,
+    ) -> io::Result<()> {
+        let pieces = dirty_pieces(file, part_len(self));
+        pieces.iter().for_each(|piece| failures.saw(&dirty_pages(file, &piece.range)));
+        for DirtyPiece { range, dirty } in pieces {
             let access = Op::Write.at(range.start).of(number);
-            let permit = class.admit_required(access, dirty)?;
+            let permit = self.admit_required(access, dirty)?;
+            let call = failures.begin_part(&range);
             let result = write_back(file, range.start, range.end - range.start);
             permit.complete(&result);
+            let result = result.map(|()| Some(true));
+            call.end(&result);
             result?;
         }
-        let permit = class.admit_required(Op::Flush.into(), 0)?;
+        let permit = self.admit_required(Op::Flush.into(), 0)?;
+        let call = failures.begin_flush();
         let result = flush(file, metadata);
         permit.complete(&result);
-        result
+        let result = result.map(|()| Some(true));
+        call.end_and_settle(&result);
+        result.map(drop)
     }
 }

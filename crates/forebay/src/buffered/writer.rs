@@ -40,10 +40,24 @@ use crate::{Class, Scheduler};
 /// A bound below two pages acts as one of two.
 ///
 /// # Errors of writeback
-/// They are told as they would be without: by the next flush of each open file description, the
-/// engine's own as well (parts are written back through a description of the library's, and the
-/// kernel tells each). The writer tells them with the next write, once, and with the next flush in
-/// any case; so it does where a part got no permit.
+/// Bytes that could not be written back stay failed until a writer of the file has written them again
+/// and they were written back without an error. Until then every flush fails: by each writer of the
+/// file in the scheduler, also those that are made later, by [`Write::flush`](std::io::Write::flush),
+/// and by [`Class::sync_data`] and [`Class::sync_all`]. It does not matter who was told before: of
+/// threads that share a writer none takes a failed flush for a good one. The inner error is a
+/// [`WriteBackError`](crate::WriteBackError), which names the first failed range. The next write says
+/// so too, once.
+///
+/// The kernel reports errors for a file, not for a range. So all bytes that were on their way to the
+/// disk at that time become failed, and after a failed flush all that was written since the last good
+/// one. What is beyond the end of the file when it is flushed counts no more: a log that may only be
+/// appended to can be truncated. Of more than 1024 ranges near ones become one. A failed file that
+/// nobody has open is remembered among the last 1024 on its disk.
+///
+/// The engine's own flushes are told what the kernel tells, once for each open file description
+/// (parts are written back through a description of the library's).
+///
+/// A part that got no permit is told by the next write and the next flush, once each.
 ///
 /// # Locks and leases
 /// The library opens and closes no descriptor of the file in the program's descriptor table, so the
@@ -218,7 +232,8 @@ impl<F: AsFd> BufferedWriter<F> {
     /// seen; then the flush, with a permit.
     ///
     /// # Errors
-    /// Those of `fdatasync(2)` and of what was written back since the last flush; those of
+    /// [`WriteBackError`](crate::WriteBackError) while bytes that were written before are failed, with
+    /// the kind of the system's error; those of `fdatasync(2)` and
     /// [`Class::admit`].
     pub fn sync_data(&self) -> io::Result<()> {
         self.sync_here(Metadata::Needed)
@@ -234,8 +249,8 @@ impl<F: AsFd> BufferedWriter<F> {
 
     /// [`Self::sync_data`] for a task.
     ///
-    /// Cancel safety: what is dirty is written back all the same; what goes wrong is told by the
-    /// next write and the next flush.
+    /// Cancel safety: what is dirty is written back all the same. What fails is failed, and every
+    /// later flush reports it.
     ///
     /// # Errors
     /// As for [`Self::sync_data`].

@@ -61,7 +61,7 @@ impl<F: AsFd> BufferedWriter<F> {
     fn begin<'a>(&self, buffer: &'a [u8], offset: Option<u64>) -> io::Result<&'a [u8]> {
         self.check()?;
         let file = self.dirty_file();
-        file.dirt.failure_for_write()?;
+        file.failure_for_write()?;
         Ok(&buffer[..file.dirt.len_at_once(offset.unwrap_or(0), buffer.len())])
     }
 
@@ -74,7 +74,9 @@ impl<F: AsFd> BufferedWriter<F> {
     ) -> io::Result<usize> {
         let file = self.dirty_file();
         file.held.open();
+        let errors = file.failures.errors();
         let range = self.put(buffer, offset).inspect_err(|_| file.dirt.release(reserved))?;
+        file.failures.wrote(&range, errors);
         file.path.look_after_write(self.file.as_fd(), &range);
         if file.mark(&range, reserved) {
             part::ask(file, holder);
@@ -94,7 +96,7 @@ impl<F: AsFd> BufferedWriter<F> {
             if waiter.poll_reserve(bytes, context.waker()).is_ready() {
                 return Poll::Ready(Ok(()));
             }
-            file.dirt.failure_for_write()?;
+            file.failure_for_write()?;
             file.hand_over_all();
             part::ask(file, false);
             Poll::Pending
@@ -113,10 +115,15 @@ impl<F: AsFd> BufferedWriter<F> {
         let (class, access) = (file.class.clone(), file.access(offset.unwrap_or(0)));
         let admit = AdmitFuture::required(Class { holder, ..class }, access, buffer.len() as u64);
         let permit = admit.await?;
+        let errors = file.failures.errors();
         let result = self.put(buffer, offset).and_then(|range| {
+            file.failures.wrote(&range, errors);
             if file.path.look_after_write(self.file.as_fd(), &range) {
                 let (start, len) = (range.start, range.end - range.start);
-                file.held.call(move |fd| write_back(fd, start, len))?;
+                let call = file.failures.begin_part(&range);
+                let result = file.held.call(move |fd| write_back(fd, start, len).map(|()| true));
+                call.end(&result);
+                result?;
             }
             Ok(range)
         });
@@ -166,11 +173,11 @@ impl<F: AsFd> Write for BufferedWriter<F> {
         Ok(written)
     }
 
-    /// Tells what went wrong, and does nothing else: what was written is in the page cache, and
-    /// [`BufferedWriter::sync_data`] makes it durable.
+    /// Fails while bytes of the file are failed, and does nothing else: what was written is in the
+    /// page cache, and [`BufferedWriter::sync_data`] makes it durable.
     fn flush(&mut self) -> io::Result<()> {
         self.check()?;
-        self.dirty_file().dirt.failure_for_write()
+        self.dirty_file().failure_for_flush(&self.file)
     }
 }
 

@@ -73,6 +73,15 @@ pub(crate) fn write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Res
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Fails with the error of writeback that the description `file` was not told of yet. It waits for
+/// nothing.
+pub(crate) fn take_errors(file: BorrowedFd<'_>) -> io::Result<()> {
+    let (beyond_any_file, flags) = (1 << 62, libc::SYNC_FILE_RANGE_WAIT_BEFORE);
+    // SAFETY: the descriptor is open, and the call touches no memory.
+    let result = unsafe { libc::sync_file_range(file.as_raw_fd(), beyond_any_file, 1, flags) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// How many bytes block devices have read for the calling thread so far: also ahead of what it
 /// asked for. Zero where the kernel counts none, and for file systems without a block device.
 pub(crate) fn bytes_read_by_thread() -> u64 {

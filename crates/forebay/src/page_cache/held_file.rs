@@ -5,6 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, OnceLock};
 
+use super::calls::take_errors;
 use super::disk_files::DiskFiles;
 use super::held_files::{HeldFiles, LeavingFile, SentFile};
 use crate::sys::fork::Process;
@@ -73,6 +74,21 @@ impl HeldFile {
             Some(Err(call)) => self.call_here(call),
             None => Err(io::Error::other("a call about a file panicked: see the log")),
         }
+    }
+
+    /// What `call` returns for a description of the library's own; `None` where it cannot have one.
+    pub(crate) fn call_own<R: Send + 'static>(
+        &self,
+        call: impl FnOnce(BorrowedFd<'_>) -> R + Send + 'static,
+    ) -> Option<R> {
+        self.sent()?.call_own(call)
+    }
+
+    /// Takes the errors of writeback that are yet to be reported through the library's own
+    /// description. Whether there were any; `None` where it has none.
+    pub(crate) fn take_errors(&self) -> Option<bool> {
+        let sent = self.sent.get().and_then(Option::as_ref)?;
+        sent.call_own(|file| take_errors(file).is_err())
     }
 
     /// [`Self::call`] with the descriptor of the writer; `None` once the writer was dropped.

@@ -54,9 +54,16 @@ struct OpenFiles {
     inbox: Inbox,
     /// A thread is about to receive what was sent.
     is_receiving: AtomicBool,
-    files: Lock<HashMap<u64, Arc<TableFile>>>,
+    files: Lock<HashMap<u64, Arc<OpenFile>>>,
     /// Those whose writers were dropped, until each is closed.
     leaving: Lock<BTreeMap<LeavingKey, Weak<dyn LeavingFile>>>,
+}
+
+struct OpenFile {
+    file: TableFile,
+    /// It was opened anew: errors of writeback are reported through it as well, and what was sent
+    /// is told of them too.
+    is_own: bool,
 }
 
 /// A file that was sent to the table.
@@ -158,7 +165,7 @@ impl HeldFiles {
         let _returning = self.returning.lock();
         let opened = self.call(move |files| {
             let directory = files.get(number)?;
-            let opened = open(directory.borrow()?);
+            let opened = open(directory.file.borrow()?);
             drop(directory);
             files.close((0, number));
             let send_back = |file: OwnedFd| files.inbox.send_back(&file, number).is_ok();
@@ -198,13 +205,17 @@ impl OpenFiles {
         while let Ok(Some((number, file))) = self.inbox.receive() {
             received += 1;
             if let Some(file) = file {
-                files.insert(number, Arc::new(reopened(&file).unwrap_or(file)));
+                let open = match reopened(&file) {
+                    Some(file) => OpenFile { file, is_own: true },
+                    None => OpenFile { file, is_own: false },
+                };
+                files.insert(number, Arc::new(open));
             }
         }
         received
     }
 
-    fn get(&self, number: u64) -> Option<Arc<TableFile>> {
+    fn get(&self, number: u64) -> Option<Arc<OpenFile>> {
         if let Some(file) = self.lock().get(&number) {
             return Some(Arc::clone(file));
         }
@@ -219,7 +230,7 @@ impl OpenFiles {
         self.leaving.lock().remove(&key);
     }
 
-    fn lock(&self) -> LockGuard<'_, HashMap<u64, Arc<TableFile>>> {
+    fn lock(&self) -> LockGuard<'_, HashMap<u64, Arc<OpenFile>>> {
         self.files.lock()
     }
 }
@@ -234,11 +245,24 @@ impl SentFile {
         let number = self.number;
         self.files.call(move |open| {
             let file = open.get(number);
-            match file.as_ref().and_then(|file| file.borrow()) {
+            match file.as_ref().and_then(|open| open.file.borrow()) {
                 Some(file) => Ok(call(file)),
                 None => Err(call),
             }
         })
+    }
+
+    /// [`Self::call`] with a description that the table has opened itself, if it has.
+    pub(super) fn call_own<R: Send + 'static>(
+        &self,
+        call: impl FnOnce(BorrowedFd<'_>) -> R + Send + 'static,
+    ) -> Option<R> {
+        let number = self.number;
+        let made = self.files.call(move |files| {
+            let open = files.get(number).filter(|open| open.is_own)?;
+            open.file.borrow().map(call)
+        });
+        made.flatten()
     }
 
     /// The writer of `file`, which has this number, was dropped. If something of it waits it is

@@ -2,19 +2,21 @@
 
 use std::io;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
 use rustix::ioctl::{Getter, ioctl, opcode};
 
 mod calls;
+mod compare;
 mod counters;
 mod disk_files;
 mod held_file;
 mod held_files;
 mod probe;
 
-pub(crate) use self::calls::{bytes_read_by_thread, residency, write_back};
+pub(crate) use self::calls::{bytes_read_by_thread, residency, take_errors, write_back};
+pub(crate) use self::compare::pages_on_disk;
 pub use self::counters::PageCacheCounters;
 pub(crate) use self::counters::ReadCounts;
 pub(crate) use self::disk_files::DiskFiles;
@@ -35,6 +37,16 @@ pub(crate) fn whole_pages(range: &Range<u64>) -> Range<u64> {
 
 /// `BLKGETSIZE64`.
 const DEVICE_LEN: rustix::ioctl::Opcode = opcode::read::<usize>(0x12, 114);
+
+/// `BLKGETDISKSEQ`.
+const DISK_NUMBER: rustix::ioctl::Opcode = opcode::read::<u64>(0x12, 128);
+
+/// A number that no other disk has had since the system was started; zero where the system gives
+/// none (before Linux 5.15).
+pub(crate) fn disk_number(device: BorrowedFd<'_>) -> u64 {
+    // SAFETY: this request writes 64 bits, on every architecture.
+    unsafe { ioctl(device, Getter::<DISK_NUMBER, u64>::new()) }.unwrap_or(0)
+}
 
 /// The length of a file or a block device, in bytes. It leaves the position of the descriptor
 /// alone.

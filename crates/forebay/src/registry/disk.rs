@@ -8,6 +8,7 @@ use forebay_core::{DiskRates, LoadStatus, Policy};
 use super::class::ClassRecord;
 use crate::directions::Directions;
 use crate::dirty_limits::DirtyLimits;
+use crate::failures::FailedFiles;
 use crate::io_thread::{IoThreads, IoThreadsConfig};
 use crate::metrics::{Held, QueueMetrics};
 use crate::page_cache::DiskFiles;
@@ -39,6 +40,8 @@ pub(crate) struct DiskRecord {
     pub(crate) held_files: DiskFiles,
     /// How much of it there may be.
     pub(crate) dirty_limits: Arc<DirtyLimits>,
+    /// Those of which something could not be written back.
+    pub(crate) failed_files: Arc<FailedFiles>,
     /// The bytes of a sector, if the disk misreports them; otherwise 1.
     sector: AtomicUsize,
 }
@@ -66,8 +69,19 @@ impl DiskRecord {
         let process = Process::current();
         let (rates, sector) = (Lock::default(), AtomicUsize::new(1));
         let (workers, dirty_limits) = (Workers::new(WORKERS_MAX), Arc::default());
-        let held_files = DiskFiles::default();
-        Self { name, process, policy, nodes, rates, workers, held_files, dirty_limits, sector }
+        let (held_files, failed_files) = (DiskFiles::default(), Arc::default());
+        Self {
+            name,
+            process,
+            policy,
+            nodes,
+            rates,
+            workers,
+            held_files,
+            dirty_limits,
+            failed_files,
+            sector,
+        }
     }
 
     /// All I/O groups.

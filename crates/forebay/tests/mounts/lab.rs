@@ -81,6 +81,12 @@ impl Lab {
         mount(&["-o", &format!("remount,size={held}")], self.dir.path());
     }
 
+    /// A [thin](Self::thin) disk has room for what it holds, and no more.
+    pub(crate) fn take_room(&self) {
+        let stat = rustix::fs::statvfs(self.dir.path()).unwrap();
+        self.make_room((stat.f_blocks - stat.f_bfree) * stat.f_frsize);
+    }
+
     fn in_dir(dir: TempDir, size: u64) -> Self {
         let image = dir.path().join("image");
         File::create(&image).unwrap().set_len(size).unwrap();

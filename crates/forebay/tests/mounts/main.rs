@@ -11,6 +11,7 @@ mod discards;
 mod disturbed;
 mod escapes;
 mod failing;
+mod failures;
 mod lab;
 mod log_engine;
 mod places;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     // before there is any other thread
     let can_mount = if arguments.list { Ok(()) } else { lab::own_namespace() };
     let mut tests = on_file_systems(&can_mount);
+    tests.extend(of_failures(&can_mount));
     tests.extend(of_deletes(&can_mount));
     tests.extend(of_classes_and_past_them(&can_mount));
     libtest_mimic::run(&arguments, tests).exit_code()
@@ -84,9 +86,6 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
         write_back::a_write_that_fuse_cuts_within_a_sector_goes_in_shorter_ones: [],
         write_back::a_file_of_an_overlay_is_written_back_with_flushes: ["mkfs.ext4"],
         write_back::a_file_in_memory_is_written_as_it_always_was: [],
-        write_back::an_error_of_writeback_reaches_the_engine_and_the_writer: ["mkfs.ext4"],
-        write_back::an_error_of_writeback_by_others_is_told_by_each_flush: ["mkfs.ext4"],
-        write_back::an_error_of_a_dropped_flush_is_told_by_the_next: ["mkfs.ext4"],
         direct::writes_that_a_thread_of_the_kernel_does_are_counted: ["mkfs.ext4", "mkfs.xfs"],
         power_cut::what_was_synced_survives_power_cuts: ["mkfs.ext4"],
         power_cut::an_engine_that_leaves_out_its_syncs_loses_records: ["mkfs.ext4"],
@@ -107,6 +106,21 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
         disturbed::a_file_that_was_cut_while_it_was_written_is_written_as_before:
             ["mkfs.ext4", "mkfs.btrfs"],
         disturbed::a_log_that_may_only_be_appended_to_is_written: ["mkfs.ext4", "chattr"],
+    ]
+}
+
+/// What is told of bytes that cannot be written back.
+fn of_failures(can_mount: &Result<(), String>) -> Vec<Trial> {
+    named![can_mount;
+        failures::every_flush_fails_until_what_failed_is_rewritten: ["mkfs.ext4"],
+        failures::a_writer_that_is_made_after_a_failure_reports_it: ["mkfs.ext4"],
+        failures::what_is_truncated_is_failed_no_more: ["mkfs.ext4"],
+        failures::of_threads_that_share_a_file_each_is_told_and_no_acknowledged_block_is_missing:
+            [],
+        failures::half_of_an_engines_own_writes_rewritten_leaves_the_other_failed: [],
+        failures::an_error_of_writeback_reaches_the_engine_and_all_writers: ["mkfs.ext4"],
+        failures::an_error_that_others_were_told_of_is_reported_by_each_flush: ["mkfs.ext4"],
+        failures::an_error_of_a_dropped_flush_is_reported_by_the_next: ["mkfs.ext4"],
     ]
 }
 

@@ -1,27 +1,22 @@
-//! What is written through the page cache, on file systems of several kinds and on a disk that
-//! fails.
+//! What is written through the page cache, on file systems of several kinds.
 
 use std::fs::{self, File, OpenOptions};
-use std::future::Future;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
-use forebay::{Class, DiskConfig, Op, PageCacheSupport, Scheduler};
+use forebay::{Class, Op, PageCacheSupport, Scheduler};
 use forebay_serve::{ServeConfig, Served};
 
-use crate::failing::{Failing, RATES};
 use crate::lab::{Lab, listing, mount};
 use crate::places::overlay;
 use crate::served::fast_disk;
 
 const MIB: u64 = 1 << 20;
 
-fn file(path: &Path) -> File {
+pub(crate) fn file(path: &Path) -> File {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
 }
 
@@ -187,98 +182,4 @@ pub(crate) fn a_file_in_memory_is_written_as_it_always_was() {
         writer.sync_data().unwrap();
     }
     assert_eq!(fs::read(memory.join("data")).unwrap(), vec![19; 2 << 20]);
-}
-
-pub(crate) fn an_error_of_writeback_reaches_the_engine_and_the_writer() {
-    let Some(disk) = Failing::new(128 * MIB) else { return };
-    let config = DiskConfig::new("disk", RATES).mountpoint(&disk.point);
-    let scheduler = Scheduler::builder().disk(config).build().unwrap();
-    let class = scheduler.add_class("class", 100).unwrap();
-    let path = disk.point.join("data");
-    for round in 0..3 {
-        let engine = file(&path);
-        let bystander = file(&path);
-        let writer = class.buffered_writer(&engine).unwrap();
-        writer.write_all_at(&vec![round; 2 << 20], 0).unwrap();
-        writer.sync_all().unwrap();
-        engine.sync_all().unwrap();
-        disk.told.fails.store(true, Ordering::Relaxed);
-        writer.write_all_at(&vec![round; 1 << 20], 0).unwrap();
-        writer.write_back().unwrap();
-        while writer.dirty() > 0 {
-            thread::sleep(Duration::from_millis(1));
-        }
-        disk.told.fails.store(false, Ordering::Relaxed);
-        let code = |result: std::io::Result<()>| result.unwrap_err().raw_os_error();
-        assert_eq!(code(writer.write_all_at(b"next", 0)), Some(libc::EIO), "{round}");
-        writer.write_all_at(b"next", 0).unwrap();
-        assert_eq!(code(writer.sync_data()), Some(libc::EIO), "a flush says it all the same");
-        assert_eq!(code(engine.sync_all()), Some(libc::EIO), "and so does the engine's own");
-        assert_eq!(code(bystander.sync_data()), Some(libc::EIO));
-        // told once, each
-        writer.sync_data().unwrap();
-        engine.sync_all().unwrap();
-        assert!(class.permit_counters().errors > 0);
-    }
-}
-
-pub(crate) fn an_error_of_writeback_by_others_is_told_by_each_flush() {
-    let Some(disk) = Failing::new(128 * MIB) else { return };
-    let config = DiskConfig::new("disk", RATES).mountpoint(&disk.point);
-    let scheduler = Scheduler::builder().disk(config).build().unwrap();
-    let class = scheduler.add_class("class", 100).unwrap();
-    let path = disk.point.join("data");
-    let code = |result: std::io::Result<()>| result.unwrap_err().raw_os_error();
-    for round in 1..=3 {
-        let [engine, other] = [(); 2].map(|()| file(&path));
-        let writer = class.buffered_writer(file(&path)).unwrap();
-        // too little for a part: it is in memory until somebody has it written
-        writer.write_all_at(&[round; 100_000], 0).unwrap();
-        engine.write_all_at(&[round; 100_000], 1 << 20).unwrap();
-        disk.told.fails.store(true, Ordering::Relaxed);
-        assert_eq!(code(other.sync_all()), Some(libc::EIO));
-        disk.told.fails.store(false, Ordering::Relaxed);
-        assert_eq!(code(writer.sync_data()), Some(libc::EIO), "{round}");
-        assert_eq!(code(class.sync_data(&engine)), Some(libc::EIO), "{round}");
-        // and of what the flush itself writes back
-        engine.write_all_at(&vec![round; 3 << 20], 0).unwrap();
-        disk.told.fails.store(true, Ordering::Relaxed);
-        assert_eq!(code(class.sync_data(&engine)), Some(libc::EIO), "{round}");
-        disk.told.fails.store(false, Ordering::Relaxed);
-        assert_eq!(code(writer.sync_all()), Some(libc::EIO), "{round}");
-        engine.write_all_at(&vec![round; 3 << 20], 0).unwrap();
-        class.sync_data(&engine).unwrap();
-        writer.sync_data().unwrap();
-    }
-}
-
-pub(crate) fn an_error_of_a_dropped_flush_is_told_by_the_next() {
-    let Some(disk) = Failing::new(128 * MIB) else { return };
-    let config = DiskConfig::new("disk", RATES).mountpoint(&disk.point);
-    let scheduler = Scheduler::builder().disk(config).build().unwrap();
-    let class = scheduler.add_class("class", 100).unwrap();
-    let path = disk.point.join("data");
-    let (engine, writer) = (file(&path), class.buffered_writer(file(&path)).unwrap());
-    for _ in 0..2 {
-        // more than the window: the flush waits, and what is written meanwhile it alone writes back
-        let held = class.admit(Op::Read, 4 * MIB).unwrap().detach();
-        let mut sync = Box::pin(writer.sync_data_async());
-        let mut context = Context::from_waker(Waker::noop());
-        assert!(sync.as_mut().poll(&mut context).is_pending());
-        engine.write_all_at(&vec![7; 1 << 20], 0).unwrap();
-        disk.told.fails.store(true, Ordering::Relaxed);
-        drop(held);
-        while class.permit_counters().queued > 0 {
-            thread::sleep(Duration::from_millis(1));
-        }
-        assert!(sync.as_mut().poll(&mut context).is_pending(), "the disk takes a while");
-        drop(sync);
-        while class.permit_counters().in_disk > 0 {
-            thread::sleep(Duration::from_millis(1));
-        }
-        disk.told.fails.store(false, Ordering::Relaxed);
-        let told = writer.sync_data().map_err(|error| error.raw_os_error());
-        assert_eq!(told, Err(Some(libc::EIO)));
-        engine.sync_data().unwrap_err();
-    }
 }

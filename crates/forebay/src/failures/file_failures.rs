@@ -1,0 +1,183 @@
+//! The failures of one file, for all that write it back.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Weak};
+
+use super::error::Cause;
+use super::failed_ranges::{FailedRanges, Outcome, Scope};
+use super::ranges::Ranges;
+use crate::page_cache::{HeldFile, take_errors};
+use crate::sys::lock::{Lock, LockGuard};
+
+/// Errors that say nothing about the file's bytes: the call could not be made.
+const NO_FAILURES: [i32; 5] = [libc::EINVAL, libc::EBADF, libc::EINTR, libc::ESPIPE, libc::ENOSYS];
+
+/// Shared by the writers of a file and by flushes of its engine.
+#[derive(Debug, Default)]
+pub(crate) struct FileFailures {
+    /// A copy of [`FailedRanges::errors`].
+    errors: AtomicU64,
+    state: Lock<State>,
+    call_ended: Condvar,
+    /// The descriptions of its writers: each is told of an error, and one is enough.
+    files: Lock<Vec<Weak<HeldFile>>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ranges: FailedRanges,
+    /// Threads that wait for calls to end.
+    waiting: usize,
+}
+
+/// A call that writes the file back.
+#[must_use = "it is to be ended"]
+pub(crate) struct WriteBackCall<'a> {
+    failures: &'a FileFailures,
+    number: u64,
+}
+
+impl FileFailures {
+    /// A writer has opened the file.
+    pub(super) fn add_file(&self, file: &Arc<HeldFile>) {
+        let mut files = self.files.lock();
+        files.retain(|file| file.strong_count() > 0);
+        files.push(Arc::downgrade(file));
+    }
+
+    /// How many errors there were so far. To be asked before a write.
+    pub(crate) fn errors(&self) -> u64 {
+        self.errors.load(Ordering::SeqCst)
+    }
+
+    /// A writer has written a range, and before that asked for [`Self::errors`].
+    pub(crate) fn wrote(&self, range: &Range<u64>, errors_before: u64) {
+        self.lock().ranges.wrote(range, errors_before);
+    }
+
+    /// These pages were seen dirty.
+    pub(crate) fn saw(&self, pages: &Ranges) {
+        if !pages.is_empty() {
+            self.lock().ranges.saw(pages);
+        }
+    }
+
+    /// What is failed now and was not written by a writer.
+    pub(crate) fn failed_of_others(&self) -> Ranges {
+        self.lock().ranges.failed_of_others()
+    }
+
+    /// These bytes were written again by others, and written back, unless there was an error after
+    /// the first `errors`.
+    pub(crate) fn clear(&self, pages: &Ranges, errors: u64) {
+        self.lock().ranges.clear(pages, errors);
+    }
+
+    /// A range is about to be written back.
+    pub(crate) fn begin_part(&self, range: &Range<u64>) -> WriteBackCall<'_> {
+        self.begin(Scope::Part(range.clone()))
+    }
+
+    /// The file is about to be flushed.
+    pub(crate) fn begin_flush(&self) -> WriteBackCall<'_> {
+        self.begin(Scope::Flush)
+    }
+
+    /// Fails if something of the file, which has `len` bytes, is failed.
+    pub(crate) fn check(&self, len: u64) -> io::Result<()> {
+        let mut state = self.lock();
+        let failure = state.ranges.failure(len).map(|(range, cause)| cause.of_range(range));
+        failure.map_or(Ok(()), Err)
+    }
+
+    pub(super) fn is_needed(&self) -> bool {
+        self.lock().ranges.is_needed()
+    }
+
+    fn begin(&self, scope: Scope) -> WriteBackCall<'_> {
+        WriteBackCall { failures: self, number: self.lock().ranges.begin(scope) }
+    }
+
+    /// To be called before a flush through the engine's description `file`. Fails with an error of
+    /// writeback that is yet to be reported through that, and nobody knows of which bytes: unless a
+    /// writer was told of it, all may be failed.
+    pub(crate) fn report_before(&self, file: BorrowedFd<'_>) -> io::Result<()> {
+        let reported = take_errors(file).map(|()| None);
+        if !matches!(outcome(&reported), Outcome::Failed(_)) {
+            return Ok(());
+        }
+        if self.take_errors() != Some(false) {
+            self.begin_part(&(0..0)).end(&reported);
+        }
+        reported.map(drop)
+    }
+
+    /// An error was reported through one description of the file. It is going to be reported
+    /// through those of the writers, where it would be taken for a new one. Whether it was yet to be
+    /// reported to one; `None` if there is no writer.
+    fn take_errors(&self) -> Option<bool> {
+        let files: Vec<_> = self.files.lock().iter().filter_map(Weak::upgrade).collect();
+        files.iter().filter_map(|file| file.take_errors()).reduce(|any, told| any | told)
+    }
+
+    fn lock(&self) -> LockGuard<'_, State> {
+        self.state.lock()
+    }
+}
+
+impl WriteBackCall<'_> {
+    /// The call has returned this: whether it wrote anything back, as far as is known.
+    pub(crate) fn end(self, result: &io::Result<Option<bool>>) {
+        self.end_with(outcome(result));
+    }
+
+    /// [`Self::end`]; waits for the calls that are being made, as they may have been told of an
+    /// error of this one.
+    pub(crate) fn end_and_settle(self, result: &io::Result<Option<bool>>) {
+        let failures = self.failures;
+        let until = self.end_with(outcome(result));
+        let mut state = failures.lock();
+        state.waiting += 1;
+        while !state.ranges.is_settled(until) {
+            state = state.wait(&failures.call_ended);
+        }
+        state.waiting -= 1;
+    }
+
+    fn end_with(&self, outcome: Outcome) -> u64 {
+        let failures = self.failures;
+        if matches!(outcome, Outcome::Failed(_)) {
+            failures.take_errors();
+        }
+        let mut state = failures.lock();
+        let until = state.ranges.end(self.number, outcome);
+        failures.errors.store(state.ranges.errors(), Ordering::SeqCst);
+        let wakes = state.waiting > 0;
+        drop(state);
+        if wakes {
+            failures.call_ended.notify_all();
+        }
+        until
+    }
+}
+
+impl Drop for WriteBackCall<'_> {
+    /// Does nothing unless the call has panicked: nobody is to wait for it.
+    fn drop(&mut self) {
+        self.end_with(Outcome::Nothing);
+    }
+}
+
+fn outcome(result: &io::Result<Option<bool>>) -> Outcome {
+    match result {
+        Ok(Some(true)) => Outcome::Done,
+        Ok(_) => Outcome::Nothing,
+        Err(error) if error.raw_os_error().is_some_and(|code| NO_FAILURES.contains(&code)) => {
+            Outcome::Nothing
+        }
+        Err(error) => Outcome::Failed(Cause::of(error)),
+    }
+}
