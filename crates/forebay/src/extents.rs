@@ -137,6 +137,8 @@ impl ExtentMap {
                     *self = Self::Seek;
                     data(file, within)?
                 }
+                // The file system has no such offsets (ext4: beyond 16 TiB).
+                Err(Errno::FBIG) => Extents { found: Vec::new(), is_cut: false },
                 found => found?,
             },
             Self::Seek => data(file, within)?,

@@ -129,20 +129,16 @@ impl Class {
         self.wait_as_task(AdmitFuture::in_turn(self.clone(), request.access, request.len))
     }
 
-    /// [`Self::admit_access`] for I/O that has to be done: it is untagged work where the class was
-    /// removed, and it waits for a place where the queue is full.
-    pub(crate) fn admit_required(
-        &self,
-        access: Access,
-        len: u64,
-    ) -> Result<ThreadPermit<'_>, AdmitError> {
+    /// [`Self::admit_access`] for I/O that has to be done: see [`AdmitFuture::required`].
+    pub(crate) fn admit_required(&self, access: Access, len: u64) -> Result<Permit, AdmitError> {
         match self.admit_access(access, len, None) {
             Err(AdmitError::ClassRemoved { .. } | AdmitError::QueueFull { .. }) => {
                 let holder = self.holder || holds_permit_now();
-                let class = Self { holder, ..self.clone() };
-                self.wait_as_task(AdmitFuture::required(class, access, len))
+                let admit = AdmitFuture::required(Self { holder, ..self.clone() }, access, len);
+                // A thread of the library must not wait for itself.
+                block_on(admit).unwrap_or_else(|| Ok(Permit::unscheduled()))
             }
-            admitted => admitted,
+            admitted => admitted.map(ThreadPermit::detach),
         }
     }
 

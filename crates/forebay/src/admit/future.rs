@@ -67,7 +67,8 @@ impl AdmitFuture {
     }
 
     /// For I/O that has to be done: it waits for a place where the queue is full, and is untagged
-    /// work where its class was removed.
+    /// work where its class was removed. A holder's goes without a permit where the queue is full:
+    /// the holder's own permits may fill it.
     pub(crate) const fn required(class: Class, access: Access, len: u64) -> Self {
         Self::of(class, access, len, (true, true))
     }
@@ -76,7 +77,8 @@ impl AdmitFuture {
         let group = Arc::clone(self.class.disk.here().of(self.access.op));
         let (permits, request) = self.class.ask(&group, self.access, self.len)?;
         let waker = KeptWaker::of(waker);
-        let started = permits.start_task(&group, request, waker, self.waits_for_place);
+        let started =
+            permits.start_task(&group, request, waker, self.waits_for_place && !request.holder);
         let at = match started.map_err(|error| self.class.explain(error))? {
             Started::Granted(ticket) => return Poll::Ready(Ok(Permit::new(group, ticket))),
             Started::Waits(ticket) => At::Queue(ticket),
@@ -121,12 +123,17 @@ impl Future for AdmitFuture {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.class.disk.process.check()?;
         let waker = context.waker();
-        let polled = if self.waiting.is_some() { self.look(waker) } else { self.start(waker) };
+        let mut polled = if self.waiting.is_some() { self.look(waker) } else { self.start(waker) };
+        if matches!(polled, Poll::Ready(Err(AdmitError::ClassRemoved { .. })))
+            && self.outlives_class
+        {
+            self.outlives_class = false;
+            self.class = self.class.untagged();
+            polled = self.start(waker);
+        }
         match polled {
-            Poll::Ready(Err(AdmitError::ClassRemoved { .. })) if self.outlives_class => {
-                self.outlives_class = false;
-                self.class = self.class.untagged();
-                self.start(waker)
+            Poll::Ready(Err(AdmitError::QueueFull { .. })) if self.waits_for_place => {
+                Poll::Ready(Ok(Permit::unscheduled()))
             }
             polled => polled,
         }

@@ -104,8 +104,8 @@ impl AdmitFor {
     }
 
     /// [`Self::wait`] for I/O that has to be done.
-    pub(crate) fn wait_required(self) -> Result<ThreadPermit<'static>, AdmitError> {
-        Ok(self.class?.admit_required(self.access, self.len)?.into_owned())
+    pub(crate) fn wait_required(self) -> Result<Permit, AdmitError> {
+        self.class?.admit_required(self.access, self.len)
     }
 
     /// [`Class::admit_timeout`].

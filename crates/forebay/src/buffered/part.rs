@@ -15,7 +15,7 @@ use super::failure::Failure;
 use crate::Class;
 use crate::admit::AdmitFuture;
 use crate::dirty_limits::HandOver;
-use crate::permit::{AdmitError, Permit, ThreadPermit};
+use crate::permit::{AdmitError, Permit};
 use crate::sys::lock::Lock;
 use crate::sys::waker::{put_off, wake_after, with_own};
 
@@ -109,7 +109,7 @@ impl Part {
         call.end(&written);
         if matches!(written, Ok(Some(false))) {
             let class = file.class.for_holder_of(permit);
-            let _permit = class.admit_required(Op::Flush.into(), 0).map(ThreadPermit::detach);
+            let _permit = class.admit_required(Op::Flush.into(), 0);
             let call = file.failures.begin_flush();
             written = file.held.call(|fd| Ok(rustix::fs::fdatasync(fd).map(|()| true)?));
             call.end(&written);

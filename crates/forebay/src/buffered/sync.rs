@@ -169,7 +169,7 @@ impl Class {
             let call = failures.begin_part(&range);
             let result = write_back(file, range.start, range.end - range.start);
             permit.complete(&result);
-            let result = result.map(|()| Some(true));
+            let result = result.map(Some);
             call.end(&result);
             result?;
         }

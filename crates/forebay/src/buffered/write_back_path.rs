@@ -88,7 +88,9 @@ impl WriteBackPath {
     pub(super) fn write_range(&self, file: BorrowedFd<'_>, range: &Range<u64>) -> io::Result<bool> {
         let (offset, len) = (range.start, range.end - range.start);
         let before = residency(file, offset, len);
-        write_back(file, offset, len)?;
+        if !write_back(file, offset, len)? {
+            return Ok(false);
+        }
         let Ok(before) = before else { return Ok(has_own_pages(file)) };
         if before.cached > 0 {
             self.is_shown.store(true, Ordering::Relaxed);

@@ -1,8 +1,10 @@
 //! Writing through the page cache, in the turn of a class.
 
 use std::fmt;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::AsFd;
+use std::pin::pin;
 use std::sync::Arc;
 
 use rustix::fs::{FileType, OFlags};
@@ -214,7 +216,7 @@ impl<F: AsFd> BufferedWriter<F> {
     /// As for [`Self::write_at`].
     pub async fn write_at_async(&self, buffer: &[u8], offset: u64) -> io::Result<usize> {
         self.check_offsets()?;
-        self.write_in_task(buffer, Some(offset)).await
+        self.here(self.write_in_task(buffer, Some(offset))).await
     }
 
     /// Hands over what is dirty, to be written back in the class's turn, and does not wait for it.
@@ -255,8 +257,7 @@ impl<F: AsFd> BufferedWriter<F> {
     /// # Errors
     /// As for [`Self::sync_data`].
     pub async fn sync_data_async(&self) -> io::Result<()> {
-        self.check()?;
-        sync(self.file.as_fd(), self.dirty_file(), Metadata::Needed, false).await
+        self.here(sync(self.file.as_fd(), self.dirty_file(), Metadata::Needed, false)).await
     }
 
     /// [`Self::sync_all`] for a task.
@@ -266,8 +267,7 @@ impl<F: AsFd> BufferedWriter<F> {
     /// # Errors
     /// As for [`Self::sync_data`].
     pub async fn sync_all_async(&self) -> io::Result<()> {
-        self.check()?;
-        sync(self.file.as_fd(), self.dirty_file(), Metadata::All, false).await
+        self.here(sync(self.file.as_fd(), self.dirty_file(), Metadata::All, false)).await
     }
 
     /// Bytes of the file that were written here and are not on the disk yet; zero in a forked
@@ -299,6 +299,16 @@ impl<F: AsFd> BufferedWriter<F> {
 
     pub(super) fn check(&self) -> io::Result<()> {
         self.dirty_file().class.disk.process.check().map_err(io::Error::other)
+    }
+
+    /// What `future` resolves to, unless it is polled in a forked child.
+    async fn here<R>(&self, future: impl Future<Output = io::Result<R>>) -> io::Result<R> {
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            self.check()?;
+            future.as_mut().poll(context)
+        })
+        .await
     }
 
     fn check_offsets(&self) -> io::Result<()> {

@@ -121,7 +121,7 @@ impl<F: AsFd> BufferedWriter<F> {
             if file.path.look_after_write(self.file.as_fd(), &range) {
                 let (start, len) = (range.start, range.end - range.start);
                 let call = file.failures.begin_part(&range);
-                let result = file.held.call(move |fd| write_back(fd, start, len).map(|()| true));
+                let result = file.held.call(move |fd| write_back(fd, start, len));
                 call.end(&result);
                 result?;
             }

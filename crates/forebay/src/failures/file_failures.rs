@@ -13,7 +13,8 @@ use crate::page_cache::{HeldFile, take_errors};
 use crate::sys::lock::{Lock, LockGuard};
 
 /// Errors that say nothing about the file's bytes: the call could not be made.
-const NO_FAILURES: [i32; 5] = [libc::EINVAL, libc::EBADF, libc::EINTR, libc::ESPIPE, libc::ENOSYS];
+const NO_FAILURES: [i32; 6] =
+    [libc::EINVAL, libc::EBADF, libc::EINTR, libc::ESPIPE, libc::ENOSYS, libc::EPERM];
 
 /// Shared by the writers of a file and by flushes of its engine.
 #[derive(Debug, Default)]

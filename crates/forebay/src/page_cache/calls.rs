@@ -58,7 +58,8 @@ pub(crate) fn residency(file: impl AsFd, offset: u64, len: u64) -> io::Result<Re
 /// description `file` was not told of yet.
 ///
 /// Where the file's pages are another's (overlay) it does nothing, and succeeds.
-pub(crate) fn write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
+/// Whether it did; where the system refuses the call (seccomp) the file is to be flushed.
+pub(crate) fn write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<bool> {
     let number = |bytes: u64| {
         libc::off64_t::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
     };
@@ -70,7 +71,14 @@ pub(crate) fn write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Res
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     // SAFETY: the descriptor is open, and the call touches no memory.
     let result = unsafe { libc::sync_file_range(file.as_raw_fd(), offset, len, flags) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if result == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ENOSYS | libc::EPERM) => Ok(false),
+        _ => Err(error),
+    }
 }
 
 /// Fails with the error of writeback that the description `file` was not told of yet. It waits for

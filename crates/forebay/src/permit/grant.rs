@@ -111,6 +111,11 @@ impl Permit {
         Self::of(Grant { group: GroupRef::Owned(group), tickets: Tickets::One(ticket) })
     }
 
+    /// For I/O that goes without a permit, as its owner holds others that fill the queue.
+    pub(crate) const fn unscheduled() -> Self {
+        Self { grant: None }
+    }
+
     pub(crate) const fn of(grant: Grant<'static>) -> Self {
         Self { grant: Some(grant) }
     }

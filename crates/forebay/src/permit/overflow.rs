@@ -25,8 +25,11 @@ pub(super) struct Overflow {
 
 /// What has become of a request that waited for a place.
 pub(super) enum Place {
-    Waits(#[expect(dead_code, reason = "held until it may be dropped")] Option<KeptWaker>),
-    Has(Result<Ticket, EnqueueError>),
+    Waits(#[expect(dead_code, reason = "held until it may be dropped")] KeptWaker),
+    Has(
+        Result<Ticket, EnqueueError>,
+        #[expect(dead_code, reason = "held until it may be dropped")] KeptWaker,
+    ),
 }
 
 impl Overflow {
@@ -75,10 +78,13 @@ impl Overflow {
     /// What has become of a request; `waker` is woken next if it waits.
     pub(super) fn poll(&mut self, id: WaiterId, waker: KeptWaker) -> Place {
         if let Some(result) = self.left.remove(&id) {
-            return Place::Has(result);
+            return Place::Has(result, waker);
         }
-        let before = self.waiting.get_mut(&id);
-        Place::Waits(before.map(|(_, before)| std::mem::replace(before, waker)))
+        match self.waiting.get_mut(&id) {
+            Some((_, before)) => Place::Waits(std::mem::replace(before, waker)),
+            // Nobody waits: its waker is not kept.
+            None => Place::Waits(waker),
+        }
     }
 
     /// Nobody is interested in a request any more. Returns its ticket, if it has a place, and its

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrayvec::ArrayVec;
 use forebay_core::{EnqueueError, IoQueue, Ticket, Time};
 use slab::Slab;
 
@@ -18,13 +19,18 @@ use crate::sys::waker::KeptWaker;
 /// long ago.
 const FORGOTTEN_NANOS: u64 = 1_000_000_000;
 
+/// Timer threads at most. One that runs wakers of others, which may block, keeps no time: then the
+/// next does.
+pub(super) const TIMERS_MAX: usize = 4;
+
 /// Who sleeps until the next deadline, so that the others need not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timekeeper {
     Nobody,
     /// The blocked thread whose ticket has this index.
     Thread(u32),
-    Timer,
+    /// The timer thread that is this one of [`State::timers`].
+    Timer(usize),
 }
 
 pub(super) struct State {
@@ -33,10 +39,10 @@ pub(super) struct State {
     pub(super) waiters: Waiters,
     pub(super) overflow: Overflow,
     pub(super) batches: Slab<Batch>,
-    /// Whether there is a timer thread.
-    pub(super) has_timer: bool,
-    /// Its parking place, once it runs.
-    pub(super) timer: Option<Arc<Parking>>,
+    /// Timer threads that were started.
+    pub(super) timers_started: usize,
+    /// The parking places of those that run.
+    pub(super) timers: ArrayVec<Arc<Parking>, TIMERS_MAX>,
     keeper: Timekeeper,
     /// Until when the keeper sleeps.
     kept: Time,
@@ -52,8 +58,8 @@ impl State {
             waiters: Waiters::new(),
             overflow: Overflow::default(),
             batches: Slab::new(),
-            has_timer: false,
-            timer: None,
+            timers_started: 0,
+            timers: ArrayVec::new(),
             keeper: Timekeeper::Nobody,
             kept: Time::MAX,
             unsettled: false,
@@ -309,7 +315,7 @@ impl State {
     fn keepers_place(&self) -> Option<&Arc<Parking>> {
         match self.keeper {
             Timekeeper::Thread(index) => self.waiters.thread(index),
-            Timekeeper::Timer => self.timer.as_ref(),
+            Timekeeper::Timer(number) => self.timers.get(number),
             Timekeeper::Nobody => None,
         }
     }
@@ -319,10 +325,10 @@ impl State {
         match (me, self.waiters.newest_thread()) {
             (Timekeeper::Thread(_), _) => me,
             (_, Some(newest)) => Timekeeper::Thread(newest),
-            (_, None) if self.timer.as_ref().is_some_and(|timer| !timer.is_away()) => {
-                Timekeeper::Timer
+            (_, None) => {
+                let timer = self.timers.iter().position(|timer| !timer.is_away());
+                timer.map_or(Timekeeper::Nobody, Timekeeper::Timer)
             }
-            (_, None) => Timekeeper::Nobody,
         }
     }
 }

@@ -75,7 +75,7 @@ impl PermitQueue {
         drop(state);
         match place {
             Place::Waits(_) => Poll::Pending,
-            Place::Has(result) => Poll::Ready(result.map_err(NoGrant::Refused)),
+            Place::Has(result, _) => Poll::Ready(result.map_err(NoGrant::Refused)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The thread that keeps time when all who wait are tasks.
+//! The threads that keep time when all who wait are tasks.
 
 use std::io;
 use std::sync::{Arc, Weak};
@@ -8,47 +8,62 @@ use forebay_core::Time;
 use super::disk_group::DiskGroup;
 use super::parking::Parking;
 use super::queue::PermitQueue;
-use super::state::{State, Timekeeper};
+use super::state::{State, TIMERS_MAX, Timekeeper};
 use super::wakeups::Wakeups;
-use crate::group::GroupState;
 use crate::sys::library_thread;
 use crate::sys::sync::Builder;
 
-/// Starts the timer thread, if there is none. It sleeps unless it keeps time,
-/// and ends with the group.
+/// Starts a timer thread, if there is none. It sleeps unless it keeps time, and ends with the group.
 pub(super) fn start(state: &mut State, group: &Arc<DiskGroup>) -> io::Result<()> {
-    if !state.has_timer {
-        let group = Arc::downgrade(group);
-        let builder = Builder::new().name(String::from("forebay-timer"));
-        builder.spawn(move || run(&group))?;
-        state.has_timer = true;
-    }
+    if state.timers_started == 0 { start_another(state, group) } else { Ok(()) }
+}
+
+fn start_another(state: &mut State, group: &Arc<DiskGroup>) -> io::Result<()> {
+    let group = Arc::downgrade(group);
+    let builder = Builder::new().name(String::from("forebay-timer"));
+    builder.spawn(move || run(&group))?;
+    state.timers_started += 1;
     Ok(())
 }
 
 fn run(group: &Weak<DiskGroup>) {
     library_thread::begin();
     let parking = Arc::new(Parking::of_this_thread());
+    let mut number = None;
     loop {
         let Some(group) = group.upgrade() else { return };
         let Some(permits) = group.permits_if_used() else { return };
         let clock = permits.clock;
-        let until = permits.poll_as_timer(&group, &parking);
+        let until = permits.poll_as_timer(&group, &parking, &mut number);
         drop(group);
         parking.park(clock, until);
     }
 }
 
 impl PermitQueue {
-    /// Grants what may go; returns until when the timer thread sleeps, whose
-    /// place is `parking`.
-    fn poll_as_timer(&self, group: &GroupState, parking: &Arc<Parking>) -> Option<Time> {
+    /// Grants what may go; returns until when the timer thread sleeps, whose place is `parking`. It
+    /// gets its number when it is here for the first time.
+    fn poll_as_timer(
+        &self,
+        group: &Arc<DiskGroup>,
+        parking: &Arc<Parking>,
+        number: &mut Option<usize>,
+    ) -> Option<Time> {
         let now = self.clock.now();
         let mut wakeups = Wakeups::new();
         let mut state = self.lock();
-        state.timer.get_or_insert_with(|| Arc::clone(parking));
+        let number = *number.get_or_insert_with(|| {
+            state.timers.push(Arc::clone(parking));
+            state.timers.len() - 1
+        });
         state.settle(now, None, &mut wakeups);
-        let until = state.keep_time_between(now, (Timekeeper::Timer, parking), &mut wakeups);
+        let me = (Timekeeper::Timer(number), &**parking);
+        let until = state.keep_time_between(now, me, &mut wakeups);
+        // Where all are in wakers of others, and these block, somebody is to keep time.
+        if state.timers.iter().all(|timer| timer.is_away()) && state.timers_started < TIMERS_MAX {
+            // Without another one, this one keeps time again when it is back.
+            let _ = start_another(&mut state, group);
+        }
         self.release(group, state, now, &mut wakeups);
         parking.come_back();
         group.tell_overdue(now);
@@ -58,8 +73,7 @@ impl PermitQueue {
 
 impl Drop for PermitQueue {
     fn drop(&mut self) {
-        if let Some(timer) = self.lock().timer.take() {
-            timer.unpark();
-        }
+        let timers = std::mem::take(&mut self.lock().timers);
+        timers.iter().for_each(|timer| timer.unpark());
     }
 }

@@ -58,7 +58,8 @@ fn drop_of(owner: Owner, waker: Waker) {
 impl KeptWaker {
     /// A clone of the waker that a future is polled with.
     pub(crate) fn of(waker: &Waker) -> Self {
-        let is_own = OWN.with(|own| own.get() == waker.data());
+        let own = OWN.get();
+        let is_own = !own.is_null() && own == waker.data();
         let owner = if is_own { Owner::Library } else { Owner::Others };
         if !is_own {
             assert_none_held();
@@ -199,5 +200,11 @@ mod tests {
             assert_eq!(*woken.lock().unwrap(), ["own"]);
         });
         assert_eq!(*woken.lock().unwrap(), ["own", "other"]);
+    }
+
+    #[test]
+    fn a_waker_without_data_is_not_taken_for_one_of_the_library() {
+        assert!(Waker::noop().data().is_null());
+        assert!(!KeptWaker::of(Waker::noop()).is_own());
     }
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt;
 
 use forebay::Op;
 
-use crate::{Bed, MIB};
+use crate::{Bed, MIB, contents, pattern};
 
 #[test]
 fn a_flush_of_an_engines_own_is_charged_with_what_is_dirty() {
@@ -23,4 +23,38 @@ fn a_flush_of_an_engines_own_is_charged_with_what_is_dirty() {
         assert_eq!(bed.admitted() - before, charged, "nothing is dirty any more");
         assert_eq!(flushes(), 2 * round);
     }
+}
+
+/// In a process of its own, as old filters and sandboxes do it.
+#[test]
+fn files_are_flushed_whole_where_ranges_cannot_be_written_back() {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    const CHILD: &str = "FOREBAY_TEST_WITHOUT_RANGES";
+    let name = "flushes::files_are_flushed_whole_where_ranges_cannot_be_written_back";
+    let Some(errno) = std::env::var(CHILD).ok().and_then(|errno| errno.parse().ok()) else {
+        for errno in [libc::ENOSYS, libc::EPERM] {
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            let status = child.args(["--exact", name]).env(CHILD, errno.to_string()).status();
+            assert!(status.unwrap().success(), "errno {errno}");
+        }
+        return;
+    };
+    let refused = SeccompFilter::new(
+        [(libc::SYS_sync_file_range, Vec::new())].into(),
+        SeccompAction::Allow,
+        SeccompAction::Errno(errno),
+        std::env::consts::ARCH.try_into().unwrap(),
+    );
+    let refused = BpfProgram::try_from(refused.unwrap()).unwrap();
+    seccompiler::apply_filter(&refused).unwrap();
+    let bed = Bed::new();
+    let data = pattern(4 << 20);
+    let file = bed.file("data");
+    let writer = bed.class.buffered_writer(&file).unwrap().with_dirty_max(MIB);
+    writer.write_all_at(&data, 0).unwrap();
+    writer.sync_data().unwrap();
+    assert_eq!(writer.dirty(), 0);
+    file.write_all_at(&data, 0).unwrap();
+    bed.class.sync_data(&file).unwrap();
+    assert_eq!(contents(&bed.dir.path().join("data")), data);
 }

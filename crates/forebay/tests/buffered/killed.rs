@@ -1,9 +1,11 @@
 //! Processes that are killed, and forked.
 
+use std::future::Future;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 
 use forebay::Forked;
@@ -174,4 +176,33 @@ fn make_writers_without_threads() {
         go.wait();
     });
     assert!(bed.class.buffered_writer(&file).is_err(), "no thread can be had");
+}
+
+#[test]
+fn futures_of_the_parent_write_and_flush_nothing_in_a_child() {
+    let bed = Bed::limited(MIB / 16);
+    let file = bed.file("data");
+    let writer = bed.class.buffered_writer(&file).unwrap().with_dirty_max(MIB);
+    writer.write_all_at(&[1; 1 << 20], 0).unwrap();
+    let mut write = Box::pin(writer.write_at_async(b"of the child", 8 * MIB));
+    let mut flush = Box::pin(writer.sync_data_async());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(write.as_mut().poll(&mut context).is_pending());
+    assert!(flush.as_mut().poll(&mut context).is_pending());
+    // SAFETY: the child does what the test is about, and ends at once.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let is_refused = |error: &std::io::Error| {
+            error.get_ref().is_some_and(|inner| inner.downcast_ref() == Some(&Forked))
+        };
+        let refused = matches!(write.as_mut().poll(&mut context), Poll::Ready(Err(error)) if is_refused(&error))
+            && matches!(flush.as_mut().poll(&mut context), Poll::Ready(Err(error)) if is_refused(&error));
+        // SAFETY: ends the child without what its parent does at its end.
+        unsafe { libc::_exit(i32::from(!refused)) }
+    }
+    let mut status = 0;
+    // SAFETY: waits for that child, into a number of its own.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the child was not refused");
+    assert!(file.metadata().unwrap().len() < 8 * MIB, "the child has written");
 }

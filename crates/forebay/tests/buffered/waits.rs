@@ -1,9 +1,14 @@
 //! Writes and flushes that could wait for ever.
 
 use std::fs::File;
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use forebay::{AlignedBuf, DiskConfig, FileOptions, Op, Scheduler};
+use forebay::{AlignedBuf, Class, DiskConfig, DiskRates, FileOptions, Op, Scheduler};
 
 use crate::{Bed, FAST, MIB, pattern};
 
@@ -59,5 +64,109 @@ fn a_flush_of_a_holder_waits_for_no_part_that_waits_for_the_holder() {
         drop(held);
         // A permit that is waited for by its holder is given up after a while.
         assert_eq!(bed.class.permit_counters().overdue, 0, "{parts} parts");
+    }
+}
+
+#[test]
+fn a_holder_whose_permits_fill_the_queue_goes_on_without_one() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    for places in [1, 2] {
+        let disk = DiskConfig::new("disk", FAST).mountpoint(dir.path());
+        let scheduler = Scheduler::builder().disk(disk).requests_max(places).build().unwrap();
+        let class = scheduler.add_class("class", 100).unwrap();
+        let path = dir.path().join("data");
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(path);
+        let file = file.unwrap();
+        let writer = class.buffered_writer(&file).unwrap().with_dirty_max(8192);
+        let held: Vec<_> = (0..places).map(|_| class.admit(Op::Read, 4096).unwrap()).collect();
+        for n in 0..10 {
+            writer.write_all_at(&[7; 8192], n * 8192).unwrap();
+        }
+        writer.sync_data().unwrap();
+        class.sync_data(&file).unwrap();
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+        assert_eq!(class.read_at(&file, &mut [0; 8192], 0).unwrap(), 8192);
+        assert_eq!(writer.dirty(), 0);
+        drop(held);
+    }
+}
+
+/// A waker of others that waits for a lock, which a thread has that waits for the library.
+struct Locks(Arc<Mutex<u32>>);
+
+impl Wake for Locks {
+    fn wake(self: Arc<Self>) {
+        *self.0.lock().unwrap() += 1;
+    }
+}
+
+#[test]
+fn a_waker_that_blocks_keeps_no_flush_from_its_permits() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let slow = DiskRates {
+        read_iops: 500,
+        write_iops: 500,
+        read_bandwidth: 40_000_000,
+        write_bandwidth: 40_000_000,
+    };
+    let disk = DiskConfig::new("disk", slow).mountpoint(dir.path());
+    let scheduler = Scheduler::builder().disk(disk).build().unwrap();
+    let disk = scheduler.disk("disk").unwrap();
+    let [flushes, other] =
+        ["flushes", "other"].map(|name| scheduler.add_class(name, 100).unwrap().on(&disk).unwrap());
+    let writer = flushes.buffered_writer(File::create(dir.path().join("data")).unwrap()).unwrap();
+    writer.write_all_at(&pattern(8 << 20), 0).unwrap();
+    let lock = Arc::new(Mutex::new(0));
+    let waker = Waker::from(Arc::new(Locks(Arc::clone(&lock))));
+    // As many as there may be threads that run such wakers.
+    let mut tasks: Vec<_> = (0..3).map(|_| Box::pin(other.admit_async(Op::Read, 65_536))).collect();
+    let guard = lock.lock().unwrap();
+    for task in &mut tasks {
+        _ = task.as_mut().poll(&mut Context::from_waker(&waker));
+    }
+    // It would not end.
+    writer.sync_data().unwrap();
+    drop(guard);
+    drop(tasks);
+}
+
+/// A waker whose drop calls the library.
+struct CallsInDrop(Class, Arc<AtomicUsize>);
+
+impl Wake for CallsInDrop {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for CallsInDrop {
+    fn drop(&mut self) {
+        self.0.permit_counters();
+        self.1.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn wakers_of_what_waits_for_a_place_are_dropped_without_a_lock() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let disk = DiskConfig::new("disk", FAST).mountpoint(dir.path());
+    let scheduler = Scheduler::builder().disk(disk).requests_max(1).build().unwrap();
+    let disk = scheduler.disk("disk").unwrap();
+    let class = scheduler.add_class("class", 100).unwrap().on(&disk).unwrap();
+    let writer = class.buffered_writer(File::create(dir.path().join("data")).unwrap()).unwrap();
+    let drops = Arc::default();
+    for rounds in 1..=20 {
+        let held = class.admit(Op::Read, 4096).unwrap().detach();
+        let mut flush = Box::pin(writer.sync_data_async());
+        let mut poll = || {
+            let waker = Waker::from(Arc::new(CallsInDrop(class.clone(), Arc::clone(&drops))));
+            flush.as_mut().poll(&mut Context::from_waker(&waker))
+        };
+        assert!(poll().is_pending() && poll().is_pending());
+        drop(held);
+        let begin = Instant::now();
+        while poll().is_pending() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "it does not end");
+            thread::yield_now();
+        }
+        assert!(drops.load(Ordering::SeqCst) >= 3 * rounds);
     }
 }

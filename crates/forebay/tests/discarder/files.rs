@@ -220,3 +220,19 @@ fn a_file_is_unlinked_at_once_and_freed_in_place() {
     }
     assert_eq!(bed.names(), [""; 0]);
 }
+
+/// More than are asked for at a time, and in offsets that no file of the file system can have.
+#[test]
+fn a_file_of_many_extents_is_freed_in_steps() {
+    let bed = Bed::new();
+    for (extents, gap) in [(63u64, 8192u64), (64, 8192), (65, 8192), (300, 65_536)] {
+        let path = bed.dir().join("many");
+        let file = File::create(&path).unwrap();
+        (0..extents).for_each(|n| file.write_all_at(&[7; 4096], n * gap).unwrap());
+        file.sync_all().unwrap();
+        drop(file);
+        let deleted = bed.discarder().delete(&path).wait();
+        assert!(deleted.is_ok(), "{extents} extents: {deleted:?}");
+        assert!(!path.exists());
+    }
+}

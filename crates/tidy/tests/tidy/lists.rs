@@ -36,6 +36,7 @@ const VALUES: &[&str] = &[
     "Slice",
     "TargetBelowBase",
     "Traffic",
+    "WriteBackError",
     "WriteBuf",
 ];
 
