@@ -107,6 +107,8 @@ impl Class {
     /// that each have their turn, then the flush. For an engine that flushes by itself and has a
     /// permit for the flush alone: that would do the writes of a whole file at once, in no class.
     ///
+    /// The price of a large page that is dirty in part is that of all of it, as the kernel tells no more.
+    ///
     /// What is dirty is seen with `cachestat` (Linux 6.5, not on an overlay); where it is not, the
     /// flush alone has a permit. A [`BufferedWriter`](crate::BufferedWriter) knows without.
     ///

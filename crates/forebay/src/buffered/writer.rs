@@ -39,7 +39,9 @@ use crate::{Class, Scheduler};
 /// class's files on a disk, and 128 MiB of all on a disk; beyond the last each class has 1 MiB. A
 /// write beyond that waits in turn, and its future pends; everything dirty is written back meanwhile.
 /// A thread that holds a permit does not wait: what it writes is counted beyond the bounds.
-/// A bound below two pages acts as one of two.
+/// A bound below two pages acts as one of two. The bounds count the pages that were written; the kernel
+/// counts a large page that is dirty in part as a whole, so it may name far more for small writes
+/// here and there into a file that was read before.
 ///
 /// # Errors of writeback
 /// Bytes that could not be written back stay failed until a writer of the file has written them again

@@ -3,7 +3,8 @@
 //! The permits of a disk come from one queue behind a lock. Whoever holds the
 //! lock grants whatever may go, names the waiter of each grant, and wakes them
 //! after releasing it. One of the blocked threads sleeps only until the queue
-//! must be polled next, for all; if all who wait are tasks, a timer thread does.
+//! must be polled next, for all; if all who wait are tasks, a timer thread does, and another one
+//! while that runs wakers, which may block.
 
 mod batch;
 mod batch_queue;
