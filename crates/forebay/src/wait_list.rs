@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::sys::waker::{self, KeptWaker};
+use crate::sys::waker::KeptWaker;
 
 /// One that waits; the same in all lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,14 +35,19 @@ impl WaitList {
         self.0.remove(&id)
     }
 
-    /// Those that wait now, to be [woken](wake_all) once there is no lock.
+    /// Those that wait now, to be woken once there is no lock.
     #[must_use]
     pub(crate) fn take(&mut self) -> Self {
         std::mem::take(self)
     }
 }
 
-/// Wakes all of these lists: threads first, and then the tasks, the longest waiting first.
-pub(crate) fn wake_all<const N: usize>(lists: [WaitList; N]) {
-    waker::wake_all(lists.into_iter().flat_map(|list| list.0.into_values()));
+/// The longest waiting first; to be woken once there is no lock.
+impl IntoIterator for WaitList {
+    type Item = KeptWaker;
+    type IntoIter = std::collections::btree_map::IntoValues<WaiterId, KeptWaker>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_values()
+    }
 }

@@ -148,7 +148,7 @@ fn ms(us: f64) -> String {
 /// The flushes that follow the requests of a job; what is not known of them alone stays empty.
 fn flush_row(job: &ClassResult, flushes: &FlushResult) -> Vec<String> {
     let FlushResult { requests, iops, latency_us } = flushes;
-    let mut row = vec![format!("{} flushes", job.name), job.class.clone(), job.shares.to_string()];
+    let mut row = vec![job.flushes_name(), job.class.clone(), job.shares.to_string()];
     row.extend([requests.to_string(), format!("{iops:.0}"), String::new()]);
     row.extend([latency_us.p50, latency_us.p99, latency_us.p999].map(ms));
     row.extend([const { String::new() }; 4]);

@@ -99,7 +99,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     let device = options.r#loop.then(|| LoopDevice::attach(served.path(), config.sector));
     let mut device = device.transpose()?;
     let place = device.as_ref().map_or_else(|| served.path(), LoopDevice::path);
-    // Whoever reads of the device may open the file at once.
+    // A reader of this message may open the file at once.
     if let Some(file) = &options.io_properties {
         write_properties(file, &spec, place)?;
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// The text at `path`, or of stdin for `-`, and what it is called.
+/// Opens the text at `path`, or stdin for `-`. Returns its name for messages, and a reader.
 pub(super) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), Failure> {
     if path == Path::new("-") {
         return Ok((String::from("stdin"), Box::new(io::stdin().lock())));

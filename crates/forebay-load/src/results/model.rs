@@ -219,6 +219,13 @@ pub struct FlushResult {
     pub latency_us: LatencyResult,
 }
 
+impl ClassResult {
+    /// What the flushes of the job are called in results.
+    pub fn flushes_name(&self) -> String {
+        format!("{} flushes", self.name)
+    }
+}
+
 impl FlushResult {
     /// A job that does nothing but these flushes of `job`. Only their latencies are known by
     /// interval.
@@ -229,7 +236,7 @@ impl FlushResult {
         };
         let unknown = LatencyResult::default();
         ClassResult {
-            name: format!("{} flushes", job.name),
+            name: job.flushes_name(),
             requests: self.requests,
             errors: 0,
             unfinished: 0,

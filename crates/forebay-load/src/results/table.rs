@@ -21,7 +21,7 @@ pub fn run_table(run: &RunResult) -> String {
         let part = percent(class.bandwidth_bytes_per_second, bandwidth);
         rows.push(row([class.name.clone(), class.shares.to_string(), part], &figures(class)));
         if let Some(flushes) = &class.flushes {
-            let labels = [format!("{} flushes", class.name), String::new(), String::new()];
+            let labels = [class.flushes_name(), String::new(), String::new()];
             rows.push(row(labels, &flush_figures(flushes)));
         }
     }
@@ -30,7 +30,8 @@ pub fn run_table(run: &RunResult) -> String {
     lines(&rows, 1) + &parts(&[("", run)]) + &notes("", run)
 }
 
-/// Three lines for each job, for the flushes that follow its requests, and for all together: without the scheduler, with it, the change.
+/// Three lines for each job, for the flushes that follow its requests, and for all together:
+/// without the scheduler, with it, the change.
 pub fn comparison_table(comparison: &Comparison) -> String {
     let [before, after] = &comparison.runs;
     let mut rows = vec![header(&["class (shares)", "run"])];
@@ -38,8 +39,11 @@ pub fn comparison_table(comparison: &Comparison) -> String {
         let name = format!("{} ({})", now.name, now.shares);
         rows.extend(compared(name, &figures(then), &figures(now)));
         if let (Some(before), Some(after)) = (&then.flushes, &now.flushes) {
-            let name = format!("{} flushes", now.name);
-            rows.extend(compared(name, &flush_figures(before), &flush_figures(after)));
+            rows.extend(compared(
+                now.flushes_name(),
+                &flush_figures(before),
+                &flush_figures(after),
+            ));
         }
     }
     rows.extend(compared(String::from("total"), &total_figures(before), &total_figures(after)));

@@ -185,7 +185,7 @@ impl fmt::Display for Latency {
 /// The jobs with requests enough to judge a percentile, and that percentile; so the flushes of jobs.
 fn judged(pairs: &[ClassPair<'_>]) -> impl Iterator<Item = (String, Latency)> {
     let named = |pair: &ClassPair<'_>| {
-        let flushes = format!("{} flushes", pair.name());
+        let flushes = pair.0.0.flushes_name();
         [(pair.name().to_owned(), pair.latency()), (flushes, pair.flush_latency())]
     };
     pairs.iter().flat_map(named).filter_map(|(name, latency)| Some((name, latency?)))

@@ -24,7 +24,7 @@ fn on_a_hard_disk(text: &str, shards: u32, policy: Option<Policy>) -> Vec<ClassR
     run(config).result.classes
 }
 
-/// Jobs that append, of as many bytes each, and flush after each so many writes.
+/// Jobs that append requests of this many bytes, and flush after this many writes.
 fn loggers(count: u32, shards: u32, size: &str, every: u32) -> String {
     let logger = |n: u32| {
         format!(

@@ -28,11 +28,19 @@ pub struct AdmitFuture {
     class: Class,
     access: Access,
     len: u64,
-    /// It waits for a place where the queue is full.
-    waits_for_place: bool,
-    /// It is done as untagged work where its class was removed.
-    outlives_class: bool,
+    need: Need,
     waiting: Option<Waiting>,
+}
+
+/// What is done where the queue is full, or the class was removed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// It is refused.
+    Optional,
+    /// It waits for a place in the queue.
+    InTurn,
+    /// The same, and it becomes untagged work where its class was removed.
+    Required,
 }
 
 /// What waits, or was granted and not noticed.
@@ -49,36 +57,35 @@ enum At {
 
 impl AdmitFuture {
     pub(crate) const fn new(class: Class, access: Access, len: u64) -> Self {
-        Self::of(class, access, len, (false, false))
+        Self::of(class, access, len, Need::Optional)
     }
 
-    const fn of(
-        class: Class,
-        access: Access,
-        len: u64,
-        (waits_for_place, outlives_class): (bool, bool),
-    ) -> Self {
-        Self { class, access, len, waits_for_place, outlives_class, waiting: None }
+    const fn of(class: Class, access: Access, len: u64, need: Need) -> Self {
+        Self { class, access, len, need, waiting: None }
     }
 
     /// One that waits for a place where the queue is full.
     pub(crate) const fn in_turn(class: Class, access: Access, len: u64) -> Self {
-        Self::of(class, access, len, (true, false))
+        Self::of(class, access, len, Need::InTurn)
     }
 
     /// For I/O that has to be done: it waits for a place where the queue is full, and is untagged
     /// work where its class was removed. A holder's goes without a permit where the queue is full:
     /// the holder's own permits may fill it.
     pub(crate) const fn required(class: Class, access: Access, len: u64) -> Self {
-        Self::of(class, access, len, (true, true))
+        Self::of(class, access, len, Need::Required)
     }
 
     fn start(&mut self, waker: &Waker) -> Poll<Result<Permit, AdmitError>> {
         let group = Arc::clone(self.class.disk.here().of(self.access.op));
         let (permits, request) = self.class.ask(&group, self.access, self.len)?;
         let waker = KeptWaker::of(waker);
-        let started =
-            permits.start_task(&group, request, waker, self.waits_for_place && !request.holder);
+        let started = permits.start_task(
+            &group,
+            request,
+            waker,
+            self.need != Need::Optional && !request.holder,
+        );
         let at = match started.map_err(|error| self.class.explain(error))? {
             Started::Granted(ticket) => return Poll::Ready(Ok(Permit::new(group, ticket))),
             Started::Waits(ticket) => At::Queue(ticket),
@@ -124,19 +131,17 @@ impl Future for AdmitFuture {
         self.class.disk.process.check()?;
         let waker = context.waker();
         let mut polled = if self.waiting.is_some() { self.look(waker) } else { self.start(waker) };
-        if matches!(polled, Poll::Ready(Err(AdmitError::ClassRemoved { .. })))
-            && self.outlives_class
-        {
-            self.outlives_class = false;
+        let is_removed = matches!(polled, Poll::Ready(Err(AdmitError::ClassRemoved { .. })));
+        if is_removed && self.need == Need::Required {
+            self.need = Need::InTurn;
             self.class = self.class.untagged();
             polled = self.start(waker);
         }
-        match polled {
-            Poll::Ready(Err(AdmitError::QueueFull { .. })) if self.waits_for_place => {
-                Poll::Ready(Ok(Permit::unscheduled()))
-            }
-            polled => polled,
+        let is_full = matches!(polled, Poll::Ready(Err(AdmitError::QueueFull { .. })));
+        if is_full && self.need != Need::Optional {
+            return Poll::Ready(Ok(Permit::unscheduled()));
         }
+        polled
     }
 }
 

@@ -14,8 +14,8 @@ use crate::failures::Ranges;
 use crate::page_cache::{page_size, whole_pages};
 use crate::sys::fork::Process;
 use crate::sys::lock::{Lock, LockGuard};
-use crate::sys::waker::{self, KeptWaker};
-use crate::wait_list::{WaitList, WaiterId, wake_all};
+use crate::sys::waker::{KeptWaker, wake_all};
+use crate::wait_list::{WaitList, WaiterId};
 
 /// The most that is dirty of a file unless its writer says otherwise, in bytes.
 const DIRTY_MAX: u64 = 16 << 20;
@@ -107,8 +107,8 @@ impl Dirt {
         if self.process.is_here() { self.lock().dirty } else { 0 }
     }
 
-    /// Counts `bytes` that are about to be dirty, if there may be so many more and nobody waits for
-    /// that.
+    /// Counts `bytes` that are about to be dirty, if they fit within the bounds and no write waits
+    /// for room.
     pub(super) fn try_reserve(&self, bytes: u64) -> bool {
         let mut state = self.lock();
         let fits = state.room.is_empty()
@@ -117,21 +117,20 @@ impl Dirt {
         state.dirty += if fits { bytes } else { 0 };
         drop(state);
         if !fits {
-            // Who looked for room meanwhile has seen less than there is.
-            waker::wake_all(self.limits.take_fitting());
+            // Bytes that were counted for a moment may have hidden room from a waiting write.
+            wake_all(self.limits.take_fitting());
         }
         fits
     }
 
-    /// Counts `bytes` that are about to be dirty, however many there are: for a thread that holds a
-    /// permit, for which those may wait that could make room.
+    /// Counts `bytes` that are about to be dirty beyond the bounds, for a thread that holds a permit.
+    /// Parts that could make room may wait for that permit.
     pub(super) fn reserve_for_holder(&self, bytes: u64) {
         self.limits.add(bytes);
         self.lock().dirty += bytes;
     }
 
-    /// For a [`Waiter`](super::waiter::Waiter). Whoever waits has handed over
-    /// what is pending after that.
+    /// For a [`Waiter`](super::waiter::Waiter). Where it is pending the caller hands over all dirt.
     pub(super) fn poll_reserve(&self, bytes: u64, id: WaiterId, waker: &Waker) -> Poll<()> {
         let kept = KeptWaker::of(waker);
         let mut state = self.lock();
@@ -140,7 +139,7 @@ impl Dirt {
             let before = state.room.add(id, bytes, kept);
             drop(state);
             drop(before);
-            waker::wake_all(self.limits.leave(id));
+            wake_all(self.limits.leave(id));
             return Poll::Pending;
         }
         state.dirty += bytes;
@@ -154,7 +153,7 @@ impl Dirt {
         Poll::Pending
     }
 
-    /// It waits no more, neither for this file nor for others.
+    /// Removes a waiter, which may wait for this file or for room in its class.
     pub(super) fn leave(&self, id: WaiterId) {
         if self.process.is_here() {
             let mut state = self.lock();
@@ -162,28 +161,28 @@ impl Dirt {
             let woken = state.take_fitting(self.dirty_max());
             drop(state);
             drop(wakers);
-            waker::wake_all(woken.into_iter().chain(self.limits.leave(id)));
+            wake_all(woken.into_iter().chain(self.limits.leave(id)));
         }
     }
 
-    /// So much of what was reserved did not become dirty.
+    /// Gives back reserved bytes that did not become dirty.
     pub(super) fn release(&self, bytes: u64) {
         if bytes > 0 {
             self.end_dirty(bytes, self.limits.remove(bytes));
         }
     }
 
-    /// So much of the file is dirty no more, and wakes who waits for that, with `others`.
+    /// Takes bytes off what is dirty of the file, and wakes writes that have room now, and `others`.
     fn end_dirty(&self, bytes: u64, others: Vec<KeptWaker>) {
         let mut state = self.lock();
         state.dirty -= bytes;
         let woken = state.take_fitting(self.dirty_max());
         drop(state);
-        waker::wake_all(woken.into_iter().chain(others));
+        wake_all(woken.into_iter().chain(others));
     }
 
-    /// A range of `file`, which this is of, is dirty now; `reserved` bytes were counted for it.
-    /// Whether there are parts to be asked for. While anybody waits for room, nothing stays pending.
+    /// Marks a range of `file` dirty, for which `reserved` bytes were counted. Returns whether there
+    /// are parts to ask permits for. While a write waits for room, nothing stays pending.
     pub(super) fn mark(
         &self,
         range: &Range<u64>,
@@ -210,17 +209,15 @@ impl Dirt {
         any
     }
 
-    /// Lists the file as one with pending dirt, or hands it over if somebody waits for room. Whether
-    /// there are parts to be asked for.
+    /// Lists the file as one with pending dirt, or hands the dirt over if a write waits for room.
+    /// Returns whether there are parts to ask permits for.
     #[cold]
     fn list(&self, file: Weak<dyn HandOver>) -> bool {
         if self.limits.list(file) {
             return false;
         }
-        let mut state = self.lock();
-        state.is_listed = false;
-        state.hand_over_all();
-        state.has_work()
+        self.hand_over_listed(self.part_len());
+        self.lock().has_work()
     }
 
     /// Hands over all that is pending, because somebody waits for room: the file is listed no more.
@@ -284,7 +281,7 @@ impl Dirt {
         queue.iter().for_each(|part| _ = state.unfinished.remove(&part.number));
         let waiting = state.waiting.take();
         drop(state);
-        wake_all([waiting]);
+        wake_all(waiting);
         self.release(queue.iter().map(|part| part.counted).sum());
         queue.iter().map(|part| part.dirty).sum()
     }
@@ -299,8 +296,8 @@ impl Dirt {
         let waiting = state.waiting.take();
         let writes = state.take_fitting(self.dirty_max());
         drop(state);
-        wake_all([waiting]);
-        waker::wake_all(writes.into_iter().chain(self.limits.remove(part.counted)));
+        let others = self.limits.remove(part.counted);
+        wake_all(waiting.into_iter().chain(writes).chain(others));
     }
 
     /// For a [`Waiter`](super::waiter::Waiter).
@@ -316,13 +313,13 @@ impl Dirt {
         Poll::Pending
     }
 
-    /// Why parts got no permit since the last flush, if a write is yet to say so.
+    /// Fails if parts got no permit since the last flush and no write has reported that.
     pub(super) fn failure_for_write(&self) -> io::Result<()> {
         let mut state = self.lock();
         state.failure.as_mut().and_then(Failure::for_write).map_or(Ok(()), Err)
     }
 
-    /// Why parts got no permit since the last flush, which says so.
+    /// Fails if parts got no permit since the last flush, for the flush that reports it.
     pub(super) fn take_failure(&self) -> io::Result<()> {
         self.lock().failure.take().map_or(Ok(()), |failure| Err(failure.for_flush()))
     }
@@ -338,7 +335,7 @@ impl Drop for Dirt {
         // locked for ever what its parent had locked.
         if self.process.is_here() {
             let dirty = self.lock().dirty;
-            waker::wake_all(self.limits.remove(dirty));
+            wake_all(self.limits.remove(dirty));
         }
     }
 }

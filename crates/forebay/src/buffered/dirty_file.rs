@@ -83,7 +83,7 @@ impl DirtyFile {
         self.dirt.hand_over_listed(part_len(&self.class));
     }
 
-    /// What went wrong since the last write or flush that said so.
+    /// Fails with what went wrong since the last write or flush that reported an error.
     pub(super) fn failure_for_write(&self) -> io::Result<()> {
         let errors = self.failures.errors();
         if self.told.swap(errors, Ordering::Relaxed) != errors {
@@ -92,8 +92,8 @@ impl DirtyFile {
         self.dirt.failure_for_write()
     }
 
-    /// What is not on the disk as its writeback failed, and why parts got no permit since the last
-    /// flush. `open` is the file.
+    /// Fails while bytes are failed, or if parts got no permit since the last flush. `open` is the
+    /// file.
     pub(super) fn failure_for_flush(&self, open: impl AsFd) -> io::Result<()> {
         self.told.store(self.failures.errors(), Ordering::Relaxed);
         let refused = self.dirt.take_failure();
@@ -109,7 +109,7 @@ impl DirtyFile {
         }
     }
 
-    /// So many dirty bytes are not written back here.
+    /// Counts dirty bytes that the kernel has to write back, unless the file is deleted.
     pub(super) fn count_left(&self, bytes: u64) {
         if bytes > 0 && self.asked.abandoned() != Some(Abandoned::Deleted) {
             self.class.record.reads.add_left_to_kernel(bytes);
@@ -124,13 +124,6 @@ impl LeavingFile for DirtyFile {
         let asked = self.asked.abandon(abandoned);
         self.count_left(self.dirt.cancel_queue());
         asked.iter().for_each(|part| part.cancel());
-    }
-}
-
-impl Drop for DirtyFile {
-    fn drop(&mut self) {
-        // Pending is what got no permit.
-        self.count_left(self.dirt.dirty());
     }
 }
 

@@ -1,10 +1,10 @@
-//! Why a part got no permit, kept for whoever is to be told.
+//! Why a part got no permit, kept for the next write and the next flush.
 
 use std::io;
 
 use crate::permit::AdmitError;
 
-/// Why a part that nobody waited for got no permit. It is dirty still.
+/// Why a part got no permit. It is still dirty.
 #[derive(Debug)]
 pub(super) struct Failure {
     error: io::Error,

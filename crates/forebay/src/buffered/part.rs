@@ -27,8 +27,8 @@ struct Part {
     admit: Lock<Option<AdmitFuture>>,
 }
 
-/// Asks for the parts of a file that are next; all that were handed over so far have permits of a
-/// holder if `holder` says so.
+/// Asks permits for the next parts of a file. With `holder`, a thread that holds a permit waits for
+/// all parts so far.
 pub(super) fn ask(file: &Arc<DirtyFile>, holder: bool) {
     if holder {
         file.dirt.hurry_for_holder();
@@ -93,8 +93,9 @@ impl Part {
                     ask_next(file);
                 });
             }
-            // A flush covers it. It counts no more: those that wait for room would wait for ever.
+            // The kernel or a flush writes it. It is counted no longer, or writes would wait for ever.
             Err(error) => wake_after(|| {
+                file.count_left(self.part.dirty);
                 file.dirt.end_part(&self.part, Some(Failure::of_admission(error)));
                 ask_next(file);
             }),

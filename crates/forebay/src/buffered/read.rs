@@ -12,7 +12,7 @@ use crate::page_cache::{
 };
 use crate::{Class, Scheduler};
 
-/// So many bytes are read at a time, in bytes, however slow the disk is.
+/// A part has at least this many bytes, however slow the disk is.
 const PART_LEN_MIN: usize = 128 << 10;
 
 impl Class {
@@ -155,8 +155,8 @@ impl Class {
         Ok(done)
     }
 
-    /// The disk has read so many bytes that nothing was charged for: waits for their turn, in parts,
-    /// as the kernel may read many MiB ahead.
+    /// Charges bytes that the disk has read without a permit. Waits for their turn, in parts, as the
+    /// kernel may read many MiB ahead.
     fn charge(&self, file: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
         if bytes > 0 {
             self.record.reads.add_read_ahead(bytes);

@@ -19,8 +19,8 @@ impl<'a> Waiter<'a> {
         Self { file, id: OnceLock::new() }
     }
 
-    /// Counts `bytes` that are about to be dirty if there may be so many more and nobody came before;
-    /// else `waker` is woken when it is its turn.
+    /// Counts `bytes` that are about to be dirty if they fit within the bounds and no earlier write
+    /// waits; else `waker` is woken in turn.
     pub(super) fn poll_reserve(&self, bytes: u64, waker: &Waker) -> Poll<()> {
         self.file.poll_reserve(bytes, self.id(), waker)
     }

@@ -53,7 +53,9 @@ impl<F: AsFd> BufferedWriter<F> {
             return self.write_through(buffer, offset, false).await;
         }
         let reserved = pages_of(buffer, offset);
-        self.reserve(reserved).await?;
+        if !self.dirty_file().dirt.try_reserve(reserved) {
+            self.reserve(reserved).await?;
+        }
         self.write_reserved(buffer, offset, reserved, false)
     }
 
@@ -84,13 +86,10 @@ impl<F: AsFd> BufferedWriter<F> {
         Ok((range.end - range.start) as usize)
     }
 
-    /// Waits until so much more may be dirty, and fails where parts get no permit: then there is no
-    /// end to it.
+    /// Waits until `bytes` more may be dirty. Fails where parts get no permit, as it might wait for
+    /// ever.
     async fn reserve(&self, bytes: u64) -> io::Result<()> {
         let file = self.dirty_file();
-        if file.dirt.try_reserve(bytes) {
-            return Ok(());
-        }
         let waiter = Waiter::of(&file.dirt);
         poll_fn(|context| {
             if waiter.poll_reserve(bytes, context.waker()).is_ready() {

@@ -27,7 +27,7 @@ pub(crate) trait HandOver: Send + Sync {
 pub(crate) struct DirtyLimits {
     total: AtomicU64,
     lists: Lock<Lists>,
-    /// How many classes have writes that wait for room.
+    /// Classes with writes that wait for room.
     waiting: AtomicU64,
 }
 
@@ -85,15 +85,14 @@ impl Lists {
 }
 
 impl ClassDirt {
-    /// Whether so much more may be dirty, and nobody waits for that; then it is counted.
+    /// Counts `bytes` if they fit within the bounds and no write waits for room.
     pub(crate) fn try_add(&self, bytes: u64) -> bool {
         !self.anybody_waits() && self.try_add_in_turn(bytes)
     }
 
     /// [`Self::try_add`] for the first that waits.
     fn try_add_in_turn(&self, bytes: u64) -> bool {
-        let of_class = self.of_class.fetch_add(bytes, SeqCst);
-        let total = self.limits.total.fetch_add(bytes, SeqCst);
+        let (of_class, total) = self.add(bytes);
         let fits = self.limits.room(of_class, total).is_none_or(|room| bytes <= room);
         if !fits {
             self.subtract(bytes);
@@ -101,10 +100,9 @@ impl ClassDirt {
         fits
     }
 
-    /// Counts more than there may be: for a write that cannot wait.
-    pub(crate) fn add(&self, bytes: u64) {
-        self.of_class.fetch_add(bytes, SeqCst);
-        self.limits.total.fetch_add(bytes, SeqCst);
+    /// Counts `bytes` also beyond the bounds. Returns what was dirty of the class and of the disk.
+    pub(crate) fn add(&self, bytes: u64) -> (u64, u64) {
+        (self.of_class.fetch_add(bytes, SeqCst), self.limits.total.fetch_add(bytes, SeqCst))
     }
 
     /// [`Self::try_add`]; if not, `waker` is woken in turn when there is room, and all files of the
@@ -152,7 +150,7 @@ impl ClassDirt {
         nobody_waits
     }
 
-    /// It waits no more. Returns whom to wake, without a lock: those that have waited behind it.
+    /// Removes a waiter. Returns the wakers of writes that have room now, to be woken without a lock.
     #[must_use]
     pub(crate) fn leave(&self, id: WaiterId) -> Vec<KeptWaker> {
         if !self.anybody_waits() {
@@ -172,14 +170,15 @@ impl ClassDirt {
         waker
     }
 
-    /// So much is dirty no more. Returns whom to wake for it, without a lock.
+    /// Takes bytes off what is dirty. Returns the wakers of writes that have room now, to be woken
+    /// without a lock.
     #[must_use]
     pub(crate) fn remove(&self, bytes: u64) -> Vec<KeptWaker> {
         self.subtract(bytes);
         self.take_fitting()
     }
 
-    /// Whom to wake, without a lock, of those that wait for room on the disk.
+    /// The wakers of writes that have room now, to be woken without a lock.
     #[must_use]
     pub(crate) fn take_fitting(&self) -> Vec<KeptWaker> {
         if !self.anybody_waits() {

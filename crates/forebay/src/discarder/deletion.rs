@@ -11,8 +11,8 @@ use super::error::{DeleteError, DeleteErrorCause};
 use crate::sys::fork::{Forked, Process};
 use crate::sys::library_thread::is_library_thread;
 use crate::sys::lock::{Lock, LockGuard};
-use crate::sys::waker::KeptWaker;
-use crate::wait_list::{WaitList, WaiterId, wake_all};
+use crate::sys::waker::{KeptWaker, wake_all};
+use crate::wait_list::{WaitList, WaiterId};
 
 /// How a file was deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ impl Target {
         let waiters = inner.waiters.take();
         drop(inner);
         self.changed.notify_all();
-        wake_all([waiters]);
+        wake_all(waiters);
     }
 
     /// Not in a child, which has none of its parent's deletions.

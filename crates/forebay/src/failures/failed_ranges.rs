@@ -272,7 +272,7 @@ impl Dirt {
     }
 }
 
-/// Adds a range to one of so many.
+/// Adds a range to a set, which stays within [`RANGES_MAX`].
 fn insert(ranges: &mut Ranges, range: Range<u64>) {
     ranges.insert(range);
     if ranges.count() > RANGES_MAX {

@@ -8,6 +8,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{ReadWriteFlags, preadv2};
 
 use super::{page_size, whole_pages};
+use crate::AlignedBuf;
 
 /// The pages of a range that memory has and that are the same on the disk, to be called by a thread
 /// of a descriptor table of its own. None where the file cannot be read past the page cache.
@@ -18,12 +19,12 @@ pub(crate) fn pages_on_disk(file: BorrowedFd<'_>, range: &Range<u64>) -> Vec<Ran
     let Ok(direct) = rustix::fs::open(path, flags, Mode::empty()) else { return Vec::new() };
     let (pages, page) = (whole_pages(range), page_size() as usize);
     let Ok(len) = usize::try_from(pages.end - pages.start) else { return Vec::new() };
-    let (mut in_memory, mut on_disk) = (Aligned::new(len, page), Aligned::new(len, page));
-    let now = ReadWriteFlags::NOWAIT;
-    let memory = read(file, in_memory.bytes(), pages.start, now);
-    let disk = read(direct.as_fd(), on_disk.bytes(), pages.start, ReadWriteFlags::empty());
+    let buffers = AlignedBuf::new(len, page).and_then(|one| Ok((one, AlignedBuf::new(len, page)?)));
+    let Ok((mut in_memory, mut on_disk)) = buffers else { return Vec::new() };
+    let memory = read(file, &mut in_memory, pages.start, ReadWriteFlags::NOWAIT);
+    let disk = read(direct.as_fd(), &mut on_disk, pages.start, ReadWriteFlags::empty());
     let both = memory.min(disk);
-    let chunks = in_memory.bytes()[..both].chunks(page).zip(on_disk.bytes()[..both].chunks(page));
+    let chunks = in_memory[..both].chunks(page).zip(on_disk[..both].chunks(page));
     let starts = (pages.start..).step_by(page);
     let same = starts.zip(chunks).filter(|(_, (memory, disk))| memory == disk);
     same.map(|(start, (memory, _))| start..start + memory.len() as u64).collect()
@@ -38,25 +39,6 @@ fn read(file: BorrowedFd<'_>, bytes: &mut [u8], offset: u64, flags: ReadWriteFla
         done += read;
     }
     done
-}
-
-/// Memory that begins at a multiple.
-struct Aligned {
-    memory: Vec<u8>,
-    start: usize,
-    len: usize,
-}
-
-impl Aligned {
-    fn new(len: usize, align: usize) -> Self {
-        let memory = vec![0; len + align];
-        let start = memory.as_ptr().align_offset(align);
-        Self { memory, start, len }
-    }
-
-    fn bytes(&mut self) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + self.len]
-    }
 }
 
 #[cfg(test)]

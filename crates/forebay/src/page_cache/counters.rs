@@ -25,8 +25,8 @@ pub struct PageCacheCounters {
     pub misses: u64,
     /// Bytes that the disk read beyond what the misses asked for, and that were charged after it.
     pub read_ahead: u64,
-    /// Dirty bytes that the kernel writes back by itself, unscheduled: 0.5 s after their
-    /// [writer](crate::BufferedWriter) was dropped they still had no permit.
+    /// Dirty bytes that the kernel writes back by itself, unscheduled: they were refused a permit,
+    /// or had none 0.5 s after their [writer](crate::BufferedWriter) was dropped.
     pub left_to_kernel: u64,
 }
 

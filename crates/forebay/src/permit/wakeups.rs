@@ -41,8 +41,8 @@ impl Wakeups {
         self.0.push(wakeup);
     }
 
-    /// One that every path [carries out](Self::carry_out), and that is empty then: on the paths of
-    /// single permits its drop would cost 30 instructions.
+    /// One that is not dropped: its drop would cost the paths of single permits 30 instructions. It is
+    /// empty at the end of each path.
     pub(super) const fn of_single() -> ManuallyDrop<Self> {
         ManuallyDrop::new(Self::new())
     }

@@ -12,8 +12,8 @@ const LARGE_BITS: u32 = 16;
 const IOPS_ROUNDED: u64 = 1000;
 /// No disk, and hardly an array, has a higher bandwidth, in bytes per second.
 const PLAUSIBLE_BANDWIDTH: u64 = 20_000_000_000;
-/// A surface is of another disk if one of its ends is more than so many times the figure of this
-/// one, or the other way round.
+/// A surface is of another disk if one of its ends differs from the figure of this disk by more than
+/// this factor.
 const ANOTHER: u64 = 2;
 
 impl DiskProperties {

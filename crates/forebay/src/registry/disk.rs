@@ -35,7 +35,6 @@ pub(crate) struct DiskRecord {
     rates: Lock<Option<DiskRates>>,
     /// Writes back what is dirty in memory, and flushes.
     pub(crate) workers: Workers,
-    /// The files that it does that with, since there are any.
     /// Where files that are written through the page cache are held.
     pub(crate) held_files: DiskFiles,
     /// How much of it there may be.

@@ -15,31 +15,18 @@ use std::time::{Duration, Instant};
 use forebay::{AlignedBuf, FileOptions, Op};
 use rustix::fs::FlockOperation::NonBlockingLockExclusive;
 
-use crate::{Bed, MIB, contents, pattern};
+use crate::{Bed, MIB, contents, pattern, record_lock};
 
 /// A lock may be lost that long after a writer was dropped: more than four times as long as the
 /// library has the file open.
 const AFTERWARDS: Duration = Duration::from_secs(2);
 
-/// Whether another process sees a lock on the file.
+/// Whether another process sees a lock on the file. It opens the file itself: to close it here would
+/// end the lock.
 fn is_locked(path: &Path) -> bool {
     let path = CString::new(path.as_os_str().as_bytes()).unwrap();
-    // SAFETY: the child makes system calls alone, on what its parent has allocated.
-    unsafe {
-        let child = libc::fork();
-        if child == 0 {
-            let file = libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
-            let mut lock: libc::flock = std::mem::zeroed();
-            lock.l_type = libc::F_WRLCK as libc::c_short;
-            let asked = libc::fcntl(file, libc::F_GETLK, &raw mut lock);
-            let is_free = libc::c_int::from(lock.l_type) == libc::F_UNLCK;
-            libc::_exit(if asked != 0 { 2 } else { libc::c_int::from(is_free) });
-        }
-        let mut status = 0;
-        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) < 2, "{status:x}");
-        libc::WEXITSTATUS(status) == 0
-    }
+    // SAFETY: the path is a string of C, and lives longer than the call.
+    record_lock::is_locked(|| unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) })
 }
 
 /// A file that is locked, and checked after each call: what is lost does not come back.

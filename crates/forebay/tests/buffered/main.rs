@@ -7,6 +7,8 @@ mod flushes;
 mod killed;
 mod locks;
 mod reads;
+#[path = "../shared/record_lock.rs"]
+mod record_lock;
 mod waits;
 mod writer;
 

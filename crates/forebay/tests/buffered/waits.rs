@@ -42,6 +42,9 @@ fn a_write_where_there_are_no_permits_goes_on_or_fails_and_does_not_wait() {
         let refused = writer.sync_data().unwrap_err();
         assert!(refused.to_string().contains("SchedulerBuilder::shards_max"), "{refused}");
     }
+    drop(pending);
+    let left = class.page_cache_counters().left_to_kernel;
+    assert!(left >= 63 * (MIB - 4096), "nobody but the kernel writes it: {left}");
 }
 
 #[test]

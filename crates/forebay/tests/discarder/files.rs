@@ -8,6 +8,7 @@ use std::os::unix::net::UnixListener;
 use forebay::{DeletedHow, DiscarderOptions, Limits, Op, UnlinkReason};
 
 use crate::bed::{Bed, MIB};
+use crate::record_lock;
 
 #[test]
 fn a_large_file_is_freed_from_its_end_in_steps_of_the_rate() {
@@ -65,21 +66,7 @@ fn a_file_whose_writer_is_there_is_unlinked_and_written_back() {
 
 /// Whether another process sees a record lock on an open file.
 fn is_locked(file: &File) -> bool {
-    // SAFETY: the child makes system calls alone. It has the file, and no lock of its parent.
-    unsafe {
-        let child = libc::fork();
-        if child == 0 {
-            let mut lock: libc::flock = std::mem::zeroed();
-            lock.l_type = libc::F_WRLCK as libc::c_short;
-            let asked = libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut lock);
-            let is_free = libc::c_int::from(lock.l_type) == libc::F_UNLCK;
-            libc::_exit(if asked != 0 { 2 } else { libc::c_int::from(is_free) });
-        }
-        let mut status = 0;
-        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) < 2, "{status:x}");
-        libc::WEXITSTATUS(status) == 0
-    }
+    record_lock::is_locked(|| file.as_raw_fd())
 }
 
 /// The discarder opened and closed it to see whether anybody has it open.

@@ -8,5 +8,7 @@ mod files;
 mod finishers;
 mod growth;
 mod handles;
+#[path = "../shared/record_lock.rs"]
+mod record_lock;
 mod shares;
 mod trash;
