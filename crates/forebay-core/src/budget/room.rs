@@ -53,10 +53,11 @@ impl Room {
     }
 
     /// The part of `limit` that is free, scaled to `whole`, where `uncounted` of
-    /// what is used does not count.
+    /// what is used does not count. Rounded up: it is zero only where nothing more enters.
     pub(super) fn part_free(&self, limit: u64, uncounted: u64, whole: DiskTime) -> DiskTime {
         let free = limit.saturating_sub(self.used().saturating_sub(uncounted));
-        let scaled = u128::from(whole.units()) * u128::from(free) / u128::from(limit.max(1));
+        let scaled = u128::from(whole.units()) * u128::from(free);
+        let scaled = scaled.div_ceil(u128::from(limit.max(1)));
         DiskTime::from_units(u64::try_from(scaled).unwrap_or(u64::MAX))
     }
 }

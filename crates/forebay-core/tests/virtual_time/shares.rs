@@ -1,8 +1,10 @@
 //! Classes get what their shares say: one shard and many, under a clock moved
 //! by hand.
 
+use std::time::Duration;
+
 use crate::world::{Client, Disk, MILLI, SECOND, World, consumption, model, share_error};
-use forebay_core::{Op, Policy};
+use forebay_core::{DiskTime, Op, Policy};
 
 fn reads(shard: usize, class: forebay_core::ClassId, len: u64) -> Client {
     Client { shard, class, op: Op::Read, len, pause: 0 }
@@ -167,6 +169,50 @@ fn shares_hold_when_the_disk_is_slower_than_its_model() {
     let used = classes.map(|class| world.consumption(class));
     assert!(share_error(&used, &[5, 1]) < 0.03, "{used:?}");
     assert!(world.utilisation() > 0.99 / 1.2, "{}", world.utilisation());
+}
+
+/// Reads of 4 KiB and writes of `len` bytes, backlogged on each of `shards`, on a disk half as fast
+/// as its model, so that the window is always full; and what each shard had in the second second.
+fn behind_a_full_window(shards: usize, len: u64) -> (World, Vec<f64>) {
+    let policy = Policy::PaceWindow {
+        latency_goal: Duration::from_millis(1),
+        base_latency: Some(Duration::from_micros(100)),
+    };
+    let mut world = World::new(model(3_000, 131_072_000), policy, shards);
+    world.disk.slowness = 200;
+    let [small, large] = [500; 2].map(|shares| world.group.add_class(None, shares).unwrap());
+    for shard in 0..shards {
+        world.clients(64, reads(shard, small, 4096));
+        world.clients(16, Client { op: Op::Write, ..reads(shard, large, len) });
+    }
+    let had = |world: &World| -> Vec<_> {
+        let all = |shard| consumption(shard, small) + consumption(shard, large);
+        world.shards.iter().map(all).collect()
+    };
+    world.run_until(SECOND);
+    let before = had(&world);
+    world.run_until(2 * SECOND);
+    let used = had(&world).iter().zip(before).map(|(after, before)| after - before).collect();
+    (world, used)
+}
+
+#[test]
+fn shards_share_alike_where_requests_leave_one_unit_of_the_window_free() {
+    let (world, _) = behind_a_full_window(2, 131_072);
+    let cost = |op, len| world.group.model().cost(op, len).units();
+    let together = 3 * cost(Op::Read, 4096) + cost(Op::Write, 131_072);
+    assert_eq!(world.group.window(), DiskTime::from_units(together + 1));
+    for shards in [2, 4, 16] {
+        for len in [65_536, 98_304, 131_072, 196_608] {
+            let (world, used) = behind_a_full_window(shards, len);
+            let large = world.group.model().cost(Op::Write, len).units() as f64;
+            let most = used.iter().fold(0.0, |most: f64, used| most.max(*used));
+            let behind = used.iter().map(|used| (most - used) / large).fold(0.0, f64::max);
+            assert!(behind < 4.0, "{shards} shards, {len} bytes: {behind} writes, {used:?}");
+            let half = world.utilisation();
+            assert!((0.49..0.52).contains(&half), "{shards} shards, {len} bytes: {half}");
+        }
+    }
 }
 
 #[test]
