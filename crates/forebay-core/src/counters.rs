@@ -130,11 +130,14 @@ impl ClassCounters {
         *self = Self { queued, in_disk, bytes_in_disk, owner, ..Self::default() };
     }
 
-    pub(crate) fn enqueued(&mut self, now: Time, access: Access, len: u64) {
+    /// Whether nothing of the class waited before.
+    pub(crate) fn enqueued(&mut self, now: Time, access: Access, len: u64) -> bool {
         self.note_alignment(access, len);
-        self.activations += u64::from(self.queued == 0);
+        let is_first = self.queued == 0;
+        self.activations += u64::from(is_first);
         self.queued += 1;
         self.note_starvation(now);
+        is_first
     }
 
     /// Queued and dispatched in one step, when nothing of the class was queued.

@@ -13,8 +13,8 @@ use crate::peers::Peers;
 use crate::shard_id::SHARDS_MAX;
 use crate::shared::Shared;
 use crate::{
-    ClassError, ClassGroupId, ClassId, DiskModel, DiskTime, GroupCounters, IoQueue, LatencyTarget,
-    LatencyTargetStatus, Limits, Policy, QueueDiscipline, Time,
+    ClassError, ClassGroupId, ClassId, Control, DiskModel, DiskTime, GroupCounters, IoQueue,
+    LatencyTarget, LatencyTargetStatus, Limits, Policy, QueueDiscipline, Time,
 };
 
 /// What an I/O group is made of.
@@ -36,6 +36,8 @@ pub struct GroupConfig {
     /// Disk time that a class may claim at once for having been idle. Zero is
     /// fair; more favours bursts at the cost of everybody else.
     pub idle_credit: DiskTime,
+    /// How much work [`Policy::PaceWindow`] lets into the disk.
+    pub control: Control,
     /// What requests may take in the disk. Only [`Policy::PaceWindow`] heeds
     /// it; without one, pace and window stay what the model says.
     pub latency_target: Option<LatencyTarget>,
@@ -53,6 +55,7 @@ impl GroupConfig {
             requests_max: 1 << 20,
             tick_nanos: 500_000,
             idle_credit: DiskTime::ZERO,
+            control: Control::Figures,
             latency_target: None,
         }
     }
@@ -94,7 +97,10 @@ impl IoGroup {
         let shards_max = config.shards_max.min(SHARDS_MAX);
         let sole = shards_max == 1;
         let shared = Shared {
-            budget: Budget::new(&config.policy, &config.model, sole, config.latency_target),
+            budget: {
+                let control = (config.control, config.latency_target);
+                Budget::new(&config.policy, &config.model, sole, control)
+            },
             model: config.model,
             tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),

@@ -12,15 +12,15 @@ use crate::flow::FlowRatio;
 use crate::limit::{Limiter, Limits};
 use crate::shard_id::ShardId;
 use crate::wakes::{Marks, Wakes};
-use crate::{DiskModel, DiskTime, Op, Policy, Time};
+use crate::{Control, DiskModel, DiskTime, Op, Policy, Time};
 
 const COST: DiskTime = DiskTime::from_nanos(1_000_000);
 const NO_CREDIT: Credit = Credit { alone: 0, beside_others: 0 };
-const ASK: Ask = Ask::new(COST, Op::Read, 4096);
+const ASK: Ask = Ask::new(COST, Op::Read, 4096, false);
 
 fn budget() -> Budget {
     // the window is 1.5 ms: two requests of 1 ms fill it
-    Budget::new(&Policy::pace_window(), &DiskModel::unmeasured(), false, None)
+    Budget::new(&Policy::pace_window(), &DiskModel::unmeasured(), false, (Control::Figures, None))
 }
 
 fn granted(reservation: Reservation) -> bool {

@@ -60,6 +60,8 @@ pub(crate) struct Request {
     pub(crate) holder: bool,
     /// It went once, and what it costs was charged then.
     pub(crate) prepaid: bool,
+    /// Nothing of its class waited on this shard when it came.
+    pub(crate) fresh: bool,
 }
 
 /// A first-in first-out list of requests, linked through the table.
@@ -138,6 +140,7 @@ impl Requests {
             nearly_idle: false,
             holder: false,
             prepaid: false,
+            fresh: false,
         };
         let index = self.free;
         let Some(slot) = self.slots.get_mut(index as usize) else {

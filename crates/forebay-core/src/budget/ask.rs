@@ -6,6 +6,8 @@ use crate::{DiskTime, Op};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
     pub(crate) cost: DiskTime,
+    /// Nothing of its class waited on its shard when it came.
+    pub(crate) fresh: bool,
     #[cfg(feature = "history")]
     pub(super) op: Op,
     #[cfg(feature = "history")]
@@ -16,9 +18,10 @@ impl Ask {
     /// For a request that costs `cost`; what it is counts for some policies.
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     #[inline(always)]
-    pub(crate) const fn new(cost: DiskTime, op: Op, len: u64) -> Self {
+    pub(crate) const fn new(cost: DiskTime, op: Op, len: u64, fresh: bool) -> Self {
         Self {
             cost,
+            fresh,
             #[cfg(feature = "history")]
             op,
             #[cfg(feature = "history")]

@@ -7,7 +7,7 @@ use crate::DiskTime;
 impl Budget {
     /// Whether nothing is corrected by what was measured.
     pub(crate) fn runs_at_model_rate(&self) -> bool {
-        self.feedback.0.speeds_permille().0 == 1000
+        self.controller.is_figures() && self.feedback.0.speeds_permille().0 == 1000
     }
 
     /// What the disk does in its base latency, or a part of the goal while that is
@@ -17,6 +17,6 @@ impl Budget {
             DiskTime::ZERO => self.effective_goal().units() / UNKNOWN_PART,
             base => base.units(),
         };
-        DiskTime::from_units(self.feedback.0.price().done_in(base))
+        DiskTime::from_units(self.price().done_in(base))
     }
 }

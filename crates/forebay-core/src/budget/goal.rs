@@ -11,7 +11,7 @@ use crate::{DiskModel, DiskTime, Time, saturating_nanos};
 const GOAL_REQUEST_LEN: u64 = 128 * 1024;
 /// A longer goal or base latency counts as this, so that windows stay far from
 /// the end of the number range.
-const GOAL_NANOS_MAX: u64 = 100_000_000_000;
+pub(super) const GOAL_NANOS_MAX: u64 = 100_000_000_000;
 /// What nothing confirms fades by this part each time.
 const FADE_PART: u64 = 16;
 

@@ -6,9 +6,11 @@
 
 mod ask;
 mod base_latency;
+mod control;
 mod drain;
 mod feedback;
 mod goal;
+mod knee;
 mod limit;
 #[cfg(feature = "history")]
 mod littles_law;
@@ -33,7 +35,9 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 pub(crate) use ask::Ask;
+pub use control::{Constants, Control};
 pub(crate) use feedback::Sampler;
+pub(crate) use knee::{Returned, WindowSample};
 pub(crate) use mix::Dispatched;
 pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
@@ -47,6 +51,7 @@ use crate::latency_target::LatencyTarget;
 use crate::sync::Padded;
 use crate::{DiskModel, DiskTime, Time};
 
+use control::Controller;
 use feedback::Feedback;
 use goal::Goal;
 use limit::Limit;
@@ -85,6 +90,7 @@ pub(crate) struct Budget {
     /// Boxed, as what follows: budgets are made on small stacks too.
     feedback: Box<Padded<Feedback>>,
     mix: Box<Padded<Mix>>,
+    controller: Controller,
 }
 
 impl Budget {
@@ -93,10 +99,12 @@ impl Budget {
         policy: &Policy,
         model: &DiskModel,
         sole: bool,
-        target: Option<LatencyTarget>,
+        (control, target): (Control, Option<LatencyTarget>),
     ) -> Self {
         let goal = Goal::new(policy, model);
-        let target = target.filter(|_| matches!(policy, Policy::PaceWindow { .. }));
+        let has_window = matches!(policy, Policy::PaceWindow { .. });
+        let control = if has_window { control } else { Control::Figures };
+        let target = target.filter(|_| has_window && control == Control::Figures);
         #[cfg(feature = "history")]
         let flow_limit = matches!(policy, Policy::FlowRatio { .. });
         Self {
@@ -109,6 +117,7 @@ impl Budget {
             overdue: Overdue::new(),
             probe: Probe::new(),
             feedback: Box::new(Padded(Feedback::new(target))),
+            controller: Controller::new(control),
             mix: Box::new(Padded(Mix::new(model.mix_prices()))),
         }
     }
@@ -142,11 +151,21 @@ impl Budget {
     /// What may be unfinished now: the window as the loop has corrected it, at
     /// the present price.
     fn limit_units(&self, goal: DiskTime) -> u64 {
-        self.limit_at(self.feedback.0.price(), goal)
+        self.limit_at(self.price(), goal)
     }
 
+    #[inline]
     fn limit_at(&self, price: Price, goal: DiskTime) -> u64 {
-        price.done_in(self.feedback.0.window(self.window_units(goal)))
+        match self.controller.window(goal) {
+            Some(window) => window,
+            None => price.done_in(self.feedback.0.window(self.window_units(goal))),
+        }
+    }
+
+    /// What disk time costs of the pace now.
+    #[inline]
+    fn price(&self) -> Price {
+        self.controller.price().unwrap_or_else(|| self.feedback.0.price())
     }
 
     fn window_units(&self, goal: DiskTime) -> u64 {
@@ -196,8 +215,13 @@ impl Budget {
         if !self.rate.0.is_open(now, goal) {
             return Reservation::Refused(self.refusal_of_rate(now, goal));
         }
-        let price = self.feedback.0.price();
-        let limit = self.limit_at(price, goal).saturating_add(unattended.units());
+        let price = self.price();
+        let window = self.limit_at(price, goal);
+        let window = match ask.fresh && self.reserves_for_fresh() {
+            true => Controller::window_of_fresh(window, ask.cost),
+            false => window,
+        };
+        let limit = window.saturating_add(unattended.units());
         let Some(before) = self.limit.enter(ask, goal, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
@@ -222,7 +246,7 @@ impl Budget {
     /// both have no such credit.
     pub(crate) fn try_overdraw(&self, now: Time, ask: &Ask, window_binds: bool) -> bool {
         let (true, Rate::Pace(pace)) = (self.limit.is_window(), &self.rate.0) else { return false };
-        let (goal, price) = (self.effective_goal(), self.feedback.0.price());
+        let (goal, price) = (self.effective_goal(), self.price());
         let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
         let limit = if window_binds { self.limit_at(price, goal) } else { u64::MAX };
         let window = limit.saturating_add(price.done_in(overdraft));
@@ -261,7 +285,7 @@ impl Budget {
     /// there is room, or else past the window, one effective goal and then the
     /// rate of the disk.
     pub(crate) fn reenter(&self, now: Time, ask: &Ask) -> bool {
-        let (goal, price) = (self.effective_goal(), self.feedback.0.price());
+        let (goal, price) = (self.effective_goal(), self.price());
         let window = price.done_in(goal.units().saturating_mul(WINDOW_GOALS));
         if self.limit.enter(ask, goal, window).is_some() {
             return true;
@@ -299,7 +323,7 @@ impl Budget {
 
     /// Whether [`Budget::search`] is to be told of the group's progress.
     pub(crate) fn search_is_due(&self, now: Time) -> bool {
-        self.goal.0.learns() && self.probe.is_due(now)
+        self.controller.is_figures() && self.goal.0.learns() && self.probe.is_due(now)
     }
 
     /// One step in the search for the window that the disk needs.

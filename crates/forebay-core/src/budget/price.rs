@@ -42,9 +42,10 @@ impl CurrentPrice {
 }
 
 impl Price {
-    pub(super) fn of(price: u32) -> Self {
-        let inverse = (1 << (2 * PRICE_BITS)) / u64::from(price.max(1));
-        Self { price, inverse: u32::try_from(inverse).unwrap_or(u32::MAX) }
+    pub(super) const fn of(price: u32) -> Self {
+        let inverse = (1 << (2 * PRICE_BITS)) / if price == 0 { 1 } else { price as u64 };
+        let inverse = if inverse > u32::MAX as u64 { u32::MAX } else { inverse as u32 };
+        Self { price, inverse }
     }
 
     fn packed(self) -> u64 {

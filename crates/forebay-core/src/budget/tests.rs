@@ -1,7 +1,7 @@
 use super::*;
 use core::time::Duration;
 
-use crate::{DiskRates, Op};
+use crate::{Control, DiskRates, Op};
 
 fn model(iops: u64, bandwidth: u64) -> DiskModel {
     DiskModel::from_rates(&DiskRates {
@@ -22,23 +22,38 @@ fn reserve(budget: &Budget, now: u64, ask: &Ask) -> Reservation {
 
 #[test]
 fn the_effective_goal_covers_a_slow_disk() {
-    let fast = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
+    let fast = Budget::new(
+        &Policy::pace_window(),
+        &model(100_000, 1_000_000_000),
+        false,
+        (Control::Figures, None),
+    );
     assert_eq!(fast.effective_goal(), DiskTime::from_nanos(750_000));
     // 128 KiB take 10.4 ms on this one
-    let slow = Budget::new(&Policy::pace_window(), &model(500, 12_500_000), false, None);
+    let slow = Budget::new(
+        &Policy::pace_window(),
+        &model(500, 12_500_000),
+        false,
+        (Control::Figures, None),
+    );
     assert_eq!(slow.effective_goal().as_nanos_ceil(), 10_485_760);
     let policy = Policy::PaceWindow {
         latency_goal: LATENCY_GOAL_DEFAULT,
         base_latency: Some(Duration::from_millis(30)),
     };
-    let far = Budget::new(&policy, &model(500, 12_500_000), false, None);
+    let far = Budget::new(&policy, &model(500, 12_500_000), false, (Control::Figures, None));
     assert_eq!(far.effective_goal(), DiskTime::from_nanos(30_000_000));
     assert_eq!(far.window(), DiskTime::from_nanos(60_000_000));
 }
 
 #[test]
 fn a_slow_base_latency_is_learnt_from_light_load() {
-    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
+    let budget = Budget::new(
+        &Policy::pace_window(),
+        &model(100_000, 1_000_000_000),
+        false,
+        (Control::Figures, None),
+    );
     for turn in 1..=8 {
         budget.observe_idle_service(Time::from_nanos(turn * 1_000_000), 10_000_000);
     }
@@ -51,22 +66,32 @@ fn a_slow_base_latency_is_learnt_from_light_load() {
 
 #[test]
 fn a_base_latency_that_is_stated_later_is_not_unlearnt() {
-    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
+    let budget = Budget::new(
+        &Policy::pace_window(),
+        &model(100_000, 1_000_000_000),
+        false,
+        (Control::Figures, None),
+    );
     budget.set_base_latency(Duration::from_millis(5));
     let at = |turn: u64| Time::from_nanos(turn * 1_000_000);
     (1..=32).for_each(|turn| budget.observe_idle_service(at(turn), 100_000));
     assert_eq!(budget.effective_goal(), DiskTime::from_nanos(5_000_000));
     let law = Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT };
-    let other = Budget::new(&law, &model(100_000, 1_000_000_000), false, None);
+    let other = Budget::new(&law, &model(100_000, 1_000_000_000), false, (Control::Figures, None));
     other.set_base_latency(Duration::from_millis(5));
     assert_eq!(other.effective_goal(), DiskTime::from_nanos(750_000));
 }
 
 #[test]
 fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
-    let budget = Budget::new(&Policy::pace_window(), &model(100_000, 1_000_000_000), false, None);
+    let budget = Budget::new(
+        &Policy::pace_window(),
+        &model(100_000, 1_000_000_000),
+        false,
+        (Control::Figures, None),
+    );
     let cost = DiskTime::from_nanos(200_000);
-    let ask = Ask::new(cost, Op::Read, 4096);
+    let ask = Ask::new(cost, Op::Read, 4096, false);
     let grant = |now| reserve(&budget, now, &ask);
     for _ in 0..4 {
         assert!(matches!(grant(1_000_000), Reservation::Granted { .. }));
@@ -87,21 +112,26 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
 
 #[test]
 fn an_unsplittable_request_larger_than_everything_goes_alone() {
-    let budget = Budget::new(&Policy::pace_window(), &model(5_000, 10_000_000), false, None);
+    let budget = Budget::new(
+        &Policy::pace_window(),
+        &model(5_000, 10_000_000),
+        false,
+        (Control::Figures, None),
+    );
     let cost = DiskTime::from_nanos(800_000_000);
-    let ask = Ask::new(cost, Op::Write, 8 << 20);
+    let ask = Ask::new(cost, Op::Write, 8 << 20, false);
     let grant = |now| reserve(&budget, now, &ask);
     assert_eq!(grant(1), Reservation::Granted { found: DiskTime::ZERO, nearly_idle: true });
     assert_eq!(grant(900_000_000), Reservation::Refused(Refusal::Window));
 }
 
 fn ask(model: &DiskModel, op: Op, len: u64) -> Ask {
-    Ask::new(model.cost(op, len), op, len)
+    Ask::new(model.cost(op, len), op, len, false)
 }
 
 /// How many requests go at once into an idle disk.
 fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
-    let budget = Budget::new(policy, model, false, None);
+    let budget = Budget::new(policy, model, false, (Control::Figures, None));
     let ask = ask(model, op, len);
     let grant = || reserve(&budget, 1_000_000_000, &ask);
     (0..10_000).take_while(|_| matches!(grant(), Reservation::Granted { .. })).count()
@@ -130,7 +160,7 @@ fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
         (Policy::TwoLevelBucket { latency_goal: goal }, 8),
     ];
     for (policy, expected) in policies {
-        let budget = Budget::new(&policy, &model, false, None);
+        let budget = Budget::new(&policy, &model, false, (Control::Figures, None));
         let mut granted = 0;
         for step in 0..1_000 {
             let grant = || reserve(&budget, 1_000_000_000 + step * 100_000, &ask);
@@ -145,8 +175,12 @@ fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
 #[test]
 fn a_flow_ratio_above_the_limit_raises_prices() {
     let model = model(10_000, 1_000_000_000);
-    let budget =
-        Budget::new(&Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT }, &model, false, None);
+    let budget = Budget::new(
+        &Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT },
+        &model,
+        false,
+        (Control::Figures, None),
+    );
     let (cost, goal) = (DiskTime::from_nanos(100_000), budget.effective_goal());
     let price = budget.feedback.0.price();
     assert_eq!(budget.priced(cost, goal, price, &FlowRatio::of_permille(1_100)), cost);

@@ -1,9 +1,10 @@
 //! What is told of the disk, and what became of the latency target.
 
+use super::control::Controller;
 use super::feedback::{Disk, Sample, Threshold};
 use super::overdue::Meanwhile;
 use super::stops::GivenUp;
-use super::{Budget, Dispatched, Overdue};
+use super::{Budget, Dispatched, Overdue, WindowSample};
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
 use crate::{DiskModel, DiskTime, GroupCounters, PRICE_ONE, Time};
 
@@ -29,6 +30,25 @@ impl Budget {
         self.feedback.0.add(now, sample, &self.disk());
     }
 
+    /// Whether fresh requests find a larger window.
+    #[inline]
+    pub(crate) fn reserves_for_fresh(&self) -> bool {
+        !self.controller.is_figures()
+    }
+
+    /// Whether the search for the window wants to know what comes back.
+    #[inline]
+    pub(crate) fn searches_knee(&self) -> bool {
+        matches!(self.controller, Controller::Knee(_))
+    }
+
+    /// A shard tells the search for the window what it has seen.
+    pub(crate) fn tell_knee(&self, now: Time, sample: &mut WindowSample) {
+        if let Controller::Knee(knee) = &self.controller {
+            knee.0.tell(now, sample, self.effective_goal());
+        }
+    }
+
     /// This went to the disk, of which the caller has not told yet: what it
     /// costs beside each other is the price of what follows.
     pub(crate) fn note_mix(&self, now: Time, dispatched: Dispatched) {
@@ -48,7 +68,7 @@ impl Budget {
 
     /// Another target, or none; only where there is a window to correct.
     pub(crate) fn set_latency_target(&self, target: Option<LatencyTarget>) {
-        if self.counts_disk_time() {
+        if self.counts_disk_time() && self.controller.is_figures() {
             self.feedback.0.set_target(target);
         }
     }

@@ -45,11 +45,13 @@ impl IoQueue {
         self.note_class(class);
         self.price_by_place(now, ticket.slot());
         let (node, cost) = (class.node(), self.requests.at(ticket.slot()).cost);
-        let Some(nearly_idle) = self.reserve_at_once(now, class, &Ask::new(cost, access.op, len))
+        let Some(nearly_idle) =
+            self.reserve_at_once(now, class, Ask::new(cost, access.op, len, true))
         else {
             self.requests.remove(ticket.slot());
             return Ok(None);
         };
+        self.requests.at_mut(ticket.slot()).fresh = true;
         self.fair.charge_passed(node, cost, len, now);
         self.enter_disk(now, ticket.slot(), nearly_idle);
         self.classes[class.index()].passed(access, len, cost);
@@ -71,14 +73,15 @@ impl IoQueue {
 
     /// Takes what `ask` needs out of the budget if it is open; whether the disk
     /// was nearly idle.
-    fn reserve_at_once(&mut self, now: Time, class: ClassId, ask: &Ask) -> Option<bool> {
+    fn reserve_at_once(&mut self, now: Time, class: ClassId, mut ask: Ask) -> Option<bool> {
         if self.fair.limited(class.node(), now).is_some() {
             return None;
         }
         self.fair.pass_by(class, now);
         self.follow_changes(now);
         self.check_lead(class.node(), ask.cost, now).ok()?;
-        match self.reserve(now, ask) {
+        self.check_reserve(class.node(), &mut ask, now);
+        match self.reserve(now, &ask) {
             Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
             Reservation::Refused(_) => None,
             Reservation::Undone => {

@@ -45,8 +45,9 @@ impl IoQueue {
     #[inline(always)]
     fn attempt_first(&mut self, now: Time, class: u16, index: u32) -> Result<Ticket, Stop> {
         self.price_by_place(now, index);
-        let ask = ask(self.requests.at(index));
+        let mut ask = ask(self.requests.at(index));
         self.check_lead(class, ask.cost, now)?;
+        self.check_reserve(class, &mut ask, now);
         let reservation = self.reserve(now, &ask);
         let granted = match reservation {
             Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),

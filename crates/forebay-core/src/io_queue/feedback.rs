@@ -1,6 +1,7 @@
 //! What the queue sees of the disk, for the loop and for the flow ratio.
 
 use super::IoQueue;
+use crate::budget::Returned;
 use crate::requests::Request;
 use crate::{Blocked, Time};
 
@@ -48,6 +49,21 @@ impl IoQueue {
         }
         if let Some(sample) = self.sampler.take_due(now) {
             budget.tell(now, sample);
+        }
+    }
+
+    /// The search for the window learns what has come back.
+    #[inline]
+    pub(super) fn tell_knee(&mut self, now: Time, request: &Request, done: bool) {
+        if !self.shared.budget.searches_knee() {
+            return;
+        }
+        let Request { op, cost, class, nearly_idle, enqueued_at, .. } = *request;
+        let is_fresh = request.fresh && done;
+        let fresh_nanos = is_fresh.then(|| now.nanos_since(enqueued_at));
+        let returned = Returned { op, cost, class, nearly_idle, fresh_nanos };
+        if self.sampler.window.add(now, returned) {
+            self.shared.budget.tell_knee(now, &mut self.sampler.window);
         }
     }
 

@@ -63,5 +63,5 @@ impl IoQueue {
 }
 
 pub(super) fn ask(request: &Request) -> Ask {
-    Ask::new(request.cost, request.op, request.len)
+    Ask::new(request.cost, request.op, request.len, request.fresh)
 }

@@ -2,6 +2,7 @@
 
 use super::IoQueue;
 use super::stop::{Stop, Wait};
+use crate::budget::Ask;
 use crate::peers::{Lead, Met};
 use crate::shard_id::ShardId;
 use crate::shared::Shared;
@@ -27,6 +28,19 @@ impl IoQueue {
             return Ok(());
         }
         self.check_lead_of_peers(class, cost, now)
+    }
+
+    /// What fresh requests find beyond a full window is not for a shard that passes others over.
+    #[inline]
+    pub(super) fn check_reserve(&mut self, class: u16, ask: &mut Ask, now: Time) {
+        let budget = &self.shared.budget;
+        if ask.fresh
+            && budget.reserves_for_fresh()
+            && !self.shared.peers.alone()
+            && !budget.has_room()
+        {
+            ask.fresh = !self.passes_over(&self.lead(class, now));
+        }
     }
 
     /// [`check_lead`](Self::check_lead) beside other shards.

@@ -173,7 +173,7 @@ impl IoQueue {
         self.shared.budget.effective_goal()
     }
 
-    /// What a request costs now that does not go on where another ended.
+    /// What a request costs now, unless it goes on where another ended.
     pub fn cost(&self, op: Op, len: u64) -> DiskTime {
         self.model.cost(op, len)
     }
@@ -218,15 +218,14 @@ impl IoQueue {
     ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
         let ticket = self.insert(now, class, access, len)?;
-        if holder {
-            self.requests.at_mut(ticket.slot()).holder = true;
-        }
+        self.requests.at_mut(ticket.slot()).holder = holder;
         if let Err(removed) = self.fair.push(&mut self.requests, class, ticket.slot()) {
             self.requests.remove(ticket.slot());
             return Err(EnqueueError::Class(removed));
         }
         self.end_rest(now);
-        self.note_class(class).enqueued(now, access, len);
+        let is_fresh = self.note_class(class).enqueued(now, access, len);
+        self.requests.at_mut(ticket.slot()).fresh = is_fresh;
         self.resume_at_once(now);
         Ok(ticket)
     }

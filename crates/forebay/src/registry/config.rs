@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use forebay_core::{DiskModel, DiskRates, LatencyTarget, ModelError, Policy, QueueDiscipline};
+use forebay_core::{
+    Control, DiskModel, DiskRates, LatencyTarget, ModelError, Policy, QueueDiscipline,
+};
 
 use crate::properties::{DiskProperties, RegionChoice};
 
@@ -13,6 +15,7 @@ pub(crate) struct Rules {
     pub(crate) order: QueueDiscipline,
     pub(crate) duplex: bool,
     pub(crate) latency_target: Option<LatencyTarget>,
+    pub(crate) control: Control,
 }
 
 /// One disk of a [`SchedulerBuilder`](crate::SchedulerBuilder).
@@ -22,6 +25,7 @@ pub struct DiskConfig {
     pub(crate) properties: DiskProperties,
     pub(crate) policy: Policy,
     pub(crate) order: QueueDiscipline,
+    pub(crate) control: Control,
 }
 
 impl DiskConfig {
@@ -43,7 +47,8 @@ impl DiskConfig {
     }
 
     const fn of(name: String, properties: DiskProperties) -> Self {
-        Self { name, properties, policy: Policy::pace_window(), order: QueueDiscipline::StartTime }
+        let (policy, order) = (Policy::pace_window(), QueueDiscipline::StartTime);
+        Self { name, properties, policy, order, control: Control::Figures }
     }
 
     /// Adds a directory on the disk, or its block device: files on the same
@@ -81,6 +86,18 @@ impl DiskConfig {
         self
     }
 
+    /// Sets how much work [`Policy::PaceWindow`] lets into the disk; [`Control::Figures`] unless
+    /// set. A disk that is applied again keeps the control that it was made with.
+    ///
+    /// With [`Control::Knee`] a short latency goal is best, such as
+    /// `Policy::PaceWindow { latency_goal: Duration::ZERO, base_latency: None }`: the goal is then
+    /// what the disk itself needs. A latency target is not heeded.
+    #[must_use]
+    pub fn control(mut self, control: Control) -> Self {
+        self.control = control;
+        self
+    }
+
     /// Gives reads a budget and all other requests another, each as if it were
     /// alone, for a disk whose directions do not disturb each other.
     #[must_use]
@@ -100,7 +117,7 @@ impl DiskConfig {
             policy => policy,
         };
         let DiskProperties { duplex, latency_target, .. } = self.properties;
-        Rules { policy, order: self.order, duplex, latency_target }
+        Rules { policy, order: self.order, duplex, latency_target, control: self.control }
     }
 
     /// The base latency that is stated, by the policy or by a measurement.

@@ -86,6 +86,7 @@ impl Registry {
             let mut config = GroupConfig::new(model.clone(), rules.policy);
             config.order = rules.order;
             config.latency_target = rules.latency_target;
+            config.control = rules.control;
             config.shards_max = layout.shards_max;
             config.requests_max = layout.requests_max;
             let make = |slot| Arc::new(DiskGroup::new(name, config, slot, hook.clone()));
@@ -274,7 +275,7 @@ fn refused<Id: Node>(
 
 #[cfg(test)]
 mod tests {
-    use forebay_core::{QueueDiscipline, Time};
+    use forebay_core::{Control, QueueDiscipline, Time};
 
     use super::*;
 
@@ -303,6 +304,7 @@ mod tests {
             order: QueueDiscipline::StartTime,
             duplex: false,
             latency_target: None,
+            control: Control::Figures,
         };
         let add = |registry: &mut Registry, name| {
             registry.add_disk(name, &DiskModel::unmeasured(), &rules, layout).unwrap();

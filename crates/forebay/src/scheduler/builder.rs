@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_core::{DiskModel, Policy, QueueDiscipline, SHARDS_MAX};
+use forebay_core::{Control, DiskModel, Policy, QueueDiscipline, SHARDS_MAX};
 use forebay_driver::QUEUES_MAX;
 
 use super::Scheduler;
@@ -207,6 +207,7 @@ impl SchedulerBuilder {
             order: QueueDiscipline::StartTime,
             duplex: false,
             latency_target: None,
+            control: Control::Figures,
         };
         let default_disk = registry.add_disk(DEFAULT_DISK, &unmeasured, &rules, layout)?;
         let untagged = registry.add_class(DEFAULT_CLASS, None, DEFAULT_CLASS_SHARES)?;

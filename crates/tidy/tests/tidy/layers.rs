@@ -221,6 +221,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "region_options",
             "latency_target",
             "report",
+            "control",
             "load_options",
             "growth",
             "info",

@@ -1,5 +1,6 @@
 //! What a shard has seen of the disk since it last told the group.
 
+use crate::budget::WindowSample;
 use crate::{Blocked, DiskTime, Op, Time};
 
 /// So many counted requests are told of together: one step of the window.
@@ -35,6 +36,8 @@ pub(crate) struct Sample {
 pub(crate) struct Sampler {
     sample: Sample,
     told_at: Time,
+    /// What the search for the window has not been told yet.
+    pub(crate) window: WindowSample,
 }
 
 /// What a latency target asks of a request that came back.
@@ -86,6 +89,7 @@ impl Sampler {
     pub(crate) fn waited(&mut self, reason: Blocked, nanos: u64) {
         if !matches!(reason, Blocked::Empty | Blocked::ClassLimit) {
             self.sample.waited = self.sample.waited.saturating_add(nanos);
+            self.window.waited(nanos);
         }
     }
 

@@ -1,0 +1,117 @@
+//! What says how much work the disk gets.
+
+use alloc::boxed::Box;
+use core::time::Duration;
+
+use super::knee::Knee;
+use super::price::Price;
+use crate::sync::Padded;
+use crate::{DiskTime, PRICE_ONE, saturating_nanos};
+
+/// A pace that is not to bind runs at this many times the rate of the figures: it still bounds
+/// what goes past the window for holders.
+const PACE_OUT_OF_THE_WAY: u64 = 16_000;
+/// A fresh request finds a window of this many times the size,
+const FRESH_WINDOWS: u64 = 3;
+/// less this many times its own cost: small requests gain, large ones do not.
+const FRESH_COSTS: u64 = 2;
+
+/// How much work [`Policy::PaceWindow`](crate::Policy::PaceWindow) lets into the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Control {
+    /// What the figures say: one second of disk time per second, and two effective goals of it
+    /// unfinished. A latency target corrects both.
+    #[default]
+    Figures,
+    /// What the disk is found to do of the present mix of requests: the window is moved by
+    /// trials to where more of it would add more latency than throughput, and nothing else
+    /// bounds the rate. A latency target is not heeded.
+    Knee,
+    /// Constants, to compare with.
+    Fixed(Constants),
+}
+
+/// A window and a pace that nothing corrects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Constants {
+    /// Disk time that may be unfinished, at most 100 s.
+    pub window: Duration,
+    /// Thousandths of the rate of the figures; `None` for a pace that does not bind.
+    pub pace_permille: Option<u32>,
+}
+
+/// [`Control`] at work.
+#[derive(Debug)]
+pub(super) enum Controller {
+    Figures,
+    Knee(Box<Padded<Knee>>),
+    Fixed { window: u64, price: Price },
+}
+
+impl Controller {
+    pub(super) fn new(control: Control) -> Self {
+        match control {
+            Control::Figures => Self::Figures,
+            Control::Knee => Self::Knee(Box::new(Padded(Knee::new()))),
+            Control::Fixed(Constants { window, pace_permille }) => {
+                let nanos = saturating_nanos(window).min(super::goal::GOAL_NANOS_MAX);
+                let pace = pace_permille.map_or(PACE_OUT_OF_THE_WAY, u64::from);
+                Self::Fixed { window: DiskTime::from_nanos(nanos).units(), price: at_pace(pace) }
+            }
+        }
+    }
+
+    pub(super) fn is_figures(&self) -> bool {
+        matches!(self, Self::Figures)
+    }
+
+    /// What disk time costs of the pace; `None` where that follows from the figures.
+    #[inline]
+    pub(super) fn price(&self) -> Option<Price> {
+        match self {
+            Self::Figures => None,
+            Self::Knee(_) => Some(const { at_pace(PACE_OUT_OF_THE_WAY) }),
+            Self::Fixed { price, .. } => Some(*price),
+        }
+    }
+
+    /// Disk time that may be unfinished; `None` where that follows from the figures.
+    #[inline]
+    pub(super) fn window(&self, goal: DiskTime) -> Option<u64> {
+        match self {
+            Self::Figures => None,
+            Self::Knee(knee) => Some(knee.0.window(goal)),
+            Self::Fixed { window, .. } => Some(*window),
+        }
+    }
+
+    /// The window for a fresh request of this cost: it waits behind nothing of its own class,
+    /// and should not wait outside of the disk for what others have there (trunk reservation).
+    #[inline]
+    pub(super) fn window_of_fresh(window: u64, cost: DiskTime) -> u64 {
+        let fresh = window.saturating_mul(FRESH_WINDOWS);
+        window.max(fresh.saturating_sub(cost.units().saturating_mul(FRESH_COSTS)))
+    }
+}
+
+/// The price of disk time at this pace, in thousandths of the figures' rate.
+const fn at_pace(permille: u64) -> Price {
+    let permille = if permille == 0 { 1 } else { permille };
+    let price = PRICE_ONE as u64 * 1000 / permille;
+    Price::of(if price > u32::MAX as u64 { u32::MAX } else { price as u32 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_fresh_requests_find_a_larger_window_and_large_ones_do_not() {
+        let of = |cost| Controller::window_of_fresh(1000, DiskTime::from_units(cost));
+        assert_eq!(
+            [of(0), of(100), of(500), of(1000), of(u64::MAX)],
+            [3000, 2800, 2000, 1000, 1000]
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! The window at the knee of what the disk does of the present mix.
+//!
+//! Shards tell what came back. Whoever tells the last of an interval judges it: see [`trials`].
+
+mod evidence;
+mod measured;
+mod trials;
+mod words;
+
+use crate::sync::{AtomicBool, AtomicU64, Ordering, get, set};
+use crate::{DiskTime, Op, Time};
+
+use measured::Measured;
+use trials::{Interval, ONE_GOAL, Trials};
+
+/// An interval is at least so long,
+const INTERVAL_NANOS_MIN: u64 = 5_000_000;
+/// and longer until so many requests are done and the disk has served so many windows,
+const COMPLETED_MIN: u64 = 50;
+const WINDOWS_MIN: u64 = 3;
+/// but not longer than this.
+const INTERVAL_NANOS_MAX: u64 = 200_000_000;
+/// What took longer is a pause, and not one interval.
+const STALE_NANOS: u64 = 400_000_000;
+/// After a change of the window one window is left out, within these bounds.
+const SETTLE_NANOS: (u64, u64) = (400_000, 50_000_000);
+/// A trial ends where so many fresh requests take this many times as long as before, on average.
+const CUT_SHORT_MIN: u64 = 8;
+const CUT_SHORT_TIMES: u64 = 2;
+/// A shard tells of so many requests at once, or of fewer after so long.
+const TOLD_REQUESTS: u64 = 16;
+const TOLD_AFTER_NANOS: u64 = 1_000_000;
+
+/// Larger numbers are errors of the clock; products with thousands fit in a word below.
+const NUMBER_MAX: i64 = 1 << 50;
+
+/// What a shard has seen since it last told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WindowSample {
+    told_at: Time,
+    completed: u64,
+    /// Disk time in units, fresh requests and their latencies: of reads, and of everything else.
+    served: [u64; 2],
+    fresh: [u64; 2],
+    latency_nanos: [u64; 2],
+    nearly_idle: u64,
+    waited_nanos: u64,
+    /// How often a request was of another class than the one before.
+    class_changes: u64,
+    class: u16,
+}
+
+/// A request that has come back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Returned {
+    pub(crate) op: Op,
+    pub(crate) cost: DiskTime,
+    pub(crate) class: u16,
+    pub(crate) nearly_idle: bool,
+    /// Where it was fresh and done: the time from its enqueueing, in nanoseconds.
+    pub(crate) fresh_nanos: Option<u64>,
+}
+
+impl WindowSample {
+    /// A request has come back. Whether it is time to tell.
+    #[inline]
+    pub(crate) fn add(&mut self, now: Time, returned: Returned) -> bool {
+        let direction = usize::from(returned.op != Op::Read);
+        self.completed += 1;
+        self.served[direction] = self.served[direction].saturating_add(returned.cost.units());
+        self.nearly_idle += u64::from(returned.nearly_idle);
+        if let Some(nanos) = returned.fresh_nanos {
+            self.fresh[direction] += 1;
+            self.latency_nanos[direction] = self.latency_nanos[direction].saturating_add(nanos);
+        }
+        if self.class != returned.class {
+            self.class = returned.class;
+            self.class_changes += 1;
+        }
+        self.completed >= TOLD_REQUESTS || now.nanos_since(self.told_at) >= TOLD_AFTER_NANOS
+    }
+
+    /// Work has waited for the disk, or for other shards.
+    pub(crate) fn waited(&mut self, nanos: u64) {
+        self.waited_nanos = self.waited_nanos.saturating_add(nanos);
+    }
+
+    fn take(&mut self, now: Time) -> Self {
+        let next = Self { told_at: now, class: self.class, ..Self::default() };
+        core::mem::replace(self, next)
+    }
+}
+
+/// Finds the window of one disk.
+#[derive(Debug)]
+pub(crate) struct Knee {
+    /// The window now, in thousandths of an effective goal.
+    window: AtomicU64,
+    began_at: AtomicU64,
+    /// A trial ends early above these mean latencies, in nanoseconds; `u64::MAX` without one.
+    cut_short_at: [AtomicU64; 2],
+    sums: Sums,
+    /// Whether a shard judges an interval; the state is its own meanwhile.
+    is_judging: AtomicBool,
+    state: [AtomicU64; Trials::WORDS],
+}
+
+/// What all shards have told of in the present interval.
+#[derive(Debug, Default)]
+struct Sums {
+    completed: AtomicU64,
+    served: [AtomicU64; 2],
+    fresh: [AtomicU64; 2],
+    latency_nanos: [AtomicU64; 2],
+    nearly_idle: AtomicU64,
+    waited_nanos: AtomicU64,
+    class_changes: AtomicU64,
+}
+
+impl Knee {
+    pub(crate) fn new() -> Self {
+        let trials = Trials::new();
+        let words = trials.to_words();
+        Self {
+            window: AtomicU64::new(trials.window().unsigned_abs()),
+            began_at: AtomicU64::new(0),
+            cut_short_at: core::array::from_fn(|_| AtomicU64::new(u64::MAX)),
+            sums: Sums::default(),
+            is_judging: AtomicBool::new(false),
+            state: core::array::from_fn(|word| AtomicU64::new(words[word] as u64)),
+        }
+    }
+
+    /// The most disk time that may be unfinished, in units, at this effective goal.
+    #[inline]
+    pub(crate) fn window(&self, goal: DiskTime) -> u64 {
+        let window = u128::from(goal.units()) * u128::from(get(&self.window)) / ONE_GOAL as u128;
+        u64::try_from(window).unwrap_or(u64::MAX)
+    }
+
+    /// A shard tells what it has seen.
+    pub(crate) fn tell(&self, now: Time, sample: &mut WindowSample, goal: DiskTime) {
+        self.sums.add(&sample.take(now));
+        let began_at = get(&self.began_at);
+        let nanos = now.nanos_since(Time::from_nanos(began_at));
+        if nanos == 0 {
+            return;
+        }
+        let residence_nanos = self.residence_nanos(nanos, goal);
+        let is_cut_short = self.is_cut_short();
+        if !is_cut_short && !self.is_over(nanos, residence_nanos) {
+            return;
+        }
+        if self.is_judging.swap(true, Ordering::Acquire) {
+            return;
+        }
+        if get(&self.began_at) == began_at {
+            self.end_interval(now, nanos, residence_nanos, is_cut_short);
+        }
+        self.is_judging.store(false, Ordering::Release);
+    }
+
+    /// How long the disk takes for a window, at the rate of this interval.
+    fn residence_nanos(&self, nanos: u64, goal: DiskTime) -> u64 {
+        let served = get(&self.sums.served[0]).saturating_add(get(&self.sums.served[1])).max(1);
+        let residence = u128::from(self.window(goal)) * u128::from(nanos) / u128::from(served);
+        u64::try_from(residence).unwrap_or(u64::MAX)
+    }
+
+    fn is_over(&self, nanos: u64, residence_nanos: u64) -> bool {
+        let enough = get(&self.sums.completed) >= COMPLETED_MIN
+            && nanos >= residence_nanos.saturating_mul(WINDOWS_MIN);
+        nanos >= INTERVAL_NANOS_MAX || nanos >= INTERVAL_NANOS_MIN && enough
+    }
+
+    fn is_cut_short(&self) -> bool {
+        (0..2).any(|direction| {
+            let fresh = get(&self.sums.fresh[direction]);
+            fresh >= CUT_SHORT_MIN
+                && get(&self.sums.latency_nanos[direction]) / fresh
+                    > get(&self.cut_short_at[direction])
+        })
+    }
+
+    fn end_interval(&self, now: Time, nanos: u64, residence_nanos: u64, is_cut_short: bool) {
+        let mut trials =
+            Trials::from_words(core::array::from_fn(|word| get(&self.state[word]) as i64));
+        let interval = self.sums.take(nanos, is_cut_short);
+        if nanos > STALE_NANOS {
+            trials.begin_again();
+        } else {
+            trials.step(&interval);
+        }
+        for (direction, at) in self.cut_short_at.iter().enumerate() {
+            let usual = trials.usual_latency(direction).map(i64::unsigned_abs);
+            set(at, usual.map_or(u64::MAX, |usual| usual.saturating_mul(CUT_SHORT_TIMES)));
+        }
+        let window = trials.window().unsigned_abs();
+        let settles = get(&self.window) != window;
+        set(&self.window, window);
+        let settle_nanos =
+            if settles { residence_nanos.clamp(SETTLE_NANOS.0, SETTLE_NANOS.1) } else { 0 };
+        set(&self.began_at, now.plus_nanos(settle_nanos).as_nanos());
+        self.state.iter().zip(trials.to_words()).for_each(|(to, word)| set(to, word as u64));
+    }
+}
+
+impl Sums {
+    fn add(&self, sample: &WindowSample) {
+        let add = |sum: &AtomicU64, number: u64| {
+            if number > 0 {
+                sum.fetch_add(number, Ordering::Relaxed);
+            }
+        };
+        add(&self.completed, sample.completed);
+        for direction in 0..2 {
+            add(&self.served[direction], sample.served[direction]);
+            add(&self.fresh[direction], sample.fresh[direction]);
+            add(&self.latency_nanos[direction], sample.latency_nanos[direction]);
+        }
+        add(&self.nearly_idle, sample.nearly_idle);
+        add(&self.waited_nanos, sample.waited_nanos);
+        add(&self.class_changes, sample.class_changes);
+    }
+
+    fn take(&self, nanos: u64, is_cut_short: bool) -> Interval {
+        let take = |sum: &AtomicU64| {
+            i64::try_from(sum.swap(0, Ordering::Relaxed)).unwrap_or(i64::MAX).min(NUMBER_MAX)
+        };
+        let take_both = |sums: &[AtomicU64; 2]| [take(&sums[0]), take(&sums[1])];
+        Interval {
+            measured: Measured {
+                nanos: i64::try_from(nanos).unwrap_or(i64::MAX).min(NUMBER_MAX),
+                served: take_both(&self.served),
+                fresh: take_both(&self.fresh),
+                latency_nanos: take_both(&self.latency_nanos),
+            },
+            completed: take(&self.completed),
+            nearly_idle: take(&self.nearly_idle),
+            waited_nanos: take(&self.waited_nanos),
+            has_several_classes: take(&self.class_changes) > 0,
+            is_cut_short,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+use super::super::measured::Measured;
+use super::*;
+
+const INTERVAL_NANOS: i64 = 5_000_000;
+const COMPLETED: i64 = 1000;
+
+/// What a disk does of its figures, in thousandths, and how long fresh reads take, in
+/// nanoseconds, at a window in thousandths of a goal; `None` where nobody is fresh.
+type Disk = fn(window: i64) -> (i64, Option<i64>);
+
+/// One request after the other: a window larger than one goal only makes requests wait.
+fn one_by_one(window: i64) -> (i64, Option<i64>) {
+    (1000.min(window), Some(window.max(1000) * 1000))
+}
+
+/// As much as the window says, up to four goals; then requests wait.
+fn four_at_once(window: i64) -> (i64, Option<i64>) {
+    (1000.min(window / 4), Some(window.max(4000) * 250))
+}
+
+/// The rate of an array whose members are busy at 48 goals, and without a gain up to 16.
+fn plateau(window: i64) -> (i64, Option<i64>) {
+    ((600 + (window - 16_000).max(0) / 80).min(1000), None)
+}
+
+fn interval(trials: &Trials, disk: Disk, several: bool) -> Interval {
+    let (rate, latency) = disk(trials.window());
+    let fresh = if latency.is_some() { COMPLETED / 2 } else { 0 };
+    let served = rate * INTERVAL_NANOS / 1000 * 64;
+    let measured = Measured {
+        nanos: INTERVAL_NANOS,
+        served: [served / 4, served - served / 4],
+        fresh: [fresh, 0],
+        latency_nanos: [fresh * latency.unwrap_or(0), 0],
+    };
+    Interval {
+        measured,
+        completed: COMPLETED,
+        nearly_idle: 0,
+        waited_nanos: INTERVAL_NANOS,
+        has_several_classes: several,
+        is_cut_short: false,
+    }
+}
+
+/// The window after so many intervals, and how many of them were trials.
+fn run(trials: &mut Trials, disk: Disk, several: bool, intervals: usize) -> (i64, usize) {
+    let mut tried = 0;
+    for _ in 0..intervals {
+        tried += usize::from(trials.phase == Phase::Trial);
+        let interval = interval(trials, disk, several);
+        trials.step(&interval);
+    }
+    (trials.window, tried)
+}
+
+#[test]
+fn a_disk_that_serves_one_request_after_the_other_keeps_a_window_of_one_goal() {
+    let (window, _) = run(&mut Trials::new(), one_by_one, true, 1000);
+    assert!((700..=1000).contains(&window), "{window}");
+}
+
+#[test]
+fn the_window_grows_to_where_more_of_it_makes_requests_wait() {
+    let (window, _) = run(&mut Trials::new(), four_at_once, true, 1000);
+    assert!((3400..=4800).contains(&window), "{window}");
+}
+
+#[test]
+fn what_was_found_is_tried_again_less_than_once_in_a_hundred_intervals() {
+    for disk in [one_by_one as Disk, four_at_once] {
+        let mut trials = Trials::new();
+        run(&mut trials, disk, true, 4000);
+        let (_, tried) = run(&mut trials, disk, true, 4000);
+        assert!((1..=40).contains(&tried), "{tried}");
+    }
+}
+
+#[test]
+fn a_plateau_is_crossed_by_a_class_that_is_alone() {
+    let mut trials = Trials::new();
+    run(&mut trials, plateau, false, 2000);
+    assert!(plateau(trials.window()).0 >= 970, "{}", trials.window());
+}
+
+#[test]
+fn several_classes_that_wait_are_not_let_into_the_disk_where_nobody_orders_them() {
+    fn frees_above_six(window: i64) -> (i64, Option<i64>) {
+        (window.min(20_000), (window > 6000).then_some(1_000_000))
+    }
+    let mut trials = Trials::new();
+    run(&mut trials, frees_above_six, true, 2000);
+    trials.begin_again();
+    assert!(trials.window() <= 6000, "{}", trials.window());
+}
+
+#[test]
+fn a_smaller_window_that_loses_a_little_each_time_does_not_lose_much_in_all() {
+    // each step of a seventh less costs half a per cent
+    fn slope(window: i64) -> (i64, Option<i64>) {
+        (970 + window.min(4000) / 100, None)
+    }
+    let mut trials = Trials::new();
+    run(&mut trials, slope, true, 20_000);
+    assert!(slope(trials.window()).0 >= 950, "{}", trials.window());
+}
+
+#[test]
+fn a_disk_with_idle_moments_has_a_window_that_does_not_bind() {
+    let mut trials = Trials::new();
+    for _ in 0..1000 {
+        let interval = interval(&trials, one_by_one, true);
+        trials.step(&Interval { nearly_idle: COMPLETED / 4, waited_nanos: 0, ..interval });
+        assert_eq!(trials.window(), FREE);
+    }
+}
+
+#[test]
+fn another_disk_is_searched_anew() {
+    let mut trials = Trials::new();
+    run(&mut trials, one_by_one, true, 4000);
+    let (window, _) = run(&mut trials, four_at_once, true, 300);
+    assert!(window >= 3400, "{window} after 300 intervals");
+    let (window, _) = run(&mut trials, one_by_one, true, 600);
+    assert!(window <= 1400, "{window} after 600 intervals");
+}
+
+#[test]
+fn a_trial_that_doubles_latency_can_end_early_and_is_no_gain() {
+    let mut trials = Trials::new();
+    for _ in 0..1000 {
+        let mut interval = interval(&trials, four_at_once, true);
+        interval.is_cut_short = trials.phase == Phase::Trial && trials.turn != DOWN;
+        trials.step(&interval);
+    }
+    assert!(trials.window <= BEGIN, "{}", trials.window);
+}
+
+#[test]
+fn a_state_survives_as_words() {
+    let mut trials = Trials::new();
+    for _ in 0..500 {
+        let interval = interval(&trials, four_at_once, true);
+        trials.step(&interval);
+        assert_eq!(Trials::from_words(trials.to_words()), trials);
+    }
+}
+
+#[test]
+fn no_measurement_panics_and_windows_stay_in_range() {
+    let numbers = [0, 1, 7, 1 << 20, 1 << 50];
+    let mut trials = Trials::new();
+    let mut next = 0_usize;
+    let mut pick = || {
+        next = next.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        numbers[(next >> 33) % numbers.len()]
+    };
+    for _ in 0..100_000 {
+        let measured = Measured {
+            nanos: pick(),
+            served: [pick(), pick()],
+            fresh: [pick(), pick()],
+            latency_nanos: [pick(), pick()],
+        };
+        trials.step(&Interval {
+            measured,
+            completed: pick(),
+            nearly_idle: pick(),
+            waited_nanos: pick(),
+            has_several_classes: pick() > 1,
+            is_cut_short: pick() > 1,
+        });
+        assert!((WINDOWS.0..=WINDOWS.1).contains(&trials.window));
+        assert!(trials.window() > 0 && trials.window() <= WINDOWS.1 * 20);
+    }
+}
