@@ -5,7 +5,8 @@ pub(crate) mod units;
 use core::time::Duration;
 
 use forebay_core::{
-    DiskModel, DiskTime, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, QueueDiscipline, Time,
+    Control, DiskModel, DiskTime, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, QueueDiscipline,
+    Time,
 };
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Properties;
@@ -127,6 +128,8 @@ pub struct SchedulerConfig {
     pub duplex: bool,
     /// What requests may take in the disk; nothing is corrected if not given.
     pub latency_target: Option<LatencyTarget>,
+    /// As in [`GroupConfig::control`](forebay_core::GroupConfig::control).
+    pub control: Control,
 }
 
 impl Default for SchedulerConfig {
@@ -139,6 +142,7 @@ impl Default for SchedulerConfig {
             idle_credit: DiskTime::ZERO,
             duplex: false,
             latency_target: None,
+            control: Control::Figures,
         }
     }
 }

@@ -106,6 +106,7 @@ mod tests {
                 mix_percent: None,
                 policy: PolicySpec::Concurrency { requests: 4 },
                 latency_target: Some(LatencyTarget::OF_WINDOW),
+                finds_window: true,
                 duplex: true,
                 tick_micros: Some(500),
                 wake_up_micros: 5,

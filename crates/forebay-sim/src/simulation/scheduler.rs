@@ -42,6 +42,7 @@ impl Scheduler {
             group_config.tick_nanos = config.tick_nanos;
             group_config.idle_credit = config.idle_credit;
             group_config.latency_target = config.latency_target;
+            group_config.control = config.control;
             Group::new(IoGroup::new(group_config), jobs, policy != Policy::Unlimited)
         };
         let count = if config.duplex { 2 } else { 1 };

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use forebay_config::{ConfigError, Source};
-use forebay_core::{DiskModel, DiskRates, LatencyTarget, MIX_PRICES, MixPrices, PRICE_ONE, Policy};
+use forebay_core::{
+    Control, DiskModel, DiskRates, LatencyTarget, MIX_PRICES, MixPrices, PRICE_ONE, Policy,
+};
 use forebay_load::job_file::JobFile;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +48,9 @@ pub struct Settings {
     /// What requests may take in the disk; nothing is corrected if not given.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "units::latency_target")]
     pub latency_target: Option<LatencyTarget>,
+    /// Whether the window is found by trials.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub finds_window: bool,
     /// Whether reads and all else have a budget each.
     pub duplex: bool,
     /// How often shards look for work; on every event if not given.
@@ -146,6 +151,7 @@ impl Case {
                 policy: Some(settings.policy.policy()),
                 duplex: settings.duplex,
                 latency_target: settings.latency_target,
+                control: if settings.finds_window { Control::Knee } else { Control::Figures },
                 ..SchedulerConfig::default()
             },
             warmup: Duration::ZERO,

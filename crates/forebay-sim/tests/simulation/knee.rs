@@ -1,0 +1,130 @@
+//! The window that is found by trials, beside that of the figures and beside no scheduler.
+
+use std::time::Duration;
+
+use forebay_config::Source;
+use forebay_core::{Control, DiskRates, Policy};
+use forebay_load::job_file::JobFile;
+use forebay_load::results::model::{ClassResult, RunResult};
+use forebay_sim::simulation::{Simulation, SimulationConfig};
+use forebay_sim::spec::DiskSpec;
+
+/// How a load is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Unscheduled,
+    Figures,
+    Knee,
+}
+
+fn job(name: &str, kind: &str, fibers: u32, size: &str, rest: &str) -> String {
+    format!(
+        "- {{name: {name}, type: {kind}, shards: all, shard_info: {{parallelism: {fibers}, \
+         reqsize: {size}, shares: 100{rest}\n"
+    )
+}
+
+/// Random reads at this part of what the disk does, in hundredths, in a Poisson process.
+fn reads(rates: &DiskRates, percent: u64) -> String {
+    let rps = rates.read_iops * percent / 100 / 400;
+    let rest = format!(", rps: {rps}}}, options: {{pause_distribution: poisson}}}}");
+    job("reads", "randread", 100, "4kB", &rest)
+}
+
+fn bulk(kind: &str) -> String {
+    job("bulk", kind, 16, "128kB", "}}")
+}
+
+/// Both without bound.
+fn saturated() -> String {
+    job("reads", "randread", 64, "4kB", "}}") + &bulk("seqwrite")
+}
+
+fn run(disk: &str, how: How, jobs: impl Fn(&DiskRates) -> String) -> RunResult {
+    let spec = DiskSpec::resolve(disk).unwrap();
+    let disk = spec.build(1);
+    let base_latency = Some(disk.base_latency());
+    let text = jobs(&disk.rates());
+    let jobs = JobFile::parse(&Source::new("jobs", &text), None, 4).unwrap();
+    let mut config = SimulationConfig::new(jobs, disk);
+    config.warmup = Duration::from_secs(1);
+    config.duration = Duration::from_secs(1);
+    config.capacity = Some(spec.capacity());
+    config.scheduler.policy = Some(match how {
+        How::Unscheduled => Policy::Unlimited,
+        How::Figures => Policy::pace_window(),
+        How::Knee => Policy::PaceWindow { latency_goal: Duration::ZERO, base_latency },
+    });
+    if how == How::Knee {
+        config.scheduler.control = Control::Knee;
+    }
+    Simulation::new(config).unwrap().run().unwrap().result
+}
+
+fn class<'a>(result: &'a RunResult, name: &str) -> &'a ClassResult {
+    result.classes.iter().find(|class| class.name == name).unwrap()
+}
+
+fn bulk_rate(result: &RunResult) -> f64 {
+    class(result, "bulk").bandwidth_bytes_per_second as f64
+}
+
+/// The 99th percentile of reads, in microseconds.
+fn p99(result: &RunResult) -> f64 {
+    class(result, "reads").latency_us.p99
+}
+
+#[test]
+fn a_disk_that_does_more_of_a_mix_than_its_figures_say_does_it_at_unchanged_shares() {
+    for disk in ["i4i.2xlarge", "four-channels"] {
+        let [figures, knee] = [How::Figures, How::Knee].map(|how| run(disk, how, |_| saturated()));
+        let more = bulk_rate(&knee) / bulk_rate(&figures);
+        assert!(more >= 1.2, "{disk}: {more}");
+        let share = |result: &RunResult| bulk_rate(result) / class(result, "reads").iops;
+        let bent = share(&knee) / share(&figures);
+        assert!((0.97..1.03).contains(&bent), "{disk}: {bent}");
+    }
+}
+
+#[test]
+fn reads_beside_bulk_writes_are_quicker_and_writes_are_not_fewer() {
+    for disk in ["nvme-2022", "samsung-970-pro", "i4i.2xlarge"] {
+        let load = |rates: &DiskRates| reads(rates, 20) + &bulk("seqwrite");
+        let [figures, knee] = [How::Figures, How::Knee].map(|how| run(disk, how, load));
+        assert!(bulk_rate(&knee) >= 0.99 * bulk_rate(&figures), "{disk}");
+        assert!(p99(&knee) <= p99(&figures), "{disk}: {} for {}", p99(&knee), p99(&figures));
+    }
+}
+
+#[test]
+fn a_disk_that_serves_all_that_is_asked_is_not_felt_to_be_scheduled() {
+    let rated = |rates: &DiskRates| {
+        let rps = rates.write_bandwidth * 3 / 10 / 131_072 / 64;
+        let writes = job("bulk", "seqwrite", 16, "128kB", &format!(", rps: {rps}}}}}"));
+        reads(rates, 40) + &writes
+    };
+    for disk in ["i4i.2xlarge", "gp3", "nvme-2018"] {
+        let [unscheduled, knee] = [How::Unscheduled, How::Knee].map(|how| run(disk, how, rated));
+        for name in ["reads", "bulk"] {
+            let of = |result: &RunResult| class(result, name).latency_us.p99;
+            let (with, without) = (of(&knee), of(&unscheduled));
+            assert!(with <= 1.05 * without, "{disk}, {name}: {with} for {without}");
+        }
+    }
+}
+
+#[test]
+fn few_requests_of_several_classes_stay_in_order() {
+    let few = |_: &DiskRates| {
+        job("reads", "randread", 2, "4kB", "}}") + &job("bulk", "seqwrite", 1, "128kB", "}}")
+    };
+    let [figures, knee] = [How::Figures, How::Knee].map(|how| run("nvme-2022", how, few));
+    assert!(class(&knee, "reads").iops >= 0.95 * class(&figures, "reads").iops);
+}
+
+#[test]
+fn members_of_an_array_are_all_busy() {
+    let [unscheduled, knee] = [How::Unscheduled, How::Knee]
+        .map(|how| run("raid0-4-nvme", how, |_| job("bulk", "seqwrite", 64, "128kB", "}}")));
+    assert!(bulk_rate(&knee) >= 0.97 * bulk_rate(&unscheduled));
+}
