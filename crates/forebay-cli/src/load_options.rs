@@ -9,13 +9,15 @@ use clap::{Args, ValueEnum};
 use forebay::properties::{Properties, TargetBelowBase};
 use forebay_config::Source;
 use forebay_core::{
-    GroupConfig, IoGroup, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, QueueDiscipline, SHARDS_MAX,
+    Control, GroupConfig, IoGroup, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, QueueDiscipline,
+    SHARDS_MAX,
 };
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Report;
 use forebay_load::results::text;
 
 use crate::console::{json, note};
+use crate::control::ControlOptions;
 use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::latency_target::TargetOption;
@@ -47,9 +49,12 @@ pub(crate) struct LoadOptions {
     /// given, a real disk is measured briefly, and a simulated one is known
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// How long requests may wait inside the disk
-    #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]
-    latency_goal: Duration,
+    /// How long requests may wait inside the disk; unless given 0.75ms, and no longer than the disk
+    /// needs with --control knee and --fixed
+    #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
+    latency_goal: Option<Duration>,
+    #[command(flatten)]
+    control: ControlOptions,
     /// What requests may take in the disk while others wait: a percentile of reads, such as p95=1ms
     /// or p99.9=2ms, or of writes, such as writes:p95=5ms, or off. Unless given, what --properties
     /// says, or p95=2goals: 95 of 100 reads within two effective goals
@@ -192,9 +197,21 @@ impl LoadOptions {
         self.shards.unwrap_or_else(|| processors().min(SHARDS_MAX) as u32)
     }
 
+    /// How much work gets into the disk.
+    pub(crate) fn control(&self) -> Control {
+        match self.policy {
+            PolicyName::PaceWindow => self.control.control(),
+            _ => Control::Figures,
+        }
+    }
+
     /// The policy, for a disk of this base latency if that is known.
     pub(crate) fn policy(&self, base_latency: Option<Duration>) -> Policy {
-        let latency_goal = self.latency_goal;
+        let usual = match self.control() {
+            Control::Figures => LATENCY_GOAL_DEFAULT,
+            _ => Duration::ZERO,
+        };
+        let latency_goal = self.latency_goal.unwrap_or(usual);
         match self.policy {
             PolicyName::PaceWindow => Policy::PaceWindow { latency_goal, base_latency },
             PolicyName::FlowRatio => Policy::FlowRatio { latency_goal },
@@ -211,16 +228,17 @@ impl LoadOptions {
     /// Says so where `disk` needs a longer goal than the one asked for.
     fn note_longer_goal(&self, disk: &Disk) {
         let policy = self.policy(disk.base_latency);
-        if self.policy != PolicyName::PaceWindow || self.latency_goal == LATENCY_GOAL_DEFAULT {
+        let Some(asked) = self.latency_goal.filter(|_| self.policy == PolicyName::PaceWindow)
+        else {
             return;
-        }
+        };
         let group = IoGroup::new(GroupConfig::new(disk.model_under(&policy), policy));
         let goal = Duration::from_nanos(group.effective_goal().as_nanos_ceil());
-        if disk.rates.is_some() && goal > self.latency_goal {
+        if disk.rates.is_some() && goal > asked {
             note(format_args!(
                 "the goal is {goal:.1?}, in place of --latency-goal {:.1?}: within that this disk \
                  answers no single request, or not 128 KiB, and would idle",
-                self.latency_goal
+                asked
             ));
         }
     }
@@ -229,10 +247,11 @@ impl LoadOptions {
     /// can hold it. Says so where the goal is not the one asked for.
     pub(crate) fn latency_target(&self, disk: &Disk) -> Result<Option<LatencyTarget>, Failure> {
         self.note_longer_goal(disk);
-        let heeds = self.policy == PolicyName::PaceWindow;
+        let heeds = self.policy == PolicyName::PaceWindow && self.control() == Control::Figures;
         match self.latency_target {
             Some(TargetOption(Some(target))) if !heeds => Err(Failure::Input(format!(
-                "--latency-target {target} is for --policy pace+window: no other corrects itself"
+                "--latency-target {target} is for --policy pace+window with --control figures: \
+                 nothing else heeds it"
             ))),
             asked => {
                 let stated = || disk.properties.as_ref()?.latency_target;

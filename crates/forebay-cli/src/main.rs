@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod console;
+mod control;
 mod disk;
 mod explore;
 mod failure;

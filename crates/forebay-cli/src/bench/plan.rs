@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use forebay::engine::BackendChoice;
-use forebay_core::{DiskModel, LatencyTarget, Policy, QueueDiscipline, Time, saturating_nanos};
+use forebay_core::{
+    Control, DiskModel, LatencyTarget, Policy, QueueDiscipline, Time, saturating_nanos,
+};
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::recorder::MeasuredInterval;
 
@@ -27,6 +29,7 @@ pub(super) struct Plan<'a> {
     pub(super) policy: Policy,
     /// What requests may take in the disk.
     pub(super) latency_target: Option<LatencyTarget>,
+    pub(super) control: Control,
     /// In which order it serves classes.
     pub(super) order: QueueDiscipline,
     pub(super) topology: Topology,

@@ -47,6 +47,7 @@ impl Scheduled {
             let config = DiskConfig::from_properties(&here)
                 .policy(policy)
                 .latency_target(plan.latency_target)
+                .control(plan.control)
                 .order(plan.order);
             builder = builder.disk(config);
         }

@@ -153,6 +153,7 @@ impl Options {
             order: self.load.order(),
             duplex: known.duplex,
             latency_target,
+            control: self.load.control(),
             ..SchedulerConfig::default()
         };
         config.properties = Some(known.in_results(&policy));

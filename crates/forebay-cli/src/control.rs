@@ -1,0 +1,94 @@
+//! The options `--control` and `--fixed`: what bounds the work in the disk.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use forebay_core::{Constants, Control};
+
+use crate::span;
+
+/// Paces above this many times the figures' rate are typing errors.
+const PACE_MAX: f64 = 1000.0;
+
+/// How much work --policy pace+window lets into the disk.
+#[derive(Args)]
+pub(crate) struct ControlOptions {
+    /// How much work --policy pace+window lets into the disk
+    #[arg(long, value_enum, default_value_t = ControlName::Figures)]
+    control: ControlName,
+    /// A constant window, the disk time that may be unfinished, and pace, a factor on the rate of
+    /// the figures or off: to compare with. An example is window=1.5ms,pace=off
+    #[arg(long, value_name = "window=TIME,pace=FACTOR", conflicts_with = "control")]
+    fixed: Option<Fixed>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ControlName {
+    /// What the figures say, corrected by the latency target
+    Figures,
+    /// What the disk is found to do of the present mix, by trials of other windows
+    Knee,
+}
+
+impl ControlOptions {
+    /// What was asked for.
+    pub(crate) fn control(&self) -> Control {
+        match (self.fixed, self.control) {
+            (Some(Fixed(constants)), _) => Control::Fixed(constants),
+            (None, ControlName::Figures) => Control::Figures,
+            (None, ControlName::Knee) => Control::Knee,
+        }
+    }
+}
+
+/// A window and a pace, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fixed(Constants);
+
+impl FromStr for Fixed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mut window, mut pace_permille) = (None, None);
+        for part in text.split(',') {
+            match part.split_once('=') {
+                Some(("window", time)) => window = Some(span::parse_positive(time)?),
+                Some(("pace", factor)) => pace_permille = pace(factor)?,
+                _ => return Err(format!("found `{part}`; expected window=TIME or pace=FACTOR")),
+            }
+        }
+        let window: Duration = window.ok_or("there is no window; add window=TIME")?;
+        Ok(Self(Constants { window, pace_permille }))
+    }
+}
+
+/// Thousandths of the figures' rate; `None` for a pace that does not bind.
+fn pace(text: &str) -> Result<Option<u32>, String> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let factor = text.parse().ok().filter(|factor| (0.001..=PACE_MAX).contains(factor));
+    let factor: f64 = factor.ok_or_else(|| {
+        format!("found the pace `{text}`; expected a factor from 0.001 to {PACE_MAX}, or off")
+    })?;
+    Ok(Some((factor * 1000.0).round() as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_a_window_and_a_pace() {
+        let of = |text: &str| text.parse::<Fixed>().map(|Fixed(constants)| constants);
+        let window = Duration::from_micros(1500);
+        assert_eq!(of("window=1.5ms"), Ok(Constants { window, pace_permille: None }));
+        let half = Constants { window, pace_permille: Some(500) };
+        assert_eq!(of("pace=0.5,window=1.5ms"), Ok(half));
+        for wrong in ["", "pace=1", "window=0s", "window=1ms,pace=0", "window=1ms,pace=inf", "1ms"]
+        {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
+}
