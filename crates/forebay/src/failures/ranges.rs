@@ -166,9 +166,9 @@ mod tests {
             looked_at in (0u64..200, 0u64..60),
         ) {
             let mut ranges = Ranges::default();
-            let mut expected = [false; 256];
+            let mut expected = [false; 260];
             let bytes = |ranges: &Ranges| {
-                let mut bytes = [false; 256];
+                let mut bytes = [false; 260];
                 ranges.iter().for_each(|r| bytes[r.start as usize..r.end as usize].fill(true));
                 bytes
             };
