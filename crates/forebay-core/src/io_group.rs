@@ -97,10 +97,13 @@ impl IoGroup {
         let shards_max = config.shards_max.min(SHARDS_MAX);
         let sole = shards_max == 1;
         let shared = Shared {
-            budget: {
-                let control = (config.control, config.latency_target);
-                Budget::new(&config.policy, &config.model, sole, control)
-            },
+            budget: Budget::new(
+                &config.policy,
+                &config.model,
+                sole,
+                config.control,
+                config.latency_target,
+            ),
             model: config.model,
             tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),

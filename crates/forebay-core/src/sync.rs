@@ -16,6 +16,13 @@ pub(crate) fn set(number: &AtomicU64, value: u64) {
     number.store(value, Ordering::Relaxed);
 }
 
+/// Adds to such a number, unless that changes nothing: shards share its cache line.
+pub(crate) fn add(number: &AtomicU64, amount: u64) {
+    if amount > 0 {
+        number.fetch_add(amount, Ordering::Relaxed);
+    }
+}
+
 /// Keeps a value on cache lines of its own (two, for the prefetcher).
 #[derive(Debug, Default)]
 #[repr(align(128))]

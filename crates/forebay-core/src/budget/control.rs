@@ -8,40 +8,39 @@ use super::price::Price;
 use crate::sync::Padded;
 use crate::{DiskTime, PRICE_ONE, saturating_nanos};
 
-/// A pace that is not to bind runs at this many times the rate of the figures: it still bounds
-/// what goes past the window for holders.
+/// A pace that does not bind, in thousandths of the figures' rate.
 const PACE_OUT_OF_THE_WAY: u64 = 16_000;
-/// A fresh request finds a window of this many times the size,
+/// A fresh request may enter while less than this many windows are in the disk.
 const FRESH_WINDOWS: u64 = 3;
-/// less this many times its own cost: small requests gain, large ones do not.
+/// This many times its own cost is taken off that: only small requests find more room.
 const FRESH_COSTS: u64 = 2;
 
-/// How much work [`Policy::PaceWindow`](crate::Policy::PaceWindow) lets into the disk.
+/// What decides how much work [`Policy::PaceWindow`](crate::Policy::PaceWindow) sends to the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Control {
-    /// What the figures say: one second of disk time per second, and two effective goals of it
+    /// The figures: one second of disk time per second, and at most two effective goals of it
     /// unfinished. A latency target corrects both.
     #[default]
     Figures,
-    /// What the disk is found to do of the present mix of requests: the window is moved by
-    /// trials to where more of it would add more latency than throughput, and nothing else
-    /// bounds the rate. A latency target is not heeded.
+    /// The disk: trials move the window to the knee of the present mix of requests, where a
+    /// larger one would add more latency than throughput. The pace does not bind. A latency
+    /// target has no effect.
     Knee,
-    /// Constants, to compare with.
+    /// Constants, for comparisons.
     Fixed(Constants),
 }
 
-/// A window and a pace that nothing corrects.
+/// A constant window and a constant pace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// Disk time that may be unfinished, at most 100 s.
+    /// Most disk time that may be unfinished, at most 100 s.
     pub window: Duration,
-    /// Thousandths of the rate of the figures; `None` for a pace that does not bind.
+    /// Disk time per time, in thousandths of the figures' rate; `None` if the pace does not bind.
     pub pace_permille: Option<u32>,
 }
 
-/// [`Control`] at work.
+/// A [`Control`] with its state.
 #[derive(Debug)]
 pub(super) enum Controller {
     Figures,
@@ -66,7 +65,7 @@ impl Controller {
         matches!(self, Self::Figures)
     }
 
-    /// What disk time costs of the pace; `None` where that follows from the figures.
+    /// What a unit of disk time costs of the pace; `None` where the figures say that.
     #[inline]
     pub(super) fn price(&self) -> Option<Price> {
         match self {
@@ -76,7 +75,7 @@ impl Controller {
         }
     }
 
-    /// Disk time that may be unfinished; `None` where that follows from the figures.
+    /// Most disk time that may be unfinished, in units; `None` where the figures say that.
     #[inline]
     pub(super) fn window(&self, goal: DiskTime) -> Option<u64> {
         match self {
@@ -86,8 +85,9 @@ impl Controller {
         }
     }
 
-    /// The window for a fresh request of this cost: it waits behind nothing of its own class,
-    /// and should not wait outside of the disk for what others have there (trunk reservation).
+    /// The window for a fresh request of this cost, where `window` is that of all others. A part
+    /// of the disk is reserved for requests that have nothing of their own class to wait for
+    /// (trunk reservation).
     #[inline]
     pub(super) fn window_of_fresh(window: u64, cost: DiskTime) -> u64 {
         let fresh = window.saturating_mul(FRESH_WINDOWS);

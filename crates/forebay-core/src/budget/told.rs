@@ -36,16 +36,16 @@ impl Budget {
         !self.controller.is_figures()
     }
 
-    /// Whether the search for the window wants to know what comes back.
+    /// Whether completed requests are reported to the search for the window.
     #[inline]
     pub(crate) fn searches_knee(&self) -> bool {
         matches!(self.controller, Controller::Knee(_))
     }
 
-    /// A shard tells the search for the window what it has seen.
-    pub(crate) fn tell_knee(&self, now: Time, sample: &mut WindowSample) {
+    /// Reports what a shard has completed to the search for the window.
+    pub(crate) fn report_to_knee(&self, now: Time, sample: &mut WindowSample) {
         if let Controller::Knee(knee) = &self.controller {
-            knee.0.tell(now, sample, self.effective_goal());
+            knee.0.report(now, sample, self.effective_goal());
         }
     }
 

@@ -65,7 +65,7 @@ impl IoQueue {
             self.shared.budget.observe_idle_service(now, service_nanos);
         }
         self.sample(now, &request, done, took);
-        self.tell_knee(now, &request, done);
+        self.report_to_knee(now, &request, done);
         self.progress.served = self.progress.served.wrapping_add(request.cost.units());
         self.fair.completed(request.class, now);
         self.totals.completed += 1;

@@ -1,7 +1,7 @@
 //! What the queue sees of the disk, for the loop and for the flow ratio.
 
 use super::IoQueue;
-use crate::budget::Returned;
+use crate::budget::Completed;
 use crate::requests::Request;
 use crate::{Blocked, Time};
 
@@ -52,18 +52,18 @@ impl IoQueue {
         }
     }
 
-    /// The search for the window learns what has come back.
+    /// Reports a completed request to the search for the window.
     #[inline]
-    pub(super) fn tell_knee(&mut self, now: Time, request: &Request, done: bool) {
+    pub(super) fn report_to_knee(&mut self, now: Time, request: &Request, done: bool) {
         if !self.shared.budget.searches_knee() {
             return;
         }
         let Request { op, cost, class, nearly_idle, enqueued_at, .. } = *request;
         let is_fresh = request.fresh && done;
         let fresh_nanos = is_fresh.then(|| now.nanos_since(enqueued_at));
-        let returned = Returned { op, cost, class, nearly_idle, fresh_nanos };
-        if self.sampler.window.add(now, returned) {
-            self.shared.budget.tell_knee(now, &mut self.sampler.window);
+        let completed = Completed { op, cost, class, nearly_idle, fresh_nanos };
+        if self.sampler.window.add(now, completed) {
+            self.shared.budget.report_to_knee(now, &mut self.sampler.window);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What all shards have told of in the present period.
 
 use super::sample::Sample;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, add};
 
 /// Samples of all shards since the period began.
 #[derive(Debug, Default)]
@@ -19,11 +19,6 @@ pub(super) struct Sums {
 
 impl Sums {
     pub(super) fn add(&self, sample: &Sample) {
-        let add = |sum: &AtomicU64, number: u64| {
-            if number > 0 {
-                sum.fetch_add(number, Ordering::Relaxed);
-            }
-        };
         add(&self.counted, sample.counted);
         add(&self.over, sample.over);
         add(&self.nanos, sample.nanos);

@@ -1,19 +1,19 @@
-//! What one interval has shown of the disk.
+//! What the disk did in one interval, or in several.
 
 /// Ratios are logarithms in millionths.
 pub(super) const MILLION: i64 = 1_000_000;
-/// With fewer latencies than this a mean says nothing.
+/// A mean of fewer latencies than this says nothing.
 const LATENCIES_MIN: i64 = 4;
 
-/// What was measured in one interval, or in several added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Sums over one interval, or over several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Measured {
     pub(super) nanos: i64,
     /// Disk time completed, in units, of reads and of everything else.
     pub(super) served: [i64; 2],
     /// Fresh requests completed, in the same order.
     pub(super) fresh: [i64; 2],
-    /// Nanoseconds from their enqueueing to their completion, added up.
+    /// The sum of their times from enqueueing to completion, in nanoseconds.
     pub(super) latency_nanos: [i64; 2],
 }
 
@@ -39,17 +39,17 @@ impl Measured {
         }
     }
 
-    /// Disk time served per time.
+    /// Disk time served per time, in units per microsecond.
     pub(super) fn rate(&self) -> i64 {
         per_time(self.served[0].saturating_add(self.served[1]), self.nanos)
     }
 
-    /// By how much the rate differs from that of `other`.
+    /// The logarithm of this rate over that of `other`, in millionths.
     pub(super) fn gain_over(&self, other: &Self) -> i64 {
         ln_ratio(self.rate(), other.rate())
     }
 
-    /// By how much the rate of each direction differs.
+    /// The same for each direction.
     pub(super) fn gains_over(&self, other: &Self) -> [i64; 2] {
         core::array::from_fn(|direction| {
             let rate = |measured: &Self| per_time(measured.served[direction], measured.nanos);
@@ -57,8 +57,8 @@ impl Measured {
         })
     }
 
-    /// By how much the latency of fresh requests differs, a mean over both directions; `None`
-    /// where too few were fresh.
+    /// The logarithm of the fresh requests' latency over that in `other`, in millionths, a mean
+    /// over both directions; `None` where too few were fresh.
     pub(super) fn latency_over(&self, other: &Self) -> Option<i64> {
         let over = |direction: usize| {
             let ours = self.mean_latency(direction)?;
@@ -88,7 +88,7 @@ impl Measured {
         }
     }
 
-    /// The same with half the weight.
+    /// The same with half of the weight in sums.
     pub(super) fn halved(self) -> Self {
         let half = |numbers: [i64; 2]| numbers.map(|number| number / 2);
         Self {

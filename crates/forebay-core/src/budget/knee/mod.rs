@@ -1,45 +1,48 @@
-//! The window at the knee of what the disk does of the present mix.
+//! The window at the knee: a larger one would add more latency than throughput.
 //!
-//! Shards tell what came back. Whoever tells the last of an interval judges it: see [`trials`].
+//! Shards report completed requests. The report that ends an interval judges it: see [`trials`].
 
 mod evidence;
 mod measured;
 mod trials;
 mod words;
 
-use crate::sync::{AtomicBool, AtomicU64, Ordering, get, set};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, add, get, set};
 use crate::{DiskTime, Op, Time};
 
 use measured::Measured;
 use trials::{Interval, ONE_GOAL, Trials};
 
-/// An interval is at least so long,
+/// The shortest interval, in nanoseconds.
 const INTERVAL_NANOS_MIN: u64 = 5_000_000;
-/// and longer until so many requests are done and the disk has served so many windows,
+/// An interval lasts until this many requests are completed,
 const COMPLETED_MIN: u64 = 50;
+/// and until the disk has served this many windows, so that most of them belong to it.
 const WINDOWS_MIN: u64 = 3;
-/// but not longer than this.
+/// The longest interval, in nanoseconds, however little is completed.
 const INTERVAL_NANOS_MAX: u64 = 200_000_000;
-/// What took longer is a pause, and not one interval.
+/// A longer time between two reports is a pause and no interval.
 const STALE_NANOS: u64 = 400_000_000;
-/// After a change of the window one window is left out, within these bounds.
+/// After a change of the window nothing is measured until the disk has served one window;
+/// bounds of that time, in nanoseconds.
 const SETTLE_NANOS: (u64, u64) = (400_000, 50_000_000);
-/// A trial ends where so many fresh requests take this many times as long as before, on average.
-const CUT_SHORT_MIN: u64 = 8;
+/// A trial ends early where fresh requests take this many times as long as before, on average.
 const CUT_SHORT_TIMES: u64 = 2;
-/// A shard tells of so many requests at once, or of fewer after so long.
-const TOLD_REQUESTS: u64 = 16;
-const TOLD_AFTER_NANOS: u64 = 1_000_000;
+/// That average rests on this many requests.
+const CUT_SHORT_MIN: u64 = 8;
+/// A shard reports after this many requests, or after this time in nanoseconds.
+const REPORT_REQUESTS: u64 = 16;
+const REPORT_NANOS: u64 = 1_000_000;
 
-/// Larger numbers are errors of the clock; products with thousands fit in a word below.
+/// Larger numbers are errors of the clock. Smaller ones times a thousand fit into a word.
 const NUMBER_MAX: i64 = 1 << 50;
 
-/// What a shard has seen since it last told.
+/// What a shard has completed since its last report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowSample {
-    told_at: Time,
+    reported_at: Time,
     completed: u64,
-    /// Disk time in units, fresh requests and their latencies: of reads, and of everything else.
+    /// Disk time in units, by direction: reads, and everything else.
     served: [u64; 2],
     fresh: [u64; 2],
     latency_nanos: [u64; 2],
@@ -50,43 +53,43 @@ pub(crate) struct WindowSample {
     class: u16,
 }
 
-/// A request that has come back.
+/// A completed request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Returned {
+pub(crate) struct Completed {
     pub(crate) op: Op,
     pub(crate) cost: DiskTime,
     pub(crate) class: u16,
     pub(crate) nearly_idle: bool,
-    /// Where it was fresh and done: the time from its enqueueing, in nanoseconds.
+    /// The time from its enqueueing in nanoseconds, if it was fresh and successful.
     pub(crate) fresh_nanos: Option<u64>,
 }
 
 impl WindowSample {
-    /// A request has come back. Whether it is time to tell.
+    /// Counts a completed request. Returns whether a report is due.
     #[inline]
-    pub(crate) fn add(&mut self, now: Time, returned: Returned) -> bool {
-        let direction = usize::from(returned.op != Op::Read);
+    pub(crate) fn add(&mut self, now: Time, completed: Completed) -> bool {
+        let direction = usize::from(completed.op != Op::Read);
         self.completed += 1;
-        self.served[direction] = self.served[direction].saturating_add(returned.cost.units());
-        self.nearly_idle += u64::from(returned.nearly_idle);
-        if let Some(nanos) = returned.fresh_nanos {
+        self.served[direction] = self.served[direction].saturating_add(completed.cost.units());
+        self.nearly_idle += u64::from(completed.nearly_idle);
+        if let Some(nanos) = completed.fresh_nanos {
             self.fresh[direction] += 1;
             self.latency_nanos[direction] = self.latency_nanos[direction].saturating_add(nanos);
         }
-        if self.class != returned.class {
-            self.class = returned.class;
+        if self.class != completed.class {
+            self.class = completed.class;
             self.class_changes += 1;
         }
-        self.completed >= TOLD_REQUESTS || now.nanos_since(self.told_at) >= TOLD_AFTER_NANOS
+        self.completed >= REPORT_REQUESTS || now.nanos_since(self.reported_at) >= REPORT_NANOS
     }
 
-    /// Work has waited for the disk, or for other shards.
+    /// Counts time for which work waited for the disk or for other shards.
     pub(crate) fn waited(&mut self, nanos: u64) {
         self.waited_nanos = self.waited_nanos.saturating_add(nanos);
     }
 
     fn take(&mut self, now: Time) -> Self {
-        let next = Self { told_at: now, class: self.class, ..Self::default() };
+        let next = Self { reported_at: now, class: self.class, ..Self::default() };
         core::mem::replace(self, next)
     }
 }
@@ -97,15 +100,16 @@ pub(crate) struct Knee {
     /// The window now, in thousandths of an effective goal.
     window: AtomicU64,
     began_at: AtomicU64,
-    /// A trial ends early above these mean latencies, in nanoseconds; `u64::MAX` without one.
+    /// A trial ends early above these mean latencies, in nanoseconds by direction; `u64::MAX`
+    /// while there is no trial.
     cut_short_at: [AtomicU64; 2],
     sums: Sums,
-    /// Whether a shard judges an interval; the state is its own meanwhile.
+    /// Held by the shard that judges an interval, which alone uses the state.
     is_judging: AtomicBool,
     state: [AtomicU64; Trials::WORDS],
 }
 
-/// What all shards have told of in the present interval.
+/// The reports of all shards in the present interval.
 #[derive(Debug, Default)]
 struct Sums {
     completed: AtomicU64,
@@ -138,8 +142,8 @@ impl Knee {
         u64::try_from(window).unwrap_or(u64::MAX)
     }
 
-    /// A shard tells what it has seen.
-    pub(crate) fn tell(&self, now: Time, sample: &mut WindowSample, goal: DiskTime) {
+    /// Takes the report of a shard.
+    pub(crate) fn report(&self, now: Time, sample: &mut WindowSample, goal: DiskTime) {
         self.sums.add(&sample.take(now));
         let began_at = get(&self.began_at);
         let nanos = now.nanos_since(Time::from_nanos(began_at));
@@ -207,11 +211,6 @@ impl Knee {
 
 impl Sums {
     fn add(&self, sample: &WindowSample) {
-        let add = |sum: &AtomicU64, number: u64| {
-            if number > 0 {
-                sum.fetch_add(number, Ordering::Relaxed);
-            }
-        };
         add(&self.completed, sample.completed);
         for direction in 0..2 {
             add(&self.served[direction], sample.served[direction]);

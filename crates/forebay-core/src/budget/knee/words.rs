@@ -1,11 +1,11 @@
-//! The state of the trials as words, since shards share it in atomics.
+//! The state of the trials as words, which shards share in atomics.
 
 use super::evidence::Evidence;
 use super::measured::Measured;
 use super::trials::{Phase, TRIALS, Trials};
 
 /// Numbers and flags of the state.
-const SCALARS: usize = 15;
+const SCALARS: usize = 13;
 
 impl Trials {
     pub(super) const WORDS: usize = SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS;
@@ -19,15 +19,13 @@ impl Trials {
             self.is_cut_short.into(),
             self.is_busy.into(),
             self.is_backlogged.into(),
-            self.has_several_classes.into(),
             self.waiting,
             self.nearly_idle,
             self.fresh,
             self.noise,
-            self.best,
             self.usual_rate,
             self.usual_latency,
-            self.other_intervals,
+            self.changed_intervals,
         ];
         let measured = [self.before, self.last, self.trial].into_iter();
         let mut words = (scalars.into_iter())
@@ -50,15 +48,13 @@ impl Trials {
             is_cut_short: next() != 0,
             is_busy: next() != 0,
             is_backlogged: next() != 0,
-            has_several_classes: next() != 0,
             waiting: next(),
             nearly_idle: next(),
             fresh: next(),
             noise: next(),
-            best: next(),
             usual_rate: next(),
             usual_latency: next(),
-            other_intervals: next(),
+            changed_intervals: next(),
             evidence: core::array::from_fn(|_| {
                 Evidence::from_words(core::array::from_fn(|_| next()))
             }),
