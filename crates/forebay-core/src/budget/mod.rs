@@ -37,7 +37,7 @@ use core::time::Duration;
 pub(crate) use ask::Ask;
 pub use control::{Constants, Control};
 pub(crate) use feedback::Sampler;
-pub(crate) use knee::{Returned, WindowSample};
+pub(crate) use knee::{Completed, WindowSample};
 pub(crate) use mix::Dispatched;
 pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
@@ -99,7 +99,8 @@ impl Budget {
         policy: &Policy,
         model: &DiskModel,
         sole: bool,
-        (control, target): (Control, Option<LatencyTarget>),
+        control: Control,
+        target: Option<LatencyTarget>,
     ) -> Self {
         let goal = Goal::new(policy, model);
         let has_window = matches!(policy, Policy::PaceWindow { .. });
@@ -143,9 +144,13 @@ impl Budget {
         self.goal.0.get()
     }
 
-    /// Most disk time that may be unfinished when another request goes.
+    /// Most disk time that may be unfinished when another request goes, uncorrected. Where the
+    /// disk and not the figures say how much that is, never less than the figures do: patience
+    /// with the disk and with other shards grows with the window, and does not shrink.
     pub(crate) fn window(&self) -> DiskTime {
-        DiskTime::from_units(self.window_units(self.effective_goal()))
+        let goal = self.effective_goal();
+        let window = self.window_units(goal);
+        DiskTime::from_units(self.controller.window(goal).map_or(window, |found| found.max(window)))
     }
 
     /// What may be unfinished now: the window as the loop has corrected it, at
@@ -162,10 +167,24 @@ impl Budget {
         }
     }
 
+    /// What may be unfinished when a fresh request of this cost goes.
+    #[inline]
+    fn most_units(&self, price: Price, goal: DiskTime, cost: DiskTime) -> u64 {
+        let window = self.limit_at(price, goal);
+        if self.reserves_for_fresh() { Controller::window_of_fresh(window, cost) } else { window }
+    }
+
     /// What disk time costs of the pace now.
     #[inline]
     fn price(&self) -> Price {
-        self.controller.price().unwrap_or_else(|| self.feedback.0.price())
+        self.controller.price().unwrap_or_else(|| self.price_of_figures())
+    }
+
+    /// What disk time costs by the figures and what corrects them. Windows are counted by it: a
+    /// pace that does not bind is no reason for a larger window.
+    #[inline]
+    fn price_of_figures(&self) -> Price {
+        self.feedback.0.price()
     }
 
     fn window_units(&self, goal: DiskTime) -> u64 {
@@ -216,10 +235,9 @@ impl Budget {
             return Reservation::Refused(self.refusal_of_rate(now, goal));
         }
         let price = self.price();
-        let window = self.limit_at(price, goal);
-        let window = match ask.fresh && self.reserves_for_fresh() {
-            true => Controller::window_of_fresh(window, ask.cost),
-            false => window,
+        let window = match ask.fresh {
+            true => self.most_units(price, goal, ask.cost),
+            false => self.limit_at(price, goal),
         };
         let limit = window.saturating_add(unattended.units());
         let Some(before) = self.limit.enter(ask, goal, limit) else {
@@ -248,8 +266,12 @@ impl Budget {
         let (true, Rate::Pace(pace)) = (self.limit.is_window(), &self.rate.0) else { return false };
         let (goal, price) = (self.effective_goal(), self.price());
         let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
-        let limit = if window_binds { self.limit_at(price, goal) } else { u64::MAX };
-        let window = limit.saturating_add(price.done_in(overdraft));
+        let limit = match window_binds {
+            // beyond what fresh requests of others find, or these would take all of it
+            true => self.most_units(price, goal, DiskTime::ZERO),
+            false => u64::MAX,
+        };
+        let window = limit.saturating_add(self.price_of_figures().done_in(overdraft));
         if self.limit.enter(ask, goal, window).is_none() {
             return false;
         }
@@ -267,7 +289,8 @@ impl Budget {
     /// disk. Else when the rate is open again, if time alone brings that about.
     pub(crate) fn reserve_bypass(&self, now: Time, ask: &Ask) -> Result<(), Option<Time>> {
         let goal = self.effective_goal();
-        if !self.rate.0.try_take(now, goal, self.feedback.0.price().time_of(ask.cost, goal)) {
+        // not at a pace that does not bind: this is the only bound past the window
+        if !self.rate.0.try_take(now, goal, self.price_of_figures().time_of(ask.cost, goal)) {
             return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
         }
         self.limit.enter_anyway(ask);
@@ -286,7 +309,7 @@ impl Budget {
     /// rate of the disk.
     pub(crate) fn reenter(&self, now: Time, ask: &Ask) -> bool {
         let (goal, price) = (self.effective_goal(), self.price());
-        let window = price.done_in(goal.units().saturating_mul(WINDOW_GOALS));
+        let window = self.price_of_figures().done_in(goal.units().saturating_mul(WINDOW_GOALS));
         if self.limit.enter(ask, goal, window).is_some() {
             return true;
         }
@@ -339,9 +362,13 @@ impl Budget {
     /// shards, which may wait for a disk that hangs, one window; with that of
     /// `late` ones, which compute, no more than those may have sent.
     pub(crate) fn uncounted(&self, late: u64, silent: u64) -> DiskTime {
-        let window = self.window().units();
-        let goal = self.effective_goal().units();
-        let most = window.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS));
+        let (window, goal) = (self.window().units(), self.effective_goal().units());
+        let sent = if self.reserves_for_fresh() {
+            Controller::window_of_fresh(window, DiskTime::ZERO)
+        } else {
+            window
+        };
+        let most = sent.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS));
         DiskTime::from_units(late.saturating_add(silent.min(window)).min(most))
     }
 

@@ -26,22 +26,19 @@ fn the_effective_goal_covers_a_slow_disk() {
         &Policy::pace_window(),
         &model(100_000, 1_000_000_000),
         false,
-        (Control::Figures, None),
+        Control::Figures,
+        None,
     );
     assert_eq!(fast.effective_goal(), DiskTime::from_nanos(750_000));
     // 128 KiB take 10.4 ms on this one
-    let slow = Budget::new(
-        &Policy::pace_window(),
-        &model(500, 12_500_000),
-        false,
-        (Control::Figures, None),
-    );
+    let slow =
+        Budget::new(&Policy::pace_window(), &model(500, 12_500_000), false, Control::Figures, None);
     assert_eq!(slow.effective_goal().as_nanos_ceil(), 10_485_760);
     let policy = Policy::PaceWindow {
         latency_goal: LATENCY_GOAL_DEFAULT,
         base_latency: Some(Duration::from_millis(30)),
     };
-    let far = Budget::new(&policy, &model(500, 12_500_000), false, (Control::Figures, None));
+    let far = Budget::new(&policy, &model(500, 12_500_000), false, Control::Figures, None);
     assert_eq!(far.effective_goal(), DiskTime::from_nanos(30_000_000));
     assert_eq!(far.window(), DiskTime::from_nanos(60_000_000));
 }
@@ -52,7 +49,8 @@ fn a_slow_base_latency_is_learnt_from_light_load() {
         &Policy::pace_window(),
         &model(100_000, 1_000_000_000),
         false,
-        (Control::Figures, None),
+        Control::Figures,
+        None,
     );
     for turn in 1..=8 {
         budget.observe_idle_service(Time::from_nanos(turn * 1_000_000), 10_000_000);
@@ -70,14 +68,15 @@ fn a_base_latency_that_is_stated_later_is_not_unlearnt() {
         &Policy::pace_window(),
         &model(100_000, 1_000_000_000),
         false,
-        (Control::Figures, None),
+        Control::Figures,
+        None,
     );
     budget.set_base_latency(Duration::from_millis(5));
     let at = |turn: u64| Time::from_nanos(turn * 1_000_000);
     (1..=32).for_each(|turn| budget.observe_idle_service(at(turn), 100_000));
     assert_eq!(budget.effective_goal(), DiskTime::from_nanos(5_000_000));
     let law = Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT };
-    let other = Budget::new(&law, &model(100_000, 1_000_000_000), false, (Control::Figures, None));
+    let other = Budget::new(&law, &model(100_000, 1_000_000_000), false, Control::Figures, None);
     other.set_base_latency(Duration::from_millis(5));
     assert_eq!(other.effective_goal(), DiskTime::from_nanos(750_000));
 }
@@ -88,7 +87,8 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
         &Policy::pace_window(),
         &model(100_000, 1_000_000_000),
         false,
-        (Control::Figures, None),
+        Control::Figures,
+        None,
     );
     let cost = DiskTime::from_nanos(200_000);
     let ask = Ask::new(cost, Op::Read, 4096, false);
@@ -116,7 +116,8 @@ fn an_unsplittable_request_larger_than_everything_goes_alone() {
         &Policy::pace_window(),
         &model(5_000, 10_000_000),
         false,
-        (Control::Figures, None),
+        Control::Figures,
+        None,
     );
     let cost = DiskTime::from_nanos(800_000_000);
     let ask = Ask::new(cost, Op::Write, 8 << 20, false);
@@ -131,7 +132,7 @@ fn ask(model: &DiskModel, op: Op, len: u64) -> Ask {
 
 /// How many requests go at once into an idle disk.
 fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
-    let budget = Budget::new(policy, model, false, (Control::Figures, None));
+    let budget = Budget::new(policy, model, false, Control::Figures, None);
     let ask = ask(model, op, len);
     let grant = || reserve(&budget, 1_000_000_000, &ask);
     (0..10_000).take_while(|_| matches!(grant(), Reservation::Granted { .. })).count()
@@ -160,7 +161,7 @@ fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
         (Policy::TwoLevelBucket { latency_goal: goal }, 8),
     ];
     for (policy, expected) in policies {
-        let budget = Budget::new(&policy, &model, false, (Control::Figures, None));
+        let budget = Budget::new(&policy, &model, false, Control::Figures, None);
         let mut granted = 0;
         for step in 0..1_000 {
             let grant = || reserve(&budget, 1_000_000_000 + step * 100_000, &ask);
@@ -179,7 +180,8 @@ fn a_flow_ratio_above_the_limit_raises_prices() {
         &Policy::FlowRatio { latency_goal: LATENCY_GOAL_DEFAULT },
         &model,
         false,
-        (Control::Figures, None),
+        Control::Figures,
+        None,
     );
     let (cost, goal) = (DiskTime::from_nanos(100_000), budget.effective_goal());
     let price = budget.feedback.0.price();
@@ -189,4 +191,37 @@ fn a_flow_ratio_above_the_limit_raises_prices() {
         DiskTime::from_nanos(200_000)
     );
     assert_eq!(budget.priced(cost, goal, price, &FlowRatio::of_permille(90_000)), goal);
+}
+
+/// A budget whose window is this many times its effective goal of 1 ms.
+fn with_constant_window(goals: u32) -> Budget {
+    let window = Duration::from_millis(u64::from(goals));
+    let policy = Policy::PaceWindow {
+        latency_goal: Duration::from_millis(1),
+        base_latency: Some(Duration::from_micros(100)),
+    };
+    let control = Control::Fixed(Constants { window, pace_permille: None });
+    Budget::new(&policy, &model(1_000_000, 10_000_000_000), false, control, None)
+}
+
+#[test]
+fn requests_that_wait_in_a_large_window_are_not_given_up() {
+    let patience =
+        |goals| with_constant_window(goals).patience_nanos(Time::from_nanos(1)) / 1_000_000;
+    assert_eq!([1, 2, 64].map(patience), [100, 100, 512]);
+}
+
+#[test]
+fn a_late_shard_goes_beyond_what_fresh_requests_of_others_fill() {
+    let budget = with_constant_window(4);
+    let ask = |fresh| Ask::new(DiskTime::from_nanos(100_000), Op::Read, 4096, fresh);
+    let now = 1_000_000_000;
+    let granted = || matches!(reserve(&budget, now, &ask(true)), Reservation::Granted { .. });
+    let fresh = (0..10_000).take_while(|_| granted()).count();
+    // 3 windows of 4 ms less twice the request's own 0.1 ms
+    assert_eq!(fresh, 118);
+    let late = || budget.try_overdraw(Time::from_nanos(now), &ask(false), true);
+    let late = (0..10_000).take_while(|_| late()).count();
+    // up to 3 windows and 4 goals, however fast the pace is
+    assert_eq!(late, 160 - 118);
 }

@@ -73,8 +73,6 @@ impl Scenario {
         let holders = jobs.iter().filter(|_| rng.below(12) == 0).map(|job| job.name.clone());
         let holders: Vec<String> = holders.collect();
         let (cancels, transfers) = engine(seed);
-        // the bounds on starvation and lag are not kept yet where threads are late or holders wait
-        let finds_window = finds_window(seed) && holders.is_empty() && long_turns.is_none();
         Self {
             seed,
             shards,
@@ -86,7 +84,7 @@ impl Scenario {
                 model_percent: pick(rng, &[10, 30, 50, 80, 95, 100, 100, 100, 120, 300, 1000]),
                 policy: policy(rng),
                 latency_target: target(seed),
-                finds_window,
+                finds_window: finds_window(seed),
                 duplex: rng.below(4) == 0,
                 tick_micros: (rng.below(4) == 0).then_some(500),
                 wake_up_micros: pick(rng, &[0, 0, 5, 50]),
