@@ -10,13 +10,19 @@ const COUNT_MAX: i64 = 32;
 /// harm are then less than 1 % of the time, and p99 does not show them.
 const WAIT_MAX: i64 = 512;
 
+/// A direction may lack this much of that, in millionths of rate. Less is noise, or what a class with
+/// a limit cannot gain.
+const LACK_MAX: i64 = 5_000;
+
 /// What is known of one trial at the present window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Evidence {
     pub(super) count: i64,
-    /// The sum of its scores, in millionths of rate, for reads and for everything else: a gain of
-    /// one direction at the cost of the other bends the shares.
-    pub(super) sums: [i64; 2],
+    /// The sum of its scores, in millionths of rate.
+    pub(super) score: i64,
+    /// The sums of what reads and everything else gained beyond half of their parts, in millionths
+    /// of rate.
+    pub(super) surplus: [i64; 2],
     /// Intervals until the next trial,
     pub(super) wait: i64,
     /// and after one more without a result, before doubling.
@@ -24,18 +30,29 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    pub(super) const NONE: Self = Self { count: 0, sums: [0; 2], wait: 0, next_wait: 1 };
-    pub(super) const WORDS: usize = 5;
+    pub(super) const NONE: Self =
+        Self { count: 0, score: 0, surplus: [0; 2], wait: 0, next_wait: 1 };
+    pub(super) const WORDS: usize = 6;
 
     pub(super) const fn to_words(self) -> [i64; Self::WORDS] {
-        let Self { count, sums: [reads, others], wait, next_wait } = self;
-        [count, reads, others, wait, next_wait]
+        let Self { count, score, surplus: [reads, others], wait, next_wait } = self;
+        [count, score, reads, others, wait, next_wait]
     }
 
     pub(super) const fn from_words(
-        [count, reads, others, wait, next_wait]: [i64; Self::WORDS],
+        [count, score, reads, others, wait, next_wait]: [i64; Self::WORDS],
     ) -> Self {
-        Self { count, sums: [reads, others], wait, next_wait }
+        Self { count, score, surplus: [reads, others], wait, next_wait }
+    }
+
+    /// The mean score, in millionths of rate.
+    pub(super) fn mean(&self) -> i64 {
+        self.score / self.count.max(1)
+    }
+
+    /// Whether one direction gains at the cost of the other, which bends the shares.
+    pub(super) fn bends_shares(&self) -> bool {
+        self.surplus.iter().any(|&surplus| surplus < -LACK_MAX * self.count)
     }
 
     /// Decides when a trial is repeated that was not clearly better. Returns whether another one
@@ -51,7 +68,8 @@ impl Evidence {
         }
         if self.count >= COUNT_MAX {
             self.count /= 2;
-            self.sums = self.sums.map(|sum| sum / 2);
+            self.score /= 2;
+            self.surplus = self.surplus.map(|sum| sum / 2);
         }
         true
     }

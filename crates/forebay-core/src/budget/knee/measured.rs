@@ -49,11 +49,19 @@ impl Measured {
         ln_ratio(self.rate(), other.rate())
     }
 
-    /// The same for each direction.
-    pub(super) fn gains_over(&self, other: &Self) -> [i64; 2] {
-        core::array::from_fn(|direction| {
-            let rate = |measured: &Self| per_time(measured.served[direction], measured.nanos);
-            ln_ratio(rate(self), rate(other))
+    /// By how much each direction gained more than half of its part of what both gained, in
+    /// millionths of the rate of `other`. One that gained less has paid for the other.
+    pub(super) fn surplus_over(&self, other: &Self) -> [i64; 2] {
+        let rate = |measured: &Self, direction: usize| {
+            i128::from(per_time(measured.served[direction], measured.nanos))
+        };
+        let before = [rate(other, 0), rate(other, 1)];
+        let gained = [rate(self, 0) - before[0], rate(self, 1) - before[1]];
+        let total = (before[0] + before[1]).max(1);
+        core::array::from_fn(|one| {
+            let half = (gained[0] + gained[1]) * before[one] / total / 2;
+            let surplus = (gained[one] - half) * i128::from(MILLION) / total;
+            i64::try_from(surplus).unwrap_or(0).clamp(-MILLION, MILLION)
         })
     }
 

@@ -119,6 +119,8 @@ struct Sums {
     nearly_idle: AtomicU64,
     waited_nanos: AtomicU64,
     class_changes: AtomicU64,
+    /// The class of the latest report, from whichever shard.
+    class: AtomicU64,
 }
 
 impl Knee {
@@ -219,7 +221,12 @@ impl Sums {
         }
         add(&self.nearly_idle, sample.nearly_idle);
         add(&self.waited_nanos, sample.waited_nanos);
-        add(&self.class_changes, sample.class_changes);
+        let class = u64::from(sample.class);
+        let is_other = get(&self.class) != class;
+        if is_other {
+            set(&self.class, class);
+        }
+        add(&self.class_changes, sample.class_changes + u64::from(is_other));
     }
 
     fn take(&self, nanos: u64, is_cut_short: bool) -> Interval {
@@ -239,6 +246,29 @@ impl Sums {
             waited_nanos: take(&self.waited_nanos),
             has_several_classes: take(&self.class_changes) > 0,
             is_cut_short,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_with_a_class_each_have_several_classes_together() {
+        let report = |sums: &Sums, class: u16| {
+            let mut sample = WindowSample { class, ..WindowSample::default() };
+            let (op, cost) = (Op::Read, DiskTime::from_units(1));
+            let completed = Completed { op, cost, class, nearly_idle: false, fresh_nanos: None };
+            sample.add(Time::from_nanos(1), completed);
+            sums.add(&sample.take(Time::from_nanos(1)));
+        };
+        for (classes, several) in [([3, 3], false), ([3, 4], true)] {
+            let sums = Sums::default();
+            report(&sums, 3);
+            sums.take(1, false);
+            classes.iter().for_each(|&class| report(&sums, class));
+            assert_eq!(sums.take(1, false).has_several_classes, several);
         }
     }
 }

@@ -255,24 +255,24 @@ impl Trials {
 
         let usual = self.before.plus(after);
         let latency = self.trial.latency_over(&usual);
-        let gains = match latency {
-            None if has_several_classes => self.trial.gains_over(&usual),
-            _ => [self.trial.gain_over(&usual); 2],
-        };
+        let gain = self.trial.gain_over(&usual);
         let is_up = self.turn != DOWN;
         let margin = if is_up { UP_MARGIN } else { -DOWN_MARGIN };
-        let bends_shares =
-            is_up && latency.is_none() && has_several_classes && self.leaves_no_backlog();
-        let better = gains.map(|gain| match () {
-            () if bends_shares => -MILLION,
+        let is_backlogged = latency.is_none() && has_several_classes;
+        let better = match () {
+            () if is_up && is_backlogged && self.leaves_no_backlog() => -MILLION,
             () if self.is_cut_short => score(gain.min(0), latency) - margin,
             () => score(gain, latency) - margin,
-        });
+        };
 
         let evidence = &mut self.evidence[self.turn];
         evidence.count += 1;
-        evidence.sums = [evidence.sums[0] + better[0], evidence.sums[1] + better[1]];
-        let mean = evidence.sums[0].min(evidence.sums[1]) / evidence.count;
+        evidence.score += better;
+        if is_backlogged {
+            let surplus = self.trial.surplus_over(&usual);
+            evidence.surplus = core::array::from_fn(|one| evidence.surplus[one] + surplus[one]);
+        }
+        let mean = if evidence.bends_shares() { -MILLION } else { evidence.mean() };
         let error = self.noise.max(NOISE_MIN * NOISE_MIN).isqrt() * ERRORS / 1000;
         let is_clear = i128::from(mean) * i128::from(mean) * i128::from(evidence.count)
             > i128::from(error) * i128::from(error);

@@ -108,6 +108,21 @@ fn a_gain_of_one_direction_at_the_cost_of_the_other_is_not_adopted() {
 }
 
 #[test]
+fn a_class_that_cannot_gain_does_not_keep_the_window_small() {
+    let mut trials = Trials::new();
+    for _ in 0..2000 {
+        let mut interval = interval(&trials, four_at_once, true);
+        let noise = if trials.phase == Phase::Before { 2 } else { 1 };
+        // writes of a class with a limit: few, and as many in each interval
+        interval.measured.served = [interval.measured.served[0] * 4, noise * INTERVAL_NANOS / 8];
+        interval.measured.fresh = [0; 2];
+        trials.step(&interval);
+    }
+    let window = trials.window * BACKLOGGED / 1000;
+    assert!(window >= 3900, "{window}");
+}
+
+#[test]
 fn one_per_cent_more_rate_is_no_reason_for_a_larger_window() {
     fn slope(window: i64) -> (i64, Option<i64>) {
         (1000 + window.min(16_000) / 200, None)
