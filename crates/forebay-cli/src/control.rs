@@ -1,4 +1,4 @@
-//! The options `--control` and `--fixed`: what bounds the work in the disk.
+//! The options `--control` and `--fixed`: what decides how much work the disk gets.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,24 +11,24 @@ use crate::span;
 /// Paces above this many times the figures' rate are typing errors.
 const PACE_MAX: f64 = 1000.0;
 
-/// How much work --policy pace+window lets into the disk.
+/// What decides how much work --policy pace+window sends to the disk.
 #[derive(Args)]
 pub(crate) struct ControlOptions {
-    /// How much work --policy pace+window lets into the disk
-    #[arg(long, value_enum, default_value_t = ControlName::Figures)]
+    /// What decides how much work --policy pace+window sends to the disk
+    #[arg(long, value_enum, default_value_t = ControlName::Knee)]
     control: ControlName,
-    /// A constant window, the disk time that may be unfinished, and pace, a factor on the rate of
-    /// the figures or off: to compare with. An example is window=1.5ms,pace=off
+    /// A constant window in disk time, and a constant pace as a factor on the figures' rate, or off;
+    /// for comparisons. An example is window=1.5ms,pace=off
     #[arg(long, value_name = "window=TIME,pace=FACTOR", conflicts_with = "control")]
     fixed: Option<Fixed>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ControlName {
-    /// What the figures say, corrected by the latency target
-    Figures,
-    /// What the disk is found to do of the present mix, by trials of other windows
+    /// Trials find the smallest window with which the disk does what it can of the present mix
     Knee,
+    /// The disk's figures, corrected by the latency target
+    Figures,
 }
 
 impl ControlOptions {

@@ -49,15 +49,15 @@ pub(crate) struct LoadOptions {
     /// given, a real disk is measured briefly, and a simulated one is known
     #[arg(long, value_name = "FILE")]
     properties: Option<PathBuf>,
-    /// How long requests may wait inside the disk; unless given 0.75ms, and no longer than the disk
-    /// needs with --control knee and --fixed
+    /// How long requests may wait inside the disk; unless given as long as the disk needs, or 0.75ms
+    /// where its figures decide
     #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
     latency_goal: Option<Duration>,
     #[command(flatten)]
     control: ControlOptions,
     /// What requests may take in the disk while others wait: a percentile of reads, such as p95=1ms
-    /// or p99.9=2ms, or of writes, such as writes:p95=5ms, or off. Unless given, what --properties
-    /// says, or p95=2goals: 95 of 100 reads within two effective goals
+    /// or p99.9=2ms, or of writes, such as writes:p95=5ms, or off. Then the disk's figures decide how
+    /// much it gets, corrected so that the target holds. Unless given, what --properties says
     #[arg(long, value_name = "TARGET")]
     latency_target: Option<TargetOption>,
     /// How the scheduler decides when a request may go to the disk
@@ -197,7 +197,7 @@ impl LoadOptions {
         self.shards.unwrap_or_else(|| processors().min(SHARDS_MAX) as u32)
     }
 
-    /// How much work gets into the disk.
+    /// What decides how much work the disk gets.
     pub(crate) fn control(&self) -> Control {
         match self.policy {
             PolicyName::PaceWindow => self.control.control(),
@@ -205,15 +205,23 @@ impl LoadOptions {
         }
     }
 
+    /// The same for `disk`, whose figures may be a ceiling.
+    pub(crate) fn control_of(&self, disk: &Disk) -> Control {
+        let ceiling = disk.properties.as_ref().is_some_and(|disk| disk.measured.ceiling);
+        match self.control() {
+            Control::Knee if ceiling => Control::Figures,
+            control => control,
+        }
+    }
+
     /// The policy, for a disk of this base latency if that is known.
     pub(crate) fn policy(&self, base_latency: Option<Duration>) -> Policy {
-        let usual = match self.control() {
-            Control::Figures => LATENCY_GOAL_DEFAULT,
-            _ => Duration::ZERO,
-        };
-        let latency_goal = self.latency_goal.unwrap_or(usual);
+        let latency_goal = self.latency_goal.unwrap_or(LATENCY_GOAL_DEFAULT);
         match self.policy {
-            PolicyName::PaceWindow => Policy::PaceWindow { latency_goal, base_latency },
+            PolicyName::PaceWindow => {
+                let latency_goal = self.latency_goal.unwrap_or_default();
+                Policy::PaceWindow { latency_goal, base_latency }
+            }
             PolicyName::FlowRatio => Policy::FlowRatio { latency_goal },
             PolicyName::TwoLevelBucket => Policy::TwoLevelBucket { latency_goal },
             PolicyName::TokenBucket => Policy::TokenBucket { latency_goal },
@@ -247,11 +255,11 @@ impl LoadOptions {
     /// can hold it. Says so where the goal is not the one asked for.
     pub(crate) fn latency_target(&self, disk: &Disk) -> Result<Option<LatencyTarget>, Failure> {
         self.note_longer_goal(disk);
-        let heeds = self.policy == PolicyName::PaceWindow && self.control() == Control::Figures;
+        let heeds =
+            self.policy == PolicyName::PaceWindow && !matches!(self.control(), Control::Fixed(_));
         match self.latency_target {
             Some(TargetOption(Some(target))) if !heeds => Err(Failure::Input(format!(
-                "--latency-target {target} is for --policy pace+window with --control figures: \
-                 nothing else heeds it"
+                "--latency-target {target} is for --policy pace+window without --fixed"
             ))),
             asked => {
                 let stated = || disk.properties.as_ref()?.latency_target;

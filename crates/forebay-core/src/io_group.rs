@@ -36,7 +36,7 @@ pub struct GroupConfig {
     /// Disk time that a class may claim at once for having been idle. Zero is
     /// fair; more favours bursts at the cost of everybody else.
     pub idle_credit: DiskTime,
-    /// How much work [`Policy::PaceWindow`] lets into the disk.
+    /// What decides how much work [`Policy::PaceWindow`] sends to the disk.
     pub control: Control,
     /// What requests may take in the disk. Only [`Policy::PaceWindow`] heeds
     /// it; without one, pace and window stay what the model says.
@@ -55,7 +55,7 @@ impl GroupConfig {
             requests_max: 1 << 20,
             tick_nanos: 500_000,
             idle_credit: DiskTime::ZERO,
-            control: Control::Figures,
+            control: Control::Knee,
             latency_target: None,
         }
     }
@@ -255,9 +255,16 @@ impl IoGroup {
         self.shared.budget.base_latency()
     }
 
-    /// The most disk time that may be unfinished when another request goes.
+    /// The most disk time that may be unfinished when another request goes, uncorrected. Where
+    /// trials find the window it is theirs, but never less than two effective goals: this is what
+    /// patience with the disk is counted in.
     pub fn window(&self) -> DiskTime {
         self.shared.budget.window()
+    }
+
+    /// The window in force: as trials have found it, or as a latency target has corrected it.
+    pub fn window_in_force(&self) -> DiskTime {
+        self.shared.budget.window_in_force()
     }
 
     /// What became of the latency target; `None` where there is none.
@@ -269,6 +276,12 @@ impl IoGroup {
     /// it stands. [`Policy::PaceWindow`] alone heeds it.
     pub fn set_latency_target(&self, target: Option<LatencyTarget>) {
         self.shared.budget.set_latency_target(target);
+    }
+
+    /// Whether the figures are a ceiling that the disk's owner sets, and not prices alone: then
+    /// [`Control::Figures`] takes the place of [`Control::Knee`] from now on.
+    pub fn set_ceiling(&self, is_ceiling: bool) {
+        self.shared.budget.set_ceiling(is_ceiling);
     }
 
     /// What became of the load until `now`, to compare with a later look.

@@ -3,7 +3,8 @@
 mod impossible;
 
 use forebay_core::{
-    CostCurve, DiskModel, DiskRates, EnqueueError, GroupConfig, IoGroup, Op, Place, Policy, Time,
+    Control, CostCurve, DiskModel, DiskRates, EnqueueError, GroupConfig, IoGroup, Op, Place,
+    Policy, Time,
 };
 
 use super::*;
@@ -383,7 +384,11 @@ fn the_parts_of_a_request_go_on_where_others_end() {
     };
     let model = DiskModel::from_rates(&rates).unwrap().with_sequential(bytes(), bytes());
     for op in [Op::Read, Op::Write] {
-        let mut bed = Bed::with(64, |config| config.model = model.clone());
+        let mut bed = Bed::with(64, |config| {
+            config.model = model.clone();
+            // at a pace, so that the disk has time for the seek
+            config.control = Control::Figures;
+        });
         let id = bed.submit(op, LARGE);
         assert_eq!(bed.driver.parts(id).map(|(_, len)| len).collect::<Vec<_>>(), [512 << 10; 16]);
         bed.run(|command| Ok(command.len));

@@ -7,7 +7,7 @@ use forebay_core::{DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, Policy};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::ClassResult;
 use forebay_sim::disk::SimDisk;
-use forebay_sim::simulation::{Outcome, Simulation, SimulationConfig};
+use forebay_sim::simulation::{Outcome, SchedulerConfig, Simulation, SimulationConfig};
 use forebay_sim::spec::DiskSpec;
 use serde::de::DeserializeOwned;
 
@@ -61,6 +61,8 @@ impl Seed {
         measured_millis: u64,
     ) -> SimulationConfig {
         let mut config = SimulationConfig::new(jobs, disk);
+        // the articles measure pace and window by the figures
+        config.scheduler = SchedulerConfig::by_figures();
         config.seed = self.0;
         config.warmup = Duration::from_millis(100);
         config.duration = Duration::from_millis(measured_millis);

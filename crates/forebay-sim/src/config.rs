@@ -4,10 +4,7 @@ pub(crate) mod units;
 
 use core::time::Duration;
 
-use forebay_core::{
-    Control, DiskModel, DiskTime, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, QueueDiscipline,
-    Time,
-};
+use forebay_core::{Control, DiskModel, DiskTime, LatencyTarget, Policy, QueueDiscipline, Time};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Properties;
 use serde::{Deserialize, Serialize};
@@ -104,7 +101,7 @@ impl SimulationConfig {
     /// When requests may go to the disk.
     pub(crate) fn policy(&self) -> Policy {
         self.scheduler.policy.unwrap_or_else(|| Policy::PaceWindow {
-            latency_goal: LATENCY_GOAL_DEFAULT,
+            latency_goal: Duration::ZERO,
             base_latency: Some(self.disk.base_latency()),
         })
     }
@@ -115,7 +112,7 @@ impl SimulationConfig {
 pub struct SchedulerConfig {
     /// What requests are thought to cost; what the disk's true rates say if not given.
     pub model: Option<DiskModel>,
-    /// When requests may go to the disk; pace and window at the disk's base latency if not given.
+    /// When requests may go to the disk; as much as a disk of this base latency needs if not given.
     /// The open policy stands for no scheduler: then the caps of classes do not hold either.
     pub policy: Option<Policy>,
     /// In which order queues serve their classes.
@@ -142,8 +139,15 @@ impl Default for SchedulerConfig {
             idle_credit: DiskTime::ZERO,
             duplex: false,
             latency_target: None,
-            control: Control::Figures,
+            control: Control::default(),
         }
+    }
+}
+
+impl SchedulerConfig {
+    /// Pace and window of the figures, which no trial changes.
+    pub fn by_figures() -> Self {
+        Self { control: Control::Figures, ..Self::default() }
     }
 }
 

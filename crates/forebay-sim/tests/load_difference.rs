@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use forebay_config::Source;
-use forebay_core::{DiskModel, LATENCY_GOAL_DEFAULT, Policy};
+use forebay_core::{Control, DiskModel, LATENCY_GOAL_DEFAULT, Policy};
 use forebay_load::Rng;
 use forebay_load::job_file::JobFile;
 use forebay_load::results::difference::{Difference, Figure, Outcome, difference};
@@ -86,6 +86,7 @@ fn run(loss: Loss, uneven: bool, policy: Policy, seed: u64) -> RunResult {
     let model = DiskModel::from_rates(&disk.rates()).unwrap();
     let mut config = SimulationConfig::new(jobs, disk);
     config.scheduler.model = Some(model);
+    config.scheduler.control = Control::Figures;
     config.scheduler.policy = Some(policy);
     config.warmup = Duration::from_millis(500);
     config.duration = Duration::from_secs(10);

@@ -52,6 +52,7 @@ fn disk_properties(run: &Run, fit: &Fit) -> DiskProperties {
 fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
     Measured {
         seeks: false,
+        ceiling: false,
         base_latency: Some(time(fit.base_latency_us)).filter(|base| !base.is_zero()),
         read: consistent(
             MeasuredDirection {

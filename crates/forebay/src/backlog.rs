@@ -113,7 +113,8 @@ mod tests {
     use super::*;
 
     use forebay_core::{
-        ClassId, DiskModel, DiskRates, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy, Time,
+        ClassId, Control, DiskModel, DiskRates, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy,
+        Time,
     };
 
     #[test]
@@ -164,7 +165,10 @@ mod tests {
                 write_bandwidth: 100_000_000,
             })
             .unwrap();
-            let group = IoGroup::new(GroupConfig::new(model, Policy::pace_window()));
+            // its disk does all that it gets at once: the figures are its speed
+            let control = Control::Figures;
+            let config = GroupConfig { control, ..GroupConfig::new(model, Policy::pace_window()) };
+            let group = IoGroup::new(config);
             let queries = group.add_class(None, 1000).unwrap();
             let flush = group.add_class(None, flush_shares).unwrap();
             let queue = group.join().unwrap();

@@ -101,7 +101,7 @@ struct Bed {
 fn properties(dir: &Path, iops: u64) -> Properties {
     let text = format!(
         "disks:\n  - mountpoint: {}\n    read_iops: {iops}\n    write_iops: {iops}\n    \
-         read_bandwidth: 100000000\n    write_bandwidth: 100000000\n",
+         read_bandwidth: 100000000\n    write_bandwidth: 100000000\n    ceiling: true\n",
         dir.display()
     );
     Properties::parse("test", &text).unwrap()

@@ -165,7 +165,7 @@ impl WhatIf {
             model: Some(known.model_under(&policy)),
             policy: Some(policy),
             duplex: known.duplex,
-            ..SchedulerConfig::default()
+            ..SchedulerConfig::by_figures()
         };
         config.duration = Duration::from_secs(5);
         config.capacity = Some(spec.capacity());

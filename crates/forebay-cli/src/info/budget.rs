@@ -4,7 +4,9 @@ use std::ops::Not;
 use std::time::Duration;
 
 use forebay::properties::DiskProperties;
-use forebay_core::{DiskTime, GroupConfig, IoGroup, Op, PRICE_ONE, Policy};
+use forebay_core::{
+    DiskTime, GroupConfig, IoGroup, LATENCY_GOAL_DEFAULT, Op, PRICE_ONE, Policy, saturating_nanos,
+};
 use forebay_load::results::model::{RegionAsked, RegionInUse};
 use serde::Serialize;
 
@@ -25,6 +27,8 @@ pub(super) struct Budget {
     pub(super) burst_us: f64,
     /// Disk time that may be unfinished in the disk when another request goes.
     pub(super) window_us: f64,
+    /// Whether that is where trials of other windows begin.
+    pub(super) window_is_found: bool,
     /// What requests may take in the disk while others wait, as stated; none for no promise.
     pub(super) latency_target: Option<String>,
     /// What the percentile may be.
@@ -42,6 +46,9 @@ pub(super) struct Budget {
     /// Reads and writes of 4 KiB, then of 128 KiB, that fill the window.
     pub(super) depth: u64,
     pub(super) depth_large: u64,
+    /// Reads and writes of 4 KiB that keep the disk busy, for the number of I/O queues.
+    #[serde(skip)]
+    pub(super) queue_depth: u64,
 }
 
 /// How mixes of reads and writes are priced.
@@ -104,10 +111,16 @@ impl Budget {
         let group =
             IoGroup::new(GroupConfig { latency_target, ..GroupConfig::new(model.clone(), policy) });
         let target = group.latency_target();
-        let (goal, window) = (group.effective_goal(), group.window());
+        let goal = group.effective_goal();
+        let window_is_found = target.is_none();
+        let window = if window_is_found { goal } else { group.window() };
+        // 2.5 windows while all classes are backlogged, and twice as much during a trial
+        let windows = if window_is_found { 5 } else { 1 };
+        let fullest = DiskTime::from_units(window.units().saturating_mul(windows));
         let largest = [Op::Read, Op::Write].map(|op| (op, model.largest_request(op, goal)));
         let largest_cost =
             largest.map(|(op, len)| model.cost(op, len)).into_iter().max().unwrap_or_default();
+        let busy = goal.max(DiskTime::from_nanos(saturating_nanos(LATENCY_GOAL_DEFAULT)));
         let large_cost = model.dearer_cost(GOAL_LEN);
         let base = base_latency.map_or(0.0, |base| base.as_secs_f64() * 1e6);
         Self {
@@ -120,14 +133,16 @@ impl Budget {
             },
             burst_us: us(goal),
             window_us: us(window),
+            window_is_found,
             latency_target: target.map(|status| status.target.to_string()),
             latency_target_us: target.map(|status| status.latency.as_nanos() as f64 / 1e3),
             latency_target_below_base: target.is_some_and(|status| status.is_below_base()),
             largest_request_bytes: largest.map(|(_, len)| len),
             largest_request_us: us(largest_cost),
-            longest_wait_us: us(window.plus(largest_cost)),
+            longest_wait_us: us(fullest.plus(largest_cost)),
             depth: fitting(window, model.dearer_cost(4096)),
             depth_large: fitting(window, large_cost),
+            queue_depth: fitting(busy.plus(busy), model.dearer_cost(4096)),
         }
     }
 }

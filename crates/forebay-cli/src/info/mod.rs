@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use forebay::properties::Properties;
-use forebay_core::{LATENCY_GOAL_DEFAULT, SHARDS_MAX};
+use forebay_core::SHARDS_MAX;
 
 use crate::console::{json, print};
 use crate::failure::Failure;
@@ -50,13 +50,13 @@ pub(crate) struct Options {
     /// How many NUMA nodes they run on; those of the machine unless given
     #[arg(long, value_name = "N", value_parser = whole_number::within::<u32>(1..=1024))]
     numa_nodes: Option<u32>,
-    /// How long requests may wait inside a disk
-    #[arg(long, value_name = "TIME", default_value = "0.75ms", value_parser = span::parse_positive)]
-    latency_goal: Duration,
+    /// How long requests may wait inside a disk; as long as it needs unless given
+    #[arg(long, value_name = "TIME", value_parser = span::parse_positive)]
+    latency_goal: Option<Duration>,
     #[command(flatten)]
     region: RegionOptions,
     /// What requests may take in the disk while others wait: p95=1ms of reads, writes:p95=5ms, or
-    /// off; what --properties says, or else p95=2goals, unless given
+    /// off; what --properties says unless given
     #[arg(long, value_name = "TARGET")]
     latency_target: Option<TargetOption>,
     /// How to print it
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     if options.format == Format::Properties {
         return print(&presets::properties_file(&known)?);
     }
-    let report = Report::new(&known, options.threads(), options.latency_goal);
+    let report = Report::new(&known, options.threads(), options.latency_goal.unwrap_or_default());
     print(&match options.format {
         Format::Json => json(&report)?,
         Format::Text | Format::Properties => report.text(),
@@ -97,7 +97,7 @@ pub(crate) fn queues(properties: &Path) -> Result<Vec<String>, Failure> {
     let disks = Properties::load(properties)?.disks;
     let known = disks.iter().map(|disk| DescribedDisk::from_file(disk, properties));
     let known = known.collect::<Result<Vec<_>, _>>()?;
-    Ok(Report::new(&known, threads, LATENCY_GOAL_DEFAULT).queues())
+    Ok(Report::new(&known, threads, Duration::ZERO).queues())
 }
 
 impl Options {

@@ -49,7 +49,7 @@ impl Queues {
         let Self { count, local_depth } = self;
         let Threads { shards, nodes } = threads;
         let shared = "The queues share one budget: a lone busy one may use it all.";
-        let full = format!("the window is full with {depth} requests of 4 KiB");
+        let full = format!("the disk is busy with {depth} requests of 4 KiB");
         if count == 1 && local_depth < LOCAL_DEPTH_MIN {
             return format!("{full}, of which several queues would have next to none");
         }

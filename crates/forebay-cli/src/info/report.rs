@@ -93,7 +93,7 @@ impl DiskReport {
             mixes,
             name: disk.name.clone(),
             source: disk.source.clone(),
-            queues: budget.as_ref().map(|budget| recommended(budget.depth, threads)),
+            queues: budget.as_ref().map(|budget| recommended(budget.queue_depth, threads)),
             read_costs: rows(disk, Op::Read),
             write_costs: rows(disk, Op::Write),
             remarks: budget.as_ref().map_or_else(unmeasured, |budget| explained(disk, budget)),
@@ -104,7 +104,7 @@ impl DiskReport {
 
     fn queues(&self, threads: Threads) -> Option<String> {
         let (budget, queues) = (self.budget.as_ref()?, self.queues?);
-        let why = queues.explain(budget.depth, threads);
+        let why = queues.explain(budget.queue_depth, threads);
         Some(format!("{}, local depth {}: {why}", queues.count, queues.local_depth))
     }
 
@@ -197,20 +197,19 @@ fn unmeasured() -> Vec<String> {
 fn write_budget(text: &mut String, budget: &Budget) {
     let reason = match budget.goal_reason {
         GoalReason::LatencyGoal => "the latency goal".into(),
-        GoalReason::BaseLatency => format!(
-            "the disk's base latency, in place of the latency goal of {}, with which it would idle",
-            time(budget.latency_goal_us)
-        ),
+        GoalReason::BaseLatency => {
+            format!("the disk's base latency{}", in_place_of(budget, "with which it would idle"))
+        }
         GoalReason::LargeRequest => format!(
-            "the cost of 128 KiB in the dearer direction, in place of the latency goal of {}, which \
-             is shorter",
-            time(budget.latency_goal_us)
+            "the cost of 128 KiB in the dearer direction{}",
+            in_place_of(budget, "which is shorter")
         ),
     };
     item(text, "effective goal", &format!("{}, {reason}", time(budget.effective_goal_us)));
     item(text, "burst", &format!("{} of disk time at once after a pause", time(budget.burst_us)));
     let window = format!(
-        "{} of disk time unfinished in the disk: {} requests of 4 KiB, or {} of 128 KiB",
+        "{}{} of disk time unfinished in the disk: {} requests of 4 KiB, or {} of 128 KiB",
+        if budget.window_is_found { "found by trials, which begin at " } else { "" },
         time(budget.window_us),
         budget.depth,
         budget.depth_large
@@ -228,7 +227,9 @@ fn write_budget(text: &mut String, budget: &Budget) {
              that it holds",
             time(us)
         ),
-        _ => "off: pace and window stay what the figures say".into(),
+        _ => {
+            "none is stated: the window is the smallest with which the disk does what it can".into()
+        }
     };
     item(text, "latency target", &target);
     let [read, write] = budget.largest_request_bytes.map(size);
@@ -236,12 +237,25 @@ fn write_budget(text: &mut String, budget: &Budget) {
     item(text, "largest request", &largest);
     let wait = format!(
         "{} for a small request of the heaviest class, if the disk is as fast as stated and nothing \
-         else of that class waits: the window, and {} for a largest request that went last. A \
-         longer permit adds its own cost",
+         else of that class waits: {}, and {} for a largest request that went last. A longer permit \
+         adds its own cost",
         time(budget.longest_wait_us),
+        if budget.window_is_found {
+            "five windows of the size at the beginning (a trial while all classes are backlogged)"
+        } else {
+            "the window"
+        },
         time(budget.largest_request_us)
     );
     item(text, "longest wait", &wait);
+}
+
+/// The stated latency goal, where the disk needs a longer one.
+fn in_place_of(budget: &Budget, reason: &str) -> String {
+    match budget.latency_goal_us {
+        0.0 => String::new(),
+        goal => format!(", in place of the latency goal of {}, {reason}", time(goal)),
+    }
 }
 
 fn write_rows(text: &mut String, name: &str, rows: &[CostRow]) {

@@ -166,12 +166,12 @@ pub(super) const DATASTORES: [Datastore; 2] = [
 
 fn littles_law() -> SchedulerConfig {
     let policy = Policy::LittlesLaw { latency_goal: LATENCY_GOAL_DEFAULT };
-    SchedulerConfig { policy: Some(policy), ..SchedulerConfig::default() }
+    SchedulerConfig { policy: Some(policy), ..SchedulerConfig::by_figures() }
 }
 
 fn with_target() -> SchedulerConfig {
     let latency_target = Some(LatencyTarget::OF_WINDOW);
-    SchedulerConfig { latency_target, ..SchedulerConfig::default() }
+    SchedulerConfig { latency_target, ..SchedulerConfig::by_figures() }
 }
 
 impl Datastore {

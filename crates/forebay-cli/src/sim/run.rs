@@ -153,7 +153,7 @@ impl Options {
             order: self.load.order(),
             duplex: known.duplex,
             latency_target,
-            control: self.load.control(),
+            control: self.load.control_of(known),
             ..SchedulerConfig::default()
         };
         config.properties = Some(known.in_results(&policy));

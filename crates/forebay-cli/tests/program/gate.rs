@@ -46,6 +46,8 @@ fn results_of(
     let mut command = forebay();
     command.args(["sim", "run"]).arg(lab.file("jobs.yaml", jobs)).arg("--disk").arg(disk);
     command.args(["--duration", "4s", "--format", "json", "--compare", "off", "--seed", seed]);
+    // without trials, so that runs differ by chance alone
+    command.args(["--control", "figures"]);
     let Ended { code, stdout, stderr } = run(&mut command);
     assert_eq!(code, Some(0), "{stderr}");
     lab.file(name, &stdout)

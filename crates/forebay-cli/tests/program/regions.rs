@@ -55,14 +55,14 @@ fn reads(results: &Value) -> (f64, f64) {
 #[test]
 fn a_mix_keeps_its_goal_where_the_line_breaks_it_and_gets_more_where_the_line_wastes() {
     let lab = Lab::new();
-    // the region alone
-    let off = ["--latency-target", "off"];
+    // the region alone, which the pace heeds
+    let off = ["--control", "figures", "--latency-target", "off"];
     let goal = ["--region-goal", "p95=1ms"];
     let mut seen = Vec::new();
     for disk in ["i3.2xlarge", "i3en.3xlarge", "gcp-pd-SSD-2TB"] {
         let file = explored(&lab, disk);
         let line = simulated(&lab, disk, &file, MIXED, &[&["--no-region"], &off[..]].concat());
-        let region = simulated(&lab, disk, &file, MIXED, &[goal, off].concat());
+        let region = simulated(&lab, disk, &file, MIXED, &[&goal[..], &off].concat());
         assert_eq!(line["properties"]["region"], Value::Null);
         assert_eq!(region["properties"]["region"]["latency_us"], 1000.0);
         println!("{disk}: line {:?}, region {:?}", reads(&line), reads(&region));

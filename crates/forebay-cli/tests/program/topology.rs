@@ -67,7 +67,8 @@ fn one_queue_serves_shards_equally() {
         let requests = || {
             let mut command = lab.bare_bench(EQUAL);
             command.args(["--dir", "/dev/null", "--shards", "4", "--format", "json"]);
-            command.args(["--topology", topology, "--properties"]).arg(lab.properties());
+            command.args(["--control", "figures", "--topology", topology, "--properties"]);
+            command.arg(lab.properties());
             requests_by_shard(&run(&mut command).results())
         };
         let is_equal = |by_shard: &Vec<u64>| {

@@ -4,8 +4,10 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 use super::knee::Knee;
+use super::policy::LATENCY_GOAL_DEFAULT;
 use super::price::Price;
-use crate::sync::Padded;
+use crate::latency_target::LatencyTarget;
+use crate::sync::{AtomicU32, Ordering, Padded};
 use crate::{DiskTime, PRICE_ONE, saturating_nanos};
 
 /// A pace that does not bind, in thousandths of the figures' rate.
@@ -19,14 +21,15 @@ const FRESH_COSTS: u64 = 2;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Control {
-    /// The figures: one second of disk time per second, and at most two effective goals of it
-    /// unfinished. A latency target corrects both.
-    #[default]
-    Figures,
     /// The disk: trials move the window to the knee of the present mix of requests, where a
-    /// larger one would add more latency than throughput. The pace does not bind. A latency
-    /// target has no effect.
+    /// larger one would add more latency than throughput. The pace does not bind. While a
+    /// [latency target](crate::GroupConfig::latency_target) states a latency, `Figures` takes the
+    /// place of trials, as it does under a [ceiling](crate::IoGroup::set_ceiling).
+    #[default]
     Knee,
+    /// The figures: one second of disk time per second, and at most two effective goals of it
+    /// unfinished. The latency goal is 0.75 ms unless stated. A latency target corrects both.
+    Figures,
     /// Constants, for comparisons.
     Fixed(Constants),
 }
@@ -40,9 +43,21 @@ pub struct Constants {
     pub pace_permille: Option<u32>,
 }
 
+/// A latency target is in force, which corrects what the figures say.
+const TARGET: u32 = 1;
+/// The figures are a ceiling.
+const CEILING: u32 = 2;
+
 /// A [`Control`] with its state.
 #[derive(Debug)]
-pub(super) enum Controller {
+pub(super) struct Controller {
+    kind: Kind,
+    /// Why the figures take the place of trials: [`TARGET`], [`CEILING`], or not at all.
+    by_figures: AtomicU32,
+}
+
+#[derive(Debug)]
+enum Kind {
     Figures,
     Knee(Box<Padded<Knee>>),
     Fixed { window: u64, price: Price },
@@ -50,38 +65,85 @@ pub(super) enum Controller {
 
 impl Controller {
     pub(super) fn new(control: Control) -> Self {
-        match control {
-            Control::Figures => Self::Figures,
-            Control::Knee => Self::Knee(Box::new(Padded(Knee::new()))),
+        let kind = match control {
+            Control::Figures => Kind::Figures,
+            Control::Knee => Kind::Knee(Box::new(Padded(Knee::new()))),
             Control::Fixed(Constants { window, pace_permille }) => {
                 let nanos = saturating_nanos(window).min(super::goal::GOAL_NANOS_MAX);
                 let pace = pace_permille.map_or(PACE_OUT_OF_THE_WAY, u64::from);
-                Self::Fixed { window: DiskTime::from_nanos(nanos).units(), price: at_pace(pace) }
+                Kind::Fixed { window: DiskTime::from_nanos(nanos).units(), price: at_pace(pace) }
             }
+        };
+        Self { kind, by_figures: AtomicU32::new(0) }
+    }
+
+    /// Puts a latency target in force, or none. Returns the one in force: trials give way to a
+    /// stated latency only, and constants to none.
+    pub(super) fn set_target(&self, target: Option<LatencyTarget>) -> Option<LatencyTarget> {
+        let target = target.filter(|target| match self.kind {
+            Kind::Figures => true,
+            Kind::Knee(_) => target.latency().is_some(),
+            Kind::Fixed { .. } => false,
+        });
+        self.set_reason(TARGET, target.is_some());
+        target
+    }
+
+    /// The figures are a ceiling of the disk's owner from now on, or prices alone.
+    pub(super) fn set_ceiling(&self, is_ceiling: bool) {
+        self.set_reason(CEILING, is_ceiling);
+    }
+
+    fn set_reason(&self, reason: u32, is_given: bool) {
+        if is_given {
+            self.by_figures.fetch_or(reason, Ordering::Relaxed);
+        } else {
+            self.by_figures.fetch_and(!reason, Ordering::Relaxed);
         }
     }
 
+    #[inline]
+    fn in_force(&self) -> &Kind {
+        match &self.kind {
+            Kind::Knee(_) if self.by_figures.load(Ordering::Relaxed) != 0 => &Kind::Figures,
+            kind => kind,
+        }
+    }
+
+    /// Whether the figures decide.
+    #[inline]
     pub(super) fn is_figures(&self) -> bool {
-        matches!(self, Self::Figures)
+        matches!(self.in_force(), Kind::Figures)
+    }
+
+    /// The search for the window, while it decides.
+    #[inline]
+    pub(super) fn knee(&self) -> Option<&Knee> {
+        if let Kind::Knee(knee) = self.in_force() { Some(&knee.0) } else { None }
+    }
+
+    /// The latency goal where none is stated.
+    pub(super) fn unstated_goal(&self) -> Duration {
+        if self.is_figures() { LATENCY_GOAL_DEFAULT } else { Duration::ZERO }
     }
 
     /// What a unit of disk time costs of the pace; `None` where the figures say that.
     #[inline]
     pub(super) fn price(&self) -> Option<Price> {
-        match self {
-            Self::Figures => None,
-            Self::Knee(_) => Some(const { at_pace(PACE_OUT_OF_THE_WAY) }),
-            Self::Fixed { price, .. } => Some(*price),
+        match self.in_force() {
+            Kind::Figures => None,
+            Kind::Knee(_) => Some(const { at_pace(PACE_OUT_OF_THE_WAY) }),
+            Kind::Fixed { price, .. } => Some(*price),
         }
     }
 
     /// Most disk time that may be unfinished, in units; `None` where the figures say that.
     #[inline]
     pub(super) fn window(&self, goal: DiskTime) -> Option<u64> {
-        match self {
-            Self::Figures => None,
-            Self::Knee(knee) => Some(knee.0.window(goal)),
-            Self::Fixed { window, .. } => Some(*window),
+        match self.in_force() {
+            Kind::Figures => None,
+            Kind::Knee(knee) => Some(knee.0.window(goal)),
+            Kind::Fixed { window, .. } => Some(*window),
         }
     }
 

@@ -30,7 +30,12 @@ pub(super) struct Goal {
     extra_units: AtomicU64,
     /// One if a base latency was learnt lately.
     is_fresh: AtomicU64,
-    latency_goal: Option<Duration>,
+    /// The stated latency goal in units, zero if none is stated; `None` without a goal.
+    stated_goal: Option<u64>,
+    /// The latency goal in units where none is stated.
+    unstated_goal: AtomicU64,
+    /// The cost of 128 KiB in the dearer direction.
+    large_units: AtomicU64,
     /// For a policy that has a base latency.
     learnt: Option<BaseLatency>,
 }
@@ -50,7 +55,9 @@ impl Goal {
             stated_units: AtomicU64::new(stated.units()),
             extra_units: AtomicU64::new(0),
             is_fresh: AtomicU64::new(0),
-            latency_goal: policy.latency_goal(),
+            stated_goal: policy.latency_goal().map(|goal| disk_time(goal).units()),
+            unstated_goal: AtomicU64::new(0),
+            large_units: AtomicU64::new(0),
             learnt,
         };
         goal.set_model(model);
@@ -59,11 +66,13 @@ impl Goal {
 
     /// Follows the model; a policy without a goal has none whatever the model.
     pub(super) fn set_model(&self, model: &DiskModel) {
-        let Some(latency_goal) = self.latency_goal else { return };
-        let least = disk_time(latency_goal)
-            .max(model.dearer_cost(GOAL_REQUEST_LEN))
-            .max(DiskTime::from_units(1));
-        self.units_min.store(least.units(), Ordering::Relaxed);
+        self.large_units.store(model.dearer_cost(GOAL_REQUEST_LEN).units(), Ordering::Relaxed);
+        self.update();
+    }
+
+    /// The latency goal where none is stated; zero for as long as the disk needs.
+    pub(super) fn set_unstated_goal(&self, latency_goal: Duration) {
+        self.unstated_goal.store(disk_time(latency_goal).units(), Ordering::Relaxed);
         self.update();
     }
 
@@ -135,7 +144,10 @@ impl Goal {
     }
 
     fn update(&self) {
-        let least = self.units_min.load(Ordering::Relaxed);
+        let Some(stated) = self.stated_goal else { return };
+        let asked = if stated > 0 { stated } else { self.unstated_goal.load(Ordering::Relaxed) };
+        let least = asked.max(self.large_units.load(Ordering::Relaxed)).max(1);
+        self.units_min.store(least, Ordering::Relaxed);
         let base = self.base_units.load(Ordering::Relaxed);
         self.units.store(least.max(base), Ordering::Relaxed);
     }

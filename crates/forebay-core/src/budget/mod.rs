@@ -27,6 +27,7 @@ mod stops;
 mod told;
 #[cfg(feature = "history")]
 mod two_level;
+mod windows;
 
 #[cfg(test)]
 mod tests;
@@ -70,9 +71,6 @@ const OVERDRAFT_GOALS: u64 = 4;
 const NEARLY_IDLE_PART: u64 = 4;
 /// A disk counts as nearly empty while at most this part of the window is used.
 const NEARLY_EMPTY_PART: u64 = 8;
-/// While a limit holds holders back, so many windows more may be unfinished:
-/// what the pace hands out until what they hold may be given up.
-const HELD_WINDOWS: u64 = overdue::WINDOWS;
 
 /// The budget of one disk, shared by all queues of its group.
 #[derive(Debug)]
@@ -104,8 +102,9 @@ impl Budget {
     ) -> Self {
         let goal = Goal::new(policy, model);
         let has_window = matches!(policy, Policy::PaceWindow { .. });
-        let control = if has_window { control } else { Control::Figures };
-        let target = target.filter(|_| has_window && control == Control::Figures);
+        let controller = Controller::new(if has_window { control } else { Control::Figures });
+        let target = controller.set_target(target.filter(|_| has_window));
+        goal.set_unstated_goal(controller.unstated_goal());
         #[cfg(feature = "history")]
         let flow_limit = matches!(policy, Policy::FlowRatio { .. });
         Self {
@@ -118,7 +117,7 @@ impl Budget {
             overdue: Overdue::new(),
             probe: Probe::new(),
             feedback: Box::new(Padded(Feedback::new(target))),
-            controller: Controller::new(control),
+            controller,
             mix: Box::new(Padded(Mix::new(model.mix_prices()))),
         }
     }
@@ -144,36 +143,6 @@ impl Budget {
         self.goal.0.get()
     }
 
-    /// Most disk time that may be unfinished when another request goes, uncorrected. Where the
-    /// disk and not the figures say how much that is, never less than the figures do: patience
-    /// with the disk and with other shards grows with the window, and does not shrink.
-    pub(crate) fn window(&self) -> DiskTime {
-        let goal = self.effective_goal();
-        let window = self.window_units(goal);
-        DiskTime::from_units(self.controller.window(goal).map_or(window, |found| found.max(window)))
-    }
-
-    /// What may be unfinished now: the window as the loop has corrected it, at
-    /// the present price.
-    fn limit_units(&self, goal: DiskTime) -> u64 {
-        self.limit_at(self.price(), goal)
-    }
-
-    #[inline]
-    fn limit_at(&self, price: Price, goal: DiskTime) -> u64 {
-        match self.controller.window(goal) {
-            Some(window) => window,
-            None => price.done_in(self.feedback.0.window(self.window_units(goal))),
-        }
-    }
-
-    /// What may be unfinished when a fresh request of this cost goes.
-    #[inline]
-    fn most_units(&self, price: Price, goal: DiskTime, cost: DiskTime) -> u64 {
-        let window = self.limit_at(price, goal);
-        if self.reserves_for_fresh() { Controller::window_of_fresh(window, cost) } else { window }
-    }
-
     /// What disk time costs of the pace now.
     #[inline]
     fn price(&self) -> Price {
@@ -185,10 +154,6 @@ impl Budget {
     #[inline]
     fn price_of_figures(&self) -> Price {
         self.feedback.0.price()
-    }
-
-    fn window_units(&self, goal: DiskTime) -> u64 {
-        goal.units().saturating_mul(WINDOW_GOALS).saturating_add(self.goal.0.extra().units())
     }
 
     /// Disk time that lies unused: what could be dispatched now, at most one
@@ -297,13 +262,6 @@ impl Budget {
         Ok(())
     }
 
-    /// Whether what is unfinished beyond the window may be what holders keep
-    /// while a limit holds them back.
-    pub(crate) fn has_room_beside_held(&self) -> bool {
-        let most = self.window().units().saturating_mul(1 + HELD_WINDOWS);
-        self.limit.in_flight() < most
-    }
-
     /// Lets a request enter again whose cost the rate has handed out before: if
     /// there is room, or else past the window, one effective goal and then the
     /// rate of the disk.
@@ -332,13 +290,6 @@ impl Budget {
         self.rate.0.completed(ask.cost);
     }
 
-    /// Whether there is room, asked by a queue that has just left a mark and
-    /// would otherwise sleep.
-    pub(crate) fn room_after_mark(&self) -> bool {
-        let goal = self.effective_goal();
-        self.limit.open_after_mark(goal, self.limit_units(goal))
-    }
-
     /// Learns from a service time that was measured while the disk was nearly idle.
     pub(crate) fn observe_idle_service(&self, now: Time, service_nanos: u64) {
         self.goal.0.observe_idle_service(now, service_nanos);
@@ -358,44 +309,10 @@ impl Budget {
         }
     }
 
-    /// How much of what others hold unattended does not count: of `silent`
-    /// shards, which may wait for a disk that hangs, one window; with that of
-    /// `late` ones, which compute, no more than those may have sent.
-    pub(crate) fn uncounted(&self, late: u64, silent: u64) -> DiskTime {
-        let (window, goal) = (self.window().units(), self.effective_goal().units());
-        let sent = if self.reserves_for_fresh() {
-            Controller::window_of_fresh(window, DiskTime::ZERO)
-        } else {
-            window
-        };
-        let most = sent.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS));
-        DiskTime::from_units(late.saturating_add(silent.min(window)).min(most))
-    }
-
-    /// How many of those who wait for room to wake when some was freed: one for
-    /// each request, and more where more is free. Where a budget is not counted
-    /// in disk time, all.
-    pub(crate) fn wakes_for_room(&self) -> usize {
-        if !self.counts_disk_time() {
-            return usize::MAX;
-        }
-        let (used, window) = (self.limit.in_flight(), self.limit_units(self.effective_goal()));
-        match used {
-            _ if used < window / 8 => usize::MAX,
-            _ if used < window / 2 => 2,
-            _ => 1,
-        }
-    }
-
     /// Whether room is counted in disk time.
     #[inline]
     pub(crate) fn counts_disk_time(&self) -> bool {
         self.limit.is_window()
-    }
-
-    /// Whether the window, if that is what bounds the disk, is open.
-    pub(crate) fn has_room(&self) -> bool {
-        self.counts_disk_time() && self.limit.in_flight() < self.limit_units(self.effective_goal())
     }
 
     /// Takes room for a request that goes however much is in the disk.

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-/// Latency goal unless said otherwise: 1.5 times a tick of 0.5 ms.
+/// Latency goal of [`Control::Figures`](crate::Control::Figures), and of policies to compare with,
+/// unless stated: 1.5 times a tick of 0.5 ms.
 pub const LATENCY_GOAL_DEFAULT: Duration = Duration::from_micros(750);
 /// Flow ratio above which the policy of that name raises prices.
 #[cfg(feature = "history")]
@@ -50,10 +51,10 @@ pub enum Policy {
         /// Length of a burst.
         latency_goal: Duration,
     },
-    /// One second of disk time per second, with bursts of one effective goal,
-    /// and at most two effective goals of it unfinished in the disk.
+    /// A bound on the disk time that is unfinished in the disk (the window), and on the disk time
+    /// that is sent per second (the pace). [`Control`](crate::Control) decides how large they are.
     PaceWindow {
-        /// How long requests may wait inside the disk.
+        /// How long requests may wait inside the disk; zero for as long as the disk needs.
         latency_goal: Duration,
         /// Latency of the idle disk, if known; learnt otherwise.
         base_latency: Option<Duration>,
@@ -61,9 +62,9 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Pace and window at the default latency goal.
+    /// Pace and window of as much as the disk needs.
     pub const fn pace_window() -> Self {
-        Self::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency: None }
+        Self::PaceWindow { latency_goal: Duration::ZERO, base_latency: None }
     }
 
     /// The name used in reports and options.

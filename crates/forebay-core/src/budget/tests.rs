@@ -225,3 +225,21 @@ fn a_late_shard_goes_beyond_what_fresh_requests_of_others_fill() {
     // up to 3 windows and 4 goals, however fast the pace is
     assert_eq!(late, 160 - 118);
 }
+
+#[test]
+fn a_stated_target_or_a_ceiling_takes_the_place_of_trials() {
+    let (policy, model) = (Policy::pace_window(), model(100_000, 1_000_000_000));
+    let budget = Budget::new(&policy, &model, false, Control::Knee, None);
+    let by_trials = || (budget.searches_knee(), budget.effective_goal().as_nanos_ceil());
+    assert_eq!(by_trials(), (true, 131_072));
+    let stated = LatencyTarget::new(Op::Read, 950, Duration::from_millis(1)).ok();
+    for target in [stated, None, Some(LatencyTarget::OF_WINDOW)] {
+        for is_ceiling in [true, false] {
+            budget.set_latency_target(target);
+            budget.set_ceiling(is_ceiling);
+            let expected = !is_ceiling && target != stated;
+            let goal = if expected { 131_072 } else { 750_000 };
+            assert_eq!(by_trials(), (expected, goal), "{target:?}, {is_ceiling}");
+        }
+    }
+}

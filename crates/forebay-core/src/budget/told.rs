@@ -1,6 +1,5 @@
 //! What is told of the disk, and what became of the latency target.
 
-use super::control::Controller;
 use super::feedback::{Disk, Sample, Threshold};
 use super::overdue::Meanwhile;
 use super::stops::GivenUp;
@@ -39,13 +38,13 @@ impl Budget {
     /// Whether completed requests are reported to the search for the window.
     #[inline]
     pub(crate) fn searches_knee(&self) -> bool {
-        matches!(self.controller, Controller::Knee(_))
+        self.controller.knee().is_some()
     }
 
     /// Reports what a shard has completed to the search for the window.
     pub(crate) fn report_to_knee(&self, now: Time, sample: &mut WindowSample) {
-        if let Controller::Knee(knee) = &self.controller {
-            knee.0.report(now, sample, self.effective_goal());
+        if let Some(knee) = self.controller.knee() {
+            knee.report(now, sample, self.effective_goal());
         }
     }
 
@@ -68,8 +67,9 @@ impl Budget {
 
     /// Another target, or none; only where there is a window to correct.
     pub(crate) fn set_latency_target(&self, target: Option<LatencyTarget>) {
-        if self.counts_disk_time() && self.controller.is_figures() {
-            self.feedback.0.set_target(target);
+        if self.counts_disk_time() {
+            self.feedback.0.set_target(self.controller.set_target(target));
+            self.goal.0.set_unstated_goal(self.controller.unstated_goal());
         }
     }
 
@@ -99,6 +99,17 @@ impl Budget {
         }
         let in_disk_nanos = now.nanos_since(request.dispatched_at);
         Ok(Overdue::occupancy_cost(in_disk_nanos, request.cost, window))
+    }
+
+    /// Most disk time that may be unfinished now when an ordinary request goes.
+    pub(crate) fn window_in_force(&self) -> DiskTime {
+        DiskTime::from_units(self.limit_units(self.effective_goal()))
+    }
+
+    /// The figures are a ceiling from now on, or prices alone.
+    pub(crate) fn set_ceiling(&self, is_ceiling: bool) {
+        self.controller.set_ceiling(is_ceiling);
+        self.goal.0.set_unstated_goal(self.controller.unstated_goal());
     }
 
     /// What was counted of the group until `now`.

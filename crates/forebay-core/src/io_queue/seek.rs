@@ -68,7 +68,7 @@ impl IoQueue {
     /// Whether the disk had nothing for a window but what goes on where others ended.
     fn only_streams(&self, now: Time) -> bool {
         let random_at = self.shared.head.random_at();
-        now.nanos_since(random_at) >= self.shared.budget.window().as_nanos_ceil()
+        now.nanos_since(random_at) >= self.shared.budget.two_goals().as_nanos_ceil()
     }
 
     /// Whether some of a class would wait if each of its requests cost this. One
@@ -76,7 +76,7 @@ impl IoQueue {
     fn outlasts_window(&self, class: u16, cost: DiskTime) -> bool {
         let counters = &self.classes[ClassId::index_of(class)];
         let requests = u64::from(counters.queued) + u64::from(counters.in_disk);
-        cost.units().saturating_mul(requests) > self.shared.budget.window().units()
+        cost.units().saturating_mul(requests) > self.shared.budget.two_goals().units()
     }
 
     /// A request goes to the disk, whose head moves with it.

@@ -7,7 +7,7 @@ use forebay_core::{
 };
 use proptest::prelude::*;
 
-use crate::world::model;
+use crate::world::{by_figures, model};
 
 const CLASSES: usize = 4;
 const REQUESTS_MAX: u32 = 12;
@@ -62,7 +62,7 @@ fn config() -> impl Strategy<Value = GroupConfig> {
         QueueDiscipline::ExponentialDecay { tau_nanos: 1 << 27 },
     ];
     (policy, prop::sample::select(orders), 0u64..2_000_000).prop_map(|(policy, order, credit)| {
-        let mut config = GroupConfig::new(model(20_000, 500_000_000), policy);
+        let mut config = by_figures(model(20_000, 500_000_000), policy);
         config.order = order;
         config.requests_max = REQUESTS_MAX;
         config.idle_credit = DiskTime::from_nanos(credit / 1_000_000 * credit);
@@ -235,7 +235,7 @@ proptest! {
 
 #[test]
 fn nothing_passes_what_waits() {
-    let mut config = GroupConfig::new(model(1_000, 100_000_000), Policy::pace_window());
+    let mut config = by_figures(model(1_000, 100_000_000), Policy::pace_window());
     config.shards_max = 1;
     let mut twin = Twin::new(config, 1, true);
     let now = Time::from_nanos(1_000);
@@ -254,7 +254,7 @@ fn nothing_passes_what_waits() {
 #[test]
 fn most_of_what_comes_to_an_idle_queue_goes_at_once() {
     for shards in 1..=3 {
-        let config = GroupConfig::new(model(20_000, 500_000_000), Policy::pace_window());
+        let config = by_figures(model(20_000, 500_000_000), Policy::pace_window());
         let arrive = |n| Step::Arrive { shard: n % shards, class: n % CLASSES, op: 0, len: 4096 };
         let complete = |n| Step::Complete { shard: n % shards, pick: 0, ok: true };
         let wait = Step::Wait { nanos: 100_000 };

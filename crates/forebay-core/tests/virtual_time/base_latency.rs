@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use forebay_core::{ClassId, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy, Ticket, Time};
+use forebay_core::{ClassId, IoGroup, IoQueue, Op, Outcome, Policy, Ticket, Time};
 
-use crate::world::{Client, MILLI, SECOND, World, model};
+use crate::world::{Client, MILLI, SECOND, World, by_figures, model};
 
 const COST: u64 = 10_000;
 const GOAL: u64 = 750_000;
@@ -25,8 +25,7 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
-        let mut config =
-            GroupConfig::new(model(SECOND / COST, 1_000_000_000), Policy::pace_window());
+        let mut config = by_figures(model(SECOND / COST, 1_000_000_000), Policy::pace_window());
         config.shards_max = 1;
         let group = IoGroup::new(config);
         Self {

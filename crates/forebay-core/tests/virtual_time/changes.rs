@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use forebay_core::{
-    ClassGroupId, ClassId, CostCurve, DiskModel, DiskTime, GroupConfig, IoGroup, IoQueue,
-    LATENCY_GOAL_DEFAULT, Limits, Op, Outcome, Policy, Ticket, Time,
+    ClassGroupId, ClassId, CostCurve, DiskModel, DiskTime, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT,
+    Limits, Op, Outcome, Policy, Ticket, Time,
 };
 
-use crate::world::{Client, MILLI, SECOND, World, model, share_error};
+use crate::world::{Client, MILLI, SECOND, World, by_figures, model, share_error};
 
 const UNLIMITED: Limits = Limits { bytes_per_second: None, operations_per_second: None };
 
@@ -192,7 +192,7 @@ fn shares_hold_where_tags_begin_anew() {
     for (shards, nested) in [(1, false), (1, true), (2, false), (2, true)] {
         let curve = || CostCurve::flat(DiskTime::from_units(COST));
         let huge = DiskModel::new(curve(), curve());
-        let mut config = GroupConfig::new(huge, Policy::Unlimited);
+        let mut config = by_figures(huge, Policy::Unlimited);
         config.shards_max = shards;
         let group = IoGroup::new(config);
         let inner = group.add_class_group(None, 4).unwrap();

@@ -1,11 +1,10 @@
 //! Discards: few are in the disk at once, and all have their turns.
 
 use forebay_core::{
-    CostCurve, DISCARDS_MAX, DiskModel, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy, Ticket,
-    Time,
+    CostCurve, DISCARDS_MAX, DiskModel, IoGroup, IoQueue, Op, Outcome, Policy, Ticket, Time,
 };
 
-use crate::world::{Client, MILLI, SECOND, World, model};
+use crate::world::{Client, MILLI, SECOND, World, by_figures, model};
 
 /// A disk of 10,000 operations and 1 GB per second, 200 us per discard and 5 ms per GiB.
 fn disk() -> DiskModel {
@@ -17,7 +16,7 @@ fn at(nanos: u64) -> Time {
 }
 
 fn group(policy: Policy) -> IoGroup {
-    let mut config = GroupConfig::new(disk(), policy);
+    let mut config = by_figures(disk(), policy);
     config.shards_max = 4;
     IoGroup::new(config)
 }

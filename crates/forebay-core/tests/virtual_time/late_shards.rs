@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use forebay_core::{
-    ClassId, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Ticket, Time,
+    ClassId, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Ticket, Time,
 };
 
-use crate::world::{MILLI, SECOND, model};
+use crate::world::{MILLI, SECOND, by_figures, model};
 
 const LEN: u64 = 4096;
 /// Of requests of that length, on a disk of 20,000 operations per second.
@@ -76,7 +76,7 @@ impl Loops {
     fn new(run: Run) -> Self {
         let base_latency = Some(Duration::from_nanos(run.latency));
         let policy = Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency };
-        let mut config = GroupConfig::new(model(20_000, 1_000_000_000), policy);
+        let mut config = by_figures(model(20_000, 1_000_000_000), policy);
         config.shards_max = run.shares.len();
         let group = IoGroup::new(config);
         let one = group.add_class(None, 100).unwrap();

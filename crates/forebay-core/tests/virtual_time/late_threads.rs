@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use forebay_core::{
-    ClassId, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Ticket, Time,
+    ClassId, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Ticket, Time,
 };
 
-use crate::world::{MILLI, SECOND, model};
+use crate::world::{MILLI, SECOND, by_figures, model};
 
 const LEN: u64 = 4096;
 const BACKLOG: usize = 400;
@@ -56,7 +56,7 @@ impl Host {
     fn new(run: Run) -> Self {
         let base_latency = Some(Duration::from_nanos(LATENCY));
         let policy = Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency };
-        let mut config = GroupConfig::new(model(run.iops, run.iops * 50_000), policy);
+        let mut config = by_figures(model(run.iops, run.iops * 50_000), policy);
         config.shards_max = run.shards;
         let group = IoGroup::new(config);
         let shards = (0..run.shards).map(|index| {

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use forebay_core::{GroupConfig, IoGroup, LatencyTarget, Op, Outcome, Policy, Time};
+use forebay_core::{IoGroup, LatencyTarget, Op, Outcome, Policy, Time};
 
-use super::world::model;
+use super::world::{by_figures, model};
 
 /// Requests that are under way at once.
 const DEPTH: usize = 8;
@@ -12,7 +12,7 @@ const DEPTH: usize = 8;
 /// The lowest pace, in thousandths, in a second in which each read took `nanos`;
 /// `reaped` where the disk is known to have taken so long.
 fn lowest_pace(target: LatencyTarget, nanos: u64, reaped: bool) -> u64 {
-    let mut config = GroupConfig::new(model(100_000, 1_000_000_000), Policy::pace_window());
+    let mut config = by_figures(model(100_000, 1_000_000_000), Policy::pace_window());
     config.latency_target = Some(target);
     let group = IoGroup::new(config);
     let class = group.add_class(None, 100).unwrap();

@@ -1,8 +1,8 @@
 //! Upper limits of classes and of groups of classes, beside their shares.
 
-use forebay_core::{Blocked, GroupConfig, IoGroup, Limits, Op, Outcome, Policy, Time};
+use forebay_core::{Blocked, IoGroup, Limits, Op, Outcome, Policy, Time};
 
-use crate::world::{Client, SECOND, World, model, share_error};
+use crate::world::{Client, SECOND, World, by_figures, model, share_error};
 
 const MIB: u64 = 1 << 20;
 
@@ -89,7 +89,7 @@ fn a_class_at_its_limit_cannot_be_removed_while_it_has_work() {
 
 #[test]
 fn a_queue_whose_limited_requests_were_all_cancelled_is_empty() {
-    let mut config = GroupConfig::new(model(20_000, 1_000_000_000), Policy::pace_window());
+    let mut config = by_figures(model(20_000, 1_000_000_000), Policy::pace_window());
     config.shards_max = 1;
     let group = IoGroup::new(config);
     let class = group.add_class(None, 100).unwrap();

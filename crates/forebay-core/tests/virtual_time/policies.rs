@@ -1,8 +1,8 @@
 //! The earlier policies do what they did, so that experiments can show it.
 
-use forebay_core::{GroupConfig, LATENCY_GOAL_DEFAULT, Op, Policy, QueueDiscipline};
+use forebay_core::{LATENCY_GOAL_DEFAULT, Op, Policy, QueueDiscipline};
 
-use crate::world::{Client, SECOND, World, model, share_error};
+use crate::world::{Client, SECOND, World, by_figures, model, share_error};
 
 const TAU_2016: QueueDiscipline = QueueDiscipline::ExponentialDecay { tau_nanos: 100_000_000 };
 
@@ -10,7 +10,7 @@ const TAU_2016: QueueDiscipline = QueueDiscipline::ExponentialDecay { tau_nanos:
 fn the_2016_queue_shares_128_kib_reads_by_weight() {
     for shares in [[10, 20, 40, 80], [100, 10, 10, 10], [10; 4]] {
         let mut config =
-            GroupConfig::new(model(100_000, 550_000_000), Policy::Concurrency { requests: 30 });
+            by_figures(model(100_000, 550_000_000), Policy::Concurrency { requests: 30 });
         config.order = TAU_2016;
         let mut world = World::with_config(config, 1);
         let classes = shares.map(|shares| world.group.add_class(None, shares).unwrap());
@@ -61,7 +61,7 @@ const FAIR_POLICIES: [Policy; 8] = [
 ];
 
 fn world_of_2016(policy: Policy, iops: u64, shards: usize) -> World {
-    let mut config = GroupConfig::new(model(iops, 550_000_000), policy);
+    let mut config = by_figures(model(iops, 550_000_000), policy);
     config.order = TAU_2016;
     let mut world = World::with_config(config, shards);
     // One request at a time keeps the disk busy, too.

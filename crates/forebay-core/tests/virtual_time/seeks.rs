@@ -1,11 +1,11 @@
 //! Disks that seek: what goes on where another ended is charged for its bytes alone.
 
 use forebay_core::{
-    Access, ClassId, CostCurve, DiskModel, DiskTime, GroupConfig, IoGroup, IoQueue, Op, Outcome,
-    Policy, Ticket, Time,
+    Access, ClassId, CostCurve, DiskModel, DiskTime, IoGroup, IoQueue, Op, Outcome, Policy, Ticket,
+    Time,
 };
 
-use crate::world::{MILLI, SECOND, model};
+use crate::world::{MILLI, SECOND, by_figures, model};
 
 const LEN: u64 = 128 << 10;
 const SEEK: u64 = 5 * MILLI;
@@ -29,7 +29,7 @@ impl Bed {
     }
 
     fn with(shards: usize, model: DiskModel) -> Self {
-        let mut config = GroupConfig::new(model, Policy::pace_window());
+        let mut config = by_figures(model, Policy::pace_window());
         config.shards_max = shards;
         let group = IoGroup::new(config);
         let class = group.add_class(None, 100).unwrap();
@@ -189,7 +189,7 @@ fn streams_beside_each_other_pay_their_bytes_while_the_disk_has_some_of_each() {
 
 #[test]
 fn a_disk_that_does_not_seek_charges_no_less_anywhere() {
-    let config = GroupConfig::new(model(200, 100_000_000), Policy::pace_window());
+    let config = by_figures(model(200, 100_000_000), Policy::pace_window());
     let group = IoGroup::new(config);
     let class = group.add_class(None, 100).unwrap();
     let mut queue = group.join().unwrap();

@@ -1,15 +1,14 @@
 //! Grants that their owners do not notice, and requests that nobody completes.
 
 use forebay_core::{
-    ClassId, DiskTime, EnqueueError, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy, Ticket,
-    Time,
+    ClassId, DiskTime, EnqueueError, IoGroup, IoQueue, Op, Outcome, Policy, Ticket, Time,
 };
 
-use crate::world::{MILLI, SECOND, model};
+use crate::world::{MILLI, SECOND, by_figures, model};
 
 /// 10,000 requests of 4 KiB per second: 100 us each.
 fn bed(requests_max: u32) -> (IoGroup, IoQueue) {
-    let mut config = GroupConfig::new(model(10_000, 1_000_000_000), Policy::pace_window());
+    let mut config = by_figures(model(10_000, 1_000_000_000), Policy::pace_window());
     (config.shards_max, config.requests_max) = (1, requests_max);
     let group = IoGroup::new(config);
     let queue = group.join().unwrap();

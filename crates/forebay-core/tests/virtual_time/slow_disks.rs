@@ -3,11 +3,9 @@
 
 use std::time::Duration;
 
-use forebay_core::{
-    GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Time,
-};
+use forebay_core::{IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Time};
 
-use crate::world::{Client, MILLI, SECOND, World, model};
+use crate::world::{Client, MILLI, SECOND, World, by_figures, model};
 
 fn millis(at: u64) -> Time {
     Time::from_nanos(at * MILLI)
@@ -65,7 +63,7 @@ fn a_slow_spell_is_over_when_it_is_over() {
 
 /// A lone queue with 15 requests in the disk that went within 3 ms.
 fn busy_queue() -> (IoGroup, IoQueue, Vec<forebay_core::Ticket>) {
-    let mut config = GroupConfig::new(model(10_000, 1_000_000_000), Policy::pace_window());
+    let mut config = by_figures(model(10_000, 1_000_000_000), Policy::pace_window());
     config.shards_max = 1;
     let group = IoGroup::new(config);
     let class = group.add_class(None, 100).unwrap();

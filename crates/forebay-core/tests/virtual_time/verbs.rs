@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 
 use forebay_core::{
-    Blocked, ClassId, DiskTime, GroupConfig, IoGroup, IoQueue, Limits, Op, Outcome, Policy, Ticket,
-    Time,
+    Blocked, ClassId, DiskTime, IoGroup, IoQueue, Limits, Op, Outcome, Policy, Ticket, Time,
 };
 use proptest::prelude::*;
 
-use crate::world::model;
+use crate::world::{by_figures, model};
 
 const SHARDS: usize = 3;
 const CLASSES: usize = 4;
@@ -70,7 +69,7 @@ struct Checked {
 
 impl Checked {
     fn new() -> Self {
-        let mut config = GroupConfig::new(model(20_000, 500_000_000), Policy::pace_window());
+        let mut config = by_figures(model(20_000, 500_000_000), Policy::pace_window());
         config.shards_max = SHARDS;
         let group = IoGroup::new(config);
         let parent = group.add_class_group(None, 50).unwrap();
@@ -251,7 +250,7 @@ proptest! {
         shares in (1u32..=10_000, 1u32..=10_000),
         lens in prop::collection::vec((512u64..1_000_000, 512u64..1_000_000), 50..200),
     ) {
-        let mut config = GroupConfig::new(model(20_000, 500_000_000), Policy::Unlimited);
+        let mut config = by_figures(model(20_000, 500_000_000), Policy::Unlimited);
         config.shards_max = 1;
         let group = IoGroup::new(config);
         let classes = [shares.0, shares.1].map(|shares| group.add_class(None, shares).unwrap());
@@ -283,7 +282,7 @@ proptest! {
 
 #[test]
 fn a_class_in_the_place_of_a_removed_one_counts_from_zero() {
-    let group = IoGroup::new(GroupConfig::new(model(20_000, 500_000_000), Policy::pace_window()));
+    let group = IoGroup::new(by_figures(model(20_000, 500_000_000), Policy::pace_window()));
     let mut queue = group.join().unwrap();
     let now = Time::from_nanos(1);
     let mut go = |class, len| {

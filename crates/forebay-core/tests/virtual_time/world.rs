@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use forebay_core::{
-    ClassId, DiskModel, DiskRates, DiskTime, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy,
-    Ticket, Time,
+    ClassId, Control, DiskModel, DiskRates, DiskTime, GroupConfig, IoGroup, IoQueue, Op, Outcome,
+    Policy, Ticket, Time,
 };
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -85,9 +85,14 @@ pub(crate) struct World {
     random: u64,
 }
 
+/// A group whose pace and window are those of the figures, which is what these tests are about.
+pub(crate) fn by_figures(model: DiskModel, policy: Policy) -> GroupConfig {
+    GroupConfig { control: Control::Figures, ..GroupConfig::new(model, policy) }
+}
+
 impl World {
     pub(crate) fn new(model: DiskModel, policy: Policy, shards: usize) -> Self {
-        Self::with_config(GroupConfig::new(model, policy), shards)
+        Self::with_config(by_figures(model, policy), shards)
     }
 
     pub(crate) fn with_config(mut config: GroupConfig, shards: usize) -> Self {

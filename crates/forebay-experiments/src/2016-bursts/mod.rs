@@ -29,12 +29,12 @@ fn phases(scale: Scale) -> Phases {
 
 /// With the scheduler and without any.
 fn measure(seed: Seed, phases: Phases) -> Result<[Trace; 2], String> {
-    let open = SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::default() };
+    let open = SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::by_figures() };
     let trace = |scheduler| {
         let outcome = node::run(seed, phases, SLICE_MILLIS, scheduler)?;
         outcome.trace.ok_or_else(|| String::from("the run was not traced"))
     };
-    Ok([trace(SchedulerConfig::default())?, trace(open)?])
+    Ok([trace(SchedulerConfig::by_figures())?, trace(open)?])
 }
 
 fn run(Setting { scale, seed }: Setting) -> Result<Report, String> {

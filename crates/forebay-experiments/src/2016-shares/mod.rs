@@ -167,7 +167,7 @@ fn deviation(shares: &PerClass, moved: &PerClass) -> f64 {
 }
 
 fn measure(seed: Seed, scale: Scale) -> Result<Vec<Pair>, String> {
-    let (forebay, of_2016) = (SchedulerConfig::default(), of_2016(DEPTH));
+    let (forebay, of_2016) = (SchedulerConfig::by_figures(), of_2016(DEPTH));
     let pair = |(shares, published)| {
         let ours = LayoutResult::measure(seed, scale, shares, &forebay)?;
         Ok(Pair { published, ours, old: LayoutResult::measure(seed, scale, shares, &of_2016)? })

@@ -92,11 +92,11 @@ fn measure(
 /// With the scheduler and without any.
 fn measure_both(seed: Seed, phases: Phases) -> Result<[SchedulerResult; 2], String> {
     Ok([
-        measure(seed, phases, SchedulerConfig::default())?,
+        measure(seed, phases, SchedulerConfig::by_figures())?,
         measure(
             seed,
             phases,
-            SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() },
+            SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::by_figures() },
         )?,
     ])
 }

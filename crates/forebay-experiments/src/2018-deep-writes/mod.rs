@@ -83,9 +83,10 @@ impl SchedulerResult {
 
 impl Compared {
     fn measure(seed: Seed, seconds: u64) -> Result<Self, String> {
-        let policy = |policy| SchedulerConfig { policy: Some(policy), ..Default::default() };
+        let policy =
+            |policy| SchedulerConfig { policy: Some(policy), ..SchedulerConfig::by_figures() };
         let of_2018 = SchedulerConfig { order: DECAY, ..policy(LITTLES_LAW) };
-        let forebay = SchedulerConfig::default();
+        let forebay = SchedulerConfig::by_figures();
         Ok(Self {
             old: SchedulerResult::measure(seed, &of_2016(DEPTH_OF_2016), Polling::Events, seconds)?,
             littles_law: SchedulerResult::measure(seed, &of_2018, Polling::Events, seconds)?,

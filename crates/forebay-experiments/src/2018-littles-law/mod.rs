@@ -66,7 +66,8 @@ fn most_in_disk(seed: Seed, len: u64, policy: Option<Policy>) -> Result<u64, Str
     );
     let model = DiskModel::from_rates(&RATES).map_err(|error| error.to_string())?;
     let mut config = seed.config(scenario::jobs(&jobs, 1)?, seed.disk(DISK)?, 100);
-    config.scheduler = SchedulerConfig { model: Some(model), policy, ..Default::default() };
+    config.scheduler =
+        SchedulerConfig { model: Some(model), policy, ..SchedulerConfig::by_figures() };
     let disk = scenario::run(config)?.result.disk.ok_or("no scheduler saw the disk")?;
     Ok(disk.in_flight_max)
 }

@@ -49,7 +49,7 @@ fn outcome(seed: Seed, budget: usize, millis: u64) -> Result<Outcome, String> {
         _ => pace_window(&*disk),
     };
     let mut config = seed.config(grouped_jobs(JOBS, Some(CLASSES), SHARDS)?, disk, millis);
-    config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
+    config.scheduler = SchedulerConfig { policy: Some(policy), ..SchedulerConfig::by_figures() };
     config.trace_buckets = Some(((100 + millis) / SLICE_MS) as usize);
     simulate(config)
 }

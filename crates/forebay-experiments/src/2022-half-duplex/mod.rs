@@ -77,7 +77,8 @@ fn p95_us(
     }
     let mut config = seed.config(jobs(&text, SHARDS)?, disk.build(seed.0), millis);
     config.warmup = Duration::from_millis(20);
-    config.scheduler = SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() };
+    config.scheduler =
+        SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::by_figures() };
     let outcome = simulate(config)?;
     let carried = |name| {
         let job = job(&outcome, name)?;

@@ -116,7 +116,8 @@ fn serves(
     let model = Some(model(&rates)?);
     let mut config = seed.config(jobs(&text, 1)?, disk, seconds * 1000);
     config.capacity = Some(CAPACITY);
-    config.scheduler = SchedulerConfig { policy: Some(policy), model, ..Default::default() };
+    config.scheduler =
+        SchedulerConfig { policy: Some(policy), model, ..SchedulerConfig::by_figures() };
     let outcome = simulate(config)?;
     let served = |name| {
         let job = job(&outcome, name)?;

@@ -80,7 +80,7 @@ fn cell(
     config.warmup = Duration::from_millis(100);
     config.duration = Duration::from_millis(millis);
     config.scheduler =
-        SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::default() };
+        SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::by_figures() };
     let outcome = simulate(config)?;
     let enough = |name: &str, asked: u64| {
         let asked = (rate(asked) * 100) as f64;

@@ -53,7 +53,7 @@ fn outcome(seed: Seed, variant: WriteVariant, half_seconds: u64) -> Result<Outco
     let array = Box::new(array);
     let policy = if variant.is_open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = seed.config(jobs(JOBS, SHARDS)?, array, 2 * half_seconds * 1000);
-    config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
+    config.scheduler = SchedulerConfig { policy: Some(policy), ..SchedulerConfig::by_figures() };
     let to = Some(Time::from_nanos(half_seconds * 1_000_000_000 + 100_000_000));
     let period = |job: &str| Period { job: job.to_owned(), from: Time::ZERO, to };
     config.schedule = vec![period("commitlog"), period("memtable")];

@@ -91,7 +91,7 @@ fn stream(seed: Seed, open: bool, millis: u64) -> Result<Stream, String> {
     let array = Box::new(array);
     let policy = if open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = seed.config(jobs(include_str!("load.yaml"), 64)?, array, millis);
-    config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
+    config.scheduler = SchedulerConfig { policy: Some(policy), ..SchedulerConfig::by_figures() };
     simulate(config)?;
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(Stream { split: seen.split.clone(), whole: seen.whole.clone() })

@@ -23,7 +23,8 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
 /// GB/s of one member alone under the load of eight shards.
 fn one_disk(seed: Seed, millis: u64) -> Result<f64, String> {
     let mut config = seed.config(jobs(LOAD, 8)?, seed.disk(MEMBER)?, millis);
-    config.scheduler = SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() };
+    config.scheduler =
+        SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::by_figures() };
     Ok(job(&simulate(config)?, "load")?.bandwidth_bytes_per_second as f64 / 1e9)
 }
 

@@ -114,7 +114,8 @@ fn throughput(
     let policy = if cost.open { Policy::Unlimited } else { pace_window(&*disk) };
     let model = Some((cost.model)(&RATES)?);
     let mut config = seed.config(jobs(&text, 8)?, disk, millis);
-    config.scheduler = SchedulerConfig { policy: Some(policy), model, ..Default::default() };
+    config.scheduler =
+        SchedulerConfig { policy: Some(policy), model, ..SchedulerConfig::by_figures() };
     let outcome = simulate(config)?;
     let bandwidth = |name| Ok(job(&outcome, name)?.bandwidth_bytes_per_second as f64);
     let (heavy, light): (Result<f64, String>, Result<f64, String>) =

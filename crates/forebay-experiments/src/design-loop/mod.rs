@@ -72,7 +72,7 @@ fn outcome(seed: Seed, disk: &str, start: Start, measured_millis: u64) -> Result
         }),
         model: Some(model(&off_by(&disk.rates(), start.off_percent))?),
         latency_target: start.has_target.then_some(latency_target),
-        ..SchedulerConfig::default()
+        ..SchedulerConfig::by_figures()
     };
     let mut config = seed.config(jobs(LOAD, SHARDS)?, disk, measured_millis);
     config.warmup = start.warmup;

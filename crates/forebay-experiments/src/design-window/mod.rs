@@ -108,7 +108,8 @@ fn outcome(seed: Seed, trouble: Trouble, policy: Policy, seconds: u64) -> Result
         _ => None,
     };
     let mut config = seed.config(jobs(LOAD, SHARDS)?, disk, seconds * 1000);
-    config.scheduler = SchedulerConfig { policy: Some(policy), model, ..Default::default() };
+    config.scheduler =
+        SchedulerConfig { policy: Some(policy), model, ..SchedulerConfig::by_figures() };
     if let Trouble::Stalls(stalling) = trouble {
         let (polling, shards) = match stalling {
             Stalling::OneShard => (Polling::Events, vec![0]),

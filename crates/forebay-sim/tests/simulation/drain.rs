@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forebay_config::Source;
-use forebay_core::{LATENCY_GOAL_DEFAULT, LatencyTarget, Policy};
+use forebay_core::{Control, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy};
 use forebay_sim::simulation::SimulationConfig;
 use forebay_sim::spec::DiskSpec;
 
@@ -27,6 +27,7 @@ fn set_up(disk: (u32, u64, u64), jobs_text: &str, shards: u32) -> SimulationConf
     config.warmup = Duration::from_millis(1500);
     config.duration = Duration::from_secs(3);
     config.scheduler.latency_target = Some(LatencyTarget::OF_WINDOW);
+    config.scheduler.control = Control::Figures;
     config.scheduler.policy =
         Some(Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency });
     config

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay_config::Source;
 use forebay_core::Time;
-use forebay_sim::simulation::{Outcome, Period, SimulationConfig};
+use forebay_sim::simulation::{Outcome, Period, SchedulerConfig, SimulationConfig};
 use forebay_sim::spec::DiskSpec;
 
 use crate::bed::{MILLI, jobs, run};
@@ -48,6 +48,8 @@ impl Readers {
             duration: Duration::from_millis(END_MS),
             schedule,
             trace_buckets: Some((END_MS / SLICE_MS) as usize),
+            // a larger window holds more of what hangs, and takes longer to give it up
+            scheduler: SchedulerConfig::by_figures(),
             ..SimulationConfig::new(jobs(&self.text(), self.shards), disk)
         })
     }

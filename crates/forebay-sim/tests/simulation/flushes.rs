@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use forebay_core::Policy;
+use forebay_core::{Control, Policy};
 use forebay_load::results::model::{ClassResult, FlushResult};
 use forebay_sim::simulation::SimulationConfig;
 use forebay_sim::spec::DiskSpec;
@@ -21,6 +21,7 @@ fn on_a_hard_disk(text: &str, shards: u32, policy: Option<Policy>) -> Vec<ClassR
         ..SimulationConfig::new(jobs(text, shards), disk)
     };
     config.scheduler.policy = policy;
+    config.scheduler.control = Control::Figures;
     run(config).result.classes
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use forebay_core::{
     DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, MIX_PRICES, MixPrices, PRICE_ONE, Policy, Time,
 };
-use forebay_sim::simulation::{Outcome, Period, SimulationConfig};
+use forebay_sim::simulation::{Outcome, Period, SchedulerConfig, SimulationConfig};
 
 use crate::bed::{MILLI, TestDisk, config, reads, run};
 
@@ -35,6 +35,7 @@ fn writes(name: &str, size: &str, depth: u32, shares: u32) -> String {
 /// Of a disk that does far more than its model says, so that the model alone binds.
 fn fast(text: &str, shards: u32, p: Option<f64>) -> SimulationConfig {
     let mut config = config(text, shards, TestDisk::new(2_000_000, 20_000_000_000));
+    config.scheduler = SchedulerConfig::by_figures();
     let model = DiskModel::from_rates(&RATES).unwrap();
     config.scheduler.model = Some(model.with_mix_prices(p.map(prices)));
     config
@@ -127,6 +128,7 @@ fn a_disk_that_answers_late_gets_the_window_that_its_region_needs() {
         let mut disk = TestDisk::new(2_000_000, 20_000_000_000);
         disk.latency = 5 * MILLI;
         let mut config = config(&text, 1, disk);
+        config.scheduler = SchedulerConfig::by_figures();
         let model = DiskModel::from_rates(&RATES).unwrap();
         config.scheduler.model = Some(model.with_mix_prices(Some(prices(p))));
         let latency_goal = LATENCY_GOAL_DEFAULT;

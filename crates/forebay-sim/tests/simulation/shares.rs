@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forebay_core::{Policy, Time};
-use forebay_sim::simulation::{Outcome, Polling};
+use forebay_sim::simulation::{Outcome, Polling, SchedulerConfig};
 
 use crate::bed::{MILLI, TestDisk, config, reads, run};
 
@@ -122,6 +122,8 @@ fn a_light_class_on_two_shards_beside_a_heavy_one_on_one_of_them() {
         + "- {name: light, type: randread, shards: [0, 1], shard_info: {parallelism: 1, \
            rps: 1000, reqsize: 512, shares: 50}}\n";
     let mut config = config(&text, 2, TestDisk::new(120_000, 500_000_000));
+    // how a class divides its part among shards is promised where the pace binds
+    config.scheduler = SchedulerConfig::by_figures();
     // a lead of one goal, which is allowed, is worth some 30 requests
     config.duration = Duration::from_secs(5);
     let requests = requests_by_shard(&run(config));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use forebay_config::Source;
-use forebay_core::LatencyTarget;
+use forebay_core::{Control, LatencyTarget};
 use forebay_load::results::model::DiskResult;
 use forebay_sim::simulation::SimulationConfig;
 use forebay_sim::spec::DiskSpec;
@@ -34,6 +34,7 @@ fn disk_of(disk: &str, faults: &str, load: &str, shards: u32) -> DiskResult {
         ..SimulationConfig::new(jobs(load, shards), disk)
     };
     config.scheduler.latency_target = Some(LatencyTarget::OF_WINDOW);
+    config.scheduler.control = Control::Figures;
     run(config).result.disk.unwrap()
 }
 

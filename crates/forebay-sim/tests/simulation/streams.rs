@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use forebay_core::{DiskRates, Op, Policy, Time};
+use forebay_core::{Control, DiskRates, Op, Policy, Time};
 use forebay_sim::disk::{Command, Completion, SimDisk};
 use forebay_sim::simulation::{Outcome, SimulationConfig};
 use forebay_sim::spec::DiskSpec;
@@ -78,6 +78,7 @@ fn on_a_hard_disk(text: &str, shards: u32, policy: Option<Policy>) -> (Outcome, 
         ..SimulationConfig::new(jobs(text, shards), Box::new(disk))
     };
     config.scheduler.policy = policy;
+    config.scheduler.control = Control::Figures;
     let outcome = run(config);
     let [reads, writes] = &*spent;
     let part = |spent: &AtomicU64| spent.load(Ordering::Relaxed) as f64 / 21e9;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay_core::{DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, Time};
 use forebay_load::results::model::{DiskResult, RunResult};
-use forebay_sim::simulation::{Change, SimulationConfig, What};
+use forebay_sim::simulation::{Change, SchedulerConfig, SimulationConfig, What};
 
 use crate::bed::{TestDisk, config, reads, run};
 
@@ -16,6 +16,7 @@ fn set_up(jobs: &str, percent: u64, target: Option<LatencyTarget>) -> Simulation
     let mut disk = TestDisk::new(IOPS, BANDWIDTH);
     disk.latency = 50_000;
     let mut config: SimulationConfig = config(jobs, 2, disk);
+    config.scheduler = SchedulerConfig::by_figures();
     let said = |rate: u64| rate * percent / 100;
     let rates = DiskRates {
         read_iops: said(IOPS),

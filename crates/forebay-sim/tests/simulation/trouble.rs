@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forebay_core::{LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, Time};
 use forebay_load::results::model::RunResult;
-use forebay_sim::simulation::{Period, SimulationConfig, Stalls};
+use forebay_sim::simulation::{Period, SchedulerConfig, SimulationConfig, Stalls};
 
 use crate::bed::{MILLI, TestDisk, config, reads, run};
 
@@ -14,6 +14,7 @@ fn set_up(jobs: &str, shards: u32, mut disk: TestDisk, target: Option<&str>) -> 
     disk.latency = 80_000;
     let mut config =
         SimulationConfig { duration: Duration::from_secs(4), ..config(jobs, shards, disk) };
+    config.scheduler = SchedulerConfig::by_figures();
     config.scheduler.policy = Some(Policy::PaceWindow {
         latency_goal: LATENCY_GOAL_DEFAULT,
         base_latency: Some(Duration::from_micros(80)),

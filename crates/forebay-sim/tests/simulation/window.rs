@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use forebay_core::{DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, Policy};
-use forebay_sim::simulation::{SimulationConfig, Stalls};
+use forebay_sim::simulation::{SchedulerConfig, SimulationConfig, Stalls};
 
 use crate::bed::{MILLI, TestDisk, config, reads, run};
 
@@ -43,6 +43,7 @@ fn see(
     let base_us = disk.latency as f64 / 1e3;
     let text = reads("a", "all", 128, "4kB", 100) + &reads("b", "all", 64, "64kB", 100);
     let mut config: SimulationConfig = config(&text, shards, disk);
+    config.scheduler = SchedulerConfig::by_figures();
     let faster = |rate: u64| rate * (100 + too_fast_percent) / 100;
     let rates = DiskRates {
         read_iops: faster(IOPS),

@@ -48,6 +48,8 @@ struct Disk {
     base_latency_us: Option<Located<f64>>,
     #[serde(default)]
     seeks: bool,
+    #[serde(default)]
+    ceiling: bool,
     read_cost_ns: Option<Located<Ladder>>,
     write_cost_ns: Option<Located<Ladder>>,
     read_knee: Option<Located<f64>>,

@@ -23,6 +23,9 @@ pub struct Measured {
     /// Whether a head has to move: a read or write that [goes on](forebay_core::IoQueue::enqueue)
     /// where another of its file ended takes the disk the time of its bytes alone.
     pub seeks: bool,
+    /// Whether the rates are a ceiling that the disk's owner sets, and not prices alone: the disk gets
+    /// no more than they say. True for a file with a `rate_factor` below 1.
+    pub ceiling: bool,
     /// The disk time of a flush.
     pub flush: Option<Duration>,
     /// The disk time of discards.

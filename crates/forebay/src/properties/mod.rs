@@ -25,9 +25,10 @@
 //! | key | meaning |
 //! |---|---|
 //! | `io_properties` | at the top: the file of the same disks for Seastar, in the same directory; it may be missing, and must not say anything else |
-//! | `latency_target` | what requests may take in the disk under load: `p95=1ms` of reads, `writes:p99.9=5ms`, `p95=2goals` for two effective goals, which holds where nothing is stated, or `off` |
+//! | `latency_target` | what requests may take in the disk under load: `p95=1ms` of reads, `writes:p99.9=5ms`, `p95=2goals` for two effective goals with [`Control::Figures`](crate::Control::Figures), or `off` |
 //! | `base_latency_us` | of one small read at a time |
 //! | `seeks` | whether a request that goes on where one of its file ended takes its bytes alone |
+//! | `ceiling` | whether the rates are a ceiling, and not prices alone; true with a `rate_factor` below 1 |
 //! | `read_cost_ns`, `write_cost_ns` | lists of `[bytes, nanoseconds of disk time]`, sizes rising |
 //! | `read_knee`, `write_knee` | requests in flight that keep the disk busy |
 //! | `flush_us` | disk time of a flush |
@@ -307,10 +308,10 @@ impl Properties {
     }
 
     /// The text of a file of the disks alone, which [`Properties::parse`] reads back: as Seastar
-    /// reads it, or where a disk [seeks](Measured::seeks) a `forebay.yaml`, since Seastar has no
-    /// word for that.
+    /// reads it, or where a disk [seeks](Measured::seeks) or has a [ceiling](Measured::ceiling) a
+    /// `forebay.yaml`, since Seastar has no word for that.
     pub fn to_yaml_alone(&self) -> String {
-        if self.disks.iter().any(|disk| disk.measured.seeks) {
+        if self.disks.iter().any(|disk| disk.measured.seeks || disk.measured.ceiling) {
             yaml::forebay(&self.disks, None)
         } else {
             self.to_yaml()

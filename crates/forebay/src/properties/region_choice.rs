@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use forebay_core::{Op, Policy};
+use forebay_core::{LATENCY_GOAL_DEFAULT, Op, Policy};
 
 use super::{DiskProperties, MixRegion, RegionGoal};
 
@@ -72,6 +72,8 @@ impl DiskProperties {
     /// no use for it.
     pub fn region_choice(&self, policy: &Policy) -> Option<RegionChoice<'_>> {
         let Policy::PaceWindow { latency_goal, base_latency } = *policy else { return None };
+        let unstated = latency_goal.is_zero();
+        let latency_goal = if unstated { LATENCY_GOAL_DEFAULT } else { latency_goal };
         if self.duplex {
             return None;
         }

@@ -68,6 +68,9 @@ fn measured(lines: &mut Vec<String>, measured: &Measured) {
     if measured.seeks {
         lines.push(String::from("seeks: true"));
     }
+    if measured.ceiling {
+        lines.push(String::from("ceiling: true"));
+    }
     for (name, direction) in [("read", &measured.read), ("write", &measured.write)] {
         if !direction.cost.is_empty() {
             let point = |at: &CostAt| format!("[{}, {}]", at.bytes, at.cost.as_nanos());

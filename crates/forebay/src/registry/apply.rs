@@ -66,6 +66,9 @@ impl Registry {
                 let model = config.properties.priced(model, &rules.policy, self.parts);
                 self.add_disk(&config.name, &model, &rules, layout)?
             };
+            for group in disk.groups() {
+                group.io.set_ceiling(config.properties.measured.ceiling);
+            }
             disk.set_rates(config.properties.rates());
             disk.set_sector(config.properties.physical_block_size);
             stacks.iter().for_each(|stack| self.coverage.add(stack, &disk));

@@ -48,7 +48,7 @@ impl DiskConfig {
 
     const fn of(name: String, properties: DiskProperties) -> Self {
         let (policy, order) = (Policy::pace_window(), QueueDiscipline::StartTime);
-        Self { name, properties, policy, order, control: Control::Figures }
+        Self { name, properties, policy, order, control: Control::Knee }
     }
 
     /// Adds a directory on the disk, or its block device: files on the same
@@ -75,8 +75,10 @@ impl DiskConfig {
     }
 
     /// Sets what requests may take in the disk under load, or that nothing is promised of it;
-    /// [`LatencyTarget::OF_WINDOW`] unless set, or what the properties say. Pace and window are
-    /// corrected so that it holds, while work waits; only [`Policy::PaceWindow`] heeds it.
+    /// what the properties say unless set. A target that states a latency takes the place of
+    /// [`Control::Knee`]: pace and window are those of the figures, corrected so that it holds while
+    /// work waits. [`LatencyTarget::OF_WINDOW`] is for [`Control::Figures`]. Only
+    /// [`Policy::PaceWindow`] has a target.
     ///
     /// Permits count where a target is stated: then hold them around the I/O alone. By
     /// default only requests that forebay sends itself do.
@@ -86,12 +88,9 @@ impl DiskConfig {
         self
     }
 
-    /// Sets how much work [`Policy::PaceWindow`] lets into the disk; [`Control::Figures`] unless
-    /// set. A disk that is applied again keeps the control that it was made with.
-    ///
-    /// With [`Control::Knee`] a short latency goal is best, such as
-    /// `Policy::PaceWindow { latency_goal: Duration::ZERO, base_latency: None }`: the goal is then
-    /// what the disk itself needs. A latency target is not heeded.
+    /// Sets what decides how much work [`Policy::PaceWindow`] sends to the disk;
+    /// [`Control::Knee`] unless set. A disk that is applied again keeps the control that it was
+    /// made with.
     #[must_use]
     pub fn control(mut self, control: Control) -> Self {
         self.control = control;

@@ -15,7 +15,9 @@ mod unlisted;
 
 use std::sync::Arc;
 
-use forebay_core::{DiskModel, GroupConfig, Limits, Op, Policy};
+use forebay_core::{
+    DiskModel, DiskTime, GroupConfig, LATENCY_GOAL_DEFAULT, Limits, Op, Policy, saturating_nanos,
+};
 
 pub(crate) use self::apply::{Applied, check};
 pub(crate) use self::class::{ClassRecord, GroupRecord};
@@ -239,13 +241,14 @@ impl Registry {
     }
 }
 
-/// How many requests of 4 KiB go to a disk before others wait.
+/// How many requests of 4 KiB keep a disk busy, as far as its figures say.
 fn depth(directions: &Directions, policy: Policy, model: &DiskModel) -> u64 {
     match policy {
         Policy::Concurrency { requests } => requests.into(),
         _ => {
-            let window = directions.of(Op::Read).io.window();
-            window.units().div_ceil(model.dearer_cost(SMALL_LEN).units().max(1))
+            let goal = directions.of(Op::Read).io.effective_goal();
+            let window = goal.max(DiskTime::from_nanos(saturating_nanos(LATENCY_GOAL_DEFAULT)));
+            window.units().saturating_mul(2).div_ceil(model.dearer_cost(SMALL_LEN).units().max(1))
         }
     }
 }

@@ -207,7 +207,7 @@ impl SchedulerBuilder {
             order: QueueDiscipline::StartTime,
             duplex: false,
             latency_target: None,
-            control: Control::Figures,
+            control: Control::default(),
         };
         let default_disk = registry.add_disk(DEFAULT_DISK, &unmeasured, &rules, layout)?;
         let untagged = registry.add_class(DEFAULT_CLASS, None, DEFAULT_CLASS_SHARES)?;

@@ -47,12 +47,14 @@ impl Scheduler {
 
 fn of_disk(disk: &DiskRecord, classes: &[Arc<ClassRecord>]) -> DiskSnapshot {
     let io = &disk.here().of(Op::Read).io;
+    // a target's correction of it has a figure of its own
+    let window = if io.latency_target().is_some() { io.window() } else { io.window_in_force() };
     let known = |time: DiskTime, unknown| (time != unknown).then(|| time.as_nanos_ceil());
     let mut snapshot = DiskSnapshot {
         name: disk.name.clone(),
         rates: disk.rates(),
         effective_goal_nanos: known(io.effective_goal(), DiskTime::MAX),
-        window_nanos: known(io.window(), DiskTime::MAX),
+        window_nanos: known(window, DiskTime::MAX),
         base_latency_nanos: known(io.base_latency(), DiskTime::ZERO),
         load: disk.load(),
         classes: classes.iter().map(|class| named(class)).collect(),

@@ -9,7 +9,9 @@ use std::task::{Context, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use forebay::{AdmitError, AdmitMany, Class, DiskConfig, DiskRates, Op, Permit, Policy, Scheduler};
+use forebay::{
+    AdmitError, AdmitMany, Class, Control, DiskConfig, DiskRates, Op, Permit, Policy, Scheduler,
+};
 
 use crate::executor::{WakeCounter, block_on, poll_once};
 use crate::{FAST, scheduler};
@@ -97,7 +99,7 @@ fn what_is_wrong_with_one_request_is_said_before_any_is_queued() {
 
 #[test]
 fn a_batch_is_of_one_direction_of_a_duplex_disk_and_single_where_requests_are_counted() {
-    let duplex = DiskConfig::new("disk", FAST).duplex(true);
+    let duplex = DiskConfig::new("disk", FAST).duplex(true).control(Control::Figures);
     let scheduler = Scheduler::builder().disk(duplex).build().unwrap();
     let class = scheduler.add_class("class", 100).unwrap();
     let requests = [READ, READ, (Op::Write, 4096), (Op::Flush, 0), READ];

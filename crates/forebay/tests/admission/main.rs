@@ -12,7 +12,7 @@ mod stress;
 mod tasks;
 mod wakers;
 
-use forebay::{DiskConfig, DiskRates, Policy, Scheduler};
+use forebay::{Control, DiskConfig, DiskRates, Policy, Scheduler};
 
 /// A disk so fast that its pace never binds.
 const FAST: DiskRates = DiskRates {
@@ -23,7 +23,9 @@ const FAST: DiskRates = DiskRates {
 };
 
 fn scheduler(rates: DiskRates, policy: Policy) -> Scheduler {
-    Scheduler::builder().disk(DiskConfig::new("disk", rates).policy(policy)).build().unwrap()
+    // these tests are about what waits, for the pace and for a window of two goals
+    let disk = DiskConfig::new("disk", rates).policy(policy).control(Control::Figures);
+    Scheduler::builder().disk(disk).build().unwrap()
 }
 
 /// Figures of which the scheduler concludes that requests take minutes, so

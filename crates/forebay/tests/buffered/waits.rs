@@ -8,14 +8,15 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use forebay::{AlignedBuf, Class, DiskConfig, DiskRates, FileOptions, Op, Scheduler};
+use forebay::{AlignedBuf, Class, Control, DiskConfig, DiskRates, FileOptions, Op, Scheduler};
 
 use crate::{Bed, FAST, MIB, pattern};
 
 /// A disk on which there are no permits: the only queue that it may have is that of an I/O thread.
 fn without_permits() -> (tempfile::TempDir, Scheduler) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let disk = DiskConfig::new("disk", FAST).mountpoint(dir.path());
+    // its parts are of 1 MiB
+    let disk = DiskConfig::new("disk", FAST).mountpoint(dir.path()).control(Control::Figures);
     let scheduler = Scheduler::builder().disk(disk).shards_max(1).build().unwrap();
     let options = FileOptions::new().write(true).create(true);
     let file = scheduler.open(dir.path().join("other"), &options).unwrap();

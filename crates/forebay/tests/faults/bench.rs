@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use forebay::engine::{BackendChoice, EngineConfig, Operation};
 use forebay::metrics::DiskSnapshot;
 use forebay::shard::Shard;
-use forebay::{AlignedBuf, Class, DirectFile, DiskConfig, DiskRates, File, FileOptions, Scheduler};
+use forebay::{
+    AlignedBuf, Class, Control, DirectFile, DiskConfig, DiskRates, File, FileOptions, Scheduler,
+};
 use forebay_serve::{ServeConfig, Served};
 use tempfile::TempDir;
 
@@ -39,7 +41,7 @@ pub(crate) struct Bench {
 impl Bench {
     /// `None` where this system cannot mount; it says why.
     pub(crate) fn new(backend: BackendChoice, disk: Disk) -> Option<Self> {
-        Self::with(backend, disk, DiskConfig::new("served", RATES))
+        Self::with(backend, disk, DiskConfig::new("served", RATES).control(Control::Figures))
     }
 
     /// With the disk `served` scheduled as this says.

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use forebay::engine::{BackendChoice, EngineConfig};
-use forebay::{AlignedBuf, Class, Disk, DiskConfig, DiskRates, File, FileOptions, Scheduler};
+use forebay::{
+    AlignedBuf, Class, Control, Disk, DiskConfig, DiskRates, File, FileOptions, Scheduler,
+};
 use tempfile::TempDir;
 
 /// A length, offset and alignment that every file system takes.
@@ -38,7 +40,8 @@ impl Bed {
 
     pub(crate) fn with(backend: BackendChoice, rates: DiskRates, io_queues: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let disk = DiskConfig::new("disk", rates).mountpoint(dir.path());
+        // these tests are about what waits for the pace
+        let disk = DiskConfig::new("disk", rates).mountpoint(dir.path()).control(Control::Figures);
         let builder = Scheduler::builder().disk(disk).io_queues(io_queues);
         let scheduler = builder.engine(engine(backend)).build().unwrap();
         let class = scheduler.add_class("class", 100).unwrap();

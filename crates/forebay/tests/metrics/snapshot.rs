@@ -46,7 +46,7 @@ fn permits_are_counted_with_their_latencies() {
     let disk = disk(&scheduler);
     assert_eq!(disk.rates, Some(RATES));
     assert_eq!((disk.totals.dispatched, disk.totals.completed), (11, 11));
-    assert_eq!(disk.effective_goal_nanos, Some(750_000));
+    assert_eq!(disk.effective_goal_nanos, Some(262_144));
     assert_eq!(disk.in_flight_nanos, 0);
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use forebay::{DiskConfig, DiskRates, FileOptions, Scheduler, SchedulerBuilder};
+use forebay::{Control, DiskConfig, DiskRates, FileOptions, Scheduler, SchedulerBuilder};
 use forebay_serve::{ServeConfig, Served};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
@@ -147,7 +147,9 @@ pub(crate) fn unmount(point: &Path) -> bool {
 
 /// A scheduler with one disk, `disk`, at this mountpoint.
 pub(crate) fn listing(mountpoint: impl Into<PathBuf>) -> SchedulerBuilder {
-    Scheduler::builder().disk(DiskConfig::new("disk", RATES).mountpoint(mountpoint))
+    // at the pace of the figures, so that the kernel has time for what it does meanwhile
+    let disk = DiskConfig::new("disk", RATES).mountpoint(mountpoint).control(Control::Figures);
+    Scheduler::builder().disk(disk)
 }
 
 /// The name of the disk that a file is found to be on by its path and when it is opened.

@@ -70,7 +70,9 @@ fn a_reload_that_fails_changes_nothing() {
     assert!(scheduler.reload(&parsed("/not/there", 1_000_000)).is_err());
     let names: Vec<_> = scheduler.disks().iter().map(|disk| disk.name().to_owned()).collect();
     assert_eq!(names, ["data", "default"]);
-    assert_eq!(scheduler.disk("data").unwrap().effective_goal(), Some(Duration::from_micros(750)));
+    // 128 KiB of writes
+    let goal = Duration::from_nanos(262_144);
+    assert_eq!(scheduler.disk("data").unwrap().effective_goal(), Some(goal));
 }
 
 #[test]
@@ -99,8 +101,7 @@ fn a_latency_target_follows_a_reload_under_load() {
     let class = scheduler.add_class("class", 300).unwrap();
     let disk = scheduler.disk(at).unwrap();
     let status = || disk.load().target;
-    let goal = disk.effective_goal().unwrap();
-    assert_eq!(status().unwrap().latency, 2 * goal, "what the window promises unless stated");
+    assert_eq!(status(), None, "nothing is promised unless stated");
     let held = class.admit(Op::Read, 1_000_000).unwrap().detach();
     for (target, latency) in [("p99=3ms", 3), ("writes:p95=7ms", 7)] {
         scheduler.reload(&with(target)).unwrap();
@@ -129,8 +130,29 @@ fn a_latency_target_below_the_base_latency_is_refused_and_changes_nothing() {
     below.disks[0].latency_target = Some("p95=1ms".parse().unwrap());
     let error = scheduler.reload(&below).unwrap_err().to_string();
     assert!(error.contains("base latency of the disk, 2ms"), "{error}");
-    assert_eq!(scheduler.disk(at).unwrap().load().target.unwrap().target.to_string(), "p95=2goals");
+    assert_eq!(scheduler.disk(at).unwrap().load().target, None);
     // the latency of a write in the idle disk may be shorter than that of a read
     below.disks[0].latency_target = Some("writes:p95=1ms".parse().unwrap());
     scheduler.reload(&below).unwrap();
+}
+
+#[test]
+fn a_rate_factor_below_one_is_a_ceiling_and_one_above_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().to_str().unwrap();
+    let with = |line: &str| {
+        let text = properties(at, 100_000_000);
+        Properties::parse("test", &format!("{text}    {line}\n")).unwrap()
+    };
+    let scheduler = Scheduler::builder().properties(&with("rate_factor: 1")).build().unwrap();
+    // two by the figures, and eight where trials find it and the disk has idle moments
+    let window_goals = || {
+        let disk = scheduler.snapshot().disks.into_iter().find(|disk| disk.name == at).unwrap();
+        disk.window_nanos.unwrap() / disk.effective_goal_nanos.unwrap()
+    };
+    assert_eq!(window_goals(), 8);
+    for (line, goals) in [("rate_factor: 0.5", 2), ("rate_factor: 2", 8), ("ceiling: true", 2)] {
+        scheduler.reload(&with(line)).unwrap();
+        assert_eq!(window_goals(), goals, "{line}");
+    }
 }

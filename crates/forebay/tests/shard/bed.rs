@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forebay::engine::{BackendChoice, EngineConfig, Operation};
 use forebay::shard::{Completion, OperationId, Shard};
-use forebay::{AlignedBuf, Class, DirectFile, Disk, DiskConfig, DiskRates, Scheduler};
+use forebay::{AlignedBuf, Class, Control, DirectFile, Disk, DiskConfig, DiskRates, Scheduler};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
@@ -42,7 +42,8 @@ impl Bed {
 
     pub(crate) fn with(rates: DiskRates, config: &EngineConfig) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let disk = DiskConfig::new("disk", rates).mountpoint(dir.path());
+        // these tests are about what waits for the pace
+        let disk = DiskConfig::new("disk", rates).mountpoint(dir.path()).control(Control::Figures);
         let scheduler = Scheduler::builder().disk(disk).build().unwrap();
         let class = scheduler.add_class("class", 100).unwrap();
         let shard = scheduler.disk("disk").unwrap().shard(config).unwrap();

@@ -34,6 +34,10 @@ const CUT_SHORT_MIN: u64 = 8;
 const REPORT_REQUESTS: u64 = 16;
 const REPORT_NANOS: u64 = 1_000_000;
 
+/// Several classes are served if this part of the disk time is of other classes than the request
+/// before. A class that its limit holds to less is none to share the disk with.
+const OTHER_CLASSES_PART: i64 = 50;
+
 /// Larger numbers are errors of the clock. Smaller ones times a thousand fit into a word.
 const NUMBER_MAX: i64 = 1 << 50;
 
@@ -48,8 +52,8 @@ pub(crate) struct WindowSample {
     latency_nanos: [u64; 2],
     nearly_idle: u64,
     waited_nanos: u64,
-    /// How often a request was of another class than the one before.
-    class_changes: u64,
+    /// Disk time in units of requests of another class than the request before.
+    of_other_classes: u64,
     class: u16,
 }
 
@@ -78,7 +82,7 @@ impl WindowSample {
         }
         if self.class != completed.class {
             self.class = completed.class;
-            self.class_changes += 1;
+            self.of_other_classes = self.of_other_classes.saturating_add(completed.cost.units());
         }
         self.completed >= REPORT_REQUESTS || now.nanos_since(self.reported_at) >= REPORT_NANOS
     }
@@ -118,7 +122,7 @@ struct Sums {
     latency_nanos: [AtomicU64; 2],
     nearly_idle: AtomicU64,
     waited_nanos: AtomicU64,
-    class_changes: AtomicU64,
+    of_other_classes: AtomicU64,
     /// The class of the latest report, from whichever shard.
     class: AtomicU64,
 }
@@ -222,11 +226,12 @@ impl Sums {
         add(&self.nearly_idle, sample.nearly_idle);
         add(&self.waited_nanos, sample.waited_nanos);
         let class = u64::from(sample.class);
-        let is_other = get(&self.class) != class;
-        if is_other {
+        if get(&self.class) != class {
             set(&self.class, class);
+            add(&self.of_other_classes, sample.served[0].saturating_add(sample.served[1]));
+        } else {
+            add(&self.of_other_classes, sample.of_other_classes);
         }
-        add(&self.class_changes, sample.class_changes + u64::from(is_other));
     }
 
     fn take(&self, nanos: u64, is_cut_short: bool) -> Interval {
@@ -234,17 +239,19 @@ impl Sums {
             i64::try_from(sum.swap(0, Ordering::Relaxed)).unwrap_or(i64::MAX).min(NUMBER_MAX)
         };
         let take_both = |sums: &[AtomicU64; 2]| [take(&sums[0]), take(&sums[1])];
+        let measured = Measured {
+            nanos: i64::try_from(nanos).unwrap_or(i64::MAX).min(NUMBER_MAX),
+            served: take_both(&self.served),
+            fresh: take_both(&self.fresh),
+            latency_nanos: take_both(&self.latency_nanos),
+        };
+        let served = measured.served[0].saturating_add(measured.served[1]);
         Interval {
-            measured: Measured {
-                nanos: i64::try_from(nanos).unwrap_or(i64::MAX).min(NUMBER_MAX),
-                served: take_both(&self.served),
-                fresh: take_both(&self.fresh),
-                latency_nanos: take_both(&self.latency_nanos),
-            },
+            measured,
             completed: take(&self.completed),
             nearly_idle: take(&self.nearly_idle),
             waited_nanos: take(&self.waited_nanos),
-            has_several_classes: take(&self.class_changes) > 0,
+            has_several_classes: take(&self.of_other_classes) > served / OTHER_CLASSES_PART,
             is_cut_short,
         }
     }
@@ -270,5 +277,12 @@ mod tests {
             classes.iter().for_each(|&class| report(&sums, class));
             assert_eq!(sums.take(1, false).has_several_classes, several);
         }
+        // one request in 100 of another class
+        let sums = Sums::default();
+        report(&sums, 3);
+        sums.take(1, false);
+        (0..99).for_each(|_| report(&sums, 3));
+        report(&sums, 4);
+        assert!(!sums.take(1, false).has_several_classes);
     }
 }

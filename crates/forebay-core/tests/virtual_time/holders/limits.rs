@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use forebay_core::{
-    ClassId, DiskTime, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op, Outcome,
-    Policy, QueueDiscipline, Time,
+    ClassId, DiskTime, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Limits, Op, Outcome, Policy,
+    QueueDiscipline, Time,
 };
 
 use super::{Bed, STEP};
-use crate::world::{MILLI, SECOND, model};
+use crate::world::{MILLI, SECOND, by_figures, model};
 
 fn operations(rate: u64) -> Limits {
     Limits { operations_per_second: Some(rate), bytes_per_second: None }
@@ -185,7 +185,7 @@ fn a_limit_holds_holders_back_as_others_and_who_asked_first_goes_first() {
     for order in
         [QueueDiscipline::StartTime, QueueDiscipline::ExponentialDecay { tau_nanos: 100_000_000 }]
     {
-        let mut config = GroupConfig::new(model(10_000, 1_000_000_000), Policy::pace_window());
+        let mut config = by_figures(model(10_000, 1_000_000_000), Policy::pace_window());
         config.order = order;
         let group = IoGroup::new(config);
         let mut queue = group.join().unwrap();

@@ -20,6 +20,6 @@ pub(crate) fn of_2016(requests: u32) -> SchedulerConfig {
     SchedulerConfig {
         policy: Some(Policy::Concurrency { requests }),
         order: DECAY,
-        ..SchedulerConfig::default()
+        ..SchedulerConfig::by_figures()
     }
 }

@@ -63,7 +63,8 @@ fn measure(seed: Seed, len: u64, concurrency: u32) -> Result<Point, String> {
          shard_info: {{ parallelism: {concurrency}, reqsize: {len} }}\n"
     );
     let mut config = seed.config(scenario::jobs(&jobs, 1)?, seed.disk(DISK)?, 50);
-    config.scheduler = SchedulerConfig { policy: Some(Policy::Unlimited), ..Default::default() };
+    config.scheduler =
+        SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::by_figures() };
     let outcome = scenario::run(config)?;
     let reads = scenario::job(&outcome, "reads")?;
     let (requests_per_second, mean_micros) = (reads.iops, reads.disk_us.mean);

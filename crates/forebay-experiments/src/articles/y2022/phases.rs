@@ -251,7 +251,7 @@ fn simulate(
         policy: Some(policy),
         model: Some(model),
         latency_target,
-        ..Default::default()
+        ..SchedulerConfig::by_figures()
     };
     config.schedule = schedule;
     config.polling = scheduler.polling;

@@ -112,7 +112,7 @@ impl Run {
         config.duration = Duration::from_secs(self.seconds);
         config.file_system = Some(self.file_system);
         config.scheduler =
-            SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::default() };
+            SchedulerConfig { policy: Some(Policy::Unlimited), ..SchedulerConfig::by_figures() };
         Ok(config)
     }
 

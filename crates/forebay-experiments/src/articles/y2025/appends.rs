@@ -48,7 +48,7 @@ pub(crate) fn append(
     let array = Box::new(array);
     let policy = if is_open { Policy::Unlimited } else { pace_window(&*array) };
     let mut config = seed.config(jobs, array, millis);
-    config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
+    config.scheduler = SchedulerConfig { policy: Some(policy), ..SchedulerConfig::by_figures() };
     let outcome = simulate(config)?;
     let load = job(&outcome, "load")?;
     Ok(AppendFigures {

@@ -67,7 +67,7 @@ pub(crate) fn measure(
     let (array, trace) = TracedArray::new(members, placement.starts(seed, shards), SLICE_NANOS)?;
     let policy = if open { Policy::Unlimited } else { pace_window(&array) };
     let mut config = seed.config(jobs(LOAD, shards)?, Box::new(array), millis);
-    config.scheduler = SchedulerConfig { policy: Some(policy), ..Default::default() };
+    config.scheduler = SchedulerConfig { policy: Some(policy), ..SchedulerConfig::by_figures() };
     let outcome = simulate(config)?;
     let trace = trace.lock().unwrap_or_else(PoisonError::into_inner);
     let gb_per_second = job(&outcome, "load")?.bandwidth_bytes_per_second as f64 / 1e9;

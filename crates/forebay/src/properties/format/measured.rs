@@ -56,8 +56,8 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
     }
     let regions = region::check(source, disk.regions.as_ref(), factor)?;
     let region_goal = region::check_goal(source, disk.region_goal.as_ref())?;
-    let seeks = disk.seeks;
-    Ok(Measured { base_latency, seeks, read, write, flush, discard, regions, region_goal })
+    let (seeks, ceiling) = (disk.seeks, disk.ceiling || factor < 1.0);
+    Ok(Measured { base_latency, seeks, ceiling, read, write, flush, discard, regions, region_goal })
 }
 
 /// One direction as it is written.

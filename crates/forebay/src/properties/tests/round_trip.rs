@@ -91,7 +91,7 @@ fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
     let parts = (
         direction(disk.read_iops, disk.read_bandwidth),
         direction(disk.write_iops, disk.write_bandwidth),
-        (any::<bool>(), option::of(time()), option::of(time()), option::of(discard)),
+        (any::<[bool; 2]>(), option::of(time()), option::of(time()), option::of(discard)),
         vec(region(), 0..3).prop_filter("different", |regions| {
             regions.len() < 2 || regions[0].latency != regions[1].latency
         }),
@@ -99,11 +99,20 @@ fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
         option::of(latency_target()),
     );
     parts.prop_map(move |(read, write, times, regions, goal, target)| {
-        let (seeks, base_latency, flush, discard) = times;
+        let ([seeks, ceiling], base_latency, flush, discard) = times;
         let region_goal =
             goal.map(|(read_percentile, latency)| RegionGoal { read_percentile, latency });
-        let measured =
-            Measured { base_latency, seeks, read, write, flush, discard, regions, region_goal };
+        let measured = Measured {
+            base_latency,
+            seeks,
+            ceiling,
+            read,
+            write,
+            flush,
+            discard,
+            regions,
+            region_goal,
+        };
         let summed = disk.max_cost_function == Some(false);
         let max_cost_function = if summed { None } else { disk.max_cost_function };
         let latency_target = target

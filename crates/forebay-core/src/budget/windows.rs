@@ -1,0 +1,99 @@
+//! How much disk time may be unfinished in the disk.
+
+use super::control::Controller;
+use super::price::Price;
+use super::{Budget, OVERDRAFT_GOALS, WINDOW_GOALS, overdue};
+use crate::DiskTime;
+
+/// While a limit holds holders back, so many windows more may be unfinished:
+/// what the pace hands out until what they hold may be given up.
+const HELD_WINDOWS: u64 = overdue::WINDOWS;
+
+impl Budget {
+    /// Most disk time that may be unfinished when another request goes, uncorrected. Where the
+    /// disk and not the figures say how much that is, never less than the figures do: patience
+    /// with the disk and with other shards grows with the window, and does not shrink.
+    pub(crate) fn window(&self) -> DiskTime {
+        let goal = self.effective_goal();
+        let window = self.window_units(goal);
+        DiskTime::from_units(self.controller.window(goal).map_or(window, |found| found.max(window)))
+    }
+
+    /// The window by the figures, which no trial moves.
+    pub(crate) fn two_goals(&self) -> DiskTime {
+        DiskTime::from_units(self.window_units(self.effective_goal()))
+    }
+
+    /// What may be unfinished now: the window as the loop has corrected it, at
+    /// the present price.
+    pub(super) fn limit_units(&self, goal: DiskTime) -> u64 {
+        self.limit_at(self.price(), goal)
+    }
+
+    #[inline]
+    pub(super) fn limit_at(&self, price: Price, goal: DiskTime) -> u64 {
+        match self.controller.window(goal) {
+            Some(window) => window,
+            None => price.done_in(self.feedback.0.window(self.window_units(goal))),
+        }
+    }
+
+    /// What may be unfinished when a fresh request of this cost goes.
+    #[inline]
+    pub(super) fn most_units(&self, price: Price, goal: DiskTime, cost: DiskTime) -> u64 {
+        let window = self.limit_at(price, goal);
+        if self.reserves_for_fresh() { Controller::window_of_fresh(window, cost) } else { window }
+    }
+
+    pub(super) fn window_units(&self, goal: DiskTime) -> u64 {
+        goal.units().saturating_mul(WINDOW_GOALS).saturating_add(self.goal.0.extra().units())
+    }
+
+    /// How much of what others hold unattended does not count: of `silent`
+    /// shards, which may wait for a disk that hangs, one window; with that of
+    /// `late` ones, which compute, no more than those may have sent.
+    pub(crate) fn uncounted(&self, late: u64, silent: u64) -> DiskTime {
+        let (window, goal) = (self.window().units(), self.effective_goal().units());
+        let sent = if self.reserves_for_fresh() {
+            Controller::window_of_fresh(window, DiskTime::ZERO)
+        } else {
+            window
+        };
+        let most = sent.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS));
+        DiskTime::from_units(late.saturating_add(silent.min(window)).min(most))
+    }
+
+    /// How many of those who wait for room to wake when some was freed: one for
+    /// each request, and more where more is free. Where a budget is not counted
+    /// in disk time, all.
+    pub(crate) fn wakes_for_room(&self) -> usize {
+        if !self.counts_disk_time() {
+            return usize::MAX;
+        }
+        let (used, window) = (self.limit.in_flight(), self.limit_units(self.effective_goal()));
+        match used {
+            _ if used < window / 8 => usize::MAX,
+            _ if used < window / 2 => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether what is unfinished beyond the window may be what holders keep
+    /// while a limit holds them back.
+    pub(crate) fn has_room_beside_held(&self) -> bool {
+        let most = self.window().units().saturating_mul(1 + HELD_WINDOWS);
+        self.limit.in_flight() < most
+    }
+
+    /// Whether the window, if that is what bounds the disk, is open.
+    pub(crate) fn has_room(&self) -> bool {
+        self.counts_disk_time() && self.limit.in_flight() < self.limit_units(self.effective_goal())
+    }
+
+    /// Whether there is room, asked by a queue that has just left a mark and
+    /// would otherwise sleep.
+    pub(crate) fn room_after_mark(&self) -> bool {
+        let goal = self.effective_goal();
+        self.limit.open_after_mark(goal, self.limit_units(goal))
+    }
+}
