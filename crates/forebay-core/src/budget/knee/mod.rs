@@ -92,6 +92,27 @@ impl WindowSample {
         self.waited_nanos = self.waited_nanos.saturating_add(nanos);
     }
 
+    /// The part of it that belongs to the last `nanos` of the `whole` time it is of.
+    fn part(self, nanos: u64, whole: u64) -> Self {
+        if nanos >= whole {
+            return self;
+        }
+        let part = |number: u64| {
+            let part = u128::from(number) * u128::from(nanos) / u128::from(whole.max(1));
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        Self {
+            completed: part(self.completed),
+            served: self.served.map(part),
+            fresh: self.fresh.map(part),
+            latency_nanos: self.latency_nanos.map(part),
+            nearly_idle: part(self.nearly_idle),
+            waited_nanos: part(self.waited_nanos),
+            of_other_classes: part(self.of_other_classes),
+            ..self
+        }
+    }
+
     fn take(&mut self, now: Time) -> Self {
         let next = Self { reported_at: now, class: self.class, ..Self::default() };
         core::mem::replace(self, next)
@@ -150,9 +171,11 @@ impl Knee {
 
     /// Takes the report of a shard.
     pub(crate) fn report(&self, now: Time, sample: &mut WindowSample, goal: DiskTime) {
-        self.sums.add(&sample.take(now));
         let began_at = get(&self.began_at);
         let nanos = now.nanos_since(Time::from_nanos(began_at));
+        let since = sample.reported_at;
+        // what was completed before the interval began says nothing of its window
+        self.sums.add(&sample.take(now).part(nanos, now.nanos_since(since)));
         if nanos == 0 {
             return;
         }
@@ -260,6 +283,30 @@ impl Sums {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_completed_before_an_interval_began_does_not_count() {
+        let knee = Knee::new();
+        set(&knee.began_at, 10_000_000);
+        let mut sample = WindowSample::default();
+        let mut report = |from_micros: u64, to_micros: u64| {
+            let at = |micros: u64| Time::from_nanos(micros * 1000);
+            sample.take(at(from_micros));
+            for _ in 0..10 {
+                let (op, cost) = (Op::Read, DiskTime::from_units(64));
+                let completed =
+                    Completed { op, cost, class: 0, nearly_idle: false, fresh_nanos: Some(100) };
+                sample.add(at(to_micros), completed);
+            }
+            knee.report(at(to_micros), &mut sample, DiskTime::from_nanos(1_000_000));
+            let read = |sum: &AtomicU64| get(sum);
+            let sums = &knee.sums;
+            (read(&sums.completed), read(&sums.served[0]), read(&sums.fresh[0]))
+        };
+        assert_eq!(report(8_000, 9_000), (0, 0, 0));
+        assert_eq!(report(9_500, 10_500), (5, 320, 5));
+        assert_eq!(report(10_500, 11_000), (15, 960, 15));
+    }
 
     #[test]
     fn shards_with_a_class_each_have_several_classes_together() {

@@ -45,6 +45,12 @@ const NOISE_MIN: i64 = 10_000;
 /// The mean of squared differences follows by this part with each trial.
 const NOISE_PART: i64 = 16;
 
+/// A smaller window must keep this many hundredths of the most that was delivered lately, where
+/// latencies are known and where they are not: or many small losses would add up.
+const KEPT: (i64, i64) = (85, 95);
+/// The most that was delivered is forgotten by this part with each interval.
+const BEST_PART: i64 = 4096;
+
 /// Intervals after a step before the opposite trial.
 const WAIT_BACK: i64 = 4;
 
@@ -106,6 +112,8 @@ pub(super) struct Trials {
     pub(super) fresh: i64,
     /// The mean squared difference of two intervals at the same window.
     pub(super) noise: i64,
+    /// The most that was delivered lately, in units per microsecond.
+    pub(super) best: i64,
     pub(super) usual_rate: i64,
     pub(super) usual_latency: i64,
     pub(super) changed_intervals: i64,
@@ -128,6 +136,7 @@ impl Trials {
             nearly_idle: 1000,
             fresh: 1000,
             noise: NOISE_BEGIN * NOISE_BEGIN,
+            best: 0,
             usual_rate: 0,
             usual_latency: 0,
             changed_intervals: 0,
@@ -221,13 +230,14 @@ impl Trials {
         self.changed_intervals = if differs { self.changed_intervals + 1 } else { 0 };
         if self.changed_intervals >= CHANGED_INTERVALS {
             self.changed_intervals = 0;
-            (self.usual_rate, self.usual_latency) = (rate, latency);
+            (self.usual_rate, self.usual_latency, self.best) = (rate, latency, rate);
             return true;
         }
         self.usual_rate += (rate - self.usual_rate) / 8;
         if latency > 0 {
             self.usual_latency += (latency - self.usual_latency) / 8;
         }
+        self.best = (self.best - self.best / BEST_PART).max(self.usual_rate);
         false
     }
 
@@ -276,7 +286,9 @@ impl Trials {
         let error = self.noise.max(NOISE_MIN * NOISE_MIN).isqrt() * ERRORS / 1000;
         let is_clear = i128::from(mean) * i128::from(mean) * i128::from(evidence.count)
             > i128::from(error) * i128::from(error);
-        if evidence.count >= 2 && is_clear && mean > 0 {
+        let kept = if latency.is_some() { KEPT.0 } else { KEPT.1 };
+        let keeps = is_up || self.trial.rate() > self.best / 100 * kept;
+        if evidence.count >= 2 && is_clear && mean > 0 && keeps {
             self.adopt(is_up);
             return true;
         }

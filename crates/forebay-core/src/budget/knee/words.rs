@@ -5,7 +5,7 @@ use super::measured::Measured;
 use super::trials::{Phase, TRIALS, Trials};
 
 /// Numbers and flags of the state.
-const SCALARS: usize = 13;
+const SCALARS: usize = 14;
 
 impl Trials {
     pub(super) const WORDS: usize = SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS;
@@ -23,6 +23,7 @@ impl Trials {
             self.nearly_idle,
             self.fresh,
             self.noise,
+            self.best,
             self.usual_rate,
             self.usual_latency,
             self.changed_intervals,
@@ -52,6 +53,7 @@ impl Trials {
             nearly_idle: next(),
             fresh: next(),
             noise: next(),
+            best: next(),
             usual_rate: next(),
             usual_latency: next(),
             changed_intervals: next(),
