@@ -5,8 +5,8 @@ use super::price::Price;
 use super::{Budget, OVERDRAFT_GOALS, WINDOW_GOALS, overdue};
 use crate::DiskTime;
 
-/// While a limit holds holders back, so many windows more may be unfinished:
-/// what the pace hands out until what they hold may be given up.
+/// While a limit holds holders back, this many windows more may be unfinished. The pace hands out
+/// as much until the requests that they hold may be given up.
 const HELD_WINDOWS: u64 = overdue::WINDOWS;
 
 impl Budget {
@@ -14,9 +14,8 @@ impl Budget {
     /// disk and not the figures say how much that is, never less than the figures do: patience
     /// with the disk and with other shards grows with the window, and does not shrink.
     pub(crate) fn window(&self) -> DiskTime {
-        let goal = self.effective_goal();
-        let window = self.window_units(goal);
-        DiskTime::from_units(self.controller.window(goal).map_or(window, |found| found.max(window)))
+        let found = self.controller.window(self.effective_goal()).map(DiskTime::from_units);
+        self.two_goals().max(found.unwrap_or_default())
     }
 
     /// The window by the figures, which no trial moves.
@@ -41,7 +40,12 @@ impl Budget {
     /// What may be unfinished when a fresh request of this cost goes.
     #[inline]
     pub(super) fn most_units(&self, price: Price, goal: DiskTime, cost: DiskTime) -> u64 {
-        let window = self.limit_at(price, goal);
+        self.with_reserve(self.limit_at(price, goal), cost)
+    }
+
+    /// This window, with what is reserved for a fresh request of this cost.
+    #[inline]
+    fn with_reserve(&self, window: u64, cost: DiskTime) -> u64 {
         if self.reserves_for_fresh() { Controller::window_of_fresh(window, cost) } else { window }
     }
 
@@ -54,11 +58,7 @@ impl Budget {
     /// `late` ones, which compute, no more than those may have sent.
     pub(crate) fn uncounted(&self, late: u64, silent: u64) -> DiskTime {
         let (window, goal) = (self.window().units(), self.effective_goal().units());
-        let sent = if self.reserves_for_fresh() {
-            Controller::window_of_fresh(window, DiskTime::ZERO)
-        } else {
-            window
-        };
+        let sent = self.with_reserve(window, DiskTime::ZERO);
         let most = sent.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS));
         DiskTime::from_units(late.saturating_add(silent.min(window)).min(most))
     }

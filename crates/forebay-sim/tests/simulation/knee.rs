@@ -93,7 +93,7 @@ fn reads_beside_bulk_writes_are_quicker_and_writes_are_not_fewer() {
         let load = |rates: &DiskRates| reads(rates, 20) + &bulk("seqwrite");
         let [figures, knee] = [How::Figures, How::Knee].map(|how| run(disk, how, load));
         assert!(bulk_rate(&knee) >= 0.99 * bulk_rate(&figures), "{disk}");
-        assert!(p99(&knee) <= 1.02 * p99(&figures), "{disk}: {} for {}", p99(&knee), p99(&figures));
+        assert!(p99(&knee) <= p99(&figures), "{disk}: {} for {}", p99(&knee), p99(&figures));
     }
 }
 

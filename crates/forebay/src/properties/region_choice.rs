@@ -72,8 +72,7 @@ impl DiskProperties {
     /// no use for it.
     pub fn region_choice(&self, policy: &Policy) -> Option<RegionChoice<'_>> {
         let Policy::PaceWindow { latency_goal, base_latency } = *policy else { return None };
-        let unstated = latency_goal.is_zero();
-        let latency_goal = if unstated { LATENCY_GOAL_DEFAULT } else { latency_goal };
+        let latency_goal = if latency_goal.is_zero() { LATENCY_GOAL_DEFAULT } else { latency_goal };
         if self.duplex {
             return None;
         }

@@ -9,9 +9,8 @@ const COUNT_MAX: i64 = 32;
 /// A trial without a result waits for twice as many intervals each time, up to this. Trials that
 /// harm are then less than 1 % of the time, and p99 does not show them.
 const WAIT_MAX: i64 = 512;
-
-/// A direction may lack this much of that, in millionths of rate. Less is noise, or what a class with
-/// a limit cannot gain.
+/// A direction may gain this much less than half of its part, in millionths of rate. That is noise,
+/// or a class that its limit keeps from gaining.
 const LACK_MAX: i64 = 5_000;
 
 /// What is known of one trial at the present window.

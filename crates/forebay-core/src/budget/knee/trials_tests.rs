@@ -134,25 +134,18 @@ fn one_per_cent_more_rate_is_no_reason_for_a_larger_window() {
 
 #[test]
 fn smaller_windows_that_lose_little_each_do_not_lose_much_together() {
-    // a seventh less of window costs 1.5 % of the rate, and intervals differ by up to 20 %
-    fn slope(window: i64) -> (i64, Option<i64>) {
-        (800 + window.min(4000) / 20, None)
-    }
-    let mut least = i64::MAX;
-    for seed in 0..20 {
-        let (mut trials, mut state) = (Trials::new(), seed);
-        for _ in 0..8000 {
-            state = 6_364_136_223_846_793_005_u64.wrapping_mul(state).wrapping_add(1);
-            let noise = (state >> 33) as i64 % 400;
-            let mut interval = interval(&trials, slope, false);
-            let served = interval.measured.served;
-            interval.measured.served = served.map(|units| units / 1000 * (800 + noise));
-            trials.step(&interval);
-            least = least.min(trials.window);
+    // a trial of a smaller window costs 4 % of the rate and saves 20 % of the latency
+    fn concave(window: i64) -> (i64, Option<i64>) {
+        let (mut at, mut rate, mut latency) = (64_000, 100_000, 10_000_000);
+        while at > window {
+            (at, rate, latency) = (at * FACTORS[DOWN] / 1000, rate * 96 / 100, latency * 80 / 100);
         }
+        (rate / 100, Some(latency))
     }
-    let rate = slope(least * BACKLOGGED / 1000).0;
-    assert!(rate >= 880, "{rate}");
+    let mut trials = Trials::new();
+    (trials.window, trials.noise) = (64_000, 0);
+    run(&mut trials, concave, true, 300);
+    assert!(concave(trials.window).0 >= 840, "{}", trials.window);
 }
 
 #[test]
