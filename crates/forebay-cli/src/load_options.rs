@@ -205,15 +205,6 @@ impl LoadOptions {
         }
     }
 
-    /// The same for `disk`, whose figures may be a ceiling.
-    pub(crate) fn control_of(&self, disk: &Disk) -> Control {
-        let ceiling = disk.properties.as_ref().is_some_and(|disk| disk.measured.ceiling);
-        match self.control() {
-            Control::Knee if ceiling => Control::Figures,
-            control => control,
-        }
-    }
-
     /// The policy, for a disk of this base latency if that is known.
     pub(crate) fn policy(&self, base_latency: Option<Duration>) -> Policy {
         let latency_goal = self.latency_goal.unwrap_or(LATENCY_GOAL_DEFAULT);

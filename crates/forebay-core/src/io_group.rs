@@ -267,6 +267,17 @@ impl IoGroup {
         self.shared.budget.window_in_force()
     }
 
+    /// Whether trials find the window now, and not the figures or constants.
+    pub fn finds_window(&self) -> bool {
+        self.shared.budget.searches_knee()
+    }
+
+    /// Disk time that keeps the disk busy, as far as its figures say: two effective goals of
+    /// [`LATENCY_GOAL_DEFAULT`](crate::LATENCY_GOAL_DEFAULT) or more.
+    pub fn busy_window(&self) -> DiskTime {
+        self.shared.budget.busy_window()
+    }
+
     /// What became of the latency target; `None` where there is none.
     pub fn latency_target(&self) -> Option<LatencyTargetStatus> {
         self.shared.budget.latency_target()

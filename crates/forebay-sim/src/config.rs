@@ -127,6 +127,8 @@ pub struct SchedulerConfig {
     pub latency_target: Option<LatencyTarget>,
     /// As in [`GroupConfig::control`](forebay_core::GroupConfig::control).
     pub control: Control,
+    /// As in [`IoGroup::set_ceiling`](forebay_core::IoGroup::set_ceiling).
+    pub ceiling: bool,
 }
 
 impl Default for SchedulerConfig {
@@ -140,6 +142,7 @@ impl Default for SchedulerConfig {
             duplex: false,
             latency_target: None,
             control: Control::default(),
+            ceiling: false,
         }
     }
 }

@@ -161,7 +161,7 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
                 None => Policy::Unlimited,
             },
             latency_target: load.latency_target(&disk)?,
-            control: load.control_of(&disk),
+            control: load.control(),
             order: load.order(),
             topology: options.topology,
             io_queues,

@@ -4,9 +4,7 @@ use std::ops::Not;
 use std::time::Duration;
 
 use forebay::properties::DiskProperties;
-use forebay_core::{
-    DiskTime, GroupConfig, IoGroup, LATENCY_GOAL_DEFAULT, Op, PRICE_ONE, Policy, saturating_nanos,
-};
+use forebay_core::{DiskTime, GroupConfig, IoGroup, Op, PRICE_ONE, Policy};
 use forebay_load::results::model::{RegionAsked, RegionInUse};
 use serde::Serialize;
 
@@ -110,9 +108,12 @@ impl Budget {
         let latency_target = disk.latency_target();
         let group =
             IoGroup::new(GroupConfig { latency_target, ..GroupConfig::new(model.clone(), policy) });
+        let ceiling =
+            disk.figures.as_ref().is_some_and(|figures| figures.properties.measured.ceiling);
+        group.set_ceiling(ceiling);
         let target = group.latency_target();
         let goal = group.effective_goal();
-        let window_is_found = target.is_none();
+        let window_is_found = group.finds_window();
         let window = if window_is_found { goal } else { group.window() };
         // 2.5 windows while all classes are backlogged, and twice as much during a trial
         let windows = if window_is_found { 5 } else { 1 };
@@ -120,7 +121,6 @@ impl Budget {
         let largest = [Op::Read, Op::Write].map(|op| (op, model.largest_request(op, goal)));
         let largest_cost =
             largest.map(|(op, len)| model.cost(op, len)).into_iter().max().unwrap_or_default();
-        let busy = goal.max(DiskTime::from_nanos(saturating_nanos(LATENCY_GOAL_DEFAULT)));
         let large_cost = model.dearer_cost(GOAL_LEN);
         let base = base_latency.map_or(0.0, |base| base.as_secs_f64() * 1e6);
         Self {
@@ -142,7 +142,7 @@ impl Budget {
             longest_wait_us: us(fullest.plus(largest_cost)),
             depth: fitting(window, model.dearer_cost(4096)),
             depth_large: fitting(window, large_cost),
-            queue_depth: fitting(busy.plus(busy), model.dearer_cost(4096)),
+            queue_depth: fitting(group.busy_window(), model.dearer_cost(4096)),
         }
     }
 }

@@ -227,9 +227,10 @@ fn write_budget(text: &mut String, budget: &Budget) {
              that it holds",
             time(us)
         ),
-        _ => {
+        _ if budget.window_is_found => {
             "none is stated: the window is the smallest with which the disk does what it can".into()
         }
+        _ => "none is stated: the rates are a ceiling, and the disk gets no more".into(),
     };
     item(text, "latency target", &target);
     let [read, write] = budget.largest_request_bytes.map(size);

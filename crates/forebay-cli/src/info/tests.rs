@@ -151,6 +151,26 @@ fn the_goal_says_what_decides_it() {
 }
 
 #[test]
+fn a_ceiling_keeps_the_window_of_the_figures() {
+    let said = |line: &str| {
+        let disks = file(&format!(
+            "disks: [{{mountpoint: /a, read_iops: 150000, write_iops: 90000, read_bandwidth: 1G, \
+             write_bandwidth: 600M, {line}}}]"
+        ));
+        text(&disks)
+    };
+    for ceiling in ["ceiling: true", "rate_factor: 0.5"] {
+        assert!(
+            said(ceiling).contains("window           1.50 ms of disk time"),
+            "{}",
+            said(ceiling)
+        );
+        assert!(said(ceiling).contains("the rates are a ceiling"));
+    }
+    assert!(said("rate_factor: 2").contains("window           found by trials"));
+}
+
+#[test]
 fn the_latency_target_is_said_and_one_below_the_base_latency_is_refused() {
     let with = |target: &str| preset("i4i.2xlarge").with_target(Some(target.parse().unwrap()));
     let said = |target: &str| text(&[with(target).unwrap()]);

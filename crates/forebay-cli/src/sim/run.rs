@@ -153,7 +153,8 @@ impl Options {
             order: self.load.order(),
             duplex: known.duplex,
             latency_target,
-            control: self.load.control_of(known),
+            control: self.load.control(),
+            ceiling: known.properties.as_ref().is_some_and(|disk| disk.measured.ceiling),
             ..SchedulerConfig::default()
         };
         config.properties = Some(known.in_results(&policy));

@@ -2,8 +2,8 @@
 
 use super::control::Controller;
 use super::price::Price;
-use super::{Budget, OVERDRAFT_GOALS, WINDOW_GOALS, overdue};
-use crate::DiskTime;
+use super::{Budget, LATENCY_GOAL_DEFAULT, OVERDRAFT_GOALS, WINDOW_GOALS, overdue};
+use crate::{DiskTime, saturating_nanos};
 
 /// While a limit holds holders back, this many windows more may be unfinished. The pace hands out
 /// as much until the requests that they hold may be given up.
@@ -16,6 +16,13 @@ impl Budget {
     pub(crate) fn window(&self) -> DiskTime {
         let found = self.controller.window(self.effective_goal()).map(DiskTime::from_units);
         self.two_goals().max(found.unwrap_or_default())
+    }
+
+    /// Two effective goals of the default latency goal or more.
+    pub(crate) fn busy_window(&self) -> DiskTime {
+        let least = DiskTime::from_nanos(saturating_nanos(LATENCY_GOAL_DEFAULT));
+        let goal = self.effective_goal().max(least);
+        DiskTime::from_units(goal.units().saturating_mul(WINDOW_GOALS))
     }
 
     /// The window by the figures, which no trial moves.

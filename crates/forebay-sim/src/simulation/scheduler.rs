@@ -43,7 +43,9 @@ impl Scheduler {
             group_config.idle_credit = config.idle_credit;
             group_config.latency_target = config.latency_target;
             group_config.control = config.control;
-            Group::new(IoGroup::new(group_config), jobs, policy != Policy::Unlimited)
+            let io_group = IoGroup::new(group_config);
+            io_group.set_ceiling(config.ceiling);
+            Group::new(io_group, jobs, policy != Policy::Unlimited)
         };
         let count = if config.duplex { 2 } else { 1 };
         Ok(Self { groups: (0..count).map(|_| group()).collect::<Result<_, _>>()? })

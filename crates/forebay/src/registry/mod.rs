@@ -15,9 +15,7 @@ mod unlisted;
 
 use std::sync::Arc;
 
-use forebay_core::{
-    DiskModel, DiskTime, GroupConfig, LATENCY_GOAL_DEFAULT, Limits, Op, Policy, saturating_nanos,
-};
+use forebay_core::{DiskModel, GroupConfig, Limits, Op, Policy};
 
 pub(crate) use self::apply::{Applied, check};
 pub(crate) use self::class::{ClassRecord, GroupRecord};
@@ -246,9 +244,8 @@ fn depth(directions: &Directions, policy: Policy, model: &DiskModel) -> u64 {
     match policy {
         Policy::Concurrency { requests } => requests.into(),
         _ => {
-            let goal = directions.of(Op::Read).io.effective_goal();
-            let window = goal.max(DiskTime::from_nanos(saturating_nanos(LATENCY_GOAL_DEFAULT)));
-            window.units().saturating_mul(2).div_ceil(model.dearer_cost(SMALL_LEN).units().max(1))
+            let window = directions.of(Op::Read).io.busy_window();
+            window.units().div_ceil(model.dearer_cost(SMALL_LEN).units().max(1))
         }
     }
 }

@@ -16,7 +16,7 @@ use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use forebay::{Class, DiskConfig, DiskRates, Limits, Op, Scheduler};
+use forebay::{Class, Control, DiskConfig, DiskRates, Limits, Op, Scheduler};
 use tempfile::TempDir;
 
 /// A disk so fast that its pace never binds.
@@ -38,17 +38,21 @@ struct Bed {
 
 impl Bed {
     fn new() -> Self {
+        Self::by(Control::default())
+    }
+
+    fn by(control: Control) -> Self {
         // where the build is, for `/tmp` may be memory
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let disk = DiskConfig::new("disk", FAST).mountpoint(dir.path());
+        let disk = DiskConfig::new("disk", FAST).mountpoint(dir.path()).control(control);
         let scheduler = Scheduler::builder().disk(disk).build().unwrap();
         let class = scheduler.add_class("class", 100).unwrap();
         Self { dir, scheduler, class }
     }
 
-    /// The class may do so many bytes per second.
+    /// The class has this limit, and parts are of 1 MiB.
     fn limited(bytes_per_second: u64) -> Self {
-        let bed = Self::new();
+        let bed = Self::by(Control::Figures);
         let limits = Limits { bytes_per_second: Some(bytes_per_second), ..Limits::default() };
         bed.class.set_limits(&limits).unwrap();
         bed
