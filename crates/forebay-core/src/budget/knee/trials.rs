@@ -70,6 +70,10 @@ const CHANGED: (i64, i64) = (250_000, 500_000);
 /// in this many intervals in a row.
 const CHANGED_INTERVALS: i64 = 3;
 
+/// One class is alone after this many intervals in a row without another. Classes that go in turn,
+/// each for an interval, are several.
+const ALONE_INTERVALS: i64 = 16;
+
 /// One interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
@@ -117,6 +121,8 @@ pub(super) struct Trials {
     pub(super) usual_rate: i64,
     pub(super) usual_latency: i64,
     pub(super) changed_intervals: i64,
+    /// Intervals in a row without a second class, up to [`ALONE_INTERVALS`].
+    pub(super) alone_intervals: i64,
 }
 
 impl Trials {
@@ -140,6 +146,7 @@ impl Trials {
             usual_rate: 0,
             usual_latency: 0,
             changed_intervals: 0,
+            alone_intervals: 0,
         }
     }
 
@@ -171,6 +178,10 @@ impl Trials {
     /// An interval has ended.
     pub(super) fn step(&mut self, interval: &Interval) {
         let measured = &interval.measured;
+        self.alone_intervals = match interval.has_several_classes {
+            true => 0,
+            false => (self.alone_intervals + 1).min(ALONE_INTERVALS),
+        };
         if self.has_changed_regime(interval) {
             return self.forget();
         }
@@ -186,13 +197,13 @@ impl Trials {
         if self.has_changed(measured) {
             return self.forget();
         }
-        if self.phase == Phase::After && self.judge(measured, interval.has_several_classes) {
+        if self.phase == Phase::After && self.judge(measured) {
             return;
         }
         self.before = self.before.halved().plus(measured);
         self.last = *measured;
         self.phase = Phase::Before;
-        self.begin_trial(interval.has_several_classes);
+        self.begin_trial();
     }
 
     /// Whether the disk has become busy or idle, or the classes backlogged or not.
@@ -241,11 +252,11 @@ impl Trials {
         false
     }
 
-    fn begin_trial(&mut self, has_several_classes: bool) {
+    fn begin_trial(&mut self) {
         for evidence in &mut self.evidence {
             evidence.wait = (evidence.wait - 1).max(0);
         }
-        let may_be_wide = self.is_backlogged && !has_several_classes;
+        let may_be_wide = self.is_backlogged && !self.has_several_classes();
         let is_ready =
             |trial: usize| self.evidence[trial].wait == 0 && (trial != WIDE || may_be_wide);
         let mut turns = (0..TRIALS).map(|turn| (self.turn + turn) % TRIALS);
@@ -256,7 +267,7 @@ impl Trials {
     }
 
     /// Judges a trial by the intervals before and after it. Returns whether its window is adopted.
-    fn judge(&mut self, after: &Measured, has_several_classes: bool) -> bool {
+    fn judge(&mut self, after: &Measured) -> bool {
         let score =
             |gain: i64, latency: Option<i64>| gain - latency.unwrap_or(0) * LATENCY_WEIGHT / 1000;
         let same = score(after.gain_over(&self.last), after.latency_over(&self.last));
@@ -268,7 +279,7 @@ impl Trials {
         let gain = self.trial.gain_over(&usual);
         let is_up = self.turn != DOWN;
         let margin = if is_up { UP_MARGIN } else { -DOWN_MARGIN };
-        let is_backlogged = latency.is_none() && has_several_classes;
+        let is_backlogged = latency.is_none() && self.has_several_classes();
         let better = match () {
             () if is_up && is_backlogged && self.leaves_no_backlog() => -MILLION,
             () if self.is_cut_short => score(gain.min(0), latency) - margin,
@@ -296,6 +307,10 @@ impl Trials {
             self.turn = (self.turn + 1) % TRIALS;
         }
         false
+    }
+
+    fn has_several_classes(&self) -> bool {
+        self.alone_intervals < ALONE_INTERVALS
     }
 
     /// Whether the trial sent all of a class to the disk, which knows no shares.

@@ -84,6 +84,17 @@ fn a_plateau_is_crossed_by_a_class_that_is_alone() {
 }
 
 #[test]
+fn the_widest_trial_is_not_run_where_two_classes_go_in_turn() {
+    let mut trials = Trials::new();
+    for turn in 0..2000 {
+        assert!(trials.phase != Phase::Trial || trials.turn != WIDE, "after {turn} intervals");
+        // each of two classes has the disk for a few intervals
+        let interval = interval(&trials, |_| (1000, None), turn % 8 == 0);
+        trials.step(&interval);
+    }
+}
+
+#[test]
 fn a_window_that_leaves_a_class_without_backlog_is_not_adopted() {
     fn all_of_a_class_above_six(window: i64) -> (i64, Option<i64>) {
         (window.min(20_000), (window > 6000).then_some(1_000_000))

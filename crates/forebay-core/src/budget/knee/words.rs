@@ -5,7 +5,7 @@ use super::measured::Measured;
 use super::trials::{Phase, TRIALS, Trials};
 
 /// Numbers and flags of the state.
-const SCALARS: usize = 14;
+const SCALARS: usize = 15;
 
 impl Trials {
     pub(super) const WORDS: usize = SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS;
@@ -27,6 +27,7 @@ impl Trials {
             self.usual_rate,
             self.usual_latency,
             self.changed_intervals,
+            self.alone_intervals,
         ];
         let measured = [self.before, self.last, self.trial].into_iter();
         let mut words = (scalars.into_iter())
@@ -57,6 +58,7 @@ impl Trials {
             usual_rate: next(),
             usual_latency: next(),
             changed_intervals: next(),
+            alone_intervals: next(),
             evidence: core::array::from_fn(|_| {
                 Evidence::from_words(core::array::from_fn(|_| next()))
             }),
