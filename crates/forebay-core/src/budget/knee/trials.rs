@@ -88,6 +88,16 @@ pub(super) struct Interval {
     pub(super) is_cut_short: bool,
 }
 
+impl Interval {
+    fn fresh_permille(&self) -> i64 {
+        permille(self.measured.fresh[0] + self.measured.fresh[1], self.completed)
+    }
+}
+
+fn permille(part: i64, whole: i64) -> i64 {
+    (part * 1000 / whole.max(1)).clamp(0, 1000)
+}
+
 /// What the present interval is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -108,6 +118,8 @@ pub(super) struct Trials {
     pub(super) last: Measured,
     pub(super) trial: Measured,
     pub(super) is_cut_short: bool,
+    /// On trial the classes were not backlogged, which they are at the present window.
+    pub(super) was_fresh: bool,
     pub(super) is_busy: bool,
     pub(super) is_backlogged: bool,
     /// Averages in thousandths: the part of the time for which work waits, and parts of requests.
@@ -136,6 +148,7 @@ impl Trials {
             last: Measured::NOTHING,
             trial: Measured::NOTHING,
             is_cut_short: false,
+            was_fresh: false,
             is_busy: false,
             is_backlogged: false,
             waiting: 0,
@@ -191,6 +204,7 @@ impl Trials {
         if self.phase == Phase::Trial {
             self.trial = *measured;
             self.is_cut_short = interval.is_cut_short;
+            self.was_fresh = self.is_backlogged && interval.fresh_permille() > FRESH.1;
             self.phase = Phase::After;
             return;
         }
@@ -211,11 +225,12 @@ impl Trials {
         let Interval { measured, completed, nearly_idle, waited_nanos, .. } = *interval;
         let nanos = measured.nanos.clamp(1, AVERAGED_NANOS);
         let follow = |average: i64, now: i64| average + (now - average) * nanos / AVERAGED_NANOS;
-        let permille = |part: i64, whole: i64| (part * 1000 / whole.max(1)).clamp(0, 1000);
         self.waiting = follow(self.waiting, permille(waited_nanos, measured.nanos));
         self.nearly_idle = follow(self.nearly_idle, permille(nearly_idle, completed));
-        let fresh = permille(measured.fresh[0] + measured.fresh[1], completed);
-        self.fresh += (fresh - self.fresh) / 4;
+        // what is fresh on trial says nothing of the present window
+        if self.phase != Phase::Trial {
+            self.fresh += (interval.fresh_permille() - self.fresh) / 4;
+        }
         let is_busy = match self.is_busy {
             false => self.waiting > WAITING.0 || self.nearly_idle < NEARLY_IDLE.0,
             true => self.waiting > WAITING.1 || self.nearly_idle < NEARLY_IDLE.1,
@@ -281,7 +296,9 @@ impl Trials {
         let margin = if is_up { UP_MARGIN } else { -DOWN_MARGIN };
         let is_backlogged = latency.is_none() && self.has_several_classes();
         let better = match () {
-            () if is_up && is_backlogged && self.leaves_no_backlog() => -MILLION,
+            () if is_up && (self.was_fresh || is_backlogged && self.leaves_no_backlog()) => {
+                -MILLION
+            }
             () if self.is_cut_short => score(gain.min(0), latency) - margin,
             () => score(gain, latency) - margin,
         };

@@ -106,6 +106,24 @@ fn a_window_that_leaves_a_class_without_backlog_is_not_adopted() {
 }
 
 #[test]
+fn trials_that_leave_a_class_without_backlog_are_rare() {
+    // above 14 goals a third of the requests finds none of its class before it, and some of these
+    // are completed in the interval after the trial
+    let mut trials = Trials::new();
+    let (mut tried, mut left) = (0, 0);
+    for turn in 0..4000 {
+        let is_wide = trials.window() > 14_000;
+        tried += i32::from(turn >= 500 && is_wide);
+        let mut interval = interval(&trials, |window| (window.min(16_000), None), true);
+        interval.measured.fresh = [if is_wide { COMPLETED / 3 } else { left }, 0];
+        interval.measured.latency_nanos = interval.measured.fresh.map(|fresh| fresh * 60_000_000);
+        left = if is_wide { COMPLETED / 9 } else { 0 };
+        trials.step(&interval);
+    }
+    assert!((1..=70).contains(&tried), "{tried} of 3500 intervals, at {}", trials.window());
+}
+
+#[test]
 fn a_gain_of_one_direction_at_the_cost_of_the_other_is_not_adopted() {
     let mut trials = Trials::new();
     for _ in 0..2000 {

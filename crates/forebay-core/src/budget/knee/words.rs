@@ -5,7 +5,7 @@ use super::measured::Measured;
 use super::trials::{Phase, TRIALS, Trials};
 
 /// Numbers and flags of the state.
-const SCALARS: usize = 15;
+const SCALARS: usize = 16;
 
 impl Trials {
     pub(super) const WORDS: usize = SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS;
@@ -17,6 +17,7 @@ impl Trials {
             self.phase as i64,
             self.turn as i64,
             self.is_cut_short.into(),
+            self.was_fresh.into(),
             self.is_busy.into(),
             self.is_backlogged.into(),
             self.waiting,
@@ -48,6 +49,7 @@ impl Trials {
             },
             turn: usize::try_from(next()).unwrap_or(0) % TRIALS,
             is_cut_short: next() != 0,
+            was_fresh: next() != 0,
             is_busy: next() != 0,
             is_backlogged: next() != 0,
             waiting: next(),
