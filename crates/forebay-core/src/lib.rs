@@ -119,7 +119,8 @@ pub use fair_queue::QueueDiscipline;
 pub use group_counters::GroupCounters;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
 pub use io_queue::{
-    COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,
+    COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, RUN_NANOS,
+    StaleTicket,
 };
 pub use latency_target::{LatencyTarget, LatencyTargetError, LatencyTargetStatus};
 pub use limit::Limits;

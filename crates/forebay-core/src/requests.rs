@@ -200,6 +200,12 @@ impl Requests {
         Ticket { index, generation: self.at(index).generation }
     }
 
+    /// The request behind this one in its list.
+    pub(crate) fn after(&self, index: u32) -> Option<u32> {
+        let next = self.at(index).next;
+        (next != NONE).then_some(next)
+    }
+
     pub(crate) fn push_back(&mut self, fifo: &mut Fifo, index: u32) {
         let tail = fifo.tail;
         let request = self.at_mut(index);

@@ -41,6 +41,7 @@ impl Shared {
 
     /// A shard has gone: nothing of it waits any more.
     pub(crate) fn leave(&self, shard: ShardId) {
+        self.head.end_run(shard);
         self.discards.stop_waiting(shard);
         self.holders.set(shard, false);
         self.holders_held_back.set(shard, false);

@@ -6,6 +6,8 @@ use crate::{DiskTime, Op};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
     pub(crate) cost: DiskTime,
+    /// What the pace counts: less where it is known that the disk does not seek.
+    pub(crate) paced: DiskTime,
     /// Nothing of its class waited on its shard when it came.
     pub(crate) fresh: bool,
     #[cfg(feature = "history")]
@@ -21,6 +23,7 @@ impl Ask {
     pub(crate) const fn new(cost: DiskTime, op: Op, len: u64, fresh: bool) -> Self {
         Self {
             cost,
+            paced: cost,
             fresh,
             #[cfg(feature = "history")]
             op,

@@ -208,7 +208,7 @@ impl Budget {
         let Some(before) = self.limit.enter(ask, goal, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
-        let amount = taking.drained(self.priced(ask.cost, goal, price, taking.flow));
+        let amount = taking.drained(self.priced(ask.paced, goal, price, taking.flow));
         if self.rate.0.try_take_from(now, (goal, taking.passed), amount) {
             let asked = self.goal.0.asked().units().saturating_mul(WINDOW_GOALS);
             let found = DiskTime::from_units(before);

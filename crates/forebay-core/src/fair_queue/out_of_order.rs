@@ -2,6 +2,7 @@
 
 use super::FairQueue;
 use crate::class_tree::{ClassId, NodeId, ROOT};
+use crate::requests::{Request, Requests};
 use crate::tag::{self, STEP_MAX, is_after};
 use crate::{DiskTime, Time};
 
@@ -32,6 +33,30 @@ impl FairQueue {
             self.tree.node(class).advance_virtual_time(started);
         }
         self.charge_upwards(class, cost, len, now);
+    }
+
+    /// The first request of a class whose limits are open, whoever is next.
+    pub(crate) fn first_of(&self, class: NodeId, now: Time) -> Option<u32> {
+        let local = self.locals.get(usize::from(class))?;
+        let is_open = !local.throttled && self.limited(class, now).is_none();
+        local.fifo.head().filter(|_| is_open)
+    }
+
+    /// Takes that request, and charges it as [`FairQueue::pop`] would have.
+    pub(crate) fn pop_out_of_turn(
+        &mut self,
+        requests: &mut Requests,
+        class: NodeId,
+        index: u32,
+        now: Time,
+    ) {
+        let Request { cost, len, .. } = *requests.at(index);
+        self.charge_passed(class, cost, len, now);
+        self.remove(requests, class, index);
+        let local = &self.locals[usize::from(class)];
+        if local.awake {
+            self.peers.publish_class(self.shard, class, Some(local.shard_tag));
+        }
     }
 
     /// Charges a request that went out of turn to its class and the groups

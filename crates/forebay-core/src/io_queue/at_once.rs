@@ -64,6 +64,7 @@ impl IoQueue {
         let (stop, since) = self.stopped?;
         let peers = &self.shared.peers;
         let at_rest = stop.reason == Blocked::Empty
+            && self.has_no_run(now)
             && self.requests.len() == self.totals.in_disk
             && self.fair.nothing_throttled()
             && !self.may_give_up(now)

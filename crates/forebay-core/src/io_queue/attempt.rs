@@ -33,7 +33,10 @@ impl IoQueue {
 
     /// One try to dispatch.
     pub(super) fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
-        let (class, index) = self.first_within_limits(now)?;
+        let (class, index) = match self.first_of_run(now)? {
+            Some(first) => first,
+            None => self.first_within_limits(now)?,
+        };
         let result = self.attempt_first(now, class, index);
         if result.is_err() && self.requests.at(index).op == Op::Discard {
             self.shared.discards.leave();
@@ -45,8 +48,13 @@ impl IoQueue {
     #[inline(always)]
     fn attempt_first(&mut self, now: Time, class: u16, index: u32) -> Result<Ticket, Stop> {
         self.price_by_place(now, index);
+        if !self.is_of_run(index) {
+            self.wait_for_run(now, class)?;
+            self.check_lead(class, self.requests.at(index).cost, now)?;
+        }
+        self.enter_run(now, class, index)?;
         let mut ask = ask(self.requests.at(index));
-        self.check_lead(class, ask.cost, now)?;
+        self.pace_run(index, &mut ask);
         self.check_reserve(class, &mut ask, now);
         let reservation = self.reserve(now, &ask);
         let granted = match reservation {
@@ -55,7 +63,7 @@ impl IoQueue {
             _ => None,
         };
         if let Some(nearly_idle) = granted {
-            self.fair.pop(&mut self.requests, class, index, now);
+            self.pop(now, class, index);
             return Ok(self.dispatch(now, index, nearly_idle));
         }
         match reservation {

@@ -55,6 +55,9 @@ impl IoQueue {
             self.free_room(now);
         }
         self.leave_head(now, ticket.slot(), request.op);
+        if self.model.seeks() {
+            self.leave_to_run(now);
+        }
         self.requests.remove(ticket.slot());
         self.lateness.take_back(request.cost);
         self.latest_disk_nanos = disk_nanos;

@@ -16,6 +16,7 @@ mod mix;
 mod notice;
 mod outcome;
 mod peers;
+mod run;
 mod seek;
 mod set_aside;
 mod stop;
@@ -33,6 +34,8 @@ use looks::Looks;
 pub use outcome::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
+pub use run::RUN_NANOS;
+use run::Run;
 use stop::{Stop, Wait};
 use streams::Streams;
 use unattended::Unattended;
@@ -68,6 +71,7 @@ pub struct IoQueue {
     grants_permits: bool,
     requests: Requests,
     streams: Streams,
+    run: Option<Run>,
     fair: FairQueue,
     /// Requests in the disk that the window counts, oldest first.
     in_disk: Fifo,
@@ -116,6 +120,7 @@ impl IoQueue {
         Self {
             requests: Requests::new(shared.requests_max),
             streams: Streams::default(),
+            run: None,
             fair,
             in_disk: Fifo::EMPTY,
             given_up: Fifo::EMPTY,
@@ -242,7 +247,7 @@ impl IoQueue {
         self.fair.unthrottle(now);
         let mut attempt = self.attempt(now);
         if let Err(stop) = attempt
-            && self.waits_for_room(&stop)
+            && self.waits_for_room(now, &stop)
             && self.silent_from() <= now
             && !self.holder_waits(now)
         {

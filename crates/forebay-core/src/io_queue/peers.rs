@@ -16,6 +16,7 @@ impl IoQueue {
         let shared = Arc::clone(&self.shared);
         // who is woken must find that it has left
         drop(self);
+        shared.head.take_waiting(&shared.peers, now, &mut wakes);
         shared.peers.take_marks(now, &mut wakes);
         core::iter::from_fn(move || wakes.pop())
     }
@@ -106,10 +107,15 @@ impl IoQueue {
 
     /// Whether only others can tell when to look again: who is ahead of others
     /// looks by itself, after about a tick, where it knows what they take.
-    pub(super) fn waits_for_room(&self, stop: &Stop) -> bool {
+    pub(super) fn waits_for_room(&self, now: Time, stop: &Stop) -> bool {
         match stop.reason {
             Blocked::Window => true,
-            Blocked::FairnessLead => self.shared.budget.spent().is_none(),
+            Blocked::FairnessLead => {
+                let looks_at = now.plus_nanos(self.shared.tick_nanos);
+                self.shared.budget.spent().is_none()
+                    && self.has_no_run(now)
+                    && stop.resume_at.is_none_or(|at| at > looks_at)
+            }
             _ => false,
         }
     }

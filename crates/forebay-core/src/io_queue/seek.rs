@@ -56,7 +56,8 @@ impl IoQueue {
             return;
         }
         let sequential = self.model.sequential_cost(op, len);
-        let goes_on = if self.only_streams(now) {
+        let only_streams = self.pays_bytes_in_run(index).unwrap_or_else(|| self.only_streams(now));
+        let goes_on = if only_streams {
             self.shared.head.is_at(begin) || self.streams.ends_at(begin, &self.requests)
         } else {
             self.shared.head.is_at(begin) && self.outlasts_window(request.class, sequential)
@@ -66,7 +67,7 @@ impl IoQueue {
     }
 
     /// Whether the disk had nothing for a window but what goes on where others ended.
-    fn only_streams(&self, now: Time) -> bool {
+    pub(super) fn only_streams(&self, now: Time) -> bool {
         let random_at = self.shared.head.random_at();
         now.nanos_since(random_at) >= self.shared.budget.two_goals().as_nanos_ceil()
     }

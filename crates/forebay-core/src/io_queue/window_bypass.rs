@@ -71,10 +71,12 @@ impl IoQueue {
         index: u32,
         ask: &Ask,
     ) -> Result<Ticket, Stop> {
-        self.check_lead_of_pace(class, now)?;
+        if !self.is_of_run(index) {
+            self.check_lead_of_pace(class, now)?;
+        }
         match self.shared.budget.reserve_bypass(now, ask) {
             Ok(()) => {
-                self.fair.pop(&mut self.requests, class, index, now);
+                self.pop(now, class, index);
                 self.totals.window_bypasses += 1;
                 self.totals.window_bypass_consumption =
                     self.totals.window_bypass_consumption.plus(ask.cost);

@@ -8,6 +8,7 @@ mod changes;
 mod counters;
 mod discards;
 mod faults;
+mod head_runs;
 mod holders;
 mod late_shards;
 mod late_threads;

@@ -7,6 +7,7 @@ mod deletes;
 mod drain;
 mod faults;
 mod flushes;
+mod head_runs;
 mod knee;
 mod mixes;
 mod runs;
