@@ -1,9 +1,6 @@
 //! Where on its disk a group is.
 
-use crate::peers::Peers;
-use crate::shard_id::{SHARDS_MAX, ShardId};
 use crate::sync::{AtomicU64, Ordering};
-use crate::wakes::{Marks, Wakes};
 use crate::{Op, Place, Time};
 
 /// The place of a request that says none.
@@ -18,25 +15,6 @@ pub(crate) struct Head {
     random_at: AtomicU64,
     /// The flush in the disk that covers all finished writes, by its mark; or [`NOWHERE`].
     flush: AtomicU64,
-    /// Which stream has the head, as [`Held`]; zero if none has it. In the lowest bits
-    /// one more than the number of the shard, then whether it has begun, and the time.
-    run: AtomicU64,
-    /// Shards that wait for the end of that.
-    waiting: Marks,
-}
-
-/// The bits of [`Head::run`] that are not the time, which is exact to 1024 ns.
-const RUN_SHARD: u64 = 0x1ff;
-const RUN_BEGUN: u64 = 0x200;
-const _: () = assert!(SHARDS_MAX as u64 <= RUN_SHARD, "a shard fits into its bits");
-
-/// A stream that has the head.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
-    pub(crate) shard: ShardId,
-    pub(crate) until: Time,
-    /// Whether some of it went; until then it waits for what is in the disk.
-    pub(crate) has_begun: bool,
 }
 
 impl Head {
@@ -45,51 +23,6 @@ impl Head {
             latest_end: AtomicU64::new(NOWHERE),
             random_at: AtomicU64::new(0),
             flush: AtomicU64::new(NOWHERE),
-            run: AtomicU64::new(0),
-            waiting: Marks::new(),
-        }
-    }
-
-    /// Which stream has the head.
-    pub(crate) fn run(&self, now: Time) -> Option<Held> {
-        let run = self.run.load(Ordering::Acquire);
-        let until = Time::from_nanos(run & !(RUN_SHARD | RUN_BEGUN));
-        let shard = ShardId((run & RUN_SHARD).checked_sub(1)? as u16);
-        (until > now).then_some(Held { shard, until, has_begun: run & RUN_BEGUN != 0 })
-    }
-
-    /// Gives the head to a stream, unless one of another shard has it.
-    pub(crate) fn begin_run(&self, now: Time, run: Held) -> bool {
-        let Held { shard, until, has_begun } = run;
-        let found = self.run.load(Ordering::Acquire);
-        let is_free = self.run(now).is_none_or(|held| held.shard == shard);
-        let begun = if has_begun { RUN_BEGUN } else { 0 };
-        let until = until.as_nanos() & !(RUN_SHARD | RUN_BEGUN);
-        let run = until | begun | (shard.index() as u64 + 1);
-        let order = (Ordering::AcqRel, Ordering::Relaxed);
-        is_free && self.run.compare_exchange(found, run, order.0, order.1).is_ok()
-    }
-
-    /// The stream of `shard` gives the head back, if it has it.
-    pub(crate) fn end_run(&self, shard: ShardId) {
-        let found = self.run.load(Ordering::Acquire);
-        if found & RUN_SHARD == shard.index() as u64 + 1 {
-            let _ = self.run.compare_exchange(found, 0, Ordering::AcqRel, Ordering::Relaxed);
-        }
-    }
-
-    /// A shard asks to be woken when the head is given back.
-    pub(crate) fn wait_for_run(&self, shard: ShardId) {
-        self.waiting.set(shard);
-    }
-
-    /// Moves the shards that asked so into `wakes`. From now on they are expected to poll.
-    pub(crate) fn take_waiting(&self, peers: &Peers, now: Time, wakes: &mut Wakes) {
-        let mut waiting = Wakes::default();
-        self.waiting.take_into(&mut waiting);
-        while let Some(shard) = waiting.pop() {
-            peers.promise(shard, now);
-            wakes.push(shard);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::budget::Budget;
 use crate::class_tree::ClassTree;
 use crate::discards::Discards;
 use crate::head::Head;
+use crate::head_run::HeadRun;
 use crate::holders::Holders;
 use crate::peers::Peers;
 use crate::shard_id::SHARDS_MAX;
@@ -109,6 +110,7 @@ impl IoGroup {
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
             discards: Discards::new(&config.policy, shards_max, sole),
             head: Head::new(),
+            head_run: HeadRun::new(),
             holders: Holders::new(),
             holders_held_back: Holders::new(),
             order: config.order,

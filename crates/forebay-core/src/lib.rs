@@ -74,6 +74,7 @@ mod fair_queue;
 mod flow;
 mod group_counters;
 mod head;
+mod head_run;
 mod holders;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -117,10 +118,10 @@ pub use disk_model::{
 };
 pub use fair_queue::QueueDiscipline;
 pub use group_counters::GroupCounters;
+pub use head_run::RUN_NANOS;
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
 pub use io_queue::{
-    COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, RUN_NANOS,
-    StaleTicket,
+    COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
 pub use latency_target::{LatencyTarget, LatencyTargetError, LatencyTargetStatus};
 pub use limit::Limits;

@@ -6,6 +6,7 @@ use crate::budget::Budget;
 use crate::class_tree::ClassTree;
 use crate::discards::Discards;
 use crate::head::Head;
+use crate::head_run::HeadRun;
 use crate::holders::Holders;
 use crate::peers::Peers;
 use crate::shard_id::ShardId;
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) holders_held_back: Holders,
     pub(crate) discards: Discards,
     pub(crate) head: Head,
+    pub(crate) head_run: HeadRun,
     pub(crate) order: QueueDiscipline,
     pub(crate) requests_max: u32,
     pub(crate) tick_nanos: u64,
@@ -41,7 +43,7 @@ impl Shared {
 
     /// A shard has gone: nothing of it waits any more.
     pub(crate) fn leave(&self, shard: ShardId) {
-        self.head.end_run(shard);
+        self.head_run.give_back(shard);
         self.discards.stop_waiting(shard);
         self.holders.set(shard, false);
         self.holders_held_back.set(shard, false);

@@ -34,8 +34,6 @@ use looks::Looks;
 pub use outcome::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
-pub use run::RUN_NANOS;
-use run::Run;
 use stop::{Stop, Wait};
 use streams::Streams;
 use unattended::Unattended;
@@ -71,7 +69,6 @@ pub struct IoQueue {
     grants_permits: bool,
     requests: Requests,
     streams: Streams,
-    run: Option<Run>,
     fair: FairQueue,
     /// Requests in the disk that the window counts, oldest first.
     in_disk: Fifo,
@@ -120,7 +117,6 @@ impl IoQueue {
         Self {
             requests: Requests::new(shared.requests_max),
             streams: Streams::default(),
-            run: None,
             fair,
             in_disk: Fifo::EMPTY,
             given_up: Fifo::EMPTY,

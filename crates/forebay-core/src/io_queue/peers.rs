@@ -16,7 +16,7 @@ impl IoQueue {
         let shared = Arc::clone(&self.shared);
         // who is woken must find that it has left
         drop(self);
-        shared.head.take_waiting(&shared.peers, now, &mut wakes);
+        shared.head_run.take_waiting(&shared.peers, now, &mut wakes);
         shared.peers.take_marks(now, &mut wakes);
         core::iter::from_fn(move || wakes.pop())
     }

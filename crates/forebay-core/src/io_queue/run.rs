@@ -10,34 +10,15 @@ use super::IoQueue;
 use super::stop::Stop;
 use super::streams::Span;
 use crate::budget::Ask;
-use crate::head::{Held, NOWHERE};
+use crate::head::NOWHERE;
+use crate::head_run::{Held, RUN_NANOS, Run};
 use crate::{Blocked, DiskTime, Op, Time};
-
-/// The longest that a stream keeps the head of a disk that seeks, in nanoseconds of
-/// disk time. There and back is two seeks and two half turns, on a slow disk 20 ms:
-/// less than a third of the disk's time.
-pub const RUN_NANOS: u64 = 50_000_000;
-const RUN: DiskTime = DiskTime::from_nanos(RUN_NANOS);
-
-/// The run that this queue has.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
-    class: u16,
-    /// Where the next request of the stream begins.
-    next: u64,
-    /// What may still go.
-    left: DiskTime,
-    /// Until when it waits for what is in the disk, if nothing of it went.
-    begins_by: Option<Time>,
-    /// Whether its requests pay for their bytes alone.
-    pays_bytes: bool,
-}
 
 impl IoQueue {
     /// The next request of this queue's run, if it has one.
     #[inline(always)]
     pub(super) fn first_of_run(&mut self, now: Time) -> Result<Option<(u16, u32)>, Stop> {
-        match self.run {
+        match self.streams.run {
             None => Ok(None),
             Some(run) => self.next_of_run(now, run),
         }
@@ -48,7 +29,7 @@ impl IoQueue {
         if !self.shared.peers.alone() {
             self.notice_unattended(now);
         }
-        let held = self.shared.head.run(now).filter(|held| held.shard == self.shard);
+        let held = self.shared.head_run.held(now).filter(|held| held.shard == self.shard);
         let next = self.fair.first_of(run.class, now).filter(|&index| {
             self.streams.span(index).begin == run.next && !self.requests.at(index).prepaid
         });
@@ -70,18 +51,18 @@ impl IoQueue {
     /// Whether a request is the next one of this queue's run.
     #[inline(always)]
     pub(super) fn is_of_run(&self, index: u32) -> bool {
-        self.run.is_some_and(|run| self.streams.span(index).begin == run.next)
+        self.streams.run.is_some_and(|run| self.streams.span(index).begin == run.next)
     }
 
     /// Whether a request of this queue's run pays for its bytes alone, if it is one.
     pub(super) fn pays_bytes_in_run(&self, index: u32) -> Option<bool> {
-        self.run.filter(|_| self.is_of_run(index)).map(|run| run.pays_bytes)
+        self.streams.run.filter(|_| self.is_of_run(index)).map(|run| run.pays_bytes)
     }
 
     /// Whether no stream has the head.
     #[inline(always)]
     pub(super) fn has_no_run(&self, now: Time) -> bool {
-        !self.model.seeks() || self.shared.head.run(now).is_none()
+        !self.model.seeks() || self.shared.head_run.held(now).is_none()
     }
 
     /// While a stream of another shard has the head nothing goes, and while one waits
@@ -93,9 +74,9 @@ impl IoQueue {
 
     #[cold]
     fn wait_for_run_of_others(&mut self, now: Time, class: u16) -> Result<(), Stop> {
-        self.shared.head.wait_for_run(self.shard);
+        self.shared.head_run.wait(self.shard);
         // it may have ended meanwhile
-        match self.shared.head.run(now) {
+        match self.shared.head_run.held(now) {
             Some(held)
                 if held.shard != self.shard
                     && (held.has_begun || self.lead(class, now).units > 0) =>
@@ -124,7 +105,7 @@ impl IoQueue {
         let successor = self.requests.after(index).map(|index| self.streams.span(index).begin);
         let more_waits = successor == Some(end) && end != NOWHERE;
         let has_runs = self.shared.budget.counts_disk_time() && !self.fair.has_turns();
-        if self.run.is_some() || !goes_on || !more_waits || !has_runs {
+        if self.streams.run.is_some() || !goes_on || !more_waits || !has_runs {
             return Ok(());
         }
         // unless the disk idles and may be used, shards that are behind go first
@@ -137,10 +118,16 @@ impl IoQueue {
         }
         let begins_by = now.plus_nanos(RUN_NANOS);
         let until = begins_by.plus_nanos(RUN_NANOS);
-        if self.shared.head.begin_run(now, Held { shard: self.shard, until, has_begun: false }) {
+        if self.shared.head_run.give(now, Held { shard: self.shard, until, has_begun: false }) {
             let pays_bytes = self.only_streams(now);
             let begins_by = Some(begins_by);
-            self.run = Some(Run { class, next: begin, left: RUN, begins_by, pays_bytes });
+            self.streams.run = Some(Run {
+                class,
+                next: begin,
+                left: DiskTime::from_nanos(RUN_NANOS),
+                begins_by,
+                pays_bytes,
+            });
         }
         Ok(())
     }
@@ -148,7 +135,9 @@ impl IoQueue {
     /// The first of a run waits until the disk has no more to do than a seek.
     #[cold]
     fn wait_for_head(&mut self, now: Time, index: u32) -> Result<(), Stop> {
-        let Some(Run { next, begins_by: Some(begins_by), .. }) = self.run else { return Ok(()) };
+        let Some(Run { next, begins_by: Some(begins_by), .. }) = self.streams.run else {
+            return Ok(());
+        };
         let (head, shard) = (&self.shared.head, self.shard);
         if self.streams.span(index).begin != next {
             return Ok(());
@@ -157,8 +146,8 @@ impl IoQueue {
             return Err(Stop { reason: Blocked::FairnessLead, resume_at: Some(begins_by) });
         }
         let until = now.plus_nanos(RUN_NANOS);
-        head.begin_run(now, Held { shard, until, has_begun: true });
-        self.run = self.run.map(|run| Run { begins_by: None, ..run });
+        self.shared.head_run.give(now, Held { shard, until, has_begun: true });
+        self.streams.run = self.streams.run.map(|run| Run { begins_by: None, ..run });
         Ok(())
     }
 
@@ -170,7 +159,7 @@ impl IoQueue {
     /// A request has come back: a stream may wait for that.
     #[cold]
     pub(super) fn leave_to_run(&mut self, now: Time) {
-        if let Some(held) = self.shared.head.run(now)
+        if let Some(held) = self.shared.head_run.held(now)
             && held.shard != self.shard
             && self.disk_has_one()
         {
@@ -212,7 +201,7 @@ impl IoQueue {
     fn pop_of_run(&mut self, now: Time, class: u16, index: u32) {
         self.fair.pop_out_of_turn(&mut self.requests, class, index, now);
         let (cost, next) = (self.time_of_head(index), self.streams.span(index).end);
-        if let Some(run) = &mut self.run {
+        if let Some(run) = &mut self.streams.run {
             (run.left, run.next) = (run.left.minus(cost), next);
             if run.left == DiskTime::ZERO {
                 self.end_run(now);
@@ -221,8 +210,8 @@ impl IoQueue {
     }
 
     fn end_run(&mut self, now: Time) {
-        self.run = None;
-        self.shared.head.end_run(self.shard);
-        self.shared.head.take_waiting(&self.shared.peers, now, &mut self.wakes);
+        self.streams.run = None;
+        self.shared.head_run.give_back(self.shard);
+        self.shared.head_run.take_waiting(&self.shared.peers, now, &mut self.wakes);
     }
 }

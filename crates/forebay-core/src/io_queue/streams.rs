@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::head::NOWHERE;
+use crate::head_run::Run;
 use crate::requests::{Requests, State};
 
 /// So many ends are remembered; where two meet, a seek is charged that was none.
@@ -27,6 +28,8 @@ pub(super) struct Streams {
     spans: Vec<Span>,
     /// Where requests end that went, by the place.
     ends: Vec<End>,
+    /// The run of one of them.
+    pub(super) run: Option<Run>,
 }
 
 /// Where a request ends that went.

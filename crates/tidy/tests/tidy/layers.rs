@@ -48,6 +48,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "holders",
             "discards",
             "peers",
+            "head_run",
             "tag_heap",
             "fair_queue",
             "shared",

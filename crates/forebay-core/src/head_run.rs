@@ -1,0 +1,98 @@
+//! Which stream of a group keeps the head of a disk that seeks.
+
+use crate::peers::Peers;
+use crate::shard_id::{SHARDS_MAX, ShardId};
+use crate::sync::{AtomicU64, Ordering};
+use crate::wakes::{Marks, Wakes};
+use crate::{DiskTime, Time};
+
+/// The longest that a stream keeps the head of a disk that seeks, in nanoseconds of
+/// disk time. There and back is two seeks and two half turns, on a slow disk 20 ms:
+/// less than a third of the disk's time.
+pub const RUN_NANOS: u64 = 50_000_000;
+
+/// The bits of [`HeadRun::held`] that are not the time, which is exact to 1024 ns.
+const SHARD: u64 = 0x1ff;
+const BEGUN: u64 = 0x200;
+const _: () = assert!(SHARDS_MAX as u64 <= SHARD, "a shard fits into its bits");
+
+/// The run that a queue has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) class: u16,
+    /// Where the next request of the stream begins.
+    pub(crate) next: u64,
+    /// What may still go.
+    pub(crate) left: DiskTime,
+    /// Until when it waits for what is in the disk, if nothing of it went.
+    pub(crate) begins_by: Option<Time>,
+    /// Whether its requests pay for their bytes alone.
+    pub(crate) pays_bytes: bool,
+}
+
+/// A stream that has the head.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) shard: ShardId,
+    pub(crate) until: Time,
+    /// Whether some of it went; until then it waits for what is in the disk.
+    pub(crate) has_begun: bool,
+}
+
+/// What the shards of a group know of its run.
+#[derive(Debug)]
+pub(crate) struct HeadRun {
+    /// A [`Held`], or zero: in the lowest bits one more than the number of the shard, then
+    /// whether it has begun, and the time.
+    held: AtomicU64,
+    /// Shards that wait for its end.
+    waiting: Marks,
+}
+
+impl HeadRun {
+    pub(crate) fn new() -> Self {
+        Self { held: AtomicU64::new(0), waiting: Marks::new() }
+    }
+
+    /// Which stream has the head.
+    pub(crate) fn held(&self, now: Time) -> Option<Held> {
+        let held = self.held.load(Ordering::Acquire);
+        let until = Time::from_nanos(held & !(SHARD | BEGUN));
+        let shard = ShardId((held & SHARD).checked_sub(1)? as u16);
+        (until > now).then_some(Held { shard, until, has_begun: held & BEGUN != 0 })
+    }
+
+    /// Gives the head to a stream, unless one of another shard has it.
+    pub(crate) fn give(&self, now: Time, to: Held) -> bool {
+        let Held { shard, until, has_begun } = to;
+        let found = self.held.load(Ordering::Acquire);
+        let is_free = self.held(now).is_none_or(|held| held.shard == shard);
+        let begun = if has_begun { BEGUN } else { 0 };
+        let given = until.as_nanos() & !(SHARD | BEGUN) | begun | (shard.index() as u64 + 1);
+        let order = (Ordering::AcqRel, Ordering::Relaxed);
+        is_free && self.held.compare_exchange(found, given, order.0, order.1).is_ok()
+    }
+
+    /// The stream of `shard` gives the head back, if it has it.
+    pub(crate) fn give_back(&self, shard: ShardId) {
+        let found = self.held.load(Ordering::Acquire);
+        if found & SHARD == shard.index() as u64 + 1 {
+            let _ = self.held.compare_exchange(found, 0, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+
+    /// A shard asks to be woken when the head is given back.
+    pub(crate) fn wait(&self, shard: ShardId) {
+        self.waiting.set(shard);
+    }
+
+    /// Moves the shards that asked so into `wakes`. From now on they are expected to poll.
+    pub(crate) fn take_waiting(&self, peers: &Peers, now: Time, wakes: &mut Wakes) {
+        let mut waiting = Wakes::default();
+        self.waiting.take_into(&mut waiting);
+        while let Some(shard) = waiting.pop() {
+            peers.promise(shard, now);
+            wakes.push(shard);
+        }
+    }
+}
