@@ -11,6 +11,11 @@ use crate::{DiskTime, Time};
 /// less than a third of the disk's time.
 pub const RUN_NANOS: u64 = 50_000_000;
 
+/// The most that the shares of a stream are charged for a run, in nanoseconds of disk
+/// time. Each request may be charged a seek, and small ones would keep their class from
+/// the disk for many seconds after it.
+pub const RUN_CHARGED_NANOS: u64 = 10 * RUN_NANOS;
+
 /// The bits of [`HeadRun::held`] that are not the time, which is exact to 1024 ns.
 const SHARD: u64 = 0x1ff;
 const BEGUN: u64 = 0x200;
@@ -24,6 +29,8 @@ pub(crate) struct Run {
     pub(crate) next: u64,
     /// What may still go.
     pub(crate) left: DiskTime,
+    /// What it may still be charged.
+    pub(crate) chargeable: DiskTime,
     /// Until when it waits for what is in the disk, if nothing of it went.
     pub(crate) begins_by: Option<Time>,
     /// Whether its requests pay for their bytes alone.

@@ -118,7 +118,7 @@ pub use disk_model::{
 };
 pub use fair_queue::QueueDiscipline;
 pub use group_counters::GroupCounters;
-pub use head_run::RUN_NANOS;
+pub use head_run::{RUN_CHARGED_NANOS, RUN_NANOS};
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
 pub use io_queue::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,

@@ -11,7 +11,7 @@ use super::stop::Stop;
 use super::streams::Span;
 use crate::budget::Ask;
 use crate::head::NOWHERE;
-use crate::head_run::{Held, RUN_NANOS, Run};
+use crate::head_run::{Held, RUN_CHARGED_NANOS, RUN_NANOS, Run};
 use crate::{Blocked, DiskTime, Op, Time};
 
 impl IoQueue {
@@ -120,12 +120,12 @@ impl IoQueue {
         let until = begins_by.plus_nanos(RUN_NANOS);
         if self.shared.head_run.give(now, Held { shard: self.shard, until, has_begun: false }) {
             let pays_bytes = self.only_streams(now);
-            let begins_by = Some(begins_by);
             self.streams.run = Some(Run {
                 class,
                 next: begin,
                 left: DiskTime::from_nanos(RUN_NANOS),
-                begins_by,
+                chargeable: DiskTime::from_nanos(RUN_CHARGED_NANOS),
+                begins_by: Some(begins_by),
                 pays_bytes,
             });
         }
@@ -201,9 +201,11 @@ impl IoQueue {
     fn pop_of_run(&mut self, now: Time, class: u16, index: u32) {
         self.fair.pop_out_of_turn(&mut self.requests, class, index, now);
         let (cost, next) = (self.time_of_head(index), self.streams.span(index).end);
+        let charged = self.requests.at(index).cost;
         if let Some(run) = &mut self.streams.run {
             (run.left, run.next) = (run.left.minus(cost), next);
-            if run.left == DiskTime::ZERO {
+            run.chargeable = run.chargeable.minus(charged);
+            if run.left == DiskTime::ZERO || run.chargeable == DiskTime::ZERO {
                 self.end_run(now);
             }
         }

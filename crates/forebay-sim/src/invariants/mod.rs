@@ -20,8 +20,8 @@ mod starvation;
 mod violation;
 
 use forebay_core::{
-    Access, Completion, DiskModel, DiskTime, IoGroup, Policy, QueueDiscipline, Ticket, Time,
-    saturating_nanos,
+    Access, Completion, DiskModel, DiskTime, IoGroup, Policy, QueueDiscipline, RUN_CHARGED_NANOS,
+    Ticket, Time, saturating_nanos,
 };
 use forebay_driver::Driver;
 use forebay_load::job_file::JobFile;
@@ -115,6 +115,9 @@ impl Invariants {
         let (credit, patience) = (config.scheduler.idle_credit, config.scheduler.tick_nanos);
         let parents: Vec<Shares> =
             jobs.groups.iter().map(|group| Shares::new(group.shares)).collect();
+        // a run on a disk that seeks goes before others as what was saved up does
+        let run = if model.seeks() { RUN_CHARGED_NANOS } else { 0 };
+        let credit = credit.plus(DiskTime::from_nanos(run));
         let group = |io_group| GroupWatch {
             io_group,
             ledgers: numbers.iter().map(|_| Ledger::new(classes.len())).collect(),
