@@ -140,7 +140,8 @@ fn an_appender_and_random_reads_share_a_hard_disk_by_its_time() {
                     outcome.result.classes[1].iops,
                 );
                 assert!((got - part).abs() <= 0.02, "{got} of {part}");
-                assert!(spent[0] + spent[1] > 0.99, "{spent:?}");
+                // reads of a small range take less than their figure, by which the pace goes
+                assert!(spent[0] + spent[1] > 0.9, "{spent:?}");
                 assert!((charged[0] + charged[1]) > 0.6, "{charged:?}");
             }
         }
