@@ -14,6 +14,9 @@ use crate::head::NOWHERE;
 use crate::head_run::{Held, RUN_CHARGED_NANOS, RUN_NANOS, Run};
 use crate::{Blocked, DiskTime, Op, Time};
 
+/// After so long without a random request streams are alone, in nanoseconds: 20 runs.
+const ALONE_NANOS: u64 = 20 * RUN_NANOS;
+
 impl IoQueue {
     /// The next request of this queue's run, if it has one.
     #[inline(always)]
@@ -104,7 +107,10 @@ impl IoQueue {
         let goes_on = self.streams.ended_at(begin).is_some() && !self.requests.at(index).prepaid;
         let successor = self.requests.after(index).map(|index| self.streams.span(index).begin);
         let more_waits = successor == Some(end) && end != NOWHERE;
-        let has_runs = self.shared.budget.counts_disk_time() && !self.fair.has_turns();
+        // streams alone are better served by a disk that goes on where its head is
+        let has_runs = self.shared.budget.counts_disk_time()
+            && !self.fair.has_turns()
+            && !self.streams_are_alone(now);
         if self.streams.run.is_some() || !goes_on || !more_waits || !has_runs {
             return Ok(());
         }
@@ -119,17 +125,20 @@ impl IoQueue {
         let begins_by = now.plus_nanos(RUN_NANOS);
         let until = begins_by.plus_nanos(RUN_NANOS);
         if self.shared.head_run.give(now, Held { shard: self.shard, until, has_begun: false }) {
-            let pays_bytes = self.only_streams(now);
             self.streams.run = Some(Run {
                 class,
                 next: begin,
                 left: DiskTime::from_nanos(RUN_NANOS),
                 chargeable: DiskTime::from_nanos(RUN_CHARGED_NANOS),
                 begins_by: Some(begins_by),
-                pays_bytes,
+                pays_bytes: self.only_streams(now),
             });
         }
         Ok(())
+    }
+
+    fn streams_are_alone(&self, now: Time) -> bool {
+        now.nanos_since(self.shared.head.random_at()) >= ALONE_NANOS
     }
 
     /// The first of a run waits until the disk has no more to do than a seek.

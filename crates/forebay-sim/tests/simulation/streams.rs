@@ -115,9 +115,10 @@ fn streams_alone_have_the_bandwidth_of_a_hard_disk() {
                 "{size} x {depth} on {shards}: {part:.3} of {:.1} MB/s",
                 bandwidth(&free) / 1e6
             );
-            // several take turns of 50 ms, with a seek each time
-            let take_turns = count > 1 && (size == "2MB" || depth > 1);
-            assert!(part >= if take_turns { 0.7 } else { 0.95 }, "{size} x {depth} on {shards}");
+            // several of which each fills the window take turns in it: what the disk has of
+            // one is done before it gets more
+            let take_turns = count > 1 && (size == "2MB" || depth == 64);
+            assert!(part >= if take_turns { 0.45 } else { 0.95 }, "{size} x {depth} on {shards}");
         }
     }
 }
