@@ -4,7 +4,7 @@ use std::ops::Not;
 use std::time::Duration;
 
 use forebay::properties::DiskProperties;
-use forebay_core::{DiskTime, GroupConfig, IoGroup, Op, PRICE_ONE, Policy};
+use forebay_core::{DiskTime, GroupConfig, IoGroup, Op, PRICE_ONE, Policy, RUN_NANOS};
 use forebay_load::results::model::{RegionAsked, RegionInUse};
 use serde::Serialize;
 
@@ -41,6 +41,9 @@ pub(super) struct Budget {
     /// The longest that a small request of the heaviest class waits, if the disk is as fast as
     /// stated and nothing else of that class waits.
     pub(super) longest_wait_us: f64,
+    /// The longest that a stream keeps the head of a disk that seeks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) run_us: Option<f64>,
     /// Reads and writes of 4 KiB, then of 128 KiB, that fill the window.
     pub(super) depth: u64,
     pub(super) depth_large: u64,
@@ -122,6 +125,7 @@ impl Budget {
         let largest_cost =
             largest.map(|(op, len)| model.cost(op, len)).into_iter().max().unwrap_or_default();
         let large_cost = model.dearer_cost(GOAL_LEN);
+        let run = model.seeks().then_some(DiskTime::from_nanos(RUN_NANOS));
         let base = base_latency.map_or(0.0, |base| base.as_secs_f64() * 1e6);
         Self {
             latency_goal_us: latency_goal.as_secs_f64() * 1e6,
@@ -139,7 +143,8 @@ impl Budget {
             latency_target_below_base: target.is_some_and(|status| status.is_below_base()),
             largest_request_bytes: largest.map(|(_, len)| len),
             largest_request_us: us(largest_cost),
-            longest_wait_us: us(fullest.plus(largest_cost)),
+            longest_wait_us: us(fullest.max(run.unwrap_or_default()).plus(largest_cost)),
+            run_us: run.map(us),
             depth: fitting(window, model.dearer_cost(4096)),
             depth_large: fitting(window, large_cost),
             queue_depth: fitting(group.busy_window(), model.dearer_cost(4096)),

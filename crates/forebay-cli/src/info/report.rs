@@ -236,9 +236,14 @@ fn write_budget(text: &mut String, budget: &Budget) {
     let [read, write] = budget.largest_request_bytes.map(size);
     let largest = format!("{read} read, {write} written; longer ones go in parts");
     item(text, "largest request", &largest);
+    if let Some(run) = budget.run_us {
+        let run = format!("a stream keeps the head of the disk for at most {}", time(run));
+        item(text, "runs", &run);
+    }
+    let or_run = if budget.run_us.is_some() { ", or a run if that is longer" } else { "" };
     let wait = format!(
         "{} for a small request of the heaviest class, if the disk is as fast as stated and nothing \
-         else of that class waits: {}, and {} for a largest request that went last. A longer permit \
+         else of that class waits: {}{or_run}, and {} for a largest request that went last. A longer permit \
          adds its own cost",
         time(budget.longest_wait_us),
         if budget.window_is_found {

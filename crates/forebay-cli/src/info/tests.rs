@@ -171,6 +171,16 @@ fn a_ceiling_keeps_the_window_of_the_figures() {
 }
 
 #[test]
+fn how_long_a_stream_keeps_the_head_is_said_where_the_disk_seeks() {
+    let said = text(&[preset("hdd-7200rpm")]);
+    let words = "runs             a stream keeps the head of the disk for at most 50.00 ms";
+    let in_one_line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(words), "{said}");
+    assert!(in_one_line.contains(", or a run if that is longer, and"), "{said}");
+    assert!(!text(&[preset("i4i.2xlarge")]).contains("runs  "));
+}
+
+#[test]
 fn the_latency_target_is_said_and_one_below_the_base_latency_is_refused() {
     let with = |target: &str| preset("i4i.2xlarge").with_target(Some(target.parse().unwrap()));
     let said = |target: &str| text(&[with(target).unwrap()]);
