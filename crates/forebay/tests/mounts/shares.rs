@@ -13,10 +13,12 @@ use forebay::{AlignedBuf, Class, DiskConfig, Op, Policy, Scheduler};
 use crate::failing::{Failing, RATES};
 
 const MIB: u64 = 1 << 20;
-/// Writers of a class: more than the disk has at a time, so that some always wait.
-const WRITERS: u64 = 12;
+/// Writers of a class: more than the disk has at a time during a trial of a larger window, which is
+/// 20 requests of 128 KiB, so that some always wait.
+const WRITERS: u64 = 28;
 /// What each goes round in.
-const FILE_LEN: u64 = 4 * MIB;
+const FILE_LEN: u64 = 2 * MIB;
+const DISK_LEN: u64 = 256 * MIB;
 /// For so long is measured.
 const WINDOW: Duration = Duration::from_secs(10);
 /// Reads per second of each of four threads.
@@ -39,10 +41,12 @@ fn open(path: &Path, direct: bool) -> File {
     options.custom_flags(if direct { libc::O_DIRECT } else { 0 }).open(path).unwrap()
 }
 
-/// A file that has all its blocks.
+/// A file that has all its blocks. ext4 keeps what one call writes in one large folio if it can, and
+/// writes back all of a folio at once: 1 MiB for a part of 128 KiB, if that was the length of a call.
 fn written(path: &Path, len: u64) {
+    const PIECE: u64 = 64 << 10;
     let file = open(path, false);
-    (0..len / MIB).for_each(|at| file.write_all_at(&[7; MIB as usize], at * MIB).unwrap());
+    (0..len / PIECE).for_each(|at| file.write_all_at(&[7; PIECE as usize], at * PIECE).unwrap());
     file.sync_all().unwrap();
 }
 
@@ -95,7 +99,7 @@ fn used(class: &Class) -> f64 {
 
 /// The disk time of one class for that of the other.
 fn share(ways: [WritePath; 2], shares: [u32; 2]) {
-    let Some(disk) = Failing::new(256 * MIB) else { return };
+    let Some(disk) = Failing::new(DISK_LEN) else { return };
     let config = DiskConfig::new("disk", RATES).mountpoint(&disk.point);
     let scheduler = Scheduler::builder().disk(config).build().unwrap();
     let classes = [("one", shares[0]), ("two", shares[1])]
@@ -157,7 +161,7 @@ fn reads(class: &Class, path: &Path, seed: u64, over: &AtomicBool) -> Vec<[Durat
 
 /// The 95th percentiles of reads beside writes of both kinds: to the permit, in the disk, and of both.
 fn reads_beside(policy: Policy, ways: [WritePath; 2]) -> Option<[Duration; 3]> {
-    let disk = Failing::new(256 * MIB)?;
+    let disk = Failing::new(DISK_LEN)?;
     // Where nobody has said how long a read takes alone, it is tried whether more in the disk helps.
     let text = format!(
         "disks:\n  - mountpoint: {}\n    read_iops: 4000\n    write_iops: 4000\n    \
