@@ -254,6 +254,12 @@ pub struct QueueCounters {
     pub window_bypasses: u64,
     /// Disk time of those requests.
     pub window_bypass_consumption: DiskTime,
+    /// Threads and tasks woken: other shards as [`poll_wake`](crate::IoQueue::poll_wake)
+    /// names them, this one where the time of
+    /// [`poll_timeout`](crate::IoQueue::poll_timeout) came before anything else, and
+    /// what its owner [has noted](crate::IoQueue::note_wake_ups). A thread that polls
+    /// without sleeping is counted as one that sleeps.
+    pub wake_ups: u64,
     /// Requests dispatched per request completed, averaged over some seconds,
     /// in thousandths: more than 1000 means that the disk is slower than it was
     /// told to be. Where a window bounds what is in the disk, nothing goes that
@@ -279,6 +285,7 @@ impl QueueCounters {
         self.window_bypasses += other.window_bypasses;
         self.window_bypass_consumption =
             self.window_bypass_consumption.plus(other.window_bypass_consumption);
+        self.wake_ups = self.wake_ups.wrapping_add(other.wake_ups);
         self.flow_ratio_permille = self.flow_ratio_permille.max(other.flow_ratio_permille);
     }
 }

@@ -162,6 +162,12 @@ impl<C: Command> Driver<C> {
         self.queues[queue].io.poll_wake()
     }
 
+    /// The owner has woken this number of threads or tasks that have to do with its
+    /// requests: its first queue [counts](IoQueue::note_wake_ups) them.
+    pub fn note_wake_ups(&mut self, count: u64) {
+        self.queues.first_mut().into_iter().for_each(|queue| queue.io.note_wake_ups(count));
+    }
+
     /// When to go on if nothing happens before; `None` if only an event can
     /// change anything. Never earlier than `now`.
     pub fn poll_timeout(&self, now: Time) -> Option<Time> {

@@ -74,7 +74,7 @@ impl IoQueue {
         self.totals.completed += 1;
         self.totals.in_disk -= 1;
         self.class_counters(&request).completed(now, request.op, request.len, disk_nanos, done);
-        self.resume_at_once(now);
+        self.resume_at_once();
         let queue_nanos = request.dispatched_at.nanos_since(request.enqueued_at);
         let (op, len) = (request.op, request.len);
         Ok(Completion { class, queue_nanos, disk_nanos, overdue, op, len })

@@ -23,6 +23,7 @@ mod stop;
 mod streams;
 mod unattended;
 mod untold;
+mod wake_ups;
 mod window_bypass;
 
 use alloc::sync::Arc;
@@ -227,7 +228,7 @@ impl IoQueue {
         self.end_rest(now);
         let is_fresh = self.note_class(class).enqueued(now, access, len);
         self.requests.at_mut(ticket.slot()).fresh = is_fresh;
-        self.resume_at_once(now);
+        self.resume_at_once();
         Ok(ticket)
     }
 
@@ -237,6 +238,7 @@ impl IoQueue {
     /// [`poll_timeout`](Self::poll_timeout)), and when another shard frees
     /// room, which its owner tells through [`poll_wake`](Self::poll_wake).
     pub fn poll_dispatch(&mut self, now: Time) -> Option<Ticket> {
+        self.note_timer(now);
         self.follow_changes(now);
         self.begin_turn(now);
         self.give_up_overdue(now);
@@ -266,31 +268,6 @@ impl IoQueue {
         attempt.ok()
     }
 
-    /// When to call [`poll_dispatch`](Self::poll_dispatch) next, if nothing
-    /// happens before: `None` means that only another verb or a wake-up can
-    /// change anything. Never earlier than `now`.
-    pub fn poll_timeout(&self, now: Time) -> Option<Time> {
-        let resume_at = self.stopped.and_then(|(stop, _)| stop.resume_at);
-        let overdue_at = self.in_disk.head().map(|oldest| {
-            let patience = self.shared.budget.patience_nanos(now);
-            let since = self.requests.at(oldest).dispatched_at;
-            since.plus_nanos(patience).max(self.give_up_after)
-        });
-        let earliest = match (resume_at, overdue_at) {
-            (Some(resume), Some(overdue)) => resume.min(overdue),
-            (one, other) => one.or(other)?,
-        };
-        Some(earliest.max(now))
-    }
-
-    /// Another shard of the group to wake: it waits for room that this queue
-    /// has freed. To be asked until it returns `None` after each
-    /// [`complete`](Self::complete) and [`poll_dispatch`](Self::poll_dispatch).
-    pub fn poll_wake(&mut self) -> Option<ShardId> {
-        self.collect_freed();
-        self.wakes.pop()
-    }
-
     /// Takes a request back that still waits, and for which nothing was charged,
     /// or that was [set aside](Self::set_aside).
     /// Returns whether it was still waiting. Takes constant time, plus a
@@ -308,7 +285,7 @@ impl IoQueue {
         self.totals.completed += u64::from(request.prepaid);
         self.requests.remove(ticket.slot());
         self.class_counters(&request).cancelled(now);
-        self.resume_at_once(now);
+        self.resume_at_once();
         true
     }
 
@@ -375,13 +352,6 @@ impl IoQueue {
 
     fn class_counters(&mut self, request: &Request) -> &mut ClassCounters {
         &mut self.classes[ClassId::index_of(request.class)]
-    }
-
-    /// Something changed: the next poll may dispatch, so no timeout stands.
-    fn resume_at_once(&mut self, now: Time) {
-        if let Some((stop, _)) = &mut self.stopped {
-            stop.resume_at = Some(now);
-        }
     }
 }
 

@@ -33,7 +33,7 @@ impl IoQueue {
         kept.prepaid = true;
         self.totals.in_disk -= 1;
         self.class_counters(&request).set_aside(request.len);
-        self.resume_at_once(now);
+        self.resume_at_once();
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl IoQueue {
             let queued = class.map(|class| self.fair.push_front(&mut self.requests, class, index));
             if let Some(Ok(())) = queued {
                 self.requests.at_mut(index).state = State::Queued;
-                self.resume_at_once(now);
+                self.resume_at_once();
                 return Ok(false);
             }
             // its class was removed

@@ -313,6 +313,9 @@ pub struct DiskResult {
     pub in_flight_max: u64,
     /// For how many seconds requests waited for which reason.
     pub dispatch_blocked: BTreeMap<String, f64>,
+    /// Threads and tasks that the scheduler woke, its timers included; none in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_ups: Option<u64>,
     /// What the disk did of what its figures say while work waited for it; none where that was for
     /// less than a tenth of the measured part. Healthy is 0.9 or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -75,6 +75,7 @@ fn disk_lines(run: &RunResult) -> String {
         percent(disk.consumption_max),
         disk.in_flight_max
     );
+    text += &disk.wake_ups.map(|count| wake_ups(run, count)).unwrap_or_default();
     if let Some(region) = &run.properties.region {
         let _ = writeln!(text, "Mixes of reads and writes went by the region that keeps {region}.");
     }
@@ -82,6 +83,13 @@ fn disk_lines(run: &RunResult) -> String {
     text += &disk.stops.as_ref().map(stop_lines).unwrap_or_default();
     text + &speed_lines(run, disk)
         + &disk.latency_target.as_ref().map(|of| target_lines(of, disk)).unwrap_or_default()
+}
+
+/// How often threads and tasks were woken.
+fn wake_ups(run: &RunResult, count: u64) -> String {
+    let requests: u64 = run.classes.iter().map(|class| class.requests).sum();
+    let each = count as f64 / requests.max(1) as f64;
+    format!("Its wake-ups of threads and tasks: {count}, {each:.2} for each request.\n")
 }
 
 /// For what requests waited, and what that means; nothing of what held none back.

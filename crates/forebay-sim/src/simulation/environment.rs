@@ -42,6 +42,8 @@ pub(super) struct Counts {
     /// Parts that were dispatched and have not ended.
     pub(super) parts_in_flight: u64,
     pub(super) parts_in_flight_max: u64,
+    /// Shards woken by other shards and by the timers of their queues, warm-up included.
+    pub(super) wake_ups: u64,
     /// Commands that the disk has not finished.
     pub(super) commands_in_disk: u64,
 }
@@ -62,6 +64,12 @@ impl Environment {
             };
             self.counts.disk_time = self.counts.disk_time.plus(cost);
         }
+    }
+
+    /// Another shard's queue has named a shard to be woken.
+    pub(super) fn wake_named(&mut self, now: Time, shard: usize) {
+        self.counts.wake_ups += 1;
+        self.wake(now, shard);
     }
 
     /// Gives a shard its turn once it has taken notice of what happens now.

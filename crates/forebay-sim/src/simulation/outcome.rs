@@ -20,6 +20,9 @@ pub struct Outcome {
     pub trace: Option<Trace>,
     /// Requests that were completed, warm-up included.
     pub requests: u64,
+    /// Shards woken by other shards and by the timers of their queues, warm-up included: what
+    /// `result.disk.wake_ups` says of the measured part, counted where they are woken.
+    pub wake_ups: u64,
     /// The part of its time that the disk needs, at its true rates, for what it did in the
     /// measured part of the run: 1 if it was used up. What the scheduler thinks of the disk does
     /// not matter here; that is `result.disk.consumption_mean`.
@@ -81,6 +84,7 @@ impl Outcome {
             result,
             trace: env.tracer.map(|tracer| tracer.finish(ended)),
             requests: env.counts.requests,
+            wake_ups: env.counts.wake_ups,
             utilisation: per_second(env.counts.disk_time, measured),
             ended,
         }

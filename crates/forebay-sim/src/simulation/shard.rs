@@ -116,6 +116,8 @@ pub(super) struct Shard {
     busy_until: Time,
     next_tick: Time,
     last_turn: Time,
+    /// When its queues want to be polled if nothing happens before.
+    timer: Time,
 }
 
 /// What keeps a shard from having turns.
@@ -168,6 +170,7 @@ impl Shard {
             busy_until: Time::ZERO,
             next_tick: first_tick,
             last_turn: Time::ZERO,
+            timer: Time::MAX,
         }
     }
 
@@ -199,6 +202,8 @@ impl Shard {
             env.alarms.set(self.index, self.busy_until);
             return;
         }
+        let slept = self.last_turn < self.timer && self.timer <= now;
+        let (is_due, requests) = (polls && slept && self.returned.is_empty(), self.driver.len());
         if polls && env.takes_last {
             self.dispatch(now, env);
         }
@@ -206,6 +211,7 @@ impl Shard {
         self.last_turn = now;
         self.cancel_unwanted(now, env);
         self.generate(now, env);
+        env.counts.wake_ups += u64::from(is_due && self.driver.len() == requests);
         if polls {
             self.dispatch(now, env);
             self.next_tick = self.tick_after(now, env.polling);
@@ -354,17 +360,19 @@ impl Shard {
     }
 
     /// When the shard has its next turn if nothing happens.
-    fn next_turn(&self, now: Time, env: &Environment) -> Time {
+    fn next_turn(&mut self, now: Time, env: &Environment) -> Time {
+        let waits_for_events = env.polling == Polling::Events;
+        let timer = waits_for_events.then(|| self.driver.poll_timeout(now)).flatten();
+        self.timer = timer.unwrap_or(Time::MAX);
         if now < self.busy_until {
             return self.busy_until;
         }
         let generators = self.jobs.iter().filter_map(|job| job.generator.as_ref()?.next_event());
         let cancels = self.cancels.as_ref().and_then(ShardCancels::next_time);
         let next = generators.chain(cancels).min().unwrap_or(Time::MAX);
-        if env.polling != Polling::Events {
+        if !waits_for_events {
             return next.min(self.next_tick).max(now);
         }
-        let next = self.driver.poll_timeout(now).map_or(next, |at| at.min(next));
-        next.max(now).plus_nanos(env.wake_up_nanos)
+        next.min(self.timer).max(now).plus_nanos(env.wake_up_nanos)
     }
 }

@@ -16,4 +16,5 @@ mod stops;
 mod streams;
 mod target;
 mod trouble;
+mod wake_ups;
 mod window;

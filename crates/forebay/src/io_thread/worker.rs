@@ -82,6 +82,10 @@ impl Worker {
             if !self.inbox.take(&mut self.messages, answered) {
                 return;
             }
+            if !self.messages.is_empty() {
+                // the thread that sent the first of them has woken this one
+                self.reactor.note_wake_ups(1);
+            }
             self.messages.reverse();
             let now = self.reactor.now();
             while let Some(message) = self.messages.pop() {
@@ -145,6 +149,7 @@ impl Worker {
     }
 
     fn wake(&mut self) {
+        self.reactor.note_wake_ups(self.wakers.len() as u64);
         // Threads that wait first: a task's waker may wait for one of them.
         for own in [true, false] {
             let wakers = self.wakers.extract_if(.., |waker| waker.is_own() == own);

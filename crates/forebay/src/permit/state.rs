@@ -124,7 +124,7 @@ impl State {
             if mine != Some(ticket)
                 && let Some(wakeup) = wakeup
             {
-                wakeups.push(wakeup);
+                self.wake(wakeups, wakeup);
             }
         }
         self.collect_shards(wakeups);
@@ -149,7 +149,7 @@ impl State {
             let Some(waker) = self.overflow.leave_first(now, queued) else { return };
             match queued {
                 Ok(ticket) => self.waiters.add_task(ticket, waker),
-                Err(_) => wakeups.push(Wakeup::Task(waker)),
+                Err(_) => self.wake(wakeups, Wakeup::Task(waker)),
             }
         }
     }
@@ -238,6 +238,12 @@ impl State {
         Some(since.plus_nanos(self.queue.effective_goal().as_nanos_ceil()))
     }
 
+    /// Notes a thread or task to wake that waits here.
+    fn wake(&mut self, wakeups: &mut Wakeups, wakeup: Wakeup) {
+        self.queue.note_wake_ups(1);
+        wakeups.push(wakeup);
+    }
+
     /// Notes which shards of the group are to be woken.
     pub(super) fn collect_shards(&mut self, wakeups: &mut Wakeups) {
         while wakeups.has_room() {
@@ -286,8 +292,8 @@ impl State {
         if self.keeper == me {
             return Some(due);
         }
-        if let Some(parking) = self.keepers_place() {
-            wakeups.push(Wakeup::Thread(Arc::clone(parking)));
+        if let Some(parking) = self.keepers_place().map(Arc::clone) {
+            self.wake(wakeups, Wakeup::Thread(parking));
         }
         None
     }

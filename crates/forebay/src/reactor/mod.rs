@@ -125,6 +125,11 @@ impl Reactor {
         }
     }
 
+    /// This number of threads or tasks was woken for requests of the reactor.
+    pub(crate) fn note_wake_ups(&mut self, count: u64) {
+        self.queues.driver.note_wake_ups(count);
+    }
+
     /// Gives a part to the engine; false if it takes none now.
     fn send(&mut self, part: PartId) -> bool {
         let Some(command) = self.queues.driver.take(part) else { return true };

@@ -131,7 +131,7 @@ impl Shard {
                 self.feed(now, dispatch.class, env);
             }
             while let Some(other) = self.driver.poll_wake(queue) {
-                env.wake(now, other.index());
+                env.wake_named(now, other.index());
             }
             if let Some(invariants) = &mut env.invariants {
                 let overdue = self.driver.queue(queue).counters().overdue;

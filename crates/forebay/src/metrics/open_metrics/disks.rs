@@ -96,6 +96,12 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
         disk.totals.window_bypasses
     }),
     (
+        "wake_ups",
+        "Threads and tasks woken, timers included; at most 1.5 per request and 20 per second and \
+         queue are healthy",
+        |disk| disk.totals.wake_ups,
+    ),
+    (
         "stops",
         "Stops of the disk: requests were in it, and none completed for longer than eight windows \
          and 100 ms; 0 is healthy, more is a device or a controller in trouble",

@@ -87,7 +87,7 @@ fn what_dashboards_ask_for_is_there() {
                     past_window retries starvation_time_sec stop_overdue stopped_sec stops target_measured target_over total_bytes total_delay_sec total_discard_bytes \
                     total_discard_ops total_exec_sec total_flush_ops total_operations \
                     total_read_bytes total_read_ops total_split_bytes total_split_ops \
-                    total_write_bytes total_write_ops unlisted_opens waited_consumption waited_sec";
+                    total_write_bytes total_write_ops unlisted_opens waited_consumption waited_sec wake_ups";
     let gauges = "base_latency_seconds bytes_in_disk delay delay_max_seconds disk_queue_length \
                   effective_goal_seconds engines flow_ratio held_long held_long_seconds in_disk in_disk_seconds \
                   latency_target_attainable \
