@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use forebay::engine::{BackendChoice, EngineConfig};
 use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
 use forebay::{
-    AlignedBuf, Class, Discarder, DiscarderOptions, DiskConfig, DiskRates, Op, Scheduler,
+    AlignedBuf, Class, Discarder, DiscarderOptions, DiskConfig, DiskRates, LatencyTarget, Op,
+    Scheduler,
 };
 use rustix::fs::OFlags;
 use tempfile::{NamedTempFile, TempDir};
@@ -168,8 +169,9 @@ fn what_goes_wrong_with_files_and_permits_fires_its_alerts_and_is_told_by_top() 
     let [queried, cached, written] = ["queried", "cached", "written"].map(|name| disk.path(name));
     [&queried, &cached, &written, &disk.path("deleted")].iter().for_each(|path| file(path, 32));
     let point = disk.point.as_ref().unwrap().path();
+    let target = LatencyTarget::new(Op::Read, 950, Duration::from_millis(100)).ok();
     let scheduler = Scheduler::builder()
-        .disk(DiskConfig::new("data", RATES).mountpoint(point))
+        .disk(DiskConfig::new("data", RATES).mountpoint(point).latency_target(target))
         .disk(DiskConfig::new("failing", RATES))
         .build()
         .unwrap();

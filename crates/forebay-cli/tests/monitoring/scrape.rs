@@ -37,7 +37,7 @@ fn bench(dir: &Path) -> (Running, String) {
     let mut bench = Command::new(env!("CARGO_BIN_EXE_forebay"));
     bench.arg("bench").arg(dir.join("jobs.yaml")).args(["--shards", "2", "--duration", "1h"]);
     bench.args(["--format", "json", "--metrics", "127.0.0.1:0", "--dir"]).arg(dir);
-    bench.arg("--properties").arg(dir.join("io.yaml"));
+    bench.arg("--properties").arg(dir.join("io.yaml")).args(["--latency-target", "p95=100ms"]);
     let mut child = bench.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let running = Running(child);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use forebay::metrics::Snapshot;
-use forebay_core::{LatencyTarget, Op};
+use forebay_core::{Control, LatencyTarget, Op};
 use forebay_sim::simulation::{LongTurns, Stalls};
 
 use crate::story::{HEALTHY, Story, TROUBLE_SECONDS};
@@ -34,11 +34,12 @@ pub(crate) const STORIES: &[Story] = &[
         ..HEALTHY
     },
     Story {
-        name: "the model is half of what the disk does",
+        name: "a ceiling is half of what the disk does",
         fires: &["ForebayDiskFasterThanItsFigures"],
         // where a disk takes long to answer, nothing tells this from one that is full
         says: None,
         figures_percent: 50,
+        config: |config| config.scheduler.control = Control::Figures,
         ..HEALTHY
     },
     Story {
