@@ -111,10 +111,7 @@ impl IoQueue {
         match stop.reason {
             Blocked::Window => true,
             Blocked::FairnessLead => {
-                let looks_at = now.plus_nanos(self.shared.tick_nanos);
-                self.shared.budget.spent().is_none()
-                    && self.has_no_run(now)
-                    && stop.resume_at.is_none_or(|at| at > looks_at)
+                self.shared.budget.spent().is_none() && !self.waits_for_a_run(now, stop)
             }
             _ => false,
         }

@@ -68,6 +68,14 @@ impl IoQueue {
         !self.model.seeks() || self.shared.head_run.held(now).is_none()
     }
 
+    /// Whether a shard that stops leaves the head to another one's run, or looks by itself after
+    /// a tick whether its own may begin.
+    pub(super) fn waits_for_a_run(&self, now: Time, stop: &Stop) -> bool {
+        let looks_at = now.plus_nanos(self.shared.tick_nanos);
+        self.model.seeks()
+            && (!self.has_no_run(now) || stop.resume_at.is_some_and(|at| at <= looks_at))
+    }
+
     /// While a stream of another shard has the head nothing goes, and while one waits
     /// for it only what is before it.
     #[inline(always)]
