@@ -29,7 +29,7 @@ pub(crate) struct Run {
     pub(crate) next: u64,
     /// What may still go.
     pub(crate) left: DiskTime,
-    /// What it may still be charged.
+    /// Disk time that its class may still be charged for it.
     pub(crate) chargeable: DiskTime,
     /// Until when it waits for what is in the disk, if nothing of it went.
     pub(crate) begins_by: Option<Time>,
@@ -63,7 +63,10 @@ impl HeadRun {
 
     /// Which stream has the head.
     pub(crate) fn held(&self, now: Time) -> Option<Held> {
-        let held = self.held.load(Ordering::Acquire);
+        Self::decoded(self.held.load(Ordering::Acquire), now)
+    }
+
+    fn decoded(held: u64, now: Time) -> Option<Held> {
         let until = Time::from_nanos(held & !(SHARD | BEGUN));
         let shard = ShardId((held & SHARD).checked_sub(1)? as u16);
         (until > now).then_some(Held { shard, until, has_begun: held & BEGUN != 0 })
@@ -73,7 +76,7 @@ impl HeadRun {
     pub(crate) fn give(&self, now: Time, to: Held) -> bool {
         let Held { shard, until, has_begun } = to;
         let found = self.held.load(Ordering::Acquire);
-        let is_free = self.held(now).is_none_or(|held| held.shard == shard);
+        let is_free = Self::decoded(found, now).is_none_or(|held| held.shard == shard);
         let begun = if has_begun { BEGUN } else { 0 };
         let given = until.as_nanos() & !(SHARD | BEGUN) | begun | (shard.index() as u64 + 1);
         let order = (Ordering::AcqRel, Ordering::Relaxed);
@@ -93,13 +96,8 @@ impl HeadRun {
         self.waiting.set(shard);
     }
 
-    /// Moves the shards that asked so into `wakes`. From now on they are expected to poll.
+    /// Moves the shards that wait for the end of the run into `wakes`.
     pub(crate) fn take_waiting(&self, peers: &Peers, now: Time, wakes: &mut Wakes) {
-        let mut waiting = Wakes::default();
-        self.waiting.take_into(&mut waiting);
-        while let Some(shard) = waiting.pop() {
-            peers.promise(shard, now);
-            wakes.push(shard);
-        }
+        peers.take_all(&self.waiting, now, wakes);
     }
 }

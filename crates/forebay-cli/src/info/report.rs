@@ -243,8 +243,8 @@ fn write_budget(text: &mut String, budget: &Budget) {
     let or_run = if budget.run_us.is_some() { ", or a run if that is longer" } else { "" };
     let wait = format!(
         "{} for a small request of the heaviest class, if the disk is as fast as stated and nothing \
-         else of that class waits: {}{or_run}, and {} for a largest request that went last. A longer permit \
-         adds its own cost",
+         else of that class waits: {}{or_run}, and {} for a largest request that went last. A \
+         longer permit adds its own cost",
         time(budget.longest_wait_us),
         if budget.window_is_found {
             "five windows of the size at the beginning (a trial while all classes are backlogged)"

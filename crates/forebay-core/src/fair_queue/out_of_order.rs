@@ -35,7 +35,7 @@ impl FairQueue {
         self.charge_upwards(class, cost, len, now);
     }
 
-    /// The first request of a class whose limits are open, whoever is next.
+    /// The first request of a class, in its turn or out of it, if its limits are open.
     pub(crate) fn first_of(&self, class: NodeId, now: Time) -> Option<u32> {
         let local = self.locals.get(usize::from(class))?;
         let is_open = !local.throttled && self.limited(class, now).is_none();

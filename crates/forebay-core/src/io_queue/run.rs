@@ -68,8 +68,8 @@ impl IoQueue {
         !self.model.seeks() || self.shared.head_run.held(now).is_none()
     }
 
-    /// Whether a shard that stops leaves the head to another one's run, or looks by itself after
-    /// a tick whether its own may begin.
+    /// Whether a run is the reason for this stop: another shard has the head, or this shard
+    /// looks again within a tick whether its own run may begin.
     pub(super) fn waits_for_a_run(&self, now: Time, stop: &Stop) -> bool {
         let looks_at = now.plus_nanos(self.shared.tick_nanos);
         self.model.seeks()
@@ -118,7 +118,7 @@ impl IoQueue {
         // streams alone are better served by a disk that goes on where its head is
         let has_runs = self.shared.budget.counts_disk_time()
             && !self.fair.has_turns()
-            && !self.streams_are_alone(now);
+            && self.nanos_since_random(now) < ALONE_NANOS;
         if self.streams.run.is_some() || !goes_on || !more_waits || !has_runs {
             return Ok(());
         }
@@ -143,10 +143,6 @@ impl IoQueue {
             });
         }
         Ok(())
-    }
-
-    fn streams_are_alone(&self, now: Time) -> bool {
-        now.nanos_since(self.shared.head.random_at()) >= ALONE_NANOS
     }
 
     /// The first of a run waits until the disk has no more to do than a seek.
@@ -185,7 +181,8 @@ impl IoQueue {
         }
     }
 
-    /// The pace counts what the disk does for a request of a run, and not what it is charged.
+    /// The pace counts the time of the disk for a request of a run. Its class may be charged a
+    /// seek in addition.
     #[inline(always)]
     pub(super) fn pace_run(&self, index: u32, ask: &mut Ask) {
         if self.is_of_run(index) {

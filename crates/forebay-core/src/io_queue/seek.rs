@@ -68,8 +68,12 @@ impl IoQueue {
 
     /// Whether the disk had nothing for a window but what goes on where others ended.
     pub(super) fn only_streams(&self, now: Time) -> bool {
-        let random_at = self.shared.head.random_at();
-        now.nanos_since(random_at) >= self.shared.budget.two_goals().as_nanos_ceil()
+        self.nanos_since_random(now) >= self.shared.budget.two_goals().as_nanos_ceil()
+    }
+
+    /// The time since a request went to the disk that was of no stream.
+    pub(super) fn nanos_since_random(&self, now: Time) -> u64 {
+        now.nanos_since(self.shared.head.random_at())
     }
 
     /// Whether some of a class would wait if each of its requests cost this. One

@@ -117,8 +117,13 @@ impl Peers {
     /// Moves the shards that asked to be woken into `wakes`. From now on they
     /// are expected to poll.
     pub(crate) fn take_marks(&self, now: Time, wakes: &mut Wakes) {
+        self.take_all(&self.marks, now, wakes);
+    }
+
+    /// Moves all marked shards into `wakes`. From now on they are expected to poll.
+    pub(crate) fn take_all(&self, marks: &Marks, now: Time, wakes: &mut Wakes) {
         let mut taken = Wakes::default();
-        self.marks.take_into(&mut taken);
+        marks.take_into(&mut taken);
         while let Some(shard) = taken.pop() {
             self.promise(shard, now);
             wakes.push(shard);

@@ -1,5 +1,5 @@
 //! A stream that has the head of a hard disk keeps it for a while: what bulk writes and random
-//! reads get beside each other.
+//! reads get together.
 
 use std::time::Duration;
 

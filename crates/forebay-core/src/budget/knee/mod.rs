@@ -299,9 +299,8 @@ mod tests {
                 sample.add(at(to_micros), completed);
             }
             knee.report(at(to_micros), &mut sample, DiskTime::from_nanos(1_000_000));
-            let read = |sum: &AtomicU64| get(sum);
             let sums = &knee.sums;
-            (read(&sums.completed), read(&sums.served[0]), read(&sums.fresh[0]))
+            (get(&sums.completed), get(&sums.served[0]), get(&sums.fresh[0]))
         };
         assert_eq!(report(8_000, 9_000), (0, 0, 0));
         assert_eq!(report(9_500, 10_500), (5, 320, 5));
