@@ -46,6 +46,7 @@ pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
 pub(crate) use probe::Progress;
 pub(crate) use reservation::{DRAIN_PART, Refusal, Reservation, Taking};
 pub(crate) use stops::GivenUp;
+pub(crate) use windows::RoomShare;
 
 use crate::flow::FlowRatio;
 use crate::latency_target::LatencyTarget;

@@ -9,6 +9,21 @@ use crate::{DiskTime, saturating_nanos};
 /// as much until the requests that they hold may be given up.
 const HELD_WINDOWS: u64 = overdue::WINDOWS;
 
+/// How many of the shards that wait for room are woken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RoomShare {
+    /// As many at least,
+    pub(crate) shards: usize,
+    /// and more until their next requests need this room.
+    pub(crate) room: DiskTime,
+}
+
+impl RoomShare {
+    pub(crate) fn at_least(self, shards: usize) -> Self {
+        Self { shards: self.shards.max(shards), ..self }
+    }
+}
+
 impl Budget {
     /// Most disk time that may be unfinished when another request goes, uncorrected. Where the
     /// disk and not the figures say how much that is, never less than the figures do: patience
@@ -70,18 +85,20 @@ impl Budget {
         DiskTime::from_units(late.saturating_add(silent.min(window)).min(most))
     }
 
-    /// How many of those who wait for room to wake when some was freed: one for
-    /// each request, and more where more is free. Where a budget is not counted
-    /// in disk time, all.
-    pub(crate) fn wakes_for_room(&self) -> usize {
+    /// Whom to wake of those that wait for room when some was freed: one for each
+    /// request, and where little is used, as many as there is room for. Where a
+    /// budget is not counted in disk time, all.
+    pub(crate) fn room_share(&self) -> RoomShare {
         if !self.counts_disk_time() {
-            return usize::MAX;
+            return RoomShare { shards: usize::MAX, room: DiskTime::ZERO };
         }
         let (used, window) = (self.limit.in_flight(), self.limit_units(self.effective_goal()));
         match used {
-            _ if used < window / 8 => usize::MAX,
-            _ if used < window / 2 => 2,
-            _ => 1,
+            _ if used < window / 8 => {
+                RoomShare { shards: 2, room: DiskTime::from_units(window - used) }
+            }
+            _ if used < window / 2 => RoomShare { shards: 2, room: DiskTime::ZERO },
+            _ => RoomShare { shards: 1, room: DiskTime::ZERO },
         }
     }
 

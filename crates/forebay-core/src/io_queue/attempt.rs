@@ -74,7 +74,8 @@ impl IoQueue {
                 self.attempt_bypass(now, class, index, &ask)
             }
             Reservation::Refused(Refusal::Window) => {
-                let resume_at = self.latest_resume(now).min(self.unattended.grows_at.max(now));
+                self.shared.peers.publish_wanted(self.shard, ask.cost);
+                let resume_at = self.latest_resume(now).min(self.looks_at(now));
                 Err(Stop { reason: Blocked::Window, resume_at: Some(resume_at) })
             }
             Reservation::Undone | Reservation::Granted { .. } => {

@@ -9,6 +9,7 @@ impl IoQueue {
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(super) fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
+        self.full_since = None;
         self.enter_disk(now, index, nearly_idle);
         let Request { enqueued_at, prepaid, cost, class, len, .. } = *self.requests.at(index);
         let charged = if prepaid { DiskTime::ZERO } else { cost };

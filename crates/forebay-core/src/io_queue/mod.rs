@@ -87,6 +87,10 @@ pub struct IoQueue {
     /// Whom it woke last since they are behind, and what was spent then.
     woken_for: Option<(u64, ShardId)>,
     unattended: Unattended,
+    /// When it looks what others hold unattended, for all who wait for room.
+    planned_look: Time,
+    /// Since when its next request, or a fresh one, has found the window full.
+    full_since: Option<Time>,
     /// Asking to give up an overdue request is pointless before.
     give_up_after: Time,
     /// When it last looked for overdue requests.
@@ -129,6 +133,8 @@ impl IoQueue {
             waits_since: None,
             woken_for: None,
             unattended: Unattended::UNKNOWN,
+            planned_look: Time::ZERO,
+            full_since: None,
             give_up_after: Time::ZERO,
             looked_at: Time::ZERO,
             away_until: Time::ZERO,
@@ -227,6 +233,9 @@ impl IoQueue {
         }
         self.end_rest(now);
         let is_fresh = self.note_class(class).enqueued(now, access, len);
+        if is_fresh {
+            self.full_since = None;
+        }
         self.requests.at_mut(ticket.slot()).fresh = is_fresh;
         self.resume_at_once();
         Ok(ticket)

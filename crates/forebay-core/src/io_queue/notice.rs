@@ -7,6 +7,12 @@ use crate::{DiskTime, Time};
 
 /// So many shards together look once in a tick what others hold unattended.
 const SHARDS_PER_LOOK: u64 = 32;
+/// Of more shards than this one looks for all what others hold unattended. At 8 a
+/// request costs about one look where each shard looks for itself.
+const CROWD_ABOVE: u64 = 8;
+/// A queue for which another one looks does so too after so many times as long as
+/// it has waited.
+const LOOK_AGAIN_TIMES: u64 = 3;
 
 impl IoQueue {
     /// By how much later each of many shards looks what others do, so that in
@@ -29,6 +35,24 @@ impl IoQueue {
         let grows_at = grows_at.max(turns_at);
         let look_at = grows_at.min(turns_at.plus_nanos(self.shared.tick_nanos));
         self.unattended = Unattended { held, grows_at, look_at };
+    }
+
+    /// When a queue that finds the window full looks again what others hold
+    /// unattended. Of many shards one looks in time, which wakes those that are
+    /// behind; the others look the less often the longer they have waited, in
+    /// case that one is late.
+    pub(super) fn looks_at(&mut self, now: Time) -> Time {
+        let (peers, grows_at) = (&self.shared.peers, self.unattended.grows_at.max(now));
+        if peers.joined() <= CROWD_ABOVE {
+            return grows_at;
+        }
+        if let Some(at) = peers.plan_look(now, grows_at, self.planned_look) {
+            self.planned_look = at;
+            return at;
+        }
+        let waited = now.nanos_since(*self.full_since.get_or_insert(now));
+        let rests = waited.saturating_mul(LOOK_AGAIN_TIMES).max(self.shared.tick_nanos);
+        grows_at.max(now.plus_nanos(rests))
     }
 
     /// As [`notice_unattended`](Self::notice_unattended), at once.

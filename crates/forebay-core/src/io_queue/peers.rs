@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use super::IoQueue;
 use super::stop::Stop;
+use crate::budget::RoomShare;
 use crate::shard_id::ShardId;
 use crate::shared::Shared;
 use crate::{Blocked, Time};
@@ -63,14 +64,14 @@ impl IoQueue {
     /// Those who wait for room look again, as many as there is room for.
     pub(super) fn collect_wakes(&mut self, now: Time) {
         if !self.shared.peers.alone() {
-            self.collect_some_wakes(now, self.shared.budget.wakes_for_room());
+            self.collect_some_wakes(now, self.shared.budget.room_share());
         }
     }
 
     #[inline]
-    fn collect_some_wakes(&mut self, now: Time, count: usize) {
+    fn collect_some_wakes(&mut self, now: Time, share: RoomShare) {
         if self.shared.peers.any_marks() {
-            self.shared.peers.take_some_marks(&self.shared.tree, now, count, &mut self.wakes);
+            self.shared.peers.take_some_marks(&self.shared.tree, now, share, &mut self.wakes);
         }
     }
 
@@ -82,18 +83,19 @@ impl IoQueue {
         if reason == Blocked::Window || !peers.any_marks() || !budget.has_room() {
             return;
         }
-        let count = budget.wakes_for_room().max(freed);
+        let share = budget.room_share().at_least(freed);
         // whoever is behind is on its way
         let behind = usize::from(reason == Blocked::FairnessLead);
-        self.collect_some_wakes(now, count.saturating_sub(behind));
+        let shards = share.shards.saturating_sub(behind);
+        self.collect_some_wakes(now, RoomShare { shards, ..share });
     }
 
     /// Room was freed and nothing was to be dispatched since.
     pub(super) fn collect_freed(&mut self) {
         if let Some(freed_at) = self.room_freed_at {
             let freed = self.take_freed();
-            let count = self.shared.budget.wakes_for_room().max(freed);
-            self.collect_some_wakes(freed_at, count);
+            let share = self.shared.budget.room_share().at_least(freed);
+            self.collect_some_wakes(freed_at, share);
         }
     }
 

@@ -9,13 +9,13 @@ use alloc::vec::Vec;
 pub(crate) use lead::Lead;
 pub(crate) use published::Met;
 
-use crate::Time;
-use crate::budget::Progress;
+use crate::budget::{Progress, RoomShare};
 use crate::class_tree::{ClassTree, NodeId};
 use crate::shard_id::{SHARDS_MAX, ShardId};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
 use crate::tag::is_after;
 use crate::wakes::{Marks, Wakes};
+use crate::{DiskTime, Time};
 use published::{IDLE, NOT_WAITED_FOR, Published};
 
 /// The shards of one group.
@@ -28,6 +28,8 @@ pub(crate) struct Peers {
     marks: Marks,
     /// When a shard was last woken for room.
     woken_at: Padded<AtomicU64>,
+    /// When a shard that waits for room looks what others hold unattended.
+    look_at: Padded<AtomicU64>,
     /// The tag that turns have reached where shards take turns.
     turns_reached: AtomicU64,
 }
@@ -41,6 +43,7 @@ impl Peers {
             places: AtomicU32::new(0),
             marks: Marks::new(),
             woken_at: Padded(AtomicU64::new(0)),
+            look_at: Padded(AtomicU64::new(0)),
             turns_reached: AtomicU64::new(0),
         }
     }
@@ -56,18 +59,24 @@ impl Peers {
         self.marks.set(shard);
     }
 
-    /// Moves at most `count` of the shards that asked to be woken into `wakes`,
-    /// those first that are furthest behind: so many as room was freed for, and
-    /// not all for each request. From now on they are expected to poll.
+    /// Says how much room the request needs that waits for it on a shard.
+    pub(crate) fn publish_wanted(&self, shard: ShardId, cost: DiskTime) {
+        self.shards[shard.index()].0.wanted.store(cost.units(), Ordering::Relaxed);
+    }
+
+    /// Moves shards that asked to be woken into `wakes`, those first that are
+    /// furthest behind: as many as `share` says, and not all for each request.
+    /// From now on they are expected to poll.
     #[cold]
     pub(crate) fn take_some_marks(
         &self,
         tree: &ClassTree,
         now: Time,
-        count: usize,
+        share: RoomShare,
         wakes: &mut Wakes,
     ) {
-        for _ in 0..count {
+        let RoomShare { mut shards, mut room } = share;
+        while shards > 0 || room > DiskTime::ZERO {
             let marked = self.marks.some(now.as_nanos() as usize);
             let marked = marked.map(|shard| (self.shards[shard.index()].0.turn(tree), shard));
             // an idle shard has nothing to go, and one that is behind goes first
@@ -81,6 +90,9 @@ impl Peers {
                 _ => first,
             });
             let Some((_, shard)) = first else { return };
+            shards = shards.saturating_sub(1);
+            let wanted = self.shards[shard.index()].0.wanted.load(Ordering::Relaxed);
+            room = room.minus(DiskTime::from_units(wanted));
             if self.marks.take(shard) {
                 self.promise(shard, now);
                 self.woken_at.0.store(now.as_nanos(), Ordering::Relaxed);
@@ -248,6 +260,19 @@ impl Peers {
         self.shards[shard.index()].0.late.store(1, Ordering::Relaxed);
     }
 
+    /// When a shard looks what others hold unattended, which is due `at`: `None`
+    /// if another one does by then. What the shard has planned before is its own.
+    pub(crate) fn plan_look(&self, now: Time, at: Time, planned: Time) -> Option<Time> {
+        let look_at = self.look_at.0.load(Ordering::Relaxed);
+        let looks = now.as_nanos() < look_at && look_at <= at.as_nanos();
+        if looks {
+            return (look_at == planned.as_nanos()).then_some(planned);
+        }
+        let (ordering, at_nanos) = (Ordering::Relaxed, at.as_nanos());
+        let taken = self.look_at.0.compare_exchange(look_at, at_nanos, ordering, ordering);
+        taken.is_ok().then_some(at)
+    }
+
     /// Whether a shard was late when it polled last, or nobody waits for it.
     pub(crate) fn is_late(&self, shard: ShardId) -> bool {
         self.shards[shard.index()].0.late.load(Ordering::Relaxed) != 0
@@ -341,7 +366,7 @@ mod tests {
 
     #[test]
     fn of_many_shards_a_request_looks_at_33_and_at_all_in_turn() {
-        let tree = ClassTree::new(crate::DiskTime::ZERO, false);
+        let tree = ClassTree::new(DiskTime::ZERO, false);
         let class = tree.add_class(None, 1).unwrap().node();
         let peers = Peers::new(SHARDS_MAX, ClassTree::NODES);
         let shards: Vec<_> = core::iter::from_fn(|| peers.join()).collect();

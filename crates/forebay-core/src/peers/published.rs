@@ -33,6 +33,8 @@ pub(super) struct Published {
     /// Disk time of what it had in the disk then, and of all that it has sent.
     pub(super) held: AtomicU64,
     pub(super) dispatched: AtomicU64,
+    /// Disk time of the request that waits for room.
+    pub(super) wanted: AtomicU64,
     /// Per group of classes, the child whose turn is next on this shard; per
     /// class, this shard's own start tag among the shards of the class.
     pub(super) next: Vec<AtomicU64>,
@@ -53,6 +55,7 @@ impl Published {
             late: AtomicU32::new(0),
             held: AtomicU64::new(0),
             dispatched: AtomicU64::new(0),
+            wanted: AtomicU64::new(0),
             next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
             own_turn: AtomicU64::new(IDLE),
             served: AtomicU64::new(0),

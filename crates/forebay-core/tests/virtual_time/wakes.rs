@@ -117,6 +117,23 @@ fn several_completions_wake_as_many_as_room_was_freed_for_in_one_turn() {
     }
 }
 
+#[test]
+fn a_window_that_empties_wakes_few_for_each_request() {
+    for waiting in [127, 255] {
+        let mut crowd = Crowd::new(waiting);
+        let now = at(crowd.now);
+        let fits = crowd.in_disk.len();
+        let queue = &mut crowd.world.shards.last_mut().unwrap().queue;
+        assert_eq!(queue.poll_dispatch(now), None);
+        while queue.poll_wake().is_some() {}
+        for ticket in crowd.in_disk.drain(..) {
+            queue.complete(now, ticket, Outcome::Done).unwrap();
+        }
+        let woken = std::iter::from_fn(|| queue.poll_wake()).count();
+        assert!(woken >= fits && woken <= 4 * fits, "{woken} of {waiting} for {fits}");
+    }
+}
+
 /// A backlog of requests on each shard, so many each, on a disk that takes so many percent of the
 /// time that its model states, with timers and wake-ups so many nanoseconds late.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use forebay_sim::simulation::{Outcome, SimulationConfig};
+use forebay_sim::spec::DiskSpec;
 
 use crate::bed::{TestDisk, config, reads, run};
 
@@ -52,4 +53,24 @@ fn what_is_counted_is_what_was_woken() {
         }
     }
     assert!(all > 1_000, "{all}");
+}
+
+/// The window of this disk holds few requests, so that room is scarce and soon used up.
+#[test]
+fn on_a_small_window_a_request_wakes_few_of_many_shards() {
+    for shards in [16, 64] {
+        let text = reads_and_writes(16);
+        let disk = TestDisk::new(100_000, 1_000_000_000);
+        let outcome = run(SimulationConfig {
+            disk: DiskSpec::resolve("gp3").unwrap().build(1),
+            duration: Duration::from_secs(3),
+            ..config(&text, shards, disk)
+        });
+        let wake_ups = outcome.result.disk.unwrap().wake_ups.unwrap();
+        let requests: u64 = outcome.result.classes.iter().map(|class| class.requests).sum();
+        println!("{shards} shards: {wake_ups} wake-ups for {requests} requests");
+        assert!(requests > 3_000, "{shards} shards: {requests}");
+        let most = 2 * requests + 20 * 3 * u64::from(shards);
+        assert!(wake_ups <= most, "{shards} shards: {wake_ups} for {requests}");
+    }
 }
