@@ -64,6 +64,10 @@ impl IoQueue {
             let enough = if passed_over { DiskTime::ZERO } else { cost.min(self.little()) };
             let waits_until = self.waits_until(lead.over, enough, now);
             if waits_until <= now {
+                if self.has_polled_meanwhile(lead.over) {
+                    // it found no room, for that lies among what late shards hold
+                    return Ok(());
+                }
                 self.shared.peers.stop_waiting_for(lead.over);
                 // what it holds does not count any more
                 self.notice_unattended_at_once(now);
@@ -151,6 +155,12 @@ impl IoQueue {
         let until = since.max(looks_at).plus_nanos(self.shared.tick_nanos);
         self.waits_since = Some(Wait { since, until, spent, other, dispatched });
         until
+    }
+
+    /// Whether `other` has polled while this shard waited for it.
+    fn has_polled_meanwhile(&self, other: ShardId) -> bool {
+        let peers = &self.shared.peers;
+        self.waits_since.is_some_and(|wait| peers.has_polled_after(other, wait.since))
     }
 
     fn waited_for_rate(&self) -> bool {

@@ -254,6 +254,12 @@ impl Peers {
         (held_by_late, held_by_silent, next)
     }
 
+    /// Whether a shard has polled after `since`.
+    pub(crate) fn has_polled_after(&self, shard: ShardId, since: Time) -> bool {
+        let polled_at = self.shards[shard.index()].0.polled_at.load(Ordering::Relaxed);
+        polled_at > since.as_nanos()
+    }
+
     /// Nobody waits for a shard any more until it polls, which is late.
     pub(crate) fn stop_waiting_for(&self, shard: ShardId) {
         self.promise(shard, NOT_WAITED_FOR);
