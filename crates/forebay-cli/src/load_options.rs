@@ -55,9 +55,10 @@ pub(crate) struct LoadOptions {
     latency_goal: Option<Duration>,
     #[command(flatten)]
     control: ControlOptions,
-    /// What requests may take in the disk while others wait: a percentile of reads, such as p95=1ms
-    /// or p99.9=2ms, or of writes, such as writes:p95=5ms, or off. Then the disk's figures decide how
-    /// much it gets, corrected so that the target holds. Unless given, what --properties says
+    /// What requests may take from enqueueing to completion while others wait: a percentile of
+    /// reads, such as p95=1ms or p99.9=2ms, or of writes, such as writes:p95=5ms; in the disk with
+    /// disk:p95=1ms; or off. While it is missed the disk gets less, as long as that helps. Unless
+    /// given, what --properties says
     #[arg(long, value_name = "TARGET")]
     latency_target: Option<TargetOption>,
     /// How the scheduler decides when a request may go to the disk

@@ -6,6 +6,10 @@ use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 /// have blocks of as much, whatever less they take.
 const ALIGNMENT: u64 = 4096;
 
+/// A class has a backlog of its own making where requests of it have waited for this long without
+/// a break, in nanoseconds.
+const BACKLOGGED_NANOS: u64 = 100_000_000;
+
 /// One class on one queue. Totals count from the start, and again from zero
 /// after 2^64; times are nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,6 +57,8 @@ pub struct ClassCounters {
     /// How often the class went from idle to backlogged.
     pub activations: u64,
     starved_since: Option<Time>,
+    /// When a request came last that found nothing of the class waiting.
+    fresh_at: Time,
     /// Whose these are: a class's place can be given to another.
     owner: u32,
 }
@@ -135,18 +141,27 @@ impl ClassCounters {
         self.note_alignment(access, len);
         let is_first = self.queued == 0;
         self.activations += u64::from(is_first);
+        if is_first {
+            self.fresh_at = now;
+        }
         self.queued += 1;
         self.note_starvation(now);
         is_first
     }
 
     /// Queued and dispatched in one step, when nothing of the class was queued.
-    pub(crate) fn passed(&mut self, access: Access, len: u64, cost: DiskTime) {
+    pub(crate) fn passed(&mut self, now: Time, access: Access, len: u64, cost: DiskTime) {
         self.note_alignment(access, len);
+        self.fresh_at = now;
         self.activations += 1;
         self.enter_disk(len);
         self.queue_nanos_last = 0;
         self.consumption = self.consumption.plus(cost);
+    }
+
+    /// Whether requests of the class had waited for long when one came.
+    pub(crate) fn was_backlogged(&self, enqueued_at: Time) -> bool {
+        enqueued_at.nanos_since(self.fresh_at) > BACKLOGGED_NANOS
     }
 
     /// Its limit, or that of a group it is in, holds it back for so long.
@@ -298,7 +313,7 @@ mod tests {
     fn totals_of_absurd_lengths_start_again_from_zero() {
         let mut counters = ClassCounters::default();
         for _ in 0..2 {
-            counters.passed(Op::Read.at(u64::MAX), u64::MAX, DiskTime::MAX);
+            counters.passed(Time::ZERO, Op::Read.at(u64::MAX), u64::MAX, DiskTime::MAX);
             counters.completed(Time::ZERO, Op::Read, u64::MAX, u64::MAX, true);
         }
         let mut sum = counters.clone();

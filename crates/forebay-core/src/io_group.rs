@@ -264,7 +264,7 @@ impl IoGroup {
         self.shared.budget.window()
     }
 
-    /// The window in force: as trials have found it, or as a latency target has corrected it.
+    /// The window in force: as trials have found it, or as a latency target caps it.
     pub fn window_in_force(&self) -> DiskTime {
         self.shared.budget.window_in_force()
     }
@@ -285,8 +285,7 @@ impl IoGroup {
         self.shared.budget.latency_target()
     }
 
-    /// Another latency target, or none, from now on: the loop begins anew, where
-    /// it stands. [`Policy::PaceWindow`] alone heeds it.
+    /// Another latency target, or none, from now on. [`Policy::PaceWindow`] alone follows it.
     pub fn set_latency_target(&self, target: Option<LatencyTarget>) {
         self.shared.budget.set_latency_target(target);
     }

@@ -1,4 +1,4 @@
-//! What requests may take in the disk, as a promise about what is measured.
+//! How long requests may take, as a promise about what is measured.
 
 mod text;
 
@@ -13,21 +13,25 @@ const PERMILLE_MAX: u32 = 999;
 /// A longer latency is a slip.
 const LATENCY_MAX: Duration = Duration::from_secs(60);
 /// Bits of a word for the permille, and above them the nanoseconds; the lowest
-/// one tells writes from reads.
+/// ones tell writes from reads, and times in the disk from those since enqueueing.
 const PERMILLE_BITS: u32 = 10;
+const FLAG_BITS: u32 = 2;
 
-/// A percentile of reads, or of writes, is to stay within a latency in the disk.
+/// A percentile of reads, or of writes, is to stay within a latency.
 ///
-/// The model of a disk says how much may go to it; a target says what that is
-/// to come to. While work waits, and only then, pace and window are corrected
-/// so that the percentile stays within the target: quickly down, slowly up, and
-/// where a latency is stated up to four times the rate of the model. Where
-/// sending less brings it no nearer it is given up for a while.
+/// The latency is from enqueueing to completion, or [in the disk](Self::in_disk). Requests of a
+/// class that has had a backlog for more than 100 ms do not count in the former: such a class waits
+/// for itself. While the target is missed the disk gets less, in steps of a fifth, until it holds;
+/// then it gets more again. Where the target holds at no window it is given up for a while.
+///
+/// With [`Control::Figures`](crate::Control::Figures) the latency is always in the disk, and pace
+/// and window are corrected, up to four times the rate of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyTarget {
     op: Op,
     permille: u32,
     latency: Option<Duration>,
+    in_disk: bool,
 }
 
 /// Why something is no latency target.
@@ -52,8 +56,8 @@ impl fmt::Display for LatencyTargetError {
             Self::Percentile => "the percentile of a latency target is from 50 to 99.9",
             Self::Latency => "a latency target is longer than zero, and at most a minute",
             Self::Syntax => {
-                "expected a percentile of reads and a time, such as p95=1ms or p99.9=2ms, or of \
-                 writes, such as writes:p95=5ms"
+                "expected a percentile of reads and a time, such as p95=1ms or p99.9=2ms, of \
+                 writes, such as writes:p95=5ms, or in the disk, such as disk:p95=1ms"
             }
         })
     }
@@ -69,10 +73,10 @@ impl LatencyTarget {
     /// A stated target is measured on all, permits too, whose time is their
     /// owner's; of what an engine was late to reap, on what was surely in time or
     /// surely not.
-    pub const OF_WINDOW: Self = Self { op: Op::Read, permille: 950, latency: None };
+    pub const OF_WINDOW: Self = Self { op: Op::Read, permille: 950, latency: None, in_disk: true };
 
-    /// `permille` of 1000 requests (500 to 999), all reads or all writes, take
-    /// at most `latency` (up to a minute) in the disk.
+    /// `permille` of 1000 requests (500 to 999), all reads or all writes, take at most `latency`
+    /// (up to a minute) from enqueueing to completion.
     ///
     /// # Errors
     /// The operation is neither, or a figure is out of range.
@@ -85,8 +89,19 @@ impl LatencyTarget {
             _ if latency.is_zero() || latency.as_nanos() > LATENCY_MAX.as_nanos() => {
                 Err(LatencyTargetError::Latency)
             }
-            _ => Ok(Self { op, permille, latency: Some(latency) }),
+            _ => Ok(Self { op, permille, latency: Some(latency), in_disk: false }),
         }
+    }
+
+    /// The same latency as a time in the disk, from dispatch to completion.
+    #[must_use]
+    pub const fn in_disk(self) -> Self {
+        Self { in_disk: true, ..self }
+    }
+
+    /// Whether the latency is a time in the disk, and not from enqueueing to completion.
+    pub const fn is_in_disk(&self) -> bool {
+        self.in_disk
     }
 
     /// Reads or writes.
@@ -106,22 +121,23 @@ impl LatencyTarget {
 
     /// All of it in a word; zero for none.
     pub(crate) fn to_word(target: Option<Self>) -> u64 {
-        target.map_or(0, |Self { op, permille, latency }| {
+        target.map_or(0, |Self { op, permille, latency, in_disk }| {
             let nanos = latency.map_or(0, saturating_nanos);
-            let is_write = u64::from(op == Op::Write);
-            nanos << (PERMILLE_BITS + 1) | u64::from(permille) << 1 | is_write
+            let flags = u64::from(in_disk) << 1 | u64::from(op == Op::Write);
+            nanos << (PERMILLE_BITS + FLAG_BITS) | u64::from(permille) << FLAG_BITS | flags
         })
     }
 
     /// What [`LatencyTarget::to_word`] made a word of.
     #[inline]
     pub(crate) fn from_word(word: u64) -> Option<Self> {
-        let permille = (word >> 1) as u32 & ((1 << PERMILLE_BITS) - 1);
-        let nanos = word >> (PERMILLE_BITS + 1);
+        let permille = (word >> FLAG_BITS) as u32 & ((1 << PERMILLE_BITS) - 1);
+        let nanos = word >> (PERMILLE_BITS + FLAG_BITS);
         (permille > 0).then(|| Self {
             op: if word & 1 == 0 { Op::Read } else { Op::Write },
             permille,
             latency: (nanos > 0).then(|| Duration::from_nanos(nanos)),
+            in_disk: word & 2 != 0,
         })
     }
 }

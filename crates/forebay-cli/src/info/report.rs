@@ -222,6 +222,16 @@ fn write_budget(text: &mut String, budget: &Budget) {
              the disk keeps under load",
             time(us)
         ),
+        (Some(target), Some(us)) if budget.window_is_found => format!(
+            "{target}, which is {} {}; while it is missed the window is smaller, as long as that \
+             helps",
+            time(us),
+            if target.starts_with("disk:") {
+                "in the disk"
+            } else {
+                "from enqueueing to completion"
+            }
+        ),
         (Some(target), Some(us)) => format!(
             "{target}, which is {} in the disk; while others wait, pace and window are corrected so \
              that it holds",

@@ -184,7 +184,13 @@ fn how_long_a_stream_keeps_the_head_is_said_where_the_disk_seeks() {
 fn the_latency_target_is_said_and_one_below_the_base_latency_is_refused() {
     let with = |target: &str| preset("i4i.2xlarge").with_target(Some(target.parse().unwrap()));
     let said = |target: &str| text(&[with(target).unwrap()]);
-    assert!(said("p99.9=2ms").contains("latency target   p99.9=2ms, which is 2.00 ms in the disk"));
+    for (target, where_measured) in
+        [("p99.9=2ms", "from enqueueing to completion"), ("disk:p99.9=2ms", "in the disk")]
+    {
+        let words = said(target).split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected = format!("latency target {target}, which is 2.00 ms {where_measured}; while");
+        assert!(words.contains(&expected), "{words}");
+    }
     assert!(said("off").contains("latency target   none is stated"));
     let base_latency = Some(Duration::from_millis(1));
     let far = DescribedDisk { base_latency, ..preset("i4i.2xlarge") };

@@ -7,7 +7,7 @@ use super::knee::Knee;
 use super::policy::LATENCY_GOAL_DEFAULT;
 use super::price::Price;
 use crate::latency_target::LatencyTarget;
-use crate::sync::{AtomicU32, Ordering, Padded};
+use crate::sync::{AtomicBool, Ordering, Padded};
 use crate::{DiskTime, PRICE_ONE, saturating_nanos};
 
 /// A pace that does not bind, in thousandths of the figures' rate.
@@ -23,8 +23,9 @@ const FRESH_COSTS: u64 = 2;
 pub enum Control {
     /// The disk: trials move the window to the knee of the present mix of requests, where a
     /// larger one would add more latency than throughput. The pace does not bind. While a
-    /// [latency target](crate::GroupConfig::latency_target) states a latency, `Figures` takes the
-    /// place of trials, as it does under a [ceiling](crate::IoGroup::set_ceiling).
+    /// [latency target](crate::GroupConfig::latency_target) is missed, the window is smaller, as
+    /// long as that helps. Under a [ceiling](crate::IoGroup::set_ceiling) `Figures` takes the place
+    /// of trials.
     #[default]
     Knee,
     /// The figures: one second of disk time per second, and at most two effective goals of it
@@ -43,17 +44,12 @@ pub struct Constants {
     pub pace_permille: Option<u32>,
 }
 
-/// A latency target is in force, which corrects what the figures say.
-const TARGET: u32 = 1;
-/// The figures are a ceiling.
-const CEILING: u32 = 2;
-
 /// A [`Control`] with its state.
 #[derive(Debug)]
 pub(super) struct Controller {
     kind: Kind,
-    /// Why the figures take the place of trials: [`TARGET`], [`CEILING`], or not at all.
-    by_figures: AtomicU32,
+    /// The figures are a ceiling, and take the place of trials.
+    is_ceiling: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -74,38 +70,33 @@ impl Controller {
                 Kind::Fixed { window: DiskTime::from_nanos(nanos).units(), price: at_pace(pace) }
             }
         };
-        Self { kind, by_figures: AtomicU32::new(0) }
+        Self { kind, is_ceiling: AtomicBool::new(false) }
     }
 
-    /// Puts a latency target in force, or none. Returns the one in force: trials give way to a
-    /// stated latency only, and constants to none.
+    /// Puts a latency target in force, or none. Returns the one in force: trials follow a stated
+    /// latency only, and constants none.
     pub(super) fn set_target(&self, target: Option<LatencyTarget>) -> Option<LatencyTarget> {
         let target = target.filter(|target| match self.kind {
             Kind::Figures => true,
             Kind::Knee(_) => target.latency().is_some(),
             Kind::Fixed { .. } => false,
         });
-        self.set_reason(TARGET, target.is_some());
+        if let Kind::Knee(knee) = &self.kind {
+            let permille = target.map_or(0, |target| target.permille());
+            knee.0.set_target(u64::from(1000 - permille));
+        }
         target
     }
 
     /// The figures are a ceiling of the disk's owner from now on, or prices alone.
     pub(super) fn set_ceiling(&self, is_ceiling: bool) {
-        self.set_reason(CEILING, is_ceiling);
-    }
-
-    fn set_reason(&self, reason: u32, is_given: bool) {
-        if is_given {
-            self.by_figures.fetch_or(reason, Ordering::Relaxed);
-        } else {
-            self.by_figures.fetch_and(!reason, Ordering::Relaxed);
-        }
+        self.is_ceiling.store(is_ceiling, Ordering::Relaxed);
     }
 
     #[inline]
     fn in_force(&self) -> &Kind {
         match &self.kind {
-            Kind::Knee(_) if self.by_figures.load(Ordering::Relaxed) != 0 => &Kind::Figures,
+            Kind::Knee(_) if self.is_ceiling.load(Ordering::Relaxed) => &Kind::Figures,
             kind => kind,
         }
     }

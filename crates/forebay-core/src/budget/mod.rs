@@ -37,7 +37,7 @@ use core::time::Duration;
 
 pub(crate) use ask::Ask;
 pub use control::{Constants, Control};
-pub(crate) use feedback::Sampler;
+pub(crate) use feedback::{Sampler, Threshold};
 pub(crate) use knee::{Completed, WindowSample};
 pub(crate) use mix::Dispatched;
 pub(crate) use overdue::Overdue;

@@ -20,13 +20,14 @@ impl Budget {
     /// What a request is measured against that was dispatched then, if it met a
     /// loaded disk.
     pub(crate) fn threshold_of_load(&self, dispatched_at: Time) -> Option<Threshold> {
-        let threshold = self.feedback.0.threshold()?;
+        let mut threshold = self.feedback.0.threshold()?;
+        threshold.in_disk |= self.controller.is_figures();
         self.feedback.0.met_load(dispatched_at).then_some(threshold)
     }
 
     /// What a shard has seen of the disk.
     pub(crate) fn tell(&self, now: Time, sample: Sample) {
-        self.feedback.0.add(now, sample, &self.disk());
+        self.feedback.0.add(now, sample, &self.disk(), self.controller.is_figures());
     }
 
     /// Whether fresh requests find a larger window.
@@ -62,7 +63,15 @@ impl Budget {
 
     /// What became of the latency target.
     pub(crate) fn latency_target(&self) -> Option<LatencyTargetStatus> {
-        self.feedback.0.status(&self.disk())
+        let status = self.feedback.0.status(&self.disk())?;
+        Some(match self.controller.knee() {
+            Some(knee) => LatencyTargetStatus {
+                attainable: status.attainable && !knee.has_given_up(),
+                window: self.window_in_force(),
+                ..status
+            },
+            None => status,
+        })
     }
 
     /// Another target, or none; only where there is a window to correct.

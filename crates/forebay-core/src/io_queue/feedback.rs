@@ -1,9 +1,9 @@
 //! What the queue sees of the disk, for the loop and for the flow ratio.
 
 use super::IoQueue;
-use crate::budget::Completed;
+use crate::budget::{Completed, Threshold};
 use crate::requests::Request;
-use crate::{Blocked, Time};
+use crate::{Blocked, ClassId, Time};
 
 /// An answer found within this part of the time it took says how long the disk took.
 const REAPED_PART: u64 = 8;
@@ -39,17 +39,35 @@ impl IoQueue {
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(super) fn sample(&mut self, now: Time, request: &Request, done: bool, took: DiskNanos) {
-        let budget = &self.shared.budget;
         self.sampler.served(request.cost, self.totals.in_disk == 1);
-        if done && let Some(threshold) = budget.threshold_of_load(request.dispatched_at) {
-            let was_away = threshold.of_owners && self.looks.was_away(now, took.gap);
-            if took.is_known || threshold.is_told_by_owner(took.least, took.most, was_away) {
-                self.sampler.count(threshold, request.op, took.most);
-            }
+        if done
+            && let Some(threshold) = self.shared.budget.threshold_of_load(request.dispatched_at)
+            && let Some(nanos) = self.targeted_nanos(now, request, threshold, took)
+        {
+            self.sampler.count(threshold, request.op, nanos);
         }
         if let Some(sample) = self.sampler.take_due(now) {
-            budget.tell(now, sample);
+            self.shared.budget.tell(now, sample);
         }
+    }
+
+    /// What the latency target says of a request's time: in the disk, if that is known; else since
+    /// it was enqueued, unless the class has a backlog of its own making.
+    fn targeted_nanos(
+        &mut self,
+        now: Time,
+        request: &Request,
+        threshold: Threshold,
+        took: DiskNanos,
+    ) -> Option<u64> {
+        if !threshold.in_disk {
+            let class = &self.classes[ClassId::index_of(request.class)];
+            let is_bulk = class.was_backlogged(request.enqueued_at);
+            return (!is_bulk).then(|| now.nanos_since(request.enqueued_at));
+        }
+        let was_away = threshold.of_owners && self.looks.was_away(now, took.gap);
+        let is_told = took.is_known || threshold.is_told_by_owner(took.least, took.most, was_away);
+        is_told.then_some(took.most)
     }
 
     /// Reports a completed request to the search for the window.

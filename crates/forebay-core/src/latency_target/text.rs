@@ -1,5 +1,5 @@
 //! Latency targets as people write them: `p95=1ms`, `writes:p99.9=5ms`,
-//! `p95=2goals`.
+//! `disk:p95=1ms`, `p95=2goals`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -18,8 +18,13 @@ impl FromStr for LatencyTarget {
 
     fn from_str(text: &str) -> Result<Self, LatencyTargetError> {
         let syntax = LatencyTargetError::Syntax;
-        let (op, rest) = match text.split_once(':') {
-            None | Some(("reads", _)) => (Op::Read, text.trim_start_matches("reads:")),
+        let (in_disk, rest) = match text.strip_prefix("disk:") {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (op, rest) = match rest.split_once(':') {
+            None => (Op::Read, rest),
+            Some(("reads", rest)) => (Op::Read, rest),
             Some(("writes", rest)) => (Op::Write, rest),
             Some(_) => return Err(syntax),
         };
@@ -29,7 +34,7 @@ impl FromStr for LatencyTarget {
         let permille = u32::try_from(permille).map_err(|_| LatencyTargetError::Percentile)?;
         if time == TWO_GOALS {
             let target = Self::new(op, permille, Duration::from_nanos(1))?;
-            return Ok(Self { latency: None, ..target });
+            return Ok(Self { latency: None, ..target.in_disk() });
         }
         let end = time.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(syntax)?;
         let (number, unit) = time.split_at(end);
@@ -41,12 +46,16 @@ impl FromStr for LatencyTarget {
             _ => return Err(syntax),
         };
         let nanos = scaled(number, nanos).ok_or(syntax)?.ok_or(LatencyTargetError::Latency)?;
-        Self::new(op, permille, Duration::from_nanos(nanos))
+        let target = Self::new(op, permille, Duration::from_nanos(nanos))?;
+        Ok(Self { in_disk, ..target })
     }
 }
 
 impl fmt::Display for LatencyTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.in_disk && self.latency.is_some() {
+            f.write_str("disk:")?;
+        }
         if self.op == Op::Write {
             f.write_str("writes:")?;
         }
@@ -109,6 +118,8 @@ mod tests {
     fn targets_are_read_back_as_they_are_written() {
         for text in [
             "p95=1ms",
+            "disk:p95=1ms",
+            "disk:writes:p99=5ms",
             "p99.9=2ms",
             "p50=250ns",
             "p95=1.5ms",
@@ -163,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_target_fits_into_a_word() {
-        for text in ["p99.9=60s", "p50=1ns", "writes:p95=5ms", "p95=2goals"] {
+        for text in ["p99.9=60s", "disk:p95=1ms", "p50=1ns", "writes:p95=5ms", "p95=2goals"] {
             let target = Some(text.parse().unwrap());
             assert_eq!(LatencyTarget::from_word(LatencyTarget::to_word(target)), target);
         }

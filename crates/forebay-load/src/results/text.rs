@@ -198,11 +198,13 @@ fn target_lines(of: &LatencyTargetResult, disk: &DiskResult) -> String {
         Some(false) if of.attainable => format!("does not hold: only {met}"),
         Some(false) => format!("cannot be kept: only {met}, and sending less does not help"),
     };
+    let pace = match of.pace {
+        1.0 => String::new(),
+        pace => format!(", the pace {:.0} % of the disk's rate", pace * 100.0),
+    };
+    let window = duration(of.window_us);
     format!(
-        "Latency target {target} ({latency} in the disk)\n{said}.\nIn the end the pace was {:.0} % \
-         of the disk's rate, the window {}.\n",
-        of.pace * 100.0,
-        duration(of.window_us)
+        "Latency target {target} ({latency})\n{said}.\nIn the end the window was {window}{pace}.\n"
     )
 }
 

@@ -15,6 +15,7 @@ enum How {
     Unscheduled,
     Figures,
     Knee,
+    Target(&'static str),
 }
 
 fn job(name: &str, kind: &str, fibers: u32, size: &str, rest: &str) -> String {
@@ -52,12 +53,15 @@ fn run(disk: &str, how: How, jobs: impl Fn(&DiskRates) -> String) -> RunResult {
     config.capacity = Some(spec.capacity());
     config.scheduler.policy = Some(match how {
         How::Unscheduled => Policy::Unlimited,
-        How::Figures | How::Knee => {
+        How::Figures | How::Knee | How::Target(_) => {
             Policy::PaceWindow { latency_goal: Duration::ZERO, base_latency }
         }
     });
     if how == How::Figures {
         config.scheduler.control = Control::Figures;
+    }
+    if let How::Target(target) = how {
+        config.scheduler.latency_target = Some(target.parse().unwrap());
     }
     Simulation::new(config).unwrap().run().unwrap().result
 }
@@ -139,4 +143,48 @@ fn a_class_that_its_limit_holds_back_does_not_keep_the_window_small_for_others()
     let [unscheduled, knee] = [How::Unscheduled, How::Knee].map(|how| run("azure-p30", how, load));
     let of = |result: &RunResult| class(result, "reads").iops;
     assert!(of(&knee) >= 0.95 * of(&unscheduled), "{} of {}", of(&knee), of(&unscheduled));
+}
+
+/// The scan reads too, and waits for itself: what it takes is not counted.
+#[test]
+fn a_latency_target_is_kept_by_a_smaller_window_and_no_smaller_one_than_needed() {
+    for (scan, percent, target) in [("seqwrite", 20, 200.0), ("seqread", 5, 140.0)] {
+        let load = |rates: &DiskRates| reads(rates, percent) + &bulk(scan);
+        let text = if target == 200.0 { "p95=200us" } else { "p95=140us" };
+        let [without, with] =
+            [How::Knee, How::Target(text)].map(|how| run("i4i.2xlarge", how, load));
+        let p95 = |result: &RunResult| class(result, "reads").latency_us.p95;
+        assert!(p95(&without) > 1.1 * target, "{scan}: {} without", p95(&without));
+        assert!(p95(&with) <= 1.05 * target, "{scan}: {}", p95(&with));
+        let kept = bulk_rate(&with) / bulk_rate(&without);
+        assert!((0.65..0.99).contains(&kept), "{scan}: {kept}");
+        assert!(class(&with, "reads").iops >= 0.99 * class(&without, "reads").iops, "{scan}");
+        let status = with.disk.unwrap().latency_target.unwrap();
+        assert!(status.attainable && status.measured > 10_000, "{scan}: {status:?}");
+    }
+}
+
+#[test]
+fn a_latency_target_that_no_window_keeps_costs_nothing() {
+    for (disk, target) in [("nvme-2022", "p95=120us"), ("gp3", "p95=1060us")] {
+        let load = |rates: &DiskRates| reads(rates, 20) + &bulk("seqwrite");
+        let [without, with] = [How::Knee, How::Target(target)].map(|how| run(disk, how, load));
+        assert!(bulk_rate(&with) >= 0.95 * bulk_rate(&without), "{disk}");
+        let p95 = |result: &RunResult| class(result, "reads").latency_us.p95;
+        let (with_p95, without_p95) = (p95(&with), p95(&without));
+        assert!(with_p95 <= 1.1 * without_p95, "{disk}: {with_p95} for {without_p95}");
+        let status = with.disk.unwrap().latency_target.unwrap();
+        assert!(!status.attainable && status.holds == Some(false), "{disk}: {status:?}");
+    }
+}
+
+#[test]
+fn a_latency_target_does_not_bend_shares() {
+    let of = |how| run("i4i.2xlarge", how, |_| saturated());
+    let [without, with] = [How::Knee, How::Target("disk:p95=150us")].map(of);
+    let share = |result: &RunResult| bulk_rate(result) / class(result, "reads").iops;
+    let bent = share(&with) / share(&without);
+    assert!((0.97..1.03).contains(&bent), "{bent}");
+    let kept = bulk_rate(&with) / bulk_rate(&without);
+    assert!(kept < 0.97, "the target binds: {kept}");
 }

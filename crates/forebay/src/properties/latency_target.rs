@@ -32,7 +32,7 @@ impl TargetBelowBase {
     }
 }
 
-/// Reads a latency target, such as `p95=1ms` or `writes:p99.9=5ms`, or `off` for none.
+/// Reads a latency target, such as `p95=1ms`, `writes:p99.9=5ms` or `disk:p95=1ms`, or `off` for none.
 ///
 /// # Errors
 /// It is neither: what was expected.

@@ -194,7 +194,8 @@ impl Feedback {
     pub(super) fn threshold(&self) -> Option<Threshold> {
         let target = self.target()?;
         let of_owners = target.latency().is_some();
-        Some(Threshold { op: target.op(), nanos: get(&self.threshold_nanos), of_owners })
+        let in_disk = target.is_in_disk();
+        Some(Threshold { op: target.op(), nanos: get(&self.threshold_nanos), in_disk, of_owners })
     }
 
     /// Work has to wait for the disk.
@@ -214,7 +215,7 @@ impl Feedback {
     }
 
     /// One shard tells what it has seen.
-    pub(super) fn add(&self, now: Time, sample: Sample, disk: &Disk) {
+    pub(super) fn add(&self, now: Time, sample: Sample, disk: &Disk, corrects: bool) {
         set(&self.threshold_nanos, self.threshold_of(disk));
         let served = scaled(sample.served, get(&self.price_of_mix));
         let sample = Sample { served, ..sample };
@@ -222,6 +223,7 @@ impl Feedback {
         self.totals.cover(now, &sample);
         if let Some(target) = self.target()
             && sample.counted > 0
+            && corrects
         {
             let allowed = u64::from(1000 - target.permille());
             let counts = (sample.counted, sample.over);
@@ -235,11 +237,11 @@ impl Feedback {
         let order = Ordering::Relaxed;
         if is_over && self.began_at.compare_exchange(began_at, now.as_nanos(), order, order).is_ok()
         {
-            self.end_period(now, nanos, disk);
+            self.end_period(now, nanos, disk, corrects);
         }
     }
 
-    fn end_period(&self, now: Time, nanos: u64, disk: &Disk) {
+    fn end_period(&self, now: Time, nanos: u64, disk: &Disk, corrects: bool) {
         let sample = self.sums.take();
         let delivered = speed_of(sample.served, nanos);
         let mut state = self.state.load();
@@ -256,6 +258,12 @@ impl Feedback {
             // whoever ended a period meanwhile may have corrected once more
             return self.correct_nothing();
         };
+        let allowed_permille = u64::from(1000 - target.permille());
+        if !corrects {
+            let over = sample.over.saturating_mul(1000);
+            set(&self.holds, u64::from(over <= sample.counted.saturating_mul(allowed_permille)));
+            return self.correct_nothing();
+        }
         let bounds = self.bounds(disk);
         let window = get(&self.window).clamp(bounds.min, bounds.max);
         let period = Period {
@@ -264,7 +272,7 @@ impl Feedback {
             lately_nanos: nanos,
             counted: sample.counted,
             over: sample.over,
-            allowed_permille: u64::from(1000 - target.permille()),
+            allowed_permille,
             mean_nanos: sample.nanos / sample.counted.max(1),
             threshold_nanos: self.threshold_of(disk),
             delivered,

@@ -45,6 +45,8 @@ pub(crate) struct Sampler {
 pub(crate) struct Threshold {
     pub(super) op: Op,
     pub(super) nanos: u64,
+    /// Whether it is a time in the disk, and not from enqueueing to completion.
+    pub(crate) in_disk: bool,
     /// Whether what owners took counts, where nobody knows what the disk did.
     pub(crate) of_owners: bool,
 }
@@ -67,11 +69,13 @@ impl Sampler {
     }
 
     /// A request that met a loaded disk was done in so long.
-    pub(crate) fn count(&mut self, threshold: Threshold, op: Op, disk_nanos: u64) {
+    pub(crate) fn count(&mut self, threshold: Threshold, op: Op, nanos: u64) {
         if op == threshold.op {
+            let is_over = nanos > threshold.nanos;
             self.sample.counted += 1;
-            self.sample.over += u64::from(disk_nanos > threshold.nanos);
-            self.sample.nanos = self.sample.nanos.saturating_add(disk_nanos);
+            self.sample.over += u64::from(is_over);
+            self.sample.nanos = self.sample.nanos.saturating_add(nanos);
+            self.window.target(is_over);
         }
     }
 

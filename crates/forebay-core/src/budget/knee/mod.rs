@@ -4,6 +4,7 @@
 
 mod evidence;
 mod measured;
+mod target;
 mod trials;
 mod words;
 
@@ -11,6 +12,7 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering, add, get, set};
 use crate::{DiskTime, Op, Time};
 
 use measured::Measured;
+use target::Target;
 use trials::{Interval, ONE_GOAL, Trials};
 
 /// The shortest interval, in nanoseconds.
@@ -55,6 +57,9 @@ pub(crate) struct WindowSample {
     /// Disk time in units of requests of another class than the request before.
     of_other_classes: u64,
     class: u16,
+    /// Requests that the latency target is about, and those of them that took longer.
+    targeted: u64,
+    over: u64,
 }
 
 /// A completed request.
@@ -87,6 +92,13 @@ impl WindowSample {
         self.completed >= REPORT_REQUESTS || now.nanos_since(self.reported_at) >= REPORT_NANOS
     }
 
+    /// Counts a request that the latency target is about.
+    #[inline]
+    pub(crate) fn target(&mut self, is_over: bool) {
+        self.targeted += 1;
+        self.over += u64::from(is_over);
+    }
+
     /// Counts time for which work waited for the disk or for other shards.
     pub(crate) fn waited(&mut self, nanos: u64) {
         self.waited_nanos = self.waited_nanos.saturating_add(nanos);
@@ -109,6 +121,8 @@ impl WindowSample {
             nearly_idle: part(self.nearly_idle),
             waited_nanos: part(self.waited_nanos),
             of_other_classes: part(self.of_other_classes),
+            targeted: part(self.targeted),
+            over: part(self.over),
             ..self
         }
     }
@@ -129,6 +143,12 @@ pub(crate) struct Knee {
     /// while there is no trial.
     cut_short_at: [AtomicU64; 2],
     sums: Sums,
+    /// Of 1000 requests that the latency target is about, these may take longer; 1000 without a
+    /// target.
+    allowed_permille: AtomicU64,
+    has_new_target: AtomicBool,
+    /// No smaller window kept the latency target.
+    has_given_up: AtomicBool,
     /// Held by the shard that judges an interval, which alone uses the state.
     is_judging: AtomicBool,
     state: [AtomicU64; Trials::WORDS],
@@ -144,6 +164,8 @@ struct Sums {
     nearly_idle: AtomicU64,
     waited_nanos: AtomicU64,
     of_other_classes: AtomicU64,
+    targeted: AtomicU64,
+    over: AtomicU64,
     /// The class of the latest report, from whichever shard.
     class: AtomicU64,
 }
@@ -157,6 +179,9 @@ impl Knee {
             began_at: AtomicU64::new(0),
             cut_short_at: core::array::from_fn(|_| AtomicU64::new(u64::MAX)),
             sums: Sums::default(),
+            allowed_permille: AtomicU64::new(1000),
+            has_new_target: AtomicBool::new(false),
+            has_given_up: AtomicBool::new(false),
             is_judging: AtomicBool::new(false),
             state: core::array::from_fn(|word| AtomicU64::new(words[word] as u64)),
         }
@@ -167,6 +192,18 @@ impl Knee {
     pub(crate) fn window(&self, goal: DiskTime) -> u64 {
         let window = u128::from(goal.units()) * u128::from(get(&self.window)) / ONE_GOAL as u128;
         u64::try_from(window).unwrap_or(u64::MAX)
+    }
+
+    /// There is a latency target from now on that `allowed_permille` of 1000 requests may miss; none
+    /// where all may.
+    pub(crate) fn set_target(&self, allowed_permille: u64) {
+        set(&self.allowed_permille, allowed_permille);
+        self.has_new_target.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether no smaller window kept the latency target.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.has_given_up.load(Ordering::Relaxed)
     }
 
     /// Takes the report of a shard.
@@ -218,7 +255,10 @@ impl Knee {
     fn end_interval(&self, now: Time, nanos: u64, residence_nanos: u64, is_cut_short: bool) {
         let mut trials =
             Trials::from_words(core::array::from_fn(|word| get(&self.state[word]) as i64));
-        let interval = self.sums.take(nanos, is_cut_short);
+        let interval = self.sums.take(nanos, is_cut_short, get(&self.allowed_permille));
+        if self.has_new_target.swap(false, Ordering::Relaxed) {
+            trials.target = Target::NONE;
+        }
         if nanos > STALE_NANOS {
             trials.begin_again();
         } else {
@@ -228,6 +268,7 @@ impl Knee {
             let usual = trials.usual_latency(direction).map(i64::unsigned_abs);
             set(at, usual.map_or(u64::MAX, |usual| usual.saturating_mul(CUT_SHORT_TIMES)));
         }
+        self.has_given_up.store(trials.target.has_given_up(), Ordering::Relaxed);
         let window = trials.window().unsigned_abs();
         let settles = get(&self.window) != window;
         set(&self.window, window);
@@ -248,6 +289,8 @@ impl Sums {
         }
         add(&self.nearly_idle, sample.nearly_idle);
         add(&self.waited_nanos, sample.waited_nanos);
+        add(&self.targeted, sample.targeted);
+        add(&self.over, sample.over);
         let class = u64::from(sample.class);
         if get(&self.class) != class {
             set(&self.class, class);
@@ -257,7 +300,7 @@ impl Sums {
         }
     }
 
-    fn take(&self, nanos: u64, is_cut_short: bool) -> Interval {
+    fn take(&self, nanos: u64, is_cut_short: bool, allowed_permille: u64) -> Interval {
         let take = |sum: &AtomicU64| {
             i64::try_from(sum.swap(0, Ordering::Relaxed)).unwrap_or(i64::MAX).min(NUMBER_MAX)
         };
@@ -276,6 +319,9 @@ impl Sums {
             waited_nanos: take(&self.waited_nanos),
             has_several_classes: take(&self.of_other_classes) > served / OTHER_CLASSES_PART,
             is_cut_short,
+            targeted: take(&self.targeted),
+            over: take(&self.over),
+            allowed_permille: i64::try_from(allowed_permille).unwrap_or(1000).min(1000),
         }
     }
 }
@@ -319,16 +365,16 @@ mod tests {
         for (classes, several) in [([3, 3], false), ([3, 4], true)] {
             let sums = Sums::default();
             report(&sums, 3);
-            sums.take(1, false);
+            sums.take(1, false, 1000);
             classes.iter().for_each(|&class| report(&sums, class));
-            assert_eq!(sums.take(1, false).has_several_classes, several);
+            assert_eq!(sums.take(1, false, 1000).has_several_classes, several);
         }
         // one request in 100 of another class
         let sums = Sums::default();
         report(&sums, 3);
-        sums.take(1, false);
+        sums.take(1, false, 1000);
         (0..99).for_each(|_| report(&sums, 3));
         report(&sums, 4);
-        assert!(!sums.take(1, false).has_several_classes);
+        assert!(!sums.take(1, false, 1000).has_several_classes);
     }
 }

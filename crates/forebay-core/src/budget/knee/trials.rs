@@ -6,6 +6,7 @@
 
 use super::evidence::Evidence;
 use super::measured::{MILLION, Measured, ln_ratio};
+use super::target::Target;
 
 /// Windows are counted in thousandths of an effective goal.
 pub(super) const ONE_GOAL: i64 = 1000;
@@ -86,6 +87,11 @@ pub(super) struct Interval {
     pub(super) has_several_classes: bool,
     /// It ended early because latency doubled.
     pub(super) is_cut_short: bool,
+    /// Requests that the latency target is about, and those of them that took longer.
+    pub(super) targeted: i64,
+    pub(super) over: i64,
+    /// Of 1000 of these, so many may take longer; 1000 without a target.
+    pub(super) allowed_permille: i64,
 }
 
 impl Interval {
@@ -135,6 +141,7 @@ pub(super) struct Trials {
     pub(super) changed_intervals: i64,
     /// Intervals in a row without a second class, up to [`ALONE_INTERVALS`].
     pub(super) alone_intervals: i64,
+    pub(super) target: Target,
 }
 
 impl Trials {
@@ -160,11 +167,17 @@ impl Trials {
             usual_latency: 0,
             changed_intervals: 0,
             alone_intervals: 0,
+            target: Target::NONE,
         }
     }
 
     /// The window for the next interval, in thousandths of an effective goal.
     pub(super) fn window(&self) -> i64 {
+        self.free_window().min(self.target.cap())
+    }
+
+    /// The same without a latency target.
+    fn free_window(&self) -> i64 {
         let trial = if self.phase == Phase::Trial { FACTORS[self.turn] } else { 1000 };
         let backlogged = if self.is_backlogged { BACKLOGGED } else { 1000 };
         let window = self.window * trial / 1000 * backlogged / 1000;
@@ -195,8 +208,15 @@ impl Trials {
             true => 0,
             false => (self.alone_intervals + 1).min(ALONE_INTERVALS),
         };
+        if self.phase != Phase::Trial {
+            let Interval { targeted, over, allowed_permille, .. } = *interval;
+            self.target.follow(targeted, over, allowed_permille, self.free_window());
+        }
         if self.has_changed_regime(interval) {
             return self.forget();
+        }
+        if self.target.cap() < self.free_window() {
+            return self.begin_again();
         }
         if !self.is_busy {
             return;

@@ -40,6 +40,9 @@ fn interval(trials: &Trials, disk: Disk, several: bool) -> Interval {
         waited_nanos: INTERVAL_NANOS,
         has_several_classes: several,
         is_cut_short: false,
+        targeted: 0,
+        over: 0,
+        allowed_permille: 1000,
     }
 }
 
@@ -255,6 +258,9 @@ fn no_measurement_panics_and_windows_stay_in_range() {
             waited_nanos: pick(),
             has_several_classes: pick() > 1,
             is_cut_short: pick() > 1,
+            targeted: pick(),
+            over: pick(),
+            allowed_permille: pick().min(1000),
         });
         assert!((WINDOWS.0..=WINDOWS.1).contains(&trials.window));
         assert!(trials.window() > 0 && trials.window() <= WINDOWS.1 * 20);

@@ -2,13 +2,15 @@
 
 use super::evidence::Evidence;
 use super::measured::Measured;
+use super::target::Target;
 use super::trials::{Phase, TRIALS, Trials};
 
 /// Numbers and flags of the state.
 const SCALARS: usize = 16;
 
 impl Trials {
-    pub(super) const WORDS: usize = SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS;
+    pub(super) const WORDS: usize =
+        SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS + Target::WORDS;
 
     /// The state in the order in which `from_words` reads it.
     pub(super) fn to_words(self) -> [i64; Self::WORDS] {
@@ -33,7 +35,8 @@ impl Trials {
         let measured = [self.before, self.last, self.trial].into_iter();
         let mut words = (scalars.into_iter())
             .chain(self.evidence.into_iter().flat_map(Evidence::to_words))
-            .chain(measured.flat_map(Measured::to_words));
+            .chain(measured.flat_map(Measured::to_words))
+            .chain(self.target.to_words());
         core::array::from_fn(|_| words.next().unwrap_or(0))
     }
 
@@ -67,6 +70,7 @@ impl Trials {
             before: Measured::from_words(core::array::from_fn(|_| next())),
             last: Measured::from_words(core::array::from_fn(|_| next())),
             trial: Measured::from_words(core::array::from_fn(|_| next())),
+            target: Target::from_words(core::array::from_fn(|_| next())),
         }
     }
 }

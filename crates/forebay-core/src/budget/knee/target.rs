@@ -1,0 +1,215 @@
+//! A cap on the window, by which a latency target is kept.
+//!
+//! While the target is missed the cap is lowered step by step, until it holds. If it does not hold
+//! at any cap, there is none for a while.
+
+use super::measured::MILLION;
+
+/// The part of requests that miss the target is measured over as many requests as would let this
+/// many miss it,
+const ALLOWED: i64 = 6;
+/// and over at least this many. It is known earlier where twice as many miss it.
+const REQUESTS_MIN: i64 = 64;
+/// More requests in an interval are an error of the clock.
+const REQUESTS_MAX: i64 = 1 << 30;
+/// Factors on the cap, in thousandths: after a miss, and while the target holds.
+const DOWN: i64 = 800;
+const UP: i64 = 1100;
+/// The smallest cap, in thousandths of an effective goal.
+const CAP_MIN: i64 = 250;
+/// The cap may be raised where at most this part of what is allowed misses the target, in
+/// thousandths.
+const HOLDS: i64 = 750;
+/// A cap near one at which the target was missed is tried after this many measurements at which it
+/// held: one, and twice as many each time it was missed again.
+const CALM: (i64, i64) = (1, 64);
+/// No lower caps are tried where this many times as many miss the target as where lowering began,
+/// in thousandths.
+const WORSE: i64 = 1500;
+/// After caps none of which kept the target there is none for this many intervals, and for twice as
+/// many each further time.
+const REST: (i64, i64) = (128, 4096);
+
+/// The cap, and what is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    /// In thousandths of an effective goal; `i64::MAX` without a cap.
+    cap: i64,
+    /// Requests of this measurement that the target is about, and those that took longer.
+    requests: i64,
+    over: i64,
+    /// Of a million requests, those that took longer where lowering began; zero while the target
+    /// holds.
+    began_over: i64,
+    /// Intervals until lower caps are tried again, and after the next time that none kept it.
+    rest: i64,
+    next_rest: i64,
+    /// The last cap at which the target was missed; `i64::MAX` if that is over.
+    missed_at: i64,
+    /// Measurements until that cap is tried again, and after the next miss there.
+    calm: i64,
+    next_calm: i64,
+}
+
+impl Target {
+    pub(super) const NONE: Self = Self {
+        cap: i64::MAX,
+        requests: 0,
+        over: 0,
+        began_over: 0,
+        rest: 0,
+        next_rest: REST.0,
+        missed_at: i64::MAX,
+        calm: 0,
+        next_calm: CALM.0,
+    };
+    pub(super) const WORDS: usize = 9;
+
+    pub(super) const fn to_words(self) -> [i64; Self::WORDS] {
+        let Self { cap, requests, over, began_over, rest, next_rest, missed_at, calm, next_calm } =
+            self;
+        [cap, requests, over, began_over, rest, next_rest, missed_at, calm, next_calm]
+    }
+
+    pub(super) const fn from_words(words: [i64; Self::WORDS]) -> Self {
+        let [cap, requests, over, began_over, rest, next_rest, missed_at, calm, next_calm] = words;
+        Self { cap, requests, over, began_over, rest, next_rest, missed_at, calm, next_calm }
+    }
+
+    /// The largest window, in thousandths of an effective goal.
+    pub(super) const fn cap(&self) -> i64 {
+        self.cap
+    }
+
+    /// Whether no cap kept the target.
+    pub(super) const fn has_given_up(&self) -> bool {
+        self.rest > 0
+    }
+
+    /// In an interval `requests` of those that the target is about were completed, and `over` of
+    /// them took longer, while `allowed_permille` of 1000 may. Without a cap the window is `free`.
+    pub(super) fn follow(&mut self, requests: i64, over: i64, allowed_permille: i64, free: i64) {
+        if allowed_permille >= 1000 {
+            *self = Self::NONE;
+            return;
+        }
+        self.rest = (self.rest - 1).max(0);
+        self.requests += requests.min(REQUESTS_MAX);
+        self.over += over.min(REQUESTS_MAX);
+        let needed = (ALLOWED * 1000 / allowed_permille.max(1)).max(REQUESTS_MIN);
+        let is_early = self.over * 1000 > 2 * needed * allowed_permille;
+        if self.requests < needed && !is_early {
+            return;
+        }
+        let part = self.over * MILLION / self.requests.max(1);
+        (self.requests, self.over) = (0, 0);
+        let allowed = allowed_permille * MILLION / 1000;
+        if part > allowed {
+            self.miss(part, free);
+        } else {
+            self.hold(part * 1000 <= allowed * HOLDS, free);
+        }
+    }
+
+    /// Of a million requests `part` took longer than the target, which is more than may.
+    fn miss(&mut self, part: i64, free: i64) {
+        if self.rest > 0 {
+            return;
+        }
+        let window = self.cap.min(free);
+        if self.began_over == 0 {
+            self.began_over = part;
+            self.calm = self.next_calm;
+            self.next_calm = (self.next_calm * 2).min(CALM.1);
+        }
+        self.missed_at = window;
+        let cap = window * DOWN / 1000;
+        if cap >= CAP_MIN && part * 1000 <= self.began_over * WORSE {
+            self.cap = cap;
+        } else {
+            (self.cap, self.began_over) = (i64::MAX, 0);
+            self.rest = self.next_rest;
+            self.next_rest = (self.next_rest * 2).min(REST.1);
+        }
+    }
+
+    /// No more requests took longer than may, and so few that a larger cap may do where `is_calm`.
+    fn hold(&mut self, is_calm: bool, free: i64) {
+        (self.rest, self.began_over) = (0, 0);
+        if !is_calm || self.cap == i64::MAX {
+            return;
+        }
+        self.next_rest = REST.0;
+        if self.cap >= self.missed_at {
+            (self.missed_at, self.next_calm) = (i64::MAX, CALM.0);
+        }
+        let cap = self.cap.saturating_mul(UP) / 1000;
+        self.calm -= 1;
+        let is_near = cap.saturating_mul(UP) / 1000 >= self.missed_at;
+        if !is_near || self.calm <= 0 {
+            self.cap = if cap < free { cap } else { i64::MAX };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    const FREE: i64 = 4000;
+    const P95: i64 = 50;
+
+    /// The caps after each of 400 intervals of 40 requests, of which `over` of the window take
+    /// longer than the target.
+    fn caps(target: &mut Target, over: impl Fn(i64) -> i64) -> Vec<i64> {
+        let follow = |_| {
+            let window = target.cap().min(FREE);
+            target.follow(40, over(window), P95, FREE);
+            target.cap()
+        };
+        (0..400).map(follow).collect()
+    }
+
+    #[test]
+    fn the_cap_stays_just_below_what_the_target_allows() {
+        let caps = caps(&mut { Target::NONE }, |window| if window > 1000 { 20 } else { 0 });
+        let settled = &caps[100..];
+        assert!(settled.iter().all(|cap| (700..=1100).contains(cap)), "{caps:?}");
+        let above = settled.iter().filter(|&&cap| cap > 1000).count();
+        assert!(above > 0 && above < settled.len() / 50, "{above}: {caps:?}");
+    }
+
+    #[test]
+    fn a_cap_that_is_not_needed_any_more_goes() {
+        let mut target = Target::NONE;
+        caps(&mut target, |window| if window > 1000 { 20 } else { 0 });
+        assert!(target.cap() < FREE);
+        caps(&mut target, |_| 0);
+        assert_eq!(target.cap(), i64::MAX);
+    }
+
+    #[test]
+    fn a_target_that_holds_at_no_window_is_given_up() {
+        let mut target = Target::NONE;
+        let caps = caps(&mut target, |_| 20);
+        assert!(target.has_given_up(), "{target:?}");
+        let capped = caps.iter().filter(|&&cap| cap < FREE).count();
+        assert!(capped > 0 && capped < 100, "{capped}: {caps:?}");
+    }
+
+    #[test]
+    fn caps_that_make_it_worse_are_not_lowered_further() {
+        let caps = caps(&mut { Target::NONE }, |window| if window < 3000 { 40 } else { 10 });
+        assert!(caps.iter().all(|&cap| cap > FREE / 2), "{caps:?}");
+    }
+
+    #[test]
+    fn without_a_target_there_is_no_cap() {
+        let mut target = Target::NONE;
+        caps(&mut target, |window| if window > 1000 { 20 } else { 0 });
+        target.follow(40, 40, 1000, FREE);
+        assert_eq!(target, Target::NONE);
+    }
+}
