@@ -22,9 +22,9 @@ const COMPLETED_MIN: u64 = 50;
 /// and until the disk has served this many windows, so that most of them belong to it.
 const WINDOWS_MIN: u64 = 3;
 /// The longest interval, in nanoseconds, however little is completed.
-const INTERVAL_NANOS_MAX: u64 = 200_000_000;
+const INTERVAL_NANOS_MAX: u64 = 500_000_000;
 /// A longer time between two reports is a pause and no interval.
-const STALE_NANOS: u64 = 400_000_000;
+const STALE_NANOS: u64 = 1_000_000_000;
 /// After a change of the window nothing is measured until the disk has served one window;
 /// bounds of that time, in nanoseconds.
 const SETTLE_NANOS: (u64, u64) = (400_000, 50_000_000);
