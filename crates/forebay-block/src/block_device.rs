@@ -161,6 +161,11 @@ impl BlockDevice {
         striped.then(|| Stripe { chunk, disks: width / chunk })
     }
 
+    /// Whether its chunks are on its members in turn, without parity and copies in between.
+    pub fn is_striped(&self) -> bool {
+        matches!(&self.kind, Kind::Raid { level } if level == "raid0")
+    }
+
     /// The device that commands take.
     pub fn path(&self) -> String {
         match &self.kind {

@@ -154,6 +154,7 @@ fn read(name: &str) -> (Recorded, RequestsSummary) {
         numbers: Vec::new(),
         block_bytes: 4096,
         chunk: None,
+        members: None,
         longest_bytes: None,
         pages_bytes: None,
         longest_possible_bytes: None,

@@ -24,6 +24,7 @@ fn watched(chunk: Option<u64>) -> Watched {
         numbers: Vec::new(),
         block_bytes,
         chunk,
+        members: None,
         longest_bytes: None,
         pages_bytes: None,
         longest_possible_bytes: None,
@@ -357,4 +358,43 @@ fn a_healthy_trace_has_nothing_to_fix() {
     let said = summary.findings();
     assert!(said.len() == 1 && !said[0].warns && said[0].text.contains("nothing to fix"));
     assert!(!read("8,0 1 1 0.1 1 Q W 8 + 8 [x]\n", None).unwrap().1.findings()[0].warns);
+}
+
+/// Appends of 128 KiB by several writers at a time: `place` says in which chunk of 1 MiB each is.
+fn appends(place: impl Fn(u64) -> u64) -> String {
+    let mut text = String::new();
+    for round in 0..32 {
+        let sector = |writer: u64| place(writer) * 2048 + round % 8 * 256;
+        for writer in 0..8 {
+            let _ = writeln!(
+                text,
+                "  9,127  0  1  {round}.000000000  1  Q  W {} + 256 [a]",
+                sector(writer)
+            );
+        }
+        for writer in 0..8 {
+            let _ = writeln!(
+                text,
+                "  9,127  0  1  {round}.000900000  0  C  W {} + 256 [0]",
+                sector(writer)
+            );
+        }
+    }
+    text
+}
+
+#[test]
+fn members_of_an_array_with_more_than_their_part_are_named() {
+    let of = |members, place: fn(u64) -> u64| {
+        let watched = Watched { members, ..watched(Some(1 << 20)) };
+        let (_, summary) = read_of(&appends(place), Requests::new(&[], watched)).unwrap();
+        let texts = summary.findings().into_iter().filter(|found| found.warns);
+        texts.map(|found| found.text).filter(|text| text.contains("member")).collect::<Vec<_>>()
+    };
+    let uneven = of(Some(4), |writer| writer * 4 + 1);
+    let expected = "9:127: member 2 of 4 has 100 % of what is in flight (25 % would be even): place \
+                    files on other chunks.";
+    assert_eq!(uneven, [expected]);
+    assert!(of(Some(4), |writer| writer * 5).is_empty());
+    assert!(of(None, |writer| writer * 4 + 1).is_empty());
 }

@@ -22,6 +22,7 @@ fn watched() -> Watched {
         numbers: Vec::new(),
         block_bytes: 4096,
         chunk: None,
+        members: None,
         longest_bytes: None,
         pages_bytes: None,
         longest_possible_bytes: None,

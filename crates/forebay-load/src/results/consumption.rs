@@ -49,6 +49,7 @@ pub fn disk_result(
         flow_ratio: after.flow_ratio_permille as f64 / 1000.0,
         in_flight_max: after.in_disk_max.into(),
         dispatch_blocked: Blocked::ALL.into_iter().map(blocked).collect(),
+        members: None,
         wake_ups: Some(after.wake_ups.saturating_sub(before.wake_ups)),
         speed: permille.map(|permille| permille as f64 / 1000.0),
         waited_seconds: permille.map(|_| rounded(waited, 3)),

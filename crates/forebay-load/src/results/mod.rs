@@ -6,6 +6,7 @@ pub mod consumption;
 pub mod difference;
 mod figures;
 mod job_load;
+mod members;
 pub mod model;
 pub mod series;
 pub mod summary;
@@ -14,4 +15,5 @@ mod text;
 pub mod verdict;
 
 pub use advice::PROCESSOR_WAIT_MAX;
+pub use members::MembersResult;
 pub use text::text;

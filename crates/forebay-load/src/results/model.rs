@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::members::MembersResult;
 use super::series::Series;
 
 /// The version of the format.
@@ -316,6 +317,10 @@ pub struct DiskResult {
     /// Threads and tasks that the scheduler woke, its timers included; none in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_ups: Option<u64>,
+    /// What the members of a simulated array had in flight; none for a single disk, and in older
+    /// files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<MembersResult>,
     /// What the disk did of what its figures say while work waited for it; none where that was for
     /// less than a tenth of the measured part. Healthy is 0.9 or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]

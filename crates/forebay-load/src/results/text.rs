@@ -6,6 +6,7 @@ use forebay_report::paragraph;
 
 use super::advice::{answer, busy_machine, surety, topology};
 use super::figures::{duration, rate};
+use super::members::MembersResult;
 use super::model::{
     DiskResult, LatencyTargetResult, PropertiesSource, Report, RunResult, StopsResult,
 };
@@ -76,6 +77,9 @@ fn disk_lines(run: &RunResult) -> String {
         disk.in_flight_max
     );
     text += &disk.wake_ups.map(|count| wake_ups(run, count)).unwrap_or_default();
+    for line in disk.members.iter().flat_map(MembersResult::lines) {
+        paragraph(&mut text, "", &format!("Of the array {line}."));
+    }
     if let Some(region) = &run.properties.region {
         let _ = writeln!(text, "Mixes of reads and writes went by the region that keeps {region}.");
     }

@@ -10,7 +10,7 @@ use forebay_core::{CostCurve, DiskRates, Time};
 use forebay_load::Rng;
 
 use super::servers::Due;
-use super::{Command, Completion, SimDisk, Status};
+use super::{Command, Completion, MembersInFlight, SimDisk, Status};
 use fault::moment;
 pub use fault::{Fault, Range};
 use speed::Speed;
@@ -141,6 +141,10 @@ impl SimDisk for Faulty {
 
     fn discards(&self) -> Option<CostCurve> {
         self.disk.discards()
+    }
+
+    fn members(&self, now: Time) -> MembersInFlight {
+        self.disk.members(now)
     }
 
     fn base_latency(&self) -> Duration {

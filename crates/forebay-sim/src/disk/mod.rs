@@ -67,6 +67,15 @@ pub struct Completion {
     pub status: Status,
 }
 
+/// For how long the members of an array had commands in flight, in nanoseconds, summed over these.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MembersInFlight {
+    /// By member.
+    pub nanos: Vec<u64>,
+    /// Of the member that had most at each moment.
+    pub fullest_nanos: u64,
+}
+
 /// A disk in virtual time, without I/O: a simulation asks it under a virtual
 /// clock, a file system server under the real one.
 ///
@@ -86,6 +95,11 @@ pub trait SimDisk: Send {
 
     /// What the disk truly does: small operations and bytes per second.
     fn rates(&self) -> DiskRates;
+
+    /// What the members of an array had in flight until `now`; nothing of a single disk.
+    fn members(&self, _now: Time) -> MembersInFlight {
+        MembersInFlight::default()
+    }
 
     /// Whether a command that begins where the last one ended takes its bytes alone.
     fn seeks(&self) -> bool {

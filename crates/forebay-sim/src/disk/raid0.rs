@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forebay_core::{DiskRates, Op, Time};
 
-use super::{Command, Completion, SimDisk, Status};
+use super::{Command, Completion, MembersInFlight, SimDisk, Status};
 
 /// Disks that take turns by chunks of equal size.
 ///
@@ -17,6 +17,9 @@ pub struct Raid0 {
     members: Vec<Member>,
     /// Commands that have unfinished parts.
     whole: HashMap<u64, Whole>,
+    /// What was in flight until `counted`.
+    in_flight: MembersInFlight,
+    counted: Time,
 }
 
 struct Member {
@@ -35,8 +38,10 @@ impl Raid0 {
     /// Members that hold chunks of so many bytes in turn.
     pub fn new(chunk: u64, disks: Vec<Box<dyn SimDisk>>) -> Self {
         let member = |disk| Member { disk, parts: HashMap::new(), next_part: 0 };
+        let in_flight = MembersInFlight { nanos: vec![0; disks.len()], fullest_nanos: 0 };
         let members = disks.into_iter().map(member).collect();
-        Self { chunk: chunk.max(1), members, whole: HashMap::new() }
+        let (whole, counted) = (HashMap::new(), Time::ZERO);
+        Self { chunk: chunk.max(1), members, whole, in_flight, counted }
     }
 
     /// The parts of a command, each with the place of its member.
@@ -72,8 +77,17 @@ impl Raid0 {
         events.filter_map(|(place, member)| Some((member.disk.next_event()?, place))).min()
     }
 
+    /// Counts what is in flight, before that changes.
+    fn count(&mut self, now: Time) {
+        if now > self.counted {
+            self.in_flight = self.members(now);
+            self.counted = now;
+        }
+    }
+
     /// Ends a part; the command, if that was its last.
     fn part_done(&mut self, place: usize, part: Completion) -> Option<Completion> {
+        self.count(part.at);
         let id = self.members.get_mut(place)?.parts.remove(&part.id)?;
         let whole = self.whole.get_mut(&id)?;
         whole.parts_left -= 1;
@@ -90,6 +104,7 @@ impl Raid0 {
 
 impl SimDisk for Raid0 {
     fn submit(&mut self, now: Time, id: u64, command: Command) {
+        self.count(now);
         let parts = self.parts(command);
         let parts_left = parts.len() as u64;
         self.whole.insert(id, Whole { parts_left, status: Status::Done });
@@ -128,6 +143,17 @@ impl SimDisk for Raid0 {
             write_iops: all(|rates| rates.write_iops),
             read_bandwidth: all(|rates| rates.read_bandwidth),
             write_bandwidth: all(|rates| rates.write_bandwidth),
+        }
+    }
+
+    fn members(&self, now: Time) -> MembersInFlight {
+        let nanos = now.nanos_since(self.counted);
+        let of = |member: &Member| nanos.saturating_mul(member.parts.len() as u64);
+        let before = self.in_flight.nanos.iter().zip(&self.members);
+        let fullest = self.members.iter().map(of).max().unwrap_or(0);
+        MembersInFlight {
+            nanos: before.map(|(before, member)| before.saturating_add(of(member))).collect(),
+            fullest_nanos: self.in_flight.fullest_nanos.saturating_add(fullest),
         }
     }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use forebay_core::{DiskModel, DiskRates, ModelError, Op, Time, saturating_nanos};
 
-use crate::disk::{Command, Completion, Due, SimDisk, Status};
+use crate::disk::{Command, Completion, Due, MembersInFlight, SimDisk, Status};
 pub(crate) use areas::{Area, Areas};
 
 /// The numbers of the file system's own commands have this bit; those of others do not.
@@ -233,6 +233,10 @@ impl SimDisk for Mounted {
 
     fn model(&self) -> Result<DiskModel, ModelError> {
         self.disk.model()
+    }
+
+    fn members(&self, now: Time) -> MembersInFlight {
+        self.disk.members(now)
     }
 
     fn base_latency(&self) -> Duration {

@@ -49,7 +49,7 @@ impl Outcome {
         let measured = MeasuredInterval { to: ended, ..env.measured };
         let disk = (policy != Policy::Unlimited).then(|| DiskResult {
             in_flight_max: env.counts.parts_in_flight_max,
-            ..watch.disk_result(&shards, &scheduler, measured)
+            ..watch.disk_result(&shards, &scheduler, &*env.engine.disk, measured)
         });
         let io_queues = shards.len() as u32;
         let mut records: BTreeMap<u32, ShardRecords> = BTreeMap::new();

@@ -47,7 +47,7 @@ impl Simulation {
                 shard.take_returned(ended, &mut self.env);
             }
         }
-        self.watch.look(ended, &self.shards, &self.scheduler);
+        self.watch.look(ended, &self.shards, &self.scheduler, &*self.env.engine.disk);
         self.end_sample(ended, true);
         for shard in &mut self.shards {
             shard.finish(ended);
@@ -81,7 +81,7 @@ impl Simulation {
         if let Some(invariants) = &mut self.env.invariants {
             invariants.before_step(now);
         }
-        self.watch.look(now, &self.shards, &self.scheduler);
+        self.watch.look(now, &self.shards, &self.scheduler, &*self.env.engine.disk);
         self.end_sample(now, false);
         while let Some(event) = self.events.pop(now) {
             self.handle_event(now, &event)?;

@@ -1,12 +1,15 @@
 //! What the queues have counted while a run goes on.
 
+use forebay_block::parts_in_flight;
 use forebay_core::{LoadStatus, QueueCounters, Time};
 use forebay_load::recorder::MeasuredInterval;
+use forebay_load::results::MembersResult;
 use forebay_load::results::consumption::{BusiestSecond, DiskLook, disk_result};
-use forebay_load::results::model::DiskResult;
+use forebay_load::results::model::{DiskResult, rounded};
 
 use super::scheduler::Scheduler;
 use super::shard::Shard;
+use crate::disk::{MembersInFlight, SimDisk};
 
 /// How often the disk time dispatched is looked at.
 const PERIOD_NANOS: u64 = 100_000_000;
@@ -17,12 +20,19 @@ pub(super) struct Watch {
     next: Time,
     /// What was seen when the measured part began.
     baseline: Option<DiskLook>,
+    /// What the members of an array had in flight until then, as [`SimDisk::members`] says.
+    members: MembersInFlight,
     busiest: BusiestSecond,
 }
 
 impl Watch {
     pub(super) fn new(measured: MeasuredInterval) -> Self {
-        Self { next: measured.from, baseline: None, busiest: BusiestSecond::default() }
+        Self {
+            next: measured.from,
+            baseline: None,
+            members: MembersInFlight::default(),
+            busiest: BusiestSecond::default(),
+        }
     }
 
     /// When to look next.
@@ -31,13 +41,22 @@ impl Watch {
     }
 
     /// Looks if it is time to.
-    pub(super) fn look(&mut self, now: Time, shards: &[Shard], scheduler: &Scheduler) {
+    pub(super) fn look(
+        &mut self,
+        now: Time,
+        shards: &[Shard],
+        scheduler: &Scheduler,
+        disk: &dyn SimDisk,
+    ) {
         if now < self.next {
             return;
         }
         self.next = now.plus_nanos(PERIOD_NANOS);
         let counted = counters(shards);
         self.busiest.look(now, counted.consumption);
+        if self.baseline.is_none() {
+            self.members = disk.members(now);
+        }
         self.baseline.get_or_insert_with(|| look(now, counted, scheduler));
     }
 
@@ -45,12 +64,34 @@ impl Watch {
         self,
         shards: &[Shard],
         scheduler: &Scheduler,
+        disk: &dyn SimDisk,
         measured: MeasuredInterval,
     ) -> DiskResult {
         let before = self.baseline.unwrap_or_default();
         let busiest = self.busiest.rate_max().unwrap_or_default();
-        disk_result(&before, &look(measured.to, counters(shards), scheduler), measured, busiest)
+        let MembersInFlight { nanos, fullest_nanos } = disk.members(measured.to);
+        let since = |(after, before): (&u64, &u64)| after.saturating_sub(*before);
+        let members: Vec<u64> = nanos.iter().zip(&self.members.nanos).map(since).collect();
+        let fullest = fullest_nanos.saturating_sub(self.members.fullest_nanos);
+        let members = members_in_flight(&members, fullest, measured);
+        let after = look(measured.to, counters(shards), scheduler);
+        DiskResult { members, ..disk_result(&before, &after, measured, busiest) }
     }
+}
+
+/// What the members of an array had in flight for these times, in nanoseconds; `None` where there
+/// are none, or had nothing.
+fn members_in_flight(
+    nanos: &[u64],
+    fullest_nanos: u64,
+    measured: MeasuredInterval,
+) -> Option<MembersResult> {
+    let all = nanos.iter().map(|&of_member| of_member as f64).sum::<f64>();
+    (all > 0.0 && measured.seconds() > 0.0).then(|| MembersResult {
+        in_flight: rounded(all / 1e9 / measured.seconds(), 2),
+        parts: parts_in_flight(nanos).into_iter().map(|part| rounded(part, 4)).collect(),
+        fullest: rounded(fullest_nanos as f64 / all, 4),
+    })
 }
 
 pub(super) fn look(now: Time, queues: QueueCounters, scheduler: &Scheduler) -> DiskLook {

@@ -9,6 +9,7 @@ mod faults;
 mod flushes;
 mod head_runs;
 mod knee;
+mod members;
 mod mixes;
 mod runs;
 mod shares;

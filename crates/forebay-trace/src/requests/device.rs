@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use forebay_block::{Striping, parts_in_flight};
+
 use super::block_edges::BlockEdges;
 use super::of_direction::OfDirection;
 use super::split_points::{SplitCause, SplitPoints, first_border};
@@ -27,6 +29,9 @@ pub(super) struct Device {
     name: String,
     block_bytes: u64,
     chunk: Option<Chunk>,
+    striping: Option<Striping>,
+    /// By member, the time for which it had requests, in nanoseconds, summed over these.
+    in_flight_nanos: Vec<u64>,
     longest_bytes: Option<u64>,
     pages_bytes: Option<u64>,
     longest_possible_bytes: Option<u64>,
@@ -47,6 +52,9 @@ impl Device {
         let Watched { pages_bytes, longest_possible_bytes, file_system, .. } = watched;
         let block_bytes = block_bytes.max(1);
         let chunk = chunk.filter(|chunk| chunk.bytes > 0);
+        let members = watched.members.filter(|&members| members > 1);
+        let striping =
+            chunk.zip(members).map(|(chunk, members)| Striping { chunk: chunk.bytes, members });
         Self {
             name,
             block_bytes,
@@ -57,6 +65,8 @@ impl Device {
             directions: Default::default(),
             points: SplitPoints::new(chunk.map(|chunk| chunk.bytes)),
             edges: BlockEdges::new(block_bytes),
+            striping,
+            in_flight_nanos: vec![0; striping.map_or(0, |striping| striping.members as usize)],
             chunk,
             others: 0,
             completions: 0,
@@ -96,6 +106,11 @@ impl Device {
             }
             Action::Complete => {
                 let ended = requests.complete(since, &range, event.error);
+                if let Some(striping) = self.striping {
+                    ended
+                        .iter()
+                        .for_each(|done| note_members(&mut self.in_flight_nanos, striping, done));
+                }
                 if event.direction != Direction::Discard {
                     ended.iter().for_each(|done| self.locate(event.direction, done));
                 }
@@ -146,6 +161,7 @@ impl Device {
             block_bytes: self.block_bytes,
             directions: directions.filter_map(|(requests, is)| requests.summary(is)).collect(),
             border: self.border(cause),
+            members: parts_in_flight(&self.in_flight_nanos),
             cause,
             longest_bytes: self.longest_bytes,
             pages_bytes: self.pages_bytes,
@@ -175,6 +191,18 @@ impl Device {
         };
         let border = self.points.at(bytes)?;
         Some(BorderSummary { bytes, known, split: border.split, whole: border.whole })
+    }
+}
+
+/// Counts for how long each member had what is done of a request.
+fn note_members(in_flight_nanos: &mut [u64], striping: Striping, done: &Done) {
+    for part in &done.parts {
+        let nanos = u64::try_from(part.latency.as_nanos()).unwrap_or(u64::MAX);
+        for member in striping.members_of(&part.range) {
+            if let Some(of_member) = in_flight_nanos.get_mut(member) {
+                *of_member = of_member.saturating_add(nanos);
+            }
+        }
     }
 }
 

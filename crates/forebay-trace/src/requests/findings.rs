@@ -1,5 +1,6 @@
 //! What is found, in words, and what to do about it.
 
+use forebay_block::uneven_members;
 use serde::Serialize;
 
 use super::split_points::SplitCause;
@@ -82,7 +83,16 @@ impl DeviceSummary {
         let mut found: Vec<String> = self.failures().into_iter().collect();
         found.extend(self.directions.iter().filter_map(|writes| self.misaligned(writes)));
         found.extend(self.splits());
+        found.extend(self.uneven_members());
         found
+    }
+
+    /// Members of an array that have much more than their part.
+    fn uneven_members(&self) -> impl Iterator<Item = String> {
+        let requests: u64 = self.directions.iter().map(|found| found.requests).sum();
+        let is_enough = requests >= REQUESTS_MIN.saturating_mul(self.members.len() as u64);
+        let uneven = if is_enough { uneven_members(&self.members) } else { Vec::new() };
+        uneven.into_iter().map(|uneven| format!("{}: {uneven}.", self.name))
     }
 
     /// Of splits, what needs a remedy.

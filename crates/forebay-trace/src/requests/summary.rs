@@ -39,6 +39,9 @@ pub struct DeviceSummary {
     pub directions: Vec<DirectionSummary>,
     /// The borders at which requests are split, if any are known or found.
     pub border: Option<BorderSummary>,
+    /// By member of an array whose chunks and members are known, its part of what was in flight.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<f64>,
     /// Why reads and writes are split where they are, if one cause fits nine of ten splits.
     pub cause: Option<SplitCause>,
     /// The longest request that the kernel sends to it, where that is known.

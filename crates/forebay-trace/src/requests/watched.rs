@@ -14,6 +14,8 @@ pub struct Watched {
     pub block_bytes: u64,
     /// At multiples of what it splits requests, if that is known.
     pub chunk: Option<Chunk>,
+    /// On how many members an array has these chunks in turn, if that is known.
+    pub members: Option<u32>,
     /// The longest request that the kernel sends to it, if that is known.
     pub longest_bytes: Option<u64>,
     /// What a request carries whose memory is as many pages as it may have pieces, if that is known.

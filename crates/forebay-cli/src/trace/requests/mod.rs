@@ -45,6 +45,10 @@ pub(crate) struct Options {
     /// says, or else what the splits have in common
     #[arg(long, value_name = "SIZE", value_parser = chunk)]
     chunk: Option<u64>,
+    /// On how many disks an array has its chunks in turn (RAID0): names disks that have more than 1.5
+    /// times their part of what is in flight. Unless given, what the kernel says
+    #[arg(long, value_name = "COUNT", requires = "chunk", value_parser = clap::value_parser!(u32).range(2..=1024))]
+    members: Option<u32>,
     /// Bytes of a block of the disk: what begins or ends inside of one is misaligned
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = block)]
     block: u64,
@@ -75,7 +79,8 @@ fn block(text: &str) -> Result<u64, String> {
 pub(super) fn run(options: &Options) -> Result<ExitCode, Failure> {
     options.output.check()?;
     options.report.as_deref().map_or(Ok(()), whole_file::check)?;
-    let stated = Stated { block_bytes: options.block, chunk: options.chunk };
+    let stated =
+        Stated { block_bytes: options.block, chunk: options.chunk, members: options.members };
     let (report, code) = match &options.from {
         Some(path) => (recorded(path, stated)?, ExitCode::SUCCESS),
         None => live(&options.watch, stated)?,

@@ -19,6 +19,8 @@ const KIB: u64 = 1 << 10;
 pub(super) struct Stated {
     pub(super) block_bytes: u64,
     pub(super) chunk: Option<u64>,
+    /// Members of the array that has these chunks in turn.
+    pub(super) members: Option<u32>,
 }
 
 impl Stated {
@@ -29,6 +31,7 @@ impl Stated {
             numbers: Vec::new(),
             block_bytes: self.block_bytes,
             chunk: self.chunk.map(|bytes| Chunk { bytes, stated: true }),
+            members: self.members,
             longest_bytes: None,
             pages_bytes: None,
             longest_possible_bytes: None,
@@ -65,7 +68,8 @@ impl Stated {
             if watched.iter().any(|other| other.numbers.contains(&device.disk_number)) {
                 continue;
             }
-            let stated = Self { chunk: self.chunk.filter(|_| place == 0), ..self };
+            let stated =
+                if place == 0 { self } else { Self { chunk: None, members: None, ..self } };
             let described = stated.describe(machine, device, numbers);
             // what is on an array shapes the requests to its disks
             let file_system = on_top.clone().or(described.file_system);
@@ -94,6 +98,7 @@ impl Stated {
             name: device.path(),
             block_bytes: self.block_bytes,
             chunk: stated.or_else(|| chunk(machine, device)),
+            members: self.members.or_else(|| members(machine, device)),
             longest_bytes: kib("max_sectors_kb"),
             pages_bytes: pieces.map(|pieces| pieces.saturating_mul(page)),
             longest_possible_bytes: kib("max_hw_sectors_kb"),
@@ -128,6 +133,11 @@ fn chunk(machine: &Machine, device: &BlockDevice) -> Option<Chunk> {
     };
     let bytes = device.stripe(machine).map(|stripe| stripe.chunk).or_else(of_disk)?;
     (bytes > 0).then_some(Chunk { bytes, stated: false })
+}
+
+/// How many members have the chunks of this device in turn: only where no parity or copy moves them.
+fn members(machine: &Machine, device: &BlockDevice) -> Option<u32> {
+    if device.is_striped() { u32::try_from(device.stripe(machine)?.disks).ok() } else { None }
 }
 
 #[cfg(test)]
@@ -184,7 +194,8 @@ mod tests {
             (None, Chunk { bytes: 1 << 20, stated: false }),
             (Some(65_536), Chunk { bytes: 65_536, stated: true }),
         ] {
-            let watched = Stated { block_bytes: 4096, chunk: stated }.below(&machine, &array);
+            let watched =
+                Stated { block_bytes: 4096, chunk: stated, members: None }.below(&machine, &array);
             let names: Vec<_> = watched.iter().map(|device| device.name.as_str()).collect();
             assert_eq!(names, ["/dev/md0", "/dev/sda2", "/dev/sdb2"]);
             assert_eq!(watched[0].chunk, Some(chunk));
@@ -192,9 +203,10 @@ mod tests {
             assert_eq!((watched[1].chunk, watched[1].longest_bytes), (None, Some(128 << 10)));
         }
         let disk = BlockDevice::find(&machine, number("8:16")).unwrap();
-        let watched = Stated { block_bytes: 4096, chunk: None }.below(&machine, &disk);
+        let watched =
+            Stated { block_bytes: 4096, chunk: None, members: None }.below(&machine, &disk);
         assert_eq!(watched[0].numbers, [number("8:16"), number("8:17"), number("8:18")]);
-        let all = Stated { block_bytes: 4096, chunk: None }.all(&machine);
+        let all = Stated { block_bytes: 4096, chunk: None, members: None }.all(&machine);
         let names: Vec<_> = all.iter().map(|device| device.name.as_str()).collect();
         assert_eq!(names, ["/dev/sda", "/dev/sdb", "/dev/md0"]);
     }
