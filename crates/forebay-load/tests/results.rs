@@ -137,12 +137,8 @@ fn the_format_stays() {
         flow_ratio: 1.0,
         in_flight_max: 33,
         dispatch_blocked: BTreeMap::from([(String::from("window"), 1.25)]),
-        members: None,
         wake_ups: Some(12_345),
-        speed: None,
-        waited_seconds: None,
-        stops: None,
-        latency_target: None,
+        ..DiskResult::default()
     });
     let report = Report::Run(Box::new(result));
     let json = serde_json::to_string_pretty(&report).unwrap() + "\n";
@@ -387,13 +383,10 @@ fn a_disk_that_stood_still_is_not_said_to_have_wrong_figures() {
         consumption_max: 1.0,
         flow_ratio: 1.0,
         in_flight_max: 33,
-        dispatch_blocked: BTreeMap::new(),
-        members: None,
-        wake_ups: None,
         speed: Some(0.7),
         waited_seconds: Some(20.0),
         stops: Some(stops),
-        latency_target: None,
+        ..DiskResult::default()
     });
     let said = text(&Report::Run(Box::new(result)));
     assert!(said.contains("1 stop, 6.0 s;\n591 requests were overdue"), "{said}");

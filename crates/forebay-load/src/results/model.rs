@@ -300,7 +300,7 @@ pub struct LatencyResult {
 }
 
 /// What the scheduler saw of the disk.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DiskResult {
     /// Disk time dispatched per second, in seconds, over the measured part of the run.
     pub consumption_mean: f64,
