@@ -194,28 +194,9 @@ fn unmeasured() -> Vec<String> {
     .into()
 }
 
-fn write_budget(text: &mut String, budget: &Budget) {
-    let reason = match budget.goal_reason {
-        GoalReason::LatencyGoal => "the latency goal".into(),
-        GoalReason::BaseLatency => {
-            format!("the disk's base latency{}", in_place_of(budget, "with which it would idle"))
-        }
-        GoalReason::LargeRequest => format!(
-            "the cost of 128 KiB in the dearer direction{}",
-            in_place_of(budget, "which is shorter")
-        ),
-    };
-    item(text, "effective goal", &format!("{}, {reason}", time(budget.effective_goal_us)));
-    item(text, "burst", &format!("{} of disk time at once after a pause", time(budget.burst_us)));
-    let window = format!(
-        "{}{} of disk time unfinished in the disk: {} requests of 4 KiB, or {} of 128 KiB",
-        if budget.window_is_found { "found by trials, which begin at " } else { "" },
-        time(budget.window_us),
-        budget.depth,
-        budget.depth_large
-    );
-    item(text, "window", &window);
-    let target = match (&budget.latency_target, budget.latency_target_us) {
+/// The latency target, and what it does.
+fn target_text(budget: &Budget) -> String {
+    match (&budget.latency_target, budget.latency_target_us) {
         (Some(target), Some(us)) if budget.latency_target_below_base => format!(
             "{target} cannot be held, for it is not above the base latency: two effective goals, {}, \
              are held instead. State a longer one, after `forebay explore DIR`, which shows what \
@@ -241,8 +222,31 @@ fn write_budget(text: &mut String, budget: &Budget) {
             "none is stated: the window is the smallest with which the disk does what it can".into()
         }
         _ => "none is stated: the rates are a ceiling, and the disk gets no more".into(),
+    }
+}
+
+fn write_budget(text: &mut String, budget: &Budget) {
+    let reason = match budget.goal_reason {
+        GoalReason::LatencyGoal => "the latency goal".into(),
+        GoalReason::BaseLatency => {
+            format!("the disk's base latency{}", in_place_of(budget, "with which it would idle"))
+        }
+        GoalReason::LargeRequest => format!(
+            "the cost of 128 KiB in the dearer direction{}",
+            in_place_of(budget, "which is shorter")
+        ),
     };
-    item(text, "latency target", &target);
+    item(text, "effective goal", &format!("{}, {reason}", time(budget.effective_goal_us)));
+    item(text, "burst", &format!("{} of disk time at once after a pause", time(budget.burst_us)));
+    let window = format!(
+        "{}{} of disk time unfinished in the disk: {} requests of 4 KiB, or {} of 128 KiB",
+        if budget.window_is_found { "found by trials, which begin at " } else { "" },
+        time(budget.window_us),
+        budget.depth,
+        budget.depth_large
+    );
+    item(text, "window", &window);
+    item(text, "latency target", &target_text(budget));
     let [read, write] = budget.largest_request_bytes.map(size);
     let largest = format!("{read} read, {write} written; longer ones go in parts");
     item(text, "largest request", &largest);
