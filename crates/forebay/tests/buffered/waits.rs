@@ -124,10 +124,11 @@ fn a_waker_that_blocks_keeps_no_flush_from_its_permits() {
     let waker = Waker::from(Arc::new(Locks(Arc::clone(&lock))));
     // As many as there may be threads that run such wakers.
     let mut tasks: Vec<_> = (0..3).map(|_| Box::pin(other.admit_async(Op::Read, 65_536))).collect();
-    let guard = lock.lock().unwrap();
+    // not under the lock: a poll may wake a task that was polled before
     for task in &mut tasks {
         _ = task.as_mut().poll(&mut Context::from_waker(&waker));
     }
+    let guard = lock.lock().unwrap();
     // It would not end.
     writer.sync_data().unwrap();
     drop(guard);

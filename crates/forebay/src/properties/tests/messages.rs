@@ -177,8 +177,8 @@ fn latency_targets() {
             &with(&format!("latency_target: {wrong}")),
             &format!(
                 "io.yaml:7:21: disks[0].latency_target: found `{wrong}`; expected a percentile of \
-                 reads and a time, such as p95=1ms or p99.9=2ms, or of writes, such as \
-                 writes:p95=5ms; `off` is for none"
+                 reads and a time, such as p95=1ms or p99.9=2ms, of writes, such as \
+                 writes:p95=5ms, or in the disk, such as disk:p95=1ms; `off` is for none"
             ),
         );
     }
