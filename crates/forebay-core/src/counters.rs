@@ -6,9 +6,13 @@ use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 /// have blocks of as much, whatever less they take.
 const ALIGNMENT: u64 = 4096;
 
-/// A class has a backlog of its own making where requests of it have waited for this long without
-/// a break, in nanoseconds.
-const BACKLOGGED_NANOS: u64 = 100_000_000;
+/// One, for a part of the requests.
+const ONE: u32 = 1 << 16;
+/// That part is of this many requests: a class that is starved for less than 1,000 requests still
+/// counts as one that does not wait for itself.
+const FRESH_REQUESTS: u32 = 1024;
+/// A class waits for itself where less than this part of its requests found none of it waiting.
+const FRESH_PART: u32 = 8;
 
 /// One class on one queue. Totals count from the start, and again from zero
 /// after 2^64; times are nanoseconds.
@@ -57,8 +61,10 @@ pub struct ClassCounters {
     /// How often the class went from idle to backlogged.
     pub activations: u64,
     starved_since: Option<Time>,
-    /// When a request came last that found nothing of the class waiting.
-    fresh_at: Time,
+    /// The part of the latest requests that found nothing of the class waiting, times 2^16.
+    fresh: u32,
+    /// How many requests that part is of, up to [`FRESH_REQUESTS`].
+    fresh_of: u32,
     /// Whose these are: a class's place can be given to another.
     owner: u32,
 }
@@ -141,27 +147,31 @@ impl ClassCounters {
         self.note_alignment(access, len);
         let is_first = self.queued == 0;
         self.activations += u64::from(is_first);
-        if is_first {
-            self.fresh_at = now;
-        }
+        self.note_fresh(is_first);
         self.queued += 1;
         self.note_starvation(now);
         is_first
     }
 
     /// Queued and dispatched in one step, when nothing of the class was queued.
-    pub(crate) fn passed(&mut self, now: Time, access: Access, len: u64, cost: DiskTime) {
+    pub(crate) fn passed(&mut self, access: Access, len: u64, cost: DiskTime) {
         self.note_alignment(access, len);
-        self.fresh_at = now;
+        self.note_fresh(true);
         self.activations += 1;
         self.enter_disk(len);
         self.queue_nanos_last = 0;
         self.consumption = self.consumption.plus(cost);
     }
 
-    /// Whether requests of the class had waited for long when one came.
-    pub(crate) fn was_backlogged(&self, enqueued_at: Time) -> bool {
-        enqueued_at.nanos_since(self.fresh_at) > BACKLOGGED_NANOS
+    fn note_fresh(&mut self, is_fresh: bool) {
+        let part = if is_fresh { ONE } else { 0 };
+        self.fresh_of = (self.fresh_of + 1).min(FRESH_REQUESTS);
+        self.fresh = self.fresh - self.fresh / self.fresh_of + part / self.fresh_of;
+    }
+
+    /// Whether requests of the class mostly wait for each other.
+    pub(crate) fn waits_for_itself(&self) -> bool {
+        self.fresh < ONE / FRESH_PART
     }
 
     /// Its limit, or that of a group it is in, holds it back for so long.
@@ -310,10 +320,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_class_that_is_starved_for_a_while_does_not_wait_for_itself_and_a_scan_does() {
+        let note = |counters: &mut ClassCounters, fresh: bool, count: usize| {
+            (0..count).for_each(|_| counters.note_fresh(fresh));
+            counters.waits_for_itself()
+        };
+        let (mut reads, mut scan) = (ClassCounters::default(), ClassCounters::default());
+        assert!(!note(&mut reads, true, 1));
+        assert!(!note(&mut reads, true, 3_000));
+        assert!(!note(&mut reads, false, 1_000));
+        assert!(note(&mut reads, false, 2_000));
+        assert!(!note(&mut scan, true, 1));
+        assert!(note(&mut scan, false, 10));
+    }
+
+    #[test]
     fn totals_of_absurd_lengths_start_again_from_zero() {
         let mut counters = ClassCounters::default();
         for _ in 0..2 {
-            counters.passed(Time::ZERO, Op::Read.at(u64::MAX), u64::MAX, DiskTime::MAX);
+            counters.passed(Op::Read.at(u64::MAX), u64::MAX, DiskTime::MAX);
             counters.completed(Time::ZERO, Op::Read, u64::MAX, u64::MAX, true);
         }
         let mut sum = counters.clone();

@@ -19,9 +19,8 @@ const FLAG_BITS: u32 = 2;
 
 /// A percentile of reads, or of writes, is to stay within a latency.
 ///
-/// The latency is from enqueueing to completion, or [in the disk](Self::in_disk). Requests of a
-/// class that has had a backlog for more than 100 ms do not count in the former: such a class waits
-/// for itself. While the target is missed the disk gets less, in steps of a fifth, until it holds;
+/// The latency is from enqueueing to completion, or [in the disk](Self::in_disk). A class whose
+/// requests mostly wait for each other (on a shard seven of eight lately) does not count in the former. While the target is missed the disk gets less, in steps of a fifth, until it holds;
 /// then it gets more again. Where the target holds at no window it is given up for a while.
 ///
 /// With [`Control::Figures`](crate::Control::Figures) the latency is always in the disk, and pace

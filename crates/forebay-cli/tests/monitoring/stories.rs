@@ -22,7 +22,7 @@ pub(crate) const STORIES: &[Story] = &[
         name: "healthy with a latency target",
         config: |config| {
             let target = LatencyTarget::new(Op::Read, 950, TARGET);
-            config.scheduler.latency_target = target.ok();
+            config.scheduler.latency_target = target.ok().map(LatencyTarget::in_disk);
         },
         ..HEALTHY
     },
@@ -60,7 +60,7 @@ pub(crate) const STORIES: &[Story] = &[
         faults: "faults:\n- {kind: slow, from: TROUBLE, percent: 5}\n",
         config: |config| {
             let target = LatencyTarget::new(Op::Read, 950, TARGET);
-            config.scheduler.latency_target = target.ok();
+            config.scheduler.latency_target = target.ok().map(LatencyTarget::in_disk);
         },
         ..HEALTHY
     },

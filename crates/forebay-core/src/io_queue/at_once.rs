@@ -54,7 +54,7 @@ impl IoQueue {
         self.requests.at_mut(ticket.slot()).fresh = true;
         self.fair.charge_passed(node, cost, len, now);
         self.enter_disk(now, ticket.slot(), nearly_idle);
-        self.classes[class.index()].passed(now, access, len, cost);
+        self.classes[class.index()].passed(access, len, cost);
         self.rest_again(now, rested_since);
         Ok(Some(ticket))
     }

@@ -10,6 +10,9 @@ use super::measured::MILLION;
 const ALLOWED: i64 = 6;
 /// and over at least this many. It is known earlier where twice as many miss it.
 const REQUESTS_MIN: i64 = 64;
+/// A cap goes after this many intervals without a request that the target is about: nobody needs it,
+/// or it starves their class.
+const UNUSED: i64 = 16;
 /// More requests in an interval are an error of the clock.
 const REQUESTS_MAX: i64 = 1 << 30;
 /// Factors on the cap, in thousandths: after a miss, and while the target holds.
@@ -38,6 +41,8 @@ pub(super) struct Target {
     /// Requests of this measurement that the target is about, and those that took longer.
     requests: i64,
     over: i64,
+    /// Intervals in a row without such a request.
+    unused: i64,
     /// Of a million requests, those that took longer where lowering began; zero while the target
     /// holds.
     began_over: i64,
@@ -56,6 +61,7 @@ impl Target {
         cap: i64::MAX,
         requests: 0,
         over: 0,
+        unused: 0,
         began_over: 0,
         rest: 0,
         next_rest: REST.0,
@@ -63,17 +69,39 @@ impl Target {
         calm: 0,
         next_calm: CALM.0,
     };
-    pub(super) const WORDS: usize = 9;
+    pub(super) const WORDS: usize = 10;
 
     pub(super) const fn to_words(self) -> [i64; Self::WORDS] {
-        let Self { cap, requests, over, began_over, rest, next_rest, missed_at, calm, next_calm } =
-            self;
-        [cap, requests, over, began_over, rest, next_rest, missed_at, calm, next_calm]
+        let Self {
+            cap,
+            requests,
+            over,
+            unused,
+            began_over,
+            rest,
+            next_rest,
+            missed_at,
+            calm,
+            next_calm,
+        } = self;
+        [cap, requests, over, unused, began_over, rest, next_rest, missed_at, calm, next_calm]
     }
 
     pub(super) const fn from_words(words: [i64; Self::WORDS]) -> Self {
-        let [cap, requests, over, began_over, rest, next_rest, missed_at, calm, next_calm] = words;
-        Self { cap, requests, over, began_over, rest, next_rest, missed_at, calm, next_calm }
+        let [cap, requests, over, unused, began_over, rest, next_rest, missed_at, calm, next_calm] =
+            words;
+        Self {
+            cap,
+            requests,
+            over,
+            unused,
+            began_over,
+            rest,
+            next_rest,
+            missed_at,
+            calm,
+            next_calm,
+        }
     }
 
     /// The largest window, in thousandths of an effective goal.
@@ -94,6 +122,10 @@ impl Target {
             return;
         }
         self.rest = (self.rest - 1).max(0);
+        self.unused = if requests == 0 { self.unused + 1 } else { 0 };
+        if self.unused >= UNUSED {
+            (self.cap, self.unused, self.began_over) = (i64::MAX, 0, 0);
+        }
         self.requests += requests.min(REQUESTS_MAX);
         self.over += over.min(REQUESTS_MAX);
         let needed = (ALLOWED * 1000 / allowed_permille.max(1)).max(REQUESTS_MIN);
@@ -203,6 +235,16 @@ mod tests {
     fn caps_that_make_it_worse_are_not_lowered_further() {
         let caps = caps(&mut { Target::NONE }, |window| if window < 3000 { 40 } else { 10 });
         assert!(caps.iter().all(|&cap| cap > FREE / 2), "{caps:?}");
+    }
+
+    #[test]
+    fn a_cap_goes_where_no_request_counts() {
+        let mut target = Target::NONE;
+        caps(&mut target, |window| if window > 1000 { 20 } else { 0 });
+        for interval in 1..=UNUSED {
+            target.follow(0, 0, P95, FREE);
+            assert_eq!(target.cap() == i64::MAX, interval == UNUSED, "{interval}");
+        }
     }
 
     #[test]
