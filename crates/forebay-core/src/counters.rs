@@ -6,10 +6,10 @@ use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 /// have blocks of as much, whatever less they take.
 const ALIGNMENT: u64 = 4096;
 
-/// One, for a part of the requests.
+/// Parts of requests are counted in 1 / 65,536.
 const ONE: u32 = 1 << 16;
-/// That part is of this many requests: a class that is starved for less than 1,000 requests still
-/// counts as one that does not wait for itself.
+/// The part of fresh requests is an average over this many. A class that is starved for fewer
+/// requests still counts as one that does not wait for itself.
 const FRESH_REQUESTS: u32 = 1024;
 /// A class waits for itself where less than this part of its requests found none of it waiting.
 const FRESH_PART: u32 = 8;

@@ -19,9 +19,10 @@ const FLAG_BITS: u32 = 2;
 
 /// A percentile of reads, or of writes, is to stay within a latency.
 ///
-/// The latency is from enqueueing to completion, or [in the disk](Self::in_disk). A class whose
-/// requests mostly wait for each other (on a shard seven of eight lately) does not count in the former. While the target is missed the disk gets less, in steps of a fifth, until it holds;
-/// then it gets more again. Where the target holds at no window it is given up for a while.
+/// The latency is from enqueueing to completion, or [in the disk](Self::in_disk). A class does not
+/// count in the former while its requests mostly wait for each other: on a shard, seven of eight of
+/// the latest 1,024. While the target is missed the disk gets less, in steps of a fifth, until it
+/// holds; then it gets more again. A target that holds at no window is given up for a while.
 ///
 /// With [`Control::Figures`](crate::Control::Figures) the latency is always in the disk, and pace
 /// and window are corrected, up to four times the rate of the model.

@@ -51,8 +51,8 @@ impl IoQueue {
         }
     }
 
-    /// What the latency target says of a request's time: in the disk, if that is known; else since
-    /// it was enqueued, unless requests of its class wait for each other.
+    /// The time of a request that is compared with the latency target: the one in the disk if that
+    /// is known, or the one since it was enqueued. `None` if it does not count.
     fn targeted_nanos(
         &mut self,
         now: Time,
@@ -62,8 +62,7 @@ impl IoQueue {
     ) -> Option<u64> {
         if !threshold.in_disk {
             let class = &self.classes[ClassId::index_of(request.class)];
-            let waits_for_itself = class.waits_for_itself();
-            return (!waits_for_itself).then(|| now.nanos_since(request.enqueued_at));
+            return (!class.waits_for_itself()).then(|| now.nanos_since(request.enqueued_at));
         }
         let was_away = threshold.of_owners && self.looks.was_away(now, took.gap);
         let is_told = took.is_known || threshold.is_told_by_owner(took.least, took.most, was_away);

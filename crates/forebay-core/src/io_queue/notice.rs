@@ -10,8 +10,8 @@ const SHARDS_PER_LOOK: u64 = 32;
 /// Of more shards than this one looks for all what others hold unattended. At 8 a
 /// request costs about one look where each shard looks for itself.
 const CROWD_ABOVE: u64 = 8;
-/// A queue for which another one looks does so too after so many times as long as
-/// it has waited.
+/// A queue for which another one looks does so too, after this multiple of the time
+/// that it has waited.
 const LOOK_AGAIN_TIMES: u64 = 3;
 
 impl IoQueue {

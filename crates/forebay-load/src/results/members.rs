@@ -3,7 +3,7 @@
 use forebay_block::uneven_members;
 use serde::{Deserialize, Serialize};
 
-/// The fullest member is told of where it has more than this many times an even part.
+/// The fullest member is reported if it has more than this multiple of an even part.
 const UNEVEN: f64 = 1.5;
 
 /// What the members of a simulated array had in flight in the measured part of a run.
@@ -46,12 +46,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_that_have_most_in_turn_are_told_of_and_chance_is_not() {
-        for (in_flight, fullest, is_told) in
+    fn members_that_have_most_in_turn_are_reported_and_chance_is_not() {
+        for (in_flight, fullest, is_reported) in
             [(16.0, 0.98, true), (16.0, 0.45, false), (1.0, 1.0, false), (256.0, 0.5, true)]
         {
             let members = MembersResult { in_flight, parts: vec![0.25; 4], fullest };
-            assert_eq!(members.lines().len(), usize::from(is_told), "{members:?}");
+            assert_eq!(members.lines().len(), usize::from(is_reported), "{members:?}");
         }
         let one = MembersResult { in_flight: 16.0, parts: vec![0.1, 0.7, 0.1, 0.1], fullest: 0.7 };
         assert!(one.lines()[0].starts_with("member 2 of 4 has 70 %"), "{:?}", one.lines());

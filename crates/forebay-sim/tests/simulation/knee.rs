@@ -148,9 +148,10 @@ fn a_class_that_its_limit_holds_back_does_not_keep_the_window_small_for_others()
 /// The scan reads too, and waits for itself: what it takes is not counted.
 #[test]
 fn a_latency_target_is_kept_by_a_smaller_window_and_no_smaller_one_than_needed() {
-    for (scan, percent, target) in [("seqwrite", 20, 200.0), ("seqread", 5, 140.0)] {
+    for (scan, percent, text, target) in
+        [("seqwrite", 20, "p95=200us", 200.0), ("seqread", 5, "p95=140us", 140.0)]
+    {
         let load = |rates: &DiskRates| reads(rates, percent) + &bulk(scan);
-        let text = if target == 200.0 { "p95=200us" } else { "p95=140us" };
         let [without, with] =
             [How::Knee, How::Target(text)].map(|how| run("i4i.2xlarge", how, load));
         let p95 = |result: &RunResult| class(result, "reads").latency_us.p95;

@@ -9,7 +9,7 @@ use forebay_sim::spec::DiskSpec;
 
 use crate::bed::jobs;
 
-/// Appends of 128 KiB to files that begin so many bytes after one another.
+/// Appends of 128 KiB to files of this size, which lie one after the other.
 fn appends(file_bytes: &str) -> (MembersResult, String) {
     let text_of = format!(
         "- {{name: bulk, type: seqwrite, shards: all, data_size: {file_bytes}, shard_info: {{parallelism: \
@@ -27,7 +27,7 @@ fn appends(file_bytes: &str) -> (MembersResult, String) {
 }
 
 #[test]
-fn files_that_grow_over_the_same_member_at_a_time_are_told_of() {
+fn files_that_grow_over_the_same_member_at_a_time_are_reported() {
     // a multiple of all members' chunks, and one chunk more
     for (file_bytes, is_even) in [("64MiB", false), ("65MiB", true)] {
         let (members, said) = appends(file_bytes);

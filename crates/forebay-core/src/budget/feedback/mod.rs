@@ -214,7 +214,7 @@ impl Feedback {
                 && dispatched_at.nanos_since(refused_at) <= REFUSED_LATELY_NANOS)
     }
 
-    /// One shard tells what it has seen.
+    /// A shard reports what it has seen. Pace and window are corrected by it if `corrects`.
     pub(super) fn add(&self, now: Time, sample: Sample, disk: &Disk, corrects: bool) {
         set(&self.threshold_nanos, self.threshold_of(disk));
         let served = scaled(sample.served, get(&self.price_of_mix));

@@ -90,7 +90,7 @@ pub(super) struct Interval {
     /// Requests that the latency target is about, and those of them that took longer.
     pub(super) targeted: i64,
     pub(super) over: i64,
-    /// Of 1000 of these, so many may take longer; 1000 without a target.
+    /// How many of 1000 of these may take longer; 1000 without a target.
     pub(super) allowed_permille: i64,
 }
 
