@@ -103,13 +103,10 @@ pub(crate) fn a_read_from_memory_costs_nothing() {
     for n in 0..4096 {
         class.read_at(&file, &mut buffer, n * 7_919 % 4096 * 4096).unwrap();
     }
-    assert_eq!(class.page_cache_counters().hits, 4096);
-    assert_eq!((charged(&class), class.permit_counters().operations[Op::Read.index()]), (0, 0));
-    // one that is not there among many that are
-    fadvise(&file, 4 * MIB, std::num::NonZeroU64::new(4096), Advice::DontNeed).unwrap();
-    class.read_at(&file, &mut buffer, 4 * MIB).unwrap();
+    // The kernel may reclaim pages meanwhile: such reads are misses, and they alone have permits.
     let counters = class.page_cache_counters();
-    assert_eq!((counters.hits + counters.misses, charged(&class) / 4096), (4097, counters.misses));
+    assert_eq!((counters.hits + counters.misses, permits(&class)), (4096, counters.misses));
+    assert!(counters.misses < 64, "{} of 4,096 reads from memory missed", counters.misses);
 }
 
 pub(crate) fn a_miss_among_hits_is_charged_with_whole_pages() {
@@ -128,12 +125,13 @@ pub(crate) fn a_miss_among_hits_is_charged_with_whole_pages() {
         [(1, 0, 4096, 1), (2, 100, 100, 1), (3, 4000, 200, 2), (4, 1, 8191, 2)]
     {
         fadvise(&file, n * MIB, std::num::NonZeroU64::new(8192), Advice::DontNeed).unwrap();
-        let before = (permits(&class), charged(&class));
+        let so_far = || (permits(&class), charged(&class), class.page_cache_counters().misses);
+        let before = so_far();
         class.read_at(&file, &mut vec![0; len], n * MIB + within).unwrap();
-        let had = (permits(&class) - before.0, charged(&class) - before.1);
-        assert_eq!(had, (1, pages * 4096), "{len} bytes from {within} on");
+        let after = so_far();
+        let had = (after.0 - before.0, after.1 - before.1, after.2 - before.2);
+        assert_eq!(had, (1, pages * 4096, 1), "{len} bytes from {within} on");
     }
-    assert_eq!(class.page_cache_counters().misses, 4);
 }
 
 pub(crate) fn a_cold_file_under_the_number_of_a_warm_one_is_charged() {
