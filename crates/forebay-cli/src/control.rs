@@ -27,7 +27,7 @@ pub(crate) struct ControlOptions {
 enum ControlName {
     /// Trials find the smallest window with which the disk does what it can of the present mix
     Knee,
-    /// The disk's figures, corrected by the latency target
+    /// The disk's figures: no more than they say, and two effective goals of it unfinished
     Figures,
 }
 

@@ -263,11 +263,6 @@ impl LoadOptions {
         }
     }
 
-    /// Whether a latency target is asked for, and not the one that there is anyway.
-    pub(crate) fn asks_target(&self) -> bool {
-        self.latency_target.is_some()
-    }
-
     /// In which order classes are served.
     pub(crate) fn order(&self) -> QueueDiscipline {
         match (self.order, self.policy) {

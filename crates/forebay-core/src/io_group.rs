@@ -291,7 +291,7 @@ impl IoGroup {
     }
 
     /// Whether the figures are a ceiling that the disk's owner sets, and not prices alone: then
-    /// [`Control::Figures`] takes the place of [`Control::Knee`] from now on.
+    /// requests are let through at one second of disk time per second, whatever the disk does.
     pub fn set_ceiling(&self, is_ceiling: bool) {
         self.shared.budget.set_ceiling(is_ceiling);
     }
@@ -307,17 +307,11 @@ impl IoGroup {
         self.shared.budget.overdue.stopped_nanos(now)
     }
 
-    /// Thousandths of the model's rate at which the pace runs: 1000 unless a
-    /// latency target corrects it.
-    pub fn speed_permille(&self) -> u64 {
-        self.shared.budget.speeds_permille().0
-    }
-
     /// Thousandths of the model's rate that the disk delivered when work last
-    /// waited for it; 1000 until some has. Where nothing corrects the pace, a
-    /// disk that is faster than its model is not seen to be.
+    /// waited for it; 1000 until some has. Where the pace is that of the figures, a
+    /// disk that is faster than they say is not seen to be.
     pub fn delivered_permille(&self) -> u64 {
-        self.shared.budget.speeds_permille().1
+        self.shared.budget.delivered_permille()
     }
 
     /// Disk time of the requests in the disk now.

@@ -24,13 +24,12 @@ const FLAG_BITS: u32 = 2;
 /// the latest 1,024. While the target is missed the disk gets less, in steps of a fifth, until it
 /// holds; then it gets more again. A target that holds at no window is given up for a while.
 ///
-/// With [`Control::Figures`](crate::Control::Figures) the latency is always in the disk, and pace
-/// and window are corrected, up to four times the rate of the model.
+/// Figures and constants ([`Control`](crate::Control)) keep no target: whether it holds is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyTarget {
     op: Op,
     permille: u32,
-    latency: Option<Duration>,
+    latency: Duration,
     in_disk: bool,
 }
 
@@ -66,15 +65,6 @@ impl fmt::Display for LatencyTargetError {
 impl core::error::Error for LatencyTargetError {}
 
 impl LatencyTarget {
-    /// What the window promises: of reads 95 in 100 within two effective goals.
-    ///
-    /// It is measured where the disk's time is known: of requests that an engine
-    /// sent and reaped promptly ([`IoQueue::complete_reaped`](crate::IoQueue::complete_reaped)).
-    /// A stated target is measured on all, permits too, whose time is their
-    /// owner's; of what an engine was late to reap, on what was surely in time or
-    /// surely not.
-    pub const OF_WINDOW: Self = Self { op: Op::Read, permille: 950, latency: None, in_disk: true };
-
     /// `permille` of 1000 requests (500 to 999), all reads or all writes, take at most `latency`
     /// (up to a minute) from enqueueing to completion.
     ///
@@ -89,7 +79,7 @@ impl LatencyTarget {
             _ if latency.is_zero() || latency.as_nanos() > LATENCY_MAX.as_nanos() => {
                 Err(LatencyTargetError::Latency)
             }
-            _ => Ok(Self { op, permille, latency: Some(latency), in_disk: false }),
+            _ => Ok(Self { op, permille, latency, in_disk: false }),
         }
     }
 
@@ -114,15 +104,15 @@ impl LatencyTarget {
         self.permille
     }
 
-    /// The latency; `None` for two effective goals, whatever they are.
-    pub const fn latency(&self) -> Option<Duration> {
+    /// The latency.
+    pub const fn latency(&self) -> Duration {
         self.latency
     }
 
     /// All of it in a word; zero for none.
     pub(crate) fn to_word(target: Option<Self>) -> u64 {
         target.map_or(0, |Self { op, permille, latency, in_disk }| {
-            let nanos = latency.map_or(0, saturating_nanos);
+            let nanos = saturating_nanos(latency);
             let flags = u64::from(in_disk) << 1 | u64::from(op == Op::Write);
             nanos << (PERMILLE_BITS + FLAG_BITS) | u64::from(permille) << FLAG_BITS | flags
         })
@@ -136,35 +126,24 @@ impl LatencyTarget {
         (permille > 0).then(|| Self {
             op: if word & 1 == 0 { Op::Read } else { Op::Write },
             permille,
-            latency: (nanos > 0).then(|| Duration::from_nanos(nanos)),
+            latency: Duration::from_nanos(nanos),
             in_disk: word & 2 != 0,
         })
     }
 }
 
-/// What became of a [`LatencyTarget`], and what the disk does of what its model
-/// says.
+/// What became of a [`LatencyTarget`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyTargetStatus {
-    /// What was asked for.
+    /// The target in force.
     pub target: LatencyTarget,
-    /// The latency in force: two effective goals where no other was stated, or
-    /// where the stated one is below the latency of the idle disk.
-    pub latency: Duration,
     /// Whether the percentile was within it when work last waited.
     pub holds: bool,
-    /// Whether it can be held: it is not below the latency of the idle disk,
-    /// and sending less did help.
+    /// Whether its latency is not above that of the idle disk, so that nothing keeps it.
+    pub below_base: bool,
+    /// Whether it can be held: it is not below the latency of the idle disk, and a smaller window
+    /// did help.
     pub attainable: bool,
-    /// Most disk time unfinished in the disk when another request goes, as the
-    /// model counts it.
+    /// Most disk time unfinished in the disk when another request goes, as the model counts it.
     pub window: DiskTime,
-}
-
-impl LatencyTargetStatus {
-    /// Whether what was stated is below the latency of the idle disk, so that two
-    /// effective goals are in force instead.
-    pub fn is_below_base(&self) -> bool {
-        self.target.latency().is_some_and(|stated| stated != self.latency)
-    }
 }

@@ -5,9 +5,6 @@ use crate::{GroupCounters, IoGroup, LatencyTargetStatus, Time};
 /// Whether a disk does what its figures say, and keeps what is promised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadStatus {
-    /// Thousandths of the disk's rate at which requests are let through: 1000
-    /// unless the latency target corrects it. Of several groups the lowest.
-    pub pace_permille: u64,
     /// Thousandths of what its figures say that the disk did when work last
     /// waited for it; `None` before any has. Healthy is 900 or more: much less
     /// means that the figures are wrong for this mix, or the disk is not itself.
@@ -24,12 +21,7 @@ pub struct LoadStatus {
 impl Default for LoadStatus {
     /// Of a disk that nothing was asked of.
     fn default() -> Self {
-        Self {
-            pace_permille: 1000,
-            speed_permille: None,
-            target: None,
-            counters: GroupCounters::default(),
-        }
+        Self { speed_permille: None, target: None, counters: GroupCounters::default() }
     }
 }
 
@@ -49,7 +41,6 @@ impl LoadStatus {
             ..target
         };
         Self {
-            pace_permille: group.speed_permille(),
             speed_permille: (counters.waited_nanos > 0).then_some(speed),
             target: group.latency_target().map(holds),
             counters,
@@ -57,7 +48,6 @@ impl LoadStatus {
     }
 
     fn with(mut self, other: Self) -> Self {
-        self.pace_permille = self.pace_permille.min(other.pace_permille);
         let speeds = [self.speed_permille, other.speed_permille];
         self.speed_permille = speeds.into_iter().flatten().min();
         if let (Some(all), Some(one)) = (&mut self.target, other.target) {

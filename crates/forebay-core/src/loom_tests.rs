@@ -56,7 +56,7 @@ fn the_window_overshoots_by_one_request_at_most_and_is_given_back_whole() {
                     let got = granted(budget.try_reserve(
                         now,
                         &ASK,
-                        Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO, drains: false },
+                        Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
                         DiskTime::ZERO,
                     ));
                     assert!(budget.in_flight() <= DiskTime::from_nanos(3_000_000));
@@ -80,13 +80,13 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
         assert!(granted(budget.try_reserve(
             at(1),
             &ASK,
-            Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO, drains: false },
+            Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
             DiskTime::ZERO
         )));
         assert!(granted(budget.try_reserve(
             at(2),
             &ASK,
-            Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO, drains: false },
+            Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
             DiskTime::ZERO
         )));
         let completer = {
@@ -101,7 +101,7 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
         let waits = match budget.try_reserve(
             at(3),
             &ASK,
-            Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO, drains: false },
+            Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
             DiskTime::ZERO,
         ) {
             Reservation::Refused(Refusal::Window) => {

@@ -29,10 +29,10 @@ mod compaction_2022;
 mod deep_writes_2018;
 #[path = "design-cost/mod.rs"]
 mod design_cost;
-#[path = "design-loop/mod.rs"]
-mod design_loop;
 #[path = "design-shards/mod.rs"]
 mod design_shards;
+#[path = "design-target/mod.rs"]
+mod design_target;
 #[path = "design-window/mod.rs"]
 mod design_window;
 #[path = "2024-discard-off/mod.rs"]
@@ -119,7 +119,7 @@ pub fn all() -> Vec<Experiment> {
         chunk_border_2025::EXPERIMENT,
         design_cost::EXPERIMENT,
         design_window::EXPERIMENT,
-        design_loop::EXPERIMENT,
+        design_target::EXPERIMENT,
         design_shards::EXPERIMENT,
     ]
 }

@@ -5,12 +5,11 @@ WINDOWS = (0.5, 0.7, 0.85, 1, 1.25, 1.5, 2, 2.5, 3, 4, 6, 8, 12)
 # a factor on the rate of the figures; with 1.25 for these windows only
 PACES = ("off", "1", "1.25")
 PACED_WINDOWS = (1, 1.5, 2, 3, 4, 6, 8, 12)
-FIGURES = ["--control", "figures", "--latency-target"]
 
 NONE = [("none", ["--policy", "none"])]
 POLICIES = [(policy, ["--policy", policy]) for policy in ("littles-law", "two-level-bucket")]
-UNTARGETED = [("figures, no target", [*FIGURES, "off"])]
-TARGETS = [(f"figures, {target}", [*FIGURES, target]) for target in ("p95=1ms", "p95=2ms", "p95=2goals")]
+FIGURES = [("figures", ["--control", "figures"])]
+TARGETS = [(target, ["--latency-target", target]) for target in ("p95=1ms", "p95=2ms", "disk:p95=1ms")]
 COUNTS = (5, 12, 41)
 
 
@@ -23,8 +22,8 @@ def rivals(disk, count):
     "5, 12 or all 41."
     windows = lambda *factors: [window(disk, factor) for factor in factors]
     if count == 5:
-        return NONE + UNTARGETED + windows(1, 2, 4)
+        return NONE + FIGURES + windows(1, 2, 4)
     if count == 12:
-        return NONE + POLICIES + UNTARGETED + TARGETS[2:] + windows(1, 1.5, 2, 3, 4, 8) + [window(disk, 2, "1")]
+        return NONE + POLICIES + FIGURES + TARGETS[2:] + windows(1, 1.5, 2, 3, 4, 8) + [window(disk, 2, "1")]
     constants = [window(disk, factor, pace) for factor in WINDOWS for pace in PACES if pace != "1.25" or factor in PACED_WINDOWS]
-    return NONE + POLICIES + UNTARGETED + TARGETS + constants
+    return NONE + POLICIES + FIGURES + TARGETS + constants

@@ -1,7 +1,6 @@
 //! `forebay bench`: runs a load on a real disk.
 
 mod affinity;
-mod busy;
 mod clock;
 mod compare;
 mod growth;
@@ -175,7 +174,6 @@ fn measure(options: &Options, jobs_path: &Path, old: Option<&PathBuf>) -> Result
             interrupt: &interrupt,
         },
         load.compares(!matches!(target, RunTarget::Null)),
-        load.asks_target(),
     )?;
     drop(storage);
     let what = format!("{} on {}", jobs_path.display(), options.dir.display());
@@ -214,11 +212,7 @@ fn warn_of_bursts(properties: &DiskProperties) {
 
 /// Runs the load, before that without the scheduler if `compares`. With the report comes how many
 /// requests failed, and what went wrong first.
-fn run_load(
-    plan: &Plan<'_>,
-    compares: bool,
-    asks_target: bool,
-) -> Result<(Report, Option<(u64, String)>), Failure> {
+fn run_load(plan: &Plan<'_>, compares: bool) -> Result<(Report, Option<(u64, String)>), Failure> {
     if !compares || plan.policy == Policy::Unlimited {
         let Run { result, failed } = runner::run(plan)?;
         return Ok((Report::Run(Box::new(result)), failed));
@@ -228,8 +222,7 @@ fn run_load(
     let before = runner::run(&Plan { title: "unscheduled", is_scheduled: false, ..*plan })?;
     plan.storage.restore(plan.jobs, plan.backend, plan.interrupt)?;
     note(format_args!("running with the scheduler: {times}"));
-    let latency_target = busy::target(&before.result, plan.latency_target, asks_target);
-    let after = runner::run(&Plan { title: "scheduled", latency_target, ..*plan })?;
+    let after = runner::run(&Plan { title: "scheduled", ..*plan })?;
     let runs = [before.result, after.result];
     let comparison = Comparison { version: VERSION, runs };
     Ok((Report::Comparison(Box::new(comparison)), before.failed.or(after.failed)))

@@ -23,15 +23,16 @@ pub(super) struct Budget {
     pub(super) goal_reason: GoalReason,
     /// Disk time that may go at once after a pause: one effective goal.
     pub(super) burst_us: f64,
-    /// Disk time that may be unfinished in the disk when another request goes.
+    /// Disk time that may be unfinished in the disk when another request goes: where trials of
+    /// other windows begin.
     pub(super) window_us: f64,
-    /// Whether that is where trials of other windows begin.
-    pub(super) window_is_found: bool,
+    /// Whether the disk gets no more than its rates, whatever trials find.
+    pub(super) is_ceiling: bool,
     /// What requests may take in the disk while others wait, as stated; none for no promise.
     pub(super) latency_target: Option<String>,
     /// What the percentile may be.
     pub(super) latency_target_us: Option<f64>,
-    /// Whether that is two effective goals, since what was stated is below the base latency.
+    /// Whether that is not above the base latency, so that nothing keeps it.
     #[serde(skip_serializing_if = "Not::not")]
     pub(super) latency_target_below_base: bool,
     /// Longest pieces that requests are sent in: reads, writes.
@@ -111,16 +112,12 @@ impl Budget {
         let latency_target = disk.latency_target();
         let group =
             IoGroup::new(GroupConfig { latency_target, ..GroupConfig::new(model.clone(), policy) });
-        let ceiling =
+        let is_ceiling =
             disk.figures.as_ref().is_some_and(|figures| figures.properties.measured.ceiling);
-        group.set_ceiling(ceiling);
         let target = group.latency_target();
         let goal = group.effective_goal();
-        let window_is_found = group.finds_window();
-        let window = if window_is_found { goal } else { group.window() };
         // 2.5 windows while all classes are backlogged, and twice as much during a trial
-        let windows = if window_is_found { 5 } else { 1 };
-        let fullest = DiskTime::from_units(window.units().saturating_mul(windows));
+        let fullest = DiskTime::from_units(goal.units().saturating_mul(5));
         let largest = [Op::Read, Op::Write].map(|op| (op, model.largest_request(op, goal)));
         let largest_cost =
             largest.map(|(op, len)| model.cost(op, len)).into_iter().max().unwrap_or_default();
@@ -136,17 +133,17 @@ impl Budget {
                 () => GoalReason::BaseLatency,
             },
             burst_us: us(goal),
-            window_us: us(window),
-            window_is_found,
+            window_us: us(goal),
+            is_ceiling,
             latency_target: target.map(|status| status.target.to_string()),
-            latency_target_us: target.map(|status| status.latency.as_nanos() as f64 / 1e3),
-            latency_target_below_base: target.is_some_and(|status| status.is_below_base()),
+            latency_target_us: target.map(|status| status.target.latency().as_nanos() as f64 / 1e3),
+            latency_target_below_base: target.is_some_and(|status| status.below_base),
             largest_request_bytes: largest.map(|(_, len)| len),
             largest_request_us: us(largest_cost),
             longest_wait_us: us(fullest.max(run.unwrap_or_default()).plus(largest_cost)),
             run_us: run.map(us),
-            depth: fitting(window, model.dearer_cost(4096)),
-            depth_large: fitting(window, large_cost),
+            depth: fitting(goal, model.dearer_cost(4096)),
+            depth_large: fitting(goal, large_cost),
             queue_depth: fitting(group.busy_window(), model.dearer_cost(4096)),
         }
     }

@@ -196,32 +196,23 @@ fn unmeasured() -> Vec<String> {
 
 /// The latency target, and what it does.
 fn target_text(budget: &Budget) -> String {
-    match (&budget.latency_target, budget.latency_target_us) {
-        (Some(target), Some(us)) if budget.latency_target_below_base => format!(
-            "{target} cannot be held, for it is not above the base latency: two effective goals, {}, \
-             are held instead. State a longer one, after `forebay explore DIR`, which shows what \
-             the disk keeps under load",
-            time(us)
+    match &budget.latency_target {
+        Some(target) if budget.latency_target_below_base => format!(
+            "{target} cannot be held, for it is not above the base latency. State a longer one, \
+             after `forebay explore DIR`, which shows what the disk keeps under load"
         ),
-        (Some(target), Some(us)) if budget.window_is_found => format!(
-            "{target}, which is {} {}; while it is missed the window is smaller, as long as that \
-             helps",
-            time(us),
-            if target.starts_with("disk:") {
-                "in the disk"
-            } else {
-                "from enqueueing to completion"
-            }
-        ),
-        (Some(target), Some(us)) => format!(
-            "{target}, which is {} in the disk; while others wait, pace and window are corrected so \
-             that it holds",
-            time(us)
-        ),
-        _ if budget.window_is_found => {
+        Some(target) => {
+            let of = match target.starts_with("disk:") {
+                true => "in the disk",
+                false => "from enqueueing to completion",
+            };
+            format!(
+                "{target}, {of}; while it is missed the window is smaller, as long as that helps"
+            )
+        }
+        None => {
             "none is stated: the window is the smallest with which the disk does what it can".into()
         }
-        _ => "none is stated: the rates are a ceiling, and the disk gets no more".into(),
     }
 }
 
@@ -239,13 +230,16 @@ fn write_budget(text: &mut String, budget: &Budget) {
     item(text, "effective goal", &format!("{}, {reason}", time(budget.effective_goal_us)));
     item(text, "burst", &format!("{} of disk time at once after a pause", time(budget.burst_us)));
     let window = format!(
-        "{}{} of disk time unfinished in the disk: {} requests of 4 KiB, or {} of 128 KiB",
-        if budget.window_is_found { "found by trials, which begin at " } else { "" },
+        "found by trials, which begin at {} of disk time unfinished in the disk: {} requests of \
+         4 KiB, or {} of 128 KiB",
         time(budget.window_us),
         budget.depth,
         budget.depth_large
     );
     item(text, "window", &window);
+    if budget.is_ceiling {
+        item(text, "ceiling", "the disk gets no more than its rates, whatever trials find");
+    }
     item(text, "latency target", &target_text(budget));
     let [read, write] = budget.largest_request_bytes.map(size);
     let largest = format!("{read} read, {write} written; longer ones go in parts");
@@ -257,14 +251,10 @@ fn write_budget(text: &mut String, budget: &Budget) {
     let or_run = if budget.run_us.is_some() { ", or a run if that is longer" } else { "" };
     let wait = format!(
         "{} for a small request of the heaviest class, if the disk is as fast as stated and nothing \
-         else of that class waits: {}{or_run}, and {} for a largest request that went last. A \
-         longer permit adds its own cost",
+         else of that class waits: five windows of the size at the beginning (a trial while all \
+         classes are backlogged){or_run}, and {} for a largest request that went last. A longer \
+         permit adds its own cost",
         time(budget.longest_wait_us),
-        if budget.window_is_found {
-            "five windows of the size at the beginning (a trial while all classes are backlogged)"
-        } else {
-            "the window"
-        },
         time(budget.largest_request_us)
     );
     item(text, "longest wait", &wait);

@@ -109,10 +109,11 @@ fn speed(series: &Series) -> Chart {
     let times = series.ends_seconds.iter().copied();
     let known = times.zip(&series.disk.speed);
     let speed = known.filter_map(|(at, speed)| Some((at, (*speed)? * 100.0)));
-    let pace = points(series, &scaled(&series.disk.pace, 100.0));
-    chart("Speed: what the disk does of what its figures say", "%")
-        .with("pace", Mark::Dashed, pace)
-        .with("delivered while work waited", Mark::Line, speed.collect())
+    chart("Speed: what the disk does of what its figures say", "%").with(
+        "delivered while work waited",
+        Mark::Line,
+        speed.collect(),
+    )
 }
 
 fn flow(series: &Series) -> Chart {

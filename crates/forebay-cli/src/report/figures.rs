@@ -47,7 +47,6 @@ fn figures(run: &RunResult, beside: Option<&RunResult>) -> Option<DiskFigures> {
             longest_seconds: stops.longest_seconds,
             overdue: stops.overdue,
         }),
-        pace: disk.latency_target.as_ref().map_or(1.0, |target| target.pace),
         target,
         flow_ratio: disk.flow_ratio,
         more_unscheduled: beside.and_then(|unscheduled| moves_more(unscheduled, run)),

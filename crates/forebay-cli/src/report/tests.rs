@@ -4,7 +4,7 @@
 use core::time::Duration;
 
 use forebay_config::Source;
-use forebay_core::{DiskModel, DiskRates, LatencyTarget};
+use forebay_core::{DiskModel, DiskRates};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::{Report, RunResult};
 use forebay_report::verdict::FindingKind;
@@ -65,7 +65,7 @@ fn told(config: &SimulationConfig, percent: u64) -> SchedulerConfig {
 
 #[test]
 fn a_model_that_is_a_fifth_too_high_is_named() {
-    for latency_target in [None, Some(LatencyTarget::OF_WINDOW)] {
+    for latency_target in [None, "p95=1500us".parse().ok()] {
         let run = run(|config| {
             config.scheduler = SchedulerConfig { latency_target, ..told(config, 120) };
         });

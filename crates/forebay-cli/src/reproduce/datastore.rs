@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use forebay_config::Source;
-use forebay_core::{LATENCY_GOAL_DEFAULT, LatencyTarget, Policy};
+use forebay_core::{LATENCY_GOAL_DEFAULT, LatencyTarget, Op, Policy};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::RunResult;
 use forebay_load::results::series::Series;
@@ -53,7 +53,7 @@ pub(super) const DATASTORES: [Datastore; 2] = [
         jobs: include_str!("../../../../examples/datastore-write-load.yaml"),
         disk: "samsung-850-pro",
         seconds: 15,
-        schedulers: &[("forebay", SchedulerConfig::default)],
+        schedulers: &[("forebay", with_target)],
         figures: &[
             Figure {
                 title: "2016, figure 3: requests served",
@@ -112,8 +112,9 @@ pub(super) const DATASTORES: [Datastore; 2] = [
         id: "datastore-2022",
         title: "Ingestion, then queries in three phases, beside compaction",
         shows: "examples/datastore-mixed.yaml on i3.2xlarge, as the article of 2022 shows its \
-                node: under the scheduler of before, by Little's law, and under forebay's with its \
-                latency target. Queries have their rate in level phases, compaction takes what is \
+                node: under the scheduler of before, by Little's law, and under forebay's with a \
+                latency target of 1 ms for writes in the disk. Queries have their rate in level \
+                phases, compaction takes what is \
                 left, and requests wait in the queue, where they are in order.",
         jobs: include_str!("../../../../examples/datastore-mixed.yaml"),
         disk: "i3.2xlarge",
@@ -170,8 +171,9 @@ fn littles_law() -> SchedulerConfig {
 }
 
 fn with_target() -> SchedulerConfig {
-    let latency_target = Some(LatencyTarget::OF_WINDOW);
-    SchedulerConfig { latency_target, ..SchedulerConfig::by_figures() }
+    let target = LatencyTarget::new(Op::Write, 950, Duration::from_millis(1));
+    let latency_target = target.ok().map(LatencyTarget::in_disk);
+    SchedulerConfig { latency_target, ..SchedulerConfig::default() }
 }
 
 impl Datastore {

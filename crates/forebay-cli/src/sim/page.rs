@@ -42,7 +42,7 @@ fn charts(trace: &Trace) -> [Chart; 3] {
         .with(
             "target",
             Mark::Dashed,
-            over_time(|at| Some(at.status.target?.latency.as_secs_f64() * 1e3)),
+            over_time(|at| Some(at.status.target?.target.latency().as_secs_f64() * 1e3)),
         )
         .with(
             &measured,
@@ -55,7 +55,6 @@ fn charts(trace: &Trace) -> [Chart; 3] {
             over_time(|at| Some(at.status.target?.window.as_nanos_ceil() as f64 / 1e6)),
         );
     let speed = Chart::new("Speed: what the disk does of what its figures say", "seconds", "%")
-        .with("pace", Mark::Dashed, over_time(|at| Some(at.status.pace_permille as f64 / 10.0)))
         .with(
             "delivered while work waited",
             Mark::Line,

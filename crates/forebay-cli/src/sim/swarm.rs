@@ -89,7 +89,6 @@ pub(super) fn replay(options: &ReplayOptions) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use forebay_core::LatencyTarget;
     use forebay_sim::simulation::SimulationError;
     use forebay_sim::swarm::{PolicySpec, Settings};
 
@@ -105,7 +104,7 @@ mod tests {
                 model_percent: 95,
                 mix_percent: None,
                 policy: PolicySpec::Concurrency { requests: 4 },
-                latency_target: Some(LatencyTarget::OF_WINDOW),
+                latency_target: "p95=1ms".parse().ok(),
                 finds_window: true,
                 duplex: true,
                 tick_micros: Some(500),

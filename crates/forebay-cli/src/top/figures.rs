@@ -142,7 +142,6 @@ fn disk_figures(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -
         speed_before: speed_before(before),
         waited_seconds: since.of("waited_sec_total"),
         stops: stops(since),
-        pace: since.gauge("pace").unwrap_or(1.0),
         target: target(since, seconds),
         flow_ratio: gauge("flow_ratio"),
         blocked: BlockedSeconds::of(blocked_by_reason(since)),

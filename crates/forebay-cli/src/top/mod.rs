@@ -30,8 +30,7 @@ const INTERVAL_MIN: Duration = Duration::from_millis(300);
 /// What the columns are.
 const COLUMNS: &str = "\
 Of each disk: `used` is the disk time let through, by its figures; `speed` what the disk did of its
-figures while work waited (90 % or more is healthy); `pace` the part of its rate at which requests
-go; `window` the disk time that may be in it.
+figures while work waited (90 % or more is healthy); `window` the disk time that may be in it.
 Of each class: `asked` is its part of the shares of all classes that want something (those in groups
 have a part of their group's), `got` its part of the disk time; `wait` and `disk` are requests now;
 `p99 q` and `p99 disk` times in the queue and in the disk, and `max q` the longest time in any queue

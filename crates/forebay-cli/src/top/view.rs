@@ -45,7 +45,6 @@ fn of_disk(lines: &mut Vec<String>, disk: &DiskInterval, columns: usize) {
     let words = [
         format!("used {}", percent(figures.consumption)),
         format!("speed {}", percent(figures.speed)),
-        format!("pace {:.2}", figures.pace.clamp(0.0, 99.0)),
         format!("target {target}"),
         format!("window {}", disk.window.map_or_else(|| String::from("none"), time)),
     ];
@@ -190,7 +189,6 @@ fn json_of_disk(disk: &DiskInterval) -> Value {
         "disk": disk.name,
         "used": figures.consumption,
         "speed": figures.speed,
-        "pace": figures.pace,
         "stops": {
             "count": figures.stops.count,
             "seconds": figures.stops.seconds,
@@ -234,7 +232,6 @@ mod tests {
         let figures = DiskFigures {
             seconds: 1.0,
             consumption: Some(0.8),
-            pace: 1.0,
             classes: vec![class(name), class(&"long name ".repeat(20))],
             ..DiskFigures::default()
         };

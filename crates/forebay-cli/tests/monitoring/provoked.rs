@@ -255,8 +255,9 @@ fn hold_permits_for_long(slow: &Class, stop: &AtomicBool) {
     });
 }
 
+/// All panels but that of the speed, which is known once work has waited for the disk.
 fn panels_have_data(url: &str) {
-    for panel in panels("5s") {
+    for panel in panels("5s").into_iter().filter(|panel| panel.title != "Speed") {
         let has_data = |expression: &String| !query(url, expression).unwrap().is_empty();
         assert!(panel.queries.iter().any(has_data), "{} has no data", panel.title);
     }

@@ -10,9 +10,7 @@ const APART_NANOS: u64 = 1_000_000;
 const SAMPLES_MIN: u32 = 8;
 /// A disk is not believed to answer later than this: hard disks take 10 to 20 ms
 /// for a seek, and disks behind a network up to 20; what looks later is slow now.
-pub(super) const BELIEVED_NANOS_MAX: u64 = 20_000_000;
-/// While it is not known it counts as this part of an effective goal.
-pub(super) const UNKNOWN_PART: u64 = 4;
+const BELIEVED_NANOS_MAX: u64 = 20_000_000;
 
 /// The last service times of requests that met a nearly idle disk, and their
 /// median. Shared by all queues of a group.
@@ -50,7 +48,7 @@ impl BaseLatency {
         (seen == SAMPLES_MIN || seen.is_multiple_of(SAMPLES as u32)).then(|| self.median(seen))
     }
 
-    /// Nothing confirms any more what was seen: it says nothing of what comes.
+    /// Forgets what was seen: nothing confirms it any more.
     pub(crate) fn forget(&self) {
         self.seen.store(0, Ordering::Relaxed);
     }

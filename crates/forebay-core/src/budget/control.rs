@@ -24,12 +24,13 @@ pub enum Control {
     /// The disk: trials move the window to the knee of the present mix of requests, where a
     /// larger one would add more latency than throughput. The pace does not bind. While a
     /// [latency target](crate::GroupConfig::latency_target) is missed, the window is smaller, as
-    /// long as that helps. Under a [ceiling](crate::IoGroup::set_ceiling) `Figures` takes the place
-    /// of trials.
+    /// long as that helps. Under a [ceiling](crate::IoGroup::set_ceiling) the pace is one second of
+    /// disk time per second.
     #[default]
     Knee,
     /// The figures: one second of disk time per second, and at most two effective goals of it
-    /// unfinished. The latency goal is 0.75 ms unless stated. A latency target corrects both.
+    /// unfinished. The latency goal is 0.75 ms unless stated. Nothing corrects them: whether a
+    /// latency target holds is measured only.
     Figures,
     /// Constants, for comparisons.
     Fixed(Constants),
@@ -48,7 +49,7 @@ pub struct Constants {
 #[derive(Debug)]
 pub(super) struct Controller {
     kind: Kind,
-    /// The figures are a ceiling, and take the place of trials.
+    /// The figures are a ceiling: the pace is theirs.
     is_ceiling: AtomicBool,
 }
 
@@ -73,56 +74,42 @@ impl Controller {
         Self { kind, is_ceiling: AtomicBool::new(false) }
     }
 
-    /// Puts a latency target in force, or none. Returns the one in force: trials follow a stated
-    /// latency only, and constants none.
-    pub(super) fn set_target(&self, target: Option<LatencyTarget>) -> Option<LatencyTarget> {
-        let target = target.filter(|target| match self.kind {
-            Kind::Figures => true,
-            Kind::Knee(_) => target.latency().is_some(),
-            Kind::Fixed { .. } => false,
-        });
-        if let Kind::Knee(knee) = &self.kind {
+    /// Puts a latency target in force, or none: trials keep it, figures and constants do not.
+    pub(super) fn set_target(&self, target: Option<LatencyTarget>) {
+        if let Some(knee) = self.knee() {
             let permille = target.map_or(0, |target| target.permille());
-            knee.0.set_target(u64::from(1000 - permille));
+            knee.set_target(u64::from(1000 - permille));
         }
-        target
     }
 
-    /// The figures are a ceiling of the disk's owner from now on, or prices alone.
+    /// The pace is that of the figures from now on, or as it was.
     pub(super) fn set_ceiling(&self, is_ceiling: bool) {
         self.is_ceiling.store(is_ceiling, Ordering::Relaxed);
     }
 
-    #[inline]
-    fn in_force(&self) -> &Kind {
-        match &self.kind {
-            Kind::Knee(_) if self.is_ceiling.load(Ordering::Relaxed) => &Kind::Figures,
-            kind => kind,
-        }
-    }
-
-    /// Whether the figures decide.
-    #[inline]
-    pub(super) fn is_figures(&self) -> bool {
-        matches!(self.in_force(), Kind::Figures)
-    }
-
-    /// The search for the window, while it decides.
+    /// The search for the window, if it decides.
     #[inline]
     pub(super) fn knee(&self) -> Option<&Knee> {
-        if let Kind::Knee(knee) = self.in_force() { Some(&knee.0) } else { None }
+        if let Kind::Knee(knee) = &self.kind { Some(&knee.0) } else { None }
+    }
+
+    /// Whether a part of the window is reserved for fresh requests.
+    #[inline]
+    pub(super) fn reserves_for_fresh(&self) -> bool {
+        !matches!(self.kind, Kind::Figures)
     }
 
     /// The latency goal where none is stated.
     pub(super) fn unstated_goal(&self) -> Duration {
-        if self.is_figures() { LATENCY_GOAL_DEFAULT } else { Duration::ZERO }
+        if let Kind::Figures = self.kind { LATENCY_GOAL_DEFAULT } else { Duration::ZERO }
     }
 
     /// What a unit of disk time costs of the pace; `None` where the figures say that.
     #[inline]
     pub(super) fn price(&self) -> Option<Price> {
-        match self.in_force() {
+        match &self.kind {
             Kind::Figures => None,
+            _ if self.is_ceiling.load(Ordering::Relaxed) => None,
             Kind::Knee(_) => Some(const { at_pace(PACE_OUT_OF_THE_WAY) }),
             Kind::Fixed { price, .. } => Some(*price),
         }
@@ -131,7 +118,7 @@ impl Controller {
     /// Most disk time that may be unfinished, in units; `None` where the figures say that.
     #[inline]
     pub(super) fn window(&self, goal: DiskTime) -> Option<u64> {
-        match self.in_force() {
+        match &self.kind {
             Kind::Figures => None,
             Kind::Knee(knee) => Some(knee.0.window(goal)),
             Kind::Fixed { window, .. } => Some(*window),

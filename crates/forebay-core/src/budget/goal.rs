@@ -12,7 +12,10 @@ const GOAL_REQUEST_LEN: u64 = 128 * 1024;
 /// A longer goal or base latency counts as this, so that windows stay far from
 /// the end of the number range.
 pub(super) const GOAL_NANOS_MAX: u64 = 100_000_000_000;
-/// What nothing confirms fades by this part each time.
+
+/// A learnt base latency that no idle moment has confirmed for this long is believed less,
+const FADE_NANOS: u64 = 500_000_000;
+/// by this part.
 const FADE_PART: u64 = 16;
 
 /// The effective goal: the latency goal, or more where the disk itself needs
@@ -26,14 +29,12 @@ pub(super) struct Goal {
     base_units: AtomicU64,
     /// The one that was stated; zero if none was.
     stated_units: AtomicU64,
-    /// What was found that the window must hold beyond its goals.
-    extra_units: AtomicU64,
-    /// One if a base latency was learnt lately.
-    is_fresh: AtomicU64,
+    /// When a learnt base latency was confirmed or faded last.
+    confirmed_at: AtomicU64,
     /// The stated latency goal in units, zero if none is stated; `None` without a goal.
     stated_goal: Option<u64>,
-    /// The latency goal in units where none is stated.
-    unstated_goal: AtomicU64,
+    /// The latency goal in units where none is stated; zero for as long as the disk needs.
+    unstated_goal: u64,
     /// The cost of 128 KiB in the dearer direction.
     large_units: AtomicU64,
     /// For a policy that has a base latency.
@@ -41,7 +42,7 @@ pub(super) struct Goal {
 }
 
 impl Goal {
-    pub(super) fn new(policy: &Policy, model: &DiskModel) -> Self {
+    pub(super) fn new(policy: &Policy, model: &DiskModel, unstated_goal: Duration) -> Self {
         let (stated, learnt) = match policy {
             Policy::PaceWindow { base_latency, .. } => {
                 (base_latency.map_or(DiskTime::ZERO, stated_time), Some(BaseLatency::new()))
@@ -53,10 +54,9 @@ impl Goal {
             units_min: AtomicU64::new(u64::MAX),
             base_units: AtomicU64::new(stated.units()),
             stated_units: AtomicU64::new(stated.units()),
-            extra_units: AtomicU64::new(0),
-            is_fresh: AtomicU64::new(0),
+            confirmed_at: AtomicU64::new(0),
             stated_goal: policy.latency_goal().map(|goal| disk_time(goal).units()),
-            unstated_goal: AtomicU64::new(0),
+            unstated_goal: disk_time(unstated_goal).units(),
             large_units: AtomicU64::new(0),
             learnt,
         };
@@ -70,12 +70,6 @@ impl Goal {
         self.update();
     }
 
-    /// The latency goal where none is stated; zero for as long as the disk needs.
-    pub(super) fn set_unstated_goal(&self, latency_goal: Duration) {
-        self.unstated_goal.store(disk_time(latency_goal).units(), Ordering::Relaxed);
-        self.update();
-    }
-
     pub(super) fn get(&self) -> DiskTime {
         DiskTime::from_units(self.units.load(Ordering::Relaxed))
     }
@@ -85,34 +79,9 @@ impl Goal {
         DiskTime::from_units(self.units_min.load(Ordering::Relaxed))
     }
 
-    /// What the window holds beyond its goals.
-    pub(super) fn extra(&self) -> DiskTime {
-        DiskTime::from_units(self.extra_units.load(Ordering::Relaxed))
-    }
-
     /// Whether what the disk is like is to be found out: nobody has said.
     pub(super) fn learns(&self) -> bool {
         self.learnt.is_some() && self.stated_units.load(Ordering::Relaxed) == 0
-    }
-
-    /// The window holds so much beyond its goals from now on. A base latency
-    /// that nothing has confirmed since the last time is believed a little less,
-    /// unless a window is on trial: what it did for the window is then extra,
-    /// until that is found not to be needed.
-    pub(super) fn set_extra(&self, extra: u64) {
-        let before = self.extra_units.swap(extra, Ordering::Relaxed);
-        if self.is_fresh.load(Ordering::Relaxed) == 0 && extra == before {
-            let goal = self.get().units();
-            let base = self.base_units.load(Ordering::Relaxed);
-            self.base_units.store(base - base / FADE_PART, Ordering::Relaxed);
-            if let Some(learnt) = &self.learnt {
-                learnt.forget();
-            }
-            self.update();
-            let fallen = goal.saturating_sub(self.get().units());
-            self.extra_units.store(extra.saturating_add(2 * fallen), Ordering::Relaxed);
-        }
-        self.is_fresh.store(0, Ordering::Relaxed);
     }
 
     pub(super) fn base_latency(&self) -> DiskTime {
@@ -126,7 +95,6 @@ impl Goal {
             let units = stated_time(base).units();
             self.stated_units.store(units, Ordering::Relaxed);
             self.base_units.store(units, Ordering::Relaxed);
-            self.extra_units.store(0, Ordering::Relaxed);
             self.update();
         }
     }
@@ -135,7 +103,7 @@ impl Goal {
         if !self.learns() {
             return;
         }
-        self.is_fresh.store(1, Ordering::Relaxed);
+        self.confirmed_at.store(now.as_nanos(), Ordering::Relaxed);
         let median = self.learnt.as_ref().and_then(|base| base.observe(now, service_nanos));
         if let Some(median) = median {
             self.base_units.store(DiskTime::from_nanos(median).units(), Ordering::Relaxed);
@@ -143,9 +111,26 @@ impl Goal {
         }
     }
 
+    /// Believes a learnt base latency less while nothing confirms it: what was learnt of a disk in
+    /// trouble does not last as long as the next backlog.
+    pub(super) fn fade(&self, now: Time) {
+        let confirmed_at = self.confirmed_at.load(Ordering::Relaxed);
+        let is_due = now.nanos_since(Time::from_nanos(confirmed_at)) >= FADE_NANOS;
+        let base = self.base_units.load(Ordering::Relaxed);
+        if !is_due || base == 0 || !self.learns() {
+            return;
+        }
+        self.confirmed_at.store(now.as_nanos(), Ordering::Relaxed);
+        self.base_units.store(base - base / FADE_PART, Ordering::Relaxed);
+        if let Some(learnt) = &self.learnt {
+            learnt.forget();
+        }
+        self.update();
+    }
+
     fn update(&self) {
         let Some(stated) = self.stated_goal else { return };
-        let asked = if stated > 0 { stated } else { self.unstated_goal.load(Ordering::Relaxed) };
+        let asked = if stated > 0 { stated } else { self.unstated_goal };
         let least = asked.max(self.large_units.load(Ordering::Relaxed)).max(1);
         self.units_min.store(least, Ordering::Relaxed);
         let base = self.base_units.load(Ordering::Relaxed);

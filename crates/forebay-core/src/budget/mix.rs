@@ -1,5 +1,6 @@
 //! Of what the disk gets, how much is writes, and what such a mix costs.
 
+use super::price::{CurrentPrice, Price};
 use crate::mix_prices::{self, MIX_PRICES, PRICE_BITS, PRICE_ONE};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{DiskTime, MixPrices, Time};
@@ -24,6 +25,8 @@ pub(crate) struct Dispatched {
 /// average is not paid for.
 #[derive(Debug)]
 pub(super) struct Mix {
+    /// What disk time of the present mix costs.
+    price: CurrentPrice,
     prices: [AtomicU32; MIX_PRICES],
     /// An [`Average`].
     average: AtomicU64,
@@ -36,6 +39,7 @@ pub(super) struct Mix {
 impl Mix {
     pub(super) fn new(prices: Option<&MixPrices>) -> Self {
         let mix = Self {
+            price: CurrentPrice::new(),
             prices: core::array::from_fn(|_| AtomicU32::new(PRICE_ONE)),
             average: AtomicU64::new(0),
             read_at: AtomicU64::new(0),
@@ -51,6 +55,15 @@ impl Mix {
         for (to, &from) in self.prices.iter().zip(table) {
             to.store(from, Ordering::Relaxed);
         }
+        if prices.is_none() {
+            self.price.set(PRICE_ONE);
+        }
+    }
+
+    /// What disk time of the present mix costs.
+    #[inline]
+    pub(super) fn price(&self) -> Price {
+        self.price.get()
     }
 
     /// This was dispatched since the caller told of it last: what requests
@@ -66,13 +79,15 @@ impl Mix {
         let (reads, writes) = (reads.min(AT_ONCE_MAX), writes.min(AT_ONCE_MAX));
         let window = window.units().clamp(1, AT_ONCE_MAX);
         let average = self.average(reads, writes, window);
-        if is_recent(&self.read_at, now) && is_recent(&self.written_at, now) {
-            mix_prices::interpolated(average.twice as u32, |step| {
-                self.prices[step].load(Ordering::Relaxed)
-            })
+        let is_mix = is_recent(&self.read_at, now) && is_recent(&self.written_at, now);
+        let price = if is_mix {
+            let at_step = |step: usize| self.prices[step].load(Ordering::Relaxed);
+            mix_prices::interpolated(average.twice as u32, at_step)
         } else {
             PRICE_ONE
-        }
+        };
+        self.price.set(price);
+        price
     }
 
     fn average(&self, reads: u64, writes: u64, window: u64) -> Average {

@@ -7,8 +7,6 @@
 mod ask;
 mod base_latency;
 mod control;
-mod drain;
-mod feedback;
 mod goal;
 mod knee;
 mod limit;
@@ -19,12 +17,12 @@ mod overdue;
 mod pace;
 mod policy;
 mod price;
-mod probe;
 mod rate;
+mod reports;
 mod reservation;
 mod room;
+mod service;
 mod stops;
-mod told;
 #[cfg(feature = "history")]
 mod two_level;
 mod windows;
@@ -37,14 +35,13 @@ use core::time::Duration;
 
 pub(crate) use ask::Ask;
 pub use control::{Constants, Control};
-pub(crate) use feedback::{Sampler, Threshold};
 pub(crate) use knee::{Completed, WindowSample};
 pub(crate) use mix::Dispatched;
 pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
-pub(crate) use probe::Progress;
-pub(crate) use reservation::{DRAIN_PART, Refusal, Reservation, Taking};
+pub(crate) use reservation::{Refusal, Reservation, Taking};
+pub(crate) use service::{Sampler, Threshold};
 pub(crate) use stops::GivenUp;
 pub(crate) use windows::RoomShare;
 
@@ -54,13 +51,12 @@ use crate::sync::Padded;
 use crate::{DiskModel, DiskTime, Time};
 
 use control::Controller;
-use feedback::Feedback;
 use goal::Goal;
 use limit::Limit;
 use mix::Mix;
 use price::Price;
-use probe::{Probe, Sizes};
 use rate::Rate;
+use service::Service;
 
 /// The window holds this many effective goals.
 const WINDOW_GOALS: u64 = 2;
@@ -85,9 +81,8 @@ pub(crate) struct Budget {
     #[cfg(feature = "history")]
     flow_limit_permille: Option<u64>,
     pub(crate) overdue: Overdue,
-    probe: Probe,
     /// Boxed, as what follows: budgets are made on small stacks too.
-    feedback: Box<Padded<Feedback>>,
+    service: Box<Padded<Service>>,
     mix: Box<Padded<Mix>>,
     controller: Controller,
 }
@@ -101,11 +96,11 @@ impl Budget {
         control: Control,
         target: Option<LatencyTarget>,
     ) -> Self {
-        let goal = Goal::new(policy, model);
         let has_window = matches!(policy, Policy::PaceWindow { .. });
         let controller = Controller::new(if has_window { control } else { Control::Figures });
-        let target = controller.set_target(target.filter(|_| has_window));
-        goal.set_unstated_goal(controller.unstated_goal());
+        let goal = Goal::new(policy, model, controller.unstated_goal());
+        let target = target.filter(|_| has_window);
+        controller.set_target(target);
         #[cfg(feature = "history")]
         let flow_limit = matches!(policy, Policy::FlowRatio { .. });
         Self {
@@ -116,8 +111,7 @@ impl Budget {
             #[cfg(feature = "history")]
             flow_limit_permille: flow_limit.then_some(policy::FLOW_RATIO_LIMIT_PERMILLE),
             overdue: Overdue::new(),
-            probe: Probe::new(),
-            feedback: Box::new(Padded(Feedback::new(target))),
+            service: Box::new(Padded(Service::new(target))),
             controller,
             mix: Box::new(Padded(Mix::new(model.mix_prices()))),
         }
@@ -150,11 +144,11 @@ impl Budget {
         self.controller.price().unwrap_or_else(|| self.price_of_figures())
     }
 
-    /// What disk time costs by the figures and what corrects them. Windows are counted by it: a
-    /// pace that does not bind is no reason for a larger window.
+    /// What disk time of the present mix costs by the figures. Windows are counted by it: a pace
+    /// that does not bind is no reason for a larger window.
     #[inline]
     fn price_of_figures(&self) -> Price {
-        self.feedback.0.price()
+        self.mix.0.price()
     }
 
     /// Disk time that lies unused: what could be dispatched now, at most one
@@ -209,11 +203,10 @@ impl Budget {
         let Some(before) = self.limit.enter(ask, goal, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
-        let amount = taking.drained(self.priced(ask.paced, goal, price, taking.flow));
+        let amount = self.priced(ask.paced, goal, price, taking.flow);
         if self.rate.0.try_take_from(now, (goal, taking.passed), amount) {
             let asked = self.goal.0.asked().units().saturating_mul(WINDOW_GOALS);
-            let found = DiskTime::from_units(before);
-            return Reservation::Granted { found, nearly_idle: before <= asked / NEARLY_IDLE_PART };
+            return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
         }
         self.leave(ask);
         Reservation::Undone
@@ -294,20 +287,6 @@ impl Budget {
     /// Learns from a service time that was measured while the disk was nearly idle.
     pub(crate) fn observe_idle_service(&self, now: Time, service_nanos: u64) {
         self.goal.0.observe_idle_service(now, service_nanos);
-    }
-
-    /// Whether [`Budget::search`] is to be told of the group's progress.
-    pub(crate) fn search_is_due(&self, now: Time) -> bool {
-        self.controller.is_figures() && self.goal.0.learns() && self.probe.is_due(now)
-    }
-
-    /// One step in the search for the window that the disk needs.
-    pub(crate) fn search(&self, now: Time, progress: Progress) {
-        let sizes = Sizes { window: self.window().units(), extra: self.goal.0.extra().units() };
-        let price = self.feedback.0.price_of_mix();
-        if let Some(extra) = self.probe.step(now, progress, sizes, price) {
-            self.goal.0.set_extra(extra);
-        }
     }
 
     /// Whether room is counted in disk time.

@@ -24,6 +24,10 @@ impl RoomShare {
     }
 }
 
+fn two_goals_units(goal: DiskTime) -> u64 {
+    goal.units().saturating_mul(WINDOW_GOALS)
+}
+
 impl Budget {
     /// Most disk time that may be unfinished when another request goes, uncorrected. Where the
     /// disk and not the figures say how much that is, never less than the figures do: patience
@@ -42,11 +46,10 @@ impl Budget {
 
     /// The window by the figures, which no trial moves.
     pub(crate) fn two_goals(&self) -> DiskTime {
-        DiskTime::from_units(self.window_units(self.effective_goal()))
+        DiskTime::from_units(two_goals_units(self.effective_goal()))
     }
 
-    /// What may be unfinished now: the window as the loop has corrected it, at
-    /// the present price.
+    /// Most disk time that may be unfinished now, in units.
     pub(super) fn limit_units(&self, goal: DiskTime) -> u64 {
         self.limit_at(self.price(), goal)
     }
@@ -55,7 +58,7 @@ impl Budget {
     pub(super) fn limit_at(&self, price: Price, goal: DiskTime) -> u64 {
         match self.controller.window(goal) {
             Some(window) => window,
-            None => price.done_in(self.feedback.0.window(self.window_units(goal))),
+            None => price.done_in(two_goals_units(goal)),
         }
     }
 
@@ -69,10 +72,6 @@ impl Budget {
     #[inline]
     fn with_reserve(&self, window: u64, cost: DiskTime) -> u64 {
         if self.reserves_for_fresh() { Controller::window_of_fresh(window, cost) } else { window }
-    }
-
-    pub(super) fn window_units(&self, goal: DiskTime) -> u64 {
-        goal.units().saturating_mul(WINDOW_GOALS).saturating_add(self.goal.0.extra().units())
     }
 
     /// How much of what others hold unattended does not count: of `silent`

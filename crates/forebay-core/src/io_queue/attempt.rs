@@ -93,39 +93,15 @@ impl IoQueue {
     pub(super) fn reserve(&mut self, now: Time, ask: &Ask) -> Reservation {
         let taking = self.taking();
         let reservation = self.shared.budget.try_reserve(now, ask, taking, DiskTime::ZERO);
-        if let Reservation::Granted { found, .. } = reservation
-            && self.drain.find(now, found, ask.cost)
-        {
-            self.judge_drain(now);
-        }
         if reservation != Reservation::Refused(Refusal::Window) {
             return reservation;
         }
         self.reserve_beside_unattended(now, ask)
     }
 
-    /// Whether what the disk has is to become less is found out anew. What late
-    /// shards hold may long be done, and where the loop has another rate than the
-    /// model's it drains the disk by itself.
-    #[cold]
-    fn judge_drain(&mut self, now: Time) {
-        self.notice_unattended(now);
-        let budget = &self.shared.budget;
-        let is_plain = budget.counts_disk_time()
-            && budget.runs_at_model_rate()
-            && !self.lateness.is_late()
-            && self.unattended.held == DiskTime::ZERO;
-        let window = budget.window();
-        if is_plain {
-            self.drain.end_interval(now, budget.done_in_base_latency(), window);
-        } else {
-            self.drain.rest(now, window);
-        }
-    }
-
     #[inline]
     fn taking(&self) -> Taking<'_> {
-        Taking { flow: &self.flow, passed: self.lateness.passed, drains: self.drain.runs() }
+        Taking { flow: &self.flow, passed: self.lateness.passed }
     }
 
     #[cold]

@@ -1,6 +1,6 @@
 //! A request has come back from the disk.
 
-use super::feedback::DiskNanos;
+use super::samples::DiskNanos;
 use super::{Completion, IoQueue, Outcome, StaleTicket};
 use crate::Time;
 use crate::requests::{State, Ticket};
@@ -69,7 +69,6 @@ impl IoQueue {
         }
         self.sample(now, &request, done, took);
         self.report_to_knee(now, &request, done);
-        self.progress.served = self.progress.served.wrapping_add(request.cost.units());
         self.fair.completed(request.class, now);
         self.totals.completed += 1;
         self.totals.in_disk -= 1;

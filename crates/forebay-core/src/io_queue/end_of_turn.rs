@@ -11,7 +11,6 @@ impl IoQueue {
             let nanos = now.nanos_since(since);
             let blocked = &mut self.totals.blocked_nanos[last.reason.index()];
             *blocked = blocked.wrapping_add(nanos);
-            self.progress.waited(last.reason, nanos);
             self.sampler.waited(last.reason, nanos);
         }
         if !self.shared.peers.alone() {
@@ -26,7 +25,6 @@ impl IoQueue {
             self.lateness.end_turn(self.held > DiskTime::ZERO, stop.waits_for_time());
             self.sample_stop(now, stop.reason);
             self.update_flow(now);
-            self.search_window(now);
             self.stopped = Some((stop, now));
         }
     }

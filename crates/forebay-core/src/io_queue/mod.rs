@@ -4,9 +4,7 @@ mod at_once;
 mod attempt;
 mod completion;
 mod discards;
-mod drain;
 mod end_of_turn;
-mod feedback;
 mod in_disk;
 mod late_turn;
 mod lateness;
@@ -17,6 +15,7 @@ mod notice;
 mod outcome;
 mod peers;
 mod run;
+mod samples;
 mod seek;
 mod set_aside;
 mod stop;
@@ -29,7 +28,6 @@ mod window_bypass;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use drain::Drain;
 use lateness::Lateness;
 use looks::Looks;
 pub use outcome::{
@@ -40,7 +38,7 @@ use streams::Streams;
 use unattended::Unattended;
 use untold::Untold;
 
-use crate::budget::{Progress, Sampler};
+use crate::budget::Sampler;
 use crate::fair_queue::FairQueue;
 use crate::flow::FlowRatio;
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
@@ -80,7 +78,6 @@ pub struct IoQueue {
     /// How long the disk kept the latest that came back, in nanoseconds.
     latest_disk_nanos: u64,
     lateness: Lateness,
-    drain: Drain,
     looks: Looks,
     /// Since when it has waited for others on an open budget, and what of it was spent.
     waits_since: Option<Wait>,
@@ -99,7 +96,6 @@ pub struct IoQueue {
     away_until: Time,
     classes: Vec<ClassCounters>,
     totals: QueueCounters,
-    progress: Progress,
     untold: Untold,
     flow: FlowRatio,
     stopped: Option<(Stop, Time)>,
@@ -128,7 +124,6 @@ impl IoQueue {
             held: DiskTime::ZERO,
             latest_disk_nanos: 0,
             lateness: Lateness::default(),
-            drain: Drain::BEGIN,
             looks: Looks::BEGIN,
             waits_since: None,
             woken_for: None,
@@ -140,7 +135,6 @@ impl IoQueue {
             away_until: Time::ZERO,
             classes: Vec::new(),
             totals: QueueCounters::default(),
-            progress: shared.peers.progress_of(shard),
             untold: Untold::new(&shared.model, &shared.budget),
             flow: FlowRatio::new(),
             stopped: None,

@@ -127,15 +127,6 @@ impl IoQueue {
         }
     }
 
-    /// Takes part in the search for the window that the disk needs.
-    pub(super) fn search_window(&mut self, now: Time) {
-        let Shared { peers, budget, .. } = &*self.shared;
-        peers.publish_progress(self.shard, self.progress);
-        if budget.search_is_due(now) {
-            budget.search(now, peers.progress());
-        }
-    }
-
     /// Tells the others what this queue leaves in the disk.
     pub(super) fn publish_held(&self, now: Time) {
         let late = self.lateness.is_late();

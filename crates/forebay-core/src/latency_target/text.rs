@@ -1,5 +1,4 @@
-//! Latency targets as people write them: `p95=1ms`, `writes:p99.9=5ms`,
-//! `disk:p95=1ms`, `p95=2goals`.
+//! Latency targets as people write them: `p95=1ms`, `writes:p99.9=5ms`, `disk:p95=1ms`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,8 +7,6 @@ use core::time::Duration;
 use super::{LatencyTarget, LatencyTargetError};
 use crate::{Op, saturating_nanos};
 
-/// What stands for two effective goals, whatever they are.
-const TWO_GOALS: &str = "2goals";
 /// More digits behind a point say nothing.
 const FRACTION_DIGITS_MAX: usize = 9;
 
@@ -32,10 +29,6 @@ impl FromStr for LatencyTarget {
         let permille = percentile.strip_prefix('p').and_then(|number| scaled(number, 10));
         let permille = permille.ok_or(syntax)?.ok_or(LatencyTargetError::Percentile)?;
         let permille = u32::try_from(permille).map_err(|_| LatencyTargetError::Percentile)?;
-        if time == TWO_GOALS {
-            let target = Self::new(op, permille, Duration::from_nanos(1))?;
-            return Ok(Self { latency: None, ..target.in_disk() });
-        }
         let end = time.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(syntax)?;
         let (number, unit) = time.split_at(end);
         let nanos = match unit {
@@ -53,7 +46,7 @@ impl FromStr for LatencyTarget {
 
 impl fmt::Display for LatencyTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.in_disk && self.latency.is_some() {
+        if self.in_disk {
             f.write_str("disk:")?;
         }
         if self.op == Op::Write {
@@ -63,13 +56,8 @@ impl fmt::Display for LatencyTarget {
         if !self.permille.is_multiple_of(10) {
             write!(f, ".{}", self.permille % 10)?;
         }
-        match self.latency {
-            None => write!(f, "={TWO_GOALS}"),
-            Some(latency) => {
-                f.write_str("=")?;
-                write_time(f, saturating_nanos(latency))
-            }
-        }
+        f.write_str("=")?;
+        write_time(f, saturating_nanos(self.latency))
     }
 }
 
@@ -127,27 +115,25 @@ mod tests {
             "p95=1.000000001s",
             "p50=10.05us",
             "writes:p95=5ms",
-            "p95=2goals",
-            "writes:p99=2goals",
         ] {
             assert_eq!(text.parse::<LatencyTarget>().unwrap().to_string(), text);
         }
-        let default: LatencyTarget = "reads:p95=2goals".parse().unwrap();
-        assert_eq!(default, LatencyTarget::OF_WINDOW);
+        let of_reads = "reads:p95=1ms".parse::<LatencyTarget>();
+        assert_eq!(of_reads, "p95=1ms".parse());
     }
 
     #[test]
     fn what_is_no_target_says_what_one_is() {
         use LatencyTargetError::{Latency, Percentile, Syntax};
         for (wrong, texts) in [
-            (Syntax, ["", "p95", "95=1ms", "p95=1", "flushes:p95=1ms", "p95=-1ms", "p=1ms"]),
+            (Syntax, ["", "p95", "95=1ms", "p95=2goals", "flushes:p95=1ms", "p95=-1ms", "p=1ms"]),
             (
                 Percentile,
                 [
                     "p49=1ms",
                     "p100=1ms",
                     "p99.95=1ms",
-                    "p0=2goals",
+                    "p0=1ms",
                     "p95.01=1s",
                     "p99999999999999999999=1ms",
                     "p49.9=1s",
@@ -174,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_target_fits_into_a_word() {
-        for text in ["p99.9=60s", "disk:p95=1ms", "p50=1ns", "writes:p95=5ms", "p95=2goals"] {
+        for text in ["p99.9=60s", "disk:p95=1ms", "p50=1ns", "writes:p95=5ms"] {
             let target = Some(text.parse().unwrap());
             assert_eq!(LatencyTarget::from_word(LatencyTarget::to_word(target)), target);
         }

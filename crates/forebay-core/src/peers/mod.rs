@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 pub(crate) use lead::Lead;
 pub(crate) use published::Met;
 
-use crate::budget::{Progress, RoomShare};
+use crate::budget::RoomShare;
 use crate::class_tree::{ClassTree, NodeId};
 use crate::shard_id::{SHARDS_MAX, ShardId};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
@@ -183,31 +183,6 @@ impl Peers {
     /// Says when a shard will poll again at the latest.
     pub(crate) fn promise(&self, shard: ShardId, at: Time) {
         self.shards[shard.index()].0.polls_by.store(at.as_nanos(), Ordering::Relaxed);
-    }
-
-    /// Says what a shard has counted, with those before in its place.
-    pub(crate) fn publish_progress(&self, shard: ShardId, progress: Progress) {
-        let place = &self.shards[shard.index()].0;
-        place.served.store(progress.served, Ordering::Relaxed);
-        place.at_window.store(progress.at_window, Ordering::Relaxed);
-        place.busy.store(progress.busy, Ordering::Relaxed);
-    }
-
-    /// What was counted in the place of a shard.
-    pub(crate) fn progress_of(&self, shard: ShardId) -> Progress {
-        self.shards[shard.index()].0.progress()
-    }
-
-    /// What all shards have counted together.
-    pub(crate) fn progress(&self) -> Progress {
-        self.places().iter().fold(Progress::default(), |sum, shard| {
-            let Progress { served, at_window, busy } = shard.0.progress();
-            Progress {
-                served: sum.served.wrapping_add(served),
-                at_window: sum.at_window.wrapping_add(at_window),
-                busy: sum.busy.wrapping_add(busy),
-            }
-        })
     }
 
     /// Says what a shard leaves in the disk when it has polled, and whether it

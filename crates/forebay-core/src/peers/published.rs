@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use crate::Time;
-use crate::budget::Progress;
 use crate::class_tree::{ClassTree, NodeId, ROOT};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -40,10 +39,6 @@ pub(super) struct Published {
     pub(super) next: Vec<AtomicU64>,
     /// Where shards take turns whatever their classes, this one's tag.
     pub(super) own_turn: AtomicU64,
-    /// What [`Progress`] says.
-    pub(super) served: AtomicU64,
-    pub(super) at_window: AtomicU64,
-    pub(super) busy: AtomicU64,
 }
 
 impl Published {
@@ -58,17 +53,6 @@ impl Published {
             wanted: AtomicU64::new(0),
             next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
             own_turn: AtomicU64::new(IDLE),
-            served: AtomicU64::new(0),
-            at_window: AtomicU64::new(0),
-            busy: AtomicU64::new(0),
-        }
-    }
-
-    pub(super) fn progress(&self) -> Progress {
-        Progress {
-            served: self.served.load(Ordering::Relaxed),
-            at_window: self.at_window.load(Ordering::Relaxed),
-            busy: self.busy.load(Ordering::Relaxed),
         }
     }
 

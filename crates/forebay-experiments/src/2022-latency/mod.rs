@@ -138,19 +138,18 @@ fn figures(in_disk: &[f64]) -> Vec<Figure> {
 
 /// How many percent lower the rates are that pace and window are told.
 const LOWER: [i64; 6] = [0, 10, 20, 30, 40, 50];
-/// Targets of the loop: the usual one, one of reads, and some of writes.
-const TARGETS: [&str; 6] = [
-    "p95=2goals",
-    "p95=1ms",
-    "writes:p95=2ms",
-    "writes:p95=1ms",
-    "writes:p95=750us",
-    "writes:p95=500us",
+/// Latency targets in the disk: one of reads, and some of writes.
+const TARGETS: [&str; 5] = [
+    "disk:p95=1ms",
+    "disk:writes:p95=2ms",
+    "disk:writes:p95=1ms",
+    "disk:writes:p95=750us",
+    "disk:writes:p95=500us",
 ];
 /// What reads keep in the regions that are tried.
 const REGION_GOALS: [&str; 5] = ["p95=1ms", "p95=2ms", "p95=2500us", "p95=3ms", "p95=4ms"];
 /// Of the targets the one that leaves about the published latency.
-const PUBLISHED_LEFT: usize = 4;
+const PUBLISHED_LEFT: usize = 2;
 /// Published: MB/s and the mean in the disk, before and after.
 const PUBLISHED_TRADE: [(f64, f64); 2] = [(800.0, 1.45), (710.0, 0.44)];
 
@@ -271,7 +270,7 @@ mod tests {
             assert!(bucket < 0.25, "{bucket}");
             assert!(summed < 0.25 && lower < 0.22, "{summed} {lower}");
             // the target is 0.44 ms: paced at exactly the disk's rate, a standing queue stays
-            assert!(paced < 0.33, "{paced}");
+            assert!((0.75..0.85).contains(&paced), "{paced}");
         }
     }
 
@@ -310,7 +309,7 @@ mod tests {
             let disk = Disk::surface().unwrap();
             let old = trade(&disk, &SCHEDULERS[0], short(seed)).unwrap();
             for (target, most, most_lost) in
-                [("p95=2goals", 0.46, 0.275), ("writes:p95=750us", 0.42, 0.19)]
+                [("disk:p95=1ms", 0.66, 0.25), ("disk:writes:p95=1ms", 0.49, 0.14)]
             {
                 let new =
                     trade(&disk, &phases::held(target.parse().unwrap()), short(seed)).unwrap();
@@ -337,7 +336,7 @@ mod tests {
         for seed in seeds() {
             let [little, _, paced, summed, lower] =
                 in_disk(seed, Load::Queries, &Disk::line().unwrap());
-            assert!(paced < 0.28 * little, "{paced} {little}");
+            assert!(paced < 0.36 * little, "{paced} {little}");
             assert!(summed < 0.2 * little && lower < 0.2 * little, "{summed} {lower} {little}");
         }
     }

@@ -54,8 +54,8 @@ const fn at_depth_one(share: f64, request_us: f64, others_us: f64) -> f64 {
     share.min(request_us / (request_us + others_us))
 }
 
-/// Beside some two small requests: what stands in the disk beyond what keeps it busy drains.
-const HEAVY_AT_DEPTH_ONE: f64 = at_depth_one(5.0 / 6.0, SMALL_US, 2.1 * SMALL_US);
+/// Beside all 64 small requests of the other job, which the window holds.
+const HEAVY_AT_DEPTH_ONE: f64 = at_depth_one(5.0 / 6.0, SMALL_US, 64.0 * SMALL_US);
 /// Beside a whole window of small requests.
 const LIGHT_AT_DEPTH_ONE: f64 = at_depth_one(1.0 / 51.0, LARGE_US, WINDOW_US);
 

@@ -9,8 +9,6 @@ const SPEED_OFF: f64 = 0.2;
 
 /// A change of bandwidth below this is no price.
 const PRICE_MIN: f64 = 0.01;
-/// A target that lets through less of the disk's rate holds the disk back.
-const HELD_BACK: f64 = 0.9;
 
 /// Where threads wait for a processor for a larger part of the time, it is not the disk alone that
 /// was measured.
@@ -61,12 +59,11 @@ pub(super) fn surety(run: &RunResult) -> String {
         return String::new();
     }
     let disk = run.disk.as_ref();
-    let target = disk.and_then(|disk| disk.latency_target.as_ref());
-    let is_held_back = target.is_some_and(|target| target.pace < HELD_BACK);
+    let is_held_back = disk.is_some_and(|disk| disk.latency_target.is_some());
     let said = match disk.and_then(|disk| disk.speed) {
         Some(speed) if is_held_back && speed < 1.0 - SPEED_OFF => String::from(
-            "Whether they are right the run does not tell, for the latency target held it\nback: \
-             run it with `--latency-target off`, or `forebay tune DIR --budget quick`.\n",
+            "Whether they are right the run does not tell, for the latency target may have held\n\
+             it back: run it with `--latency-target off`, or `forebay tune DIR --budget quick`.\n",
         ),
         None => String::from(
             "The run does not tell whether they are right: the disk was never waited for.\n",

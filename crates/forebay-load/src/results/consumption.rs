@@ -79,13 +79,12 @@ fn latency_target(
     let allowed = u64::from(1000 - status.target.permille());
     Some(LatencyTargetResult {
         target: status.target.to_string(),
-        latency_us: status.latency.as_nanos() as f64 / 1e3,
-        below_base: status.is_below_base(),
+        latency_us: status.target.latency().as_nanos() as f64 / 1e3,
+        below_base: status.below_base,
         measured,
         over,
         holds: counted.keeps_target(allowed, measured_in.to.nanos_since(measured_in.from)),
         attainable: status.attainable,
-        pace: load.pace_permille as f64 / 1000.0,
         window_us: rounded(status.window.as_nanos_ceil() as f64 / 1e3, 1),
     })
 }

@@ -368,10 +368,9 @@ pub struct StopsResult {
 pub struct LatencyTargetResult {
     /// As it is written: `p95=1ms`, `writes:p99=5ms`.
     pub target: String,
-    /// What the percentile may be in the disk, in microseconds.
+    /// What the percentile may be, in microseconds.
     pub latency_us: f64,
-    /// Whether that is two effective goals, since what was stated is below the latency of the idle
-    /// disk.
+    /// Whether that is not above the latency of the idle disk, so that nothing keeps it.
     #[serde(default)]
     pub below_base: bool,
     /// Requests of its kind that met a loaded disk,
@@ -383,8 +382,6 @@ pub struct LatencyTargetResult {
     pub holds: Option<bool>,
     /// Whether sending less keeps it, as the scheduler found at the end.
     pub attainable: bool,
-    /// The part of the disk's rate at which requests were let through at the end.
-    pub pace: f64,
     /// Disk time that might be unfinished in the disk at the end, in microseconds.
     pub window_us: f64,
 }

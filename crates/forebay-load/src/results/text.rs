@@ -142,8 +142,7 @@ fn speed_lines(run: &RunResult, disk: &DiskResult) -> String {
         return String::new();
     };
     let (percent, waited) = (speed * 100.0, duration(waited * 1e6));
-    let held_back = disk.latency_target.as_ref().filter(|target| target.pace < SPEED_HEALTHY);
-    if let (Some(target), true) = (held_back, speed < SPEED_HEALTHY) {
+    if let (Some(target), true) = (&disk.latency_target, speed < SPEED_HEALTHY) {
         return format!(
             "Within its latency target this disk does {percent:.0} % of what its figures say for \
              this\nmix: {} costs {:.0} %, unless the disk is slower than its figures anyway;\n\
@@ -191,10 +190,9 @@ fn target_lines(of: &LatencyTargetResult, disk: &DiskResult) -> String {
     let met = format!("{part:.1} of 100 of {} requests took no longer", rate(measured as f64));
     let said = match of.holds {
         None => String::from("was not put to the test: nothing of its kind met a loaded disk"),
-        _ if below_base => format!(
-            "cannot be held, for it is below the latency of the idle disk;\ntwo effective goals are \
-             held instead: {met}"
-        ),
+        _ if below_base => {
+            format!("cannot be held, for it is below the latency of the idle disk: {met}")
+        }
         Some(true) => format!("holds: {met}"),
         Some(false) if disk.stops.is_some() => {
             format!("does not hold, and the disk stood still; of what it answered,\n{met}")
@@ -202,14 +200,8 @@ fn target_lines(of: &LatencyTargetResult, disk: &DiskResult) -> String {
         Some(false) if of.attainable => format!("does not hold: only {met}"),
         Some(false) => format!("cannot be kept: only {met}, and sending less does not help"),
     };
-    let pace = match of.pace {
-        1.0 => String::new(),
-        pace => format!(", the pace {:.0} % of the disk's rate", pace * 100.0),
-    };
     let window = duration(of.window_us);
-    format!(
-        "Latency target {target} ({latency})\n{said}.\nIn the end the window was {window}{pace}.\n"
-    )
+    format!("Latency target {target} ({latency})\n{said}.\nIn the end the window was {window}.\n")
 }
 
 /// A disk that does less of what its figures say does not do what they say,

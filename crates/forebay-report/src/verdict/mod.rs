@@ -37,9 +37,6 @@ pub struct DiskFigures {
     pub waited_seconds: f64,
     /// When the disk stood still.
     pub stops: StopFigures,
-    /// The part of the disk's rate at which requests are let through; 1 unless a latency target
-    /// corrects it.
-    pub pace: f64,
     /// The latency target, if there is one.
     pub target: Option<TargetFigures>,
     /// Requests dispatched per request completed; 1 is healthy, and the rule under a window.

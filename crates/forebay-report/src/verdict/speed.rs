@@ -62,7 +62,7 @@ fn too_slow(figures: &DiskFigures, speed: f64) -> Finding {
          too high",
         (1.0 / speed - 1.0) * 100.0
     );
-    let remedy = if figures.pace < SPEED_HEALTHY && figures.target.is_some() {
+    let remedy = if figures.target.is_some() {
         "Run `forebay tune DIR`, and `forebay explore DIR` for mixes of reads and writes, unless \
          `--latency-target off` shows that the latency target costs as much"
     } else {

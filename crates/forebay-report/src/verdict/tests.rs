@@ -17,7 +17,6 @@ fn healthy() -> DiskFigures {
         consumption: Some(0.98),
         speed: Some(0.99),
         waited_seconds: 9.5,
-        pace: 1.0,
         target: Some(TargetFigures {
             target: String::from("p95=1.5ms"),
             holds: Some(true),

@@ -1,8 +1,11 @@
-//! The loop at work: what the latency target made of each time slice of a run.
+//! What the latency target made of each time slice of a run.
 
-use forebay_core::{IoGroup, LatencyTarget, LoadStatus, Op, Time};
+use forebay_core::{IoGroup, LoadStatus, Op, Time};
 use forebay_load::recorder::Latencies;
 use hdrhistogram::CreationError;
+
+/// What is measured without a target.
+const WITHOUT_TARGET: (Op, u32) = (Op::Read, 950);
 
 /// What the scheduler did for its latency target in one slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,28 +21,30 @@ pub struct Correction {
 #[derive(Clone, Debug)]
 pub(super) struct Corrections {
     groups: Vec<IoGroup>,
-    target: LatencyTarget,
+    /// The operation and the percentile, in thousandths, that are measured.
+    measured: (Op, u32),
     latencies: Latencies,
 }
 
 impl Corrections {
     pub(super) fn new(groups: Vec<IoGroup>) -> Result<Self, CreationError> {
-        Ok(Self { groups, target: LatencyTarget::OF_WINDOW, latencies: Latencies::new()? })
+        Ok(Self { groups, measured: WITHOUT_TARGET, latencies: Latencies::new()? })
     }
 
     pub(super) fn completed(&mut self, op: Op, disk_nanos: u64) {
-        if op == self.target.op() {
+        if op == self.measured.0 {
             self.latencies.record(disk_nanos);
         }
     }
 
     pub(super) fn end_slice(&mut self, now: Time) -> Correction {
-        let quantile = f64::from(self.target.permille()) / 1000.0;
+        let quantile = f64::from(self.measured.1) / 1000.0;
         let known = self.latencies.count() > 0;
         let percentile_nanos = if known { self.latencies.quantile_ns(quantile) } else { 0 };
         self.latencies.clear();
         let status = LoadStatus::of(&self.groups, now);
-        self.target = status.target.map_or(LatencyTarget::OF_WINDOW, |status| status.target);
+        let target = status.target.map(|status| status.target);
+        self.measured = target.map_or(WITHOUT_TARGET, |target| (target.op(), target.permille()));
         Correction { status, percentile_nanos }
     }
 }

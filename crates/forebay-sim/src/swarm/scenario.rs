@@ -302,8 +302,7 @@ fn target(seed: u64) -> Option<LatencyTarget> {
     let rng = &mut Rng::new(seed, &[SCENARIO_PATH, TARGET_PATH]);
     let millis = [1, 1, 10].map(Duration::from_millis);
     match rng.below(4) {
-        0 | 1 => None,
-        2 => Some(LatencyTarget::OF_WINDOW),
+        0..=2 => None,
         _ => {
             let (op, permille) = (pick(rng, &[Op::Read, Op::Write]), pick(rng, &[500, 950, 999]));
             LatencyTarget::new(op, permille, pick(rng, &millis)).ok()

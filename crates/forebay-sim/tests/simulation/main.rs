@@ -4,7 +4,6 @@
 
 mod bed;
 mod deletes;
-mod drain;
 mod faults;
 mod flushes;
 mod head_runs;

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use forebay_core::{
-    DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, MIX_PRICES, MixPrices, PRICE_ONE, Policy, Time,
-};
+use forebay_core::{DiskModel, DiskRates, MIX_PRICES, MixPrices, PRICE_ONE, Policy, Time};
 use forebay_sim::simulation::{Outcome, Period, SchedulerConfig, SimulationConfig};
 
 use crate::bed::{MILLI, TestDisk, config, reads, run};
@@ -119,8 +117,6 @@ fn a_load_that_alternates_is_neither_starved_nor_let_through_at_the_price_of_bef
     }
 }
 
-/// Whether a larger window is tried depends on how much of what the region holds is used, not of
-/// what the line does.
 #[test]
 fn a_disk_that_answers_late_gets_the_window_that_its_region_needs() {
     for p in [1.0, 2.0, 60.0] {
@@ -128,10 +124,9 @@ fn a_disk_that_answers_late_gets_the_window_that_its_region_needs() {
         let mut disk = TestDisk::new(2_000_000, 20_000_000_000);
         disk.latency = 5 * MILLI;
         let mut config = config(&text, 1, disk);
-        config.scheduler = SchedulerConfig::by_figures();
         let model = DiskModel::from_rates(&RATES).unwrap();
         config.scheduler.model = Some(model.with_mix_prices(Some(prices(p))));
-        let latency_goal = LATENCY_GOAL_DEFAULT;
+        let latency_goal = Duration::ZERO;
         config.scheduler.policy = Some(Policy::PaceWindow { latency_goal, base_latency: None });
         config.warmup = Duration::from_secs(5);
         config.duration = Duration::from_secs(5);

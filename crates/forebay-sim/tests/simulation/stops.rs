@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use forebay_config::Source;
-use forebay_core::{Control, LatencyTarget};
 use forebay_load::results::model::DiskResult;
 use forebay_sim::simulation::SimulationConfig;
 use forebay_sim::spec::DiskSpec;
@@ -24,7 +23,7 @@ fn hangs(spans_ms: &[(u64, u64)]) -> String {
     faults
 }
 
-/// Twenty seconds on such a disk, under the default latency target.
+/// Twenty seconds on such a disk, under a latency target.
 fn disk_of(disk: &str, faults: &str, load: &str, shards: u32) -> DiskResult {
     let text = format!("{disk}{faults}");
     let disk = DiskSpec::parse(&Source::new("disk.yaml", &text)).unwrap().build(1);
@@ -33,8 +32,7 @@ fn disk_of(disk: &str, faults: &str, load: &str, shards: u32) -> DiskResult {
         duration: Duration::from_secs(20),
         ..SimulationConfig::new(jobs(load, shards), disk)
     };
-    config.scheduler.latency_target = Some(LatencyTarget::OF_WINDOW);
-    config.scheduler.control = Control::Figures;
+    config.scheduler.latency_target = Some("disk:p95=1500us".parse().unwrap());
     run(config).result.disk.unwrap()
 }
 

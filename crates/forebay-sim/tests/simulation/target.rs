@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use forebay_core::{DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, Time};
+use forebay_core::{DiskModel, DiskRates, LatencyTarget, Policy, Time};
 use forebay_load::results::model::{DiskResult, RunResult};
-use forebay_sim::simulation::{Change, SchedulerConfig, SimulationConfig, What};
+use forebay_sim::simulation::{Change, SimulationConfig, What};
 
 use crate::bed::{TestDisk, config, reads, run};
 
@@ -16,7 +16,6 @@ fn set_up(jobs: &str, percent: u64, target: Option<LatencyTarget>) -> Simulation
     let mut disk = TestDisk::new(IOPS, BANDWIDTH);
     disk.latency = 50_000;
     let mut config: SimulationConfig = config(jobs, 2, disk);
-    config.scheduler = SchedulerConfig::by_figures();
     let said = |rate: u64| rate * percent / 100;
     let rates = DiskRates {
         read_iops: said(IOPS),
@@ -26,7 +25,7 @@ fn set_up(jobs: &str, percent: u64, target: Option<LatencyTarget>) -> Simulation
     };
     config.scheduler.model = Some(DiskModel::from_rates(&rates).unwrap());
     config.scheduler.policy = Some(Policy::PaceWindow {
-        latency_goal: LATENCY_GOAL_DEFAULT,
+        latency_goal: Duration::ZERO,
         base_latency: Some(Duration::from_micros(50)),
     });
     config.scheduler.latency_target = target;
@@ -51,9 +50,7 @@ fn the_speed_is_what_the_disk_does_of_its_figures_with_a_target_and_without() {
             let mut config = set_up(&deep, percent, target);
             config.duration = Duration::from_secs(8);
             let disk = disk_of(config);
-            // nobody sees how much faster a disk is to which no more is sent
-            let most = if target.is_some() { f64::INFINITY } else { 1.0 };
-            let truth = (100.0 / percent as f64).min(most);
+            let truth = 100.0 / percent as f64;
             let speed = disk.speed.unwrap();
             assert!((speed / truth - 1.0).abs() < 0.06, "{percent} %, {target:?}: {speed}");
             assert!((disk.flow_ratio - 1.0).abs() < 0.01, "{}", disk.flow_ratio);
@@ -64,9 +61,9 @@ fn the_speed_is_what_the_disk_does_of_its_figures_with_a_target_and_without() {
 
 #[test]
 fn a_target_is_measured_and_holds() {
-    let target = "p99=2ms".parse().unwrap();
+    let target = "disk:p99=2ms".parse().unwrap();
     let of = disk_of(set_up(&saturated(), 200, Some(target))).latency_target.unwrap();
-    assert_eq!((of.target.as_str(), of.latency_us), ("p99=2ms", 2000.0));
+    assert_eq!((of.target.as_str(), of.latency_us), ("disk:p99=2ms", 2000.0));
     assert!(of.measured > 100_000 && of.over <= of.measured / 100, "{of:?}");
     assert!(of.holds == Some(true) && of.attainable, "{of:?}");
 }
@@ -91,33 +88,28 @@ fn a_light_load_sees_nothing_of_a_target_and_says_nothing_of_the_speed() {
     let light = "- {name: a, shards: all, type: randread, shard_info: {parallelism: 4, reqsize: 4kB, \
                  rps: 1250, shares: 100}, options: {pause_distribution: poisson}}\n";
     let result = |target| -> RunResult { run(set_up(light, 100, target)).result };
-    let (without, mut with) = (result(None), result(Some(LatencyTarget::OF_WINDOW)));
+    let (without, mut with) = (result(None), result("p95=5ms".parse().ok()));
     let disk = with.disk.as_mut().unwrap();
     assert_eq!(disk.speed, None);
-    assert_eq!(disk.latency_target.take().unwrap().pace, 1.0);
+    assert!(disk.latency_target.take().is_some());
     assert_eq!(with, without);
 }
 
 #[test]
-fn a_target_that_goes_takes_its_corrections_with_it_and_one_that_comes_brings_them() {
-    let changes = |targets: &[(u64, Option<LatencyTarget>)]| {
-        let change = |&(millis, target)| Change {
-            at: Time::from_nanos(millis * 1_000_000),
-            what: What::Target { target },
-        };
-        targets.iter().map(change).collect::<Vec<_>>()
-    };
+fn a_target_that_goes_takes_its_cap_with_it_and_one_that_comes_brings_it() {
     let target = Some("p95=1ms".parse().unwrap());
-    let mut goes = set_up(&saturated(), 50, target);
-    goes.changes = changes(&[(1500, None)]);
-    goes.trace_buckets = Some(40);
-    let trace = run(goes).trace.unwrap();
-    let slice = |millis: u64| (millis * 1_000_000 / trace.slice_nanos) as usize;
-    let status = |millis| trace.corrections[slice(millis)].status;
-    assert!(status(1300).pace_permille > 1500 && status(1300).target.is_some());
-    assert_eq!((status(2500).pace_permille, status(2500).target), (1000, None));
-
-    let mut comes = set_up(&saturated(), 50, None);
-    comes.changes = changes(&[(1500, target)]);
-    assert!(disk_of(comes).latency_target.unwrap().pace > 1.5);
+    let window = |first, then| {
+        let mut config = set_up(&saturated(), 100, first);
+        let at = Time::from_nanos(1_500_000_000);
+        config.changes = vec![Change { at, what: What::Target { target: then } }];
+        config.trace_buckets = Some(40);
+        let trace = run(config).trace.unwrap();
+        let slice = |millis: u64| (millis * 1_000_000 / trace.slice_nanos) as usize;
+        let status = |millis| trace.corrections[slice(millis)].status.target;
+        [status(1300), status(3500)]
+            .map(|target| target.map(|target| target.window.as_nanos_ceil()))
+    };
+    let [goes, comes] = [window(target, None), window(None, target)];
+    assert!(goes[0].is_some() && goes[1].is_none(), "{goes:?}");
+    assert!(comes[0].is_none() && comes[1].is_some(), "{comes:?}");
 }

@@ -3,20 +3,21 @@
 
 use std::time::Duration;
 
-use forebay_core::{LATENCY_GOAL_DEFAULT, LatencyTarget, Policy, Time};
+use forebay_core::{Policy, Time};
 use forebay_load::results::model::RunResult;
-use forebay_sim::simulation::{Period, SchedulerConfig, SimulationConfig, Stalls};
+use forebay_sim::simulation::{Period, SimulationConfig, Stalls};
 
 use crate::bed::{MILLI, TestDisk, config, reads, run};
+
+const TARGETS: [&str; 2] = ["p95=1500us", "disk:p95=1500us"];
 
 /// Four seconds on a disk of 100,000 IOPS that says `disk`'s figures.
 fn set_up(jobs: &str, shards: u32, mut disk: TestDisk, target: Option<&str>) -> SimulationConfig {
     disk.latency = 80_000;
     let mut config =
         SimulationConfig { duration: Duration::from_secs(4), ..config(jobs, shards, disk) };
-    config.scheduler = SchedulerConfig::by_figures();
     config.scheduler.policy = Some(Policy::PaceWindow {
-        latency_goal: LATENCY_GOAL_DEFAULT,
+        latency_goal: Duration::ZERO,
         base_latency: Some(Duration::from_micros(80)),
     });
     config.scheduler.latency_target = target.map(|target| target.parse().unwrap());
@@ -35,11 +36,11 @@ fn rate(result: &RunResult) -> f64 {
     result.classes.iter().map(|class| class.iops).sum()
 }
 
-/// What both classes get together with the usual target and with a stated one, as parts of what
-/// they get without.
+/// What both classes get together with a target since enqueueing and with one in the disk, as parts
+/// of what they get without.
 fn parts(mut set_up: impl FnMut(Option<&str>) -> SimulationConfig) -> [f64; 2] {
     let without = rate(&run(set_up(None)).result);
-    ["p95=2goals", "p95=1500us"].map(|target| rate(&run(set_up(Some(target))).result) / without)
+    TARGETS.map(|target| rate(&run(set_up(Some(target))).result) / without)
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn threads_that_are_all_away_now_and_then_cost_little_under_a_target() {
                 SimulationConfig { stalls, ..set_up(&both(), shards, fast(), target) }
             });
             let away = format!("{shards} shards, one turn in {one_in}, {millis} ms");
-            assert!(parts[0] > 0.8 && parts[1] > 0.6, "{away}: {parts:.3?}");
+            assert!(parts[0] > 0.6 && parts[1] > 0.8, "{away}: {parts:.3?}");
         }
     }
 }
@@ -122,31 +123,7 @@ fn a_load_that_begins_after_trouble_and_a_rest_is_served_as_if_nothing_had_been(
         class.service_us.p99
     };
     let without = p95(None);
-    for target in ["p95=2goals", "p95=1500us"] {
+    for target in TARGETS {
         assert!(p95(Some(target)) <= 1.05 * without, "{target}: {} {without}", p95(Some(target)));
     }
-}
-
-#[test]
-fn the_usual_target_sends_less_where_it_is_missed_and_never_more() {
-    for percent in [25, 50, 100, 200] {
-        // more than the window of a model that is too fast holds
-        let deep = both().replace("parallelism: 64", "parallelism: 256");
-        let mut config = set_up(&deep, 2, fast(), Some("p95=2goals"));
-        let said = |rate: u64| rate * 100 / percent;
-        let rates = forebay_core::DiskRates {
-            read_iops: said(100_000),
-            write_iops: said(100_000),
-            read_bandwidth: said(1_000_000_000),
-            write_bandwidth: said(1_000_000_000),
-        };
-        config.scheduler.model = Some(forebay_core::DiskModel::from_rates(&rates).unwrap());
-        let result = run(config).result;
-        let most = 100_000.0 * (100.0 / percent as f64).min(1.0);
-        assert!(rate(&result) <= 1.001 * most, "{percent} %: {}", rate(&result));
-        assert!(rate(&result) > 0.9 * most, "{percent} %: {}", rate(&result));
-        let p95 = result.classes.iter().map(|class| class.disk_us.p95).fold(0.0, f64::max);
-        assert!(p95 < 1.1 * 1500.0, "{percent} %: {p95}");
-    }
-    assert_eq!("p95=2goals".parse(), Ok(LatencyTarget::OF_WINDOW));
 }

@@ -25,7 +25,7 @@
 //! | key | meaning |
 //! |---|---|
 //! | `io_properties` | at the top: the file of the same disks for Seastar, in the same directory; it may be missing, and must not say anything else |
-//! | `latency_target` | what requests may take from enqueueing to completion under load: `p95=1ms` of reads, `writes:p99.9=5ms`, `disk:p95=1ms` in the disk, `p95=2goals` for two effective goals with [`Control::Figures`](crate::Control::Figures), or `off` |
+//! | `latency_target` | what requests may take from enqueueing to completion under load: `p95=1ms` of reads, `writes:p99.9=5ms`, `disk:p95=1ms` in the disk, or `off` |
 //! | `base_latency_us` | of one small read at a time |
 //! | `seeks` | whether a request that goes on where one of its file ended takes its bytes alone |
 //! | `ceiling` | whether the rates are a ceiling, and not prices alone; true with a `rate_factor` below 1 |
@@ -130,8 +130,7 @@ pub struct DiskProperties {
     /// Whether to charge the larger of an operation's two costs instead of their sum, where the
     /// file says so.
     pub max_cost_function: Option<bool>,
-    /// What requests may take in the disk under load; [`LatencyTarget::OF_WINDOW`] where the file
-    /// says nothing, `None` where it says `off`.
+    /// What requests may take under load.
     pub latency_target: Option<LatencyTarget>,
     /// What only a measurement knows, from a `forebay.yaml`.
     pub measured: Measured,
@@ -155,7 +154,7 @@ impl DiskProperties {
             physical_block_size: None,
             duplex: false,
             max_cost_function: None,
-            latency_target: Some(LatencyTarget::OF_WINDOW),
+            latency_target: None,
             measured: Measured::default(),
         }
     }

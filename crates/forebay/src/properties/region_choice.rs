@@ -65,8 +65,8 @@ impl DiskProperties {
 
     /// The region by which `policy` prices mixes: of the percentile nearest to that of
     /// [`region_goal`](super::Measured::region_goal), the one nearest in latency, longer or shorter.
-    /// Without that, the goal is the [latency target](Self::latency_target) of reads, if it states
-    /// a latency, or else what the window promises: p95 within two effective goals.
+    /// Without that, the goal is the [latency target](Self::latency_target) of reads, or
+    /// else what the window promises: p95 within two effective goals.
     ///
     /// None where there are no regions, or reads and writes have a budget each, or the policy has
     /// no use for it.
@@ -93,12 +93,9 @@ impl DiskProperties {
             return Some(goal);
         }
         let target = self.latency_target.filter(|target| target.op() == Op::Read);
-        if let Some((target, latency)) = target.and_then(|target| Some((target, target.latency()?)))
-        {
-            return Some(RegionGoal {
-                read_percentile: f64::from(target.permille()) / 10.0,
-                latency,
-            });
+        if let Some(target) = target {
+            let read_percentile = f64::from(target.permille()) / 10.0;
+            return Some(RegionGoal { read_percentile, latency: target.latency() });
         }
         let large = self.model().ok()?.dearer_cost(GOAL_LEN).as_nanos_ceil();
         let least = latency_goal.max(Duration::from_nanos(large));

@@ -3,8 +3,6 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use forebay_core::LatencyTarget;
-
 use super::{CostAt, DiskProperties, Lasting, Measured, MixRegion, RegionGoal, Steadiness};
 
 /// A file for Seastar.
@@ -20,10 +18,7 @@ pub(super) fn forebay(disks: &[DiskProperties], io_properties: Option<&str>) -> 
     let mut text = beside.unwrap_or_default() + "disks:\n";
     for disk in disks {
         let mut lines = rates(disk);
-        if disk.latency_target != Some(LatencyTarget::OF_WINDOW) {
-            let target = disk.latency_target.map(|target| target.to_string());
-            lines.push(format!("latency_target: {}", target.as_deref().unwrap_or("off")));
-        }
+        lines.extend(disk.latency_target.map(|target| format!("latency_target: {target}")));
         measured(&mut lines, &disk.measured);
         entry(&mut text, &lines);
     }

@@ -74,14 +74,11 @@ impl DiskConfig {
         self
     }
 
-    /// Sets what requests may take in the disk under load, or that nothing is promised of it;
-    /// what the properties say unless set. A target that states a latency takes the place of
-    /// [`Control::Knee`]: pace and window are those of the figures, corrected so that it holds while
-    /// work waits. [`LatencyTarget::OF_WINDOW`] is for [`Control::Figures`]. Only
+    /// Sets what requests may take under load, or that nothing is promised; what the properties
+    /// say unless set. [`Control::Knee`] makes the window smaller while the target is missed. Only
     /// [`Policy::PaceWindow`] has a target.
     ///
-    /// Permits count where a target is stated: then hold them around the I/O alone. By
-    /// default only requests that forebay sends itself do.
+    /// Permits count too: hold them around the I/O alone.
     #[must_use]
     pub fn latency_target(mut self, target: Option<LatencyTarget>) -> Self {
         self.properties.latency_target = target;
@@ -138,12 +135,11 @@ impl DiskConfig {
             )
         });
         let target = self.properties.latency_target;
-        let stated = target.and_then(|target| Some((target, target.latency()?)));
-        let below = stated.zip(base).filter(|((_, latency), base)| latency <= base);
-        let below = below.map(|((target, _), base)| {
+        let below = target.zip(base).filter(|(target, base)| target.latency() <= *base);
+        let below = below.map(|(target, base)| {
             format!(
                 "disk `{name}`: the latency target {target} is not above the base latency, {base:?}, \
-                 and cannot be held: two effective goals are held instead; state a longer one"
+                 and cannot be held: state a longer one"
             )
         });
         let bursts: Vec<&str> = self.properties.not_lasting().collect();

@@ -107,7 +107,7 @@ fn a_latency_target_follows_a_reload_under_load() {
         scheduler.reload(&with(target)).unwrap();
         let status = status().unwrap();
         assert_eq!(status.target.to_string(), target);
-        assert_eq!(status.latency, Duration::from_millis(latency));
+        assert_eq!(status.target.latency(), Duration::from_millis(latency));
         assert!(status.holds && status.attainable);
     }
     scheduler.reload(&with("off")).unwrap();

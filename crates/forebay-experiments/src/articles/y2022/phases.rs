@@ -152,7 +152,7 @@ pub(crate) const fn lower(percent: i64) -> SchedulerVariant {
     }
 }
 
-/// Pace and window corrected by a latency target.
+/// The window of trials, capped by a latency target.
 pub(crate) const fn held(target: LatencyTarget) -> SchedulerVariant {
     SchedulerVariant {
         name: "pace+window",
@@ -240,19 +240,18 @@ fn simulate(
     };
     let jobs = grouped_jobs(jobs, Some(CLASSES), SHARDS)?;
     let mut config = seed.config(jobs, disk, seconds * 1000);
-    let latency_target = match scheduler.costs {
-        CostVariant::Target(target) => Some(target),
+    let base = match scheduler.costs {
+        CostVariant::Target(target) => {
+            SchedulerConfig { latency_target: Some(target), ..SchedulerConfig::default() }
+        }
         CostVariant::Exact
         | CostVariant::Summed
         | CostVariant::Lower(_)
-        | CostVariant::Region(_) => None,
+        | CostVariant::Region(_) => {
+            SchedulerConfig { policy: Some(policy), ..SchedulerConfig::by_figures() }
+        }
     };
-    config.scheduler = SchedulerConfig {
-        policy: Some(policy),
-        model: Some(model),
-        latency_target,
-        ..SchedulerConfig::by_figures()
-    };
+    config.scheduler = SchedulerConfig { model: Some(model), ..base };
     config.schedule = schedule;
     config.polling = scheduler.polling;
     config.trace_buckets = Some(SLICES);

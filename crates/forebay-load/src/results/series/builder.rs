@@ -181,7 +181,6 @@ impl DiskSeries {
         self.speed.push(permille.map(|permille| permille as f64 / 1000.0));
         self.waited_seconds.push(waited);
         self.stopped_seconds.push(seconds(counted.stopped_nanos));
-        self.pace.push(after.disk.load.pace_permille as f64 / 1000.0);
         for reason in Blocked::ALL {
             let [then, now] = [then, now].map(|counters| counters.blocked_nanos[reason.index()]);
             let blocked = self.blocked_seconds.entry(reason.name().to_owned()).or_default();

@@ -128,8 +128,6 @@ pub struct DiskSeries {
     /// For how many seconds of these the disk stood still.
     #[serde(default)]
     pub stopped_seconds: Vec<f64>,
-    /// The part of the disk's rate at which requests were let through.
-    pub pace: Vec<f64>,
     /// For how many seconds requests waited for which reason, summed over queues.
     pub blocked_seconds: BTreeMap<String, Vec<f64>>,
     /// Turns of threads that came late.

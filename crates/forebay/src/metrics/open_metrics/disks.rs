@@ -31,13 +31,8 @@ pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
          healthy, less means wrong figures for this mix (run forebay explore) or a disk in trouble",
         |disk| disk.load.speed_permille.map(permille),
     ),
-    (
-        "pace",
-        "Factor on the disk's rate at which requests go; 1 unless the latency target corrects it",
-        |disk| disk.rates.map(|_| permille(disk.load.pace_permille)),
-    ),
     ("latency_target_seconds", "What the percentile of the latency target may be", |disk| {
-        disk.load.target.map(|status| status.latency.as_secs_f64())
+        disk.load.target.map(|status| status.target.latency().as_secs_f64())
     }),
     (
         "latency_target_holds",
@@ -51,8 +46,7 @@ pub(super) const DISK_GAUGES: &[Metric<DiskSnapshot, Option<f64>>] = &[
     ),
     (
         "window_corrected_seconds",
-        "The window in force, as the latency target corrects it; between the base latency and \
-         the window",
+        "The window in force, as trials have found it or the latency target caps it",
         |disk| disk.load.target.map(|status| seconds(disk_nanos(status.window))),
     ),
     ("base_latency_seconds", "Latency of the idle disk, stated or learnt", |disk| {

@@ -1,8 +1,4 @@
-use std::time::Duration;
-
-use forebay_core::{
-    DiskRates, DiskTime, GroupCounters, LatencyTarget, LatencyTargetStatus, LoadStatus,
-};
+use forebay_core::{DiskRates, DiskTime, GroupCounters, LatencyTargetStatus, LoadStatus};
 
 use super::*;
 use crate::PageCacheCounters;
@@ -91,7 +87,7 @@ fn what_dashboards_ask_for_is_there() {
     let gauges = "base_latency_seconds bytes_in_disk delay delay_max_seconds disk_queue_length \
                   effective_goal_seconds engines flow_ratio held_long held_long_seconds in_disk in_disk_seconds \
                   latency_target_attainable \
-                  latency_target_holds latency_target_seconds pace queue_length queues read_bandwidth \
+                  latency_target_holds latency_target_seconds queue_length queues read_bandwidth \
                   read_iops shares speed stop_max_seconds turn_overdue_seconds window_corrected_seconds window_seconds write_bandwidth \
                   write_iops";
     let histograms = "disk_latency_seconds latency_seconds queue_latency_seconds";
@@ -123,9 +119,9 @@ fn what_is_known_of_a_disks_goal_window_and_base_latency_has_its_value() {
 #[test]
 fn a_disk_that_is_slower_than_its_figures_shows_in_speed_and_target() {
     let status = LatencyTargetStatus {
-        target: LatencyTarget::OF_WINDOW,
-        latency: Duration::from_micros(1500),
+        target: "p95=1500us".parse().unwrap(),
         holds: false,
+        below_base: false,
         attainable: true,
         window: DiskTime::from_nanos(900_000),
     };
@@ -139,12 +135,7 @@ fn a_disk_that_is_slower_than_its_figures_shows_in_speed_and_target() {
         stop_nanos_max: 6_000_000_000,
         stop_overdue: 600,
     };
-    let load = LoadStatus {
-        pace_permille: 620,
-        speed_permille: Some(580),
-        target: Some(status),
-        counters,
-    };
+    let load = LoadStatus { speed_permille: Some(580), target: Some(status), counters };
     let disk = DiskSnapshot { name: "/data".into(), load, ..Default::default() };
     let text = open_metrics(Snapshot { disks: vec![disk], ..Default::default() });
     for (name, value) in [

@@ -7,13 +7,13 @@ use forebay_core::LatencyTarget;
 
 use crate::properties::{TargetBelowBase, parse_latency_target};
 
-/// The target of a disk of this base latency: the usual one where none is stated.
+/// The target of a disk of this base latency.
 pub(super) fn check(
     source: Source<'_>,
     stated: Option<&Located<String>>,
     base: Option<Duration>,
 ) -> Result<Option<LatencyTarget>, ConfigError> {
-    let Some(Located { value, at }) = stated else { return Ok(Some(LatencyTarget::OF_WINDOW)) };
+    let Some(Located { value, at }) = stated else { return Ok(None) };
     let target = parse_latency_target(value)
         .map_err(|error| source.error(*at, format!("found `{}`; {error}", value.escape_debug())))?;
     let checked = TargetBelowBase::check(target, base);

@@ -35,7 +35,7 @@ fn disk(mountpoints: Vec<PathBuf>) -> impl Strategy<Value = DiskProperties> {
             physical_block_size: lengths.2,
             duplex: flags.0,
             max_cost_function: flags.1,
-            latency_target: Some(LatencyTarget::OF_WINDOW),
+            latency_target: None,
         })
 }
 

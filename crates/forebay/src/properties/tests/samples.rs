@@ -19,7 +19,7 @@ pub(super) fn measured() -> DiskProperties {
         physical_block_size: None,
         duplex: false,
         max_cost_function: None,
-        latency_target: Some(forebay_core::LatencyTarget::OF_WINDOW),
+        latency_target: None,
         measured: Measured::default(),
     }
 }

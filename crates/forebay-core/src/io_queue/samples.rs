@@ -1,4 +1,4 @@
-//! What the queue sees of the disk, for the loop and for the flow ratio.
+//! What the queue sees of the disk, for the search for the window, the latency target and the flow ratio.
 
 use super::IoQueue;
 use crate::budget::{Completed, Threshold};
@@ -39,7 +39,7 @@ impl IoQueue {
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(super) fn sample(&mut self, now: Time, request: &Request, done: bool, took: DiskNanos) {
-        self.sampler.served(request.cost, self.totals.in_disk == 1);
+        self.sampler.served(request.cost);
         if done
             && let Some(threshold) = self.shared.budget.threshold_of_load(request.dispatched_at)
             && let Some(nanos) = self.targeted_nanos(now, request, threshold, took)
@@ -47,7 +47,7 @@ impl IoQueue {
             self.sampler.count(threshold, request.op, nanos);
         }
         if let Some(sample) = self.sampler.take_due(now) {
-            self.shared.budget.tell(now, sample);
+            self.shared.budget.report(now, sample);
         }
     }
 
@@ -64,7 +64,7 @@ impl IoQueue {
             let class = &self.classes[ClassId::index_of(request.class)];
             return (!class.waits_for_itself()).then(|| now.nanos_since(request.enqueued_at));
         }
-        let was_away = threshold.of_owners && self.looks.was_away(now, took.gap);
+        let was_away = self.looks.was_away(now, took.gap);
         let is_told = took.is_known || threshold.is_told_by_owner(took.least, took.most, was_away);
         is_told.then_some(took.most)
     }
@@ -86,7 +86,7 @@ impl IoQueue {
 
     /// Work has to wait.
     pub(super) fn sample_stop(&mut self, now: Time, reason: Blocked) {
-        if self.sampler.waits(reason) {
+        if matches!(reason, Blocked::Window | Blocked::Pace | Blocked::PaceDiskIdle) {
             self.shared.budget.refused(now);
         }
     }

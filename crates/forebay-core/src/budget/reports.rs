@@ -1,39 +1,37 @@
-//! What is told of the disk, and what became of the latency target.
+//! What queues report of the disk, and what became of the latency target.
 
-use super::feedback::{Disk, Sample, Threshold};
+use super::knee::Knee;
 use super::overdue::Meanwhile;
+use super::service::{Sample, Threshold};
 use super::stops::GivenUp;
 use super::{Budget, Dispatched, Overdue, WindowSample};
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
-use crate::{DiskModel, DiskTime, GroupCounters, PRICE_ONE, Time};
+use crate::{DiskModel, DiskTime, GroupCounters, Time, saturating_nanos};
 
 impl Budget {
     /// Other rates, and other prices of mixes.
     pub(crate) fn set_model(&self, model: &DiskModel) {
         self.goal.0.set_model(model);
         self.mix.0.set_prices(model.mix_prices());
-        if model.mix_prices().is_none() {
-            self.feedback.0.set_price_of_mix(PRICE_ONE);
-        }
     }
 
-    /// What a request is measured against that was dispatched then, if it met a
-    /// loaded disk.
+    /// What the latency target asks of a request that was dispatched then; `None` if there is no
+    /// target, or the request met no load.
+    #[inline]
     pub(crate) fn threshold_of_load(&self, dispatched_at: Time) -> Option<Threshold> {
-        let mut threshold = self.feedback.0.threshold()?;
-        threshold.in_disk |= self.controller.is_figures();
-        self.feedback.0.met_load(dispatched_at).then_some(threshold)
+        self.service.0.threshold_of_load(dispatched_at)
     }
 
-    /// What a shard has seen of the disk.
-    pub(crate) fn tell(&self, now: Time, sample: Sample) {
-        self.feedback.0.add(now, sample, &self.disk(), self.controller.is_figures());
+    /// Reports what a queue has seen of the disk.
+    pub(crate) fn report(&self, now: Time, sample: Sample) {
+        self.service.0.add(now, sample, self.mix.0.price());
+        self.goal.0.fade(now);
     }
 
     /// Whether fresh requests find a larger window.
     #[inline]
     pub(crate) fn reserves_for_fresh(&self) -> bool {
-        !self.controller.is_figures()
+        self.controller.reserves_for_fresh()
     }
 
     /// Whether completed requests are reported to the search for the window.
@@ -49,36 +47,37 @@ impl Budget {
         }
     }
 
-    /// This went to the disk, of which the caller has not told yet: what it
-    /// costs beside each other is the price of what follows.
+    /// Reports what a queue has sent to the disk since its last report. Reads and writes that are
+    /// in the disk together set the price of what follows.
     pub(crate) fn note_mix(&self, now: Time, dispatched: Dispatched) {
-        let price = self.mix.0.note(now, dispatched, self.window());
-        self.feedback.0.set_price_of_mix(price);
+        self.mix.0.note(now, dispatched, self.window());
     }
 
     /// Work has to wait for the disk.
     pub(crate) fn refused(&self, now: Time) {
-        self.feedback.0.refused(now);
+        self.service.0.refused(now);
     }
 
     /// What became of the latency target.
     pub(crate) fn latency_target(&self) -> Option<LatencyTargetStatus> {
-        let status = self.feedback.0.status(&self.disk())?;
-        Some(match self.controller.knee() {
-            Some(knee) => LatencyTargetStatus {
-                attainable: status.attainable && !knee.has_given_up(),
-                window: self.window_in_force(),
-                ..status
-            },
-            None => status,
+        let target = self.service.0.target()?;
+        let base = self.base_latency().as_nanos_ceil();
+        let below_base = base > 0 && saturating_nanos(target.latency()) <= base;
+        let has_given_up = self.controller.knee().is_some_and(Knee::has_given_up);
+        Some(LatencyTargetStatus {
+            target,
+            holds: self.service.0.holds(),
+            below_base,
+            attainable: !below_base && !has_given_up,
+            window: self.window_in_force(),
         })
     }
 
-    /// Another target, or none; only where there is a window to correct.
+    /// Puts another latency target in force, or none; only where there is a window. The one in
+    /// force changes nothing.
     pub(crate) fn set_latency_target(&self, target: Option<LatencyTarget>) {
-        if self.counts_disk_time() {
-            self.feedback.0.set_target(self.controller.set_target(target));
-            self.goal.0.set_unstated_goal(self.controller.unstated_goal());
+        if self.counts_disk_time() && self.service.0.set_target(target) {
+            self.controller.set_target(target);
         }
     }
 
@@ -87,7 +86,7 @@ impl Budget {
         if let Some(before) = self.overdue.completed(now, in_disk_nanos) {
             let stopped = self.overdue.learn(now, self.window(), in_disk_nanos, before);
             if stopped > 0 {
-                self.feedback.0.stopped(stopped);
+                self.service.0.stopped(stopped);
             }
         }
     }
@@ -118,27 +117,17 @@ impl Budget {
     /// The figures are a ceiling from now on, or prices alone.
     pub(crate) fn set_ceiling(&self, is_ceiling: bool) {
         self.controller.set_ceiling(is_ceiling);
-        self.goal.0.set_unstated_goal(self.controller.unstated_goal());
     }
 
     /// What was counted of the group until `now`.
     pub(crate) fn counters(&self, now: Time) -> GroupCounters {
-        let mut counters = self.feedback.0.counters();
+        let mut counters = self.service.0.counters();
         self.overdue.add_stops_to(&mut counters, now);
         counters
     }
 
-    /// The speed in force, and what the disk delivered of its model.
-    pub(crate) fn speeds_permille(&self) -> (u64, u64) {
-        self.feedback.0.speeds_permille()
-    }
-
-    fn disk(&self) -> Disk {
-        Disk {
-            goal: self.effective_goal(),
-            window: self.window(),
-            extra: self.goal.0.extra(),
-            base: self.base_latency(),
-        }
+    /// What the disk did when work last waited for it, in thousandths of its figures' rate.
+    pub(crate) fn delivered_permille(&self) -> u64 {
+        self.service.0.delivered_permille()
     }
 }

@@ -1,0 +1,88 @@
+//! What a queue has seen of the disk since its last report.
+
+use crate::budget::WindowSample;
+use crate::{Blocked, DiskTime, Op, Time};
+
+/// A sample is reported once it has this many requests that count for the latency target,
+const COUNTED_MAX: u64 = 32;
+/// or after this time.
+const REPORTED_AFTER_NANOS: u64 = 5_000_000;
+
+/// Counts of one queue between two reports.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    /// Requests of the target's kind that met a loaded disk.
+    pub(super) counted: u64,
+    /// Those of them that took longer than the target.
+    pub(super) over: u64,
+    /// Disk time completed, in units.
+    pub(super) served: u64,
+    /// For how long work has waited, in nanoseconds.
+    pub(super) waited: u64,
+    /// When the sample began.
+    pub(super) since: Time,
+}
+
+/// The sample of one queue.
+#[derive(Debug, Default)]
+pub(crate) struct Sampler {
+    sample: Sample,
+    reported_at: Time,
+    /// What was not yet reported to the search for the window.
+    pub(crate) window: WindowSample,
+}
+
+/// What a latency target asks of a request that was completed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Threshold {
+    pub(super) op: Op,
+    pub(super) nanos: u64,
+    /// Whether it is a time in the disk, and not from enqueueing to completion.
+    pub(crate) in_disk: bool,
+}
+
+impl Threshold {
+    /// Whether a time that only the owner knows counts: not where the owner was away, and the disk
+    /// may have answered in time or not.
+    #[inline]
+    pub(crate) fn is_told_by_owner(&self, least: u64, most: u64, was_away: bool) -> bool {
+        !was_away || most <= self.nanos || least > self.nanos
+    }
+}
+
+impl Sampler {
+    /// A request of this cost was completed.
+    #[inline]
+    pub(crate) fn served(&mut self, cost: DiskTime) {
+        self.sample.served = self.sample.served.saturating_add(cost.units());
+    }
+
+    /// A request that met a loaded disk took this long.
+    pub(crate) fn count(&mut self, threshold: Threshold, op: Op, nanos: u64) {
+        if op == threshold.op {
+            let is_over = nanos > threshold.nanos;
+            self.sample.counted += 1;
+            self.sample.over += u64::from(is_over);
+            self.window.target(is_over);
+        }
+    }
+
+    /// Work has waited for the disk for this long, or for its turn.
+    pub(crate) fn waited(&mut self, reason: Blocked, nanos: u64) {
+        if !matches!(reason, Blocked::Empty | Blocked::ClassLimit) {
+            self.sample.waited = self.sample.waited.saturating_add(nanos);
+            self.window.waited(nanos);
+        }
+    }
+
+    /// What is to be reported now.
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<Sample> {
+        let due = self.sample.counted >= COUNTED_MAX
+            || now.nanos_since(self.reported_at) > REPORTED_AFTER_NANOS;
+        due.then(|| {
+            let next = Sample { since: now, ..Sample::default() };
+            self.reported_at = now;
+            core::mem::replace(&mut self.sample, next)
+        })
+    }
+}
