@@ -4,6 +4,7 @@
 
 mod evidence;
 mod measured;
+mod regret;
 mod target;
 mod trials;
 mod words;

@@ -6,6 +6,7 @@
 
 use super::evidence::Evidence;
 use super::measured::{MILLION, Measured, ln_ratio};
+use super::regret::Regret;
 use super::target::Target;
 
 /// Windows are counted in thousandths of an effective goal.
@@ -51,6 +52,11 @@ const NOISE_PART: i64 = 16;
 const KEPT: (i64, i64) = (85, 95);
 /// The most that was delivered is forgotten by this part with each interval.
 const BEST_PART: i64 = 4096;
+
+/// A single trial is enough where a larger window raises the rate by this much, in millionths: a
+/// disk that answers late, or has many members, is found in few steps. All of a doubling is two
+/// thirds of a million by [`ln_ratio`].
+const GREAT_GAIN: i64 = 500_000;
 
 /// Intervals after a step before the opposite trial.
 const WAIT_BACK: i64 = 4;
@@ -131,6 +137,7 @@ pub(super) struct Trials {
     /// Averages in thousandths: the part of the time for which work waits, and parts of requests.
     pub(super) waiting: i64,
     pub(super) nearly_idle: i64,
+    /// That of fresh ones is negative if it is not known at the present window.
     pub(super) fresh: i64,
     /// The mean squared difference of two intervals at the same window.
     pub(super) noise: i64,
@@ -139,6 +146,7 @@ pub(super) struct Trials {
     pub(super) usual_rate: i64,
     pub(super) usual_latency: i64,
     pub(super) changed_intervals: i64,
+    pub(super) regret: Regret,
     /// Intervals in a row without a second class, up to [`ALONE_INTERVALS`].
     pub(super) alone_intervals: i64,
     pub(super) target: Target,
@@ -166,6 +174,7 @@ impl Trials {
             usual_rate: 0,
             usual_latency: 0,
             changed_intervals: 0,
+            regret: Regret::NONE,
             alone_intervals: 0,
             target: Target::NONE,
         }
@@ -212,7 +221,13 @@ impl Trials {
             let Interval { targeted, over, allowed_permille, .. } = *interval;
             self.target.follow(targeted, over, allowed_permille, self.free_window());
         }
-        if self.has_changed_regime(interval) {
+        let has_changed_regime = self.has_changed_regime(interval);
+        let has_lost_backlog = self.has_several_classes() && self.fresh > FRESH.1;
+        if let Some(before) = self.regret.follow(has_lost_backlog) {
+            (self.window, self.fresh) = (before, -1);
+            return self.forget();
+        }
+        if has_changed_regime {
             return self.forget();
         }
         if self.target.cap() < self.free_window() {
@@ -224,7 +239,7 @@ impl Trials {
         if self.phase == Phase::Trial {
             self.trial = *measured;
             self.is_cut_short = interval.is_cut_short;
-            self.was_fresh = self.is_backlogged && interval.fresh_permille() > FRESH.1;
+            self.was_fresh = self.fresh < FRESH.1 && interval.fresh_permille() > FRESH.1;
             self.phase = Phase::After;
             return;
         }
@@ -249,14 +264,19 @@ impl Trials {
         self.nearly_idle = follow(self.nearly_idle, permille(nearly_idle, completed));
         // what is fresh on trial says nothing of the present window
         if self.phase != Phase::Trial {
-            self.fresh += (interval.fresh_permille() - self.fresh) / 4;
+            let now = interval.fresh_permille();
+            self.fresh = if self.fresh < 0 { now } else { self.fresh + (now - self.fresh) / 4 };
         }
         let is_busy = match self.is_busy {
             false => self.waiting > WAITING.0 || self.nearly_idle < NEARLY_IDLE.0,
             true => self.waiting > WAITING.1 || self.nearly_idle < NEARLY_IDLE.1,
         };
         let bound = if self.is_backlogged { FRESH.1 } else { FRESH.0 };
-        let is_backlogged = is_busy && self.fresh < bound;
+        let is_backlogged = is_busy && self.is_busy && self.fresh < bound;
+        if is_busy && !self.is_busy {
+            // what was fresh at the window of an idle disk says nothing of this one
+            self.fresh = -1;
+        }
         let before = (self.is_busy, self.is_backlogged);
         (self.is_busy, self.is_backlogged) = (is_busy, is_backlogged);
         before != (is_busy, is_backlogged)
@@ -292,8 +312,10 @@ impl Trials {
             evidence.wait = (evidence.wait - 1).max(0);
         }
         let may_be_wide = self.is_backlogged && !self.has_several_classes();
-        let is_ready =
-            |trial: usize| self.evidence[trial].wait == 0 && (trial != WIDE || may_be_wide);
+        let is_ready = |trial: usize| {
+            let is_allowed = trial == DOWN || self.regret.allows_growth();
+            is_allowed && self.evidence[trial].wait == 0 && (trial != WIDE || may_be_wide)
+        };
         let mut turns = (0..TRIALS).map(|turn| (self.turn + turn) % TRIALS);
         if let Some(ready) = turns.find(|&turn| is_ready(turn)) {
             self.turn = ready;
@@ -336,7 +358,10 @@ impl Trials {
             > i128::from(error) * i128::from(error);
         let kept = if latency.is_some() { KEPT.0 } else { KEPT.1 };
         let keeps = is_up || self.trial.rate() > self.best / 100 * kept;
-        if evidence.count >= 2 && is_clear && mean > 0 && keeps {
+        let is_known = latency.is_some() || self.is_backlogged;
+        let is_great = is_up && is_known && gain > GREAT_GAIN;
+        let is_evident = is_great || evidence.count >= 2 && is_clear;
+        if is_evident && mean > 0 && keeps {
             self.adopt(is_up);
             return true;
         }
@@ -357,6 +382,9 @@ impl Trials {
 
     /// Makes the window on trial the present one.
     fn adopt(&mut self, is_up: bool) {
+        if is_up && self.fresh < FRESH.1 {
+            self.regret.step(self.window);
+        }
         self.window = (self.window * FACTORS[self.turn] / 1000).clamp(WINDOWS.0, WINDOWS.1);
         self.forget();
         let back = &mut self.evidence[if is_up { DOWN } else { UP }];

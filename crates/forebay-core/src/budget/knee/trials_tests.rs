@@ -266,3 +266,33 @@ fn no_measurement_panics_and_windows_stay_in_range() {
         assert!(trials.window() > 0 && trials.window() <= WINDOWS.1 * 20);
     }
 }
+
+/// As much as the window says, up to 200 goals.
+fn late_array(window: i64) -> (i64, Option<i64>) {
+    (1000.min(window / 200), None)
+}
+
+#[test]
+fn a_window_far_below_what_the_disk_needs_grows_with_each_trial() {
+    let mut trials = Trials::new();
+    run(&mut trials, late_array, false, 30);
+    let (_, tried) = run(&mut trials, late_array, false, 30);
+    assert!(trials.window() > 160_000 && tried <= 15, "{}, {tried}", trials.window());
+}
+
+#[test]
+fn a_larger_window_is_taken_back_if_a_class_loses_its_backlog_some_intervals_later() {
+    let mut trials = Trials::new();
+    let mut large = 0;
+    for turn in 0..4000 {
+        let is_large = trials.window() > 6000;
+        large += i32::from(turn >= 500 && is_large);
+        let mut interval = interval(&trials, |window| (window.min(16_000), None), true);
+        // a trial is too short for the clients of the class to have all of it in the disk
+        let fresh = if is_large && trials.phase != Phase::Trial { COMPLETED / 5 } else { 0 };
+        interval.measured.fresh = [fresh, 0];
+        interval.measured.latency_nanos = [fresh * 1_000_000, 0];
+        trials.step(&interval);
+    }
+    assert!(large < 500, "{large} of 3500 intervals");
+}

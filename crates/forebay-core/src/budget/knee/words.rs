@@ -2,6 +2,7 @@
 
 use super::evidence::Evidence;
 use super::measured::Measured;
+use super::regret::Regret;
 use super::target::Target;
 use super::trials::{Phase, TRIALS, Trials};
 
@@ -10,7 +11,7 @@ const SCALARS: usize = 16;
 
 impl Trials {
     pub(super) const WORDS: usize =
-        SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS + Target::WORDS;
+        SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS + Regret::WORDS + Target::WORDS;
 
     /// The state in the order in which `from_words` reads it.
     pub(super) fn to_words(self) -> [i64; Self::WORDS] {
@@ -36,6 +37,7 @@ impl Trials {
         let mut words = (scalars.into_iter())
             .chain(self.evidence.into_iter().flat_map(Evidence::to_words))
             .chain(measured.flat_map(Measured::to_words))
+            .chain(self.regret.to_words())
             .chain(self.target.to_words());
         core::array::from_fn(|_| words.next().unwrap_or(0))
     }
@@ -70,6 +72,7 @@ impl Trials {
             before: Measured::from_words(core::array::from_fn(|_| next())),
             last: Measured::from_words(core::array::from_fn(|_| next())),
             trial: Measured::from_words(core::array::from_fn(|_| next())),
+            regret: Regret::from_words(core::array::from_fn(|_| next())),
             target: Target::from_words(core::array::from_fn(|_| next())),
         }
     }
