@@ -1,5 +1,7 @@
 //! Other figures, while everything goes on.
 
+use std::future::Future;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use forebay::properties::Properties;
@@ -141,18 +143,28 @@ fn a_rate_factor_below_one_is_a_ceiling_and_one_above_is_none() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().to_str().unwrap();
     let with = |line: &str| {
-        let text = properties(at, 100_000_000);
+        let text = properties(at, 1_000_000);
         Properties::parse("test", &format!("{text}    {line}\n")).unwrap()
     };
     let scheduler = Scheduler::builder().properties(&with("rate_factor: 1")).build().unwrap();
-    // two by the figures, and eight where trials find it and the disk has idle moments
-    let window_goals = || {
-        let disk = scheduler.snapshot().disks.into_iter().find(|disk| disk.name == at).unwrap();
-        disk.window_nanos.unwrap() / disk.effective_goal_nanos.unwrap()
+    let disk = scheduler.disk(at).unwrap();
+    let class = scheduler.add_class("class", 100).unwrap().on(&disk).unwrap();
+    // each takes more than a tenth of a second at these rates
+    let at_once = || {
+        let mut context = Context::from_waker(Waker::noop());
+        let mut waiting: Vec<_> =
+            (0..6).map(|_| Box::pin(class.admit_async(Op::Read, 131_072))).collect();
+        let ready = waiting.iter_mut().map(|task| task.as_mut().poll(&mut context).is_ready());
+        ready.filter(|&ready| ready).count()
     };
-    assert_eq!(window_goals(), 8);
-    for (line, goals) in [("rate_factor: 0.5", 2), ("rate_factor: 2", 8), ("ceiling: true", 2)] {
+    assert_eq!(at_once(), 6);
+    for (line, least, most) in
+        [("rate_factor: 0.5", 0, 3), ("rate_factor: 2", 6, 6), ("ceiling: true", 0, 3)]
+    {
         scheduler.reload(&with(line)).unwrap();
-        assert_eq!(window_goals(), goals, "{line}");
+        // what went before is not waited for any more
+        std::thread::sleep(Duration::from_secs(2));
+        let went = at_once();
+        assert!((least..=most).contains(&went), "{line}: {went}");
     }
 }
