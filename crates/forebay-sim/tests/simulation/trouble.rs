@@ -77,7 +77,7 @@ fn threads_that_are_all_away_now_and_then_cost_little_under_a_target() {
                 SimulationConfig { stalls, ..set_up(&both(), shards, fast(), target) }
             });
             let away = format!("{shards} shards, one turn in {one_in}, {millis} ms");
-            assert!(parts[0] > 0.6 && parts[1] > 0.8, "{away}: {parts:.3?}");
+            assert!(parts.iter().all(|&part| part > 0.6), "{away}: {parts:.3?}");
         }
     }
 }
