@@ -53,7 +53,7 @@ pub(super) const DATASTORES: [Datastore; 2] = [
         jobs: include_str!("../../../../examples/datastore-write-load.yaml"),
         disk: "samsung-850-pro",
         seconds: 15,
-        schedulers: &[("forebay", with_target)],
+        schedulers: &[("forebay", SchedulerConfig::default)],
         figures: &[
             Figure {
                 title: "2016, figure 3: requests served",
@@ -114,8 +114,8 @@ pub(super) const DATASTORES: [Datastore; 2] = [
         shows: "examples/datastore-mixed.yaml on i3.2xlarge, as the article of 2022 shows its \
                 node: under the scheduler of before, by Little's law, and under forebay's with a \
                 latency target of 1 ms for writes in the disk. Queries have their rate in level \
-                phases, compaction takes what is \
-                left, and requests wait in the queue, where they are in order.",
+                phases, compaction takes what is left, and requests wait in the queue, where they \
+                are in order.",
         jobs: include_str!("../../../../examples/datastore-mixed.yaml"),
         disk: "i3.2xlarge",
         seconds: 18,

@@ -38,9 +38,7 @@ pub(crate) fn charts<'a>(dom: &'a str, title: &str) -> Vec<&'a str> {
 /// The heights of the points of each series of a chart, in pixels from above.
 fn heights(chart: &str, colour: &str) -> Vec<f64> {
     let line = chart.split("<polyline").find(|line| line.contains(&format!("stroke=\"{colour}\"")));
-    let points = line.and_then(|line| line.split("points=\"").nth(1));
-    assert!(points.is_some(), "no line of {colour} in {chart}");
-    let points = points.unwrap();
+    let points = line.and_then(|line| line.split("points=\"").nth(1)).unwrap();
     let points = points.split('"').next().unwrap().split_whitespace();
     points.map(|point| point.split_once(',').unwrap().1.parse().unwrap()).collect()
 }

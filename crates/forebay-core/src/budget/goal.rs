@@ -13,9 +13,9 @@ const GOAL_REQUEST_LEN: u64 = 128 * 1024;
 /// the end of the number range.
 pub(super) const GOAL_NANOS_MAX: u64 = 100_000_000_000;
 
-/// A learnt base latency that no idle moment has confirmed for this long is believed less,
+/// A learnt base latency fades each time that no idle moment has confirmed it for this long.
 const FADE_NANOS: u64 = 500_000_000;
-/// by this part.
+/// It fades by this part of itself.
 const FADE_PART: u64 = 16;
 
 /// The effective goal: the latency goal, or more where the disk itself needs

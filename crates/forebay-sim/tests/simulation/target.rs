@@ -97,19 +97,24 @@ fn a_light_load_sees_nothing_of_a_target_and_says_nothing_of_the_speed() {
 
 #[test]
 fn a_target_that_goes_takes_its_cap_with_it_and_one_that_comes_brings_it() {
-    let target = Some("p95=1ms".parse().unwrap());
-    let window = |first, then| {
+    let target = Some("disk:p95=250us".parse().unwrap());
+    // the 95th percentile in the disk before and after the change, in nanoseconds: the median of
+    // slices of some 100 ms
+    let in_disk = |first, then| {
         let mut config = set_up(&saturated(), 100, first);
         let at = Time::from_nanos(1_500_000_000);
         config.changes = vec![Change { at, what: What::Target { target: then } }];
         config.trace_buckets = Some(40);
         let trace = run(config).trace.unwrap();
         let slice = |millis: u64| (millis * 1_000_000 / trace.slice_nanos) as usize;
-        let status = |millis| trace.corrections[slice(millis)].status.target;
-        [status(1300), status(3500)]
-            .map(|target| target.map(|target| target.window.as_nanos_ceil()))
+        [(300, 1400), (2000, 4000)].map(|(from, to)| {
+            let slices = &trace.corrections[slice(from)..slice(to)];
+            let mut nanos: Vec<_> = slices.iter().map(|slice| slice.percentile_nanos).collect();
+            nanos.sort_unstable();
+            nanos[nanos.len() / 2]
+        })
     };
-    let [goes, comes] = [window(target, None), window(None, target)];
-    assert!(goes[0].is_some() && goes[1].is_none(), "{goes:?}");
-    assert!(comes[0].is_none() && comes[1].is_some(), "{comes:?}");
+    let [goes, comes] = [in_disk(target, None), in_disk(None, target)];
+    assert!(goes[0] <= 250_000 && goes[1] > 300_000, "{goes:?}");
+    assert!(comes[0] > 300_000 && comes[1] <= 250_000, "{comes:?}");
 }

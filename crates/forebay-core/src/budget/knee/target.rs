@@ -72,19 +72,18 @@ impl Target {
     pub(super) const WORDS: usize = 10;
 
     pub(super) const fn to_words(self) -> [i64; Self::WORDS] {
-        let Self {
-            cap,
-            requests,
-            over,
-            unused,
-            began_over,
-            rest,
-            next_rest,
-            missed_at,
-            calm,
-            next_calm,
-        } = self;
-        [cap, requests, over, unused, began_over, rest, next_rest, missed_at, calm, next_calm]
+        [
+            self.cap,
+            self.requests,
+            self.over,
+            self.unused,
+            self.began_over,
+            self.rest,
+            self.next_rest,
+            self.missed_at,
+            self.calm,
+            self.next_calm,
+        ]
     }
 
     pub(super) const fn from_words(words: [i64; Self::WORDS]) -> Self {

@@ -71,6 +71,8 @@ const NEARLY_IDLE: (i64, i64) = (50, 100);
 /// Classes are backlogged where less than this part of requests is fresh, in thousandths: to
 /// become backlogged, and to remain so.
 const FRESH: (i64, i64) = (50, 150);
+/// The part of fresh requests where it was not measured at the present window.
+const UNKNOWN: i64 = -1;
 /// A change of the disk or load shows in a rate, or in a latency, that differs by this from the
 /// usual one, in millionths,
 const CHANGED: (i64, i64) = (250_000, 500_000);
@@ -137,7 +139,7 @@ pub(super) struct Trials {
     /// Averages in thousandths: the part of the time for which work waits, and parts of requests.
     pub(super) waiting: i64,
     pub(super) nearly_idle: i64,
-    /// That of fresh ones is negative if it is not known at the present window.
+    /// [`UNKNOWN`] before it was measured.
     pub(super) fresh: i64,
     /// The mean squared difference of two intervals at the same window.
     pub(super) noise: i64,
@@ -224,7 +226,7 @@ impl Trials {
         let has_changed_regime = self.has_changed_regime(interval);
         let has_lost_backlog = self.has_several_classes() && self.fresh > FRESH.1;
         if let Some(before) = self.regret.follow(has_lost_backlog) {
-            (self.window, self.fresh) = (before, -1);
+            (self.window, self.fresh) = (before, UNKNOWN);
             return self.forget();
         }
         if has_changed_regime {
@@ -265,7 +267,8 @@ impl Trials {
         // what is fresh on trial says nothing of the present window
         if self.phase != Phase::Trial {
             let now = interval.fresh_permille();
-            self.fresh = if self.fresh < 0 { now } else { self.fresh + (now - self.fresh) / 4 };
+            let before = if self.fresh == UNKNOWN { now } else { self.fresh };
+            self.fresh = before + (now - before) / 4;
         }
         let is_busy = match self.is_busy {
             false => self.waiting > WAITING.0 || self.nearly_idle < NEARLY_IDLE.0,
@@ -275,7 +278,7 @@ impl Trials {
         let is_backlogged = is_busy && self.is_busy && self.fresh < bound;
         if is_busy && !self.is_busy {
             // what was fresh at the window of an idle disk says nothing of this one
-            self.fresh = -1;
+            self.fresh = UNKNOWN;
         }
         let before = (self.is_busy, self.is_backlogged);
         (self.is_busy, self.is_backlogged) = (is_busy, is_backlogged);

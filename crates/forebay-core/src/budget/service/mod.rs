@@ -1,7 +1,7 @@
 //! What the disk has served, and whether the latency target holds.
 //!
-//! Each queue counts what it completes and reports it in small samples. Whoever ends a period of
-//! 20 ms or more makes figures of them.
+//! Each queue counts what it completes and reports it in small samples. The report that ends
+//! a period of 20 ms or more evaluates it.
 
 mod sample;
 mod totals;
@@ -15,12 +15,11 @@ use super::price::Price;
 pub(crate) use sample::{Sample, Sampler, Threshold};
 use totals::{STALE_NANOS, Totals};
 
-/// A period is at least this long,
-const PERIOD_NANOS_MIN: u64 = 20_000_000;
-/// and longer while fewer than this many requests were counted for the latency target, up to
-/// [`PERIOD_NANOS_MAX`].
+/// The shortest and the longest period, in nanoseconds.
+const PERIOD_NANOS: (u64, u64) = (20_000_000, 200_000_000);
+/// A period goes on, up to the longest, while fewer than this many requests were counted for the
+/// latency target.
 const COUNTED_MIN: u64 = 100;
-const PERIOD_NANOS_MAX: u64 = 200_000_000;
 /// A request that was dispatched this soon after another had to wait met a loaded disk.
 const REFUSED_LATELY_NANOS: u64 = 1_000_000;
 /// That work has to wait is noted at most once in this time.
@@ -107,8 +106,8 @@ impl Service {
         self.totals.add(now, &Sample { served, ..sample });
         let began_at = get(&self.began_at);
         let nanos = now.nanos_since(Time::from_nanos(began_at));
-        let is_over = nanos >= PERIOD_NANOS_MAX
-            || (nanos >= PERIOD_NANOS_MIN && self.totals.counted() >= COUNTED_MIN);
+        let is_over = nanos >= PERIOD_NANOS.1
+            || (nanos >= PERIOD_NANOS.0 && self.totals.counted() >= COUNTED_MIN);
         let order = Ordering::Relaxed;
         if is_over && self.began_at.compare_exchange(began_at, now.as_nanos(), order, order).is_ok()
         {

@@ -3,9 +3,9 @@
 use crate::budget::WindowSample;
 use crate::{Blocked, DiskTime, Op, Time};
 
-/// A sample is reported once it has this many requests that count for the latency target,
+/// A sample is reported once it has this many requests that count for the latency target.
 const COUNTED_MAX: u64 = 32;
-/// or after this time.
+/// A sample that has fewer is reported after this time.
 const REPORTED_AFTER_NANOS: u64 = 5_000_000;
 
 /// Counts of one queue between two reports.
