@@ -236,8 +236,8 @@ fn a_small_gain_is_doubted() {
     ));
     assert_eq!(
         verdict.to_string(),
-        "a gained most: p99 100us -> 70.0us (-30%). So small a gain can be chance: repeat the \
-         run.\nTotal bandwidth: 10.0 -> 10.0 MB/s (0%).\n",
+        "a gained most: p99 100us -> 70.0us (-30%). So small a gain can be chance: repeat\n\
+         the run.\nTotal bandwidth: 10.0 -> 10.0 MB/s (0%).\n",
     );
 }
 
@@ -248,6 +248,7 @@ fn a_disk_with_room_needs_no_scheduling() {
     let verdict = verdict(&comparison(before, after));
     assert_eq!(verdict.kind, VerdictKind::NoContention);
     assert_eq!(verdict.sentences.len(), 1);
+    assert!(verdict.to_string().lines().all(|line| line.len() <= 80), "{verdict}");
 }
 
 #[test]
@@ -304,9 +305,10 @@ fn a_job_that_was_not_judged_is_named_and_no_verdict_is_given_for_it() {
     assert_eq!(verdict.kind, VerdictKind::TooShort);
     assert_eq!(
         verdict.to_string(),
-        "No verdict: no p99 changed by more than 20 %, no bandwidth by more than 5 %, but not all \
-         jobs could be judged.\nNot judged, for too few requests: reads (9 without the scheduler, \
-         7 with it); run for longer.\n",
+        "No verdict: no p99 changed by more than 20 %, no bandwidth by more than 5 %, but\n\
+         not all jobs could be judged.\n\
+         Not judged, for too few requests: reads (9 without the scheduler, 7 with it);\n\
+         run for longer.\n",
     );
 }
 

@@ -2,7 +2,7 @@
 
 use super::model::{Comparison, PropertiesSource, RunResult};
 use super::table::total_bandwidth;
-use super::verdict::{Verdict, VerdictKind};
+use super::verdict::{Verdict, VerdictKind, fold};
 
 /// A disk whose speed is so far from what its figures say is not the one that they describe.
 const SPEED_OFF: f64 = 0.2;
@@ -28,8 +28,9 @@ pub(super) fn answer(comparison: &Comparison, verdict: &Verdict) -> String {
     } else {
         String::from("no bandwidth")
     };
-    let more: String = verdict.sentences.iter().skip(1).map(|line| format!("{line}\n")).collect();
-    format!("Bought: {gain}\nPaid: {paid}.\n{more}{trade}")
+    let more: String = verdict.sentences.iter().skip(1).map(|line| fold(line)).collect();
+    let bought = fold(&format!("Bought: {gain}"));
+    format!("{bought}Paid: {paid}.\n{more}{trade}")
 }
 
 /// Which option trades what scheduling bought for what it cost.

@@ -15,12 +15,13 @@ const CLEAR_GAIN: f64 = 0.5;
 /// A change of bandwidth by fewer requests than this can be where the run ended.
 const REQUESTS_MOVED_MIN: f64 = 10.0;
 
-/// What a comparison comes to. Displays as a few lines of plain words.
+/// What a comparison comes to. Displays as a few lines of plain words, none of them longer than 80
+/// characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// What it comes to.
     pub kind: VerdictKind,
-    /// The sentences, one a line.
+    /// The sentences.
     pub sentences: Vec<String>,
 }
 
@@ -138,8 +139,31 @@ fn not_judged(pairs: &[ClassPair<'_>]) -> Option<String> {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.sentences.iter().try_for_each(|sentence| writeln!(f, "{sentence}"))
+        self.sentences.iter().try_for_each(|sentence| f.write_str(&fold(sentence)))
     }
+}
+
+/// Longest line of text, in characters, unless a word of it is longer.
+const LINE_WIDTH_MAX: usize = 80;
+
+/// Breaks a sentence into lines, each with its end.
+pub(super) fn fold(sentence: &str) -> String {
+    let mut lines = String::with_capacity(sentence.len() + 1);
+    let mut width = 0;
+    for word in sentence.split(' ') {
+        let word_width = word.chars().count();
+        if width > 0 && width + 1 + word_width > LINE_WIDTH_MAX {
+            lines.push('\n');
+            width = 0;
+        } else if width > 0 {
+            lines.push(' ');
+            width += 1;
+        }
+        lines.push_str(word);
+        width += word_width;
+    }
+    lines.push('\n');
+    lines
 }
 
 /// With fewer requests than this not even the median rests on five of them.
