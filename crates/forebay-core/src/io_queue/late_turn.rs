@@ -119,7 +119,7 @@ impl IoQueue {
         }
         // one goes from each however full the disk is, or it may never have a turn
         let window_binds = self.totals.in_disk > 0 && !self.holder_waits(now);
-        let met = Met::PolledWithin { now, nanos: self.shared.tick_nanos };
+        let met = Met::PromptWithin { now, nanos: self.shared.tick_nanos };
         let overdraws = self.lateness.overdrawn < self.shared.budget.effective_goal()
             && self.fair.owed(class) > 0
             && self.fair.lead(class, self.totals.dispatched, met).units == 0

@@ -57,7 +57,7 @@ impl IoQueue {
             let lead = self.lead(class, now);
             let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(wasted));
             let passed_over = self.passes_over(&lead);
-            if unused >= needed && !passed_over || self.goes_ahead(&lead) {
+            if unused >= needed && !passed_over || self.goes_ahead(class, &lead) {
                 self.waits_since = None;
                 return Ok(());
             }
@@ -126,10 +126,15 @@ impl IoQueue {
             && (self.shared.budget.spent().is_some() || self.fair.has_turns())
     }
 
-    /// Who turns late has nothing of waiting, and those behind have all the time
-    /// until its next turn.
-    fn goes_ahead(&self, lead: &Lead) -> bool {
-        self.lateness.is_late() && lead.units <= self.shared.budget.effective_goal().units()
+    /// A late shard gains nothing by waiting: those behind have all the time until its next turn.
+    /// A late one that is further behind keeps two goals at most when it has its own. So a shard
+    /// that is owed one goal itself does not wait for it: late shards that have their turns one
+    /// after another would each let the next one go first.
+    fn goes_ahead(&self, class: u16, lead: &Lead) -> bool {
+        let goal = self.shared.budget.effective_goal().units();
+        self.lateness.is_late()
+            && (lead.units <= goal
+                || self.shared.peers.is_late(lead.over) && self.fair.owed(class) >= goal)
     }
 
     /// Until when this shard waits for `other`, which is behind, while the budget

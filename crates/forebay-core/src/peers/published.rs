@@ -17,8 +17,9 @@ pub(crate) enum Met {
     /// Those that poll as they promised, or a patience later: see
     /// [`Peers::promise`](super::Peers::promise).
     Live { now: Time, patience: u64 },
-    /// Those that polled lately.
-    PolledWithin { now: Time, nanos: u64 },
+    /// Those that polled lately, and were not late then. Late shards that have their turns one
+    /// after another would wait for each other without end.
+    PromptWithin { now: Time, nanos: u64 },
 }
 
 /// What one shard publishes. Only that shard writes it.
@@ -80,9 +81,11 @@ impl Published {
     pub(super) fn is_met(&self, met: Met) -> bool {
         match met {
             Met::Live { now, patience } => self.is_live(now, patience),
-            Met::PolledWithin { now, nanos } => {
+            Met::PromptWithin { now, nanos } => {
                 let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
-                self.joined.load(Ordering::Relaxed) == 1 && now.nanos_since(polled_at) <= nanos
+                self.joined.load(Ordering::Relaxed) == 1
+                    && self.late.load(Ordering::Relaxed) == 0
+                    && now.nanos_since(polled_at) <= nanos
             }
         }
     }

@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use forebay_core::{
-    ClassId, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Ticket, Time,
+    ClassId, Control, GroupConfig, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy,
+    Ticket, Time,
 };
 
-use crate::world::{MILLI, SECOND, by_figures, model};
+use crate::world::{MILLI, SECOND, model};
 
 const LEN: u64 = 4096;
 /// Of requests of that length, on a disk of 20,000 operations per second.
@@ -58,6 +59,7 @@ struct Run {
     disk_takes: u64,
     latency: u64,
     seed: u64,
+    control: Control,
 }
 
 struct Loops {
@@ -75,8 +77,13 @@ struct Loops {
 impl Loops {
     fn new(run: Run) -> Self {
         let base_latency = Some(Duration::from_nanos(run.latency));
-        let policy = Policy::PaceWindow { latency_goal: LATENCY_GOAL_DEFAULT, base_latency };
-        let mut config = by_figures(model(20_000, 1_000_000_000), policy);
+        let latency_goal = match run.control {
+            Control::Figures => LATENCY_GOAL_DEFAULT,
+            _ => Duration::ZERO,
+        };
+        let policy = Policy::PaceWindow { latency_goal, base_latency };
+        let mut config = GroupConfig::new(model(20_000, 1_000_000_000), policy);
+        config.control = run.control;
         config.shards_max = run.shares.len();
         let group = IoGroup::new(config);
         let one = group.add_class(None, 100).unwrap();
@@ -249,10 +256,14 @@ impl Shard {
 /// percent.
 fn outcome(run: Run) -> (u64, u64) {
     let mut loops = Loops::new(run);
-    loops.run_until(50 * MILLI);
+    let (settled, least) = match run.control {
+        Control::Figures => (50 * MILLI, SECOND / 4),
+        _ => (SECOND, 2 * SECOND),
+    };
+    loops.run_until(settled);
     loops.begin();
     let (start, free_at, busy) = (loops.now, loops.disk_free_at, loops.busy);
-    let length = (100 * run.turns.pause_max()).max(SECOND / 4);
+    let length = (100 * run.turns.pause_max()).max(least);
     loops.run_until(start + length);
     let served = loops.shards[1..]
         .iter()
@@ -287,7 +298,8 @@ fn runs(shares: &'static [u32], turns: &[(u64, u64)]) -> impl Iterator<Item = Ru
                 for latency in [50_000, 2 * MILLI] {
                     let turns = Turns::Late(from * 1000, to * 1000);
                     let seed = from + to + disk_takes;
-                    runs.push(Run { shares, turns, asks, disk_takes, latency, seed });
+                    let control = Control::Figures;
+                    runs.push(Run { shares, turns, asks, disk_takes, latency, seed, control });
                 }
             }
         }
@@ -334,6 +346,28 @@ fn several_shards_that_turn_rarely_have_their_shares() {
     sweep(runs(&[100, 100, 100, 100], &REGULAR), 0, 90);
 }
 
+/// By trials, and without a latency goal, windows are a tenth of those by the figures. Of the runs
+/// above, those with 4 requests per turn on the fastest and the fourth disk.
+fn by_trials(shares: &'static [u32]) -> impl Iterator<Item = Run> {
+    let is_one_of = |run: &Run| run.asks == 4 && matches!(run.disk_takes, 100 | 110);
+    runs(shares, &REGULAR).filter(is_one_of).map(|run| Run { control: Control::Knee, ..run })
+}
+
+#[test]
+fn by_trials_a_class_on_a_shard_that_turns_rarely_has_its_share() {
+    sweep(by_trials(&[100, 100]), 6, 90);
+    sweep(by_trials(&[1000, 100]), 0, 90);
+    sweep(by_trials(&[0, 0]), 6, 90);
+    sweep(by_trials(&[100, 1000]), 12, 80);
+}
+
+/// Each has its turn a short while after the one before. They once let the next one go first, and
+/// had nothing for ever.
+#[test]
+fn by_trials_late_shards_that_turn_one_after_another_do_not_wait_for_each_other() {
+    sweep(by_trials(&[100, 100, 100, 100]), 12, 80);
+}
+
 #[test]
 fn shards_that_turn_irregularly_have_their_shares() {
     sweep(runs(&[100, 1000], &IRREGULAR), 5, 86);
@@ -359,6 +393,7 @@ fn shards_that_are_away_now_and_then_have_their_shares() {
                         disk_takes,
                         latency,
                         seed: away + disk_takes,
+                        control: Control::Figures,
                     });
                 }
             }

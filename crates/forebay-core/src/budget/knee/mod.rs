@@ -143,6 +143,8 @@ pub(crate) struct Knee {
     /// A trial ends early above these mean latencies, in nanoseconds by direction; `u64::MAX`
     /// while there is no trial.
     cut_short_at: [AtomicU64; 2],
+    /// A trial of a window that only a class alone may have.
+    is_wide: AtomicBool,
     sums: Sums,
     /// Of 1000 requests that the latency target is about, these may take longer; 1000 without a
     /// target.
@@ -179,6 +181,7 @@ impl Knee {
             window: AtomicU64::new(trials.window().unsigned_abs()),
             began_at: AtomicU64::new(0),
             cut_short_at: core::array::from_fn(|_| AtomicU64::new(u64::MAX)),
+            is_wide: AtomicBool::new(false),
             sums: Sums::default(),
             allowed_permille: AtomicU64::new(1000),
             has_new_target: AtomicBool::new(false),
@@ -233,9 +236,13 @@ impl Knee {
 
     /// How long the disk takes for a window, at the rate of this interval.
     fn residence_nanos(&self, nanos: u64, goal: DiskTime) -> u64 {
-        let served = get(&self.sums.served[0]).saturating_add(get(&self.sums.served[1])).max(1);
-        let residence = u128::from(self.window(goal)) * u128::from(nanos) / u128::from(served);
+        let served = u128::from(self.served().max(1));
+        let residence = u128::from(self.window(goal)) * u128::from(nanos) / served;
         u64::try_from(residence).unwrap_or(u64::MAX)
+    }
+
+    fn served(&self) -> u64 {
+        get(&self.sums.served[0]).saturating_add(get(&self.sums.served[1]))
     }
 
     fn is_over(&self, nanos: u64, residence_nanos: u64) -> bool {
@@ -245,12 +252,15 @@ impl Knee {
     }
 
     fn is_cut_short(&self) -> bool {
-        (0..2).any(|direction| {
-            let fresh = get(&self.sums.fresh[direction]);
-            fresh >= CUT_SHORT_MIN
-                && get(&self.sums.latency_nanos[direction]) / fresh
-                    > get(&self.cut_short_at[direction])
-        })
+        let is_shared = self.is_wide.load(Ordering::Relaxed)
+            && get(&self.sums.of_other_classes) > self.served() / OTHER_CLASSES_PART.unsigned_abs();
+        is_shared
+            || (0..2).any(|direction| {
+                let fresh = get(&self.sums.fresh[direction]);
+                fresh >= CUT_SHORT_MIN
+                    && get(&self.sums.latency_nanos[direction]) / fresh
+                        > get(&self.cut_short_at[direction])
+            })
     }
 
     fn end_interval(&self, now: Time, nanos: u64, residence_nanos: u64, is_cut_short: bool) {
@@ -270,6 +280,7 @@ impl Knee {
             set(at, usual.map_or(u64::MAX, |usual| usual.saturating_mul(CUT_SHORT_TIMES)));
         }
         self.has_given_up.store(trials.target.has_given_up(), Ordering::Relaxed);
+        self.is_wide.store(trials.is_wide_trial(), Ordering::Relaxed);
         let window = trials.window().unsigned_abs();
         let settles = get(&self.window) != window;
         set(&self.window, window);

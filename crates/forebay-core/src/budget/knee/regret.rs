@@ -14,33 +14,35 @@ const REST: i64 = 256;
 pub(super) struct Regret {
     /// The window before it.
     before: i64,
+    /// A class has lost its backlog where a larger part of requests is fresh, in thousandths.
+    fresh_max: i64,
     /// For how many intervals it may be taken back; below zero, for how many no larger window is
     /// tried.
     intervals: i64,
 }
 
 impl Regret {
-    pub(super) const NONE: Self = Self { before: 0, intervals: 0 };
-    pub(super) const WORDS: usize = 2;
+    pub(super) const NONE: Self = Self { before: 0, fresh_max: 0, intervals: 0 };
+    pub(super) const WORDS: usize = 3;
 
     pub(super) const fn to_words(self) -> [i64; Self::WORDS] {
-        [self.before, self.intervals]
+        [self.before, self.fresh_max, self.intervals]
     }
 
-    pub(super) const fn from_words([before, intervals]: [i64; Self::WORDS]) -> Self {
-        Self { before, intervals }
+    pub(super) const fn from_words([before, fresh_max, intervals]: [i64; Self::WORDS]) -> Self {
+        Self { before, fresh_max, intervals }
     }
 
     /// All classes were backlogged at the window `before`, and a larger one was adopted.
-    pub(super) fn step(&mut self, before: i64) {
-        *self = Self { before, intervals: INTERVALS };
+    pub(super) fn step(&mut self, before: i64, fresh_max: i64) {
+        *self = Self { before, fresh_max, intervals: INTERVALS };
     }
 
-    /// An interval has ended, after which a class is not backlogged if `lost`. Returns the window
-    /// before the step if that is taken back.
-    pub(super) fn follow(&mut self, lost: bool) -> Option<i64> {
+    /// An interval has ended, and this part of requests is fresh beside other classes, in
+    /// thousandths. Returns the window before the step if that is taken back.
+    pub(super) fn follow(&mut self, fresh: i64) -> Option<i64> {
         self.intervals -= self.intervals.signum();
-        (self.intervals > 0 && lost).then(|| {
+        (self.intervals > 0 && fresh > self.fresh_max).then(|| {
             self.intervals = -REST;
             self.before
         })

@@ -195,6 +195,11 @@ impl Trials {
         if self.is_busy { window.max(1) } else { window.max(FREE) }
     }
 
+    /// Whether the present interval tries a window for a class that is alone.
+    pub(super) fn is_wide_trial(&self) -> bool {
+        self.phase == Phase::Trial && self.turn == WIDE
+    }
+
     /// The latency of fresh requests before the present trial, in nanoseconds.
     pub(super) fn usual_latency(&self, direction: usize) -> Option<i64> {
         if self.phase == Phase::Trial { self.before.mean_latency(direction) } else { None }
@@ -224,8 +229,8 @@ impl Trials {
             self.target.follow(targeted, over, allowed_permille, self.free_window());
         }
         let has_changed_regime = self.has_changed_regime(interval);
-        let has_lost_backlog = self.has_several_classes() && self.fresh > FRESH.1;
-        if let Some(before) = self.regret.follow(has_lost_backlog) {
+        let fresh = if self.has_several_classes() { self.fresh } else { 0 };
+        if let Some(before) = self.regret.follow(fresh) {
             (self.window, self.fresh) = (before, UNKNOWN);
             return self.forget();
         }
@@ -237,6 +242,9 @@ impl Trials {
         }
         if !self.is_busy {
             return;
+        }
+        if self.is_wide_trial() && interval.has_several_classes {
+            return self.forget();
         }
         if self.phase == Phase::Trial {
             self.trial = *measured;
@@ -386,7 +394,7 @@ impl Trials {
     /// Makes the window on trial the present one.
     fn adopt(&mut self, is_up: bool) {
         if is_up && self.fresh < FRESH.1 {
-            self.regret.step(self.window);
+            self.regret.step(self.window, FRESH.1.max(self.fresh + FRESH.0));
         }
         self.window = (self.window * FACTORS[self.turn] / 1000).clamp(WINDOWS.0, WINDOWS.1);
         self.forget();

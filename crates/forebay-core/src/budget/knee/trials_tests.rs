@@ -296,3 +296,33 @@ fn a_larger_window_is_taken_back_if_a_class_loses_its_backlog_some_intervals_lat
     }
     assert!(large < 500, "{large} of 3500 intervals");
 }
+
+/// A small class is fresh at any window, in more of the requests now and in less of them then.
+#[test]
+fn a_larger_window_is_kept_if_hardly_more_requests_are_fresh_than_before() {
+    let mut trials = Trials::new();
+    let mut large = 0;
+    for turn in 0..400 {
+        let is_large = trials.window() > 1800;
+        large += i32::from(turn >= 100 && is_large);
+        let mut interval =
+            interval(&trials, |window| (if window > 1800 { 1000 } else { 200 }, None), true);
+        let fresh =
+            COMPLETED * if is_large && trials.phase != Phase::Trial { 16 } else { 14 } / 100;
+        interval.measured.fresh = [fresh, 0];
+        interval.measured.latency_nanos = [fresh * 1_000_000, 0];
+        trials.step(&interval);
+    }
+    assert!(large >= 290, "{large} of 300 intervals");
+}
+
+#[test]
+fn a_trial_for_a_class_alone_ends_where_another_class_comes() {
+    let mut trials = Trials::new();
+    while !trials.is_wide_trial() {
+        run(&mut trials, plateau, false, 1);
+    }
+    let wide = trials.window();
+    run(&mut trials, plateau, true, 1);
+    assert!(trials.phase == Phase::Before && trials.window() < wide / 4, "{}", trials.window());
+}
