@@ -15,7 +15,7 @@ const PACE_MAX: f64 = 1000.0;
 #[derive(Args)]
 pub(crate) struct ControlOptions {
     /// What decides how much work --policy pace+window sends to the disk
-    #[arg(long, value_enum, default_value_t = ControlName::Knee)]
+    #[arg(long, visible_alias = "ceiling", value_enum, default_value_t = ControlName::Knee)]
     control: ControlName,
     /// A constant window in disk time, and a constant pace as a factor on the figures' rate, or off;
     /// for comparisons. An example is window=1.5ms,pace=off

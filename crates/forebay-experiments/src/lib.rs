@@ -29,6 +29,8 @@ mod compaction_2022;
 mod deep_writes_2018;
 #[path = "design-cost/mod.rs"]
 mod design_cost;
+#[path = "design-settling/mod.rs"]
+mod design_settling;
 #[path = "design-shards/mod.rs"]
 mod design_shards;
 #[path = "design-target/mod.rs"]
@@ -121,6 +123,7 @@ pub fn all() -> Vec<Experiment> {
         design_window::EXPERIMENT,
         design_target::EXPERIMENT,
         design_shards::EXPERIMENT,
+        design_settling::EXPERIMENT,
     ]
 }
 

@@ -88,7 +88,7 @@ recorded! {
     discard_off_2024 low_extents_2024 high_extents_2024 trim_job_2024 bursts_2024 sync_period_2024
     file_size_2024 extent_size_2024 paced_2024
     capacity_2025 parallelism_2025 growth_2025 raid0_collisions_2025 raid0_placement_2025 chunk_border_2025
-    design_cost design_window design_target design_shards
+    design_cost design_window design_target design_shards design_settling
 }
 
 #[test]

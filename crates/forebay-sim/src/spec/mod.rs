@@ -137,6 +137,13 @@ impl DiskSpec {
         }
     }
 
+    /// The same disk, on which this goes wrong too.
+    #[must_use]
+    pub fn with_faults(mut self, faults: impl IntoIterator<Item = Fault>) -> Self {
+        self.faults.extend(faults);
+        self
+    }
+
     /// The disk that comes nearest to the surface in the file called `file`.
     fn measured(file: &str, surface: &Grid) -> Result<Self, ConfigError> {
         surface.enough_for_a_disk(file)?;
