@@ -189,3 +189,50 @@ fn a_latency_target_does_not_bend_shares() {
     let kept = bulk_rate(&with) / bulk_rate(&without);
     assert!(kept < 0.97, "the target binds: {kept}");
 }
+
+/// An ideal disk of so many channels, and a saturating load on it for 1.5 times `warmup`.
+fn on_ideal(channels: u32, micros: u64, bandwidth: u64, warmup: Duration) -> RunResult {
+    let text = format!(
+        "kind: ideal\nchannels: {channels}\nread_latency: {micros}us\nwrite_latency: {micros}us\n\
+         bandwidth: {bandwidth}\n"
+    );
+    let disk = DiskSpec::parse(&Source::new("disk", &text)).unwrap().build(1);
+    let base_latency = Some(disk.base_latency());
+    let load = job("reads", "randread", 32, "4kB", "}}") + &bulk("overwrite");
+    let jobs = JobFile::parse(&Source::new("jobs", &load), None, 2).unwrap();
+    let mut config = SimulationConfig::new(jobs, disk);
+    (config.warmup, config.duration) = (warmup, warmup * 3 / 2);
+    config.scheduler.policy =
+        Some(Policy::PaceWindow { latency_goal: Duration::ZERO, base_latency });
+    Simulation::new(config).unwrap().run().unwrap().result
+}
+
+/// The law knows no length of time: a disk that takes twice as long for all has half of the rates.
+#[test]
+fn a_disk_of_half_the_speed_does_half_in_twice_the_time() {
+    for (channels, micros, bandwidth) in [
+        (4, 200, 1_000_000_000),
+        (16, 400, 600_000_000),
+        (8, 300, 2_000_000_000),
+        (2, 50, 300_000_000),
+        (4, 100, 2_000_000_000),
+        (16, 80, 3_000_000_000),
+        (64, 200, 2_000_000_000),
+        (8, 60, 500_000_000),
+    ] {
+        let warmup = Duration::from_secs(1);
+        let fast = on_ideal(channels, micros, bandwidth, warmup);
+        let slow = on_ideal(channels, 2 * micros, bandwidth / 2, 2 * warmup);
+        for name in ["reads", "bulk"] {
+            let of = |result: &RunResult| {
+                let class = class(result, name);
+                [class.iops, 1e6 / class.latency_us.mean]
+            };
+            let (fast, slow) = (of(&fast), of(&slow));
+            for (fast, slow) in fast.into_iter().zip(slow) {
+                let ratio = fast / slow / 2.0;
+                assert!((ratio - 1.0).abs() <= 0.03, "{channels} x {micros} us, {name}: {ratio}");
+            }
+        }
+    }
+}
