@@ -257,7 +257,7 @@ impl IoGroup {
         self.shared.budget.base_latency()
     }
 
-    /// The most disk time that may be unfinished when another request goes, uncorrected. Where
+    /// The most disk time that may be unfinished when another request goes. Where
     /// trials find the window it is theirs, but never less than two effective goals: this is what
     /// patience with the disk is counted in.
     pub fn window(&self) -> DiskTime {

@@ -12,11 +12,18 @@ const GOAL_REQUEST_LEN: u64 = 128 * 1024;
 /// A longer goal or base latency counts as this, so that windows stay far from
 /// the end of the number range.
 pub(super) const GOAL_NANOS_MAX: u64 = 100_000_000_000;
+/// By the figures the window holds this many effective goals.
+const WINDOW_GOALS: u64 = 2;
 
 /// A learnt base latency fades each time that no idle moment has confirmed it for this long.
 const FADE_NANOS: u64 = 500_000_000;
 /// It fades by this part of itself.
 const FADE_PART: u64 = 16;
+
+/// The window by the figures at this effective goal, in units.
+pub(super) fn two_goals_units(goal: DiskTime) -> u64 {
+    goal.units().saturating_mul(WINDOW_GOALS)
+}
 
 /// The effective goal: the latency goal, or more where the disk itself needs
 /// more, because it takes longer for 128 KiB or answers later when idle.

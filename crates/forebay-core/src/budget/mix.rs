@@ -66,8 +66,8 @@ impl Mix {
         self.price.get()
     }
 
-    /// This was dispatched since the caller told of it last: what requests
-    /// cost from now on. `window` is over what to average.
+    /// Counts what the caller dispatched since its last call, and returns what requests cost from
+    /// now on. The mix is averaged over `window`.
     pub(super) fn note(&self, now: Time, dispatched: Dispatched, window: DiskTime) -> u32 {
         let Dispatched { reads, writes } = dispatched;
         if reads > 0 {

@@ -51,15 +51,13 @@ use crate::sync::Padded;
 use crate::{DiskModel, DiskTime, Time};
 
 use control::Controller;
-use goal::Goal;
+use goal::{Goal, two_goals_units};
 use limit::Limit;
 use mix::Mix;
 use price::Price;
 use rate::Rate;
 use service::Service;
 
-/// The window holds this many effective goals.
-const WINDOW_GOALS: u64 = 2;
 /// Shards that turn late and are owed disk time exceed window and burst by so
 /// many effective goals at most, all together.
 const OVERDRAFT_GOALS: u64 = 4;
@@ -205,7 +203,7 @@ impl Budget {
         };
         let amount = self.priced(ask.paced, goal, price, taking.flow);
         if self.rate.0.try_take_from(now, (goal, taking.passed), amount) {
-            let asked = self.goal.0.asked().units().saturating_mul(WINDOW_GOALS);
+            let asked = two_goals_units(self.goal.0.asked());
             return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
         }
         self.leave(ask);
@@ -261,7 +259,7 @@ impl Budget {
     /// rate of the disk.
     pub(crate) fn reenter(&self, now: Time, ask: &Ask) -> bool {
         let (goal, price) = (self.effective_goal(), self.price());
-        let window = self.price_of_figures().done_in(goal.units().saturating_mul(WINDOW_GOALS));
+        let window = self.price_of_figures().done_in(two_goals_units(goal));
         if self.limit.enter(ask, goal, window).is_some() {
             return true;
         }

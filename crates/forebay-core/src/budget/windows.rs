@@ -1,8 +1,9 @@
 //! How much disk time may be unfinished in the disk.
 
 use super::control::Controller;
+use super::goal::two_goals_units;
 use super::price::Price;
-use super::{Budget, LATENCY_GOAL_DEFAULT, OVERDRAFT_GOALS, WINDOW_GOALS, overdue};
+use super::{Budget, LATENCY_GOAL_DEFAULT, OVERDRAFT_GOALS, overdue};
 use crate::{DiskTime, saturating_nanos};
 
 /// While a limit holds holders back, this many windows more may be unfinished. The pace hands out
@@ -24,12 +25,8 @@ impl RoomShare {
     }
 }
 
-fn two_goals_units(goal: DiskTime) -> u64 {
-    goal.units().saturating_mul(WINDOW_GOALS)
-}
-
 impl Budget {
-    /// Most disk time that may be unfinished when another request goes, uncorrected. Where the
+    /// Most disk time that may be unfinished when another request goes. Where the
     /// disk and not the figures say how much that is, never less than the figures do: patience
     /// with the disk and with other shards grows with the window, and does not shrink.
     pub(crate) fn window(&self) -> DiskTime {
@@ -41,7 +38,7 @@ impl Budget {
     pub(crate) fn busy_window(&self) -> DiskTime {
         let least = DiskTime::from_nanos(saturating_nanos(LATENCY_GOAL_DEFAULT));
         let goal = self.effective_goal().max(least);
-        DiskTime::from_units(goal.units().saturating_mul(WINDOW_GOALS))
+        DiskTime::from_units(two_goals_units(goal))
     }
 
     /// The window by the figures, which no trial moves.

@@ -127,9 +127,9 @@ impl IoQueue {
     }
 
     /// A late shard gains nothing by waiting: those behind have all the time until its next turn.
-    /// A late one that is further behind keeps two goals at most when it has its own. So a shard
-    /// that is owed one goal itself does not wait for it: late shards that have their turns one
-    /// after another would each let the next one go first.
+    /// A late shard keeps at most two goals of what it is owed. So one that is owed a goal does not
+    /// wait for another late shard, however far behind that is. If it did, late shards with turns
+    /// one after another would each let the next one go first.
     fn goes_ahead(&self, class: u16, lead: &Lead) -> bool {
         let goal = self.shared.budget.effective_goal().units();
         self.lateness.is_late()

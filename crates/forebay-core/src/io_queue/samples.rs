@@ -1,4 +1,5 @@
-//! What the queue sees of the disk, for the search for the window, the latency target and the flow ratio.
+//! What the queue sees of the disk, for the search for the window, the latency target and the flow
+//! ratio.
 
 use super::IoQueue;
 use crate::budget::{Completed, Threshold};

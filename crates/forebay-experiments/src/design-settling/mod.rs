@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-use forebay_core::{Constants, Control, DiskRates, Op, Policy, Time};
+use forebay_core::{Constants, Control, DiskRates, GroupConfig, IoGroup, Policy, Time};
 use forebay_report::Table;
-use forebay_sim::disk::Fault;
-use forebay_sim::simulation::{Outcome, Period, SchedulerConfig, Trace};
+use forebay_sim::disk::{Fault, SimDisk};
+use forebay_sim::simulation::{Period, SchedulerConfig, Trace};
 use forebay_sim::spec::DiskSpec;
 
 use crate::experiment::{Experiment, Scale, Seed, Setting};
@@ -28,8 +28,8 @@ const FIBERS: u64 = 32;
 const BIN: Duration = Duration::from_millis(100);
 /// Rates and latencies of the new state are means over its last second.
 const SETTLED_BINS: usize = 10;
-/// Windows of the constants, in quarters of an effective goal.
-const QUARTER_GOALS: [u32; 5] = [2, 4, 8, 16, 32];
+/// Windows of the constants, in halves of an effective goal.
+const HALF_GOALS: [u32; 5] = [1, 2, 4, 8, 16];
 
 const DISKS: [&str; 6] = [
     "i3en.3xlarge",
@@ -126,29 +126,9 @@ fn settled(bins: &[(f64, f64)]) -> (f64, f64) {
     (sum.0 / count, sum.1 / count)
 }
 
-fn traced(
-    seed: Seed,
-    disk: &str,
-    change: Change,
-    control: Control,
-    bins_after: u64,
-) -> Result<Outcome, String> {
-    let spec = DiskSpec::resolve(disk).map_err(|error| error.to_string())?;
-    let disk = spec.with_faults(change.faults()).build(seed.0);
-    let (rates, base_latency) = (disk.rates(), Some(disk.base_latency()));
-    let length = CHANGED_AT + BIN * bins_after as u32;
-    let mut config =
-        seed.config(jobs(&change.load(&rates), SHARDS)?, disk, length.as_millis() as u64);
-    config.warmup = Duration::ZERO;
-    config.schedule = change.schedule();
-    config.trace_buckets = Some((length.as_nanos() / BIN.as_nanos()) as usize);
-    config.scheduler = SchedulerConfig {
-        policy: Some(Policy::PaceWindow { latency_goal: Duration::ZERO, base_latency }),
-        control,
-        latency_target: None,
-        ..SchedulerConfig::default()
-    };
-    simulate(config)
+/// Trials or constants, without a stated latency goal.
+fn policy(disk: &dyn SimDisk) -> Policy {
+    Policy::PaceWindow { latency_goal: Duration::ZERO, base_latency: Some(disk.base_latency()) }
 }
 
 /// The bins of a run.
@@ -159,7 +139,18 @@ fn run_of(
     control: Control,
     bins_after: u64,
 ) -> Result<Vec<(f64, f64)>, String> {
-    let outcome = traced(seed, disk, change, control, bins_after)?;
+    let spec = DiskSpec::resolve(disk).map_err(|error| error.to_string())?;
+    let disk = spec.with_faults(change.faults()).build(seed.0);
+    let scheduler =
+        SchedulerConfig { policy: Some(policy(&*disk)), control, ..SchedulerConfig::default() };
+    let length = CHANGED_AT + BIN * bins_after as u32;
+    let load = jobs(&change.load(&disk.rates()), SHARDS)?;
+    let mut config = seed.config(load, disk, length.as_millis() as u64);
+    config.warmup = Duration::ZERO;
+    config.schedule = change.schedule();
+    config.trace_buckets = Some((length.as_nanos() / BIN.as_nanos()) as usize);
+    config.scheduler = scheduler;
+    let outcome = simulate(config)?;
     Ok(bins(outcome.trace.as_ref().ok_or("the run was not traced")?))
 }
 
@@ -171,12 +162,11 @@ fn best_constant(
     bins_after: u64,
 ) -> Result<(f64, f64), String> {
     let built = seed.preset(disk)?;
-    let costs = model(&built.rates())?;
-    let large = [Op::Read, Op::Write].map(|op| costs.cost(op, 128 << 10).as_nanos_ceil());
-    let goal = Duration::from_nanos(large[0].max(large[1])).max(built.base_latency());
+    let group = IoGroup::new(GroupConfig::new(model(&built.rates())?, policy(&*built)));
+    let goal = Duration::from_nanos(group.effective_goal().as_nanos_ceil());
     let mut seen = Vec::new();
-    for quarters in QUARTER_GOALS {
-        let window = goal * quarters / 4;
+    for halves in HALF_GOALS {
+        let window = goal * halves / 2;
         let control = Control::Fixed(Constants { window, pace_permille: None });
         seen.push(settled(&run_of(seed, disk, change, control, bins_after)?));
     }

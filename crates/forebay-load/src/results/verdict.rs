@@ -21,7 +21,7 @@ const REQUESTS_MOVED_MIN: f64 = 10.0;
 pub struct Verdict {
     /// What it comes to.
     pub kind: VerdictKind,
-    /// The sentences.
+    /// Its sentences, without line breaks.
     pub sentences: Vec<String>,
 }
 

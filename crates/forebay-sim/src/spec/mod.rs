@@ -137,7 +137,7 @@ impl DiskSpec {
         }
     }
 
-    /// The same disk, on which this goes wrong too.
+    /// The same disk with these faults in addition.
     #[must_use]
     pub fn with_faults(mut self, faults: impl IntoIterator<Item = Fault>) -> Self {
         self.faults.extend(faults);

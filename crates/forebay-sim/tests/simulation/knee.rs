@@ -190,7 +190,7 @@ fn a_latency_target_does_not_bend_shares() {
     assert!(kept < 0.97, "the target binds: {kept}");
 }
 
-/// An ideal disk of so many channels, and a saturating load on it for 1.5 times `warmup`.
+/// Reads and writes without bound on an ideal disk, measured for 1.5 times `warmup`.
 fn on_ideal(channels: u32, micros: u64, bandwidth: u64, warmup: Duration) -> RunResult {
     let text = format!(
         "kind: ideal\nchannels: {channels}\nread_latency: {micros}us\nwrite_latency: {micros}us\n\

@@ -143,7 +143,7 @@ pub(crate) struct Knee {
     /// A trial ends early above these mean latencies, in nanoseconds by direction; `u64::MAX`
     /// while there is no trial.
     cut_short_at: [AtomicU64; 2],
-    /// A trial of a window that only a class alone may have.
+    /// Whether a window is on trial that only a class alone may have.
     is_wide: AtomicBool,
     sums: Sums,
     /// Of 1000 requests that the latency target is about, these may take longer; 1000 without a
