@@ -2,6 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{Errno, retry_on_intr};
@@ -10,6 +12,13 @@ use crate::page_cache::DiskFiles;
 
 /// Sets the signal for what happens to a file description.
 const F_SETSIG: libc::c_int = 10;
+
+/// How long the leases of one batch are tried again in all. A child of this process has copies of all
+/// descriptors between its fork and its exec, so files that the engine has closed are open there for
+/// some milliseconds. Who really has a file open delays the batch by so much.
+const CHILD_EXEC_MAX: Duration = Duration::from_millis(20);
+/// How often a lease is tried again.
+const LEASE_RETRY: Duration = Duration::from_millis(1);
 
 /// Why a file was not opened for its discarder alone.
 pub(super) enum NotAlone {
@@ -30,7 +39,8 @@ pub(super) fn open_all(
     let full = || Err(NotAlone::Refused(Errno::MFILE));
     let count = names.len();
     let open = move |directory: BorrowedFd<'_>| {
-        names.iter().map(|name| open(directory, name)).collect::<Vec<_>>()
+        let mut wait_left = CHILD_EXEC_MAX;
+        names.iter().map(|name| open(directory, name, &mut wait_left)).collect::<Vec<_>>()
     };
     match files.open_in(directory, open) {
         Some(opened) => {
@@ -41,13 +51,27 @@ pub(super) fn open_all(
     }
 }
 
-fn open(directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, NotAlone> {
+/// Opens one file and takes its lease. It waits up to `wait_left` for the lease, and takes what it waited
+/// from that.
+fn open(
+    directory: BorrowedFd<'_>,
+    name: &OsStr,
+    wait_left: &mut Duration,
+) -> Result<OwnedFd, NotAlone> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let flags = flags | OFlags::NOCTTY;
     let opened = retry_on_intr(|| openat(directory, name, flags, Mode::empty()));
     let file = opened.map_err(NotAlone::Refused)?;
-    take(file.as_fd()).map_err(|_| NotAlone::InUse)?;
-    Ok(file)
+    loop {
+        match take(file.as_fd()) {
+            Ok(()) => return Ok(file),
+            Err(Errno::AGAIN) if !wait_left.is_zero() => {
+                thread::sleep(LEASE_RETRY);
+                *wait_left = wait_left.saturating_sub(LEASE_RETRY);
+            }
+            Err(_) => return Err(NotAlone::InUse),
+        }
+    }
 }
 
 /// Takes a write lease on an open file: it fails with `EAGAIN` if anybody else has it open, and with
@@ -82,7 +106,7 @@ fn check(result: libc::c_int) -> Result<(), Errno> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
 
@@ -105,6 +129,29 @@ mod tests {
         assert!(is_kept(file.as_fd()));
     }
 
+    /// As a child of this process does that has not called exec yet.
+    #[test]
+    fn a_file_that_is_closed_elsewhere_meanwhile_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        if let Err(errno) = take(File::create_new(dir.path().join("probe")).unwrap().as_fd()) {
+            return eprintln!("skipped: {errno}");
+        }
+        let other = File::create_new(&path).unwrap();
+        let dir = File::open(dir.path()).unwrap();
+        let mut wait_left = Duration::ZERO;
+        let opened = open(dir.as_fd(), OsStr::new("file"), &mut wait_left);
+        assert!(matches!(opened, Err(NotAlone::InUse)));
+        let closer = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            drop(other);
+        });
+        wait_left = Duration::from_secs(60);
+        let opened = open(dir.as_fd(), OsStr::new("file"), &mut wait_left);
+        assert!(opened.is_ok() && wait_left < Duration::from_secs(60));
+        closer.join().unwrap();
+    }
+
     /// By default the signal would end this process.
     #[test]
     fn who_opens_a_leased_file_waits_and_sends_no_signal() {
@@ -114,11 +161,11 @@ mod tests {
         if let Err(errno) = take(file.as_fd()) {
             return eprintln!("skipped: {errno}");
         }
-        let opener = std::thread::spawn(move || File::open(path).unwrap());
+        let opener = thread::spawn(move || File::open(path).unwrap());
         let begin = Instant::now();
         while is_kept(file.as_fd()) {
             assert!(begin.elapsed() < Duration::from_secs(30), "nobody came");
-            std::thread::sleep(Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1));
         }
         drop(file);
         drop(opener.join().unwrap());
