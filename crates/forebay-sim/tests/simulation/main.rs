@@ -10,6 +10,7 @@ mod head_runs;
 mod knee;
 mod members;
 mod mixes;
+mod neighbours;
 mod runs;
 mod shares;
 mod stops;
