@@ -131,6 +131,6 @@ fn writes_that_are_acknowledged_early_do_not_make_reads_slower() {
         );
         let disk = || DiskSpec::parse(&Source::new("disk", &text)).unwrap().build(1);
         let (rate, p99) = gain(disk);
-        assert!(rate >= 0.98 && p99 <= 1.0, "{buffer}: rate {rate}, p99 {p99}");
+        assert!(rate >= 0.98 && p99 <= 0.4, "{buffer}: rate {rate}, p99 {p99}");
     }
 }
