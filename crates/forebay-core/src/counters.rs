@@ -277,7 +277,9 @@ pub struct QueueCounters {
     pub late_nanos: u64,
     /// Requests that went while the window was full, for a holder's sake.
     pub window_bypasses: u64,
-    /// Disk time of those requests.
+    /// Requests that went while the window was full because all threads were away lately.
+    pub bridged: u64,
+    /// Disk time of the requests that went for a holder's sake.
     pub window_bypass_consumption: DiskTime,
     /// Threads and tasks woken: other shards as [`poll_wake`](crate::IoQueue::poll_wake)
     /// names them, this one where the time of
@@ -308,6 +310,7 @@ impl QueueCounters {
         self.late_turns += other.late_turns;
         self.late_nanos = self.late_nanos.wrapping_add(other.late_nanos);
         self.window_bypasses += other.window_bypasses;
+        self.bridged += other.bridged;
         self.window_bypass_consumption =
             self.window_bypass_consumption.plus(other.window_bypass_consumption);
         self.wake_ups = self.wake_ups.wrapping_add(other.wake_ups);

@@ -25,6 +25,10 @@ impl RoomShare {
     }
 }
 
+/// The longest absence that is bridged where trials find the window. A thread waits for as long where
+/// five others use its processor for 3 ms each.
+const BRIDGE_MAX: DiskTime = DiskTime::from_nanos(16_000_000);
+
 impl Budget {
     /// Most disk time that may be unfinished when another request goes. Where the
     /// disk and not the figures say how much that is, never less than the figures do: patience
@@ -79,6 +83,14 @@ impl Budget {
         let sent = self.with_reserve(window, DiskTime::ZERO);
         let most = sent.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS));
         DiskTime::from_units(late.saturating_add(silent.min(window)).min(most))
+    }
+
+    /// By how much what is unfinished may exceed the window so that the disk has work while all
+    /// threads are away.
+    pub(crate) fn bridge_max(&self) -> DiskTime {
+        let goals = self.effective_goal().units().saturating_mul(OVERDRAFT_GOALS);
+        let most = if self.searches_knee() { BRIDGE_MAX.units() } else { 0 };
+        DiskTime::from_units(goals.max(most))
     }
 
     /// Whom to wake of those that wait for room when some was freed: one for each

@@ -82,7 +82,7 @@ impl IoQueue {
         self.follow_changes(now);
         self.check_lead(class.node(), ask.cost, now).ok()?;
         self.check_reserve(class.node(), &mut ask, now);
-        match self.reserve(now, &ask) {
+        match self.reserve(now, class.node(), &ask) {
             Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
             Reservation::Refused(_) => None,
             Reservation::Undone => {

@@ -56,7 +56,7 @@ impl IoQueue {
         let mut ask = ask(self.requests.at(index));
         self.pace_run(index, &mut ask);
         self.check_reserve(class, &mut ask, now);
-        let reservation = self.reserve(now, &ask);
+        let reservation = self.reserve(now, class, &ask);
         let granted = match reservation {
             Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
             Reservation::Refused(_) if self.overdraws(now, class, &ask) => Some(false),
@@ -90,13 +90,13 @@ impl IoQueue {
     /// has long been done, and waits to be noticed.
     // on the way of each request; other callers are rare
     #[inline(always)]
-    pub(super) fn reserve(&mut self, now: Time, ask: &Ask) -> Reservation {
+    pub(super) fn reserve(&mut self, now: Time, class: u16, ask: &Ask) -> Reservation {
         let taking = self.taking();
         let reservation = self.shared.budget.try_reserve(now, ask, taking, DiskTime::ZERO);
         if reservation != Reservation::Refused(Refusal::Window) {
             return reservation;
         }
-        self.reserve_beside_unattended(now, ask)
+        self.reserve_beside_unattended(now, class, ask)
     }
 
     #[inline]
@@ -105,7 +105,14 @@ impl IoQueue {
     }
 
     #[cold]
-    fn reserve_beside_unattended(&mut self, now: Time, ask: &Ask) -> Reservation {
+    fn reserve_beside_unattended(&mut self, now: Time, class: u16, ask: &Ask) -> Reservation {
+        let bridge = self.bridge(class, now);
+        if bridge > DiskTime::ZERO {
+            let reservation = self.shared.budget.try_reserve(now, ask, self.taking(), bridge);
+            let is_granted = matches!(reservation, Reservation::Granted { .. });
+            self.totals.bridged += u64::from(is_granted);
+            return reservation;
+        }
         let uncounted = self.uncounted(now);
         if uncounted == DiskTime::ZERO || self.lateness.is_late() {
             return Reservation::Refused(Refusal::Window);

@@ -3,6 +3,7 @@
 
 use super::IoQueue;
 use super::lateness::Lateness;
+use super::stop::Stop;
 use crate::budget::Ask;
 use crate::peers::Met;
 use crate::{Blocked, DiskTime, Time};
@@ -22,12 +23,16 @@ const COUNTED_NANOS_MIN: u64 = 2_000_000;
 /// than that to take it is late.
 const SILENT_WINDOWS: u64 = 2;
 
+/// Absences are bridged while all threads have been away at least once in so many nanoseconds.
+const BRIDGED_NANOS: u64 = 100_000_000;
+
 impl IoQueue {
     /// Finds out whether the turn that begins is late. Of what it is owed for the
     /// time in which it could not ask, a late shard keeps a bounded credit.
     pub(super) fn begin_turn(&mut self, now: Time) {
         let Some((stop, since)) = self.stopped else { return };
         self.lateness.passed = self.passed_in_vain(stop.reason, now, since);
+        self.note_away(&stop, now, since);
         let seen = self.is_seen_late(now, since);
         self.lateness.late = seen || self.was_late_lately(now, since);
         if seen {
@@ -37,6 +42,37 @@ impl IoQueue {
         if self.lateness.late {
             self.fair.catch_up();
         }
+    }
+
+    /// Finds out whether the thread was away until the disk had done all that it had sent, and for
+    /// longer than it meant to be.
+    fn note_away(&mut self, stop: &Stop, now: Time, since: Time) {
+        let waited = matches!(stop.reason, Blocked::Window | Blocked::FairnessLead);
+        let meant_at = stop.resume_at.unwrap_or(Time::MAX);
+        let is_late = now.nanos_since(meant_at) > self.shared.patience();
+        let nanos = now.nanos_since(since);
+        let is_done = self.held == DiskTime::ZERO && nanos > self.silent_nanos();
+        if !waited || !is_late || !is_done {
+            return;
+        }
+        let lately = self.lateness.away.filter(|(_, at)| now.nanos_since(*at) <= BRIDGED_NANOS);
+        self.lateness.away = Some((lately.map_or(nanos, |(before, _)| before.max(nanos)), now));
+        self.shared.peers.publish_away(self.shard, now);
+    }
+
+    /// What may be unfinished beyond the window so that the disk has work while all threads are
+    /// away: as much as it does in such a time, if all were away lately.
+    pub(super) fn bridge(&self, class: u16, now: Time) -> DiskTime {
+        let Some((nanos, at)) = self.lateness.away else { return DiskTime::ZERO };
+        let (peers, budget) = (&self.shared.peers, &self.shared.budget);
+        let is_recent = now.nanos_since(at) <= BRIDGED_NANOS;
+        if !is_recent || !peers.others_were_away(self.shard, now, BRIDGED_NANOS) {
+            return DiskTime::ZERO;
+        }
+        let bridge = DiskTime::from_nanos(nanos).min(budget.bridge_max());
+        let met = Met::Live { now, patience: BRIDGED_NANOS };
+        let leads = self.fair.lead(class, self.totals.dispatched, met).units > bridge.units();
+        if leads { DiskTime::ZERO } else { bridge }
     }
 
     /// Counts a late turn, by how much it comes after it could have come: healthy threads are away

@@ -19,6 +19,9 @@ pub(super) struct Lateness {
     pub(super) left_in_disk: bool,
     /// When the last turn meant to look again, if only time was to open the budget.
     pub(super) meant_at: Option<Time>,
+    /// The longest time in nanoseconds for which the thread was away lately, and when it last was:
+    /// the disk had done all that it had sent.
+    pub(super) away: Option<(u64, Time)>,
     /// Disk time that passed in vain before this turn, while work waited here for
     /// the thread: the pace makes up for it.
     pub(super) passed: DiskTime,
@@ -34,7 +37,8 @@ impl Lateness {
     /// Ends the turn. `meant_at` is when the next one is to be, if only time opens
     /// the budget.
     pub(super) fn end_turn(&mut self, left_in_disk: bool, meant_at: Option<Time>) {
-        *self = Self { seen_at: self.seen_at, left_in_disk, meant_at, ..Self::default() };
+        let Self { seen_at, away, .. } = *self;
+        *self = Self { seen_at, away, left_in_disk, meant_at, ..Self::default() };
     }
 
     pub(super) fn is_late(&self) -> bool {

@@ -196,6 +196,22 @@ impl Peers {
         }
     }
 
+    /// A shard was away for longer than the disk needed for all that it had sent.
+    pub(crate) fn publish_away(&self, shard: ShardId, now: Time) {
+        self.shards[shard.index()].0.away_at.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// Whether all other shards that may have work were away too in the last `within` nanoseconds.
+    pub(crate) fn others_were_away(&self, shard: ShardId, now: Time, within: u64) -> bool {
+        self.places().iter().enumerate().all(|(index, other)| {
+            let away_at = Time::from_nanos(other.0.away_at.load(Ordering::Relaxed));
+            index == shard.index()
+                || other.0.joined.load(Ordering::Relaxed) == 0
+                || other.0.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
+                || away_at > Time::ZERO && now.nanos_since(away_at) <= within
+        })
+    }
+
     /// Says how much disk time a shard has sent to the disk.
     pub(crate) fn publish_dispatched(&self, shard: ShardId, units: u64) {
         self.shards[shard.index()].0.dispatched.store(units, Ordering::Relaxed);

@@ -30,6 +30,8 @@ pub(super) struct Published {
     /// When it last polled, and whether it was late then.
     pub(super) polled_at: AtomicU64,
     pub(super) late: AtomicU32,
+    /// When it last turned up after the disk had done all that it had sent.
+    pub(super) away_at: AtomicU64,
     /// Disk time of what it had in the disk then, and of all that it has sent.
     pub(super) held: AtomicU64,
     pub(super) dispatched: AtomicU64,
@@ -49,6 +51,7 @@ impl Published {
             polls_by: AtomicU64::new(0),
             polled_at: AtomicU64::new(0),
             late: AtomicU32::new(0),
+            away_at: AtomicU64::new(0),
             held: AtomicU64::new(0),
             dispatched: AtomicU64::new(0),
             wanted: AtomicU64::new(0),

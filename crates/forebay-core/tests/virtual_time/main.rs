@@ -4,6 +4,7 @@
 
 mod at_once;
 mod base_latency;
+mod busy_hosts;
 mod changes;
 mod counters;
 mod discards;

@@ -90,6 +90,12 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
         disk.totals.window_bypasses
     }),
     (
+        "bridged",
+        "Requests that went while the window was full because all threads were away for longer than \
+         the disk had work; many mean a host short of processors",
+        |disk| disk.totals.bridged,
+    ),
+    (
         "wake_ups",
         "Threads and tasks woken, timers included; at most 1.5 per request and 20 per second and \
          queue are healthy",
