@@ -96,7 +96,11 @@ impl Controller {
     /// Whether a part of the window is reserved for fresh requests.
     #[inline]
     pub(super) fn reserves_for_fresh(&self) -> bool {
-        !matches!(self.kind, Kind::Figures)
+        match &self.kind {
+            Kind::Figures => false,
+            Kind::Knee(knee) => knee.0.reserves_for_fresh(),
+            Kind::Fixed { .. } => true,
+        }
     }
 
     /// The latency goal where none is stated.

@@ -42,6 +42,15 @@ fn saturated() -> String {
 }
 
 fn run(disk: &str, how: How, jobs: impl Fn(&DiskRates) -> String) -> RunResult {
+    run_for(disk, how, jobs, Duration::from_secs(1))
+}
+
+fn run_for(
+    disk: &str,
+    how: How,
+    jobs: impl Fn(&DiskRates) -> String,
+    duration: Duration,
+) -> RunResult {
     let spec = DiskSpec::resolve(disk).unwrap();
     let disk = spec.build(1);
     let base_latency = Some(disk.base_latency());
@@ -49,7 +58,7 @@ fn run(disk: &str, how: How, jobs: impl Fn(&DiskRates) -> String) -> RunResult {
     let jobs = JobFile::parse(&Source::new("jobs", &text), None, 4).unwrap();
     let mut config = SimulationConfig::new(jobs, disk);
     config.warmup = Duration::from_secs(1);
-    config.duration = Duration::from_secs(1);
+    config.duration = duration;
     config.capacity = Some(spec.capacity());
     config.scheduler.policy = Some(match how {
         How::Unscheduled => Policy::Unlimited,
@@ -125,6 +134,22 @@ fn few_requests_of_several_classes_stay_in_order() {
     };
     let [figures, knee] = [How::Figures, How::Knee].map(|how| run("nvme-2022", how, few));
     assert!(class(&knee, "reads").iops >= 0.95 * class(&figures, "reads").iops);
+}
+
+/// With all requests of both classes in the disk, which knows no shares, the reads get half of what
+/// they ask for, and none of them waits for room: no smaller window is felt unless that ends.
+#[test]
+fn a_heavy_class_does_not_stay_with_all_of_its_requests_in_the_disk() {
+    let load = |_: &DiskRates| {
+        let rated = ", rps: 100}, options: {pause_distribution: poisson}}";
+        let reads =
+            job("reads", "randread", 10, "4kB", rated).replace("shares: 100", "shares: 1000");
+        reads + &job("bulk", "overwrite", 8, "128kB", "}}")
+    };
+    let [unscheduled, knee] = [How::Unscheduled, How::Knee]
+        .map(|how| run_for("azure-p30", how, load, Duration::from_secs(8)));
+    let of = |result: &RunResult| class(result, "reads").iops;
+    assert!(of(&knee) >= 1.3 * of(&unscheduled), "{} beside {}", of(&knee), of(&unscheduled));
 }
 
 #[test]

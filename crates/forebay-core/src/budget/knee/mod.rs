@@ -27,8 +27,10 @@ const INTERVAL_NANOS_MAX: u64 = 500_000_000;
 /// A longer time between two reports is a pause and no interval.
 const STALE_NANOS: u64 = 1_000_000_000;
 /// After a change of the window nothing is measured until the disk has served one window;
-/// bounds of that time, in nanoseconds.
+/// and fresh requests that came before are answered; bounds of that time, in nanoseconds.
 const SETTLE_NANOS: (u64, u64) = (400_000, 50_000_000);
+/// Nearly all of them are answered after so many times their mean latency.
+const SETTLE_LATENCIES: u64 = 2;
 /// A trial ends early where fresh requests take this many times as long as before, on average.
 const CUT_SHORT_TIMES: u64 = 2;
 /// That average rests on this many requests.
@@ -143,6 +145,8 @@ pub(crate) struct Knee {
     /// A trial ends early above these mean latencies, in nanoseconds by direction; `u64::MAX`
     /// while there is no trial.
     cut_short_at: [AtomicU64; 2],
+    /// Whether fresh requests find a larger window than others.
+    reserves_for_fresh: AtomicBool,
     /// Whether a window is on trial that only a class alone may have.
     is_wide: AtomicBool,
     sums: Sums,
@@ -181,6 +185,7 @@ impl Knee {
             window: AtomicU64::new(trials.window().unsigned_abs()),
             began_at: AtomicU64::new(0),
             cut_short_at: core::array::from_fn(|_| AtomicU64::new(u64::MAX)),
+            reserves_for_fresh: AtomicBool::new(trials.reserves_for_fresh()),
             is_wide: AtomicBool::new(false),
             sums: Sums::default(),
             allowed_permille: AtomicU64::new(1000),
@@ -196,6 +201,12 @@ impl Knee {
     pub(crate) fn window(&self, goal: DiskTime) -> u64 {
         let window = u128::from(goal.units()) * u128::from(get(&self.window)) / ONE_GOAL as u128;
         u64::try_from(window).unwrap_or(u64::MAX)
+    }
+
+    /// Whether fresh requests find a larger window than others.
+    #[inline]
+    pub(super) fn reserves_for_fresh(&self) -> bool {
+        self.reserves_for_fresh.load(Ordering::Relaxed)
     }
 
     /// There is a latency target from now on that `allowed_permille` of 1000 requests may miss; none
@@ -280,12 +291,16 @@ impl Knee {
             set(at, usual.map_or(u64::MAX, |usual| usual.saturating_mul(CUT_SHORT_TIMES)));
         }
         self.has_given_up.store(trials.target.has_given_up(), Ordering::Relaxed);
+        self.reserves_for_fresh.store(trials.reserves_for_fresh(), Ordering::Relaxed);
         self.is_wide.store(trials.is_wide_trial(), Ordering::Relaxed);
         let window = trials.window().unsigned_abs();
         let settles = get(&self.window) != window;
         set(&self.window, window);
+        let latency = |direction| interval.measured.mean_latency(direction).unwrap_or(0);
+        let latency_nanos = latency(0).max(latency(1)).unsigned_abs();
+        let settle_nanos = residence_nanos.max(latency_nanos.saturating_mul(SETTLE_LATENCIES));
         let settle_nanos =
-            if settles { residence_nanos.clamp(SETTLE_NANOS.0, SETTLE_NANOS.1) } else { 0 };
+            if settles { settle_nanos.clamp(SETTLE_NANOS.0, SETTLE_NANOS.1) } else { 0 };
         set(&self.began_at, now.plus_nanos(settle_nanos).as_nanos());
         self.state.iter().zip(trials.to_words()).for_each(|(to, word)| set(to, word as u64));
     }

@@ -71,6 +71,10 @@ const NEARLY_IDLE: (i64, i64) = (50, 100);
 /// Classes are backlogged where less than this part of requests is fresh, in thousandths: to
 /// become backlogged, and to remain so.
 const FRESH: (i64, i64) = (50, 150);
+/// Where a larger part of requests is fresh, in thousandths, and the window is larger than this, none
+/// of them finds a larger one: all would be in the disk, which knows no shares.
+const FRESH_MAX: i64 = 950;
+const FULL: i64 = 4 * ONE_GOAL;
 /// The part of fresh requests where it was not measured at the present window.
 const UNKNOWN: i64 = -1;
 /// A change of the disk or load shows in a rate, or in a latency, that differs by this from the
@@ -193,6 +197,12 @@ impl Trials {
         let backlogged = if self.is_backlogged { BACKLOGGED } else { 1000 };
         let window = self.window * trial / 1000 * backlogged / 1000;
         if self.is_busy { window.max(1) } else { window.max(FREE) }
+    }
+
+    /// Whether fresh requests find a larger window than others.
+    pub(super) fn reserves_for_fresh(&self) -> bool {
+        let is_full = self.is_busy && self.fresh > FRESH_MAX && self.window > FULL;
+        !is_full || !self.has_several_classes()
     }
 
     /// Whether the present interval tries a window for a class that is alone.
