@@ -252,6 +252,24 @@ fn a_disk_with_room_needs_no_scheduling() {
 }
 
 #[test]
+fn a_disk_that_does_less_than_is_asked_does_not_need_no_scheduling() {
+    let overloaded = || {
+        let parts = LatencyParts { backlog: 8e6, queue: 1.0, disk: 20_000.0 };
+        let a = class("a", 1, 100, 8e6, 0.0);
+        vec![
+            ClassResult { unfinished: a.requests / 2, p99_parts_us: Some(parts), ..a },
+            class("b", 1, 100, 100.0, 0.0),
+        ]
+    };
+    let runs = comparison(overloaded(), overloaded());
+    let verdict = verdict(&runs);
+    assert_eq!(verdict.kind, VerdictKind::Overload);
+    assert!(verdict.to_string().contains("a asked for more than it got"), "{verdict}");
+    let said = text(&Report::Comparison(Box::new(runs)));
+    assert!(!said.contains("needs no scheduling") && said.contains("a lower rate"), "{said}");
+}
+
+#[test]
 fn scheduling_that_costs_and_gains_nothing_is_called_so() {
     let before = || vec![class("a", 1, 100, 100.0, 0.0)];
     let slower = verdict(&comparison(before(), vec![class("a", 1, 100, 130.0, 0.0)]));

@@ -40,6 +40,9 @@ pub(super) fn trade(verdict: &Verdict, scheduled: &RunResult) -> &'static str {
             "This disk needs no scheduling under this load: it is as fast without.\n"
         }
         VerdictKind::TooShort => "",
+        VerdictKind::Overload => {
+            "Try more shares for that job, `--latency-target p95=TIME`, or a lower rate.\n"
+        }
         _ if scheduled.policy != "pace+window" => "",
         VerdictKind::Gain(_) => {
             "To trade one for the other: a longer --latency-goal or --latency-target gives\n\

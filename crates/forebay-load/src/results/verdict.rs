@@ -15,6 +15,10 @@ const CLEAR_GAIN: f64 = 0.5;
 /// A change of bandwidth by fewer requests than this can be where the run ended.
 const REQUESTS_MOVED_MIN: f64 = 10.0;
 
+/// A job asked for more than it got where so many of its requests were due and not done at the end, as
+/// a part of those that were done.
+const OVERDUE_PART_MIN: f64 = 0.1;
+
 /// What a comparison comes to. Displays as a few lines of plain words, none of them longer than 80
 /// characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +36,8 @@ pub enum VerdictKind {
     Gain(String),
     /// No percentile changed by more than 20 % and no bandwidth by more than 5 %, of any job.
     NoContention,
+    /// The same, but a job asked for more than it got in both runs.
+    Overload,
     /// No percentile fell by more than 20 %, but bandwidth moved between jobs.
     Redistribution,
     /// No percentile fell by more than 20 % and no bandwidth rose, and some was lost, or a
@@ -50,7 +56,9 @@ pub fn verdict(comparison: &Comparison) -> Verdict {
     let total = [total_bandwidth(before), total_bandwidth(after)].map(|total| total as f64);
     let kind = kind_of(&pairs, ratio(total));
     let mut sentences = vec![first_sentence(&kind, &pairs)];
-    if !matches!(kind, VerdictKind::NoContention | VerdictKind::TooShort) {
+    let says_nothing_else =
+        matches!(kind, VerdictKind::NoContention | VerdictKind::Overload | VerdictKind::TooShort);
+    if !says_nothing_else {
         sentences.push(format!("Total bandwidth: {}.", from_to(total, megabytes, " MB/s")));
         let judged = judged(&pairs).filter(|(_, latency)| latency.loses());
         let worst = judged.max_by(|(_, a), (_, b)| a.ratio().total_cmp(&b.ratio()));
@@ -59,6 +67,7 @@ pub fn verdict(comparison: &Comparison) -> Verdict {
             format!("{}: {}.", pair.name(), from_to(pair.bandwidth(), megabytes, " MB/s"))
         }));
     }
+    sentences.extend(pairs.iter().filter(|pair| pair.is_overloaded()).map(ClassPair::overload));
     sentences.extend(not_judged(&pairs));
     Verdict { kind, sentences }
 }
@@ -81,7 +90,10 @@ fn kind_of(pairs: &[ClassPair<'_>], total_ratio: f64) -> VerdictKind {
     if judged(pairs).next().is_none() || pairs.iter().any(ClassPair::lacks_requests) {
         return VerdictKind::TooShort;
     }
-    VerdictKind::NoContention
+    match pairs.iter().any(ClassPair::is_overloaded) {
+        true => VerdictKind::Overload,
+        false => VerdictKind::NoContention,
+    }
 }
 
 /// The first sentence.
@@ -100,6 +112,10 @@ fn first_sentence(kind: &VerdictKind, pairs: &[ClassPair<'_>]) -> String {
         VerdictKind::NoContention => format!(
             "The disk shows no contention worth scheduling under this load: no {percentiles} \
              changed by more than 20 %, no bandwidth by more than 5 %."
+        ),
+        VerdictKind::Overload => format!(
+            "Scheduling changed nothing: no {percentiles} changed by more than 20 %, no bandwidth by \
+             more than 5 %."
         ),
         VerdictKind::Redistribution => format!(
             "Scheduling moved bandwidth between jobs; no {percentiles} fell by more than 20 %."
@@ -247,6 +263,26 @@ impl ClassPair<'_> {
     fn lacks_requests(&self) -> bool {
         let wanted = [self.0.0, self.0.1].map(|class| class.requests + class.unfinished);
         self.latency().is_none() && wanted != [0, 0]
+    }
+
+    /// Whether it asked for more than it got in both runs: many requests were due and not done, and
+    /// the slowest waited mostly until they were sent.
+    fn is_overloaded(&self) -> bool {
+        [self.0.0, self.0.1].into_iter().all(|class| {
+            let waited_to_be_sent = class.p99_parts_us.as_ref().map_or(0.0, |parts| parts.backlog);
+            class.unfinished as f64 > class.requests as f64 * OVERDUE_PART_MIN
+                && waited_to_be_sent > class.latency_us.p99 / 2.0
+        })
+    }
+
+    fn overload(&self) -> String {
+        let [without, with] = [self.0.0, self.0.1].map(|class| class.unfinished);
+        format!(
+            "{} asked for more than it got: {without} requests without the scheduler and {with} \
+             with it were due and not done at the end, so its latencies grow with the length of \
+             the run.",
+            self.name()
+        )
     }
 
     fn requests_in_words(&self) -> String {

@@ -42,16 +42,15 @@ fn saturated() -> String {
 }
 
 fn run(disk: &str, how: How, jobs: impl Fn(&DiskRates) -> String) -> RunResult {
-    run_for(disk, how, jobs, Duration::from_secs(1))
+    run_for(&DiskSpec::resolve(disk).unwrap(), how, jobs, Duration::from_secs(1))
 }
 
 fn run_for(
-    disk: &str,
+    spec: &DiskSpec,
     how: How,
     jobs: impl Fn(&DiskRates) -> String,
     duration: Duration,
 ) -> RunResult {
-    let spec = DiskSpec::resolve(disk).unwrap();
     let disk = spec.build(1);
     let base_latency = Some(disk.base_latency());
     let text = jobs(&disk.rates());
@@ -146,8 +145,9 @@ fn a_heavy_class_does_not_stay_with_all_of_its_requests_in_the_disk() {
             job("reads", "randread", 10, "4kB", rated).replace("shares: 100", "shares: 1000");
         reads + &job("bulk", "overwrite", 8, "128kB", "}}")
     };
-    let [unscheduled, knee] = [How::Unscheduled, How::Knee]
-        .map(|how| run_for("azure-p30", how, load, Duration::from_secs(8)));
+    let spec = DiskSpec::resolve("azure-p30").unwrap();
+    let [unscheduled, knee] =
+        [How::Unscheduled, How::Knee].map(|how| run_for(&spec, how, load, Duration::from_secs(8)));
     let of = |result: &RunResult| class(result, "reads").iops;
     assert!(of(&knee) >= 1.3 * of(&unscheduled), "{} beside {}", of(&knee), of(&unscheduled));
 }
@@ -157,6 +157,19 @@ fn members_of_an_array_are_all_busy() {
     let [unscheduled, knee] = [How::Unscheduled, How::Knee]
         .map(|how| run("raid0-4-nvme", how, |_| job("bulk", "seqwrite", 64, "128kB", "}}")));
     assert!(bulk_rate(&knee) >= 0.97 * bulk_rate(&unscheduled));
+}
+
+/// A volume with credits does thirty times what it does for good.
+#[test]
+fn figures_that_are_far_too_low_bind_nothing() {
+    let text = "kind: cloud\niops: 100\nburst_iops: 3000\nburst_credits: 5400000\nbandwidth: \
+                128MB\nlatency: 800us\njitter: 200us\n";
+    let spec = DiskSpec::parse(&Source::new("disk", text)).unwrap();
+    let load = |_: &DiskRates| job("reads", "randread", 32, "4kB", "}}");
+    let [unscheduled, knee] =
+        [How::Unscheduled, How::Knee].map(|how| run_for(&spec, how, load, Duration::from_secs(2)));
+    let of = |result: &RunResult| class(result, "reads").iops;
+    assert!(of(&knee) >= 0.98 * of(&unscheduled), "{} of {}", of(&knee), of(&unscheduled));
 }
 
 #[test]
