@@ -247,6 +247,9 @@ impl LoadOptions {
     /// can hold it. Says so where the goal is not the one asked for.
     pub(crate) fn latency_target(&self, disk: &Disk) -> Result<Option<LatencyTarget>, Failure> {
         self.note_longer_goal(disk);
+        if self.policy != PolicyName::PaceWindow && matches!(self.control(), Control::Fixed(_)) {
+            return Err(Failure::Input(String::from("--fixed is for --policy pace+window")));
+        }
         let heeds =
             self.policy == PolicyName::PaceWindow && !matches!(self.control(), Control::Fixed(_));
         match self.latency_target {

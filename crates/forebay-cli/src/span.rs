@@ -9,6 +9,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(end);
     let number: f64 = number.parse().map_err(|_| expected)?;
     let unit_seconds = match unit {
+        "" if number == 0.0 => 0.0,
         "ns" => 1e-9,
         "us" => 1e-6,
         "ms" => 1e-3,
@@ -45,6 +46,7 @@ mod tests {
             ("2h", 7_200_000_000_000),
             ("7us", 7_000),
             ("0ns", 0),
+            ("0", 0),
         ] {
             assert_eq!(parse(text).map(|length| length.as_nanos()), Ok(nanos), "{text}");
         }

@@ -10,9 +10,9 @@ use crate::latency_target::LatencyTarget;
 use crate::sync::{AtomicBool, Ordering, Padded};
 use crate::{DiskTime, PRICE_ONE, saturating_nanos};
 
-/// A pace that does not bind, in thousandths of the figures' rate, however wrong these are. Prices have
-/// 20 bits after the point, so a thousandth of one is exact to 0.1 %.
-const PACE_OUT_OF_THE_WAY: u64 = 1_000_000;
+/// A pace that does not bind where figures are right within a factor of sixteen, in thousandths of their
+/// rate. It is also what keeps late shards that overdraw from starving a prompt one.
+const PACE_OUT_OF_THE_WAY: u64 = 16_000;
 /// A fresh request may enter while less than this many windows are in the disk.
 const FRESH_WINDOWS: u64 = 3;
 /// This many times its own cost is taken off that: only small requests find more room.

@@ -29,13 +29,16 @@ impl FromStr for LatencyTarget {
         let permille = percentile.strip_prefix('p').and_then(|number| scaled(number, 10));
         let permille = permille.ok_or(syntax)?.ok_or(LatencyTargetError::Percentile)?;
         let permille = u32::try_from(permille).map_err(|_| LatencyTargetError::Percentile)?;
-        let end = time.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(syntax)?;
+        let end = time.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(time.len());
         let (number, unit) = time.split_at(end);
         let nanos = match unit {
             "ns" => 1,
             "us" => 1_000,
             "ms" => 1_000_000,
             "s" => 1_000_000_000,
+            "m" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            "" if scaled(number, 1) == Some(Some(0)) => 1,
             _ => return Err(syntax),
         };
         let nanos = scaled(number, nanos).ok_or(syntax)?.ok_or(LatencyTargetError::Latency)?;
@@ -142,10 +145,10 @@ mod tests {
             (
                 Latency,
                 [
-                    "p95=0ms",
+                    "p95=2m",
                     "p95=61s",
                     "p95=0.5ns",
-                    "p95=0.0s",
+                    "p95=0",
                     "writes:p95=0us",
                     "p95=99999999999999999999s",
                     "p95=1.0001us",

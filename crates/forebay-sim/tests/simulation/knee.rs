@@ -159,19 +159,6 @@ fn members_of_an_array_are_all_busy() {
     assert!(bulk_rate(&knee) >= 0.97 * bulk_rate(&unscheduled));
 }
 
-/// A volume with credits does thirty times what it does for good.
-#[test]
-fn figures_that_are_far_too_low_bind_nothing() {
-    let text = "kind: cloud\niops: 100\nburst_iops: 3000\nburst_credits: 5400000\nbandwidth: \
-                128MB\nlatency: 800us\njitter: 200us\n";
-    let spec = DiskSpec::parse(&Source::new("disk", text)).unwrap();
-    let load = |_: &DiskRates| job("reads", "randread", 32, "4kB", "}}");
-    let [unscheduled, knee] =
-        [How::Unscheduled, How::Knee].map(|how| run_for(&spec, how, load, Duration::from_secs(2)));
-    let of = |result: &RunResult| class(result, "reads").iops;
-    assert!(of(&knee) >= 0.98 * of(&unscheduled), "{} of {}", of(&knee), of(&unscheduled));
-}
-
 #[test]
 fn a_class_that_its_limit_holds_back_does_not_keep_the_window_small_for_others() {
     let load = |_: &DiskRates| {
