@@ -52,7 +52,8 @@ impl IoQueue {
         let is_late = now.nanos_since(meant_at) > self.shared.patience();
         let nanos = now.nanos_since(since);
         let is_done = self.held == DiskTime::ZERO && nanos > self.silent_nanos();
-        if !waited || !is_late || !is_done {
+        // holders of permits compute: their queue has no thread that could be away
+        if self.grants_permits || !waited || !is_late || !is_done {
             return;
         }
         let lately = self.lateness.away.filter(|(_, at)| now.nanos_since(*at) <= BRIDGED_NANOS);
