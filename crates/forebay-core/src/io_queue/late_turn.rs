@@ -23,7 +23,7 @@ const COUNTED_NANOS_MIN: u64 = 2_000_000;
 /// than that to take it is late.
 const SILENT_WINDOWS: u64 = 2;
 
-/// Absences are bridged while all threads have been away at least once in so many nanoseconds.
+/// Absences are bridged while each thread has been away at least once in this time.
 const BRIDGED_NANOS: u64 = 100_000_000;
 
 impl IoQueue {
@@ -48,12 +48,13 @@ impl IoQueue {
     /// longer than it meant to be.
     fn note_away(&mut self, stop: &Stop, now: Time, since: Time) {
         let waited = matches!(stop.reason, Blocked::Window | Blocked::FairnessLead);
-        let meant_at = stop.resume_at.unwrap_or(Time::MAX);
-        let is_late = now.nanos_since(meant_at) > self.shared.patience();
-        let nanos = now.nanos_since(since);
-        let is_done = self.held == DiskTime::ZERO && nanos > self.silent_nanos();
         // holders of permits compute: their queue has no thread that could be away
-        if self.grants_permits || !waited || !is_late || !is_done {
+        if self.grants_permits || !waited || self.held > DiskTime::ZERO {
+            return;
+        }
+        let (nanos, meant_at) = (now.nanos_since(since), stop.resume_at.unwrap_or(Time::MAX));
+        let is_late = now.nanos_since(meant_at) > self.shared.patience();
+        if !is_late || nanos <= self.silent_nanos() {
             return;
         }
         let lately = self.lateness.away.filter(|(_, at)| now.nanos_since(*at) <= BRIDGED_NANOS);

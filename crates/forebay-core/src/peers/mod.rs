@@ -207,7 +207,7 @@ impl Peers {
             let away_at = Time::from_nanos(other.0.away_at.load(Ordering::Relaxed));
             index == shard.index()
                 || other.0.joined.load(Ordering::Relaxed) == 0
-                || other.0.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
+                || other.0.is_idle()
                 || away_at > Time::ZERO && now.nanos_since(away_at) <= within
         })
     }
@@ -297,7 +297,7 @@ impl Peers {
 
     /// Whether the others expect nothing of a shard until it has work.
     pub(crate) fn is_idle(&self, shard: ShardId) -> bool {
-        self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
+        self.shards[shard.index()].0.is_idle()
     }
 
     /// Whether a shard polls as it promised, or at most `patience` later.

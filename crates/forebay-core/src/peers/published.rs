@@ -81,6 +81,11 @@ impl Published {
         Some((tree.node(node).tag(), own))
     }
 
+    /// The others expect nothing of it until it has work.
+    pub(super) fn is_idle(&self) -> bool {
+        self.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
+    }
+
     pub(super) fn is_met(&self, met: Met) -> bool {
         match met {
             Met::Live { now, patience } => self.is_live(now, patience),

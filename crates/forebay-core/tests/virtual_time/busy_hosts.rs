@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay_core::{ClassId, GroupConfig, IoGroup, IoQueue, Op, Outcome, Policy, Ticket, Time};
 
-use crate::world::{MILLI, SECOND, model};
+use crate::world::{MILLI, SECOND, model, next_random};
 
 /// What the disk answers later than it serves, in nanoseconds.
 const LATENCY: u64 = 88_000;
@@ -29,7 +29,7 @@ struct Measured {
     used: u64,
     /// Of the time in the disk, in nanoseconds.
     p99: u64,
-    /// What the shard got that got least, in thousandths of half of all.
+    /// The disk time of the shard with less of it, in thousandths of half of the total.
     least: u64,
 }
 
@@ -103,7 +103,7 @@ impl Host {
         }
     }
 
-    /// Runs for so many nanoseconds.
+    /// Runs for this number of nanoseconds.
     fn measure(&mut self, nanos: u64) -> Measured {
         let (served, end) = (self.served, self.now + nanos);
         self.in_disk.clear();
@@ -169,9 +169,7 @@ impl Host {
     }
 
     fn random(&mut self, (from, to): (u64, u64)) -> u64 {
-        self.random =
-            self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        from + (self.random >> 33) % (to - from)
+        from + next_random(&mut self.random) % (to - from)
     }
 }
 

@@ -11,7 +11,7 @@ use forebay_core::{
     Ticket, Time,
 };
 
-use crate::world::{MILLI, SECOND, model};
+use crate::world::{MILLI, SECOND, model, next_random};
 
 const LEN: u64 = 4096;
 /// Of requests of that length, on a disk of 20,000 operations per second.
@@ -213,9 +213,7 @@ impl Loops {
     }
 
     fn random(&mut self, from: u64, to: u64) -> u64 {
-        self.random =
-            self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        from + (self.random >> 33) % (to - from).max(1)
+        from + next_random(&mut self.random) % (to - from).max(1)
     }
 }
 

@@ -24,6 +24,12 @@ pub(crate) fn model(iops: u64, bandwidth: u64) -> DiskModel {
     DiskModel::from_rates(&rates(iops, bandwidth)).unwrap()
 }
 
+/// The next pseudo-random number of 31 bits.
+pub(crate) fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+    *state >> 33
+}
+
 /// A closed loop: one request at a time, `pause` nanoseconds between them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
@@ -167,9 +173,7 @@ impl World {
     }
 
     pub(crate) fn random(&mut self) -> u64 {
-        self.random =
-            self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        self.random >> 33
+        next_random(&mut self.random)
     }
 
     fn at(&mut self, at: u64, event: Event) {

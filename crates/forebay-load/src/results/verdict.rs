@@ -15,8 +15,8 @@ const CLEAR_GAIN: f64 = 0.5;
 /// A change of bandwidth by fewer requests than this can be where the run ended.
 const REQUESTS_MOVED_MIN: f64 = 10.0;
 
-/// A job asked for more than it got where so many of its requests were due and not done at the end, as
-/// a part of those that were done.
+/// A job asked for more than it got if more requests than this part of those done were due and not
+/// done at the end.
 const OVERDUE_PART_MIN: f64 = 0.1;
 
 /// What a comparison comes to. Displays as a few lines of plain words, none of them longer than 80

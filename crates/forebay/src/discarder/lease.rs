@@ -15,7 +15,7 @@ const F_SETSIG: libc::c_int = 10;
 
 /// How long the leases of one batch are tried again in all. A child of this process has copies of all
 /// descriptors between its fork and its exec, so files that the engine has closed are open there for
-/// some milliseconds. Who really has a file open delays the batch by so much.
+/// some milliseconds. A file that is in use for longer delays the batch by this time.
 const CHILD_EXEC_MAX: Duration = Duration::from_millis(20);
 /// How often a lease is tried again.
 const LEASE_RETRY: Duration = Duration::from_millis(1);

@@ -26,10 +26,10 @@ const WINDOWS_MIN: u64 = 3;
 const INTERVAL_NANOS_MAX: u64 = 500_000_000;
 /// A longer time between two reports is a pause and no interval.
 const STALE_NANOS: u64 = 1_000_000_000;
-/// After a change of the window nothing is measured until the disk has served one window;
-/// and fresh requests that came before are answered; bounds of that time, in nanoseconds.
+/// After a change of the window nothing is measured until the disk has served one window and has
+/// answered the fresh requests that came before the change. Bounds of that time, in nanoseconds.
 const SETTLE_NANOS: (u64, u64) = (400_000, 50_000_000);
-/// Nearly all of them are answered after so many times their mean latency.
+/// Nearly all of them are answered after this multiple of their mean latency.
 const SETTLE_LATENCIES: u64 = 2;
 /// A trial ends early where fresh requests take this many times as long as before, on average.
 const CUT_SHORT_TIMES: u64 = 2;

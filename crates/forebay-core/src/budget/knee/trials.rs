@@ -71,9 +71,10 @@ const NEARLY_IDLE: (i64, i64) = (50, 100);
 /// Classes are backlogged where less than this part of requests is fresh, in thousandths: to
 /// become backlogged, and to remain so.
 const FRESH: (i64, i64) = (50, 150);
-/// Where a larger part of requests is fresh, in thousandths, and the window is larger than this, none
-/// of them finds a larger one: all would be in the disk, which knows no shares.
+/// There is no larger window for fresh requests while more than this part of requests is fresh, in
+/// thousandths, and the window is larger than [`FULL`]: all would be in the disk, which knows no shares.
 const FRESH_MAX: i64 = 950;
+/// Few requests at a time are all fresh too. The window of these is smaller than this.
 const FULL: i64 = 4 * ONE_GOAL;
 /// The part of fresh requests where it was not measured at the present window.
 const UNKNOWN: i64 = -1;
