@@ -166,6 +166,16 @@ impl BlockDevice {
         matches!(&self.kind, Kind::Raid { level } if level == "raid0")
     }
 
+    /// Its members, where chunks lie on each of them in turn; nothing for other devices.
+    pub fn striped_members(&self, machine: &Machine) -> &[Self] {
+        let is_mapped = matches!(self.kind, Kind::Mapped { .. });
+        if self.is_striped() || (is_mapped && self.stripe(machine).is_some()) {
+            &self.below
+        } else {
+            &[]
+        }
+    }
+
     /// The device that commands take.
     pub fn path(&self) -> String {
         match &self.kind {

@@ -6,11 +6,15 @@ use crate::{DeviceNumber, Machine};
 const SECTOR: u64 = 512;
 /// More than a disk does between two looks.
 const SECTORS_MAX: u64 = 1 << 31;
+/// Milliseconds of requests: more than a disk gathers between two looks.
+const IN_FLIGHT_MS_MAX: u64 = 1 << 31;
 
 /// How much a disk has done: reads, writes and discards apart, in sectors of 512 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskStat {
     sectors: [u64; 3],
+    /// The time that requests were in flight, summed over requests, in milliseconds.
+    in_flight_ms: u64,
 }
 
 impl DiskStat {
@@ -24,7 +28,20 @@ impl DiskStat {
             text.split_whitespace().map_while(|word| word.parse().ok()).collect();
         // Linux before 4.18 counts no discards
         let discards = fields.get(13).copied().unwrap_or(0);
-        Some(Self { sectors: [*fields.get(2)?, *fields.get(6)?, discards] })
+        Some(Self {
+            sectors: [*fields.get(2)?, *fields.get(6)?, discards],
+            in_flight_ms: fields.get(10).copied().unwrap_or(0),
+        })
+    }
+
+    /// How long requests were in flight since `earlier`, summed over requests, in milliseconds. The
+    /// kernel counts 2^32 of them and begins again.
+    pub fn in_flight_ms_since(&self, earlier: &Self) -> u64 {
+        let (now, then) = (self.in_flight_ms, earlier.in_flight_ms);
+        now.checked_sub(then).unwrap_or_else(|| {
+            let (Ok(now), Ok(then)) = (u32::try_from(now), u32::try_from(then)) else { return 0 };
+            Some(u64::from(now.wrapping_sub(then))).filter(|ms| *ms < IN_FLIGHT_MS_MAX).unwrap_or(0)
+        })
     }
 
     /// The bytes read, written and discarded since `earlier`. A kernel of 32 bits counts 2^32
@@ -63,6 +80,16 @@ mod tests {
         assert_eq!(stat(0, 0, 0).since(&stat(1_000, 0, 0)), [0; 3], "another disk");
         let large = 1 << 40;
         assert_eq!(stat(1, large, 0).since(&stat(1, large + 5, 0)), [0; 3], "another disk");
+    }
+
+    #[test]
+    fn time_in_flight_is_counted_on_where_the_counter_begins_again() {
+        let stat = |in_flight_ms| DiskStat { in_flight_ms, ..DiskStat::default() };
+        assert_eq!(DiskStat::parse("0 0 0 0 0 0 0 0 3 9 70").unwrap(), stat(70));
+        assert_eq!(stat(70).in_flight_ms_since(&stat(50)), 20);
+        assert_eq!(stat(5).in_flight_ms_since(&stat((1 << 32) - 5)), 10);
+        assert_eq!(stat(5).in_flight_ms_since(&stat(1_000)), 0, "another disk");
+        assert_eq!(stat(5).in_flight_ms_since(&stat(1 << 40)), 0, "another disk");
     }
 
     #[test]

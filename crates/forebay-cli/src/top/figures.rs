@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use forebay_load::results::model::rounded;
 use forebay_report::verdict::{
-    BlockedSeconds, ClassFigures, DiskFigures, Finding, StopFigures, TargetFigures, findings,
-    is_alike,
+    BlockedSeconds, ClassFigures, DiskFigures, Finding, MemberFigures, StopFigures, TargetFigures,
+    findings, is_alike,
 };
 
 use super::open_metrics::{ClassSamples, DiskSamples, Scrape};
@@ -20,6 +20,8 @@ const OF_MIX: [&[&str]; 3] = [
     &["total_read_bytes_total", "total_write_bytes_total"],
     &["consumption_total"],
 ];
+/// Time in flight of a member of a striped array, before the member's name.
+const MEMBER_IN_FLIGHT: &str = "device_member_in_flight_seconds_total/";
 /// A class is held back by its limit where that was so for this part of the time.
 const LIMITED: f64 = 0.1;
 
@@ -155,8 +157,21 @@ fn disk_figures(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -
         read: since.of("device_done_bytes_total/read") as u64,
         read_unscheduled: since.of("device_unscheduled_bytes_total/read") as u64,
         read_unscheduled_own: own("read"),
+        members: members(since),
         ..DiskFigures::default()
     }
+}
+
+/// What the members of a striped array had in flight, by name.
+fn members(since: Since<'_>) -> Vec<MemberFigures> {
+    let names = since.now.keys().filter_map(|key| key.strip_prefix(MEMBER_IN_FLIGHT));
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    let figures = |name: &str| MemberFigures {
+        name: name.to_owned(),
+        in_flight_seconds: since.of(&format!("{MEMBER_IN_FLIGHT}{name}")),
+    };
+    names.into_iter().map(figures).collect()
 }
 
 /// For how long queues let nothing through.

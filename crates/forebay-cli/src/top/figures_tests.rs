@@ -54,6 +54,32 @@ fn rates_shares_and_percentiles_are_of_the_span() {
 }
 
 #[test]
+fn members_of_an_array_that_have_most_are_named() {
+    let scrape = |seconds: [f64; 4]| {
+        let line = |(place, seconds)| {
+            format!(
+                "forebay_device_member_in_flight_seconds_total{{mountpoint=\"d\",device=\"md0\",\
+                 member=\"nvme{place}n1\"}} {seconds}\n"
+            )
+        };
+        let members: String = seconds.into_iter().enumerate().map(line).collect();
+        let of = "{mountpoint=\"d\",class=\"c\"}";
+        let disk = "forebay_io_queue_read_iops{mountpoint=\"d\"} 1000\n";
+        parse(&format!("forebay_io_queue_shares{of} 100\n{disk}{members}# EOF\n")).unwrap()
+    };
+    let before = scrape([500.0, 0.0, 0.0, 0.0]);
+    let named = |now| {
+        let interval = between(&before, &scrape(now), 1.0);
+        let found = interval.disks[0].findings.iter().map(|finding| finding.what.clone());
+        found.filter(|what| what.contains("members")).collect::<Vec<_>>()
+    };
+    let expected = "Of 4 members of the array, nvme2n1 has 70 % of what is in flight (25 % would \
+                    be even)";
+    assert_eq!(named([501.0, 1.0, 7.0, 1.0]), [expected]);
+    assert!(named([502.5, 2.5, 2.5, 2.5]).is_empty());
+}
+
+#[test]
 fn a_process_that_was_restarted_counts_from_its_start() {
     let interval = between(&scrape(1000, 5.0), &scrape(10, 0.5), 1.0);
     assert!(interval.restarted);

@@ -124,6 +124,7 @@ fn part_label(name: &str) -> Option<&'static str> {
         "blocked_seconds_total" => Some("reason"),
         "engines" => Some("backend"),
         "retries_total" => Some("direction"),
+        "device_member_in_flight_seconds_total" => Some("member"),
         name if name.starts_with("device_") => Some("direction"),
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! What is to be said of a disk as a whole.
 
+use super::members::uneven;
 use super::speed::{is_too_slow, speed};
 use super::unscheduled::{reads, writes};
 use super::{DiskFigures, Finding, FindingKind};
@@ -29,6 +30,7 @@ pub(super) fn findings(figures: &DiskFigures) -> Vec<Finding> {
         writes(figures),
         reads(figures),
         misaligned(figures),
+        uneven(figures),
         stopped(figures),
         speed(figures),
         overdue(figures),

@@ -4,6 +4,7 @@
 
 mod classes;
 mod disk;
+mod members;
 mod mix;
 mod shares;
 mod speed;
@@ -70,8 +71,19 @@ pub struct DiskFigures {
     pub writes: u64,
     /// See [`DiskFigures::writes`].
     pub writes_misaligned: u64,
+    /// The members of a striped array; empty where the disk is none, or is not known to be one.
+    pub members: Vec<MemberFigures>,
     /// The classes that did or wanted something.
     pub classes: Vec<ClassFigures>,
+}
+
+/// What was counted of one member of a striped array in a span of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MemberFigures {
+    /// Its name, such as `nvme1n1`.
+    pub name: String,
+    /// How long requests were in flight there, summed over requests, in seconds.
+    pub in_flight_seconds: f64,
 }
 
 /// The stops of a disk in a span of time: requests were in it, and none completed.
@@ -225,6 +237,8 @@ pub enum FindingKind {
     UnscheduledReads,
     /// Writes begin or end inside of blocks of the device.
     MisalignedWrites,
+    /// Some members of an array have most of the requests.
+    UnevenMembers,
     /// Requests failed.
     Errors,
     /// Nothing is wrong.
@@ -251,6 +265,7 @@ impl FindingKind {
             Self::UnscheduledWrites => "unscheduled-writes",
             Self::UnscheduledReads => "unscheduled-reads",
             Self::MisalignedWrites => "misaligned-writes",
+            Self::UnevenMembers => "uneven-members",
             Self::Errors => "errors",
             Self::Healthy => "healthy",
         }

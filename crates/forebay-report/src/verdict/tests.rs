@@ -260,3 +260,26 @@ fn reasons_are_read_by_their_names() {
     assert_eq!(blocked.why(), Some("other threads are behind and go first"));
     assert_eq!(BlockedSeconds::default().why(), None);
 }
+
+#[test]
+fn members_with_one_and_a_half_times_their_part_are_named_where_enough_is_in_flight() {
+    let with = |seconds: &[f64]| {
+        let member = |(place, &in_flight_seconds): (usize, &f64)| MemberFigures {
+            name: format!("nvme{place}n1"),
+            in_flight_seconds,
+        };
+        DiskFigures { members: seconds.iter().enumerate().map(member).collect(), ..healthy() }
+    };
+    for even in [&[][..], &[50.0], &[37.0, 21.0, 21.0, 21.0], &[7.1, 1.0, 1.0, 0.9]] {
+        assert_eq!(kinds(&with(even)), [FindingKind::Healthy], "{even:?}");
+    }
+    let found = findings(&with(&[10.0, 71.0, 10.0, 9.0]));
+    assert_eq!(found[0].kind, FindingKind::UnevenMembers);
+    assert_eq!(
+        found[0].what,
+        "Of 4 members of the array, nvme1n1 has 71 % of what is in flight (25 % would be even)"
+    );
+    assert!(found[0].remedy.contains("other chunks"), "{}", found[0]);
+    let two = findings(&with(&[1.0, 0.0, 0.0, 40.0, 0.0, 40.0]));
+    assert!(two[0].what.contains("nvme3n1 has 49 % and nvme5n1 has 49 %"), "{}", two[0]);
+}

@@ -141,6 +141,7 @@ impl Unit {
             written: written.total,
             discarded: discarded.total,
             undecided,
+            members: self.devices.iter().flat_map(Device::members).cloned().collect(),
         }
     }
 }

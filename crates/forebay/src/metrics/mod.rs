@@ -26,4 +26,4 @@ pub use histogram::Distribution;
 pub use open_metrics::{open_metrics, open_metrics_of};
 pub(crate) use queue::{Held, QueueMetrics};
 pub use snapshot::{ClassSnapshot, DiskSnapshot, Engines, PageCacheReads, Snapshot};
-pub use traffic::{DeviceTraffic, Traffic};
+pub use traffic::{DeviceTraffic, MemberTraffic, Traffic};

@@ -29,6 +29,20 @@ pub struct DeviceTraffic {
     /// Bytes that this process has written and no disk has shown, without those of buffered
     /// writers: so much more of it may yet be written and pass no class, or has gone elsewhere.
     pub undecided: u64,
+    /// The members of an array whose chunks lie on each member in turn (RAID0, striped volumes);
+    /// empty for other devices.
+    pub members: Vec<MemberTraffic>,
+}
+
+/// What a member of an array has in flight, by the kernel's count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemberTraffic {
+    /// The name of the member, such as `nvme1n1`.
+    pub member: String,
+    /// How long requests were in flight there, summed over requests, in milliseconds, since the
+    /// scheduler was made. Per millisecond of time it is the mean number in flight.
+    pub in_flight_ms: u64,
 }
 
 /// Bytes in one direction.

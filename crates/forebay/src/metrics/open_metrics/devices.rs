@@ -8,7 +8,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-use crate::metrics::{DeviceTraffic, Traffic};
+use crate::metrics::{DeviceTraffic, MemberTraffic, Traffic};
 
 /// What is below each disk.
 #[derive(Debug)]
@@ -56,6 +56,7 @@ impl Collector for Devices {
             let labels = [("mountpoint", disk), ("device", seen.device.as_str())];
             ConstGauge::new(seen.undecided as f64).encode(metric.encode_family(&labels)?)?;
         }
+        self.encode_members(&mut encoder)?;
         let help = "Why nothing is known of what passes no class";
         let mut metric = encoder.encode_descriptor("unknown", help, None, MetricType::Gauge)?;
         for (disk, hidden) in &self.0 {
@@ -69,6 +70,21 @@ impl Collector for Devices {
 }
 
 impl Devices {
+    fn encode_members(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "For how long requests were in flight on a member of a striped array, summed over \
+                    requests";
+        let name = "member_in_flight_seconds";
+        let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (disk, seen) in self.seen() {
+            for MemberTraffic { member, in_flight_ms } in &seen.members {
+                let labels = [("mountpoint", disk), ("device", &seen.device), ("member", member)];
+                let seconds = *in_flight_ms as f64 / 1e3;
+                ConstCounter::new(seconds).encode(metric.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+
     fn seen(&self) -> impl Iterator<Item = (&str, &DeviceTraffic)> {
         let seen = self.0.iter().filter(|(_, traffic)| traffic.unknown_because.is_none());
         seen.map(|(disk, traffic)| (disk.as_str(), traffic))

@@ -3,7 +3,9 @@ use forebay_core::{DiskRates, DiskTime, GroupCounters, LatencyTargetStatus, Load
 use super::*;
 use crate::PageCacheCounters;
 use crate::engine::Retries;
-use crate::metrics::{DeviceTraffic, Discards, DiskSnapshot, PageCacheReads, Traffic};
+use crate::metrics::{
+    DeviceTraffic, Discards, DiskSnapshot, MemberTraffic, PageCacheReads, Traffic,
+};
 
 #[test]
 fn a_scrape_names_disks_classes_and_reasons() {
@@ -215,8 +217,14 @@ fn what_reads_through_the_page_cache_found_is_told_of_each_class_that_reads_so()
 #[test]
 fn what_passed_no_class_is_told_of_each_device_or_why_that_is_not_known() {
     let written = Traffic { done: 100, admitted: 39, unscheduled: 61, of_this_process: 58 };
-    let traffic =
-        DeviceTraffic { device: "nvme0n1".into(), written, undecided: 5, ..Default::default() };
+    let members = vec![MemberTraffic { member: "sda".into(), in_flight_ms: 2_500 }];
+    let traffic = DeviceTraffic {
+        device: "nvme0n1".into(),
+        written,
+        undecided: 5,
+        members,
+        ..Default::default()
+    };
     let seen = DiskSnapshot { name: "/data".into(), traffic, ..Default::default() };
     let unknown_because = Some(String::from("its files are in memory"));
     let traffic = DeviceTraffic { unknown_because, ..Default::default() };
@@ -229,6 +237,7 @@ fn what_passed_no_class_is_told_of_each_device_or_why_that_is_not_known() {
         format!("forebay_device_unscheduled_bytes_total{{{labels}}} 61"),
         format!("forebay_device_unscheduled_own_bytes_total{{{labels}}} 58"),
         r#"forebay_device_undecided_bytes{mountpoint="/data",device="nvme0n1"} 5.0"#.into(),
+        r#"forebay_device_member_in_flight_seconds_total{mountpoint="/data",device="nvme0n1",member="sda"} 2.5"#.into(),
         r#"forebay_device_unknown{mountpoint="/memory",reason="its files are in memory"} 1"#.into(),
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
