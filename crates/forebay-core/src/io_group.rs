@@ -14,8 +14,8 @@ use crate::peers::Peers;
 use crate::shard_id::SHARDS_MAX;
 use crate::shared::Shared;
 use crate::{
-    ClassError, ClassGroupId, ClassId, Control, DiskModel, DiskTime, GroupCounters, IoQueue,
-    LatencyTarget, LatencyTargetStatus, Limits, Policy, QueueDiscipline, Time,
+    Ceiling, ClassError, ClassGroupId, ClassId, Control, DiskModel, DiskTime, GroupCounters,
+    IoQueue, LatencyTarget, LatencyTargetStatus, Limits, Policy, QueueDiscipline, Time,
 };
 
 /// What an I/O group is made of.
@@ -290,10 +290,9 @@ impl IoGroup {
         self.shared.budget.set_latency_target(target);
     }
 
-    /// Whether the figures are a ceiling that the disk's owner sets, and not prices alone: then
-    /// requests are let through at one second of disk time per second, whatever the disk does.
-    pub fn set_ceiling(&self, is_ceiling: bool) {
-        self.shared.budget.set_ceiling(is_ceiling);
+    /// When the figures are a ceiling, from now on. [`Policy::PaceWindow`] alone follows it.
+    pub fn set_ceiling(&self, ceiling: Ceiling) {
+        self.shared.budget.set_ceiling(ceiling);
     }
 
     /// What became of the load until `now`, to compare with a later look.

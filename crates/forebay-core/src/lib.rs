@@ -101,7 +101,7 @@ mod wakes;
 
 pub use access::{Access, Place};
 pub use blocked::Blocked;
-pub use budget::{Constants, Control, LATENCY_GOAL_DEFAULT, Policy};
+pub use budget::{Ceiling, Constants, Control, LATENCY_GOAL_DEFAULT, Policy};
 pub use class_tree::{
     CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassError, ClassGroupId, ClassId,
     SHARES_MAX,

@@ -4,7 +4,9 @@ pub(crate) mod units;
 
 use core::time::Duration;
 
-use forebay_core::{Control, DiskModel, DiskTime, LatencyTarget, Policy, QueueDiscipline, Time};
+use forebay_core::{
+    Ceiling, Control, DiskModel, DiskTime, LatencyTarget, Policy, QueueDiscipline, Time,
+};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::Properties;
 use serde::{Deserialize, Serialize};
@@ -128,7 +130,7 @@ pub struct SchedulerConfig {
     /// As in [`GroupConfig::control`](forebay_core::GroupConfig::control).
     pub control: Control,
     /// As in [`IoGroup::set_ceiling`](forebay_core::IoGroup::set_ceiling).
-    pub ceiling: bool,
+    pub ceiling: Ceiling,
 }
 
 impl Default for SchedulerConfig {
@@ -142,7 +144,7 @@ impl Default for SchedulerConfig {
             duplex: false,
             latency_target: None,
             control: Control::default(),
-            ceiling: false,
+            ceiling: Ceiling::Never,
         }
     }
 }

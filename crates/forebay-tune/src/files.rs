@@ -11,7 +11,7 @@ use forebay::properties::{
     CostAt, DiscardCost, DiskProperties, Lasting, Measured, MeasuredDirection, Properties,
     Steadiness,
 };
-use forebay_core::DiskRates;
+use forebay_core::{Ceiling, DiskRates};
 
 use crate::fit::{CostPoint, Fit, Knee, Sizes};
 use crate::run::Run;
@@ -52,7 +52,7 @@ fn disk_properties(run: &Run, fit: &Fit) -> DiskProperties {
 fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
     Measured {
         seeks: false,
-        ceiling: false,
+        ceiling: Ceiling::Never,
         base_latency: Some(time(fit.base_latency_us)).filter(|base| !base.is_zero()),
         read: consistent(
             MeasuredDirection {

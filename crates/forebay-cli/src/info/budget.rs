@@ -4,7 +4,7 @@ use std::ops::Not;
 use std::time::Duration;
 
 use forebay::properties::DiskProperties;
-use forebay_core::{DiskTime, GroupConfig, IoGroup, Op, PRICE_ONE, Policy, RUN_NANOS};
+use forebay_core::{Ceiling, DiskTime, GroupConfig, IoGroup, Op, PRICE_ONE, Policy, RUN_NANOS};
 use forebay_load::results::model::{RegionAsked, RegionInUse};
 use serde::Serialize;
 
@@ -27,7 +27,10 @@ pub(super) struct Budget {
     /// other windows begin.
     pub(super) window_us: f64,
     /// Whether the disk gets no more than its rates, whatever trials find.
+    /// The disk gets no more than its rates.
     pub(super) is_ceiling: bool,
+    /// The same once a burst is over.
+    pub(super) is_ceiling_after_burst: bool,
     /// What requests may take in the disk while others wait, as stated; none for no promise.
     pub(super) latency_target: Option<String>,
     /// What the percentile may be.
@@ -112,8 +115,7 @@ impl Budget {
         let latency_target = disk.latency_target();
         let group =
             IoGroup::new(GroupConfig { latency_target, ..GroupConfig::new(model.clone(), policy) });
-        let is_ceiling =
-            disk.figures.as_ref().is_some_and(|figures| figures.properties.measured.ceiling);
+        let ceiling = disk.figures.as_ref().map(|figures| figures.properties.measured.ceiling);
         let target = group.latency_target();
         let goal = group.effective_goal();
         // 2.5 windows while all classes are backlogged, and twice as much during a trial
@@ -134,7 +136,8 @@ impl Budget {
             },
             burst_us: us(goal),
             window_us: us(goal),
-            is_ceiling,
+            is_ceiling: ceiling == Some(Ceiling::Always),
+            is_ceiling_after_burst: ceiling == Some(Ceiling::AfterBurst),
             latency_target: target.map(|status| status.target.to_string()),
             latency_target_us: target.map(|status| status.target.latency().as_nanos() as f64 / 1e3),
             latency_target_below_base: target.is_some_and(|status| status.below_base),

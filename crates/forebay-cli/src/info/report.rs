@@ -239,6 +239,10 @@ fn write_budget(text: &mut String, budget: &Budget) {
     item(text, "window", &window);
     if budget.is_ceiling {
         item(text, "ceiling", "the disk gets no more than its rates, whatever trials find");
+    } else if budget.is_ceiling_after_burst {
+        let what = "once the disk is found to do no more than its rates, it gets no more, until no \
+                    work waits";
+        item(text, "ceiling", what);
     }
     item(text, "latency target", &target_text(budget));
     let [read, write] = budget.largest_request_bytes.map(size);

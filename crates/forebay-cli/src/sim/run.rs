@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use forebay_core::{LatencyTarget, Policy};
+use forebay_core::{Ceiling, LatencyTarget, Policy};
 use forebay_load::job_file::{Job, JobFile};
 use forebay_load::results::model::{Comparison, PropertiesSource, Report, VERSION};
 use forebay_sim::simulation::{
@@ -154,7 +154,10 @@ impl Options {
             duplex: known.duplex,
             latency_target,
             control: self.load.control(),
-            ceiling: known.properties.as_ref().is_some_and(|disk| disk.measured.ceiling),
+            ceiling: known
+                .properties
+                .as_ref()
+                .map_or_else(Ceiling::default, |disk| disk.measured.ceiling),
             ..SchedulerConfig::default()
         };
         config.properties = Some(known.in_results(&policy));

@@ -3,11 +3,12 @@
 use alloc::boxed::Box;
 use core::time::Duration;
 
+use super::ceiling::FiguresBound;
 use super::knee::Knee;
 use super::policy::LATENCY_GOAL_DEFAULT;
 use super::price::Price;
 use crate::latency_target::LatencyTarget;
-use crate::sync::{AtomicBool, Ordering, Padded};
+use crate::sync::Padded;
 use crate::{DiskTime, PRICE_ONE, saturating_nanos};
 
 /// A pace that does not bind where figures are right within a factor of sixteen, in thousandths of their
@@ -50,8 +51,7 @@ pub struct Constants {
 #[derive(Debug)]
 pub(super) struct Controller {
     kind: Kind,
-    /// The figures are a ceiling: the pace is theirs.
-    is_ceiling: AtomicBool,
+    pub(super) figures_bound: FiguresBound,
 }
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Controller {
                 Kind::Fixed { window: DiskTime::from_nanos(nanos).units(), price: at_pace(pace) }
             }
         };
-        Self { kind, is_ceiling: AtomicBool::new(false) }
+        Self { kind, figures_bound: FiguresBound::new() }
     }
 
     /// Puts a latency target in force, or none: trials keep it, figures and constants do not.
@@ -81,11 +81,6 @@ impl Controller {
             let permille = target.map_or(0, |target| target.permille());
             knee.set_target(u64::from(1000 - permille));
         }
-    }
-
-    /// The pace is that of the figures from now on, or as it was.
-    pub(super) fn set_ceiling(&self, is_ceiling: bool) {
-        self.is_ceiling.store(is_ceiling, Ordering::Relaxed);
     }
 
     /// The search for the window, if it decides.
@@ -109,14 +104,16 @@ impl Controller {
         if let Kind::Figures = self.kind { LATENCY_GOAL_DEFAULT } else { Duration::ZERO }
     }
 
-    /// What a unit of disk time costs of the pace; `None` where the figures say that.
+    /// What a unit of disk time costs of the pace, where it costs that much by the figures.
     #[inline]
-    pub(super) fn price(&self) -> Option<Price> {
+    pub(super) fn price(&self, by_figures: impl Fn() -> Price) -> Price {
+        if let Some(price) = self.figures_bound.price(&by_figures) {
+            return price;
+        }
         match &self.kind {
-            Kind::Figures => None,
-            _ if self.is_ceiling.load(Ordering::Relaxed) => None,
-            Kind::Knee(_) => Some(const { at_pace(PACE_OUT_OF_THE_WAY) }),
-            Kind::Fixed { price, .. } => Some(*price),
+            Kind::Figures => by_figures(),
+            Kind::Knee(_) => const { at_pace(PACE_OUT_OF_THE_WAY) },
+            Kind::Fixed { price, .. } => *price,
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod ask;
 mod base_latency;
+mod ceiling;
 mod control;
 mod goal;
 mod knee;
@@ -34,6 +35,7 @@ use alloc::boxed::Box;
 use core::time::Duration;
 
 pub(crate) use ask::Ask;
+pub use ceiling::Ceiling;
 pub use control::{Constants, Control};
 pub(crate) use knee::{Completed, WindowSample};
 pub(crate) use mix::Dispatched;
@@ -139,7 +141,7 @@ impl Budget {
     /// What disk time costs of the pace now.
     #[inline]
     fn price(&self) -> Price {
-        self.controller.price().unwrap_or_else(|| self.price_of_figures())
+        self.controller.price(|| self.price_of_figures())
     }
 
     /// What disk time of the present mix costs by the figures. Windows are counted by it: a pace

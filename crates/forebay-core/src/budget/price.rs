@@ -48,6 +48,11 @@ impl Price {
         Self { price, inverse }
     }
 
+    /// A price by which a pace is slower by this part.
+    pub(super) const fn slower_by(self, one_in: u32) -> Self {
+        Self::of(self.price.saturating_add(self.price / one_in))
+    }
+
     fn packed(self) -> u64 {
         u64::from(self.price) << 32 | u64::from(self.inverse)
     }

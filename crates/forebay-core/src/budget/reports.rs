@@ -4,7 +4,7 @@ use super::knee::Knee;
 use super::overdue::Meanwhile;
 use super::service::{Sample, Threshold};
 use super::stops::GivenUp;
-use super::{Budget, Dispatched, Overdue, WindowSample};
+use super::{Budget, Ceiling, Dispatched, Overdue, WindowSample};
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
 use crate::{DiskModel, DiskTime, GroupCounters, Time, saturating_nanos};
 
@@ -24,7 +24,9 @@ impl Budget {
 
     /// Reports what a queue has seen of the disk.
     pub(crate) fn report(&self, now: Time, sample: Sample) {
-        self.service.0.add(now, sample, self.mix.0.price());
+        if let Some(period) = self.service.0.add(now, sample, self.mix.0.price()) {
+            self.controller.figures_bound.end_period(period.delivered_permille, period.waited);
+        }
         self.goal.0.fade(now);
     }
 
@@ -114,9 +116,9 @@ impl Budget {
         DiskTime::from_units(self.limit_units(self.effective_goal()))
     }
 
-    /// The figures are a ceiling from now on, or prices alone.
-    pub(crate) fn set_ceiling(&self, is_ceiling: bool) {
-        self.controller.set_ceiling(is_ceiling);
+    /// When the figures are a ceiling, from now on.
+    pub(crate) fn set_ceiling(&self, ceiling: Ceiling) {
+        self.controller.figures_bound.set(ceiling);
     }
 
     /// What was counted of the group until `now`.

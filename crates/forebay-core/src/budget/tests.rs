@@ -230,9 +230,9 @@ fn under_a_ceiling_the_pace_is_that_of_the_figures_and_trials_find_the_window() 
     let (policy, model) = (Policy::pace_window(), model(100_000, 1_000_000_000));
     let ask = Ask::new(DiskTime::from_nanos(10_000), Op::Read, 4096, false);
     let stated = LatencyTarget::new(Op::Read, 950, Duration::from_millis(1)).ok();
-    for (is_ceiling, expected) in [(true, 100), (false, 1_000)] {
+    for (ceiling, expected) in [(Ceiling::Always, 100), (Ceiling::Never, 1_000)] {
         let budget = Budget::new(&policy, &model, false, Control::Knee, stated);
-        budget.set_ceiling(is_ceiling);
+        budget.set_ceiling(ceiling);
         let step = |now: u64| {
             let granted = matches!(reserve(&budget, now, &ask), Reservation::Granted { .. });
             if granted {
@@ -241,10 +241,10 @@ fn under_a_ceiling_the_pace_is_that_of_the_figures_and_trials_find_the_window() 
             granted
         };
         let begin = 1_000_000_000;
-        while step(begin) && is_ceiling {}
+        while step(begin) && ceiling == Ceiling::Always {}
         // a millisecond at the rate of the figures
         let granted = (1..=1_000).filter(|now| step(begin + now * 1_000)).count();
-        assert_eq!(granted, expected, "{is_ceiling}");
+        assert_eq!(granted, expected, "{ceiling:?}");
         assert!(budget.searches_knee());
     }
 }

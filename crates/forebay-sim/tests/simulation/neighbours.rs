@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use forebay_config::Source;
-use forebay_core::{Control, DiskRates, Op, Policy, Time};
+use forebay_core::{Ceiling, Control, DiskRates, Op, Policy, Time};
 use forebay_load::job_file::JobFile;
 use forebay_load::results::model::{ClassResult, RunResult};
 use forebay_sim::disk::{Command, Completion, SimDisk};
@@ -75,14 +75,24 @@ fn load(rates: &DiskRates, percent: u64) -> String {
 }
 
 fn run(disk: Box<dyn SimDisk>, control: Control, percent: u64) -> RunResult {
+    run_under(Ceiling::Never, disk, control, percent)
+}
+
+fn run_under(
+    ceiling: Ceiling,
+    disk: Box<dyn SimDisk>,
+    control: Control,
+    percent: u64,
+) -> RunResult {
     let base_latency = Some(disk.base_latency());
     let jobs = load(&disk.rates(), percent);
     let jobs = JobFile::parse(&Source::new("jobs", &jobs), None, 4).unwrap();
     let mut config = SimulationConfig::new(jobs, disk);
-    (config.warmup, config.duration) = (Duration::from_secs(2), Duration::from_secs(4));
+    (config.warmup, config.duration) = (Duration::from_secs(4), Duration::from_secs(4));
     config.scheduler.policy =
         Some(Policy::PaceWindow { latency_goal: Duration::ZERO, base_latency });
     config.scheduler.control = control;
+    config.scheduler.ceiling = ceiling;
     Simulation::new(config).unwrap().run().unwrap().result
 }
 
@@ -133,4 +143,21 @@ fn writes_that_are_acknowledged_early_do_not_make_reads_slower() {
         let (rate, p99) = gain(disk);
         assert!(rate >= 0.98 && p99 <= 0.4, "{buffer}: rate {rate}, p99 {p99}");
     }
+}
+
+/// Reads wait for whole programs of the dies while the buffer is full, and it is full for good where
+/// writes come as fast as the dies program them. Once the disk is found to do no more than its figures
+/// they bind, and the buffer drains.
+#[test]
+fn figures_that_last_beside_a_burst_keep_reads_from_waiting_behind_a_full_write_buffer() {
+    let text = "kind: flash\ncapacity: 64GB\nread_command: 2us\nwrite_command: 3us\nbandwidth: \
+                3000000000\ndies: 64\npage: 16kB\npage_read: 60us\nprogram_bandwidth: 1000000000\n\
+                program: 128kB\nwrite_buffer: 64MB\n";
+    let disk = || DiskSpec::parse(&Source::new("disk", text)).unwrap().build(1);
+    let [never, after_burst] = [Ceiling::Never, Ceiling::AfterBurst]
+        .map(|ceiling| run_under(ceiling, disk(), Control::Knee, 1));
+    let p99 = |result: &RunResult| class(result, "reads").latency_us.p99;
+    let bulk = |result: &RunResult| class(result, "bulk").bandwidth_bytes_per_second as f64;
+    let (latency, rate) = (p99(&after_burst) / p99(&never), bulk(&after_burst) / bulk(&never));
+    assert!(latency <= 0.25 && rate >= 0.94, "p99 {latency}, rate {rate}");
 }

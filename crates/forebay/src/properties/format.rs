@@ -50,6 +50,8 @@ struct Disk {
     seeks: bool,
     #[serde(default)]
     ceiling: bool,
+    #[serde(default)]
+    burst: bool,
     read_cost_ns: Option<Located<Ladder>>,
     write_cost_ns: Option<Located<Ladder>>,
     read_knee: Option<Located<f64>>,

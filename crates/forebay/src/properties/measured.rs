@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forebay_core::{
-    BANDWIDTH_MAX, CostCurve, CostError, DiskModel, DiskTime, IOPS_MAX, IOPS_SIZE_DEFAULT, Op,
-    saturating_nanos,
+    BANDWIDTH_MAX, Ceiling, CostCurve, CostError, DiskModel, DiskTime, IOPS_MAX, IOPS_SIZE_DEFAULT,
+    Op, saturating_nanos,
 };
 
 use super::region::{MixRegion, RegionGoal};
@@ -23,9 +23,9 @@ pub struct Measured {
     /// Whether a head has to move: a read or write that [goes on](forebay_core::IoQueue::enqueue)
     /// where another of its file ended takes the disk the time of its bytes alone.
     pub seeks: bool,
-    /// Whether the rates are a ceiling that the disk's owner sets, and not prices alone: the disk gets
-    /// no more than they say. True for a file with a `rate_factor` below 1.
-    pub ceiling: bool,
+    /// When the rates are a ceiling, and not prices alone: the disk gets no more than they say.
+    /// [`Ceiling::Always`] for a file with a `rate_factor` below 1.
+    pub ceiling: Ceiling,
     /// The disk time of a flush.
     pub flush: Option<Duration>,
     /// The disk time of discards.

@@ -29,6 +29,7 @@
 //! | `base_latency_us` | of one small read at a time |
 //! | `seeks` | whether a request that goes on where one of its file ended takes its bytes alone |
 //! | `ceiling` | whether the rates are a ceiling, and not prices alone; true with a `rate_factor` below 1 |
+//! | `burst` | whether the rates are what lasts beside a burst: they are a ceiling once it is over |
 //! | `read_cost_ns`, `write_cost_ns` | lists of `[bytes, nanoseconds of disk time]`, sizes rising |
 //! | `read_knee`, `write_knee` | requests in flight that keep the disk busy |
 //! | `flush_us` | disk time of a flush |
@@ -79,8 +80,8 @@ use forebay_block::Machine;
 pub use forebay_config::ConfigError;
 use forebay_config::Source;
 use forebay_core::{
-    CostCurve, CostError, DiskModel, DiskRates, IOPS_SIZE_DEFAULT, LatencyTarget, ModelError, Op,
-    SATURATION_LENGTH_DEFAULT,
+    Ceiling, CostCurve, CostError, DiskModel, DiskRates, IOPS_SIZE_DEFAULT, LatencyTarget,
+    ModelError, Op, SATURATION_LENGTH_DEFAULT,
 };
 
 pub(crate) use coverage::Coverage;
@@ -310,7 +311,9 @@ impl Properties {
     /// reads it, or where a disk [seeks](Measured::seeks) or has a [ceiling](Measured::ceiling) a
     /// `forebay.yaml`, since Seastar has no word for that.
     pub fn to_yaml_alone(&self) -> String {
-        if self.disks.iter().any(|disk| disk.measured.seeks || disk.measured.ceiling) {
+        let is_beyond_seastar =
+            |measured: &Measured| measured.seeks || measured.ceiling != Ceiling::Never;
+        if self.disks.iter().any(|disk| is_beyond_seastar(&disk.measured)) {
             yaml::forebay(&self.disks, None)
         } else {
             self.to_yaml()

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use forebay_core::Ceiling;
+
 use super::{CostAt, DiskProperties, Lasting, Measured, MixRegion, RegionGoal, Steadiness};
 
 /// A file for Seastar.
@@ -63,8 +65,10 @@ fn measured(lines: &mut Vec<String>, measured: &Measured) {
     if measured.seeks {
         lines.push(String::from("seeks: true"));
     }
-    if measured.ceiling {
-        lines.push(String::from("ceiling: true"));
+    match measured.ceiling {
+        Ceiling::Always => lines.push(String::from("ceiling: true")),
+        Ceiling::AfterBurst => lines.push(String::from("burst: true")),
+        _ => {}
     }
     for (name, direction) in [("read", &measured.read), ("write", &measured.write)] {
         if !direction.cost.is_empty() {

@@ -46,6 +46,15 @@ pub(super) struct Service {
     totals: Totals,
 }
 
+/// What the disk did in a period.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivered {
+    /// Thousandths of its figures' rate.
+    pub(super) delivered_permille: u64,
+    /// Whether work waited throughout.
+    pub(super) waited: bool,
+}
+
 impl Service {
     pub(super) fn new(target: Option<LatencyTarget>) -> Self {
         Self {
@@ -100,8 +109,9 @@ impl Service {
         }
     }
 
-    /// A queue reports a sample. What it served counts at the `price` of the present mix.
-    pub(super) fn add(&self, now: Time, sample: Sample, price: Price) {
+    /// A queue reports a sample. What it served counts at the `price` of the present mix. Returns
+    /// what was delivered in the period that has ended with it, if one has.
+    pub(super) fn add(&self, now: Time, sample: Sample, price: Price) -> Option<Delivered> {
         let served = price.busy_for(sample.served);
         self.totals.add(now, &Sample { served, ..sample });
         let began_at = get(&self.began_at);
@@ -109,22 +119,23 @@ impl Service {
         let is_over = nanos >= PERIOD_NANOS.1
             || (nanos >= PERIOD_NANOS.0 && self.totals.counted() >= COUNTED_MIN);
         let order = Ordering::Relaxed;
-        if is_over && self.began_at.compare_exchange(began_at, now.as_nanos(), order, order).is_ok()
-        {
-            self.end_period(nanos);
-        }
+        let ends = is_over
+            && self.began_at.compare_exchange(began_at, now.as_nanos(), order, order).is_ok();
+        ends.then(|| self.end_period(nanos))
     }
 
-    fn end_period(&self, nanos: u64) {
+    fn end_period(&self, nanos: u64) -> Delivered {
         let period = self.totals.end_period(nanos);
-        let delivered = delivered_permille(period.served, nanos);
-        set(&self.is_loaded, u64::from(delivered >= LOADED_PERMILLE));
+        let delivered_permille = delivered_permille(period.served, nanos);
+        set(&self.is_loaded, u64::from(delivered_permille >= LOADED_PERMILLE));
         if period.waited {
-            set(&self.delivered_permille, delivered);
+            set(&self.delivered_permille, delivered_permille);
         }
-        let Some(target) = self.target().filter(|_| nanos <= STALE_NANOS) else { return };
-        let allowed = period.counted.saturating_mul(u64::from(1000 - target.permille()));
-        set(&self.holds, u64::from(period.over.saturating_mul(1000) <= allowed));
+        if let Some(target) = self.target().filter(|_| nanos <= STALE_NANOS) {
+            let allowed = period.counted.saturating_mul(u64::from(1000 - target.permille()));
+            set(&self.holds, u64::from(period.over.saturating_mul(1000) <= allowed));
+        }
+        Delivered { delivered_permille, waited: period.waited }
     }
 
     /// Whether the target held in the last period.

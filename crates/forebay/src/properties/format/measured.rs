@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forebay_config::{ConfigError, Located, Quantity, Source};
-use forebay_core::{LADDER_POINTS_MAX, REQUEST_LEN_MAX};
+use forebay_core::{Ceiling, LADDER_POINTS_MAX, REQUEST_LEN_MAX};
 
 use super::{Disk, Ladder, Word, region};
 use crate::properties::measured::contradiction;
@@ -56,7 +56,12 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
     }
     let regions = region::check(source, disk.regions.as_ref(), factor)?;
     let region_goal = region::check_goal(source, disk.region_goal.as_ref())?;
-    let (seeks, ceiling) = (disk.seeks, disk.ceiling || factor < 1.0);
+    let seeks = disk.seeks;
+    let ceiling = match (disk.ceiling || factor < 1.0, disk.burst) {
+        (true, _) => Ceiling::Always,
+        (false, true) => Ceiling::AfterBurst,
+        (false, false) => Ceiling::Never,
+    };
     Ok(Measured { base_latency, seeks, ceiling, read, write, flush, discard, regions, region_goal })
 }
 

@@ -7,7 +7,7 @@ use proptest::collection::{hash_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 
-use forebay_core::{LatencyTarget, Op};
+use forebay_core::{Ceiling, LatencyTarget, Op};
 
 use crate::properties::{
     CostAt, DiscardCost, DiskProperties, Lasting, Measured, MeasuredDirection, MixRegion,
@@ -85,13 +85,17 @@ fn region() -> impl Strategy<Value = MixRegion> {
     )
 }
 
+fn ceiling() -> impl Strategy<Value = Ceiling> {
+    prop_oneof![Just(Ceiling::Never), Just(Ceiling::AfterBurst), Just(Ceiling::Always)]
+}
+
 fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
     let time = || (1..100_000_000_000_u64).prop_map(Duration::from_nanos);
     let discard = (time(), time()).prop_map(|(command, gib)| DiscardCost { command, gib });
     let parts = (
         direction(disk.read_iops, disk.read_bandwidth),
         direction(disk.write_iops, disk.write_bandwidth),
-        (any::<[bool; 2]>(), option::of(time()), option::of(time()), option::of(discard)),
+        ((any::<bool>(), ceiling()), option::of(time()), option::of(time()), option::of(discard)),
         vec(region(), 0..3).prop_filter("different", |regions| {
             regions.len() < 2 || regions[0].latency != regions[1].latency
         }),
@@ -99,7 +103,7 @@ fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
         option::of(latency_target()),
     );
     parts.prop_map(move |(read, write, times, regions, goal, target)| {
-        let ([seeks, ceiling], base_latency, flush, discard) = times;
+        let ((seeks, ceiling), base_latency, flush, discard) = times;
         let region_goal =
             goal.map(|(read_percentile, latency)| RegionGoal { read_percentile, latency });
         let measured = Measured {
