@@ -198,7 +198,7 @@ impl ClassCounters {
     }
 
     /// Out of the disk again, and waiting for its owner.
-    pub(crate) fn set_aside(&mut self, len: u64) {
+    pub(crate) fn park(&mut self, len: u64) {
         self.leave_disk(len);
         self.queued += 1;
     }
@@ -275,11 +275,11 @@ pub struct QueueCounters {
     pub late_turns: u64,
     /// By how much these came late.
     pub late_nanos: u64,
-    /// Requests that went while the window was full, for a holder's sake.
+    /// Requests that went while the window was full, for the sake of a nested request.
     pub window_bypasses: u64,
     /// Requests that went while the window was full because all threads were away lately.
     pub bridged: u64,
-    /// Disk time of the requests that went for a holder's sake.
+    /// Disk time of the requests that went for the sake of a nested request.
     pub window_bypass_consumption: DiskTime,
     /// Threads and tasks woken: other shards as [`poll_wake`](crate::IoQueue::poll_wake)
     /// names them, this one where the time of

@@ -2,8 +2,8 @@
 
 use crate::peers::Peers;
 use crate::shard_id::{SHARDS_MAX, ShardId};
+use crate::shard_set::{ShardSet, WakeList};
 use crate::sync::{AtomicU64, Ordering};
-use crate::wakes::{Marks, Wakes};
 use crate::{DiskTime, Time};
 
 /// The longest that a stream keeps the head of a disk that seeks, in nanoseconds of
@@ -53,12 +53,12 @@ pub(crate) struct HeadRun {
     /// whether it has begun, and the time.
     held: AtomicU64,
     /// Shards that wait for its end.
-    waiting: Marks,
+    waiting: ShardSet,
 }
 
 impl HeadRun {
     pub(crate) fn new() -> Self {
-        Self { held: AtomicU64::new(0), waiting: Marks::new() }
+        Self { held: AtomicU64::new(0), waiting: ShardSet::new() }
     }
 
     /// Which stream has the head.
@@ -93,11 +93,11 @@ impl HeadRun {
 
     /// A shard asks to be woken when the head is given back.
     pub(crate) fn wait(&self, shard: ShardId) {
-        self.waiting.set(shard);
+        self.waiting.insert(shard);
     }
 
     /// Moves the shards that wait for the end of the run into `wakes`.
-    pub(crate) fn take_waiting(&self, peers: &Peers, now: Time, wakes: &mut Wakes) {
+    pub(crate) fn take_waiting(&self, peers: &Peers, now: Time, wakes: &mut WakeList) {
         peers.take_all(&self.waiting, now, wakes);
     }
 }

@@ -9,9 +9,9 @@ use crate::class_tree::ClassTree;
 use crate::discards::Discards;
 use crate::head::Head;
 use crate::head_run::HeadRun;
-use crate::holders::Holders;
 use crate::peers::Peers;
 use crate::shard_id::SHARDS_MAX;
+use crate::shard_set::ShardSet;
 use crate::shared::Shared;
 use crate::{
     Ceiling, ClassError, ClassGroupId, ClassId, Control, DiskModel, DiskTime, GroupCounters,
@@ -111,8 +111,8 @@ impl IoGroup {
             discards: Discards::new(&config.policy, shards_max, sole),
             head: Head::new(),
             head_run: HeadRun::new(),
-            holders: Holders::new(),
-            holders_held_back: Holders::new(),
+            nested: ShardSet::new(),
+            nested_throttled: ShardSet::new(),
             order: config.order,
             requests_max: config.requests_max,
             tick_nanos: config.tick_nanos,
@@ -319,7 +319,7 @@ impl IoGroup {
     }
 
     /// How many discards are in the disk now, at most [`DISCARDS_MAX`](crate::DISCARDS_MAX)
-    /// and those of [holders](IoQueue::enqueue_for_holder).
+    /// and those of [nested requests](IoQueue::enqueue_nested).
     pub fn discards_in_disk(&self) -> u64 {
         self.shared.discards.in_disk()
     }

@@ -75,7 +75,6 @@ mod flow;
 mod group_counters;
 mod head;
 mod head_run;
-mod holders;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
@@ -91,13 +90,13 @@ mod op;
 mod peers;
 mod requests;
 mod shard_id;
+mod shard_set;
 mod shared;
 mod split;
 mod sync;
 mod tag;
 mod tag_heap;
 mod time;
-mod wakes;
 
 pub use access::{Access, Place};
 pub use blocked::Blocked;

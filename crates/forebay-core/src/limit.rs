@@ -98,14 +98,14 @@ impl Meter {
 
     #[inline(never)]
     fn open_from(&self, now: Time, per_item: u64) -> Option<Time> {
-        self.restate(now, per_item);
+        self.rescale_tag(now, per_item);
         let open = self.pace.available_at(now, BURST, DiskTime::from_units(1));
         (open > now).then_some(open)
     }
 
     /// Of what is owed since another limit was in force one burst remains, and
     /// nothing where there was none.
-    fn restate(&self, now: Time, per_item: u64) {
+    fn rescale_tag(&self, now: Time, per_item: u64) {
         let by = self.charged_by.load(Ordering::Acquire);
         let (done, seen) = (Ordering::AcqRel, Ordering::Relaxed);
         if by == per_item || self.charged_by.compare_exchange(by, per_item, done, seen).is_err() {

@@ -6,17 +6,17 @@ use alloc::vec::Vec;
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::budget::{Ask, Budget, Pace, Refusal, Reservation, Taking};
+use crate::budget::{Budget, ChargeContext, Demand, Pace, Refusal, Reservation};
 use crate::class_tree::{ClassTree, Credit, ROOT};
 use crate::flow::FlowRatio;
 use crate::limit::{Limiter, Limits};
 use crate::shard_id::ShardId;
-use crate::wakes::{Marks, Wakes};
+use crate::shard_set::{ShardSet, WakeList};
 use crate::{Control, DiskModel, DiskTime, Op, Policy, Time};
 
 const COST: DiskTime = DiskTime::from_nanos(1_000_000);
 const NO_CREDIT: Credit = Credit { alone: 0, beside_others: 0 };
-const ASK: Ask = Ask::new(COST, Op::Read, 4096, false);
+const ASK: Demand = Demand::new(COST, Op::Read, 4096, false);
 
 fn budget() -> Budget {
     // the window is 1.5 ms: two requests of 1 ms fill it
@@ -56,7 +56,7 @@ fn the_window_overshoots_by_one_request_at_most_and_is_given_back_whole() {
                     let got = granted(budget.try_reserve(
                         now,
                         &ASK,
-                        Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
+                        ChargeContext { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
                         DiskTime::ZERO,
                     ));
                     assert!(budget.in_flight() <= DiskTime::from_nanos(3_000_000));
@@ -75,25 +75,25 @@ fn the_window_overshoots_by_one_request_at_most_and_is_given_back_whole() {
 fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
     loom::model(|| {
         let budget = Arc::new(budget());
-        let marks = Arc::new(Marks::new());
+        let marks = Arc::new(ShardSet::new());
         let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
         assert!(granted(budget.try_reserve(
             at(1),
             &ASK,
-            Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
+            ChargeContext { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
             DiskTime::ZERO
         )));
         assert!(granted(budget.try_reserve(
             at(2),
             &ASK,
-            Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
+            ChargeContext { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
             DiskTime::ZERO
         )));
         let completer = {
             let (budget, marks) = (Arc::clone(&budget), Arc::clone(&marks));
             thread::spawn(move || {
                 budget.leave(&ASK);
-                let mut wakes = Wakes::default();
+                let mut wakes = WakeList::default();
                 marks.take_into(&mut wakes);
                 wakes.pop().is_some()
             })
@@ -101,11 +101,11 @@ fn a_shard_that_finds_the_window_full_sees_the_room_or_is_woken() {
         let waits = match budget.try_reserve(
             at(3),
             &ASK,
-            Taking { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
+            ChargeContext { flow: &FlowRatio::new(), passed: DiskTime::ZERO },
             DiskTime::ZERO,
         ) {
             Reservation::Refused(Refusal::Window) => {
-                marks.set(ShardId(5));
+                marks.insert(ShardId(5));
                 !budget.room_after_mark()
             }
             _ => false,
@@ -121,7 +121,7 @@ fn a_class_that_wakes_on_two_shards_catches_up_once() {
         let tree = Arc::new(ClassTree::small(1, false));
         let id = tree.add_class(None, 10).unwrap();
         let class = id.node();
-        tree.restate(class, false);
+        tree.rescale_tag(class, false);
         tree.node(ROOT).advance_virtual_time(1_000);
         let shards: Vec<_> = (0..2)
             .map(|_| {
@@ -211,7 +211,7 @@ fn a_tag_is_restated_once_and_whoever_saw_the_old_one_looks_again() {
                 let tree = Arc::clone(&tree);
                 thread::spawn(move || {
                     let seen = tree.changes();
-                    tree.restate(class.node(), true);
+                    tree.rescale_tag(class.node(), true);
                     (seen, tree.node(class.node()).tag())
                 })
             })

@@ -35,7 +35,7 @@ pub(crate) enum State {
     Queued,
     InDisk,
     /// It went, and its owner did not come: it has given its room back.
-    SetAside,
+    Parked,
     /// In the disk for so long that the window no longer counts it.
     Overdue,
 }
@@ -57,9 +57,9 @@ pub(crate) struct Request {
     /// It met a nearly idle disk, so its service time is the disk's latency.
     pub(crate) nearly_idle: bool,
     /// Its owner holds another one in the disk until this one is done.
-    pub(crate) holder: bool,
+    pub(crate) nested: bool,
     /// It went once, and what it costs was charged then.
-    pub(crate) prepaid: bool,
+    pub(crate) already_charged: bool,
     /// Nothing of its class waited on this shard when it came.
     pub(crate) fresh: bool,
 }
@@ -138,8 +138,8 @@ impl Requests {
             op,
             state: State::Queued,
             nearly_idle: false,
-            holder: false,
-            prepaid: false,
+            nested: false,
+            already_charged: false,
             fresh: false,
         };
         let index = self.free;

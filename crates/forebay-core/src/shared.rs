@@ -7,9 +7,9 @@ use crate::class_tree::ClassTree;
 use crate::discards::Discards;
 use crate::head::Head;
 use crate::head_run::HeadRun;
-use crate::holders::Holders;
 use crate::peers::Peers;
 use crate::shard_id::ShardId;
+use crate::shard_set::ShardSet;
 use crate::{DiskModel, QueueDiscipline};
 
 /// Ticks for which a shard that is late to poll is still waited for.
@@ -23,9 +23,9 @@ pub(crate) struct Shared {
     pub(crate) tree: Arc<ClassTree>,
     pub(crate) peers: Arc<Peers>,
     /// Where one waits for its turn,
-    pub(crate) holders: Holders,
+    pub(crate) nested: ShardSet,
     /// and where a limit holds one back.
-    pub(crate) holders_held_back: Holders,
+    pub(crate) nested_throttled: ShardSet,
     pub(crate) discards: Discards,
     pub(crate) head: Head,
     pub(crate) head_run: HeadRun,
@@ -45,8 +45,8 @@ impl Shared {
     pub(crate) fn leave(&self, shard: ShardId) {
         self.head_run.give_back(shard);
         self.discards.stop_waiting(shard);
-        self.holders.set(shard, false);
-        self.holders_held_back.set(shard, false);
+        self.nested.set(shard, false);
+        self.nested_throttled.set(shard, false);
         self.peers.leave(shard);
     }
 }

@@ -126,7 +126,7 @@ impl<C: Command> Driver<C> {
         let disk_outcome = if outcome.is_ok() { DiskOutcome::Done } else { DiskOutcome::Failed };
         let Some((queue, ticket)) = self.end_part(now, id, outcome) else { return };
         let io = &mut self.queues[queue].io;
-        match &io.complete_reaped(now, ticket, disk_outcome, looked_at) {
+        match &io.complete_polled(now, ticket, disk_outcome, looked_at) {
             Ok(completion) => ended(PartEnd { queue, ticket, completion: Some(completion) }),
             Err(_) => self.note_bug("a part that ends is in the disk"),
         }

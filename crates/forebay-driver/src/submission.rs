@@ -79,7 +79,7 @@ impl<C: Command> Driver<C> {
             let len = if is_range { len } else { 0 };
             let access = Access { op, place: place.map(|place| place.plus(at)), commands };
             if class.holder {
-                queue.enqueue_for_holder(now, class.id, access, len)
+                queue.enqueue_nested(now, class.id, access, len)
             } else {
                 queue.enqueue(now, class.id, access, len)
             }

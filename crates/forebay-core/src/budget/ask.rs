@@ -4,7 +4,7 @@ use crate::{DiskTime, Op};
 
 /// A request, as the budget sees it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct Demand {
     pub(crate) cost: DiskTime,
     /// What the pace counts: less where it is known that the disk does not seek.
     pub(crate) paced: DiskTime,
@@ -16,7 +16,7 @@ pub(crate) struct Ask {
     pub(super) len: u64,
 }
 
-impl Ask {
+impl Demand {
     /// For a request that costs `cost`; what it is counts for some policies.
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! What bounds the work that is unfinished in the disk.
 
-use super::ask::Ask;
+use super::ask::Demand;
 #[cfg(feature = "history")]
 use super::littles_law::LittlesLaw;
 use super::policy::Policy;
@@ -80,7 +80,7 @@ impl Limit {
     /// Takes room for `ask`; returns the disk time that was in the disk before.
     // on the way of each request; other callers are rare
     #[inline(always)]
-    pub(super) fn enter(&self, ask: &Ask, goal: DiskTime, window: u64) -> Option<u64> {
+    pub(super) fn enter(&self, ask: &Demand, goal: DiskTime, window: u64) -> Option<u64> {
         if self.is_window() {
             return self.in_flight.0.enter(window, ask.cost.units());
         }
@@ -88,7 +88,7 @@ impl Limit {
     }
 
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
-    fn enter_by_count(&self, ask: &Ask, goal: DiskTime) -> Option<u64> {
+    fn enter_by_count(&self, ask: &Demand, goal: DiskTime) -> Option<u64> {
         match &self.bound {
             Bound::None | Bound::Window => {}
             Bound::Requests { max, in_disk } => {
@@ -101,7 +101,7 @@ impl Limit {
     }
 
     /// Takes room however much is used.
-    pub(super) fn enter_anyway(&self, ask: &Ask) {
+    pub(super) fn enter_anyway(&self, ask: &Demand) {
         match &self.bound {
             Bound::None | Bound::Window => {}
             Bound::Requests { in_disk, .. } => _ = in_disk.0.enter_anyway(1),
@@ -113,7 +113,7 @@ impl Limit {
 
     /// Gives the room of `ask` back.
     #[inline]
-    pub(super) fn leave(&self, ask: &Ask) {
+    pub(super) fn leave(&self, ask: &Demand) {
         self.in_flight.0.leave(ask.cost.units());
         match &self.bound {
             Bound::None | Bound::Window => {}

@@ -1,7 +1,7 @@
 //! Operations and bytes in the disk, each at most what the disk serves within
 //! the goal (ScyllaDB, 2018).
 
-use super::ask::Ask;
+use super::ask::Demand;
 use super::room::Room;
 use crate::sync::Padded;
 use crate::{DiskModel, DiskTime};
@@ -25,7 +25,7 @@ impl LittlesLaw {
         }
     }
 
-    pub(super) fn enter(&self, goal: DiskTime, ask: &Ask) -> Option<()> {
+    pub(super) fn enter(&self, goal: DiskTime, ask: &Demand) -> Option<()> {
         let (operation, bytes) = self.parts(ask);
         self.operations.0.enter(goal.units(), operation)?;
         if self.bytes.0.enter(goal.units(), bytes).is_none() {
@@ -36,13 +36,13 @@ impl LittlesLaw {
     }
 
     /// Enters whatever is there.
-    pub(super) fn enter_anyway(&self, ask: &Ask) {
+    pub(super) fn enter_anyway(&self, ask: &Demand) {
         let (operation, bytes) = self.parts(ask);
         self.operations.0.enter_anyway(operation);
         self.bytes.0.enter_anyway(bytes);
     }
 
-    pub(super) fn leave(&self, ask: &Ask) {
+    pub(super) fn leave(&self, ask: &Demand) {
         let (operation, bytes) = self.parts(ask);
         self.operations.0.leave(operation);
         self.bytes.0.leave(bytes);
@@ -58,7 +58,7 @@ impl LittlesLaw {
         free(&self.operations).min(free(&self.bytes))
     }
 
-    fn parts(&self, ask: &Ask) -> (u64, u64) {
+    fn parts(&self, ask: &Demand) -> (u64, u64) {
         let operation = self.model.cost(ask.op, 0);
         (operation.units(), self.model.bytes_cost(ask.op, ask.len).units())
     }

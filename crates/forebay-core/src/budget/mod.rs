@@ -34,7 +34,7 @@ mod tests;
 use alloc::boxed::Box;
 use core::time::Duration;
 
-pub(crate) use ask::Ask;
+pub(crate) use ask::Demand;
 pub use ceiling::Ceiling;
 pub use control::{Constants, Control};
 pub(crate) use knee::{Completed, WindowSample};
@@ -42,7 +42,7 @@ pub(crate) use mix::Dispatched;
 pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
-pub(crate) use reservation::{Refusal, Reservation, Taking};
+pub(crate) use reservation::{ChargeContext, Refusal, Reservation};
 pub(crate) use service::{Sampler, Threshold};
 pub(crate) use stops::GivenUp;
 pub(crate) use windows::RoomShare;
@@ -186,8 +186,8 @@ impl Budget {
     pub(crate) fn try_reserve(
         &self,
         now: Time,
-        ask: &Ask,
-        taking: Taking<'_>,
+        ask: &Demand,
+        taking: ChargeContext<'_>,
         unattended: DiskTime,
     ) -> Reservation {
         let goal = self.effective_goal();
@@ -209,7 +209,7 @@ impl Budget {
             return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
         }
         self.leave(ask);
-        Reservation::Undone
+        Reservation::LostRace
     }
 
     #[cold]
@@ -221,7 +221,7 @@ impl Budget {
     /// Takes what `ask` needs on credit, for a shard that is owed it, beyond the
     /// rate's burst and beyond the window, which may bind nobody. Policies without
     /// both have no such credit.
-    pub(crate) fn try_overdraw(&self, now: Time, ask: &Ask, window_binds: bool) -> bool {
+    pub(crate) fn try_overdraw(&self, now: Time, ask: &Demand, window_binds: bool) -> bool {
         let (true, Rate::Pace(pace)) = (self.limit.is_window(), &self.rate.0) else { return false };
         let (goal, price) = (self.effective_goal(), self.price());
         let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
@@ -246,7 +246,7 @@ impl Budget {
 
     /// Takes what `ask` needs if the rate alone is open, however much is in the
     /// disk. Else when the rate is open again, if time alone brings that about.
-    pub(crate) fn reserve_bypass(&self, now: Time, ask: &Ask) -> Result<(), Option<Time>> {
+    pub(crate) fn reserve_bypass(&self, now: Time, ask: &Demand) -> Result<(), Option<Time>> {
         let goal = self.effective_goal();
         // not at a pace that does not bind: this is the only bound past the window
         if !self.rate.0.try_take(now, goal, self.price_of_figures().time_of(ask.cost, goal)) {
@@ -259,7 +259,7 @@ impl Budget {
     /// Lets a request enter again whose cost the rate has handed out before: if
     /// there is room, or else past the window, one effective goal and then the
     /// rate of the disk.
-    pub(crate) fn reenter(&self, now: Time, ask: &Ask) -> bool {
+    pub(crate) fn reenter(&self, now: Time, ask: &Demand) -> bool {
         let (goal, price) = (self.effective_goal(), self.price());
         let window = self.price_of_figures().done_in(two_goals_units(goal));
         if self.limit.enter(ask, goal, window).is_some() {
@@ -278,7 +278,7 @@ impl Budget {
     }
 
     /// The disk has finished with a request, or is no longer waited for.
-    pub(crate) fn leave(&self, ask: &Ask) {
+    pub(crate) fn leave(&self, ask: &Demand) {
         self.limit.leave(ask);
         #[cfg(feature = "history")]
         self.rate.0.completed(ask.cost);
@@ -296,7 +296,7 @@ impl Budget {
     }
 
     /// Takes room for a request that goes however much is in the disk.
-    pub(crate) fn enter_anyway(&self, ask: &Ask) {
+    pub(crate) fn enter_anyway(&self, ask: &Demand) {
         self.limit.enter_anyway(ask);
     }
 

@@ -51,11 +51,11 @@ pub(crate) struct Overdue {
 
 /// What the disk did meanwhile, when it kept a request for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meanwhile {
+pub(crate) enum DiskState {
     /// Nothing: it kept nobody from anything that there was to have.
-    Silent,
+    Stalled,
     /// It served others.
-    Answers,
+    Responding,
 }
 
 impl Overdue {
@@ -111,7 +111,7 @@ impl Overdue {
         before: Time,
     ) -> u64 {
         let mut stopped = 0;
-        if now.nanos_since(before) >= silent_nanos(window) {
+        if now.nanos_since(before) >= service_horizon_nanos(window) {
             self.answers_since.store(now.as_nanos(), Ordering::Relaxed);
             stopped = self.stops.end(now);
         }
@@ -152,10 +152,10 @@ impl Overdue {
         now: Time,
         window: DiskTime,
         request: GivenUp,
-    ) -> Result<Meanwhile, Time> {
+    ) -> Result<DiskState, Time> {
         let completed_at = self.completed_at();
         let quiet = now.nanos_since(completed_at);
-        let silent = silent_nanos(window);
+        let silent = service_horizon_nanos(window);
         if quiet < silent.min(self.patience_nanos(now, window)) {
             self.give_up_some(now, window, request.cost)?;
         } else {
@@ -164,10 +164,10 @@ impl Overdue {
         let until = now.plus_nanos(HANGING_FOR_NANOS).as_nanos();
         self.hanging_until.store(until, Ordering::Relaxed);
         if quiet < silent {
-            return Ok(Meanwhile::Answers);
+            return Ok(DiskState::Responding);
         }
         self.stops.note(now, completed_at, request, usual_patience_nanos(window));
-        Ok(Meanwhile::Silent)
+        Ok(DiskState::Stalled)
     }
 
     /// The disk answers: at most one window's worth at a time. Right after it
@@ -213,7 +213,7 @@ fn usual_patience_nanos(window: DiskTime) -> u64 {
     windows_nanos(window).max(OVERDUE_NANOS_MIN)
 }
 
-fn silent_nanos(window: DiskTime) -> u64 {
+fn service_horizon_nanos(window: DiskTime) -> u64 {
     usual_patience_nanos(window) / SILENT_PART
 }
 
@@ -284,7 +284,7 @@ mod tests {
     fn patience_is_eight_windows_for_a_second_after_something_was_given_up() {
         let (overdue, now) = (Overdue::new(), Time::from_nanos(1_000_000_000));
         overdue.completed(now, 100_000);
-        assert_eq!(overdue.give_up(now, WINDOW, request(now)), Ok(Meanwhile::Answers));
+        assert_eq!(overdue.give_up(now, WINDOW, request(now)), Ok(DiskState::Responding));
         let at = |ms: u64| now.plus_nanos(ms * 1_000_000);
         assert_eq!(overdue.patience_nanos(at(999), WINDOW), 12_000_000);
         assert_eq!(overdue.patience_nanos(at(999), COST), 10_000_000);

@@ -1,7 +1,7 @@
 //! What queues report of the disk, and what became of the latency target.
 
 use super::knee::Knee;
-use super::overdue::Meanwhile;
+use super::overdue::DiskState;
 use super::service::{Sample, Threshold};
 use super::stops::GivenUp;
 use super::{Budget, Ceiling, Dispatched, Overdue, WindowSample};
@@ -104,7 +104,7 @@ impl Budget {
     pub(crate) fn give_up(&self, now: Time, request: GivenUp) -> Result<DiskTime, Time> {
         let window = self.window();
         let meanwhile = self.overdue.give_up(now, window, request)?;
-        if meanwhile == Meanwhile::Silent || self.limit.is_none() {
+        if meanwhile == DiskState::Stalled || self.limit.is_none() {
             return Ok(DiskTime::ZERO);
         }
         let in_disk_nanos = now.nanos_since(request.dispatched_at);

@@ -5,7 +5,7 @@ use crate::{DiskTime, Time};
 
 /// How a queue takes from the budget.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Taking<'a> {
+pub(crate) struct ChargeContext<'a> {
     pub(crate) flow: &'a FlowRatio,
     /// The time that the pace makes up for.
     pub(crate) passed: DiskTime,
@@ -29,5 +29,5 @@ pub(crate) enum Reservation {
     Refused(Refusal),
     /// Another queue took the rate between two steps. Room was taken and given
     /// back meanwhile, so queues that found the window full must be woken.
-    Undone,
+    LostRace,
 }

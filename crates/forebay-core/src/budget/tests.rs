@@ -14,9 +14,9 @@ fn model(iops: u64, bandwidth: u64) -> DiskModel {
 }
 
 /// An attempt of a queue that has no reason to be slowed, and is not late.
-fn reserve(budget: &Budget, now: u64, ask: &Ask) -> Reservation {
+fn reserve(budget: &Budget, now: u64, ask: &Demand) -> Reservation {
     let flow = FlowRatio::new();
-    let taking = Taking { flow: &flow, passed: DiskTime::ZERO };
+    let taking = ChargeContext { flow: &flow, passed: DiskTime::ZERO };
     budget.try_reserve(Time::from_nanos(now), ask, taking, DiskTime::ZERO)
 }
 
@@ -91,7 +91,7 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
         None,
     );
     let cost = DiskTime::from_nanos(200_000);
-    let ask = Ask::new(cost, Op::Read, 4096, false);
+    let ask = Demand::new(cost, Op::Read, 4096, false);
     let grant = |now| reserve(&budget, now, &ask);
     for _ in 0..4 {
         assert!(matches!(grant(1_000_000), Reservation::Granted { .. }));
@@ -119,14 +119,14 @@ fn an_unsplittable_request_larger_than_everything_goes_alone() {
         None,
     );
     let cost = DiskTime::from_nanos(800_000_000);
-    let ask = Ask::new(cost, Op::Write, 8 << 20, false);
+    let ask = Demand::new(cost, Op::Write, 8 << 20, false);
     let grant = |now| reserve(&budget, now, &ask);
     assert_eq!(grant(1), Reservation::Granted { nearly_idle: true });
     assert_eq!(grant(900_000_000), Reservation::Refused(Refusal::Window));
 }
 
-fn ask(model: &DiskModel, op: Op, len: u64) -> Ask {
-    Ask::new(model.cost(op, len), op, len, false)
+fn ask(model: &DiskModel, op: Op, len: u64) -> Demand {
+    Demand::new(model.cost(op, len), op, len, false)
 }
 
 /// How many requests go at once into an idle disk.
@@ -213,7 +213,7 @@ fn requests_that_wait_in_a_large_window_are_not_given_up() {
 #[test]
 fn a_late_shard_goes_beyond_what_fresh_requests_of_others_fill() {
     let budget = with_constant_window(4);
-    let ask = |fresh| Ask::new(DiskTime::from_nanos(100_000), Op::Read, 4096, fresh);
+    let ask = |fresh| Demand::new(DiskTime::from_nanos(100_000), Op::Read, 4096, fresh);
     let now = 1_000_000_000;
     let granted = || matches!(reserve(&budget, now, &ask(true)), Reservation::Granted { .. });
     let fresh = (0..10_000).take_while(|_| granted()).count();
@@ -228,7 +228,7 @@ fn a_late_shard_goes_beyond_what_fresh_requests_of_others_fill() {
 #[test]
 fn under_a_ceiling_the_pace_is_that_of_the_figures_and_trials_find_the_window() {
     let (policy, model) = (Policy::pace_window(), model(100_000, 1_000_000_000));
-    let ask = Ask::new(DiskTime::from_nanos(10_000), Op::Read, 4096, false);
+    let ask = Demand::new(DiskTime::from_nanos(10_000), Op::Read, 4096, false);
     let stated = LatencyTarget::new(Op::Read, 950, Duration::from_millis(1)).ok();
     for (ceiling, expected) in [(Ceiling::Always, 100), (Ceiling::Never, 1_000)] {
         let budget = Budget::new(&policy, &model, false, Control::Knee, stated);

@@ -6,7 +6,7 @@ use super::price::Price;
 use super::{Budget, LATENCY_GOAL_DEFAULT, OVERDRAFT_GOALS, overdue};
 use crate::{DiskTime, saturating_nanos};
 
-/// While a limit holds holders back, this many windows more may be unfinished. The pace hands out
+/// While a limit holds nested requests back, this many windows more may be unfinished. The pace hands out
 /// as much until the requests that they hold may be given up.
 const HELD_WINDOWS: u64 = overdue::WINDOWS;
 
@@ -110,7 +110,7 @@ impl Budget {
         }
     }
 
-    /// Whether what is unfinished beyond the window may be what holders keep
+    /// Whether what is unfinished beyond the window may be what the holders of nested requests keep
     /// while a limit holds them back.
     pub(crate) fn has_room_beside_held(&self) -> bool {
         let most = self.window().units().saturating_mul(1 + HELD_WINDOWS);

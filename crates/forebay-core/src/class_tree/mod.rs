@@ -191,7 +191,7 @@ impl ClassTree {
             if let Some(generation) = node.slot.take() {
                 node.set_shares(shares);
                 node.parent.store(u32::from(parent), Ordering::Release);
-                node.stated_for.store(0, Ordering::Release);
+                node.tag_shares.store(0, Ordering::Release);
                 node.limiter.set(&Limits::default());
                 self.note_change();
                 return Ok((id as NodeId, generation));

@@ -24,7 +24,7 @@ pub(crate) struct Node {
     /// The shares that the tag was last stated for: what it is ahead of its
     /// parent's virtual time is disk time over these. Zero if the tag is still
     /// that of another class.
-    pub(super) stated_for: AtomicU32,
+    pub(super) tag_shares: AtomicU32,
     /// Of a group, the shards that have work of it queued; those of a class are
     /// the users of its slot.
     pub(super) backlogged: AtomicU32,
@@ -41,7 +41,7 @@ impl Node {
             virtual_time: AtomicU64::new(0),
             weight: AtomicU64::new(1 << WEIGHT_BITS),
             shares: AtomicU32::new(1),
-            stated_for: AtomicU32::new(0),
+            tag_shares: AtomicU32::new(0),
             backlogged: AtomicU32::new(0),
             slot: Slot::new(),
             parent: AtomicU32::new(0),

@@ -50,7 +50,7 @@ impl ClassTree {
 
     /// What waking does to the tag, for a shard whose work of this node goes
     /// at once and does not count as queued.
-    pub(crate) fn pass_by(&self, id: NodeId, credit: Credit) {
+    pub(crate) fn activate_unqueued(&self, id: NodeId, credit: Credit) {
         let node = self.node(id);
         let shards_before = if Self::is_class(id) {
             node.slot.users()
@@ -87,7 +87,7 @@ impl ClassTree {
     /// virtual time.
     #[inline]
     fn raise(&self, id: NodeId, credit: u64, shared: bool) {
-        self.restate(id, shared);
+        self.rescale_tag(id, shared);
         let node = self.node(id);
         let virtual_time = self.node(node.parent()).virtual_time();
         let credit = credit.min(STEP_MAX);
@@ -104,9 +104,9 @@ impl ClassTree {
     /// one changes tags without atomic updates; if it is `shared`, others that
     /// have it in their order enter it anew.
     #[inline]
-    pub(crate) fn restate(&self, id: NodeId, shared: bool) {
+    pub(crate) fn rescale_tag(&self, id: NodeId, shared: bool) {
         let node = self.node(id);
-        let (old, new) = (node.stated_for.load(Ordering::Acquire), node.shares());
+        let (old, new) = (node.tag_shares.load(Ordering::Acquire), node.shares());
         if old != new {
             self.restate_for(id, old, new, shared);
         }
@@ -116,7 +116,7 @@ impl ClassTree {
     fn restate_for(&self, id: NodeId, old: u32, new: u32, shared: bool) {
         let node = self.node(id);
         let (done, seen) = (Ordering::AcqRel, Ordering::Relaxed);
-        if node.stated_for.compare_exchange(old, new, done, seen).is_err() {
+        if node.tag_shares.compare_exchange(old, new, done, seen).is_err() {
             return;
         }
         let from = self.node(node.parent()).virtual_time();

@@ -35,7 +35,7 @@ impl FairQueue {
     /// Brings back all that is throttled with the next [`FairQueue::unthrottle`]:
     /// what kept it out may have changed.
     #[cold]
-    pub(crate) fn look_at_throttled(&mut self) {
+    pub(crate) fn recheck_throttled(&mut self) {
         self.throttled.iter_mut().for_each(|(until, _)| *until = Time::ZERO);
     }
 
@@ -51,7 +51,7 @@ impl FairQueue {
         self.throttled.is_empty()
     }
 
-    /// Looks anew at limits and tags if classes have changed: limits may have
+    /// PollGapTracker anew at limits and tags if classes have changed: limits may have
     /// opened, and tags moved back. Returns whether anything had changed.
     #[inline]
     pub(crate) fn follow_changes(&mut self) -> bool {
@@ -60,18 +60,18 @@ impl FairQueue {
             return false;
         }
         self.followed = changes;
-        self.look_again();
+        self.rebuild();
         true
     }
 
     #[cold]
-    fn look_again(&mut self) {
+    fn rebuild(&mut self) {
         while let Some((_, node)) = self.throttled.pop() {
             self.bring_back(node);
         }
         for parent in 0..self.heaps.len() {
             let heap = &mut self.heaps[parent];
-            heap.nodes().for_each(|node| self.tree.restate(node, true));
+            heap.nodes().for_each(|node| self.tree.rescale_tag(node, true));
             heap.renew(&mut self.positions, |node| self.tree.node(node).tag());
             self.publish_next(parent as NodeId);
         }

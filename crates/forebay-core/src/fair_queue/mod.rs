@@ -6,7 +6,7 @@
 mod changes;
 mod credit;
 mod discipline;
-mod holders;
+mod nested;
 mod out_of_order;
 mod turns;
 
@@ -17,7 +17,7 @@ pub use discipline::QueueDiscipline;
 
 use crate::class_tree::{ClassError, ClassId, ClassTree, LEVELS_MAX, NodeId, ROOT};
 use crate::decay::Decay;
-use crate::peers::{Lead, Met, Peers};
+use crate::peers::{Lead, PeerFilter, Peers};
 use crate::requests::{Fifo, Request, Requests};
 use crate::shard_id::ShardId;
 use crate::tag::{self, STEP_MAX, is_after};
@@ -37,7 +37,7 @@ struct Local {
     /// What dividing by the shares left over so far.
     fraction: u32,
     /// Holders' requests that wait in the class, or in those of the group.
-    holders: u32,
+    nested: u32,
     /// When a request of it last came back to this shard.
     completed_at: Time,
     /// Counted among the shards that have work of it.
@@ -103,13 +103,13 @@ impl FairQueue {
         index: u32,
     ) -> Result<(), ClassError> {
         let node = class.node();
-        let holder = requests.at(index).holder;
+        let nested = requests.at(index).nested;
         if let Some(local) = self.locals.get_mut(usize::from(node))
             && local.awake
         {
             requests.push_back(&mut local.fifo, index);
         } else {
-            self.meet(class);
+            self.local_for(class);
             let now = requests.at(index).enqueued_at;
             self.tree.wake(class, self.credit(node, Some(now)))?;
             let local = &mut self.locals[usize::from(node)];
@@ -117,9 +117,9 @@ impl FairQueue {
             requests.push_back(&mut local.fifo, index);
             self.relink(node, Some(now));
         }
-        if holder {
-            self.add_holder(node);
-            self.look_at_throttled();
+        if nested {
+            self.add_nested(node);
+            self.recheck_throttled();
         }
         Ok(())
     }
@@ -141,12 +141,12 @@ impl FairQueue {
 
     /// Takes a request out of the middle of its class.
     pub(crate) fn remove(&mut self, requests: &mut Requests, class: NodeId, index: u32) {
-        let holder = requests.at(index).holder;
+        let nested = requests.at(index).nested;
         let local = &mut self.locals[usize::from(class)];
         requests.unlink(&mut local.fifo, index);
         let is_last = local.fifo.is_empty();
-        if holder {
-            self.remove_holder(class);
+        if nested {
+            self.remove_nested(class);
         }
         if is_last {
             self.relink(class, None);
@@ -173,10 +173,10 @@ impl FairQueue {
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(crate) fn pop(&mut self, requests: &mut Requests, class: NodeId, index: u32, now: Time) {
-        let Request { cost, len, holder, prepaid, .. } = *requests.at(index);
-        let cost = if prepaid { DiskTime::ZERO } else { cost };
-        if holder {
-            self.remove_holder(class);
+        let Request { cost, len, nested, already_charged, .. } = *requests.at(index);
+        let cost = if already_charged { DiskTime::ZERO } else { cost };
+        if nested {
+            self.remove_nested(class);
         }
         let local = &mut self.locals[usize::from(class)];
         debug_assert_eq!(local.fifo.head(), Some(index), "classes are first in, first out");
@@ -222,7 +222,7 @@ impl FairQueue {
 
     /// How far the next request of `class` leads what other shards have
     /// queued; see [`Peers::lead`].
-    pub(crate) fn lead(&self, class: NodeId, turn: u64, met: Met) -> Lead {
+    pub(crate) fn lead(&self, class: NodeId, turn: u64, met: PeerFilter) -> Lead {
         if let Some(decay) = &self.decay {
             return self.peers.lead_of_turn(self.shard, decay.shard_tag(), turn, met);
         }
@@ -346,15 +346,15 @@ impl FairQueue {
 
     /// What this shard keeps of `class`: nothing of one that had its place.
     #[inline]
-    fn meet(&mut self, class: ClassId) {
+    fn local_for(&mut self, class: ClassId) {
         let known = self.locals.get(usize::from(class.node()));
         if known.is_none_or(|local| local.owner != Some(class)) {
-            self.meet_anew(class);
+            self.reset_local(class);
         }
     }
 
     #[cold]
-    fn meet_anew(&mut self, class: ClassId) {
+    fn reset_local(&mut self, class: ClassId) {
         self.make_room_for(class.node());
         let local = &mut self.locals[usize::from(class.node())];
         let shard_tag = self.tree.node(class.node()).virtual_time();
@@ -372,7 +372,7 @@ impl FairQueue {
             owner: None,
             shard_tag: 0,
             fraction: 0,
-            holders: 0,
+            nested: 0,
             completed_at: Time::ZERO,
             awake: false,
             throttled: false,

@@ -9,23 +9,23 @@ use crate::{DiskTime, Time};
 impl FairQueue {
     /// Nothing is queued here, and a request of `class` is about to go: its tags
     /// become what queueing it would have made them.
-    pub(crate) fn pass_by(&mut self, class: ClassId, now: Time) {
-        self.meet(class);
+    pub(crate) fn activate_unqueued(&mut self, class: ClassId, now: Time) {
+        self.local_for(class);
         let class = class.node();
         let local = &mut self.locals[usize::from(class)];
         let earliest = self.tree.node(class).virtual_time().wrapping_sub(self.lead_max);
         local.shard_tag = tag::later(local.shard_tag, earliest);
         let mut child = class;
         while child != ROOT {
-            self.tree.pass_by(child, self.credit(child, Some(now)));
+            self.tree.activate_unqueued(child, self.credit(child, Some(now)));
             child = self.tree.node(child).parent();
         }
         self.set_waits(true);
     }
 
-    /// Charges the request of [`FairQueue::pass_by`] as [`FairQueue::pop`]
+    /// Charges the request of [`FairQueue::activate_unqueued`] as [`FairQueue::pop`]
     /// would have.
-    pub(crate) fn charge_passed(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
+    pub(crate) fn charge_unqueued(&mut self, class: NodeId, cost: DiskTime, len: u64, now: Time) {
         if !self.peers.sole() {
             let local = &mut self.locals[usize::from(class)];
             let started = local.shard_tag;
@@ -51,7 +51,7 @@ impl FairQueue {
         now: Time,
     ) {
         let Request { cost, len, .. } = *requests.at(index);
-        self.charge_passed(class, cost, len, now);
+        self.charge_unqueued(class, cost, len, now);
         self.remove(requests, class, index);
         let local = &self.locals[usize::from(class)];
         if local.awake {

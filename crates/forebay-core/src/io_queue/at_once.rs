@@ -2,7 +2,7 @@
 
 use super::stop::Stop;
 use super::{EnqueueError, IoQueue};
-use crate::budget::{Ask, Reservation};
+use crate::budget::{Demand, Reservation};
 use crate::requests::Ticket;
 use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 
@@ -36,7 +36,7 @@ impl IoQueue {
         len: u64,
     ) -> Result<Option<Ticket>, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
-        let Some(rested_since) = self.at_rest_since(now) else { return Ok(None) };
+        let Some(rested_since) = self.idle_since(now) else { return Ok(None) };
         if access.op == Op::Discard {
             // few are in the disk at once: it goes when it is their turn
             return Ok(None);
@@ -46,21 +46,21 @@ impl IoQueue {
         self.price_by_place(now, ticket.slot());
         let (node, cost) = (class.node(), self.requests.at(ticket.slot()).cost);
         let Some(nearly_idle) =
-            self.reserve_at_once(now, class, Ask::new(cost, access.op, len, true))
+            self.reserve_at_once(now, class, Demand::new(cost, access.op, len, true))
         else {
             self.requests.remove(ticket.slot());
             return Ok(None);
         };
         self.requests.at_mut(ticket.slot()).fresh = true;
-        self.fair.charge_passed(node, cost, len, now);
+        self.fair.charge_unqueued(node, cost, len, now);
         self.enter_disk(now, ticket.slot(), nearly_idle);
         self.classes[class.index()].passed(access, len, cost);
-        self.rest_again(now, rested_since);
+        self.mark_idle(now, rested_since);
         Ok(Some(ticket))
     }
 
     /// Since when nothing has been waiting here, and nobody expects anything.
-    fn at_rest_since(&self, now: Time) -> Option<Time> {
+    fn idle_since(&self, now: Time) -> Option<Time> {
         let (stop, since) = self.stopped?;
         let peers = &self.shared.peers;
         let at_rest = stop.reason == Blocked::Empty
@@ -74,18 +74,18 @@ impl IoQueue {
 
     /// Takes what `ask` needs out of the budget if it is open; whether the disk
     /// was nearly idle.
-    fn reserve_at_once(&mut self, now: Time, class: ClassId, mut ask: Ask) -> Option<bool> {
+    fn reserve_at_once(&mut self, now: Time, class: ClassId, mut ask: Demand) -> Option<bool> {
         if self.fair.limited(class.node(), now).is_some() {
             return None;
         }
-        self.fair.pass_by(class, now);
+        self.fair.activate_unqueued(class, now);
         self.follow_changes(now);
         self.check_lead(class.node(), ask.cost, now).ok()?;
         self.check_reserve(class.node(), &mut ask, now);
         match self.reserve(now, class.node(), &ask) {
             Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
             Reservation::Refused(_) => None,
-            Reservation::Undone => {
+            Reservation::LostRace => {
                 self.collect_wakes(now);
                 None
             }
@@ -93,13 +93,13 @@ impl IoQueue {
     }
 
     /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
-    fn rest_again(&mut self, now: Time, rested_since: Time) {
+    fn mark_idle(&mut self, now: Time, rested_since: Time) {
         let idle = &mut self.totals.blocked_nanos[Blocked::Empty.index()];
         *idle = idle.wrapping_add(now.nanos_since(rested_since));
         self.stopped = Some((Stop { reason: Blocked::Empty, resume_at: None }, now));
         self.lateness.end_turn(self.held > DiskTime::ZERO, None);
         if !self.shared.peers.alone() {
-            self.pass_on_room(now, Blocked::Empty);
+            self.wake_window_waiters(now, Blocked::Empty);
             self.publish_held(now);
         }
         self.update_flow(now);

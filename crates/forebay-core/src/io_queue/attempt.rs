@@ -3,20 +3,20 @@
 use super::IoQueue;
 use super::in_disk::ask;
 use super::stop::Stop;
-use crate::budget::{Ask, GivenUp, Overdue, Refusal, Reservation, Taking};
+use crate::budget::{ChargeContext, Demand, GivenUp, Overdue, Refusal, Reservation};
 use crate::requests::{State, Ticket};
 use crate::{Blocked, ClassId, DiskTime, Op, Time};
 
 /// A queue that is blocked by others looks again after this time at the latest.
 const BLOCKED_NANOS_MAX: u64 = 100_000_000;
 /// A queue with at most so many requests in the disk asks others to wake it, and
-/// so does one whose latest request went long ago: see `IoQueue::silent_nanos`.
+/// so does one whose latest request went long ago: see `IoQueue::service_horizon_nanos`.
 const MARK_BELOW: u32 = 1;
 /// On a lone shard, backlogged requests go together when these parts of an
 /// effective goal lie unused: (3, 4).
-const ALONE: (u64, u64) = (3, 4);
+const COALESCE_SINGLE_SHARD: (u64, u64) = (3, 4);
 /// The same beside other shards, which must not find the budget wasted: (1, 2).
-const BESIDE_OTHERS: (u64, u64) = (1, 2);
+const COALESCE_SHARED: (u64, u64) = (1, 2);
 
 /// A queue that looks at an overdue request for the first time, and later than
 /// this, was away itself: the request may have come back long ago, and its
@@ -78,7 +78,7 @@ impl IoQueue {
                 let resume_at = self.latest_resume(now).min(self.looks_at(now));
                 Err(Stop { reason: Blocked::Window, resume_at: Some(resume_at) })
             }
-            Reservation::Undone | Reservation::Granted { .. } => {
+            Reservation::LostRace | Reservation::Granted { .. } => {
                 self.collect_wakes(now);
                 Err(Stop { reason: Blocked::Pace, resume_at: Some(now) })
             }
@@ -90,7 +90,7 @@ impl IoQueue {
     /// has long been done, and waits to be noticed.
     // on the way of each request; other callers are rare
     #[inline(always)]
-    pub(super) fn reserve(&mut self, now: Time, class: u16, ask: &Ask) -> Reservation {
+    pub(super) fn reserve(&mut self, now: Time, class: u16, ask: &Demand) -> Reservation {
         let taking = self.taking();
         let reservation = self.shared.budget.try_reserve(now, ask, taking, DiskTime::ZERO);
         if reservation != Reservation::Refused(Refusal::Window) {
@@ -100,12 +100,12 @@ impl IoQueue {
     }
 
     #[inline]
-    fn taking(&self) -> Taking<'_> {
-        Taking { flow: &self.flow, passed: self.lateness.passed }
+    fn taking(&self) -> ChargeContext<'_> {
+        ChargeContext { flow: &self.flow, passed: self.lateness.missed_pace_credit }
     }
 
     #[cold]
-    fn reserve_beside_unattended(&mut self, now: Time, class: u16, ask: &Ask) -> Reservation {
+    fn reserve_beside_unattended(&mut self, now: Time, class: u16, ask: &Demand) -> Reservation {
         let bridge = self.bridge(class, now);
         if bridge > DiskTime::ZERO {
             let reservation = self.shared.budget.try_reserve(now, ask, self.taking(), bridge);
@@ -148,7 +148,7 @@ impl IoQueue {
 
     /// The rate is used up until `open_at`.
     pub(super) fn stop_by_pace(&self, now: Time, class: u16, index: u32, open_at: Time) -> Stop {
-        let unused = self.worth_waking_for(class, index, now);
+        let unused = self.wakeup_threshold(class, index, now);
         let resume_at = self.shared.budget.unused_at(now, unused).max(open_at);
         let empty = self.shared.budget.is_nearly_empty(now);
         let reason = if empty { Blocked::PaceDiskIdle } else { Blocked::Pace };
@@ -159,26 +159,26 @@ impl IoQueue {
     /// up: those that are behind must have had their turn, and requests that
     /// have waited for longer than a goal may as well wait to go together.
     /// Whatever arrives meanwhile finds that budget and goes at once.
-    fn worth_waking_for(&self, class: u16, index: u32, now: Time) -> DiskTime {
+    fn wakeup_threshold(&self, class: u16, index: u32, now: Time) -> DiskTime {
         let turn = self.lead(class, now).units_of_all;
         let goal = self.shared.budget.effective_goal();
         let waited = now.nanos_since(self.requests.at(index).enqueued_at);
         let together = if waited < goal.as_nanos_ceil() {
             0
         } else if self.shared.peers.alone() {
-            goal.units() / ALONE.1 * ALONE.0
+            goal.units() / COALESCE_SINGLE_SHARD.1 * COALESCE_SINGLE_SHARD.0
         } else {
-            goal.units() / BESIDE_OTHERS.1 * BESIDE_OTHERS.0
+            goal.units() / COALESCE_SHARED.1 * COALESCE_SHARED.0
         };
-        DiskTime::from_units(turn.max(together).min(self.wasted()))
+        DiskTime::from_units(turn.max(together).min(self.idle_budget_threshold()))
     }
 
     /// From when on this queue cannot rely on completions of its own to look
     /// again.
-    pub(super) fn silent_from(&self) -> Time {
+    pub(super) fn self_wake_deadline(&self) -> Time {
         match self.in_disk.tail() {
             Some(latest) if self.totals.in_disk > MARK_BELOW => {
-                self.requests.at(latest).dispatched_at.plus_nanos(self.silent_nanos())
+                self.requests.at(latest).dispatched_at.plus_nanos(self.service_horizon_nanos())
             }
             _ => Time::ZERO,
         }
@@ -187,8 +187,8 @@ impl IoQueue {
     /// When a queue that others block looks again if nobody wakes it.
     pub(super) fn latest_resume(&self, now: Time) -> Time {
         let latest = now.plus_nanos(BLOCKED_NANOS_MAX);
-        let silent_from = self.silent_from();
-        if silent_from > now { silent_from.min(latest) } else { latest }
+        let self_wake_deadline = self.self_wake_deadline();
+        if self_wake_deadline > now { self_wake_deadline.min(latest) } else { latest }
     }
 
     /// Whether the disk may have kept a request for too long.

@@ -18,32 +18,32 @@ impl IoQueue {
         ticket: Ticket,
         outcome: Outcome,
     ) -> Result<Completion, StaleTicket> {
-        self.complete_reaped(now, ticket, outcome, Time::ZERO)
+        self.complete_polled(now, ticket, outcome, Time::ZERO)
     }
 
     /// As [`complete`](Self::complete), by an owner that knows when the disk
-    /// answered: not before `looked_at`, when it last looked. From such answers
+    /// answered: not before `previous_poll`, when it last looked. From such answers
     /// the group learns how late an idle disk answers. Whoever lets a request
     /// be carried out elsewhere, and is told of its end in its own time, does
     /// not know.
     ///
     /// # Errors
     /// As for [`complete`](Self::complete).
-    pub fn complete_reaped(
+    pub fn complete_polled(
         &mut self,
         now: Time,
         ticket: Ticket,
         outcome: Outcome,
-        looked_at: Time,
+        previous_poll: Time,
     ) -> Result<Completion, StaleTicket> {
         let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
         let class = self.class_counters(&request).class().ok_or(StaleTicket)?;
         let overdue = match request.state {
             State::InDisk => false,
             State::Overdue => true,
-            State::Free | State::Queued | State::SetAside => return Err(StaleTicket),
+            State::Free | State::Queued | State::Parked => return Err(StaleTicket),
         };
-        let took = DiskNanos::between(&request, looked_at, now);
+        let took = DiskNanos::between(&request, previous_poll, now);
         let disk_nanos = took.most;
         self.shared.budget.completed(now, disk_nanos);
         if overdue {

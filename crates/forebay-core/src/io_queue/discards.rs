@@ -12,7 +12,7 @@ impl IoQueue {
     #[cold]
     pub(super) fn enter_discards(&mut self, now: Time, class: u16) -> Result<(), Time> {
         let discards = &self.shared.discards;
-        if self.fair.holder_waits_in(class) {
+        if self.fair.nested_waits_in(class) {
             // it may hold those that are in the disk
             discards.enter_anyway();
             return Ok(());
@@ -41,7 +41,7 @@ impl IoQueue {
 
     #[cold]
     fn wake_next_discard(&mut self, now: Time) {
-        self.fair.look_at_throttled();
+        self.fair.recheck_throttled();
         if let Some(next) = self.shared.discards.next(self.shard, now) {
             self.wakes.push(next);
         }

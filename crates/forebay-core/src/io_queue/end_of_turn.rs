@@ -17,7 +17,7 @@ impl IoQueue {
             self.shared.peers.promise(self.shard, self.promised(now, stop));
             if let Some(stop) = stop {
                 self.fair.publish_owed();
-                self.pass_on_room(now, stop.reason);
+                self.wake_window_waiters(now, stop.reason);
                 self.publish_held(now);
             }
         }

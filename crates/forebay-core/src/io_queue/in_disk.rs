@@ -1,7 +1,7 @@
 //! A request goes to the disk, and leaves the window again.
 
 use super::IoQueue;
-use crate::budget::Ask;
+use crate::budget::Demand;
 use crate::requests::{Request, State, Ticket};
 use crate::{ClassId, DiskTime, Op, Time};
 
@@ -11,8 +11,9 @@ impl IoQueue {
     pub(super) fn dispatch(&mut self, now: Time, index: u32, nearly_idle: bool) -> Ticket {
         self.full_since = None;
         self.enter_disk(now, index, nearly_idle);
-        let Request { enqueued_at, prepaid, cost, class, len, .. } = *self.requests.at(index);
-        let charged = if prepaid { DiskTime::ZERO } else { cost };
+        let Request { enqueued_at, already_charged, cost, class, len, .. } =
+            *self.requests.at(index);
+        let charged = if already_charged { DiskTime::ZERO } else { cost };
         let counters = &mut self.classes[ClassId::index_of(class)];
         counters.dispatched(now, now.nanos_since(enqueued_at), len, charged);
         self.requests.ticket(index)
@@ -24,20 +25,20 @@ impl IoQueue {
     pub(super) fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) {
         let request = self.requests.at_mut(index);
         debug_assert!(
-            matches!(request.state, State::Queued | State::SetAside),
+            matches!(request.state, State::Queued | State::Parked),
             "only what waits goes to the disk"
         );
         request.state = State::InDisk;
         request.dispatched_at = now;
         request.nearly_idle = nearly_idle;
-        let Request { cost, class, op, len, prepaid, .. } = *request;
+        let Request { cost, class, op, len, already_charged, .. } = *request;
         self.requests.push_back(&mut self.in_disk, index);
         self.held = self.held.plus(cost);
         self.move_head(now, index, op);
         let totals = &mut self.totals;
         totals.in_disk += 1;
         totals.in_disk_max = totals.in_disk_max.max(totals.in_disk);
-        if !prepaid {
+        if !already_charged {
             totals.dispatched += 1;
             totals.consumption = totals.consumption.plus(cost);
             let bytes = if op == Op::Discard { 0 } else { len };
@@ -63,6 +64,6 @@ impl IoQueue {
     }
 }
 
-pub(super) fn ask(request: &Request) -> Ask {
-    Ask::new(request.cost, request.op, request.len, request.fresh)
+pub(super) fn ask(request: &Request) -> Demand {
+    Demand::new(request.cost, request.op, request.len, request.fresh)
 }

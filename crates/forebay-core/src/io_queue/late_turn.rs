@@ -4,8 +4,8 @@
 use super::IoQueue;
 use super::lateness::Lateness;
 use super::stop::Stop;
-use crate::budget::Ask;
-use crate::peers::Met;
+use crate::budget::Demand;
+use crate::peers::PeerFilter;
 use crate::{Blocked, DiskTime, Time};
 
 /// A disk that works at its rate is not done with more than this part of an
@@ -31,7 +31,7 @@ impl IoQueue {
     /// time in which it could not ask, a late shard keeps a bounded credit.
     pub(super) fn begin_turn(&mut self, now: Time) {
         let Some((stop, since)) = self.stopped else { return };
-        self.lateness.passed = self.passed_in_vain(stop.reason, now, since);
+        self.lateness.missed_pace_credit = self.unused_pace(stop.reason, now, since);
         self.note_away(&stop, now, since);
         let seen = self.is_seen_late(now, since);
         self.lateness.late = seen || self.was_late_lately(now, since);
@@ -54,7 +54,7 @@ impl IoQueue {
         }
         let (nanos, meant_at) = (now.nanos_since(since), stop.resume_at.unwrap_or(Time::MAX));
         let is_late = now.nanos_since(meant_at) > self.shared.patience();
-        if !is_late || nanos <= self.silent_nanos() {
+        if !is_late || nanos <= self.service_horizon_nanos() {
             return;
         }
         let lately = self.lateness.away.filter(|(_, at)| now.nanos_since(*at) <= BRIDGED_NANOS);
@@ -72,7 +72,7 @@ impl IoQueue {
             return DiskTime::ZERO;
         }
         let bridge = DiskTime::from_nanos(nanos).min(budget.bridge_max());
-        let met = Met::Live { now, patience: BRIDGED_NANOS };
+        let met = PeerFilter::Live { now, patience: BRIDGED_NANOS };
         let leads = self.fair.lead(class, self.totals.dispatched, met).units > bridge.units();
         if leads { DiskTime::ZERO } else { bridge }
     }
@@ -100,7 +100,7 @@ impl IoQueue {
     /// Disk time of at most one effective goal that nobody used, if this turn comes
     /// later than it was meant to, or later than room was there: the disk is done
     /// with more than it does at once, as in [`Self::is_seen_late`].
-    fn passed_in_vain(&self, reason: Blocked, now: Time, since: Time) -> DiskTime {
+    fn unused_pace(&self, reason: Blocked, now: Time, since: Time) -> DiskTime {
         let since = match (reason, self.lateness.meant_at) {
             (Blocked::Window, _) if self.takes_much_back() => since,
             (_, Some(meant_at)) => meant_at,
@@ -133,31 +133,31 @@ impl IoQueue {
         let away = now.nanos_since(since);
         self.takes_much_back()
             || !peers.is_live(self.shard, now, patience)
-            || self.lateness.left_in_disk && away > self.silent_nanos().max(patience)
+            || self.lateness.left_in_disk && away > self.service_horizon_nanos().max(patience)
     }
 
     fn was_late_lately(&self, now: Time, since: Time) -> bool {
         self.lateness.seen_at.is_some_and(|seen| {
-            now.nanos_since(seen) <= self.silent_nanos()
+            now.nanos_since(seen) <= self.service_horizon_nanos()
                 && now.nanos_since(since) > self.shared.tick_nanos / SLOW_TURN_PART
         })
     }
 
     /// After so long a disk that keeps up has done what it got.
-    pub(super) fn silent_nanos(&self) -> u64 {
+    pub(super) fn service_horizon_nanos(&self) -> u64 {
         self.shared.budget.window().as_nanos_ceil().saturating_mul(SILENT_WINDOWS)
     }
 
     /// Whether a request goes although the budget is closed: the shard turns
     /// late, and others have used meanwhile what it is owed. In a turn it goes
     /// at most one effective goal beyond.
-    pub(super) fn overdraws(&mut self, now: Time, class: u16, ask: &Ask) -> bool {
+    pub(super) fn overdraws(&mut self, now: Time, class: u16, ask: &Demand) -> bool {
         if !self.lateness.late || self.shared.peers.alone() {
             return false;
         }
         // one goes from each however full the disk is, or it may never have a turn
-        let window_binds = self.totals.in_disk > 0 && !self.holder_waits(now);
-        let met = Met::PromptWithin { now, nanos: self.shared.tick_nanos };
+        let window_binds = self.totals.in_disk > 0 && !self.nested_waits(now);
+        let met = PeerFilter::PromptWithin { now, nanos: self.shared.tick_nanos };
         let overdraws = self.lateness.overdrawn < self.shared.budget.effective_goal()
             && self.fair.owed(class) > 0
             && self.fair.lead(class, self.totals.dispatched, met).units == 0

@@ -24,7 +24,7 @@ pub(super) struct Lateness {
     pub(super) away: Option<(u64, Time)>,
     /// Disk time that passed in vain before this turn, while work waited here for
     /// the thread: the pace makes up for it.
-    pub(super) passed: DiskTime,
+    pub(super) missed_pace_credit: DiskTime,
 }
 
 impl Lateness {

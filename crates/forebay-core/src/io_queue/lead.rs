@@ -2,8 +2,8 @@
 
 use super::IoQueue;
 use super::stop::{Stop, Wait};
-use crate::budget::Ask;
-use crate::peers::{Lead, Met};
+use crate::budget::Demand;
+use crate::peers::{Lead, PeerFilter};
 use crate::shard_id::ShardId;
 use crate::shared::Shared;
 use crate::{Blocked, DiskTime, Time};
@@ -12,12 +12,12 @@ use crate::{Blocked, DiskTime, Time};
 /// unused.
 pub(super) const LEAD_PER_UNUSED: u64 = 2;
 /// It may lead by anything once these parts of an effective goal lie unused: (3, 4).
-const WASTED: (u64, u64) = (3, 4);
+const IDLE_BUDGET: (u64, u64) = (3, 4);
 /// Who is owed more than so many goals has been passed over: two goals are what
 /// shards may lead by where the budget is scarce.
 const PASSED_OVER_GOALS: u64 = 2;
 /// Less than this part of an effective goal is little.
-const LITTLE_PART: u64 = 8;
+const SMALL_ASK_PART: u64 = 8;
 
 impl IoQueue {
     /// Shards that are behind go first, unless the disk would idle for it.
@@ -32,7 +32,7 @@ impl IoQueue {
 
     /// What fresh requests find beyond a full window is not for a shard that passes others over.
     #[inline]
-    pub(super) fn check_reserve(&mut self, class: u16, ask: &mut Ask, now: Time) {
+    pub(super) fn check_reserve(&mut self, class: u16, ask: &mut Demand, now: Time) {
         let budget = &self.shared.budget;
         if ask.fresh
             && budget.reserves_for_fresh()
@@ -45,9 +45,9 @@ impl IoQueue {
 
     /// [`check_lead`](Self::check_lead) beside other shards.
     fn check_lead_of_peers(&mut self, class: u16, cost: DiskTime, now: Time) -> Result<(), Stop> {
-        self.notice_unattended(now);
+        self.refresh_stale_peers(now);
         let unused = self.shared.budget.unused(now, self.uncounted(now));
-        let wasted = self.wasted();
+        let wasted = self.idle_budget_threshold();
         let anyone_waits = || self.shared.peers.anyone_waits(now, self.shared.tick_nanos);
         if unused == DiskTime::ZERO || unused.units() >= wasted && !anyone_waits() {
             self.waits_since = None;
@@ -61,16 +61,17 @@ impl IoQueue {
                 self.waits_since = None;
                 return Ok(());
             }
-            let enough = if passed_over { DiskTime::ZERO } else { cost.min(self.little()) };
-            let waits_until = self.waits_until(lead.over, enough, now);
+            let enough =
+                if passed_over { DiskTime::ZERO } else { cost.min(self.small_ask_threshold()) };
+            let waits_until = self.waits_until(lead.lagging_shard, enough, now);
             if waits_until <= now {
-                if self.has_polled_meanwhile(lead.over) {
+                if self.has_polled_meanwhile(lead.lagging_shard) {
                     // it found no room, for that lies among what late shards hold
                     return Ok(());
                 }
-                self.shared.peers.stop_waiting_for(lead.over);
+                self.shared.peers.stop_waiting_for(lead.lagging_shard);
                 // what it holds does not count any more
-                self.notice_unattended_at_once(now);
+                self.refresh_stale_peers_at_once(now);
                 continue;
             }
             let at = self.shared.budget.unused_at(now, needed);
@@ -81,7 +82,7 @@ impl IoQueue {
                 let resume_at = Some(resume_at);
                 return Err(Stop { reason: Blocked::FairnessLead, resume_at });
             }
-            if self.holder_waits(now) && !passed_over {
+            if self.nested_waits(now) && !passed_over {
                 // those behind do not need room, only their turn
                 return Ok(());
             }
@@ -96,10 +97,13 @@ impl IoQueue {
         let spent = self.shared.budget.spent();
         // once for what has been spent, or two that wait for each other would
         // wake each other until the time is over
-        let woken = Some((spent.unwrap_or_else(|| self.uncounted_spent(lead.over)), lead.over));
+        let woken = Some((
+            spent.unwrap_or_else(|| self.uncounted_spent(lead.lagging_shard)),
+            lead.lagging_shard,
+        ));
         let again = self.woken_for == woken;
-        if !again && (spent.is_none() || self.shared.peers.expect(lead.over, now)) {
-            self.wakes.push(lead.over);
+        if !again && (spent.is_none() || self.shared.peers.expect(lead.lagging_shard, now)) {
+            self.wakes.push(lead.lagging_shard);
         }
         self.woken_for = woken;
         let resume_at = Some(self.latest_resume(now).min(looks_at));
@@ -122,7 +126,7 @@ impl IoQueue {
     pub(super) fn passes_over(&self, lead: &Lead) -> bool {
         let goals = self.shared.budget.effective_goal().units().saturating_mul(PASSED_OVER_GOALS);
         lead.units > goals
-            && !self.shared.peers.is_late(lead.over)
+            && !self.shared.peers.is_late(lead.lagging_shard)
             && (self.shared.budget.spent().is_some() || self.fair.has_turns())
     }
 
@@ -134,7 +138,7 @@ impl IoQueue {
         let goal = self.shared.budget.effective_goal().units();
         self.lateness.is_late()
             && (lead.units <= goal
-                || self.shared.peers.is_late(lead.over) && self.fair.owed(class) >= goal)
+                || self.shared.peers.is_late(lead.lagging_shard) && self.fair.owed(class) >= goal)
     }
 
     /// Until when this shard waits for `other`, which is behind, while the budget
@@ -176,18 +180,18 @@ impl IoQueue {
         if self.shared.peers.alone() {
             return Lead::none(self.shard);
         }
-        let met = Met::Live { now, patience: self.shared.patience() };
+        let met = PeerFilter::Live { now, patience: self.shared.patience() };
         self.fair.lead(class, self.totals.dispatched, met)
     }
 
     /// With so much of the budget unused the disk is about to idle, and
     /// nobody waits for anybody.
-    pub(super) fn wasted(&self) -> u64 {
-        self.shared.budget.effective_goal().units() / WASTED.1 * WASTED.0
+    pub(super) fn idle_budget_threshold(&self) -> u64 {
+        self.shared.budget.effective_goal().units() / IDLE_BUDGET.1 * IDLE_BUDGET.0
     }
 
     /// Who takes less of an open budget asks for little.
-    fn little(&self) -> DiskTime {
-        DiskTime::from_units(self.shared.budget.effective_goal().units() / LITTLE_PART)
+    fn small_ask_threshold(&self) -> DiskTime {
+        DiskTime::from_units(self.shared.budget.effective_goal().units() / SMALL_ASK_PART)
     }
 }

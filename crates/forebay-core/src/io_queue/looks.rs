@@ -9,12 +9,12 @@ const AWAY_GAPS: u64 = 4;
 
 /// What is usual of an owner's looks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Looks {
+pub(super) struct PollGapTracker {
     seen_at: Time,
     usual_nanos: u64,
 }
 
-impl Looks {
+impl PollGapTracker {
     pub(super) const BEGIN: Self = Self { seen_at: Time::ZERO, usual_nanos: 0 };
 
     /// An answer was found `now`, so long after the look before. Whether the owner was
@@ -41,7 +41,7 @@ mod tests {
 
     /// Of `looks` with such gaps, those that are of an owner that was away.
     fn away(looks: u64, gap_of: impl Fn(u64) -> u64) -> u64 {
-        let (mut seen, mut now, mut away) = (Looks::BEGIN, Time::from_nanos(1), 0);
+        let (mut seen, mut now, mut away) = (PollGapTracker::BEGIN, Time::from_nanos(1), 0);
         for look in 0..looks {
             now = now.plus_nanos(gap_of(look));
             // several come back together

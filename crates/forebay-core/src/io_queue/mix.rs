@@ -9,14 +9,14 @@ impl IoQueue {
     // on the way of each request; the mix matters where there is a region
     #[inline(always)]
     pub(super) fn count_in_mix(&mut self, now: Time, op: Op, cost: DiskTime) {
-        if self.untold.matters && self.untold.count(now, op, cost) {
-            self.tell_of_mix(now);
+        if self.unreported.matters && self.unreported.count(now, op, cost) {
+            self.report_mix(now);
         }
     }
 
     #[cold]
-    fn tell_of_mix(&mut self, now: Time) {
+    fn report_mix(&mut self, now: Time) {
         let budget = &self.shared.budget;
-        budget.note_mix(now, self.untold.take(now, budget.window()));
+        budget.note_mix(now, self.unreported.take(now, budget.window()));
     }
 }

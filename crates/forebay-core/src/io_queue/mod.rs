@@ -13,15 +13,15 @@ mod looks;
 mod mix;
 mod notice;
 mod outcome;
+mod park;
 mod peers;
 mod run;
 mod samples;
 mod seek;
-mod set_aside;
 mod stop;
 mod streams;
 mod unattended;
-mod untold;
+mod unreported;
 mod wake_ups;
 mod window_bypass;
 
@@ -29,22 +29,22 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use lateness::Lateness;
-use looks::Looks;
+use looks::PollGapTracker;
 pub use outcome::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
 use stop::{Stop, Wait};
 use streams::Streams;
-use unattended::Unattended;
-use untold::Untold;
+use unattended::StalePeerInflight;
+use unreported::UnreportedDispatch;
 
 use crate::budget::Sampler;
 use crate::fair_queue::FairQueue;
 use crate::flow::FlowRatio;
 use crate::requests::{Fifo, Request, Requests, State, Ticket};
 use crate::shard_id::ShardId;
+use crate::shard_set::WakeList;
 use crate::shared::Shared;
-use crate::wakes::Wakes;
 use crate::{
     Access, Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time,
 };
@@ -78,12 +78,12 @@ pub struct IoQueue {
     /// How long the disk kept the latest that came back, in nanoseconds.
     latest_disk_nanos: u64,
     lateness: Lateness,
-    looks: Looks,
+    looks: PollGapTracker,
     /// Since when it has waited for others on an open budget, and what of it was spent.
     waits_since: Option<Wait>,
     /// Whom it woke last since they are behind, and what was spent then.
     woken_for: Option<(u64, ShardId)>,
-    unattended: Unattended,
+    unattended: StalePeerInflight,
     /// When it looks what others hold unattended, for all who wait for room.
     planned_look: Time,
     /// Since when its next request, or a fresh one, has found the window full.
@@ -96,17 +96,17 @@ pub struct IoQueue {
     away_until: Time,
     classes: Vec<ClassCounters>,
     totals: QueueCounters,
-    untold: Untold,
+    unreported: UnreportedDispatch,
     flow: FlowRatio,
     stopped: Option<(Stop, Time)>,
-    wakes: Wakes,
+    wakes: WakeList,
     /// When it last freed room that nobody was told of.
     room_freed_at: Option<Time>,
     /// Requests in the disk when it last passed on room.
     in_disk_before: u32,
-    /// Whether the others know that a holder waits here, for its turn or for a
+    /// Whether the others know that a nested request waits here, for its turn or for a
     /// limit.
-    holder_told: (bool, bool),
+    nested_reported: (bool, bool),
     sampler: Sampler,
 }
 
@@ -124,10 +124,10 @@ impl IoQueue {
             held: DiskTime::ZERO,
             latest_disk_nanos: 0,
             lateness: Lateness::default(),
-            looks: Looks::BEGIN,
+            looks: PollGapTracker::BEGIN,
             waits_since: None,
             woken_for: None,
-            unattended: Unattended::UNKNOWN,
+            unattended: StalePeerInflight::UNKNOWN,
             planned_look: Time::ZERO,
             full_since: None,
             give_up_after: Time::ZERO,
@@ -135,13 +135,13 @@ impl IoQueue {
             away_until: Time::ZERO,
             classes: Vec::new(),
             totals: QueueCounters::default(),
-            untold: Untold::new(&shared.model, &shared.budget),
+            unreported: UnreportedDispatch::new(&shared.model, &shared.budget),
             flow: FlowRatio::new(),
             stopped: None,
-            wakes: Wakes::default(),
+            wakes: WakeList::default(),
             room_freed_at: None,
             in_disk_before: 0,
-            holder_told: (false, false),
+            nested_reported: (false, false),
             sampler: Sampler::default(),
             model: shared.model.clone(),
             grants_permits: false,
@@ -165,7 +165,7 @@ impl IoQueue {
     pub fn set_model(&mut self, model: DiskModel) {
         self.shared.budget.set_model(&model);
         self.fair.set_lead_max(self.shared.budget.effective_goal());
-        self.untold = Untold::new(&model, &self.shared.budget);
+        self.unreported = UnreportedDispatch::new(&model, &self.shared.budget);
         self.model = model;
     }
 
@@ -216,16 +216,16 @@ impl IoQueue {
         class: ClassId,
         access: Access,
         len: u64,
-        holder: bool,
+        nested: bool,
     ) -> Result<Ticket, EnqueueError> {
         self.shared.tree.class(class).map_err(EnqueueError::Class)?;
         let ticket = self.insert(now, class, access, len)?;
-        self.requests.at_mut(ticket.slot()).holder = holder;
+        self.requests.at_mut(ticket.slot()).nested = nested;
         if let Err(removed) = self.fair.push(&mut self.requests, class, ticket.slot()) {
             self.requests.remove(ticket.slot());
             return Err(EnqueueError::Class(removed));
         }
-        self.end_rest(now);
+        self.mark_busy(now);
         let is_fresh = self.note_class(class).enqueued(now, access, len);
         if is_fresh {
             self.full_since = None;
@@ -249,18 +249,18 @@ impl IoQueue {
         let mut attempt = self.attempt(now);
         if let Err(stop) = attempt
             && self.waits_for_room(now, &stop)
-            && self.silent_from() <= now
-            && !self.holder_waits(now)
+            && self.self_wake_deadline() <= now
+            && !self.nested_waits(now)
         {
             // too little of its own will come back to rely on, so others must
             // wake it
-            self.shared.peers.mark(self.shard);
+            self.shared.peers.wait_for_room(self.shard);
             if self.shared.budget.room_after_mark() {
                 attempt = self.attempt(now);
             }
         }
         if attempt.is_err() {
-            self.tell_of_holders(now);
+            self.report_nested(now);
         }
         self.note_stop(now, attempt.err());
         debug_assert_eq!(
@@ -272,7 +272,7 @@ impl IoQueue {
     }
 
     /// Takes a request back that still waits, and for which nothing was charged,
-    /// or that was [set aside](Self::set_aside).
+    /// or that was [set aside](Self::park).
     /// Returns whether it was still waiting. Takes constant time, plus a
     /// logarithm of the number of classes if it was the last of its class.
     pub fn cancel(&mut self, now: Time, ticket: Ticket) -> bool {
@@ -281,11 +281,11 @@ impl IoQueue {
             State::Queued => {
                 self.fair.remove(&mut self.requests, request.class, ticket.slot());
             }
-            State::SetAside => {}
+            State::Parked => {}
             State::Free | State::InDisk | State::Overdue => return false,
         }
         // it went once
-        self.totals.completed += u64::from(request.prepaid);
+        self.totals.completed += u64::from(request.already_charged);
         self.requests.remove(ticket.slot());
         self.class_counters(&request).cancelled(now);
         self.resume_at_once();

@@ -2,7 +2,7 @@
 //! that has long been done, and waits to be noticed.
 
 use super::IoQueue;
-use super::unattended::Unattended;
+use super::unattended::StalePeerInflight;
 use crate::{DiskTime, Time};
 
 /// So many shards together look once in a tick what others hold unattended.
@@ -22,19 +22,20 @@ impl IoQueue {
         self.shared.tick_nanos.saturating_mul(many)
     }
 
-    /// Looks what other shards hold unattended, now and then: the more shards
+    /// PollGapTracker what other shards hold unattended, now and then: the more shards
     /// there are, the more of them look.
-    pub(super) fn notice_unattended(&mut self, now: Time) {
+    pub(super) fn refresh_stale_peers(&mut self, now: Time) {
         if now < self.unattended.look_at {
             return;
         }
         let peers = &self.shared.peers;
-        let (late, silent, grows_at) = peers.unattended(self.shard, now, self.silent_nanos());
+        let (late, silent, grows_at) =
+            peers.unattended(self.shard, now, self.service_horizon_nanos());
         let held = self.shared.budget.uncounted(late, silent);
         let turns_at = now.plus_nanos(self.many_shards_nanos());
         let grows_at = grows_at.max(turns_at);
         let look_at = grows_at.min(turns_at.plus_nanos(self.shared.tick_nanos));
-        self.unattended = Unattended { held, grows_at, look_at };
+        self.unattended = StalePeerInflight { held, grows_at, look_at };
     }
 
     /// When a queue that finds the window full looks again what others hold
@@ -55,10 +56,10 @@ impl IoQueue {
         grows_at.max(now.plus_nanos(rests))
     }
 
-    /// As [`notice_unattended`](Self::notice_unattended), at once.
-    pub(super) fn notice_unattended_at_once(&mut self, now: Time) {
+    /// As [`refresh_stale_peers`](Self::refresh_stale_peers), at once.
+    pub(super) fn refresh_stale_peers_at_once(&mut self, now: Time) {
         self.unattended.look_at = Time::ZERO;
-        self.notice_unattended(now);
+        self.refresh_stale_peers(now);
     }
 
     /// How much of that does not count in the window: as much as the disk has

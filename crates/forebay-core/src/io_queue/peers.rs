@@ -18,13 +18,13 @@ impl IoQueue {
         // who is woken must find that it has left
         drop(self);
         shared.head_run.take_waiting(&shared.peers, now, &mut wakes);
-        shared.peers.take_marks(now, &mut wakes);
+        shared.peers.take_waiting_for_room(now, &mut wakes);
         core::iter::from_fn(move || wakes.pop())
     }
 
     /// Something is queued where nothing was: the others may count on this
     /// shard to poll, from now on and not for ever.
-    pub(super) fn end_rest(&self, now: Time) {
+    pub(super) fn mark_busy(&self, now: Time) {
         let peers = &self.shared.peers;
         if !peers.alone() && peers.is_idle(self.shard) {
             peers.promise(self.shard, now);
@@ -37,7 +37,7 @@ impl IoQueue {
             None => now,
             Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
             // it sleeps until it is woken, and whoever does that expects it
-            Some(Stop { resume_at: Some(at), .. }) if self.silent_from() <= now => at,
+            Some(Stop { resume_at: Some(at), .. }) if self.self_wake_deadline() <= now => at,
             Some(Stop { resume_at, .. }) => {
                 let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
                 resume_at.map_or(drained, |at| at.min(drained))
@@ -70,17 +70,17 @@ impl IoQueue {
 
     #[inline]
     fn collect_some_wakes(&mut self, now: Time, share: RoomShare) {
-        if self.shared.peers.any_marks() {
-            self.shared.peers.take_some_marks(&self.shared.tree, now, share, &mut self.wakes);
+        if self.shared.peers.anyone_waits_for_room() {
+            self.shared.peers.pop_most_lagging(&self.shared.tree, now, share, &mut self.wakes);
         }
     }
 
     /// Room that this queue leaves when nothing more goes is for those who wait
     /// for it, whoever has freed it.
-    pub(super) fn pass_on_room(&mut self, now: Time, reason: Blocked) {
+    pub(super) fn wake_window_waiters(&mut self, now: Time, reason: Blocked) {
         let freed = self.take_freed();
         let Shared { peers, budget, .. } = &*self.shared;
-        if reason == Blocked::Window || !peers.any_marks() || !budget.has_room() {
+        if reason == Blocked::Window || !peers.anyone_waits_for_room() || !budget.has_room() {
             return;
         }
         let share = budget.room_share().at_least(freed);
@@ -123,7 +123,7 @@ impl IoQueue {
     /// for a queue that has gone.
     pub(super) fn follow_changes(&mut self, now: Time) {
         if self.fair.follow_changes() {
-            self.shared.peers.take_marks(now, &mut self.wakes);
+            self.shared.peers.take_waiting_for_room(now, &mut self.wakes);
         }
     }
 

@@ -9,7 +9,7 @@
 use super::IoQueue;
 use super::stop::Stop;
 use super::streams::Span;
-use crate::budget::Ask;
+use crate::budget::Demand;
 use crate::head::NOWHERE;
 use crate::head_run::{Held, RUN_CHARGED_NANOS, RUN_NANOS, Run};
 use crate::{Blocked, DiskTime, Op, Time};
@@ -30,11 +30,11 @@ impl IoQueue {
     #[cold]
     fn next_of_run(&mut self, now: Time, run: Run) -> Result<Option<(u16, u32)>, Stop> {
         if !self.shared.peers.alone() {
-            self.notice_unattended(now);
+            self.refresh_stale_peers(now);
         }
         let held = self.shared.head_run.held(now).filter(|held| held.shard == self.shard);
         let next = self.fair.first_of(run.class, now).filter(|&index| {
-            self.streams.span(index).begin == run.next && !self.requests.at(index).prepaid
+            self.streams.span(index).begin == run.next && !self.requests.at(index).already_charged
         });
         match (held, next) {
             // until it begins every class has its turn
@@ -112,7 +112,8 @@ impl IoQueue {
     #[cold]
     fn begin_run(&mut self, now: Time, class: u16, index: u32) -> Result<(), Stop> {
         let Span { begin, end, .. } = self.streams.span(index);
-        let goes_on = self.streams.ended_at(begin).is_some() && !self.requests.at(index).prepaid;
+        let goes_on =
+            self.streams.ended_at(begin).is_some() && !self.requests.at(index).already_charged;
         let successor = self.requests.after(index).map(|index| self.streams.span(index).begin);
         let more_waits = successor == Some(end) && end != NOWHERE;
         // streams alone are better served by a disk that goes on where its head is
@@ -125,7 +126,7 @@ impl IoQueue {
         // unless the disk idles and may be used, shards that are behind go first
         let (lead, budget) = (self.lead(class, now), &self.shared.budget);
         let is_busy = budget.in_flight() > DiskTime::ZERO;
-        let is_wasted = budget.unused(now, DiskTime::ZERO).units() >= self.wasted();
+        let is_wasted = budget.unused(now, DiskTime::ZERO).units() >= self.idle_budget_threshold();
         if lead.units > 0 && (is_busy || !is_wasted) {
             let looks_at = now.plus_nanos(self.shared.tick_nanos);
             return Err(self.stop_for(&lead, looks_at, now));
@@ -184,7 +185,7 @@ impl IoQueue {
     /// The pace counts the time of the disk for a request of a run. Its class may be charged a
     /// seek in addition.
     #[inline(always)]
-    pub(super) fn pace_run(&self, index: u32, ask: &mut Ask) {
+    pub(super) fn pace_run(&self, index: u32, ask: &mut Demand) {
         if self.is_of_run(index) {
             ask.paced = self.time_of_head(index);
         }

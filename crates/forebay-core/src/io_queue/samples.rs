@@ -22,15 +22,15 @@ pub(super) struct DiskNanos {
 
 impl DiskNanos {
     /// Of a request that came back `now` to an owner that looked before at
-    /// `looked_at`; at zero if it does not know of the disk.
+    /// `previous_poll`; at zero if it does not know of the disk.
     #[inline]
-    pub(super) fn between(request: &Request, looked_at: Time, now: Time) -> Self {
+    pub(super) fn between(request: &Request, previous_poll: Time, now: Time) -> Self {
         let most = now.nanos_since(request.dispatched_at);
-        let least = match looked_at {
+        let least = match previous_poll {
             Time::ZERO => most,
-            _ => looked_at.nanos_since(request.dispatched_at),
+            _ => previous_poll.nanos_since(request.dispatched_at),
         };
-        let gap = now.nanos_since(looked_at);
+        let gap = now.nanos_since(previous_poll);
         Self { most, least, is_known: gap <= most / REAPED_PART, gap }
     }
 }

@@ -45,7 +45,7 @@ impl IoQueue {
     #[cold]
     fn price_seek(&mut self, now: Time, index: u32) {
         let request = self.requests.at(index);
-        if request.prepaid {
+        if request.already_charged {
             return;
         }
         let (op, len, begin) = (request.op, request.len, self.streams.span(index).begin);

@@ -6,7 +6,7 @@ use crate::head::NOWHERE;
 use crate::head_run::Run;
 use crate::requests::{Requests, State};
 
-/// So many ends are remembered; where two meet, a seek is charged that was none.
+/// So many ends are remembered; where two local_for, a seek is charged that was none.
 const ENDS: usize = 1024;
 
 /// Where a request begins and ends, and whether it went on nowhere.

@@ -4,9 +4,9 @@
 use super::lead::LEAD_PER_UNUSED;
 use super::stop::Stop;
 use super::{EnqueueError, IoQueue};
-use crate::budget::Ask;
-use crate::holders::Holders;
+use crate::budget::Demand;
 use crate::requests::Ticket;
+use crate::shard_set::ShardSet;
 use crate::{Access, Blocked, ClassId, DiskTime, Time};
 
 /// After this time a policy whose rate needs completions is asked again.
@@ -32,7 +32,7 @@ impl IoQueue {
     ///
     /// # Errors
     /// As for [`enqueue`](Self::enqueue).
-    pub fn enqueue_for_holder(
+    pub fn enqueue_nested(
         &mut self,
         now: Time,
         class: ClassId,
@@ -42,24 +42,24 @@ impl IoQueue {
         self.queue(now, class, access.into(), len, true)
     }
 
-    /// Whether a holder waits that no limit holds back: here, or on another
+    /// Whether a nested request waits that no limit holds back: here, or on another
     /// shard that polls as it promised.
-    pub(super) fn holder_waits(&self, now: Time) -> bool {
-        self.fair.holder_waits() || self.is_told(&self.shared.holders, now)
+    pub(super) fn nested_waits(&self, now: Time) -> bool {
+        self.fair.nested_waits() || self.is_told(&self.shared.nested, now)
     }
 
     /// Whether what waits goes at the pace alone where the window is full.
     pub(super) fn may_bypass_window(&self, now: Time) -> bool {
-        self.holder_waits(now)
+        self.nested_waits(now)
             || (self.shared.tree.is_limited()
-                && (self.fair.holder_is_held_back()
-                    || self.is_told(&self.shared.holders_held_back, now))
+                && (self.fair.nested_is_throttled()
+                    || self.is_told(&self.shared.nested_throttled, now))
                 && self.shared.budget.has_room_beside_held())
     }
 
-    fn is_told(&self, holders: &Holders, now: Time) -> bool {
+    fn is_told(&self, nested: &ShardSet, now: Time) -> bool {
         let (peers, patience) = (&self.shared.peers, self.shared.patience());
-        holders.any(|shard| peers.is_live(shard, now, patience))
+        nested.any_of(|shard| peers.is_live(shard, now, patience))
     }
 
     /// [`attempt`](Self::attempt) where the window is full and binds nobody.
@@ -69,7 +69,7 @@ impl IoQueue {
         now: Time,
         class: u16,
         index: u32,
-        ask: &Ask,
+        ask: &Demand,
     ) -> Result<Ticket, Stop> {
         if !self.is_of_run(index) {
             self.check_lead_of_pace(class, now)?;
@@ -99,13 +99,14 @@ impl IoQueue {
         let lead = self.lead(class, now);
         if self.passes_over(&lead) {
             // where the disk is slower than its model the pace is always open
-            let waits_until = self.waits_until(lead.over, DiskTime::ZERO, now);
+            let waits_until = self.waits_until(lead.lagging_shard, DiskTime::ZERO, now);
             if waits_until > now {
                 return Err(self.stop_for(&lead, waits_until, now));
             }
-            self.shared.peers.stop_waiting_for(lead.over);
+            self.shared.peers.stop_waiting_for(lead.lagging_shard);
         }
-        let (unused, wasted) = (self.shared.budget.unused_of_rate(now), self.wasted());
+        let (unused, wasted) =
+            (self.shared.budget.unused_of_rate(now), self.idle_budget_threshold());
         let needed = DiskTime::from_units((lead.units / LEAD_PER_UNUSED).min(wasted));
         if unused == DiskTime::ZERO || unused >= needed {
             return Ok(());
@@ -114,18 +115,18 @@ impl IoQueue {
         Err(Stop { reason: Blocked::FairnessLead, resume_at: Some(resume_at) })
     }
 
-    /// Nothing goes from here now: the others learn whether a holder waits
+    /// Nothing goes from here now: the others learn whether a nested request waits
     /// here, and those that sleep until there is room are woken.
-    pub(super) fn tell_of_holders(&mut self, now: Time) {
-        let (waits, held_back) = (self.fair.holder_waits(), self.fair.holder_is_held_back());
-        let changed = (waits, held_back) != self.holder_told;
+    pub(super) fn report_nested(&mut self, now: Time) {
+        let (waits, throttled_nested) = (self.fair.nested_waits(), self.fair.nested_is_throttled());
+        let changed = (waits, throttled_nested) != self.nested_reported;
         if changed {
-            self.holder_told = (waits, held_back);
-            self.shared.holders.set(self.shard, waits);
-            self.shared.holders_held_back.set(self.shard, held_back);
+            self.nested_reported = (waits, throttled_nested);
+            self.shared.nested.set(self.shard, waits);
+            self.shared.nested_throttled.set(self.shard, throttled_nested);
         }
-        // two with holders of limited classes must not wake each other for ever
-        if waits || (changed && held_back) {
+        // two with nested requests of limited classes must not wake each other for ever
+        if waits || (changed && throttled_nested) {
             self.collect_wakes(now);
         }
     }

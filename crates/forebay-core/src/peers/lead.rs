@@ -1,12 +1,12 @@
 //! How far one shard is ahead of the others.
 
 use super::Peers;
-use super::published::{IDLE, Met, Published};
+use super::published::{IDLE, PeerFilter, Published};
 use crate::class_tree::{ClassTree, NodeId};
 use crate::shard_id::ShardId;
+use crate::shard_set::STEP_SHARDS_MAX;
 use crate::sync::Ordering;
 use crate::tag::ahead;
-use crate::wakes::LOOKS_MAX;
 
 /// How far a shard is ahead, and of whom.
 #[derive(Clone, Copy, Debug)]
@@ -16,12 +16,12 @@ pub(crate) struct Lead {
     /// Disk time that all who are behind are owed together.
     pub(crate) units_of_all: u64,
     /// The shard furthest behind; the leading one itself if none is.
-    pub(crate) over: ShardId,
+    pub(crate) lagging_shard: ShardId,
 }
 
 impl Lead {
     pub(crate) fn none(shard: ShardId) -> Self {
-        Self { units: 0, units_of_all: 0, over: shard }
+        Self { units: 0, units_of_all: 0, lagging_shard: shard }
     }
 }
 
@@ -40,7 +40,7 @@ impl Peers {
         class: NodeId,
         shard_tag: u64,
         turn: u64,
-        met: Met,
+        met: PeerFilter,
     ) -> Lead {
         self.lead_over(shard, turn, met, |other| {
             let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
@@ -51,7 +51,13 @@ impl Peers {
 
     /// As [`Peers::lead`], where shards take turns by the tags that
     /// [`Peers::publish_turn`] says, whatever their classes.
-    pub(crate) fn lead_of_turn(&self, shard: ShardId, tag: u64, turn: u64, met: Met) -> Lead {
+    pub(crate) fn lead_of_turn(
+        &self,
+        shard: ShardId,
+        tag: u64,
+        turn: u64,
+        met: PeerFilter,
+    ) -> Lead {
         self.lead_over(shard, turn, met, |other| {
             other.own_turn().map_or(0, |of_other| ahead(tag, of_other))
         })
@@ -62,23 +68,23 @@ impl Peers {
         &self,
         shard: ShardId,
         turn: u64,
-        met: Met,
+        met: PeerFilter,
         owed: impl Fn(&Published) -> u64,
     ) -> Lead {
         let mut lead = Lead::none(shard);
         let places = self.places();
-        let looks = places.len().min(LOOKS_MAX);
+        let looks = places.len().min(STEP_SHARDS_MAX);
         let first = (turn as usize).wrapping_mul(looks) % places.len().max(1);
         for look in 0..looks {
             let index = (first + look) % places.len();
             let other = &places[index].0;
-            if index == shard.index() || !other.is_met(met) {
+            if index == shard.index() || !other.matches(met) {
                 continue;
             }
             let units = owed(other);
             lead.units_of_all = lead.units_of_all.saturating_add(units);
             if units > lead.units {
-                (lead.units, lead.over) = (units, ShardId(index as u16));
+                (lead.units, lead.lagging_shard) = (units, ShardId(index as u16));
             }
         }
         if looks < places.len() {

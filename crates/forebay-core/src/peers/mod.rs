@@ -7,14 +7,14 @@ mod published;
 use alloc::vec::Vec;
 
 pub(crate) use lead::Lead;
-pub(crate) use published::Met;
+pub(crate) use published::PeerFilter;
 
 use crate::budget::RoomShare;
 use crate::class_tree::{ClassTree, NodeId};
 use crate::shard_id::{SHARDS_MAX, ShardId};
+use crate::shard_set::{ShardSet, WakeList};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
 use crate::tag::is_after;
-use crate::wakes::{Marks, Wakes};
 use crate::{DiskTime, Time};
 use published::{IDLE, NOT_WAITED_FOR, Published};
 
@@ -25,7 +25,7 @@ pub(crate) struct Peers {
     joined: AtomicU32,
     /// Places that were ever taken are below this.
     places: AtomicU32,
-    marks: Marks,
+    waiting_for_room: ShardSet,
     /// When a shard was last woken for room.
     woken_at: Padded<AtomicU64>,
     /// When a shard that waits for room looks what others hold unattended.
@@ -41,7 +41,7 @@ impl Peers {
             shards: (0..shards_max.min(SHARDS_MAX)).map(published).collect(),
             joined: AtomicU32::new(0),
             places: AtomicU32::new(0),
-            marks: Marks::new(),
+            waiting_for_room: ShardSet::new(),
             woken_at: Padded(AtomicU64::new(0)),
             look_at: Padded(AtomicU64::new(0)),
             turns_reached: AtomicU64::new(0),
@@ -55,8 +55,8 @@ impl Peers {
     }
 
     /// A shard asks to be woken when room is freed.
-    pub(crate) fn mark(&self, shard: ShardId) {
-        self.marks.set(shard);
+    pub(crate) fn wait_for_room(&self, shard: ShardId) {
+        self.waiting_for_room.insert(shard);
     }
 
     /// Says how much room the request needs that waits for it on a shard.
@@ -68,16 +68,16 @@ impl Peers {
     /// furthest behind: as many as `share` says, and not all for each request.
     /// From now on they are expected to poll.
     #[cold]
-    pub(crate) fn take_some_marks(
+    pub(crate) fn pop_most_lagging(
         &self,
         tree: &ClassTree,
         now: Time,
         share: RoomShare,
-        wakes: &mut Wakes,
+        wakes: &mut WakeList,
     ) {
         let RoomShare { mut shards, mut room } = share;
         while shards > 0 || room > DiskTime::ZERO {
-            let marked = self.marks.some(now.as_nanos() as usize);
+            let marked = self.waiting_for_room.some(now.as_nanos() as usize);
             let marked = marked.map(|shard| (self.shards[shard.index()].0.turn(tree), shard));
             // an idle shard has nothing to go, and one that is behind goes first
             let first = marked.reduce(|first, other| match (first.0, other.0) {
@@ -93,7 +93,7 @@ impl Peers {
             shards = shards.saturating_sub(1);
             let wanted = self.shards[shard.index()].0.wanted.load(Ordering::Relaxed);
             room = room.minus(DiskTime::from_units(wanted));
-            if self.marks.take(shard) {
+            if self.waiting_for_room.remove(shard) {
                 self.promise(shard, now);
                 self.woken_at.0.store(now.as_nanos(), Ordering::Relaxed);
                 wakes.push(shard);
@@ -105,12 +105,12 @@ impl Peers {
     /// ago and may not have polled yet.
     pub(crate) fn anyone_waits(&self, now: Time, nanos: u64) -> bool {
         let woken_at = Time::from_nanos(self.woken_at.0.load(Ordering::Relaxed));
-        woken_at > Time::ZERO && now.nanos_since(woken_at) <= nanos || self.any_marks()
+        woken_at > Time::ZERO && now.nanos_since(woken_at) <= nanos || self.anyone_waits_for_room()
     }
 
     /// Whether anybody asked to be woken.
-    pub(crate) fn any_marks(&self) -> bool {
-        self.marks.any()
+    pub(crate) fn anyone_waits_for_room(&self) -> bool {
+        self.waiting_for_room.any()
     }
 
     /// Whether a shard that is behind is to be woken: it is not expected yet, and
@@ -119,7 +119,7 @@ impl Peers {
         let polls_by = self.shards[shard.index()].0.polls_by.load(Ordering::Relaxed);
         let sleeps = polls_by > now.as_nanos();
         if sleeps {
-            self.marks.take(shard);
+            self.waiting_for_room.remove(shard);
             self.promise(shard, now);
             self.woken_at.0.store(now.as_nanos(), Ordering::Relaxed);
         }
@@ -128,13 +128,13 @@ impl Peers {
 
     /// Moves the shards that asked to be woken into `wakes`. From now on they
     /// are expected to poll.
-    pub(crate) fn take_marks(&self, now: Time, wakes: &mut Wakes) {
-        self.take_all(&self.marks, now, wakes);
+    pub(crate) fn take_waiting_for_room(&self, now: Time, wakes: &mut WakeList) {
+        self.take_all(&self.waiting_for_room, now, wakes);
     }
 
     /// Moves all marked shards into `wakes`. From now on they are expected to poll.
-    pub(crate) fn take_all(&self, marks: &Marks, now: Time, wakes: &mut Wakes) {
-        let mut taken = Wakes::default();
+    pub(crate) fn take_all(&self, marks: &ShardSet, now: Time, wakes: &mut WakeList) {
+        let mut taken = WakeList::default();
         marks.take_into(&mut taken);
         while let Some(shard) = taken.pop() {
             self.promise(shard, now);
@@ -367,12 +367,12 @@ mod tests {
         let class = tree.add_class(None, 1).unwrap().node();
         let peers = Peers::new(SHARDS_MAX, ClassTree::NODES);
         let shards: Vec<_> = core::iter::from_fn(|| peers.join()).collect();
-        let met = Met::Live { now: Time::ZERO, patience: 0 };
+        let met = PeerFilter::Live { now: Time::ZERO, patience: 0 };
         let mut seen = [0; 8];
         for &behind in &shards[1..] {
             peers.publish_class(behind, class, Some(1));
             let leads = |turn: &usize| {
-                peers.lead(&tree, shards[0], class, 10, *turn as u64, met).over == behind
+                peers.lead(&tree, shards[0], class, 10, *turn as u64, met).lagging_shard == behind
             };
             let turns: Vec<_> = (0..8).filter(leads).collect();
             assert!(!turns.is_empty(), "{behind:?} is never seen");

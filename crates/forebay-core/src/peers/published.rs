@@ -13,7 +13,7 @@ pub(super) const NOT_WAITED_FOR: Time = Time::from_nanos(u64::MAX - 1);
 
 /// Which shards a lead is measured against.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Met {
+pub(crate) enum PeerFilter {
     /// Those that poll as they promised, or a patience later: see
     /// [`Peers::promise`](super::Peers::promise).
     Live { now: Time, patience: u64 },
@@ -86,10 +86,10 @@ impl Published {
         self.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
     }
 
-    pub(super) fn is_met(&self, met: Met) -> bool {
+    pub(super) fn matches(&self, met: PeerFilter) -> bool {
         match met {
-            Met::Live { now, patience } => self.is_live(now, patience),
-            Met::PromptWithin { now, nanos } => {
+            PeerFilter::Live { now, patience } => self.is_live(now, patience),
+            PeerFilter::PromptWithin { now, nanos } => {
                 let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
                 self.joined.load(Ordering::Relaxed) == 1
                     && self.late.load(Ordering::Relaxed) == 0

@@ -67,7 +67,7 @@ impl Bed {
             let now = Time::from_nanos(self.now);
             while let Some(&(_, ticket)) = self.disk.front().filter(|(at, _)| *at <= self.now) {
                 self.disk.pop_front();
-                let done = self.queue.complete_reaped(now, ticket, Outcome::Done, now).unwrap();
+                let done = self.queue.complete_polled(now, ticket, Outcome::Done, now).unwrap();
                 self.disk_nanos_max = self.disk_nanos_max.max(done.disk_nanos);
                 if refills {
                     self.queue.enqueue(now, self.class, Op::Read, 4096).unwrap();
@@ -132,7 +132,7 @@ fn how_long_its_owner_holds_a_permit_is_not_taken_for_the_disks_latency() {
                 bed.now += held_ms * MILLI;
                 let (then, now) = (now, Time::from_nanos(bed.now));
                 let done = if is_late_to_look {
-                    bed.queue.complete_reaped(now, ticket, Outcome::Done, then)
+                    bed.queue.complete_polled(now, ticket, Outcome::Done, then)
                 } else {
                     bed.queue.complete(now, ticket, Outcome::Done)
                 };

@@ -256,12 +256,12 @@ fn the_first_request_of_a_class_that_is_split_counts() {
 fn a_full_window(policy: Policy) -> (World, IoQueue) {
     let mut world = World::new(model(10_000, 1_000_000_000), policy, 3);
     let class = world.group.add_class(None, 100).unwrap();
-    let mut holder = world.shards.remove(0).queue;
+    let mut nested = world.shards.remove(0).queue;
     for _ in 0..100 {
-        holder.enqueue(at(1), class, Op::Read, 4096).unwrap();
+        nested.enqueue(at(1), class, Op::Read, 4096).unwrap();
     }
     for ms in 1..20 {
-        while holder.poll_dispatch(at(ms * MILLI)).is_some() {}
+        while nested.poll_dispatch(at(ms * MILLI)).is_some() {}
     }
     // both have looked at what has changed
     for shard in &mut world.shards {
@@ -270,7 +270,7 @@ fn a_full_window(policy: Policy) -> (World, IoQueue) {
     let waiting = &mut world.shards[0].queue;
     waiting.enqueue(at(20 * MILLI), class, Op::Read, 4096).unwrap();
     assert_eq!(waiting.poll_dispatch(at(20 * MILLI)), None);
-    (world, holder)
+    (world, nested)
 }
 
 /// Policies with a window, in disk time and otherwise.
@@ -283,9 +283,9 @@ const WINDOWS: [Policy; 3] = [
 #[test]
 fn a_queue_that_leaves_names_who_waits_for_what_it_held() {
     for policy in WINDOWS {
-        let (mut world, holder) = a_full_window(policy);
+        let (mut world, nested) = a_full_window(policy);
         let waiting = &mut world.shards[0].queue;
-        let woken: Vec<_> = holder.leave(at(21 * MILLI)).collect();
+        let woken: Vec<_> = nested.leave(at(21 * MILLI)).collect();
         assert_eq!(woken, [waiting.shard()], "{policy:?}");
         assert!(waiting.poll_dispatch(at(21 * MILLI)).is_some(), "{policy:?}");
     }
@@ -294,8 +294,8 @@ fn a_queue_that_leaves_names_who_waits_for_what_it_held() {
 #[test]
 fn who_polls_after_a_queue_was_dropped_wakes_those_who_wait_for_it() {
     for policy in WINDOWS {
-        let (mut world, holder) = a_full_window(policy);
-        drop(holder);
+        let (mut world, nested) = a_full_window(policy);
+        drop(nested);
         let [waiting, polls] = world.shards.as_mut_slice() else { panic!() };
         assert_eq!(polls.queue.poll_dispatch(at(21 * MILLI)), None);
         assert_eq!(polls.queue.poll_wake(), Some(waiting.queue.shard()), "{policy:?}");

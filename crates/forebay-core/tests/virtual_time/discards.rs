@@ -124,7 +124,7 @@ fn a_holder_does_not_wait_for_what_it_holds() {
     }
     assert_eq!(dispatched(&mut queue, 1).len(), 2);
     for op in [Op::Read, Op::Discard] {
-        let held = queue.enqueue_for_holder(at(2), class, op, 4096).unwrap();
+        let held = queue.enqueue_nested(at(2), class, op, 4096).unwrap();
         let went: Vec<_> = (2..100).flat_map(|ms| dispatched(&mut queue, ms * MILLI)).collect();
         assert!(went.contains(&held), "{op:?}");
     }
@@ -139,11 +139,11 @@ fn one_that_was_set_aside_comes_back() {
         queue.enqueue(at(1), class, Op::Discard, 4096).unwrap();
     }
     let first = dispatched(&mut queue, 1);
-    queue.set_aside(at(2), first[0]).unwrap();
+    queue.park(at(2), first[0]).unwrap();
     assert_eq!(group.discards_in_disk(), 1);
     assert_eq!(dispatched(&mut queue, MILLI).len(), 1);
     queue.complete(at(2 * MILLI), first[1], Outcome::Done).unwrap();
-    let is_back = queue.take_up(at(2 * MILLI), first[0]).unwrap();
+    let is_back = queue.resume(at(2 * MILLI), first[0]).unwrap();
     assert!(is_back || dispatched(&mut queue, 3 * MILLI).contains(&first[0]));
     assert_eq!(group.discards_in_disk(), 2);
 }

@@ -164,7 +164,7 @@ fn flushes_that_wait_for_the_same_turn_pay_it_once() {
         bed.ends(last, third);
         assert_eq!(bed.charged(Op::Flush, 0), TURN, "none is in the disk");
         let (aside, _) = bed.goes(0, Op::Flush, 0);
-        bed.queues[0].set_aside(Time::from_nanos(bed.now), aside).unwrap();
+        bed.queues[0].park(Time::from_nanos(bed.now), aside).unwrap();
         assert_eq!(bed.charged_on(last, Op::Flush, 0), TURN, "the other does not go yet");
     }
 }
@@ -209,10 +209,10 @@ fn what_was_set_aside_keeps_the_price_it_paid() {
     let (ticket, charged) = bed.goes(0, nth(20, 1), LEN);
     assert_eq!(charged, BYTES);
     let now = Time::from_nanos(bed.now);
-    bed.queues[0].set_aside(now, ticket).unwrap();
+    bed.queues[0].park(now, ticket).unwrap();
     bed.charged(Op::Read.at(1 << 40), 4096);
     let now = Time::from_nanos(bed.now);
-    assert!(bed.queues[0].take_up(now, ticket).unwrap());
+    assert!(bed.queues[0].resume(now, ticket).unwrap());
     assert_eq!(bed.queues[0].cost_of(ticket), Some(DiskTime::from_nanos(BYTES)));
     bed.ends(0, ticket);
 }

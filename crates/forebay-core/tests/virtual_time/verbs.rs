@@ -17,7 +17,7 @@ enum Step {
     Enqueue { shard: usize, class: usize, op: usize, len: u64 },
     EnqueueForHolder { shard: usize, class: usize, op: usize, len: u64 },
     Poll { shard: usize },
-    SetAside { shard: usize, pick: usize },
+    Parked { shard: usize, pick: usize },
     TakeUp { shard: usize, pick: usize },
     Complete { shard: usize, pick: usize, ok: bool },
     Cancel { shard: usize, pick: usize },
@@ -37,7 +37,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..SHARDS, any::<usize>(), prop::bool::weighted(0.9))
             .prop_map(|(shard, pick, ok)| Step::Complete { shard, pick, ok }),
         1 => (0..SHARDS, any::<usize>()).prop_map(|(shard, pick)| Step::Cancel { shard, pick }),
-        1 => (0..SHARDS, any::<usize>()).prop_map(|(shard, pick)| Step::SetAside { shard, pick }),
+        1 => (0..SHARDS, any::<usize>()).prop_map(|(shard, pick)| Step::Parked { shard, pick }),
         1 => (0..SHARDS, any::<usize>()).prop_map(|(shard, pick)| Step::TakeUp { shard, pick }),
         1 => (0..CLASSES, 1u32..=10_000).prop_map(|(class, shares)| Step::Shares { class, shares }),
         1 => (0..CLASSES, prop::option::weighted(0.3, 1_000u64..1_000_000))
@@ -54,7 +54,7 @@ const TICK_NANOS: u64 = 500_000;
 enum Stage {
     Queued,
     InDisk,
-    SetAside,
+    Parked,
 }
 
 struct Checked {
@@ -98,23 +98,23 @@ impl Checked {
             Step::EnqueueForHolder { shard, class, op, len } => {
                 let (class, op) = (self.classes[class], Op::ALL[op]);
                 let queue = &mut self.queues[shard];
-                let ticket = queue.enqueue_for_holder(now, class, op, len).unwrap();
+                let ticket = queue.enqueue_nested(now, class, op, len).unwrap();
                 let cost = self.group.model().cost(op, len);
                 assert!(self.live[shard].insert(ticket, (Stage::Queued, cost)).is_none());
                 self.enqueued += 1;
             }
             Step::Poll { shard } => self.poll(shard),
-            Step::SetAside { shard, pick } => {
+            Step::Parked { shard, pick } => {
                 let Some(ticket) = self.pick(shard, pick, Stage::InDisk) else { return };
                 // what was given up has no room to give back
-                if self.queues[shard].set_aside(now, ticket).is_ok() {
-                    self.live[shard].get_mut(&ticket).unwrap().0 = Stage::SetAside;
+                if self.queues[shard].park(now, ticket).is_ok() {
+                    self.live[shard].get_mut(&ticket).unwrap().0 = Stage::Parked;
                     assert!(self.queues[shard].complete(now, ticket, Outcome::Done).is_err());
                 }
             }
             Step::TakeUp { shard, pick } => {
-                let Some(ticket) = self.pick(shard, pick, Stage::SetAside) else { return };
-                let goes = self.queues[shard].take_up(now, ticket).unwrap();
+                let Some(ticket) = self.pick(shard, pick, Stage::Parked) else { return };
+                let goes = self.queues[shard].resume(now, ticket).unwrap();
                 let stage = if goes { Stage::InDisk } else { Stage::Queued };
                 self.live[shard].get_mut(&ticket).unwrap().0 = stage;
             }
@@ -127,7 +127,7 @@ impl Checked {
                 self.finished += 1;
             }
             Step::Cancel { shard, pick } => {
-                let stage = if pick % 4 == 0 { Stage::SetAside } else { Stage::Queued };
+                let stage = if pick % 4 == 0 { Stage::Parked } else { Stage::Queued };
                 let Some(ticket) = self.pick(shard, pick, stage) else { return };
                 assert!(self.queues[shard].cancel(now, ticket));
                 assert!(!self.queues[shard].cancel(now, ticket));
@@ -207,9 +207,9 @@ impl Checked {
             }
             self.now += 1_000_000;
             for shard in 0..SHARDS {
-                while let Some(ticket) = self.pick(shard, 0, Stage::SetAside) {
+                while let Some(ticket) = self.pick(shard, 0, Stage::Parked) {
                     let now = self.time();
-                    let goes = self.queues[shard].take_up(now, ticket).unwrap();
+                    let goes = self.queues[shard].resume(now, ticket).unwrap();
                     let stage = if goes { Stage::InDisk } else { Stage::Queued };
                     self.live[shard].get_mut(&ticket).unwrap().0 = stage;
                 }

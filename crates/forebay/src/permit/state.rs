@@ -87,7 +87,7 @@ impl State {
     ) -> Result<Ticket, EnqueueError> {
         let PermitRequest { class, access, len, holder } = request;
         if holder {
-            self.queue.enqueue_for_holder(now, class, access, len)
+            self.queue.enqueue_nested(now, class, access, len)
         } else {
             self.queue.enqueue(now, class, access, len)
         }
@@ -175,7 +175,7 @@ impl State {
     pub(super) fn put_aside(&mut self, now: Time, ticket: Ticket) {
         self.waiters.add_paid(ticket);
         // Stale only if it was given up: then it has no room to give back.
-        let _ = self.queue.set_aside(now, ticket);
+        let _ = self.queue.park(now, ticket);
     }
 
     /// What was set aside of a batch goes, if each of it has had its turn.
@@ -195,7 +195,7 @@ impl State {
                 continue;
             }
             // Stale if it was given up before it was set aside.
-            if self.queue.take_up(now, ticket).unwrap_or(true) {
+            if self.queue.resume(now, ticket).unwrap_or(true) {
                 self.waiters.add_unnoticed(now, ticket);
             } else {
                 self.waiters.add_member(ticket, batch);
@@ -211,9 +211,9 @@ impl State {
         while let Some((ticket, _)) = self.waiters.oldest_unnoticed()
             && self.unnoticed_until().is_some_and(|until| until <= now)
         {
-            self.waiters.set_aside(now, ticket);
+            self.waiters.parked(now, ticket);
             // Stale only if it was given up: then it has no room to give back.
-            if self.queue.set_aside(now, ticket).is_err() {
+            if self.queue.park(now, ticket).is_err() {
                 return;
             }
         }

@@ -95,14 +95,14 @@ impl PermitQueue {
         let mut state = self.lock();
         // What is not needed any more is dropped after the lock is released.
         let found = state.waiters.take_grant(ticket, waker);
-        if !matches!(found, Found::SetAside) {
+        if !matches!(found, Found::Parked) {
             drop(state);
             return matches!(found, Found::Granted(_));
         }
         let now = self.clock.now();
         let mut wakeups = Wakeups::new();
         // Stale if it was given up before it was set aside.
-        let granted = state.queue.take_up(now, ticket).unwrap_or(true);
+        let granted = state.queue.resume(now, ticket).unwrap_or(true);
         let waker = if granted { state.waiters.forget(ticket) } else { None };
         state.settle(now, None, &mut wakeups);
         state.keep_time(now, Timekeeper::Nobody, &mut wakeups);

@@ -22,7 +22,7 @@ enum Waiter {
     /// A task whose ticket was granted then, and that has not noticed yet.
     Granted(Time),
     /// One that has not noticed for so long that its ticket was set aside then.
-    SetAside(Time),
+    Parked(Time),
     /// A batch whose ticket was set aside until the rest has been granted.
     Paid,
     /// A batch that is incomplete without this ticket.
@@ -43,7 +43,7 @@ pub(super) enum Found {
     /// It has it.
     Granted(#[expect(dead_code, reason = "held until it may be dropped")] KeptWaker),
     /// It came late: its ticket is to be taken up again.
-    SetAside,
+    Parked,
     /// It waits; the waker of before.
     Waits(#[expect(dead_code, reason = "held until it may be dropped")] KeptWaker),
 }
@@ -69,14 +69,14 @@ pub(super) struct Waiters {
     slots: Vec<Slot>,
     threads: List,
     unnoticed: List,
-    set_aside: List,
+    parked: List,
     waiting: usize,
 }
 
 impl Waiters {
     pub(super) const fn new() -> Self {
         let empty = List { oldest: NONE, newest: NONE };
-        Self { slots: Vec::new(), threads: empty, unnoticed: empty, set_aside: empty, waiting: 0 }
+        Self { slots: Vec::new(), threads: empty, unnoticed: empty, parked: empty, waiting: 0 }
     }
 
     /// Whether anybody waits for a grant, or has not noticed his.
@@ -121,7 +121,7 @@ impl Waiters {
             }
             Waiter::Batch(batch) => Behind::Batch(batch),
             Waiter::Vacant => Behind::Nobody,
-            Waiter::Granted(_) | Waiter::SetAside(_) | Waiter::Paid => {
+            Waiter::Granted(_) | Waiter::Parked(_) | Waiter::Paid => {
                 messages::note_bug("what is granted was waiting");
                 Behind::Nobody
             }
@@ -138,9 +138,9 @@ impl Waiters {
             return Found::Waits(mem::replace(before, waker));
         }
         match self.remove(ticket) {
-            Waiter::SetAside(_) => {
+            Waiter::Parked(_) => {
                 self.add_task(ticket, waker);
-                Found::SetAside
+                Found::Parked
             }
             _ => Found::Granted(waker),
         }
@@ -159,8 +159,8 @@ impl Waiters {
     }
 
     /// The task behind `ticket` does not notice its grant, which is set aside.
-    pub(super) fn set_aside(&mut self, now: Time, ticket: Ticket) {
-        self.add(ticket, Waiter::SetAside(now));
+    pub(super) fn parked(&mut self, now: Time, ticket: Ticket) {
+        self.add(ticket, Waiter::Parked(now));
     }
 
     /// The batch behind `ticket` is incomplete, and its grant is set aside.
@@ -171,9 +171,9 @@ impl Waiters {
     /// The grant that was set aside first of those that are for want of notice,
     /// and when.
     pub(super) fn oldest_set_aside(&self) -> Option<(Ticket, Time)> {
-        let slot = self.slots.get(self.set_aside.oldest as usize)?;
+        let slot = self.slots.get(self.parked.oldest as usize)?;
         match (slot.ticket, &slot.waiter) {
-            (Some(ticket), Waiter::SetAside(since)) => Some((ticket, *since)),
+            (Some(ticket), Waiter::Parked(since)) => Some((ticket, *since)),
             _ => {
                 messages::note_bug("a list of waiters holds those of its kind");
                 None
@@ -183,7 +183,7 @@ impl Waiters {
 
     pub(super) fn is_set_aside(&self, ticket: Ticket) -> bool {
         let slot = self.slots.get(ticket.index()).filter(|slot| slot.ticket == Some(ticket));
-        slot.is_some_and(|slot| matches!(slot.waiter, Waiter::SetAside(_) | Waiter::Paid))
+        slot.is_some_and(|slot| matches!(slot.waiter, Waiter::Parked(_) | Waiter::Paid))
     }
 
     /// Whoever waits for `ticket` waits no more. The waker of a task is
@@ -230,7 +230,7 @@ impl Waiters {
         match waiter {
             Waiter::Thread(_) => Some(&mut self.threads),
             Waiter::Granted(_) => Some(&mut self.unnoticed),
-            Waiter::SetAside(_) => Some(&mut self.set_aside),
+            Waiter::Parked(_) => Some(&mut self.parked),
             Waiter::Vacant | Waiter::Task(_) | Waiter::Paid | Waiter::Batch(_) => None,
         }
     }
@@ -300,7 +300,7 @@ mod tests {
         let now = Time::from_nanos(1);
         let ticket = group.join().unwrap().enqueue(now, class, Op::Read, 4096).unwrap();
         let adds: [fn(&mut Waiters, Time, Ticket); 3] =
-            [Waiters::add_unnoticed, Waiters::set_aside, |waiters, _, ticket| {
+            [Waiters::add_unnoticed, Waiters::parked, |waiters, _, ticket| {
                 waiters.add_paid(ticket);
             }];
         for add in adds {

@@ -34,8 +34,8 @@ impl Model {
     fn turn(&mut self, place: usize) {
         let now = self.time();
         let Some(shard) = self.shard(place) else { return };
-        while let Some(ticket) = shard.pick(0, Stage::SetAside) {
-            shard.take_up(now, ticket);
+        while let Some(ticket) = shard.pick(0, Stage::Parked) {
+            shard.resume(now, ticket);
         }
         self.poll(place);
         let Some(shard) = self.shard(place) else { return };

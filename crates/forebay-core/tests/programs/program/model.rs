@@ -64,7 +64,7 @@ impl Model {
         match *verb {
             Verb::Join => self.join(),
             Verb::Leave { queue } => self.leave(queue),
-            Verb::Enqueue { queue, asked, holder } => self.enqueue(queue, asked, holder),
+            Verb::Enqueue { queue, asked, nested } => self.enqueue(queue, asked, nested),
             Verb::DispatchAtOnce { queue, asked } => self.dispatch_at_once(queue, asked),
             Verb::Split { queue, asked } => self.split(queue, asked),
             Verb::Poll { queue } => self.poll(queue),
@@ -134,17 +134,17 @@ impl Model {
                 shard.complete(now, ticket, outcome, if reaped { now } else { Time::ZERO });
             }
             Verb::Cancel { pick, .. } => {
-                let stage = if pick % 4 == 0 { Stage::SetAside } else { Stage::Queued };
+                let stage = if pick % 4 == 0 { Stage::Parked } else { Stage::Queued };
                 let Some(ticket) = shard.pick(pick, stage) else { return };
                 shard.cancel(now, ticket);
             }
-            Verb::SetAside { pick, .. } => {
+            Verb::Parked { pick, .. } => {
                 let Some(ticket) = shard.pick(pick, Stage::InDisk) else { return };
-                shard.set_aside(now, ticket);
+                shard.park(now, ticket);
             }
             Verb::TakeUp { pick, .. } => {
-                let Some(ticket) = shard.pick(pick, Stage::SetAside) else { return };
-                shard.take_up(now, ticket);
+                let Some(ticket) = shard.pick(pick, Stage::Parked) else { return };
+                shard.resume(now, ticket);
             }
             Verb::UseStale { pick, .. } => {
                 let Some(ticket) = shard.stale(pick) else { return };
@@ -180,15 +180,15 @@ impl Model {
         }
     }
 
-    fn enqueue(&mut self, queue: usize, asked: Asked, holder: bool) {
+    fn enqueue(&mut self, queue: usize, asked: Asked, nested: bool) {
         let (now, group_max) = (self.time(), self.requests_max);
         let Some(class) = self.classes.pick(asked.class) else { return };
         let removed = self.classes.is_removed(class);
         let Some(shard) = self.shard(queue) else { return };
         let full = shard.len() == group_max;
         let (Asked { op, len, .. }, queue) = (asked, &mut shard.queue);
-        let made = if holder {
-            queue.enqueue_for_holder(now, class, op, len)
+        let made = if nested {
+            queue.enqueue_nested(now, class, op, len)
         } else {
             queue.enqueue(now, class, op, len)
         };

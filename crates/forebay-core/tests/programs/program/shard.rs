@@ -12,7 +12,7 @@ const STALE_MAX: usize = 16;
 pub(super) enum Stage {
     Queued,
     InDisk,
-    SetAside,
+    Parked,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,7 @@ impl Shard {
     }
 
     pub(super) fn complete(&mut self, now: Time, ticket: Ticket, outcome: Outcome, looked: Time) {
-        let done = self.queue.complete_reaped(now, ticket, outcome, looked).unwrap();
+        let done = self.queue.complete_polled(now, ticket, outcome, looked).unwrap();
         self.overdue_ended += u64::from(done.overdue);
         self.end(ticket);
     }
@@ -119,18 +119,18 @@ impl Shard {
         self.end(ticket);
     }
 
-    pub(super) fn set_aside(&mut self, now: Time, ticket: Ticket) {
+    pub(super) fn park(&mut self, now: Time, ticket: Ticket) {
         // what was given up has no room to give back
         let given_up = self.overdue() > 0;
-        let done = self.queue.set_aside(now, ticket);
+        let done = self.queue.park(now, ticket);
         assert!(done.is_ok() || given_up);
         if done.is_ok() {
-            self.live.get_mut(&ticket.index()).unwrap().stage = Stage::SetAside;
+            self.live.get_mut(&ticket.index()).unwrap().stage = Stage::Parked;
         }
     }
 
-    pub(super) fn take_up(&mut self, now: Time, ticket: Ticket) {
-        let goes = self.queue.take_up(now, ticket).unwrap();
+    pub(super) fn resume(&mut self, now: Time, ticket: Ticket) {
+        let goes = self.queue.resume(now, ticket).unwrap();
         let stage = if goes { Stage::InDisk } else { Stage::Queued };
         self.live.get_mut(&ticket.index()).unwrap().stage = stage;
     }
@@ -139,8 +139,8 @@ impl Shard {
     pub(super) fn check_void(&mut self, now: Time, ticket: Ticket) {
         assert!(self.queue.complete(now, ticket, Outcome::Done).is_err());
         assert!(!self.queue.cancel(now, ticket));
-        assert!(self.queue.set_aside(now, ticket).is_err());
-        assert!(self.queue.take_up(now, ticket).is_err());
+        assert!(self.queue.park(now, ticket).is_err());
+        assert!(self.queue.resume(now, ticket).is_err());
     }
 
     /// Requests that the window does not count any more, and that have not come back.
@@ -165,7 +165,7 @@ impl Shard {
                 count(&|request| request.class.index() == index && request.stage == stage)
             };
             assert_eq!(u64::from(counters.in_disk), of(Stage::InDisk), "class {index}");
-            let waiting = of(Stage::Queued) + of(Stage::SetAside);
+            let waiting = of(Stage::Queued) + of(Stage::Parked);
             assert_eq!(u64::from(counters.queued), waiting, "class {index}");
         }
     }

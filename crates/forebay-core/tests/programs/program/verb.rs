@@ -36,7 +36,7 @@ pub(super) enum Verb {
     Enqueue {
         queue: usize,
         asked: Asked,
-        holder: bool,
+        nested: bool,
     },
     DispatchAtOnce {
         queue: usize,
@@ -62,7 +62,7 @@ pub(super) enum Verb {
         queue: usize,
         pick: usize,
     },
-    SetAside {
+    Parked {
         queue: usize,
         pick: usize,
     },
@@ -129,7 +129,7 @@ impl Verb {
             Self::PollOnce { queue }
             | Self::Complete { queue, .. }
             | Self::Cancel { queue, .. }
-            | Self::SetAside { queue, .. }
+            | Self::Parked { queue, .. }
             | Self::TakeUp { queue, .. }
             | Self::UseStale { queue, .. } => queue,
             _ => 0,
@@ -148,8 +148,8 @@ impl Verb {
         let queue = usize::from(bytes.any());
         let mut pick = || usize::from(bytes.any());
         match kind {
-            0..50 => Self::Enqueue { queue, asked: asked(bytes), holder: false },
-            50..60 => Self::Enqueue { queue, asked: asked(bytes), holder: true },
+            0..50 => Self::Enqueue { queue, asked: asked(bytes), nested: false },
+            50..60 => Self::Enqueue { queue, asked: asked(bytes), nested: true },
             60..75 => Self::DispatchAtOnce { queue, asked: asked(bytes) },
             75..115 => Self::Poll { queue },
             115..125 => Self::PollOnce { queue },
@@ -158,7 +158,7 @@ impl Verb {
                 Self::Complete { queue, pick, ok: how % 8 != 0, reaped: how % 3 == 0 }
             }
             165..175 => Self::Cancel { queue, pick: pick() },
-            175..185 => Self::SetAside { queue, pick: pick() },
+            175..185 => Self::Parked { queue, pick: pick() },
             185..195 => Self::TakeUp { queue, pick: pick() },
             _ => Self::UseStale { queue, pick: pick() },
         }

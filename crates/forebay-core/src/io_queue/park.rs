@@ -14,12 +14,12 @@ impl IoQueue {
     /// Gives the room of a dispatched request back, because its owner has not
     /// started it yet and others wait: an owner that comes late. What was
     /// charged for it stays charged, and it keeps its place: it goes with
-    /// [`take_up`](Self::take_up), or is [cancelled](Self::cancel).
+    /// [`resume`](Self::resume), or is [cancelled](Self::cancel).
     /// `poll_dispatch` should follow, here and where `poll_wake` says.
     ///
     /// # Errors
     /// [`StaleTicket`] if it is not in the disk, or was given up.
-    pub fn set_aside(&mut self, now: Time, ticket: Ticket) -> Result<(), StaleTicket> {
+    pub fn park(&mut self, now: Time, ticket: Ticket) -> Result<(), StaleTicket> {
         let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
         if request.state != State::InDisk {
             return Err(StaleTicket);
@@ -29,15 +29,15 @@ impl IoQueue {
         self.leave_flush(ticket.slot(), request.op);
         self.collect_wakes(now);
         let kept = self.requests.at_mut(ticket.slot());
-        kept.state = State::SetAside;
-        kept.prepaid = true;
+        kept.state = State::Parked;
+        kept.already_charged = true;
         self.totals.in_disk -= 1;
-        self.class_counters(&request).set_aside(request.len);
+        self.class_counters(&request).park(request.len);
         self.resume_at_once();
         Ok(())
     }
 
-    /// The owner of a request that was [set aside](Self::set_aside) is there.
+    /// The owner of a request that was [set aside](Self::park) is there.
     /// True if it goes now: where there is room; and past the window as long
     /// as those that do are no more than one effective goal and the disk's
     /// rate. Otherwise it waits before all of its class, and `poll_dispatch`
@@ -45,9 +45,9 @@ impl IoQueue {
     ///
     /// # Errors
     /// [`StaleTicket`] if it was not set aside.
-    pub fn take_up(&mut self, now: Time, ticket: Ticket) -> Result<bool, StaleTicket> {
+    pub fn resume(&mut self, now: Time, ticket: Ticket) -> Result<bool, StaleTicket> {
         let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
-        if request.state != State::SetAside {
+        if request.state != State::Parked {
             return Err(StaleTicket);
         }
         let (index, ask) = (ticket.slot(), ask(&request));

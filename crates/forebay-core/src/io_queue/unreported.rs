@@ -10,7 +10,7 @@ const TELL_NANOS: u64 = 10_000_000;
 
 /// What a queue has dispatched and not told of yet.
 #[derive(Debug)]
-pub(super) struct Untold {
+pub(super) struct UnreportedDispatch {
     /// Whether anybody wants to know: mixes have prices.
     pub(super) matters: bool,
     dispatched: Dispatched,
@@ -20,7 +20,7 @@ pub(super) struct Untold {
     at: Time,
 }
 
-impl Untold {
+impl UnreportedDispatch {
     pub(super) fn new(model: &DiskModel, budget: &Budget) -> Self {
         let matters = model.mix_prices().is_some() && budget.counts_disk_time();
         Self { matters, dispatched: Dispatched::default(), units_max: 0, at: Time::ZERO }

@@ -93,7 +93,7 @@ impl Bed {
         let Owner { shard, held, class, len, inner, ref outer, .. } = self.owners[owner];
         let queue = &mut self.queues[shard];
         let ticket = if outer.is_some() {
-            queue.enqueue_for_holder(now, class, Op::Read, len)
+            queue.enqueue_nested(now, class, Op::Read, len)
         } else {
             queue.enqueue(now, if inner > 0 { held } else { class }, Op::Read, len)
         };
@@ -184,29 +184,29 @@ impl Bed {
 #[test]
 fn holders_who_wait_for_each_other_behind_a_blocked_head_get_on() {
     for policy in [Policy::pace_window(), Policy::Concurrency { requests: 8 }] {
-        for (shards, holders) in [(1, 2), (1, 8), (1, 32), (2, 2), (2, 8), (2, 32)] {
+        for (shards, nested) in [(1, 2), (1, 8), (1, 32), (2, 2), (2, 8), (2, 32)] {
             let mut bed = Bed::new(policy, shards);
             let [light, heavy] = [1, 1000].map(|shares| bed.class(shares));
-            bed.owners(holders, (0, light), 4096, 1);
+            bed.owners(nested, (0, light), 4096, 1);
             bed.owners(64, (shards - 1, heavy), 4096, 0);
             bed.run(20 * SECOND);
-            let rounds: Vec<_> = bed.owners[..holders].iter().map(|one| one.rounds).collect();
+            let rounds: Vec<_> = bed.owners[..nested].iter().map(|one| one.rounds).collect();
             // of two requests each; one share in 1001 is 200 requests in 20 s
-            let least = 80 / holders as u64;
-            let case = format!("{policy:?}, {shards} shards, {holders} holders");
+            let least = 80 / nested as u64;
+            let case = format!("{policy:?}, {shards} shards, {nested} nested");
             assert!(rounds.iter().all(|rounds| *rounds >= least), "{case}: {rounds:?}");
         }
     }
 }
 
-/// Holders have the whole window, and nothing of it comes back: before any of it
+/// ShardSet have the whole window, and nothing of it comes back: before any of it
 /// is given up as overdue, after 100 ms, what is before them in the order and
 /// then what they wait for has gone at the pace.
 #[test]
 fn holders_who_have_the_whole_window_go_on_behind_a_blocked_head() {
     let cases = [(1, 2, 1), (1, 2, 64), (1, 15, 64), (2, 2, 1), (2, 2, 64), (2, 15, 64)];
-    for (shards, holders, before) in cases {
-        let case = format!("{shards} shards, {holders} holders, {before} before them");
+    for (shards, nested, before) in cases {
+        let case = format!("{shards} shards, {nested} nested, {before} before them");
         let mut world = World::new(model(10_000, 1_000_000_000), Policy::pace_window(), shards);
         let [light, heavy] = [1, 1000].map(|shares| world.group.add_class(None, shares).unwrap());
         let mut now = SECOND;
@@ -224,8 +224,8 @@ fn holders_who_have_the_whole_window_go_on_behind_a_blocked_head() {
             }
         }
         let queue = &mut world.shards[0].queue;
-        let ask = |_| queue.enqueue_for_holder(asked, light, Op::Read, 4096).unwrap();
-        let mut waiting: Vec<_> = (0..holders).map(ask).collect();
+        let ask = |_| queue.enqueue_nested(asked, light, Op::Read, 4096).unwrap();
+        let mut waiting: Vec<_> = (0..nested).map(ask).collect();
         while !waiting.is_empty() && now < since + 50 * MILLI {
             now += STEP;
             for shard in &mut world.shards {
@@ -236,7 +236,7 @@ fn holders_who_have_the_whole_window_go_on_behind_a_blocked_head() {
         }
         assert!(waiting.is_empty(), "{case}: {} wait for each other", waiting.len());
         // 100 us each
-        let pace = (before * shards + holders) as u64 * MILLI / 10;
+        let pace = (before * shards + nested) as u64 * MILLI / 10;
         let waited = now - since;
         assert!(waited <= pace + 2 * MILLI, "{case}: {waited} ns at a pace of {pace}");
         assert!(waited + MILLI >= pace, "{case}: {waited} ns, faster than the pace");
@@ -286,13 +286,13 @@ fn past_the_window_is_at_most_what_the_pace_gives_while_a_holder_waits() {
     let full = group.in_flight();
     assert!(full >= group.window() && queue.counters().window_bypasses == 0);
     let since = now;
-    let holder = queue.enqueue_for_holder(Time::from_nanos(now), light, Op::Read, 4096).unwrap();
+    let nested = queue.enqueue_nested(Time::from_nanos(now), light, Op::Read, 4096).unwrap();
     let mut went = None;
     while now < since + 30 * MILLI {
         now += STEP;
         while let Some(ticket) = queue.poll_dispatch(Time::from_nanos(now)) {
             assert_eq!(went, None, "the window is closed again");
-            went = (ticket == holder).then_some(now);
+            went = (ticket == nested).then_some(now);
         }
     }
     let waited = went.unwrap() - since;
@@ -330,7 +330,7 @@ fn a_holder_that_gives_up_or_whose_queue_ends_closes_the_window() {
         assert_eq!(goes_in_10_ms(&mut [&mut plain]).0, 0, "the window is full");
         let (_, now) = goes_in_10_ms(&mut [&mut plain]);
         let mut asked: Vec<_> =
-            (0..50).map(|_| held.enqueue_for_holder(now, class, Op::Read, 4096).unwrap()).collect();
+            (0..50).map(|_| held.enqueue_nested(now, class, Op::Read, 4096).unwrap()).collect();
         while let Some(went) = held.poll_dispatch(now) {
             asked.retain(|ticket| *ticket != went);
         }

@@ -43,8 +43,8 @@ fn a_grant_that_is_set_aside_gives_its_room_to_others_and_is_paid_for_once() {
     (0..100).for_each(|_| _ = enqueue(&mut queue, other, now));
     assert_eq!(dispatched(&mut queue, &mut now), [], "the window is full");
     for ticket in &granted {
-        queue.set_aside(at(now), *ticket).unwrap();
-        assert!(queue.set_aside(at(now), *ticket).is_err());
+        queue.park(at(now), *ticket).unwrap();
+        assert!(queue.park(at(now), *ticket).is_err());
     }
     assert_eq!(group.in_flight(), DiskTime::ZERO);
     let others = dispatched(&mut queue, &mut now);
@@ -52,9 +52,9 @@ fn a_grant_that_is_set_aside_gives_its_room_to_others_and_is_paid_for_once() {
     // a goal of them goes all the same; the rest waits before all of its class
     let next = enqueue(&mut queue, late, now);
     let (went, waits): (Vec<_>, Vec<_>) =
-        granted.into_iter().partition(|ticket| queue.take_up(at(now), *ticket).unwrap());
+        granted.into_iter().partition(|ticket| queue.resume(at(now), *ticket).unwrap());
     assert_eq!((went.len(), group.in_flight().as_nanos_ceil()), (8, 2_300_000));
-    assert!(waits.iter().all(|ticket| queue.take_up(at(now), *ticket).is_err()));
+    assert!(waits.iter().all(|ticket| queue.resume(at(now), *ticket).is_err()));
     for ticket in went.into_iter().chain(others) {
         queue.complete(at(now), ticket, Outcome::Done).unwrap();
     }
@@ -88,7 +88,7 @@ fn a_late_owner_who_comes_every_few_milliseconds_gets_what_was_set_aside_each_ti
             if let Some(since) = granted
                 && now > since + group.effective_goal().as_nanos_ceil()
             {
-                _ = queue.set_aside(at(now), asked);
+                _ = queue.park(at(now), asked);
             }
             while let Some(ticket) = queue.poll_dispatch(at(now)) {
                 if ticket == asked {
@@ -99,7 +99,7 @@ fn a_late_owner_who_comes_every_few_milliseconds_gets_what_was_set_aside_each_ti
             }
             if step % (10 * every) == 0 && granted.is_some() {
                 // in the disk still, or taken up
-                if queue.take_up(at(now), asked).unwrap_or(true) {
+                if queue.resume(at(now), asked).unwrap_or(true) {
                     queue.complete(at(now), asked, Outcome::Done).unwrap();
                     asked = enqueue(&mut queue, late, now);
                     taken += 1;
@@ -155,10 +155,10 @@ fn a_request_that_was_taken_up_again_and_cancelled_counts_as_completed() {
     (0..60).for_each(|_| _ = enqueue(&mut queue, class, now));
     let granted = dispatched(&mut queue, &mut now);
     for ticket in &granted {
-        queue.set_aside(at(now), *ticket).unwrap();
+        queue.park(at(now), *ticket).unwrap();
     }
     let others = dispatched(&mut queue, &mut now);
-    let waits = |ticket: &&Ticket| !queue.take_up(at(now), **ticket).unwrap();
+    let waits = |ticket: &&Ticket| !queue.resume(at(now), **ticket).unwrap();
     let waits: Vec<_> = granted.iter().filter(waits).copied().collect();
     assert!(!waits.is_empty() && !others.is_empty());
     assert!(waits.iter().all(|&ticket| queue.cancel(at(now), ticket)));

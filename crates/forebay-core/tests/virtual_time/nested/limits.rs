@@ -1,4 +1,4 @@
-//! Holders of classes that have a limit.
+//! ShardSet of classes that have a limit.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ fn a_limit_holds_for_a_class_that_only_holders_use() {
 
 #[test]
 fn others_have_the_disk_while_a_limit_holds_back_who_has_the_whole_window() {
-    for (shards, holders, len) in
+    for (shards, nested, len) in
         [(1, 16, 4096), (1, 100, 4096), (2, 16, 4096), (2, 3, 1 << 20), (3, 6, 1 << 20)]
     {
         for (rate, in_group) in [(1, false), (20, true), (500, false)] {
@@ -91,7 +91,7 @@ fn others_have_the_disk_while_a_limit_holds_back_who_has_the_whole_window() {
             let held = bed.class(1000);
             let limited = bed.limited(1000, &operations(rate), in_group);
             let other = bed.class(100);
-            bed.owners_of_two(holders, (0, held, limited), len, 1);
+            bed.owners_of_two(nested, (0, held, limited), len, 1);
             // they have all that they hold
             bed.run(SECOND / 2);
             let of_holders = |bed: &Bed| bed.consumption(held) + bed.consumption(limited);
@@ -101,7 +101,7 @@ fn others_have_the_disk_while_a_limit_holds_back_who_has_the_whole_window() {
             let second = DiskTime::UNITS_PER_SECOND as f64;
             let left = 4.0 - (of_holders(&bed) - before) / second;
             let served = bed.consumption(other) / second;
-            let case = format!("{shards} shards, {holders} holders of {len}, {rate}, {in_group}");
+            let case = format!("{shards} shards, {nested} nested of {len}, {rate}, {in_group}");
             assert!(served >= 0.9 * left, "{case}: {served} of {left}");
             assert!(bed.window_bypasses() > 0 || rate == 500, "{case}");
         }
@@ -138,18 +138,18 @@ fn while_a_limit_holds_holders_back_others_have_at_most_eight_windows_more() {
 #[test]
 fn holders_of_two_limited_classes_who_wait_for_each_other_get_on() {
     for policy in [policy(), Policy::Concurrency { requests: 8 }] {
-        for (shards, holders, rate) in [(1, 1, 10), (1, 8, 50), (2, 8, 50), (2, 32, 100)] {
+        for (shards, nested, rate) in [(1, 1, 10), (1, 8, 50), (2, 8, 50), (2, 32, 100)] {
             let mut bed = Bed::new(policy, shards);
             let [one, two] = [1, 1000].map(|shares| bed.limited(shares, &operations(rate), false));
-            bed.owners_of_two(holders, (0, one, two), 4096, 1);
-            bed.owners_of_two(holders, (shards - 1, two, one), 4096, 1);
+            bed.owners_of_two(nested, (0, one, two), 4096, 1);
+            bed.owners_of_two(nested, (shards - 1, two, one), 4096, 1);
             bed.run(10 * SECOND);
             let rounds: Vec<_> = bed.owners.iter().map(|owner| owner.rounds).collect();
-            let case = format!("{policy:?}, {shards} shards, {holders} of each, {rate}");
+            let case = format!("{policy:?}, {shards} shards, {nested} of each, {rate}");
             // each takes one of both
             let all = rounds.iter().sum::<u64>();
-            assert!(all + 2 * holders as u64 >= 10 * rate * 9 / 10, "{case}: {rounds:?}");
-            let least = 10 * rate / (2 * holders as u64) / 2;
+            assert!(all + 2 * nested as u64 >= 10 * rate * 9 / 10, "{case}: {rounds:?}");
+            let least = 10 * rate / (2 * nested as u64) / 2;
             assert!(rounds.iter().all(|rounds| *rounds >= least), "{case}: {rounds:?}");
         }
     }
@@ -192,9 +192,9 @@ fn a_limit_holds_holders_back_as_others_and_who_asked_first_goes_first() {
         let parent = group.add_class_group(None, 100).unwrap();
         let class = group.add_class(Some(parent), 100).unwrap();
         let mut now = Time::from_nanos(SECOND);
-        let ask = |queue: &mut IoQueue, now, holder| {
-            if holder {
-                queue.enqueue_for_holder(now, class, Op::Read, 4096).unwrap()
+        let ask = |queue: &mut IoQueue, now, nested| {
+            if nested {
+                queue.enqueue_nested(now, class, Op::Read, 4096).unwrap()
             } else {
                 queue.enqueue(now, class, Op::Read, 4096).unwrap()
             }
