@@ -1,5 +1,6 @@
 //! Where on its disk a group is.
 
+use crate::head_run::HeadRun;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Op, Place, Time};
 
@@ -15,6 +16,8 @@ pub(crate) struct Head {
     random_at: AtomicU64,
     /// The flush in the disk that covers all finished writes, by its mark; or [`NOWHERE`].
     flush: AtomicU64,
+    /// Which stream keeps it.
+    pub(crate) run: HeadRun,
 }
 
 impl Head {
@@ -23,6 +26,7 @@ impl Head {
             latest_end: AtomicU64::new(NOWHERE),
             random_at: AtomicU64::new(0),
             flush: AtomicU64::new(NOWHERE),
+            run: HeadRun::new(),
         }
     }
 

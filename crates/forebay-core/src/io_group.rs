@@ -8,7 +8,6 @@ use crate::budget::Budget;
 use crate::class_tree::ClassTree;
 use crate::discards::Discards;
 use crate::head::Head;
-use crate::head_run::HeadRun;
 use crate::peers::Peers;
 use crate::shard_id::SHARDS_MAX;
 use crate::shard_set::ShardSet;
@@ -109,8 +108,7 @@ impl IoGroup {
             tree: Arc::new(ClassTree::new(config.idle_credit, sole)),
             peers: Arc::new(Peers::new(shards_max, ClassTree::NODES)),
             discards: Discards::new(&config.policy, shards_max, sole),
-            head: Head::new(),
-            head_run: HeadRun::new(),
+            head: Arc::new(Head::new()),
             nested: ShardSet::new(),
             nested_throttled: ShardSet::new(),
             order: config.order,

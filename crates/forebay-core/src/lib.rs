@@ -79,7 +79,6 @@ mod head_run;
 #[doc(hidden)]
 pub mod internals;
 mod io_group;
-mod io_queue;
 mod latency_target;
 mod limit;
 mod load_status;
@@ -88,6 +87,7 @@ mod loom_tests;
 mod mix_prices;
 mod op;
 mod peers;
+mod queue;
 mod requests;
 mod shard_id;
 mod shard_set;
@@ -119,14 +119,14 @@ pub use fair_queue::QueueDiscipline;
 pub use group_counters::GroupCounters;
 pub use head_run::{RUN_CHARGED_NANOS, RUN_NANOS};
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
-pub use io_queue::{
-    COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,
-};
 pub use latency_target::{LatencyTarget, LatencyTargetError, LatencyTargetStatus};
 pub use limit::Limits;
 pub use load_status::LoadStatus;
 pub use mix_prices::{MIX_PRICES, MixPrices, PRICE_ONE};
 pub use op::Op;
+pub use queue::{
+    COST_UNCHECKED_LEN, Completion, EnqueueError, IoQueue, Outcome, REQUEST_COST_MAX, StaleTicket,
+};
 pub use requests::Ticket;
 pub use shard_id::{SHARDS_MAX, ShardId};
 pub use split::{Join, Parts};

@@ -188,6 +188,11 @@ impl Requests {
         self.slots.get(index as usize).map_or(State::Free, |request| request.state)
     }
 
+    /// Whether the disk has it, also if the window does not count it any more.
+    pub(crate) fn is_in_disk(&self, index: u32) -> bool {
+        matches!(self.state(index), State::InDisk | State::Overdue)
+    }
+
     pub(crate) fn at(&self, index: u32) -> &Request {
         &self.slots[index as usize]
     }

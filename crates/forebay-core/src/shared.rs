@@ -6,14 +6,15 @@ use crate::budget::Budget;
 use crate::class_tree::ClassTree;
 use crate::discards::Discards;
 use crate::head::Head;
-use crate::head_run::HeadRun;
 use crate::peers::Peers;
 use crate::shard_id::ShardId;
 use crate::shard_set::ShardSet;
-use crate::{DiskModel, QueueDiscipline};
+use crate::{DiskModel, QueueDiscipline, Time};
 
 /// Ticks for which a shard that is late to poll is still waited for.
 const PATIENCE_TICKS: u64 = 2;
+/// This many shards together look once in a tick what others hold in the disk without polling.
+const SHARDS_PER_LOOK: u64 = 32;
 
 /// Shared by the queues of a group.
 #[derive(Debug)]
@@ -22,13 +23,12 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     pub(crate) tree: Arc<ClassTree>,
     pub(crate) peers: Arc<Peers>,
-    /// Where one waits for its turn,
+    /// Shards where a nested request waits for its turn.
     pub(crate) nested: ShardSet,
-    /// and where a limit holds one back.
+    /// Shards where a limit holds one back.
     pub(crate) nested_throttled: ShardSet,
     pub(crate) discards: Discards,
-    pub(crate) head: Head,
-    pub(crate) head_run: HeadRun,
+    pub(crate) head: Arc<Head>,
     pub(crate) order: QueueDiscipline,
     pub(crate) requests_max: u32,
     pub(crate) tick_nanos: u64,
@@ -41,9 +41,22 @@ impl Shared {
         self.tick_nanos.saturating_mul(PATIENCE_TICKS)
     }
 
+    /// By how much later each of many shards looks what others do, so that in a tick as many look as if
+    /// they were few. In nanoseconds.
+    pub(crate) fn stagger_nanos(&self) -> u64 {
+        let many = self.peers.joined().saturating_sub(1) / SHARDS_PER_LOOK;
+        self.tick_nanos.saturating_mul(many)
+    }
+
+    /// Whether a shard of the set polls as it promised.
+    pub(crate) fn is_on_live_shard(&self, shards: &ShardSet, now: Time) -> bool {
+        let patience = self.patience();
+        shards.any_of(|shard| self.peers.is_live(shard, now, patience))
+    }
+
     /// A shard has gone: nothing of it waits any more.
     pub(crate) fn leave(&self, shard: ShardId) {
-        self.head_run.give_back(shard);
+        self.head.run.give_back(shard);
         self.discards.stop_waiting(shard);
         self.nested.set(shard, false);
         self.nested_throttled.set(shard, false);

@@ -43,7 +43,7 @@ pub(crate) use overdue::Overdue;
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
 pub(crate) use reservation::{ChargeContext, Refusal, Reservation};
-pub(crate) use service::{Sampler, Threshold};
+pub(crate) use service::{Sample, Sampler, Threshold};
 pub(crate) use stops::GivenUp;
 pub(crate) use windows::RoomShare;
 

@@ -10,6 +10,10 @@ use crate::{DiskTime, saturating_nanos};
 /// as much until the requests that they hold may be given up.
 const HELD_WINDOWS: u64 = overdue::WINDOWS;
 
+/// A disk that keeps up has done what it got after this many windows. What a shard holds that has not
+/// polled for as long is stale, and a shard that comes back later than that to take it is late.
+const SERVICE_WINDOWS: u64 = 2;
+
 /// How many of the shards that wait for room are woken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoomShare {
@@ -36,6 +40,11 @@ impl Budget {
     pub(crate) fn window(&self) -> DiskTime {
         let found = self.controller.window(self.effective_goal()).map(DiskTime::from_units);
         self.two_goals().max(found.unwrap_or_default())
+    }
+
+    /// After this time, in nanoseconds, a disk that keeps up has done what it got.
+    pub(crate) fn service_horizon_nanos(&self) -> u64 {
+        self.window().as_nanos_ceil().saturating_mul(SERVICE_WINDOWS)
     }
 
     /// Two effective goals of the default latency goal or more.

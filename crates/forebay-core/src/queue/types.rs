@@ -1,8 +1,8 @@
-//! What the verbs answer.
+//! What the verbs take and return, and why nothing goes.
 
 use core::fmt;
 
-use crate::{ClassError, ClassId, DiskTime, Op};
+use crate::{Blocked, ClassError, ClassId, DiskTime, Op, Time};
 
 /// The most disk time that a request of more than [`COST_UNCHECKED_LEN`] may
 /// cost: 60 s. A dearer one would keep all others from the disk for longer, and
@@ -84,4 +84,30 @@ pub struct Completion {
     pub op: Op,
     /// Its bytes; 0 for a flush.
     pub len: u64,
+}
+
+/// Why nothing goes, and when to look again if nothing else happens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop {
+    pub(super) reason: Blocked,
+    pub(super) resume_at: Option<Time>,
+}
+
+impl Stop {
+    pub(super) const fn new(reason: Blocked, resume_at: Option<Time>) -> Self {
+        Self { reason, resume_at }
+    }
+
+    /// Other shards go first, until then.
+    pub(super) const fn ahead_until(resume_at: Time) -> Self {
+        Self::new(Blocked::FairnessLead, Some(resume_at))
+    }
+
+    /// When to look again, if only time is waited for.
+    pub(super) fn waits_for_time(&self) -> Option<Time> {
+        match self.reason {
+            Blocked::Pace | Blocked::PaceDiskIdle | Blocked::FairnessLead => self.resume_at,
+            Blocked::Empty | Blocked::Window | Blocked::ClassLimit => None,
+        }
+    }
 }

@@ -1,0 +1,599 @@
+//! How a request gets to the disk, step by step.
+//!
+//! 1. *Turn*: is this shard late? What it holds for too long is given up.
+//! 2. *Order*: the class whose turn it is by start-time fair queueing, and its first request; classes
+//!    whose limit is used up are out of the order. A stream that has the head of the disk goes on.
+//! 3. *Price*: what the request costs in disk time.
+//! 4. *Peers*: shards that are behind go first, unless the disk would idle for it.
+//! 5. *Budget*: the pace has to be open, and the window to have room. A late shard may overdraw both by
+//!    what the others have used meanwhile; nested requests go past the window at the pace.
+//! 6. *Disk*: the request is charged to its class and goes. Where nothing goes, the queue says why, until
+//!    when, and which shards are to be woken for what it leaves.
+
+use super::peer_wait::Lagging;
+use super::types::Stop;
+use super::{IoQueue, demand};
+use crate::budget::{ChargeContext, Demand, Refusal, Reservation};
+use crate::discards::RETRY_NANOS as DISCARD_RETRY_NANOS;
+use crate::head_run::Run;
+use crate::peers::{Lead, PeerFilter};
+use crate::requests::{Request, Ticket};
+use crate::shard_id::ShardId;
+use crate::shared::Shared;
+use crate::{Blocked, ClassId, DiskTime, Op, Time};
+
+/// A shard may lead the others by this many times the disk time that lies unused.
+const LEAD_PER_UNUSED: u64 = 2;
+/// It may lead by anything once this fraction of an effective goal lies unused: the disk is about to
+/// idle.
+const IDLE_BUDGET: (u64, u64) = (3, 4);
+/// A shard that is owed more than this many effective goals has been passed over. Two goals are what
+/// shards may lead by where the budget is scarce.
+const PASSED_OVER_GOALS: u64 = 2;
+/// A shard that takes less than an effective goal divided by this of an open budget asks for little.
+const SMALL_ASK_PART: u64 = 8;
+/// After this time in nanoseconds a policy whose rate needs completions is asked again.
+const BYPASS_RETRY_NANOS: u64 = 1_000_000;
+
+impl IoQueue {
+    /// The next request to start now, if any may go.
+    ///
+    /// The answer can change with every other verb, with time (see
+    /// [`poll_timeout`](Self::poll_timeout)), and when another shard frees
+    /// room, which its owner learns through [`poll_wake`](Self::poll_wake).
+    pub fn poll_dispatch(&mut self, now: Time) -> Option<Ticket> {
+        self.note_timer(now);
+        self.follow_changes(now);
+        self.begin_turn(now);
+        self.give_up_overdue(now);
+        self.fair.unthrottle(now);
+        let mut attempt = self.attempt(now);
+        if let Err(stop) = attempt
+            && self.waits_for_room(now, &stop)
+            && self.self_wake_deadline() <= now
+            && !self.nested_waits(now)
+        {
+            // too little of its own will come back to rely on, so others must wake it
+            self.shared.peers.wait_for_room(self.shard);
+            if self.shared.budget.room_after_mark() {
+                attempt = self.attempt(now);
+            }
+        }
+        if attempt.is_err() {
+            self.report_nested(now);
+        }
+        self.end_attempt(now, attempt.err());
+        debug_assert_eq!(
+            attempt.is_err(),
+            self.blocked().is_some(),
+            "where nothing goes there is a reason"
+        );
+        attempt.ok()
+    }
+
+    // ---- 2. Order
+
+    /// One try to dispatch.
+    fn attempt(&mut self, now: Time) -> Result<Ticket, Stop> {
+        let (class, index) = match self.first_of_run(now)? {
+            Some(first) => first,
+            None => self.first_within_limits(now)?,
+        };
+        let result = self.attempt_first(now, class, index);
+        if result.is_err() && self.requests.at(index).op == Op::Discard {
+            self.shared.discards.leave();
+        }
+        result
+    }
+
+    /// The class whose turn it is, and its first request. A discard has its place among
+    /// those that may be in the disk.
+    fn first_within_limits(&mut self, now: Time) -> Result<(u16, u32), Stop> {
+        loop {
+            let Some((class, index)) = self.fair.first(now) else {
+                let resume_at = self.fair.throttled_until();
+                let reason = if resume_at.is_some() { Blocked::ClassLimit } else { Blocked::Empty };
+                return Err(Stop::new(reason, resume_at));
+            };
+            match self.fair.limited(class, now) {
+                Some((node, until)) => {
+                    let counters = self.report.classes.get_mut(ClassId::index_of(class));
+                    counters.into_iter().for_each(|class| class.limited(until.nanos_since(now)));
+                    self.fair.throttle(node, until);
+                }
+                None if self.requests.at(index).op == Op::Discard => {
+                    match self.enter_discards(now, class) {
+                        Ok(()) => return Ok((class, index)),
+                        Err(until) => self.fair.throttle(class, until),
+                    }
+                }
+                None => return Ok((class, index)),
+            }
+        }
+    }
+
+    /// Takes a place for the first discard of `class`: few discards are in the disk at once. Else until
+    /// when to leave the class out of the order, if no other goes before, so that reads and writes of
+    /// other classes do not wait for it.
+    #[cold]
+    fn enter_discards(&mut self, now: Time, class: u16) -> Result<(), Time> {
+        let discards = &self.shared.discards;
+        if self.fair.nested_waits_in(class) {
+            // its owner may hold those that are in the disk
+            discards.enter_anyway();
+            return Ok(());
+        }
+        if discards.enter(self.shard, now) {
+            return Ok(());
+        }
+        Err(now.plus_nanos(DISCARD_RETRY_NANOS.saturating_add(self.shared.stagger_nanos())))
+    }
+
+    /// The next request of this queue's run, if it has one.
+    #[inline(always)]
+    fn first_of_run(&mut self, now: Time) -> Result<Option<(u16, u32)>, Stop> {
+        match self.pricer.run() {
+            None => Ok(None),
+            Some(run) => self.next_of_run(now, run),
+        }
+    }
+
+    #[cold]
+    fn next_of_run(&mut self, now: Time, run: Run) -> Result<Option<(u16, u32)>, Stop> {
+        if !self.shared.peers.alone() {
+            self.refresh_stale_peers(now);
+        }
+        let held = self.pricer.head_held(now).filter(|held| held.shard == self.shard);
+        let next = self.fair.first_of(run.class, now).filter(|&index| {
+            self.pricer.is_of_run(index) && !self.requests.at(index).already_charged
+        });
+        match (held, next) {
+            // until it begins every class has its turn
+            (Some(_), Some(_)) if run.begins_by.is_some() => Ok(None),
+            (Some(_), Some(index)) => Ok(Some((run.class, index))),
+            (Some(held), None)
+                if self.pricer.has_run_in_disk(run, |index| self.requests.is_in_disk(index)) =>
+            {
+                Err(Stop::ahead_until(held.until))
+            }
+            _ => {
+                self.end_run(now);
+                Ok(None)
+            }
+        }
+    }
+
+    fn end_run(&mut self, now: Time) {
+        self.pricer.end_run();
+        self.shared.head.run.take_waiting(&self.shared.peers, now, &mut self.wakeups.list);
+    }
+
+    /// Steps 3 to 6 for one request.
+    #[inline(always)]
+    fn attempt_first(&mut self, now: Time, class: u16, index: u32) -> Result<Ticket, Stop> {
+        self.price(now, index);
+        let is_of_run = self.pricer.is_of_run(index);
+        if !is_of_run {
+            self.wait_for_run(now, class)?;
+            self.check_lead(class, self.requests.at(index).cost, now)?;
+        }
+        if self.pricer.seeks() {
+            self.enter_run(now, class, index)?;
+        }
+        let mut demand = demand(self.requests.at(index));
+        if self.pricer.is_of_run(index) {
+            // the pace counts what the disk does; the class may be charged a seek in addition
+            let Request { op, len, .. } = *self.requests.at(index);
+            demand.paced = self.pricer.time_of_head(index, op, len);
+        }
+        self.check_reserve(class, &mut demand, now);
+        let reservation = self.reserve(now, class, &demand);
+        let granted = match reservation {
+            Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
+            Reservation::Refused(_) if self.overdraws(now, class, &demand) => Some(false),
+            _ => None,
+        };
+        if let Some(nearly_idle) = granted {
+            return Ok(self.dispatch(now, class, index, nearly_idle));
+        }
+        match reservation {
+            Reservation::Refused(Refusal::Pace(open_at)) => {
+                Err(self.stop_by_pace(now, class, index, open_at))
+            }
+            Reservation::Refused(Refusal::Window) if self.may_bypass_window(now) => {
+                self.bypass_window(now, class, index, &demand)
+            }
+            Reservation::Refused(Refusal::Window) => {
+                self.shared.peers.publish_wanted(self.shard, demand.cost);
+                let resume_at = self.latest_resume(now).min(self.next_refresh(now));
+                Err(Stop::new(Blocked::Window, Some(resume_at)))
+            }
+            Reservation::LostRace | Reservation::Granted { .. } => {
+                self.collect_wakes(now);
+                Err(Stop::new(Blocked::Pace, Some(now)))
+            }
+        }
+    }
+
+    // ---- 3. Price
+
+    /// Prices a request that would go to the disk now, if where it is matters.
+    #[inline(always)]
+    pub(super) fn price(&mut self, now: Time, index: u32) {
+        if !self.pricer.seeks() || self.requests.at(index).already_charged {
+            return;
+        }
+        let request = self.requests.at(index);
+        let class = &self.report.classes[ClassId::index_of(request.class)];
+        let class_requests = u64::from(class.queued) + u64::from(class.in_disk);
+        let window = self.shared.budget.two_goals();
+        let is_in_disk = |index| self.requests.is_in_disk(index);
+        let cost = self.pricer.price(now, (index, request), (class_requests, window), is_in_disk);
+        self.requests.at_mut(index).cost = cost;
+    }
+
+    /// While a stream of another shard has the head nothing goes, and while one waits
+    /// for it only what is before it.
+    #[inline(always)]
+    fn wait_for_run(&mut self, now: Time, class: u16) -> Result<(), Stop> {
+        match self.pricer.head_held(now) {
+            None => Ok(()),
+            Some(_) => self.wait_for_run_of_others(now, class),
+        }
+    }
+
+    #[cold]
+    fn wait_for_run_of_others(&mut self, now: Time, class: u16) -> Result<(), Stop> {
+        self.shared.head.run.wait(self.shard);
+        // it may have ended meanwhile
+        match self.pricer.head_held(now) {
+            Some(held)
+                if held.shard != self.shard
+                    && (held.has_begun || self.lead(class, now).units > 0) =>
+            {
+                Err(Stop::ahead_until(held.until))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A stream whose turn it is gets the head if more of it waits, and waits until
+    /// it is there.
+    #[cold]
+    fn enter_run(&mut self, now: Time, class: u16, index: u32) -> Result<(), Stop> {
+        let budget = &self.shared.budget;
+        let begins = !self.requests.at(index).already_charged
+            && budget.counts_disk_time()
+            && !self.fair.has_turns()
+            && self.pricer.is_worth_a_run(now, index, self.requests.after(index));
+        if begins {
+            // unless the disk idles and may be used, shards that are behind go first
+            let lead = self.lead(class, now);
+            let is_busy = budget.in_flight() > DiskTime::ZERO;
+            let is_wasted = budget.unused(now, DiskTime::ZERO) >= self.idle_budget_threshold();
+            if lead.units > 0 && (is_busy || !is_wasted) {
+                let looks_at = now.plus_nanos(self.shared.tick_nanos);
+                return Err(self.stop_for(&lead, looks_at, now));
+            }
+            let window = self.shared.budget.two_goals();
+            self.pricer.begin_run(now, class, index, window);
+        }
+        let in_flight = self.shared.budget.in_flight();
+        match self.pricer.waits_for_head(now, index, in_flight) {
+            Some(begins_by) => Err(Stop::ahead_until(begins_by)),
+            None => Ok(()),
+        }
+    }
+
+    /// A request has come back: a run of another shard may wait for that.
+    #[inline(always)]
+    pub(super) fn wake_run(&mut self, now: Time) {
+        if let Some(held) = self.pricer.head_held(now)
+            && held.shard != self.shard
+            && self.pricer.disk_has_one(self.shared.budget.in_flight())
+        {
+            self.shared.peers.promise(held.shard, now);
+            self.wakeups.list.push(held.shard);
+        }
+    }
+
+    // ---- 4. Peers
+
+    /// Shards that are behind go first, unless the disk would idle for it.
+    #[inline(always)]
+    pub(super) fn check_lead(&mut self, class: u16, cost: DiskTime, now: Time) -> Result<(), Stop> {
+        if self.shared.peers.alone() {
+            return Ok(());
+        }
+        self.check_lead_of_peers(class, cost, now)
+    }
+
+    fn check_lead_of_peers(&mut self, class: u16, cost: DiskTime, now: Time) -> Result<(), Stop> {
+        self.refresh_stale_peers(now);
+        let unused = self.shared.budget.unused(now, self.uncounted(now));
+        let idle_budget = self.idle_budget_threshold();
+        let anyone_waits = || self.shared.peers.anyone_waits(now, self.shared.tick_nanos);
+        if unused == DiskTime::ZERO || unused >= idle_budget && !anyone_waits() {
+            self.peer_wait.end();
+            return Ok(());
+        }
+        loop {
+            let lead = self.lead(class, now);
+            let needed = DiskTime::from_units(lead.units / LEAD_PER_UNUSED).min(idle_budget);
+            let passed_over = self.passes_over(&lead);
+            if unused >= needed && !passed_over || self.goes_ahead(class, &lead) {
+                self.peer_wait.end();
+                return Ok(());
+            }
+            let small = DiskTime::from_units(self.effective_goal().units() / SMALL_ASK_PART);
+            let enough = if passed_over { DiskTime::ZERO } else { cost.min(small) };
+            let waits_until = self.waits_until(lead.lagging_shard, enough, now);
+            if waits_until <= now {
+                if self.has_polled_meanwhile(lead.lagging_shard) {
+                    // it found no room, for that lies among what late shards hold
+                    return Ok(());
+                }
+                self.shared.peers.stop_waiting_for(lead.lagging_shard);
+                // what it holds does not count any more
+                self.peer_wait.refresh_at_once();
+                self.refresh_stale_peers(now);
+                continue;
+            }
+            let at = self.shared.budget.unused_at(now, needed);
+            if at > now && !passed_over {
+                // those behind have their turn meanwhile, all of them
+                let turn = DiskTime::from_units(lead.units_of_all).min(idle_budget).max(needed);
+                let resume_at = self.shared.budget.unused_at(now, turn).max(at).min(waits_until);
+                return Err(Stop::ahead_until(resume_at));
+            }
+            if self.nested_waits(now) && !passed_over {
+                // those behind do not need room, only their turn
+                return Ok(());
+            }
+            let looks_at = waits_until.plus_nanos(self.shared.stagger_nanos());
+            return Err(self.stop_for(&lead, looks_at, now));
+        }
+    }
+
+    /// The rate is open and the window is not full: the shard that is behind may not
+    /// know of the room.
+    fn stop_for(&mut self, lead: &Lead, looks_at: Time, now: Time) -> Stop {
+        let Shared { budget, peers, .. } = &*self.shared;
+        let (other, spent) = (lead.lagging_shard, budget.spent());
+        let token = spent.unwrap_or_else(|| {
+            // changes when something goes to the disk or comes back, here, at the other shard, or
+            // elsewhere unless both happen there
+            let totals = &self.report.totals;
+            let here = totals.dispatched.wrapping_add(totals.completed);
+            budget.in_flight().units().wrapping_add(here).wrapping_add(peers.dispatched(other))
+        });
+        if self.peer_wait.wakes(other, token) && (spent.is_none() || peers.expect(other, now)) {
+            self.wakeups.list.push(other);
+        }
+        Stop::ahead_until(self.latest_resume(now).min(looks_at))
+    }
+
+    /// Whether a shard that turns in time is so far behind that it goes first
+    /// even where the disk has nothing to do: one that completes a request of
+    /// several goals, and finds all of the budget unused, would else take it
+    /// again each time before the others are awake.
+    fn passes_over(&self, lead: &Lead) -> bool {
+        let goals = self.effective_goal().units().saturating_mul(PASSED_OVER_GOALS);
+        lead.units > goals
+            && !self.shared.peers.is_late(lead.lagging_shard)
+            && (self.shared.budget.spent().is_some() || self.fair.has_turns())
+    }
+
+    /// A late shard gains nothing by waiting: those behind have all the time until its next turn.
+    /// A late shard keeps at most two goals of what it is owed. So one that is owed a goal does not
+    /// wait for another late shard, however far behind that is. If it did, late shards with turns
+    /// one after another would each let the next one go first.
+    fn goes_ahead(&self, class: u16, lead: &Lead) -> bool {
+        let goal = self.effective_goal().units();
+        self.attendance.is_late()
+            && (lead.units <= goal
+                || self.shared.peers.is_late(lead.lagging_shard) && self.fair.owed(class) >= goal)
+    }
+
+    /// Until when this shard waits for `other`, which is behind, while the budget is open.
+    fn waits_until(&mut self, other: ShardId, enough: DiskTime, now: Time) -> Time {
+        let Shared { budget, peers, tick_nanos, .. } = &*self.shared;
+        let Some(spent) = budget.spent() else { return Time::MAX };
+        let waited_for_rate = matches!(self.blocked(), Some(Blocked::Pace | Blocked::PaceDiskIdle));
+        let open_since = if waited_for_rate { budget.unused_since(now) } else { now };
+        let lagging = Lagging {
+            shard: other,
+            dispatched: peers.dispatched(other),
+            is_late: peers.is_late(other),
+            polls_by: peers.alarm(other),
+        };
+        self.peer_wait.until(now, lagging, (enough, spent), (open_since, *tick_nanos))
+    }
+
+    /// Whether `other` has polled while this shard waited for it.
+    fn has_polled_meanwhile(&self, other: ShardId) -> bool {
+        let peers = &self.shared.peers;
+        self.peer_wait.since().is_some_and(|since| peers.has_polled_after(other, since))
+    }
+
+    pub(super) fn lead(&self, class: u16, now: Time) -> Lead {
+        if self.shared.peers.alone() {
+            return Lead::none(self.shard);
+        }
+        let live = PeerFilter::Live { now, patience: self.shared.patience() };
+        self.fair.lead(class, self.report.totals.dispatched, live)
+    }
+
+    /// With this much of the budget unused the disk is about to idle, and
+    /// nobody waits for anybody.
+    pub(super) fn idle_budget_threshold(&self) -> DiskTime {
+        DiskTime::from_units(self.effective_goal().units() / IDLE_BUDGET.1 * IDLE_BUDGET.0)
+    }
+
+    // ---- 5. Budget
+
+    /// What fresh requests find beyond a full window is not for a shard that passes others over.
+    #[inline]
+    pub(super) fn check_reserve(&mut self, class: u16, demand: &mut Demand, now: Time) {
+        let budget = &self.shared.budget;
+        if demand.fresh
+            && budget.reserves_for_fresh()
+            && !self.shared.peers.alone()
+            && !budget.has_room()
+        {
+            demand.fresh = !self.passes_over(&self.lead(class, now));
+        }
+    }
+
+    /// Takes what `demand` needs out of the budget. A window that is full of what
+    /// other shards hold without polling is open to a shard that polls: most of that
+    /// has long been done, and waits to be noticed.
+    #[inline(always)]
+    pub(super) fn reserve(&mut self, now: Time, class: u16, demand: &Demand) -> Reservation {
+        let context = self.charge_context();
+        let reservation = self.shared.budget.try_reserve(now, demand, context, DiskTime::ZERO);
+        if reservation != Reservation::Refused(Refusal::Window) {
+            return reservation;
+        }
+        self.reserve_beyond_window(now, class, demand)
+    }
+
+    #[inline]
+    fn charge_context(&self) -> ChargeContext<'_> {
+        ChargeContext { flow: self.report.flow(), passed: self.attendance.missed_pace_credit() }
+    }
+
+    #[cold]
+    fn reserve_beyond_window(&mut self, now: Time, class: u16, demand: &Demand) -> Reservation {
+        let bridge = self.bridge(class, now);
+        if bridge > DiskTime::ZERO {
+            let context = self.charge_context();
+            let reservation = self.shared.budget.try_reserve(now, demand, context, bridge);
+            let is_granted = matches!(reservation, Reservation::Granted { .. });
+            self.report.totals.bridged += u64::from(is_granted);
+            return reservation;
+        }
+        let uncounted = self.uncounted(now);
+        if uncounted == DiskTime::ZERO || self.attendance.is_late() {
+            return Reservation::Refused(Refusal::Window);
+        }
+        self.shared.budget.try_reserve(now, demand, self.charge_context(), uncounted)
+    }
+
+    /// Whether a request goes although the budget is closed: the shard is
+    /// late, and others have used meanwhile what it is owed. In a turn it goes
+    /// at most one effective goal beyond.
+    fn overdraws(&mut self, now: Time, class: u16, demand: &Demand) -> bool {
+        let goal = self.effective_goal();
+        if !self.attendance.may_overdraw(goal) || self.shared.peers.alone() {
+            return false;
+        }
+        // one goes from each however full the disk is, or it may never have a turn
+        let window_binds = self.report.totals.in_disk > 0 && !self.nested_waits(now);
+        let prompt = PeerFilter::PromptWithin { now, nanos: self.shared.tick_nanos };
+        let overdraws = self.fair.owed(class) > 0
+            && self.fair.lead(class, self.report.totals.dispatched, prompt).units == 0
+            && self.shared.budget.try_overdraw(now, demand, window_binds);
+        if overdraws {
+            self.attendance.overdraw(demand.cost);
+        }
+        overdraws
+    }
+
+    /// Whether a nested request waits that no limit holds back: here, or on another
+    /// shard that polls as it promised.
+    pub(super) fn nested_waits(&self, now: Time) -> bool {
+        self.fair.nested_waits() || self.shared.is_on_live_shard(&self.shared.nested, now)
+    }
+
+    /// Whether what waits goes at the pace alone where the window is full.
+    pub(super) fn may_bypass_window(&self, now: Time) -> bool {
+        let shared = &self.shared;
+        self.nested_waits(now)
+            || (shared.tree.is_limited()
+                && (self.fair.nested_is_throttled()
+                    || shared.is_on_live_shard(&shared.nested_throttled, now))
+                && shared.budget.has_room_beside_held())
+    }
+
+    /// Steps 4 and 5 where the window is full and binds nobody: nested requests, and what is before
+    /// them, go at the pace.
+    #[cold]
+    fn bypass_window(
+        &mut self,
+        now: Time,
+        class: u16,
+        index: u32,
+        demand: &Demand,
+    ) -> Result<Ticket, Stop> {
+        if !self.pricer.is_of_run(index) {
+            self.check_lead_of_pace(class, now)?;
+        }
+        match self.shared.budget.reserve_bypass(now, demand) {
+            Ok(()) => {
+                let totals = &mut self.report.totals;
+                totals.window_bypasses += 1;
+                totals.window_bypass_consumption =
+                    totals.window_bypass_consumption.plus(demand.cost);
+                Ok(self.dispatch(now, class, index, false))
+            }
+            Err(Some(open_at)) => Err(self.stop_by_pace(now, class, index, open_at)),
+            Err(None) => {
+                let resume_at = now.plus_nanos(BYPASS_RETRY_NANOS);
+                Err(Stop::new(Blocked::Window, Some(resume_at)))
+            }
+        }
+    }
+
+    /// Shards that are behind go first, until the pace has left so much unused
+    /// that they had their turn.
+    fn check_lead_of_pace(&mut self, class: u16, now: Time) -> Result<(), Stop> {
+        if self.shared.peers.alone() {
+            return Ok(());
+        }
+        let lead = self.lead(class, now);
+        if self.passes_over(&lead) {
+            // where the disk is slower than its model the pace is always open
+            let waits_until = self.waits_until(lead.lagging_shard, DiskTime::ZERO, now);
+            if waits_until > now {
+                return Err(self.stop_for(&lead, waits_until, now));
+            }
+            self.shared.peers.stop_waiting_for(lead.lagging_shard);
+        }
+        let budget = &self.shared.budget;
+        let needed = DiskTime::from_units(lead.units / LEAD_PER_UNUSED);
+        let needed = needed.min(self.idle_budget_threshold());
+        let unused = budget.unused_of_rate(now);
+        if unused == DiskTime::ZERO || unused >= needed {
+            return Ok(());
+        }
+        Err(Stop::ahead_until(budget.unused_at(now, needed)))
+    }
+
+    // ---- 6. Disk
+
+    /// Takes a request out of the order, charges it to its class, and lets it go.
+    #[inline(always)]
+    fn dispatch(&mut self, now: Time, class: u16, index: u32, nearly_idle: bool) -> Ticket {
+        if self.pricer.is_of_run(index) {
+            self.pop_of_run(now, class, index);
+        } else {
+            self.fair.pop(&mut self.requests, class, index, now);
+        }
+        self.peer_wait.is_not_full();
+        self.enter_disk(now, index, nearly_idle);
+        let Request { enqueued_at, already_charged, cost, len, .. } = *self.requests.at(index);
+        let charged = if already_charged { DiskTime::ZERO } else { cost };
+        let counters = &mut self.report.classes[ClassId::index_of(class)];
+        counters.dispatched(now, now.nanos_since(enqueued_at), len, charged);
+        self.requests.ticket(index)
+    }
+
+    #[cold]
+    fn pop_of_run(&mut self, now: Time, class: u16, index: u32) {
+        self.fair.pop_out_of_turn(&mut self.requests, class, index, now);
+        if self.pricer.count_in_run(index, self.requests.at(index)) {
+            self.end_run(now);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What this queue has in the disk.
+
+use crate::budget::Overdue;
+use crate::requests::{Fifo, Requests, State};
+use crate::{DiskTime, Time};
+
+/// A queue with at most this many requests in the disk asks others to wake it, and so does one whose
+/// latest request went long ago.
+const SELF_WAKE_REQUESTS: u32 = 1;
+/// A request that was given up is forgotten when its place is needed, if it went this long ago, in
+/// nanoseconds. Until then its completion is still recognised.
+const FORGOTTEN_NANOS: u64 = 1_000_000_000;
+
+/// Requests in the disk.
+#[derive(Debug)]
+pub(super) struct InDisk {
+    /// Those that the window counts, oldest first.
+    counted: Fifo,
+    /// Disk time of these.
+    held: DiskTime,
+    /// Those that were given up, the longest ago first.
+    given_up: Fifo,
+    /// How long the disk kept the request that came back last, in nanoseconds.
+    latest_nanos: u64,
+    /// Asking to give up an overdue request is pointless before.
+    pub(super) give_up_after: Time,
+    /// The holders of permits, and not the owner of the queue, do the I/O.
+    pub(super) is_of_permits: bool,
+}
+
+impl InDisk {
+    pub(super) const NOTHING: Self = Self {
+        counted: Fifo::EMPTY,
+        held: DiskTime::ZERO,
+        given_up: Fifo::EMPTY,
+        latest_nanos: 0,
+        give_up_after: Time::ZERO,
+        is_of_permits: false,
+    };
+
+    /// A request goes to the disk.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, requests: &mut Requests, index: u32) {
+        requests.push_back(&mut self.counted, index);
+        self.held = self.held.plus(requests.at(index).cost);
+    }
+
+    /// The window does not count a request any more.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, requests: &mut Requests, index: u32) {
+        let cost = requests.at(index).cost;
+        debug_assert!(self.held >= cost, "a request leaves the window that is in it");
+        requests.unlink(&mut self.counted, index);
+        self.held = self.held.minus(cost);
+    }
+
+    /// A request that has just left the window was given up.
+    pub(super) fn give_up(&mut self, requests: &mut Requests, index: u32) {
+        requests.at_mut(index).state = State::Overdue;
+        requests.push_back(&mut self.given_up, index);
+    }
+
+    /// A request comes back that was given up.
+    pub(super) fn returned_late(&mut self, requests: &mut Requests, index: u32) {
+        requests.unlink(&mut self.given_up, index);
+    }
+
+    /// Takes out the request that was given up first, if that was long ago: nobody completes it.
+    pub(super) fn forget(&mut self, requests: &mut Requests, now: Time) -> Option<u32> {
+        let oldest = self.given_up.head()?;
+        let is_old = now.nanos_since(requests.at(oldest).dispatched_at) >= FORGOTTEN_NANOS;
+        is_old.then(|| {
+            requests.unlink(&mut self.given_up, oldest);
+            oldest
+        })
+    }
+
+    /// The disk kept the request that came back last for this long, in nanoseconds.
+    pub(super) fn came_back_after(&mut self, nanos: u64) {
+        self.latest_nanos = nanos;
+    }
+
+    /// Disk time of what the window counts.
+    pub(super) fn held(&self) -> DiskTime {
+        self.held
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.held == DiskTime::ZERO
+    }
+
+    /// The request that went first of those that the window counts.
+    pub(super) fn oldest(&self) -> Option<u32> {
+        self.counted.head()
+    }
+
+    /// When that was.
+    pub(super) fn oldest_at(&self, requests: &Requests) -> Option<Time> {
+        self.oldest().map(|oldest| requests.at(oldest).dispatched_at)
+    }
+
+    /// Whether the disk may have kept a request for too long.
+    pub(super) fn may_be_overdue(&self, requests: &Requests, now: Time) -> bool {
+        self.oldest_at(requests).is_some_and(|since| Overdue::is_possible(now.nanos_since(since)))
+    }
+
+    /// How long the disk keeps a request of this queue, in nanoseconds; `None` if it has none.
+    pub(super) fn kept_nanos(&self, requests: &Requests, now: Time) -> Option<u64> {
+        let oldest = now.nanos_since(self.oldest_at(requests)?);
+        Some(self.latest_nanos.max(oldest))
+    }
+
+    /// From when on this queue, which has `count` requests in the disk with those that were given up,
+    /// cannot rely on completions of its own to look again: a disk that keeps up serves them within
+    /// `service_nanos`.
+    pub(super) fn self_wake_deadline(
+        &self,
+        requests: &Requests,
+        count: u32,
+        service_nanos: u64,
+    ) -> Time {
+        match self.counted.tail() {
+            Some(latest) if count > SELF_WAKE_REQUESTS => {
+                requests.at(latest).dispatched_at.plus_nanos(service_nanos)
+            }
+            _ => Time::ZERO,
+        }
+    }
+}

@@ -1,0 +1,590 @@
+//! One shard's queue: the verbs by which a thread drives the scheduler.
+//!
+//! The queue owns its components and is the only one that calls across them: which requests wait
+//! ([`fair`](IoQueue::fair)), which are in the disk, whether the thread polls in time, for which other
+//! shards it waits and which it wakes, what requests cost, and what is counted. [`dispatch`] has the
+//! steps that a request takes to the disk.
+
+mod attendance;
+mod dispatch;
+mod in_disk;
+mod peer_wait;
+mod report;
+mod seek;
+mod turn;
+mod types;
+mod wakeups;
+
+use alloc::sync::Arc;
+
+use attendance::Attendance;
+use in_disk::InDisk;
+use peer_wait::PeerWait;
+use report::{DiskNanos, Report};
+use seek::SeekPricer;
+pub use types::{
+    COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
+};
+use wakeups::Wakeups;
+
+use crate::budget::{Budget, Demand, Threshold};
+use crate::fair_queue::FairQueue;
+use crate::requests::{Request, Requests, State, Ticket};
+use crate::shard_id::ShardId;
+use crate::shared::Shared;
+use crate::{
+    Access, Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time,
+};
+
+/// All parts of a single request are at most this part of what a queue holds.
+const PARTS_OF_QUEUE: u32 = 8;
+
+/// One shard's queue in an [`IoGroup`](crate::IoGroup).
+///
+/// The owner calls the verbs and never the other way round. After each
+/// [`enqueue`](Self::enqueue), [`complete`](Self::complete),
+/// [`cancel`](Self::cancel), wake-up, and at the time that
+/// [`poll_timeout`](Self::poll_timeout) names, it calls
+/// [`poll_dispatch`](Self::poll_dispatch) until that returns `None`, starts
+/// what was returned, and wakes whom [`poll_wake`](Self::poll_wake) names.
+#[derive(Debug)]
+pub struct IoQueue {
+    shared: Arc<Shared>,
+    shard: ShardId,
+    requests: Requests,
+    fair: FairQueue,
+    in_disk: InDisk,
+    attendance: Attendance,
+    peer_wait: PeerWait,
+    wakeups: Wakeups,
+    pricer: SeekPricer,
+    report: Report,
+}
+
+impl IoQueue {
+    pub(crate) fn new(shared: Arc<Shared>, shard: ShardId) -> Self {
+        let (tree, peers) = (Arc::clone(&shared.tree), Arc::clone(&shared.peers));
+        let lead_max = shared.budget.effective_goal();
+        let model = shared.model.clone();
+        Self {
+            requests: Requests::new(shared.requests_max),
+            fair: FairQueue::new(tree, peers, shard, shared.order, lead_max),
+            in_disk: InDisk::NOTHING,
+            attendance: Attendance::default(),
+            peer_wait: PeerWait::NONE,
+            wakeups: Wakeups::default(),
+            report: Report::new(has_prices(&model, &shared.budget)),
+            pricer: SeekPricer::new(model, Arc::clone(&shared.head), shard),
+            shared,
+            shard,
+        }
+    }
+
+    /// Leaves the group, as when dropped: the shards to wake, which wait for
+    /// what this queue held of the budget.
+    pub fn leave(mut self, now: Time) -> impl Iterator<Item = ShardId> + Send + use<> {
+        let mut wakes = core::mem::take(&mut self.wakeups.list);
+        let shared = Arc::clone(&self.shared);
+        // a shard that is woken must find that this one has left
+        drop(self);
+        shared.head.run.take_waiting(&shared.peers, now, &mut wakes);
+        shared.peers.take_waiting_for_room(now, &mut wakes);
+        core::iter::from_fn(move || wakes.pop())
+    }
+
+    /// What this queue lets go are permits from now on: their holders, and not
+    /// the owner of the queue, do the I/O and say when it has ended. A permit
+    /// that is held for long beside no other I/O is no [stop](crate::GroupCounters).
+    pub fn grant_permits(&mut self) {
+        self.in_disk.is_of_permits = true;
+    }
+
+    /// This queue's place in its group.
+    pub fn shard(&self) -> ShardId {
+        self.shard
+    }
+
+    /// What requests cost from now on; those that were queued keep their cost.
+    ///
+    /// The group's effective goal follows at once. Each queue of the group has
+    /// to be told, also one that joins later. [`Policy::LittlesLaw`] keeps the
+    /// rates that it was made with.
+    ///
+    /// [`Policy::LittlesLaw`]: crate::Policy::LittlesLaw
+    pub fn set_model(&mut self, model: DiskModel) {
+        self.shared.budget.set_model(&model);
+        self.fair.set_lead_max(self.shared.budget.effective_goal());
+        self.report.set_prices(has_prices(&model, &self.shared.budget));
+        self.pricer.set_model(model);
+    }
+
+    /// How much disk time may wait in the disk and go in one burst, as
+    /// [`IoGroup::effective_goal`](crate::IoGroup::effective_goal) says.
+    pub fn effective_goal(&self) -> DiskTime {
+        self.shared.budget.effective_goal()
+    }
+
+    /// What a request costs now, unless it goes on where another ended.
+    pub fn cost(&self, op: Op, len: u64) -> DiskTime {
+        self.pricer.model().cost(op, len)
+    }
+
+    /// What a request costs that is in the disk; that of one which waits is only
+    /// known when it goes, if the model looks at places. `None` for no such.
+    pub fn cost_of(&self, ticket: Ticket) -> Option<DiskTime> {
+        self.requests.get(ticket).map(|request| request.cost)
+    }
+
+    /// Queues a request of `len` bytes behind the others of its class: an
+    /// [`Op`], or one [at a place](Op::at).
+    ///
+    /// The request stays one piece whatever it costs; see [`IoQueue::split`].
+    /// Where the model has another price for requests that go on where one of
+    /// the same [`Op`] and file ended, this one has that price if, when it goes,
+    /// the other was the last read or write that went from any queue of the
+    /// group; or if the other is in the disk from this queue, and all that went
+    /// from the group for a window went on where others ended.
+    ///
+    /// # Errors
+    /// The queue is full, the class was removed, or the request costs more
+    /// than [`REQUEST_COST_MAX`](crate::REQUEST_COST_MAX).
+    pub fn enqueue(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        access: impl Into<Access>,
+        len: u64,
+    ) -> Result<Ticket, EnqueueError> {
+        self.queue(now, class, access.into(), len, false)
+    }
+
+    /// [`enqueue`](Self::enqueue), for an owner who has a request in the disk
+    /// and will not complete it before this one is done: two such owners would
+    /// wait for each other where their requests fill the window.
+    ///
+    /// The request stands in the order like any other. But while it waits, the
+    /// window binds nobody in the group: what is before it goes at the pace,
+    /// and then it goes. So at most what the pace hands out while it waits is
+    /// in the disk beyond the window; [`QueueCounters::window_bypasses`] counts
+    /// it. A policy without a rate lets all that is before it go at once.
+    ///
+    /// [`Limits`](crate::Limits) bind it like any other. While one holds it
+    /// back, what its owner holds would keep others out of the disk: so they go
+    /// past the window then, at the pace, as long as at most eight windows more
+    /// are in the disk.
+    ///
+    /// [`QueueCounters::window_bypasses`]: crate::QueueCounters::window_bypasses
+    ///
+    /// # Errors
+    /// As for [`enqueue`](Self::enqueue).
+    pub fn enqueue_nested(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        access: impl Into<Access>,
+        len: u64,
+    ) -> Result<Ticket, EnqueueError> {
+        self.queue(now, class, access.into(), len, true)
+    }
+
+    #[inline(always)]
+    fn queue(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        access: Access,
+        len: u64,
+        nested: bool,
+    ) -> Result<Ticket, EnqueueError> {
+        self.shared.tree.class(class).map_err(EnqueueError::Class)?;
+        let ticket = self.insert(now, class, access, len)?;
+        self.requests.at_mut(ticket.slot()).nested = nested;
+        if let Err(removed) = self.fair.push(&mut self.requests, class, ticket.slot()) {
+            self.requests.remove(ticket.slot());
+            return Err(EnqueueError::Class(removed));
+        }
+        let peers = &self.shared.peers;
+        if !peers.alone() && peers.is_idle(self.shard) {
+            // the others may count on this shard to poll, from now on and not for ever
+            peers.promise(self.shard, now);
+        }
+        let is_fresh = self.report.class_mut(class).enqueued(now, access, len);
+        if is_fresh {
+            self.peer_wait.is_not_full();
+        }
+        self.requests.at_mut(ticket.slot()).fresh = is_fresh;
+        self.attendance.resume_at_once();
+        Ok(ticket)
+    }
+
+    /// A new request of `class` in no list yet. Where the table is full it
+    /// gets the place of the one that was given up first, which is forgotten:
+    /// its ticket is void.
+    #[inline(always)]
+    fn insert(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        access: Access,
+        len: u64,
+    ) -> Result<Ticket, EnqueueError> {
+        let Access { op, .. } = access;
+        let (node, cost) = (class.node(), self.pricer.model().access_cost(&access, len));
+        if len > COST_UNCHECKED_LEN && cost > REQUEST_COST_MAX {
+            return Err(EnqueueError::TooCostly { op, len });
+        }
+        if !self.requests.has_room() {
+            self.forget_given_up(now);
+        }
+        let inserted = self.requests.insert(now, node, op, len, cost);
+        let ticket = inserted.ok_or(EnqueueError::Full)?;
+        self.pricer.note_place(ticket.slot(), access, len);
+        Ok(ticket)
+    }
+
+    #[cold]
+    fn forget_given_up(&mut self, now: Time) {
+        let Some(oldest) = self.in_disk.forget(&mut self.requests, now) else { return };
+        let request = *self.requests.at(oldest);
+        self.requests.remove(oldest);
+        self.report.left_disk();
+        self.report.class_of(&request).forgotten(request.len);
+    }
+
+    /// Cuts a request into parts that each cost at most one effective goal:
+    /// powers of two, at most 16 MiB. Larger ones only where more than an
+    /// eighth of what the queue holds would be parts of this request. Counted
+    /// for the class if there are several.
+    pub fn split(&mut self, class: ClassId, op: Op, len: u64) -> Parts {
+        let goal = self.shared.budget.effective_goal();
+        let part_max = self.pricer.model().part_max(op, len, goal);
+        if len <= part_max {
+            return Parts::new(len, part_max);
+        }
+        if self.shared.tree.class(class).is_ok() {
+            let counters = self.report.class_mut(class);
+            counters.splits += 1;
+            counters.split_bytes = counters.split_bytes.wrapping_add(len);
+        }
+        let parts_max = u64::from(self.requests.max() / PARTS_OF_QUEUE).max(1);
+        let least = len.div_ceil(parts_max).checked_next_power_of_two();
+        Parts::new(len, part_max.max(least.unwrap_or(len)))
+    }
+
+    /// Takes a request back that still waits, and for which nothing was charged,
+    /// or that was [parked](Self::park).
+    /// Returns whether it was still waiting. Takes constant time, plus a
+    /// logarithm of the number of classes if it was the last of its class.
+    pub fn cancel(&mut self, now: Time, ticket: Ticket) -> bool {
+        let Some(&request) = self.requests.get(ticket) else { return false };
+        match request.state {
+            State::Queued => {
+                self.fair.remove(&mut self.requests, request.class, ticket.slot());
+            }
+            State::Parked => {}
+            State::Free | State::InDisk | State::Overdue => return false,
+        }
+        // it went once
+        self.report.totals.completed += u64::from(request.already_charged);
+        self.requests.remove(ticket.slot());
+        self.report.class_of(&request).cancelled(now);
+        self.attendance.resume_at_once();
+        true
+    }
+
+    /// Gives the room of a dispatched request back, because its owner has not
+    /// started it yet and others wait: an owner that comes late. What was
+    /// charged for it stays charged, and it keeps its place: it goes with
+    /// [`resume`](Self::resume), or is [cancelled](Self::cancel).
+    /// `poll_dispatch` should follow, here and where `poll_wake` says.
+    ///
+    /// # Errors
+    /// [`StaleTicket`] if it is not in the disk, or was given up.
+    pub fn park(&mut self, now: Time, ticket: Ticket) -> Result<(), StaleTicket> {
+        let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
+        if request.state != State::InDisk {
+            return Err(StaleTicket);
+        }
+        self.leave_window(now, ticket.slot());
+        self.pricer.end_flush(ticket.slot(), request.op);
+        self.collect_wakes(now);
+        let kept = self.requests.at_mut(ticket.slot());
+        kept.state = State::Parked;
+        kept.already_charged = true;
+        self.report.totals.in_disk -= 1;
+        self.report.class_of(&request).park(request.len);
+        self.attendance.resume_at_once();
+        Ok(())
+    }
+
+    /// The owner of a request that was [parked](Self::park) is there.
+    /// True if it goes now: where there is room; and past the window as long
+    /// as those that do are no more than one effective goal and the disk's
+    /// rate. Otherwise it waits before all of its class, and `poll_dispatch`
+    /// names it when it may go. It is charged to nobody again.
+    ///
+    /// # Errors
+    /// [`StaleTicket`] if it was not parked.
+    pub fn resume(&mut self, now: Time, ticket: Ticket) -> Result<bool, StaleTicket> {
+        let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
+        if request.state != State::Parked {
+            return Err(StaleTicket);
+        }
+        let (index, demand) = (ticket.slot(), demand(&request));
+        if !self.shared.budget.reenter(now, &demand) {
+            let class = self.report.class_of(&request).class();
+            let queued = class.map(|class| self.fair.push_front(&mut self.requests, class, index));
+            if let Some(Ok(())) = queued {
+                self.requests.at_mut(index).state = State::Queued;
+                self.attendance.resume_at_once();
+                return Ok(false);
+            }
+            // its class was removed
+            self.shared.budget.enter_anyway(&demand);
+        }
+        if request.op == Op::Discard {
+            self.shared.discards.enter_anyway();
+        }
+        self.enter_disk(now, index, false);
+        let waited = now.nanos_since(request.enqueued_at);
+        self.report.class_of(&request).dispatched(now, waited, request.len, DiskTime::ZERO);
+        Ok(true)
+    }
+
+    /// The disk has answered a dispatched request. Frees its part of the
+    /// budget, so `poll_dispatch` should follow, here and where `poll_wake` says.
+    ///
+    /// # Errors
+    /// [`StaleTicket`] if the request was not dispatched or has completed.
+    #[inline]
+    pub fn complete(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        outcome: Outcome,
+    ) -> Result<Completion, StaleTicket> {
+        self.complete_polled(now, ticket, outcome, Time::ZERO)
+    }
+
+    /// As [`complete`](Self::complete), by an owner that knows when the disk
+    /// answered: not before `previous_poll`, when it last looked. From such answers
+    /// the group learns how late an idle disk answers. An owner that lets a request
+    /// be carried out elsewhere, and hears of its end at any later time, does not know.
+    ///
+    /// # Errors
+    /// As for [`complete`](Self::complete).
+    pub fn complete_polled(
+        &mut self,
+        now: Time,
+        ticket: Ticket,
+        outcome: Outcome,
+        previous_poll: Time,
+    ) -> Result<Completion, StaleTicket> {
+        let request = *self.requests.get(ticket).ok_or(StaleTicket)?;
+        let class = self.report.class_of(&request).class().ok_or(StaleTicket)?;
+        let overdue = match request.state {
+            State::InDisk => false,
+            State::Overdue => true,
+            State::Free | State::Queued | State::Parked => return Err(StaleTicket),
+        };
+        let took = DiskNanos::between(&request, previous_poll, now);
+        let disk_nanos = took.most;
+        self.shared.budget.completed(now, disk_nanos);
+        if overdue {
+            self.shared.budget.overdue.returned_late();
+            self.in_disk.returned_late(&mut self.requests, ticket.slot());
+        } else {
+            self.leave_window(now, ticket.slot());
+            self.free_room(now);
+        }
+        self.pricer.leave_disk(now, ticket.slot(), request.op);
+        self.wake_run(now);
+        self.requests.remove(ticket.slot());
+        self.attendance.take_back(request.cost);
+        self.in_disk.came_back_after(disk_nanos);
+        let done = outcome == Outcome::Done;
+        if request.nearly_idle && done && !overdue && took.is_known {
+            let transfer = request.cost.as_nanos_ceil();
+            let service_nanos = disk_nanos.saturating_sub(transfer);
+            self.shared.budget.observe_idle_service(now, service_nanos);
+        }
+        self.report_completion(now, &request, done, took);
+        self.fair.completed(request.class, now);
+        self.report.left_disk();
+        self.report.class_of(&request).completed(now, request.op, request.len, disk_nanos, done);
+        self.attendance.resume_at_once();
+        let queue_nanos = request.dispatched_at.nanos_since(request.enqueued_at);
+        let (op, len) = (request.op, request.len);
+        Ok(Completion { class, queue_nanos, disk_nanos, overdue, op, len })
+    }
+
+    /// Tells the group what a completed request says of the disk.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
+    fn report_completion(&mut self, now: Time, request: &Request, done: bool, took: DiskNanos) {
+        let budget = &self.shared.budget;
+        let threshold = budget.threshold_of_load(request.dispatched_at).filter(|_| done);
+        let counted = threshold.and_then(|threshold| {
+            let nanos = self.targeted_nanos(now, request, threshold, took)?;
+            Some((threshold, nanos))
+        });
+        if let Some(sample) = self.report.sample(now, request, counted) {
+            self.shared.budget.report(now, sample);
+        }
+        if self.shared.budget.searches_knee()
+            && let Some(sample) = self.report.sample_window(now, request, done)
+        {
+            self.shared.budget.report_to_knee(now, sample);
+        }
+    }
+
+    /// The time of a request that is compared with the latency target: the one in the disk if that
+    /// is known, or the one since it was enqueued. `None` if it does not count.
+    fn targeted_nanos(
+        &mut self,
+        now: Time,
+        request: &Request,
+        threshold: Threshold,
+        took: DiskNanos,
+    ) -> Option<u64> {
+        if !threshold.in_disk {
+            let class = self.report.class_of(request);
+            return (!class.waits_for_itself()).then(|| now.nanos_since(request.enqueued_at));
+        }
+        let was_away = self.attendance.was_preempted(now, took.gap);
+        let counts = took.is_known || threshold.is_told_by_owner(took.least, took.most, was_away);
+        counts.then_some(took.most)
+    }
+
+    /// A request that the budget has let through, in the disk from now on.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
+    fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) {
+        let request = self.requests.at_mut(index);
+        debug_assert!(
+            matches!(request.state, State::Queued | State::Parked),
+            "only what waits goes to the disk"
+        );
+        request.state = State::InDisk;
+        request.dispatched_at = now;
+        request.nearly_idle = nearly_idle;
+        let Request { cost, class, op, len, already_charged, .. } = *request;
+        self.in_disk.enter(&mut self.requests, index);
+        self.pricer.enter_disk(now, index, op);
+        self.report.entered_disk((!already_charged).then_some(cost));
+        if !already_charged {
+            let bytes = if op == Op::Discard { 0 } else { len };
+            self.fair.charge_limits(class, now, bytes);
+            let budget = &self.shared.budget;
+            if let Some(mix) = self.report.count_in_mix(now, op, cost, || budget.window()) {
+                budget.note_mix(now, mix);
+            }
+        }
+        if op == Op::Discard {
+            self.shared.discards.stop_waiting(self.shard);
+        }
+    }
+
+    /// The window does not count a request any more. If it was a discard, the next may go: the shard
+    /// that has waited for longest is woken.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
+    fn leave_window(&mut self, now: Time, index: u32) {
+        self.give_back(index);
+        if self.requests.at(index).op == Op::Discard {
+            self.wake_next_discard(now);
+        }
+    }
+
+    /// Gives the room of a request back.
+    #[inline(always)]
+    fn give_back(&mut self, index: u32) {
+        let demand = demand(self.requests.at(index));
+        if self.requests.at(index).op == Op::Discard {
+            self.shared.discards.leave();
+        }
+        self.in_disk.leave(&mut self.requests, index);
+        self.shared.budget.leave(&demand);
+    }
+
+    /// Another shard of the group to wake: it waits for room that this queue
+    /// has freed. To be asked until it returns `None` after each
+    /// [`complete`](Self::complete) and [`poll_dispatch`](Self::poll_dispatch).
+    pub fn poll_wake(&mut self) -> Option<ShardId> {
+        if let Some(freed_at) = self.wakeups.room_freed_at() {
+            let freed = self.wakeups.take_freed(self.report.totals.in_disk);
+            let share = self.shared.budget.room_share().at_least(freed);
+            self.collect_some_wakes(freed_at, share);
+        }
+        let shard = self.wakeups.list.pop()?;
+        self.note_wake_ups(1);
+        Some(shard)
+    }
+
+    /// The owner has woken this number of threads or tasks whose requests are in
+    /// the queue: they count among its [wake-ups](crate::QueueCounters::wake_ups).
+    pub fn note_wake_ups(&mut self, count: u64) {
+        self.report.totals.wake_ups = self.report.totals.wake_ups.wrapping_add(count);
+    }
+
+    /// When to call [`poll_dispatch`](Self::poll_dispatch) next, if nothing
+    /// happens before: `None` means that only another verb or a wake-up can
+    /// change anything. Never earlier than `now`.
+    pub fn poll_timeout(&self, now: Time) -> Option<Time> {
+        Some(self.timer(now)?.max(now))
+    }
+
+    /// Requests that wait or are in the disk.
+    pub fn len(&self) -> usize {
+        self.requests.len() as usize
+    }
+
+    /// Whether nothing waits and nothing is in the disk.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Why `poll_dispatch` last returned `None`, if it did.
+    pub fn blocked(&self) -> Option<Blocked> {
+        self.attendance.last_stop().map(|(stop, _)| stop.reason)
+    }
+
+    /// What this queue has counted for a class; `None` if it never had any of it.
+    pub fn class(&self, class: ClassId) -> Option<&ClassCounters> {
+        self.report.classes.get(class.index())
+    }
+
+    /// What this queue has counted for every class, by [`ClassId::index`].
+    pub fn classes(&self) -> &[ClassCounters] {
+        &self.report.classes
+    }
+
+    /// What this queue has counted in all.
+    pub fn counters(&self) -> QueueCounters {
+        self.report.counters()
+    }
+}
+
+impl Drop for IoQueue {
+    /// Gives back what the queue holds of the budget: no completions will follow.
+    /// Shards that wait for it find out when another
+    /// polls or completes; [`IoQueue::leave`] tells whom to wake at once.
+    fn drop(&mut self) {
+        while let Some(oldest) = self.in_disk.oldest() {
+            self.give_back(oldest);
+        }
+        self.fair.abandon();
+        self.shared.leave(self.shard);
+        self.shared.tree.note_change();
+    }
+}
+
+/// What a request takes of the budget.
+fn demand(request: &Request) -> Demand {
+    Demand::new(request.cost, request.op, request.len, request.fresh)
+}
+
+/// Whether the disk prices mixes of reads and writes.
+fn has_prices(model: &DiskModel, budget: &Budget) -> bool {
+    model.mix_prices().is_some() && budget.counts_disk_time()
+}

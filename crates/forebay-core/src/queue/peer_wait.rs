@@ -1,0 +1,192 @@
+//! For which other shards this one waits, and until when.
+//!
+//! Shards that are behind go first, unless the disk would idle for it. What others hold in the disk
+//! without polling for it is stale: most of it has long been done, and waits to be noticed.
+
+use crate::shard_id::ShardId;
+use crate::{DiskTime, Time};
+
+/// Of more shards than this, one looks for all what others hold in the disk without polling. At 8 a
+/// request costs about one look where each shard looks for itself.
+const CROWD_ABOVE: u64 = 8;
+/// A queue for which another one looks does so too, after this multiple of the time for which it has
+/// waited, in case that one is late.
+const LOOK_AGAIN_TIMES: u64 = 3;
+
+/// A shard's wait for another on an open budget.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    since: Time,
+    until: Time,
+    /// What was spent of the budget when it began.
+    spent: u64,
+    /// The shard that is waited for, and the disk time that it had dispatched in all then.
+    other: ShardId,
+    dispatched: u64,
+}
+
+impl Wait {
+    /// Whether it is a wait for `other`, which has `dispatched` this much in all now, and has used
+    /// something since the wait began but less than `enough`.
+    fn has_used_less(&self, other: ShardId, dispatched: u64, enough: DiskTime) -> bool {
+        let since = dispatched.wrapping_sub(self.dispatched);
+        self.other == other && since > 0 && since < enough.units()
+    }
+}
+
+/// The shard that is waited for, as the group sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lagging {
+    pub(super) shard: ShardId,
+    /// Disk time that it has dispatched in all, in units.
+    pub(super) dispatched: u64,
+    /// It was late when it polled last.
+    pub(super) is_late: bool,
+    /// When it has promised to poll.
+    pub(super) polls_by: Time,
+}
+
+/// What other shards hold in the disk without polling for it, as this shard has seen it last.
+#[derive(Clone, Copy, Debug)]
+struct StalePeerInflight {
+    held: DiskTime,
+    /// When the next shard will not have polled for long.
+    grows_at: Time,
+    /// When to look again.
+    refresh_at: Time,
+}
+
+/// For whom this shard waits.
+#[derive(Debug)]
+pub(super) struct PeerWait {
+    /// Since when it has waited for another shard on an open budget, and what of it was spent then.
+    wait: Option<Wait>,
+    /// The shard that it woke last since that is behind, and what was spent then.
+    woken_for: Option<(u64, ShardId)>,
+    stale: StalePeerInflight,
+    /// When it looks what others hold, for all shards that wait for room.
+    planned_refresh: Time,
+    /// Since when its next request, or a fresh one, has found the window full.
+    full_since: Option<Time>,
+}
+
+impl PeerWait {
+    pub(super) const NONE: Self = Self {
+        wait: None,
+        woken_for: None,
+        stale: StalePeerInflight {
+            held: DiskTime::ZERO,
+            grows_at: Time::MAX,
+            refresh_at: Time::ZERO,
+        },
+        planned_refresh: Time::ZERO,
+        full_since: None,
+    };
+
+    /// The shard waits for no other any more.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.wait = None;
+    }
+
+    /// Until when this shard waits for one that is behind, while the budget is open: for a tick. The
+    /// tick begins when the budget was found open, at `open_since`, with nothing taken of it since, or
+    /// when the other shard has promised to poll if that is later. A promise beyond `now` counts as
+    /// `now`, since that shard is woken then. That of a late shard does not count.
+    ///
+    /// If that shard was waited for before and has taken less than `enough` since, the end stays as it
+    /// was. Otherwise a shard that asks for little would be waited for again after each little that it
+    /// takes.
+    pub(super) fn until(
+        &mut self,
+        now: Time,
+        other: Lagging,
+        (enough, spent): (DiskTime, u64),
+        (open_since, tick_nanos): (Time, u64),
+    ) -> Time {
+        let Lagging { shard, dispatched, is_late, polls_by } = other;
+        let since = match self.wait {
+            Some(wait) if wait.spent == spent => wait.since,
+            Some(wait) if wait.has_used_less(shard, dispatched, enough) => return wait.until,
+            _ => open_since,
+        };
+        let polls_at = if is_late { since } else { polls_by.min(now) };
+        let until = since.max(polls_at).plus_nanos(tick_nanos);
+        self.wait = Some(Wait { since, until, spent, other: shard, dispatched });
+        until
+    }
+
+    /// Since when it has waited.
+    pub(super) fn since(&self) -> Option<Time> {
+        self.wait.map(|wait| wait.since)
+    }
+
+    /// Whether a shard that is behind is to be woken: once for what has been spent. Otherwise two that
+    /// wait for each other would wake each other until the time is over.
+    pub(super) fn wakes(&mut self, shard: ShardId, spent: u64) -> bool {
+        let woken = Some((spent, shard));
+        let again = self.woken_for == woken;
+        self.woken_for = woken;
+        !again
+    }
+
+    /// Whether it is time to look what others hold without polling.
+    pub(super) fn is_refresh_due(&self, now: Time) -> bool {
+        now >= self.stale.refresh_at
+    }
+
+    /// The next question is answered by a new look.
+    pub(super) fn refresh_at_once(&mut self) {
+        self.stale.refresh_at = Time::ZERO;
+    }
+
+    /// Others hold this much without polling, and more from `grows_at` on. Many shards look the less
+    /// often: `stagger_nanos` later.
+    pub(super) fn refresh(
+        &mut self,
+        now: Time,
+        (held, grows_at): (DiskTime, Time),
+        (stagger_nanos, tick_nanos): (u64, u64),
+    ) {
+        let turns_at = now.plus_nanos(stagger_nanos);
+        let grows_at = grows_at.max(turns_at);
+        let refresh_at = grows_at.min(turns_at.plus_nanos(tick_nanos));
+        self.stale = StalePeerInflight { held, grows_at, refresh_at };
+    }
+
+    /// How much of what others hold does not count in the window: as much as the disk has done. By how
+    /// much longer than a window it keeps what this shard sends, so much of it is still before that.
+    pub(super) fn uncounted(&self, kept_nanos: Option<u64>, window: DiskTime) -> DiskTime {
+        let Some(kept) = kept_nanos else { return self.stale.held };
+        let before = DiskTime::from_nanos(kept.saturating_sub(window.as_nanos_ceil()));
+        self.stale.held.minus(before)
+    }
+
+    /// When a queue that finds the window full looks again what others hold. Of many shards one looks in
+    /// time, as `plan` decides, and wakes those that are behind. The others look the less often the
+    /// longer they have waited, in case that one is late.
+    pub(super) fn next_refresh(
+        &mut self,
+        now: Time,
+        (shards, tick_nanos): (u64, u64),
+        plan: impl FnOnce(Time, Time) -> Option<Time>,
+    ) -> Time {
+        let grows_at = self.stale.grows_at.max(now);
+        if shards <= CROWD_ABOVE {
+            return grows_at;
+        }
+        if let Some(at) = plan(grows_at, self.planned_refresh) {
+            self.planned_refresh = at;
+            return at;
+        }
+        let waited = now.nanos_since(*self.full_since.get_or_insert(now));
+        let rests = waited.saturating_mul(LOOK_AGAIN_TIMES).max(tick_nanos);
+        grows_at.max(now.plus_nanos(rests))
+    }
+
+    /// A request went, or a fresh one has come: none has found the window full.
+    #[inline]
+    pub(super) fn is_not_full(&mut self) {
+        self.full_since = None;
+    }
+}

@@ -1,0 +1,319 @@
+//! Where requests are on a disk that seeks, what they cost there, and which stream keeps the head.
+//!
+//! A disk that seeks serves what follows each other without a seek, unless its head was elsewhere in
+//! between. What it does next is known best when a request goes, so that is when these are priced. One
+//! that begins where the last one ended that the disk got needs no seek. Nor does one that begins where
+//! one ends that the disk still has, if it had nothing but such streams for a window: a disk serves
+//! each of them for a while. Among random requests it does not: each way back to the stream is a seek
+//! then, and is charged.
+//!
+//! A flush of such a disk waits for a turn of the platter. Flushes that go while another one is in the
+//! disk wait for the same turn and cost nothing, unless a write has finished in between.
+//!
+//! Each change between a stream and other requests costs a seek, and a disk that chooses the nearest
+//! request leaves a stream late or never. So a stream whose turn it is, and of which more waits, gets
+//! the disk for itself: when what is in the disk has been served, and then for [`RUN_NANOS`] of disk
+//! time. This is a run. It is charged as always, so classes that wait meanwhile go first afterwards.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::head::{Head, NOWHERE, mark};
+use crate::head_run::{Held, RUN_CHARGED_NANOS, RUN_NANOS, Run};
+use crate::requests::Request;
+use crate::shard_id::ShardId;
+use crate::{Access, DiskModel, DiskTime, Op, Time};
+
+/// This many ends of requests are remembered. Where two have the same place, a seek is charged that was
+/// none.
+const ENDS: usize = 1024;
+/// What a flush costs that waits for the same turn of the platter as an earlier one.
+const COVERED: DiskTime = DiskTime::from_units(1);
+/// After this long without a random request streams are alone, in nanoseconds: 20 runs.
+const ALONE_NANOS: u64 = 20 * RUN_NANOS;
+
+/// Where a request begins and ends, and whether it went on nowhere.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    begin: u64,
+    end: u64,
+    is_random: bool,
+}
+
+impl Span {
+    const UNKNOWN: Self = Self { begin: NOWHERE, end: NOWHERE, is_random: false };
+}
+
+/// Where a request ends that went.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    place: u64,
+    index: u32,
+}
+
+/// What requests of a queue cost, and where they are.
+#[derive(Debug)]
+pub(super) struct SeekPricer {
+    model: DiskModel,
+    head: Arc<Head>,
+    shard: ShardId,
+    /// By the index of the request; grows to the most that were present at once.
+    spans: Vec<Span>,
+    /// Where requests end that went, by the place.
+    ends: Vec<End>,
+    run: Option<Run>,
+}
+
+impl SeekPricer {
+    pub(super) fn new(model: DiskModel, head: Arc<Head>, shard: ShardId) -> Self {
+        Self { model, head, shard, spans: Vec::new(), ends: Vec::new(), run: None }
+    }
+
+    #[inline]
+    pub(super) fn model(&self) -> &DiskModel {
+        &self.model
+    }
+
+    pub(super) fn set_model(&mut self, model: DiskModel) {
+        self.model = model;
+    }
+
+    #[inline(always)]
+    pub(super) fn seeks(&self) -> bool {
+        self.model.seeks()
+    }
+
+    /// Notes where a new request is, if that matters.
+    #[inline(always)]
+    pub(super) fn note_place(&mut self, index: u32, access: Access, len: u64) {
+        if self.seeks() {
+            self.add_span(index, access, len);
+        }
+    }
+
+    #[cold]
+    fn add_span(&mut self, index: u32, Access { op, place, .. }: Access, len: u64) {
+        let span = place.map(|place| {
+            let end = mark(op, place.plus(len));
+            Span { begin: mark(op, place), end, is_random: false }
+        });
+        if self.spans.len() <= index as usize {
+            self.spans.resize(index as usize + 1, Span::UNKNOWN);
+        }
+        self.spans[index as usize] = span.unwrap_or(Span::UNKNOWN);
+    }
+
+    fn span(&self, index: u32) -> Span {
+        self.spans.get(index as usize).copied().unwrap_or(Span::UNKNOWN)
+    }
+
+    /// The request that ended at a place not long ago.
+    fn ended_at(&self, place: u64) -> Option<u32> {
+        let end = self.ends.get(place as usize % ENDS)?;
+        (end.place == place && place != NOWHERE).then_some(end.index)
+    }
+
+    /// Whether a request ends at a place that is in the disk.
+    fn ends_at(&self, place: u64, is_in_disk: impl Fn(u32) -> bool) -> bool {
+        self.ended_at(place).is_some_and(|index| self.span(index).end == place && is_in_disk(index))
+    }
+
+    /// What a request costs that would go to the disk now. Of its class `class_requests` wait or are in
+    /// the disk, and `window` is the one of the figures.
+    #[cold]
+    pub(super) fn price(
+        &self,
+        now: Time,
+        (index, request): (u32, &Request),
+        (class_requests, window): (u64, DiskTime),
+        is_in_disk: impl Fn(u32) -> bool,
+    ) -> DiskTime {
+        let Request { op, len, .. } = *request;
+        let full = self.model.cost(op, len);
+        if op == Op::Flush {
+            return if self.head.flush_covers() { COVERED } else { full };
+        }
+        let begin = self.span(index).begin;
+        let sequential = self.model.sequential_cost(op, len);
+        let run = self.run.filter(|_| self.is_of_run(index));
+        let only_streams = run.map_or_else(|| self.only_streams(now, window), |run| run.pays_bytes);
+        let goes_on = if only_streams {
+            self.head.is_at(begin) || self.ends_at(begin, is_in_disk)
+        } else {
+            // a class that has all of its requests in the disk, among others, would lose its share
+            let outlasts = sequential.units().saturating_mul(class_requests) > window.units();
+            self.head.is_at(begin) && outlasts
+        };
+        if goes_on { sequential } else { full }
+    }
+
+    /// Whether the disk had nothing for a window but what goes on where others ended.
+    fn only_streams(&self, now: Time, window: DiskTime) -> bool {
+        self.nanos_since_random(now) >= window.as_nanos_ceil()
+    }
+
+    /// The time since a request went to the disk that was of no stream.
+    fn nanos_since_random(&self, now: Time) -> u64 {
+        now.nanos_since(self.head.random_at())
+    }
+
+    /// A request goes to the disk, whose head moves with it.
+    #[inline(always)]
+    pub(super) fn enter_disk(&mut self, now: Time, index: u32, op: Op) {
+        if self.seeks() {
+            self.move_head(now, index, op);
+        }
+    }
+
+    #[cold]
+    fn move_head(&mut self, now: Time, index: u32, op: Op) {
+        match op {
+            Op::Read | Op::Write => {
+                let Span { begin, end: place, .. } = self.span(index);
+                let is_random = self.ended_at(begin).is_none();
+                if let Some(span) = self.spans.get_mut(index as usize) {
+                    span.is_random = is_random;
+                }
+                self.ends.resize(ENDS, End { place: NOWHERE, index: 0 });
+                self.ends[place as usize % ENDS] = End { place, index };
+                if is_random {
+                    self.head.meets_random(now);
+                }
+                self.head.moves_to(place);
+            }
+            Op::Flush => self.head.flush_begins(self.flush_mark(index)),
+            Op::Discard => {}
+        }
+    }
+
+    /// The disk has answered a request.
+    #[inline(always)]
+    pub(super) fn leave_disk(&self, now: Time, index: u32, op: Op) {
+        if self.seeks() {
+            if self.span(index).is_random {
+                self.head.meets_random(now);
+            }
+            if op == Op::Write {
+                self.head.write_ends();
+            }
+            self.end_flush(index, op);
+        }
+    }
+
+    /// A request is answered, parked or given up: later flushes do not wait for it.
+    pub(super) fn end_flush(&self, index: u32, op: Op) {
+        if op == Op::Flush && self.seeks() {
+            self.head.flush_ends(self.flush_mark(index));
+        }
+    }
+
+    /// A number for a flush that is in the disk, never [`NOWHERE`].
+    fn flush_mark(&self, index: u32) -> u64 {
+        (self.shard.index() as u64 + 1) << 32 | u64::from(index)
+    }
+
+    /// The run of this queue.
+    #[inline(always)]
+    pub(super) fn run(&self) -> Option<Run> {
+        self.run
+    }
+
+    /// Whether a request is the next one of this queue's run.
+    #[inline(always)]
+    pub(super) fn is_of_run(&self, index: u32) -> bool {
+        self.run.is_some_and(|run| self.span(index).begin == run.next)
+    }
+
+    /// Whether a request of this queue's run is in the disk: its owner sends more when that is done.
+    pub(super) fn has_run_in_disk(&self, run: Run, is_in_disk: impl Fn(u32) -> bool) -> bool {
+        self.ends_at(run.next, is_in_disk)
+    }
+
+    /// Which stream has the head, of any shard.
+    #[inline(always)]
+    pub(super) fn head_held(&self, now: Time) -> Option<Held> {
+        if self.seeks() { self.head.run.held(now) } else { None }
+    }
+
+    /// Whether a request goes on where another ended, the next one of its class goes on where it ends,
+    /// and a run would serve both sooner. Streams alone are better served by a disk that goes on where
+    /// its head is.
+    pub(super) fn is_worth_a_run(&self, now: Time, index: u32, successor: Option<u32>) -> bool {
+        let Span { begin, end, .. } = self.span(index);
+        let next = successor.map(|index| self.span(index).begin);
+        self.run.is_none()
+            && self.ended_at(begin).is_some()
+            && next == Some(end)
+            && end != NOWHERE
+            && self.nanos_since_random(now) < ALONE_NANOS
+    }
+
+    /// A stream asks for the head: its run begins when the disk has no more to do than a seek.
+    pub(super) fn begin_run(&mut self, now: Time, class: u16, index: u32, window: DiskTime) {
+        let begins_by = now.plus_nanos(RUN_NANOS);
+        let until = begins_by.plus_nanos(RUN_NANOS);
+        if self.head.run.give(now, Held { shard: self.shard, until, has_begun: false }) {
+            self.run = Some(Run {
+                class,
+                next: self.span(index).begin,
+                left: DiskTime::from_nanos(RUN_NANOS),
+                chargeable: DiskTime::from_nanos(RUN_CHARGED_NANOS),
+                begins_by: Some(begins_by),
+                pays_bytes: self.only_streams(now, window),
+            });
+        }
+    }
+
+    /// Whether the disk, with this much unfinished, has no more to do than a seek.
+    pub(super) fn disk_has_one(&self, in_flight: DiskTime) -> bool {
+        in_flight <= self.model.cost(Op::Read, 1)
+    }
+
+    /// The first request of a run waits until the disk has no more to do than a seek: until the time
+    /// that is returned. `None` if it goes now, and for all other requests.
+    #[cold]
+    pub(super) fn waits_for_head(
+        &mut self,
+        now: Time,
+        index: u32,
+        in_flight: DiskTime,
+    ) -> Option<Time> {
+        let Some(Run { next, begins_by: Some(begins_by), .. }) = self.run else { return None };
+        if self.span(index).begin != next {
+            return None;
+        }
+        if !self.head.is_at(next) && !self.disk_has_one(in_flight) && now < begins_by {
+            return Some(begins_by);
+        }
+        let until = now.plus_nanos(RUN_NANOS);
+        self.head.run.give(now, Held { shard: self.shard, until, has_begun: true });
+        self.run = self.run.map(|run| Run { begins_by: None, ..run });
+        None
+    }
+
+    /// What the disk does for a request of a run, whatever its class is charged: the first one takes a
+    /// seek.
+    pub(super) fn time_of_head(&self, index: u32, op: Op, len: u64) -> DiskTime {
+        if self.head.is_at(self.span(index).begin) {
+            self.model.sequential_cost(op, len)
+        } else {
+            self.model.cost(op, len)
+        }
+    }
+
+    /// A request of the run goes. Returns whether the run has had its time.
+    pub(super) fn count_in_run(&mut self, index: u32, request: &Request) -> bool {
+        let (cost, next) =
+            (self.time_of_head(index, request.op, request.len), self.span(index).end);
+        let Some(run) = &mut self.run else { return false };
+        (run.left, run.next) = (run.left.minus(cost), next);
+        run.chargeable = run.chargeable.minus(request.cost);
+        run.left == DiskTime::ZERO || run.chargeable == DiskTime::ZERO
+    }
+
+    /// The run is over.
+    pub(super) fn end_run(&mut self) {
+        self.run = None;
+        self.head.run.give_back(self.shard);
+    }
+}

@@ -1,0 +1,446 @@
+//! How a turn begins and ends: lateness, requests that the disk has kept for too long, what the other
+//! shards learn, and when this one looks again.
+
+use super::attendance::{BRIDGED_NANOS, TurnFacts};
+use super::types::Stop;
+use super::{EnqueueError, IoQueue};
+use crate::budget::{Demand, GivenUp, Overdue, Reservation, RoomShare};
+use crate::peers::PeerFilter;
+use crate::requests::{Request, Ticket};
+use crate::shared::Shared;
+use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
+
+/// A queue that is blocked by others looks again after this time at the latest, in nanoseconds.
+const BLOCKED_NANOS_MAX: u64 = 100_000_000;
+
+/// On a lone shard, backlogged requests go together when this fraction of an effective goal lies
+/// unused.
+const COALESCE_SINGLE_SHARD: (u64, u64) = (3, 4);
+/// The same where there are other shards, which must not find the budget wasted.
+const COALESCE_SHARED: (u64, u64) = (1, 2);
+
+impl IoQueue {
+    pub(super) fn turn_facts(&self, now: Time) -> TurnFacts {
+        let Shared { budget, peers, .. } = &*self.shared;
+        let (patience_nanos, has_peers) = (self.shared.patience(), !peers.alone());
+        TurnFacts {
+            now,
+            effective_goal: budget.effective_goal(),
+            in_flight: budget.in_flight(),
+            held: self.in_disk.held(),
+            patience_nanos,
+            service_horizon_nanos: budget.service_horizon_nanos(),
+            tick_nanos: self.shared.tick_nanos,
+            has_peers,
+            is_live: !has_peers || peers.is_live(self.shard, now, patience_nanos),
+        }
+    }
+
+    /// Finds out whether the turn that begins is late. Of what it is owed for the
+    /// time in which it could not ask, a late shard keeps a bounded credit.
+    pub(super) fn begin_turn(&mut self, now: Time) {
+        if self.attendance.last_stop().is_none() {
+            return;
+        }
+        let facts = self.turn_facts(now);
+        // holders of permits compute: their queue has no thread that could be away
+        if !self.in_disk.is_of_permits && self.attendance.note_absence(&facts) {
+            self.shared.peers.publish_away(self.shard, now);
+        }
+        if self.attendance.begin_turn(&facts) {
+            let patience_nanos = self.shared.budget.patience_nanos(now);
+            self.report.late_turn(self.attendance.late_nanos(&facts, patience_nanos));
+        }
+        if self.attendance.is_late() {
+            self.fair.catch_up();
+        }
+    }
+
+    /// After changes of classes others look again too, as does a shard that waited
+    /// for a queue that has gone.
+    pub(super) fn follow_changes(&mut self, now: Time) {
+        if self.fair.follow_changes() {
+            self.shared.peers.take_waiting_for_room(now, &mut self.wakeups.list);
+        }
+    }
+
+    /// Lets the window forget requests that the disk has kept for too long.
+    pub(super) fn give_up_overdue(&mut self, now: Time) {
+        let polled_at = self.attendance.poll(now);
+        while let Some(oldest) = self.in_disk.oldest() {
+            let Request { dispatched_at, cost, .. } = *self.requests.at(oldest);
+            if !Overdue::is_possible(now.nanos_since(dispatched_at))
+                || self.attendance.is_in_grace(now)
+            {
+                return;
+            }
+            let budget = &self.shared.budget;
+            let overdue_at = dispatched_at.plus_nanos(budget.patience_nanos(now));
+            if now < overdue_at {
+                return;
+            }
+            if !budget.overdue.hangs(now)
+                && let Some(until) = self.attendance.grace(now, polled_at, overdue_at)
+            {
+                self.in_disk.give_up_after = until;
+                return;
+            }
+            let is_permit = self.in_disk.is_of_permits;
+            match budget.give_up(now, GivenUp { dispatched_at, cost, is_permit }) {
+                Ok(kept) => self.give_up(now, oldest, kept),
+                Err(retry) => {
+                    self.in_disk.give_up_after = retry;
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(super) fn give_up(&mut self, now: Time, index: u32, kept: DiskTime) {
+        self.leave_window(now, index);
+        self.in_disk.give_up(&mut self.requests, index);
+        let request = *self.requests.at(index);
+        self.pricer.end_flush(index, request.op);
+        // where the window binds nobody it was kept from nobody
+        if kept > DiskTime::ZERO && !self.may_bypass_window(now) {
+            self.fair.charge(request.class, kept, request.len, now);
+        }
+        self.collect_wakes(now);
+        self.report.totals.overdue += 1;
+        self.report.class_of(&request).overdue += 1;
+    }
+
+    /// Books the time since the last stop on its reason. If nothing more goes, that ends the turn, and
+    /// the others learn what this queue leaves.
+    pub(super) fn end_attempt(&mut self, now: Time, stop: Option<Stop>) {
+        if let Some((last, since)) = self.attendance.take_stop() {
+            self.report.blocked(last.reason, now.nanos_since(since));
+        }
+        if !self.shared.peers.alone() {
+            self.shared.peers.promise(self.shard, self.promised(now, stop));
+            if let Some(stop) = stop {
+                self.fair.publish_owed();
+                self.wake_window_waiters(now, stop.reason);
+                self.publish_held(now);
+            }
+        }
+        if let Some(stop) = stop {
+            self.attendance.end_turn(now, stop, !self.in_disk.is_empty());
+            if matches!(stop.reason, Blocked::Window | Blocked::Pace | Blocked::PaceDiskIdle) {
+                self.shared.budget.refused(now);
+            }
+            self.report.update_flow(now, self.effective_goal());
+        }
+    }
+
+    /// When the others may count on this shard to poll again.
+    pub(super) fn promised(&self, now: Time, stop: Option<Stop>) -> Time {
+        match stop {
+            None => now,
+            Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
+            // it sleeps until it is woken, and the shard that does so expects it
+            Some(Stop { resume_at: Some(at), .. }) if self.self_wake_deadline() <= now => at,
+            Some(Stop { resume_at, .. }) => {
+                let drained = now.plus_nanos(self.shared.budget.window().as_nanos_ceil());
+                resume_at.map_or(drained, |at| at.min(drained))
+            }
+        }
+    }
+
+    /// Tells the others what this queue leaves in the disk.
+    pub(super) fn publish_held(&self, now: Time) {
+        let (peers, held) = (&self.shared.peers, self.in_disk.held().units());
+        peers.publish_held(self.shard, now, held, self.attendance.is_late());
+        peers.publish_dispatched(self.shard, self.report.totals.consumption.units());
+    }
+
+    /// Room that this queue leaves when nothing more goes is for the shards that wait
+    /// for it, whichever has freed it.
+    pub(super) fn wake_window_waiters(&mut self, now: Time, reason: Blocked) {
+        let freed = self.wakeups.take_freed(self.report.totals.in_disk);
+        let Shared { peers, budget, .. } = &*self.shared;
+        if reason == Blocked::Window || !peers.anyone_waits_for_room() || !budget.has_room() {
+            return;
+        }
+        let share = budget.room_share().at_least(freed);
+        // the one that is behind is on its way
+        let behind = usize::from(reason == Blocked::FairnessLead);
+        let shards = share.shards.saturating_sub(behind);
+        self.collect_some_wakes(now, RoomShare { shards, ..share });
+    }
+
+    #[cold]
+    pub(super) fn wake_next_discard(&mut self, now: Time) {
+        self.fair.recheck_throttled();
+        if let Some(next) = self.shared.discards.next(self.shard, now) {
+            self.wakeups.list.push(next);
+        }
+    }
+
+    /// A request has left the window. Where others of this queue wait, whether
+    /// another shard is to be woken for it shows when this queue has had its turn,
+    /// which may use the room itself.
+    #[inline]
+    pub(super) fn free_room(&mut self, now: Time) {
+        if self.shared.peers.alone() {
+            return;
+        }
+        let waits = self.requests.len() > self.report.totals.in_disk;
+        if waits && self.shared.budget.counts_disk_time() {
+            self.wakeups.room_freed(now);
+        } else {
+            self.collect_wakes(now);
+        }
+    }
+
+    /// Shards that wait for room look again, as many as there is room for.
+    pub(super) fn collect_wakes(&mut self, now: Time) {
+        if !self.shared.peers.alone() {
+            self.collect_some_wakes(now, self.shared.budget.room_share());
+        }
+    }
+
+    #[inline]
+    pub(super) fn collect_some_wakes(&mut self, now: Time, share: RoomShare) {
+        let Shared { peers, tree, .. } = &*self.shared;
+        if peers.anyone_waits_for_room() {
+            peers.pop_most_lagging(tree, now, share, &mut self.wakeups.list);
+        }
+    }
+
+    /// Nothing goes from here now: the others learn whether a nested request waits
+    /// here, and those that sleep until there is room are woken.
+    pub(super) fn report_nested(&mut self, now: Time) {
+        let (waits, throttled) = (self.fair.nested_waits(), self.fair.nested_is_throttled());
+        let changed = self.wakeups.is_news(waits, throttled);
+        if changed {
+            self.shared.nested.set(self.shard, waits);
+            self.shared.nested_throttled.set(self.shard, throttled);
+        }
+        // two with nested requests of limited classes must not wake each other for ever
+        if waits || (changed && throttled) {
+            self.collect_wakes(now);
+        }
+    }
+
+    /// Looks what other shards hold in the disk without polling, now and then.
+    pub(super) fn refresh_stale_peers(&mut self, now: Time) {
+        if !self.peer_wait.is_refresh_due(now) {
+            return;
+        }
+        let Shared { budget, peers, tick_nanos, .. } = &*self.shared;
+        let horizon = budget.service_horizon_nanos();
+        let (late, silent, grows_at) = peers.unattended(self.shard, now, horizon);
+        let held = budget.uncounted(late, silent);
+        let stagger_nanos = self.shared.stagger_nanos();
+        self.peer_wait.refresh(now, (held, grows_at), (stagger_nanos, *tick_nanos));
+    }
+
+    pub(super) fn next_refresh(&mut self, now: Time) -> Time {
+        let Shared { peers, tick_nanos, .. } = &*self.shared;
+        self.peer_wait.next_refresh(now, (peers.joined(), *tick_nanos), |at, planned| {
+            peers.plan_look(now, at, planned)
+        })
+    }
+
+    /// How much of what others hold without polling does not count in the window.
+    pub(super) fn uncounted(&self, now: Time) -> DiskTime {
+        let kept = self.in_disk.kept_nanos(&self.requests, now);
+        self.peer_wait.uncounted(kept, self.shared.budget.window())
+    }
+
+    /// What may be unfinished beyond the window so that the disk has work while all threads are
+    /// away: as much as it does in such a time, if all were away lately.
+    pub(super) fn bridge(&self, class: u16, now: Time) -> DiskTime {
+        let Some(nanos) = self.attendance.away_nanos(now) else { return DiskTime::ZERO };
+        let Shared { budget, peers, .. } = &*self.shared;
+        if !peers.others_were_away(self.shard, now, BRIDGED_NANOS) {
+            return DiskTime::ZERO;
+        }
+        let bridge = DiskTime::from_nanos(nanos).min(budget.bridge_max());
+        let filter = PeerFilter::Live { now, patience: BRIDGED_NANOS };
+        let lead = self.fair.lead(class, self.report.totals.dispatched, filter);
+        if lead.units > bridge.units() { DiskTime::ZERO } else { bridge }
+    }
+
+    /// The rate is used up until `open_at`.
+    pub(super) fn stop_by_pace(&self, now: Time, class: u16, index: u32, open_at: Time) -> Stop {
+        let unused = self.wakeup_threshold(class, index, now);
+        let resume_at = self.shared.budget.unused_at(now, unused).max(open_at);
+        let empty = self.shared.budget.is_nearly_empty(now);
+        let reason = if empty { Blocked::PaceDiskIdle } else { Blocked::Pace };
+        Stop::new(reason, Some(resume_at))
+    }
+
+    /// How much of the budget must lie unused before it is worth while to wake
+    /// up: those that are behind must have had their turn, and requests that
+    /// have waited for longer than a goal may as well wait to go together.
+    /// Whatever arrives meanwhile finds that budget and goes at once.
+    pub(super) fn wakeup_threshold(&self, class: u16, index: u32, now: Time) -> DiskTime {
+        let turn = DiskTime::from_units(self.lead(class, now).units_of_all);
+        let goal = self.effective_goal();
+        let waited = now.nanos_since(self.requests.at(index).enqueued_at);
+        let (part, whole) = match self.shared.peers.alone() {
+            true => COALESCE_SINGLE_SHARD,
+            false => COALESCE_SHARED,
+        };
+        let together = if waited < goal.as_nanos_ceil() { 0 } else { goal.units() / whole * part };
+        turn.max(DiskTime::from_units(together)).min(self.idle_budget_threshold())
+    }
+
+    /// From when on this queue cannot rely on completions of its own to look again.
+    pub(super) fn self_wake_deadline(&self) -> Time {
+        let horizon = self.shared.budget.service_horizon_nanos();
+        let count = self.report.totals.in_disk;
+        self.in_disk.self_wake_deadline(&self.requests, count, horizon)
+    }
+
+    /// When a queue that others block looks again if nobody wakes it.
+    pub(super) fn latest_resume(&self, now: Time) -> Time {
+        let latest = now.plus_nanos(BLOCKED_NANOS_MAX);
+        let deadline = self.self_wake_deadline();
+        if deadline > now { deadline.min(latest) } else { latest }
+    }
+
+    /// Whether only others can tell when to look again: a shard that is ahead of others
+    /// looks by itself, after about a tick, where it knows what they take.
+    pub(super) fn waits_for_room(&self, now: Time, stop: &Stop) -> bool {
+        let looks_at = now.plus_nanos(self.shared.tick_nanos);
+        let waits_for_run = || {
+            self.pricer.seeks()
+                && (self.pricer.head_held(now).is_some()
+                    || stop.resume_at.is_some_and(|at| at <= looks_at))
+        };
+        match stop.reason {
+            Blocked::Window => true,
+            Blocked::FairnessLead => self.shared.budget.spent().is_none() && !waits_for_run(),
+            _ => false,
+        }
+    }
+
+    pub(super) fn timer(&self, now: Time) -> Option<Time> {
+        let resume_at = self.attendance.last_stop().and_then(|(stop, _)| stop.resume_at);
+        let overdue_at = self.in_disk.oldest_at(&self.requests).map(|since| {
+            let patience = self.shared.budget.patience_nanos(now);
+            since.plus_nanos(patience).max(self.in_disk.give_up_after)
+        });
+        match (resume_at, overdue_at) {
+            (Some(resume), Some(overdue)) => Some(resume.min(overdue)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// A turn begins. It is a wake-up if the queue's timer alone has begun it.
+    #[inline]
+    pub(super) fn note_timer(&mut self, now: Time) {
+        let Some((stop, since)) = self.attendance.last_stop() else { return };
+        // of several polls in a row the first alone can have been waited for
+        let stands = since < now && stop.resume_at.is_none_or(|at| at > since);
+        if stands && self.timer(now).is_some_and(|at| since < at && at <= now) {
+            self.note_wake_ups(1);
+        }
+    }
+
+    /// Dispatches a request at once if nothing waits in this queue and the
+    /// request may go now: the same as [`enqueue`](Self::enqueue) and then
+    /// [`poll_dispatch`](Self::poll_dispatch) until that returns `None`, in
+    /// fewer instructions. The shards that [`poll_wake`](Self::poll_wake) names
+    /// are to be woken.
+    ///
+    /// `None` says nothing about whether the request may go: it is to be
+    /// queued, and is charged nothing yet.
+    ///
+    /// # Errors
+    /// As for [`enqueue`](Self::enqueue).
+    pub fn dispatch_at_once(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        access: impl Into<Access>,
+        len: u64,
+    ) -> Result<Option<Ticket>, EnqueueError> {
+        self.pass(now, class, access.into(), len)
+    }
+
+    pub(super) fn pass(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        access: Access,
+        len: u64,
+    ) -> Result<Option<Ticket>, EnqueueError> {
+        self.shared.tree.class(class).map_err(EnqueueError::Class)?;
+        let Some(idle_since) = self.idle_since(now) else { return Ok(None) };
+        if access.op == Op::Discard {
+            // few are in the disk at once: it goes when it is their turn
+            return Ok(None);
+        }
+        let ticket = self.insert(now, class, access, len)?;
+        let index = ticket.slot();
+        self.report.class_mut(class);
+        self.price(now, index);
+        let cost = self.requests.at(index).cost;
+        let demand = Demand::new(cost, access.op, len, true);
+        let Some(nearly_idle) = self.reserve_at_once(now, class, demand) else {
+            self.requests.remove(index);
+            return Ok(None);
+        };
+        self.requests.at_mut(index).fresh = true;
+        self.fair.charge_unqueued(class.node(), cost, len, now);
+        self.enter_disk(now, index, nearly_idle);
+        self.report.class_mut(class).passed(access, len, cost);
+        self.mark_idle(now, idle_since);
+        Ok(Some(ticket))
+    }
+
+    /// Since when nothing has been waiting here, and no shard expects anything of this one.
+    pub(super) fn idle_since(&self, now: Time) -> Option<Time> {
+        let (stop, since) = self.attendance.last_stop()?;
+        let peers = &self.shared.peers;
+        let is_idle = stop.reason == Blocked::Empty
+            && self.pricer.head_held(now).is_none()
+            && self.requests.len() == self.report.totals.in_disk
+            && self.fair.nothing_throttled()
+            && !self.in_disk.may_be_overdue(&self.requests, now)
+            && (peers.alone()
+                || (peers.is_idle(self.shard)
+                    && !self.attendance.would_be_late(&self.turn_facts(now))));
+        is_idle.then_some(since)
+    }
+
+    /// Takes what `demand` needs out of the budget if it is open. Returns whether the disk was nearly
+    /// idle.
+    pub(super) fn reserve_at_once(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        mut demand: Demand,
+    ) -> Option<bool> {
+        if self.fair.limited(class.node(), now).is_some() {
+            return None;
+        }
+        self.fair.activate_unqueued(class, now);
+        self.follow_changes(now);
+        self.check_lead(class.node(), demand.cost, now).ok()?;
+        self.check_reserve(class.node(), &mut demand, now);
+        match self.reserve(now, class.node(), &demand) {
+            Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
+            Reservation::Refused(_) => None,
+            Reservation::LostRace => {
+                self.collect_wakes(now);
+                None
+            }
+        }
+    }
+
+    /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
+    pub(super) fn mark_idle(&mut self, now: Time, idle_since: Time) {
+        self.report.blocked_unsampled(Blocked::Empty, now.nanos_since(idle_since));
+        self.attendance.end_turn(now, Stop::new(Blocked::Empty, None), !self.in_disk.is_empty());
+        if !self.shared.peers.alone() {
+            self.wake_window_waiters(now, Blocked::Empty);
+            self.publish_held(now);
+        }
+        self.report.update_flow(now, self.effective_goal());
+    }
+}
