@@ -61,7 +61,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// `code`, which is stripped, without what is compiled for tests only.
+/// `code`, which is stripped, without what is compiled for tests only; lines stay where they are.
 pub fn without_tests(code: &str) -> String {
     let mut kept = String::new();
     let mut rest = code;
@@ -75,6 +75,7 @@ pub fn without_tests(code: &str) -> String {
             (_, Some(semicolon)) => semicolon + 1,
             _ => item.len(),
         };
+        kept.extend(item[..end].chars().filter(|&character| character == '\n'));
         rest = &item[end..];
     }
     kept + rest
@@ -114,6 +115,6 @@ mod tests {
     #[test]
     fn what_is_for_tests_is_left_out() {
         let code = "a\n#[cfg(test)]\nmod tests { { } }\nb\n#[cfg(test)]\nmod tests;\nc";
-        assert_eq!(without_tests(code), "a\n\nb\n\nc");
+        assert_eq!(without_tests(code), "a\n\n\nb\n\n\nc");
     }
 }
