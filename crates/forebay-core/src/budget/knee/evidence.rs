@@ -1,16 +1,22 @@
 //! What is known of one trial, and when it is repeated.
 
-/// A promising trial is run this often before it has to wait.
+/// The runs of a promising trial before it has to wait: its mean score is positive, but not yet
+/// clear. With fewer a gain that noise hides is not found; with more an undecided trial takes the
+/// time of others.
 const PROMISING_COUNT: i64 = 8;
-/// Any other trial is run this often.
+/// The runs of a trial that is not promising before it has to wait. After a single one, noise alone
+/// would put it off.
 const COUNT: i64 = 2;
-/// Evidence of this many trials is halved, so that it follows the disk.
+/// The runs after which the evidence of a trial is halved, so that it follows the disk. A smaller
+/// number forgets sooner what is known; a larger one follows a change of the disk later.
 const COUNT_MAX: i64 = 32;
-/// A trial without a result waits for twice as many intervals each time, up to this. Trials that
-/// harm are then less than 1 % of the time, and p99 does not show them.
+/// The most intervals that a trial without a result waits; it waits twice as many each time. At
+/// this number trials that harm are less than 1 % of the time, and p99 does not show them. A larger
+/// one finds a change of the disk later.
 const WAIT_MAX: i64 = 512;
-/// A direction may gain this much less than half of its part, in millionths of rate. That is noise,
-/// or a class that its limit keeps from gaining.
+/// How much less than half of its part of the whole gain a direction may gain, in millionths of
+/// rate (0.5 %). Within it are noise, and a class that its limit keeps from gaining. A larger
+/// number lets one direction gain at the cost of the other.
 const LACK_MAX: i64 = 5_000;
 
 /// What is known of one trial at the present window.
@@ -31,6 +37,7 @@ pub(super) struct Evidence {
 impl Evidence {
     pub(super) const NONE: Self =
         Self { count: 0, score: 0, surplus: [0; 2], wait: 0, next_wait: 1 };
+    /// Encoding: The words of the state that hold the evidence of one trial.
     pub(super) const WORDS: usize = 6;
 
     pub(super) const fn to_words(self) -> [i64; Self::WORDS] {

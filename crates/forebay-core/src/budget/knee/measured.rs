@@ -1,8 +1,10 @@
 //! What the disk did in one interval, or in several.
 
-/// Ratios are logarithms in millionths.
+/// The number one in millionths, the unit of ratios of rates and latencies and of their logarithms.
+/// Trials compare differences of about 1 %, which are 10,000 of them.
 pub(super) const MILLION: i64 = 1_000_000;
-/// A mean of fewer latencies than this says nothing.
+/// The fresh requests of a direction that a mean latency is of, at least. A mean of fewer is noise;
+/// with a larger number a direction with few fresh requests is judged by rate alone.
 const LATENCIES_MIN: i64 = 4;
 
 /// Sums over one interval, or over several.
@@ -20,6 +22,7 @@ pub(super) struct Measured {
 impl Measured {
     pub(super) const NOTHING: Self =
         Self { nanos: 0, served: [0; 2], fresh: [0; 2], latency_nanos: [0; 2] };
+    /// Encoding: The words of the state that hold the sums of one interval.
     pub(super) const WORDS: usize = 7;
 
     pub(super) const fn to_words(self) -> [i64; Self::WORDS] {

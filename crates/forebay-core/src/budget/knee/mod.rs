@@ -16,34 +16,56 @@ use measured::Measured;
 use target::Target;
 use trials::{Interval, ONE_GOAL, Trials};
 
-/// The shortest interval, in nanoseconds.
+/// The shortest interval of the search, in nanoseconds (5 ms). A shorter one compares fewer
+/// completions, so that noise decides; a longer one makes the search of a fast disk slower.
 const INTERVAL_NANOS_MIN: u64 = 5_000_000;
-/// An interval lasts until this many requests are completed,
+/// The requests that complete in an interval before it may end. Fewer make its rate and latency
+/// noise; more make the search of a slow disk slower.
 const COMPLETED_MIN: u64 = 50;
-/// and until the disk has served this many windows, so that most of them belong to it.
+/// The windows of disk time that the disk serves in an interval before it may end. At fewer, much
+/// of what completes still belongs to the window before; more make the search slower.
 const WINDOWS_MIN: u64 = 3;
-/// The longest interval, in nanoseconds, however little is completed.
+/// The longest interval, in nanoseconds (500 ms), however little completes. In 200 ms a hard disk
+/// completes 60 requests, which are too few to compare windows; a longer interval makes its search
+/// slower.
 const INTERVAL_NANOS_MAX: u64 = 500_000_000;
-/// A longer time between two reports is a pause and no interval.
+/// An interval longer than this, in nanoseconds (1 s), contains a pause between reports and is not
+/// judged. It is twice the longest interval, because the report that ends an interval may come
+/// late.
 const STALE_NANOS: u64 = 1_000_000_000;
-/// After a change of the window nothing is measured until the disk has served one window and has
-/// answered the fresh requests that came before the change. Bounds of that time, in nanoseconds.
+/// The least and the most time, in nanoseconds, in which nothing is measured after a change of the
+/// window. The disk serves one window in it, and answers the fresh requests from before the change.
+/// The upper bound is a tenth of the longest interval, so that a slow disk is still measured most
+/// of the time.
 const SETTLE_NANOS: (u64, u64) = (400_000, 50_000_000);
-/// Nearly all of them are answered after this multiple of their mean latency.
+/// The time in which nothing is measured is at least this multiple of the mean latency of fresh
+/// requests. Nearly all fresh requests from before the change are answered by then; earlier they
+/// would count for the new window.
 const SETTLE_LATENCIES: u64 = 2;
-/// A trial ends early where fresh requests take this many times as long as before, on average.
+/// A trial ends early where the mean latency of fresh requests is more than this multiple of the
+/// one before. At a smaller factor noise ends trials; at a larger one users wait longer for a trial
+/// that harms.
 const CUT_SHORT_TIMES: u64 = 2;
-/// That average rests on this many requests.
+/// The fresh requests of a direction, at least, that the mean of `CUT_SHORT_TIMES` is of. With
+/// fewer a single slow request ends a trial; with more a trial that harms lasts longer.
 const CUT_SHORT_MIN: u64 = 8;
-/// A shard reports after this many requests, or after this time in nanoseconds.
+/// A shard reports once it has completed this many requests. A report writes counters that all
+/// shards share, so a smaller number costs each request more; a larger one makes intervals end
+/// later.
 const REPORT_REQUESTS: u64 = 16;
+/// A shard that completes fewer than `REPORT_REQUESTS` reports after this time, in nanoseconds (1
+/// ms). It is a fifth of the shortest interval, so that little of an interval is reported in the
+/// next one.
 const REPORT_NANOS: u64 = 1_000_000;
 
-/// Several classes are served if this part of the disk time is of other classes than the request
-/// before. A class that its limit holds to less is none to share the disk with.
+/// Several classes are served where more than one in this many units of disk time (2 %) is of
+/// another class than the request before. A class that its limit holds to less is no class to share
+/// the disk with.
 const OTHER_CLASSES_PART: i64 = 50;
 
-/// Larger numbers are errors of the clock. Smaller ones times a thousand fit into a word.
+/// The largest number of an interval, in its own unit: nanoseconds, units of disk time or requests.
+/// Larger numbers are errors of the clock. Numbers up to this one times 1,000 still fit into a
+/// word.
 const NUMBER_MAX: i64 = 1 << 50;
 
 /// What a shard has completed since its last report.

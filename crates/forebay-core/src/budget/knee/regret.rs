@@ -4,9 +4,13 @@
 //! window is as large for good. Then the class has no backlog, and the disk, which knows no shares,
 //! decides what it gets.
 
-/// A step may be taken back for this many intervals.
+/// The intervals in which a step to a larger window may be taken back. A trial is too short to show
+/// that a class loses its backlog, so a smaller number would miss it. It bounds for how long a
+/// change of the load can be taken for an effect of the step.
 const INTERVALS: i64 = 32;
-/// After that no larger window is tried for this many.
+/// The intervals after a step was taken back in which no larger window is tried. With fewer a class
+/// loses its backlog more often; with more a disk that could do more is held at the smaller window
+/// for longer.
 const REST: i64 = 256;
 
 /// The latest step to a larger window.
@@ -23,6 +27,7 @@ pub(super) struct Regret {
 
 impl Regret {
     pub(super) const NONE: Self = Self { before: 0, fresh_max: 0, intervals: 0 };
+    /// Encoding: The words of the state that hold the latest step.
     pub(super) const WORDS: usize = 3;
 
     pub(super) const fn to_words(self) -> [i64; Self::WORDS] {

@@ -5,32 +5,42 @@
 
 use super::measured::MILLION;
 
-/// The part of requests that miss the target is measured over as many requests as would let this
-/// many miss it,
+/// The requests that may miss the target in one measurement, which lasts for as many requests as
+/// allow that. With fewer the part that misses is noise; with more the cap follows the disk later.
 const ALLOWED: i64 = 6;
-/// and over at least this many. It is known earlier where twice as many miss it.
+/// The requests of a measurement, at least, unless twice as many as allowed have missed the target
+/// already. It is what counts where the target allows more than 9 % of requests to miss.
 const REQUESTS_MIN: i64 = 64;
-/// A cap goes after this many intervals without a request that the target is about: nobody needs it,
-/// or it starves their class.
+/// The intervals without a request that the target is about after which the cap is removed. By then
+/// nobody needs it, or it starves their class. A smaller number removes the cap in a short pause of
+/// the load.
 const UNUSED: i64 = 16;
-/// More requests in an interval are an error of the clock.
+/// The most requests of an interval that are believed; more are an error of the clock. It keeps the
+/// sums of a measurement far from the end of the number range.
 const REQUESTS_MAX: i64 = 1 << 30;
-/// Factors on the cap, in thousandths: after a miss, and while the target holds.
+/// The factor on the cap after a measurement that missed the target, in thousandths. A larger step
+/// passes over the window that keeps the target, as steps of 1.4 did; a smaller one keeps it later.
 const DOWN: i64 = 800;
+/// The factor on the cap while the target holds, in thousandths. A larger step misses the target
+/// again sooner; a smaller one leaves rate unused for longer.
 const UP: i64 = 1100;
-/// The smallest cap, in thousandths of an effective goal.
+/// The smallest cap, in thousandths of an effective goal: the smallest window of trials. A target
+/// that is missed there is given up for a while.
 const CAP_MIN: i64 = 250;
-/// The cap may be raised where at most this part of what is allowed misses the target, in
-/// thousandths.
+/// The cap may be raised where at most this part of the allowed requests misses the target, in
+/// thousandths. Nearer to what is allowed a larger cap would miss the target.
 const HOLDS: i64 = 750;
-/// A cap near one at which the target was missed is tried after this many measurements at which it
-/// held: one, and twice as many each time it was missed again.
+/// A cap near one at which the target was missed is tried again after this many measurements at
+/// which it held. The first number is for the first time; each further miss doubles it, up to the
+/// second. Smaller numbers miss the target more often, larger ones leave rate unused for longer.
 const CALM: (i64, i64) = (1, 64);
-/// No lower caps are tried where this many times as many miss the target as where lowering began,
-/// in thousandths.
+/// No lower cap is tried where the part of requests that misses the target is this much larger than
+/// where lowering began, in thousandths. A smaller window makes such a load worse, because its
+/// requests wait outside of the disk.
 const WORSE: i64 = 1500;
-/// After caps none of which kept the target there is none for this many intervals, and for twice as
-/// many each further time.
+/// The intervals without a cap after caps none of which kept the target. The first number is for
+/// the first time; each further one doubles it, up to the second. Smaller numbers lose rate to a
+/// target that nothing keeps; larger ones keep a target later that can be kept again.
 const REST: (i64, i64) = (128, 4096);
 
 /// The cap, and what is known of it.
@@ -69,6 +79,7 @@ impl Target {
         calm: 0,
         next_calm: CALM.0,
     };
+    /// Encoding: The words of the state that hold the cap.
     pub(super) const WORDS: usize = 10;
 
     pub(super) const fn to_words(self) -> [i64; Self::WORDS] {

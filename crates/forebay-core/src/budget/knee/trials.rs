@@ -9,83 +9,117 @@ use super::measured::{MILLION, Measured, ln_ratio};
 use super::regret::Regret;
 use super::target::Target;
 
-/// Windows are counted in thousandths of an effective goal.
+/// One effective goal in the unit of windows, which are counted in thousandths of it. The smallest
+/// window is 250 of them, so rounding changes a window by 0.4 % at most.
 pub(super) const ONE_GOAL: i64 = 1000;
-/// The first window, which is the best one on disks that serve one request after the other.
+/// The first window, in thousandths of an effective goal. One goal is the best window of disks that
+/// serve one request after the other.
 const BEGIN: i64 = ONE_GOAL;
-/// The smallest window while the disk has idle moments: then a scheduler is not needed.
+/// The smallest window while the disk has idle moments, in thousandths of an effective goal. A
+/// scheduler is not needed then, and a smaller window makes requests of small shares wait without
+/// need.
 const FREE: i64 = 8 * ONE_GOAL;
-/// The smallest and the largest window.
+/// The smallest and the largest window, in thousandths of an effective goal. They bound the search:
+/// one request always enters, however small the window, and the largest one is eight doublings of
+/// the first.
 const WINDOWS: (i64, i64) = (ONE_GOAL / 4, 256 * ONE_GOAL);
-/// Where no request is fresh the window is larger by this factor, in thousandths: no latency
-/// depends on it, and several shards have room at once.
+/// The factor on the window where no request is fresh, in thousandths. No latency depends on it
+/// then, and several shards have room at once; in a smaller window they take turns, and p99 is
+/// twice the mean.
 const BACKLOGGED: i64 = 2500;
 
-/// The trials, in turn: factors on the window, in thousandths.
+/// The trials in turn, as factors on the window in thousandths: a doubling, a step down, a step up
+/// that undoes it, and a wide window. Steps of 1.4 alone find nothing where the window holds one
+/// request of 128 KiB, because 1.4 of it holds one too.
 const FACTORS: [i64; TRIALS] = [2000, 714, 1400, 8000];
+/// The number of trials, which is the length of `FACTORS`.
 pub(super) const TRIALS: usize = 4;
-/// The only trial of a smaller window.
+/// Encoding: The index in `FACTORS` of the only trial of a smaller window.
 const DOWN: usize = 1;
-/// The trial that undoes it.
+/// Encoding: The index in `FACTORS` of the trial that undoes a smaller window.
 const UP: usize = 2;
-/// The members of an array are all busy only at a window far above that of one disk. This trial
-/// runs only where a single class is always backlogged, and harms no other.
+/// Encoding: The index in `FACTORS` of a trial for arrays, whose members are all busy only at a
+/// window far above that of one disk. It runs only where a single class is always backlogged, and
+/// harms no other.
 const WIDE: usize = 3;
 
-/// The weight of latency against rate, in thousandths: 1 % of rate is worth 4.5 % of latency.
+/// The weight of latency against rate in a score, in thousandths: 1 % more rate is worth 4.5 % more
+/// latency. With a larger weight the window is smaller and the rate lower; with a smaller one
+/// requests wait longer for little rate.
 const LATENCY_WEIGHT: i64 = 220;
-/// A larger window must score this much, in millionths of rate.
+/// The score that a larger window needs, in millionths of rate (2 %). A smaller margin lets noise
+/// raise the window; a larger one leaves rate unused.
 const UP_MARGIN: i64 = 20_000;
-/// A smaller window may score this much less than zero.
+/// How far below zero the score of a smaller window may be, in millionths of rate (1 %). The window
+/// falls where nothing speaks against it. A larger margin gives rate away in many small steps.
 const DOWN_MARGIN: i64 = 10_000;
-/// A score counts if it is this many standard errors from zero, in thousandths.
+/// The standard errors that a mean score must be from zero to be clear, in thousandths (1.5). Fewer
+/// let noise decide; more make each step take more trials.
 const ERRORS: i64 = 1500;
-/// The difference of two intervals at the same window before any were compared, and the least
-/// difference, in millionths.
+/// The difference of two intervals at the same window that is assumed before any were compared, in
+/// millionths (15 %). A smaller one takes the first steps by chance; a larger one takes them later.
 const NOISE_BEGIN: i64 = 150_000;
+/// The least difference of two intervals at the same window that is believed, in millionths (1 %).
+/// Few intervals may be alike by chance, and without it noise would then count as a clear score.
 const NOISE_MIN: i64 = 10_000;
-/// The mean of squared differences follows by this part with each trial.
+/// The mean squared difference follows the latest one by one part in this many, with each trial. At
+/// a smaller number the noise of a few trials counts, which is small by chance; at a larger one it
+/// follows the load later.
 const NOISE_PART: i64 = 16;
 
-/// A smaller window must keep this many hundredths of the most that was delivered lately, where
-/// latencies are known and where they are not: or many small losses would add up.
+/// A smaller window must keep this part of the most that was delivered lately, in hundredths: the
+/// first number where latencies are known, the second where they are not. At smaller parts many
+/// small losses of rate add up; at larger ones the window stays too large.
 const KEPT: (i64, i64) = (85, 95);
-/// The most that was delivered is forgotten by this part with each interval.
+/// The most that was delivered lately is forgotten by one part in this many with each interval. At
+/// a smaller number many small losses add up again; at a larger one a rate of long ago holds the
+/// window up.
 const BEST_PART: i64 = 4096;
 
-/// A single trial is enough where a larger window raises the rate by this much, in millionths: a
-/// disk that answers late, or has many members, is found in few steps. All of a doubling is two
-/// thirds of a million by [`ln_ratio`].
+/// A single trial is enough where a larger window raises the rate by this much, in millionths. A
+/// disk that answers late, or has many members, is then found in few steps. All of a doubling is
+/// two thirds of a million by `ln_ratio`.
 const GREAT_GAIN: i64 = 500_000;
 
-/// Intervals after a step before the opposite trial.
+/// The intervals after a step before the opposite trial. With fewer, a step is undone by the noise
+/// of the first intervals; with more a wrong step lasts longer.
 const WAIT_BACK: i64 = 4;
 
-/// The time over which waiting and idleness are averaged, in nanoseconds.
+/// The time over which waiting and idleness are averaged, in nanoseconds (100 ms). Over a shorter
+/// time a short burst makes the disk busy; over a longer one the search begins later.
 const AVERAGED_NANOS: i64 = 100_000_000;
-/// The disk is busy where work waits for this part of the time, in thousandths: to become busy,
-/// and to remain so.
+/// The disk is busy where work waits for more than this part of the time, in thousandths: the first
+/// number to become busy, the second to remain so. The gap keeps a disk near the bound from
+/// changing at each interval, which voids all evidence.
 const WAITING: (i64, i64) = (600, 500);
-/// It is busy too where less than this part of requests finds it nearly idle, in thousandths.
+/// The disk is busy too where less than this part of requests finds it nearly idle, in thousandths:
+/// the first number to become busy, the second to remain so. The gap serves the same purpose as
+/// that of `WAITING`.
 const NEARLY_IDLE: (i64, i64) = (50, 100);
-/// Classes are backlogged where less than this part of requests is fresh, in thousandths: to
-/// become backlogged, and to remain so.
+/// All classes are backlogged where less than this part of requests is fresh, in thousandths: the
+/// first number to become backlogged, the second to remain so. The gap serves the same purpose as
+/// that of `WAITING`.
 const FRESH: (i64, i64) = (50, 150);
-/// There is no larger window for fresh requests while more than this part of requests is fresh, in
-/// thousandths, and the window is larger than [`FULL`]: all would be in the disk, which knows no shares.
+/// Fresh requests of several classes find no larger window while more than this part of requests is
+/// fresh, in thousandths, and the window is larger than `FULL`. All requests would be in the disk,
+/// which knows no shares. A smaller part takes the reserve from loads that have a backlog.
 const FRESH_MAX: i64 = 950;
-/// Few requests at a time are all fresh too. The window of these is smaller than this.
+/// The window up to which fresh requests always find a larger one, in thousandths of an effective
+/// goal. Few requests at a time are all fresh too, and their window is smaller than this.
 const FULL: i64 = 4 * ONE_GOAL;
-/// The part of fresh requests where it was not measured at the present window.
+/// Encoding: The part of fresh requests where it was not measured at the present window.
 const UNKNOWN: i64 = -1;
-/// A change of the disk or load shows in a rate, or in a latency, that differs by this from the
-/// usual one, in millionths,
+/// A rate, or a latency, that differs from the usual one by this much shows a change of the disk or
+/// load, in millionths: first the rate, then the latency. At smaller numbers noise makes all
+/// evidence void; at larger ones a window stays that was found for another load.
 const CHANGED: (i64, i64) = (250_000, 500_000);
-/// in this many intervals in a row.
+/// The intervals in a row that must differ by `CHANGED`. After fewer a single outlier makes all
+/// evidence void; with more a change is found later.
 const CHANGED_INTERVALS: i64 = 3;
 
-/// One class is alone after this many intervals in a row without another. Classes that go in turn,
-/// each for an interval, are several.
+/// The intervals in a row without another class after which a class counts as alone. Classes that
+/// take turns, each for an interval, are several; with fewer intervals the wide trial would run for
+/// them. With more a class that is alone has a large window later.
 const ALONE_INTERVALS: i64 = 16;
 
 /// One interval.

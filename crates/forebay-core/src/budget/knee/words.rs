@@ -6,10 +6,11 @@ use super::regret::Regret;
 use super::target::Target;
 use super::trials::{Phase, TRIALS, Trials};
 
-/// Numbers and flags of the state.
+/// Encoding: The words of the state that hold single numbers and flags.
 const SCALARS: usize = 16;
 
 impl Trials {
+    /// Encoding: The words of the whole state.
     pub(super) const WORDS: usize =
         SCALARS + TRIALS * Evidence::WORDS + 3 * Measured::WORDS + Regret::WORDS + Target::WORDS;
 
