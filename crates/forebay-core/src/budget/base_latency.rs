@@ -3,13 +3,18 @@
 use crate::Time;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
+/// The service times that the learnt base latency is the median of. It is taken anew once all of
+/// them are new, so that more follow the disk later, and fewer leave outliers more weight.
 const SAMPLES: usize = 32;
-/// What met the same stop of the disk is one sample.
+/// Service times within this time, in nanoseconds (1 ms), count as one sample. They may have met
+/// the same stop of the disk, which would fill all samples at once.
 const APART_NANOS: u64 = 1_000_000;
-/// With fewer service times than this nothing is believed.
+/// The service times from which the first median is taken. A median of fewer would believe a few
+/// outliers.
 const SAMPLES_MIN: u32 = 8;
-/// A disk is not believed to answer later than this: hard disks take 10 to 20 ms
-/// for a seek, and disks behind a network up to 20; what looks later is slow now.
+/// The longest base latency that is believed, in nanoseconds (20 ms). Hard disks take 10 to 20 ms
+/// for a seek, and disks behind a network up to 20. A disk that seems to answer later is slow at
+/// the moment, and a larger window would make it slower.
 const BELIEVED_NANOS_MAX: u64 = 20_000_000;
 
 /// The last service times of requests that met a nearly idle disk, and their

@@ -3,12 +3,17 @@
 use super::price::Price;
 use crate::sync::{AtomicBool, AtomicU64, Ordering, get, set};
 
-/// The burst is over where work waits and the disk does at most this, in thousandths of its figures,
+/// A burst may be over where work waits and the disk does at most this, in thousandths of its
+/// figures. At a smaller number figures that are slightly too low never bind; at a larger one they
+/// bind while the burst lasts.
 const BURST_OVER_PERMILLE: u64 = 1100;
-/// in this many periods in a row. A period is 20 to 200 ms.
+/// The periods in a row, with work that waits and no more than `BURST_OVER_PERMILLE`, after which a
+/// burst is over. A period is 20 to 200 ms, so a short slow phase of a disk does not end its burst.
+/// With more periods requests wait longer in the disk, which knows no shares.
 const BURST_OVER_PERIODS: u64 = 5;
-/// After a burst the pace is slower than the figures by this part (3 %), so that what the burst left
-/// unfinished in the disk, such as a full write buffer, is done some day.
+/// After a burst the pace is slower than the figures by one part in this many (3 %), so that the
+/// disk finishes what the burst left in it, such as a full write buffer. A larger number makes that
+/// take longer; a smaller one costs more rate.
 const DRAIN_PART: u32 = 32;
 
 /// When the figures of a disk are a ceiling, and not prices alone: requests are let through at one

@@ -11,12 +11,16 @@ use crate::latency_target::LatencyTarget;
 use crate::sync::Padded;
 use crate::{DiskTime, PRICE_ONE, saturating_nanos};
 
-/// A pace that does not bind where figures are right within a factor of sixteen, in thousandths of their
-/// rate. It is also what keeps late shards that overdraw from starving a prompt one.
+/// A pace that does not bind where figures are right within a factor of sixteen, in thousandths of
+/// their rate. It also keeps late shards that overdraw from starving a prompt one, so it is not
+/// infinite.
 const PACE_OUT_OF_THE_WAY: u64 = 16_000;
-/// A fresh request may enter while less than this many windows are in the disk.
+/// A fresh request may enter while less than this many windows are in the disk, less a multiple of
+/// its cost. At a smaller number reads wait outside of the disk for the bulk writes in it. At a
+/// larger one more waits in the disk, which knows no shares.
 const FRESH_WINDOWS: u64 = 3;
-/// This many times its own cost is taken off that: only small requests find more room.
+/// This multiple of the cost of a fresh request is taken off the room of `FRESH_WINDOWS`, so that
+/// only small requests find more of it. Without it bulk writes of few clients use the reserve.
 const FRESH_COSTS: u64 = 2;
 
 /// What decides how much work [`Policy::PaceWindow`](crate::Policy::PaceWindow) sends to the disk.

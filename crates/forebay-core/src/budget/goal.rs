@@ -7,17 +7,23 @@ use super::policy::Policy;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskModel, DiskTime, Time, saturating_nanos};
 
-/// A request of this size, in bytes, always fits into one goal.
+/// A request of this size, in bytes (128 KiB), always fits into one effective goal, which is at
+/// least its cost in the dearer direction. Disks reach their bandwidth at this size.
 const GOAL_REQUEST_LEN: u64 = 128 * 1024;
-/// A longer goal or base latency counts as this, so that windows stay far from
-/// the end of the number range.
+/// The longest goal and base latency, in nanoseconds (100 s); longer ones count as this. It keeps
+/// windows far from the end of the number range.
 pub(super) const GOAL_NANOS_MAX: u64 = 100_000_000_000;
-/// By the figures the window holds this many effective goals.
+/// The effective goals that a window by the figures holds. The pace hands out one of them at once,
+/// and as much may still be in the disk. With more, an urgent request waits longer in the disk.
 const WINDOW_GOALS: u64 = 2;
 
-/// A learnt base latency fades each time that no idle moment has confirmed it for this long.
+/// A learnt base latency fades each time that no idle moment has confirmed it for this long, in
+/// nanoseconds (500 ms). What was learnt of a disk in trouble would otherwise last as long as the
+/// backlog after it.
 const FADE_NANOS: u64 = 500_000_000;
-/// It fades by this part of itself.
+/// A learnt base latency fades by one part in this many, so that it halves in about 5.4 s. A
+/// smaller number forgets a healthy disk in a short backlog; a larger one keeps a window too large
+/// for longer.
 const FADE_PART: u64 = 16;
 
 /// The window by the figures at this effective goal, in units.

@@ -5,9 +5,11 @@ use crate::mix_prices::{self, MIX_PRICES, PRICE_BITS, PRICE_ONE};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::{DiskTime, MixPrices, Time};
 
-/// Reads and writes that were dispatched within so long of each other are a mix.
+/// Reads and writes that were dispatched within this time of each other are a mix, in nanoseconds
+/// (100 ms). After a longer time without the other direction a load has its plain price.
 const TOGETHER_NANOS: u64 = 100_000_000;
-/// More disk time at once counts as this.
+/// The most disk time that is averaged at once, in units (1 s); more counts as this. It keeps the
+/// products of the average within 64 bits.
 const AT_ONCE_MAX: u64 = DiskTime::UNITS_PER_SECOND;
 
 /// Disk time that was dispatched, as it is without a price.
@@ -119,13 +121,20 @@ struct Average {
     without_writes: u64,
 }
 
-/// Bits of a part of writes, which may be all, and of a time without one.
+/// Encoding: The bits of a part of writes in a packed average, which may be all.
 const PART_BITS: u32 = PRICE_BITS + 1;
+/// Encoding: The bits of a disk time without one direction in a packed average.
 const WITHOUT_BITS: u32 = 11;
+/// Encoding: The longest disk time without one direction that a packed average holds, in parts of a
+/// window.
 const WITHOUT_MAX: u64 = (1 << WITHOUT_BITS) - 1;
-/// A window in parts.
+/// The bits of the parts that a window is divided into: 256 parts. Two windows of them have to fit
+/// into a packed average. Fewer would round away what a queue reports at a time, which is a
+/// sixteenth of a window.
 const WINDOW_PARTS_BITS: u32 = 8;
-/// After so many windows without one direction it is the other alone.
+/// The disk time without one direction after which a load is the other alone, in 256ths of a window
+/// (2 windows). After less, requests that alternate would be no mix. After more, the tail of the
+/// average is paid for, which costs a load that alternates each 100 ms more than all else.
 const ALONE_AFTER: u64 = 2 << WINDOW_PARTS_BITS;
 
 impl Average {

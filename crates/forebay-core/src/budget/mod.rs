@@ -60,13 +60,16 @@ use price::Price;
 use rate::Rate;
 use service::Service;
 
-/// Shards that turn late and are owed disk time exceed window and burst by so
-/// many effective goals at most, all together.
+/// The effective goals by which all shards together that turn late and are owed disk time may
+/// exceed window and burst. With fewer, late shards lose their share to those that turn more often;
+/// with more, urgent requests wait longer in the disk.
 const OVERDRAFT_GOALS: u64 = 4;
-/// A disk counts as nearly idle while at most this part of the window is used
-/// that was asked for: one that followed what is learnt would let that run away.
+/// A disk is nearly idle while at most one part in this many is used of the window that was asked
+/// for. It is not the window that is learnt: a bound that follows what is learnt would let the base
+/// latency run away.
 const NEARLY_IDLE_PART: u64 = 4;
-/// A disk counts as nearly empty while at most this part of the window is used.
+/// A disk is nearly empty while at most one part in this many of the window is used. It only
+/// decides under which reason the time is counted for which the pace holds requests back.
 const NEARLY_EMPTY_PART: u64 = 8;
 
 /// The budget of one disk, shared by all queues of its group.

@@ -5,32 +5,42 @@ use super::stops::{GivenUp, Stops};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskTime, GroupCounters, Time};
 
-/// A request is overdue after this many windows; in as much time at most one
-/// window's worth of requests is given up.
+/// A request is overdue after this many windows of time; within as much, at most one window's worth
+/// of requests is given up. With fewer, requests are given up that a healthy disk still answers;
+/// with more, a disk that hangs stops others for longer.
 pub(super) const WINDOWS: u64 = 8;
-/// A request is never overdue earlier than this while the disk does not hang.
+/// The shortest patience while the disk does not hang, in nanoseconds (100 ms). Eight windows of a
+/// fast disk are a few milliseconds, which a slow request of a healthy disk may exceed.
 const OVERDUE_NANOS_MIN: u64 = 100_000_000;
-/// While a part of the disk hangs, never earlier than this: whoever works there fills each
-/// new window with what hangs.
+/// The shortest patience while a part of the disk hangs, in nanoseconds (10 ms). Classes that work
+/// there fill each new window with requests that hang. At 100 ms the others had 3 % of their rate,
+/// 200 ms after the hang.
 const HANGING_NANOS_MIN: u64 = 10_000_000;
-/// A part of the disk is taken to hang for so long after a request was given
-/// up, unless one that was comes back.
+/// The time for which a part of the disk is taken to hang after a request was given up, in
+/// nanoseconds (1 s), unless one that was given up comes back. After a shorter time each further
+/// request that hangs is waited for with the long patience again.
 const HANGING_FOR_NANOS: u64 = 1_000_000_000;
-/// What takes long raises the patience to this many times its time: the disk is
-/// slow, and it must not get more and more.
+/// A request that takes long raises the patience to this multiple of its time. The disk is slow
+/// then, and giving up its requests would only send it more.
 const RAISED_BY: u64 = 2;
-/// The patience is not raised above this: a permit may just be held for long.
+/// The longest patience that slow requests raise it to, in nanoseconds (2 s). A permit may just be
+/// held for long, which says nothing of the disk.
 const RAISED_NANOS_MAX: u64 = 2_000_000_000;
-/// Each answer that is quicker takes this part off what was raised too much.
+/// Each quicker answer lowers a raised patience by one part in this many of the excess. A smaller
+/// number forgets too soon that the disk is slow, and sends it more; a larger one waits for longer
+/// where it hangs later.
 const FALL_PART: u64 = 16;
-/// While nothing completes at all, one request is given up in this time: the
-/// one that takes its place probes whether the disk is back.
+/// While nothing completes at all, one request is given up in this time, in nanoseconds (10 ms).
+/// The one that takes its place probes whether the disk is back. A shorter time fills a silent disk
+/// with probes; a longer one finds later that it is back.
 const PROBE_NANOS: u64 = 10_000_000;
-/// Nothing completes at all if nothing has for this part of the patience.
+/// Nothing completes at all where nothing has for one part in this many of the patience. The disk
+/// counts as silent before requests become overdue that it had when it fell silent.
 const SILENT_PART: u64 = 2;
 
-/// That something completed is noted once in this time: what all shards write
-/// for each request costs each of them a cache miss.
+/// The time between two notes that something completed, in nanoseconds (0.1 ms). All shards write
+/// it, so a note for each request would cost each of them a cache miss. It is a thousandth of the
+/// shortest usual patience, so that silence is still measured well.
 const NOTED_NANOS: u64 = 100_000;
 
 /// Decides which unfinished requests may leave the window uncompleted, so that

@@ -3,9 +3,12 @@
 use core::time::Duration;
 
 /// Latency goal of [`Control::Figures`](crate::Control::Figures), and of policies to compare with,
-/// unless stated: 1.5 times a tick of 0.5 ms.
+/// unless stated: 1.5 times a tick of 0.5 ms. It is longer than a tick, so that a burst of one goal
+/// lasts until a thread's next turn. A longer one makes urgent requests wait longer in the disk.
 pub const LATENCY_GOAL_DEFAULT: Duration = Duration::from_micros(750);
-/// Flow ratio above which the policy of that name raises prices.
+/// The flow ratio above which the policy of that name raises prices, in thousandths of requests
+/// dispatched per request completed. It is Seastar's bound of 1.1, which that policy is there to
+/// show.
 #[cfg(feature = "history")]
 pub(super) const FLOW_RATIO_LIMIT_PERMILLE: u64 = 1_100;
 

@@ -4,8 +4,9 @@ use crate::DiskTime;
 use crate::mix_prices::{PRICE_BITS, PRICE_ONE};
 use crate::sync::{AtomicU64, Ordering};
 
-/// A price above one makes no request dearer than so many effective goals, a
-/// window: where the price is wrong the disk is empty for as long.
+/// The effective goals that a price above one may make a request cost at most, unless it costs more
+/// without it. They are a window by the figures. Where the price is wrong the disk is empty for
+/// that time.
 const PRICED_GOALS: u64 = 2;
 
 /// A price and its inverse in one word, so that a request reads both at once.

@@ -3,7 +3,8 @@
 use crate::sync::{AtomicU64, Ordering, get, set};
 use crate::{DiskTime, GroupCounters, Time};
 
-/// A disk is never given longer than this to answer before its silence is a stop.
+/// The longest time that a disk is given to answer before its silence is a stop, in nanoseconds (2
+/// s). It binds where eight windows are longer, so that a large window hides no stop.
 const ALLOWED_NANOS_MAX: u64 = 2_000_000_000;
 
 /// A request that the window no longer waits for.

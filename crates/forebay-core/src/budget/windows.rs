@@ -6,8 +6,9 @@ use super::price::Price;
 use super::{Budget, LATENCY_GOAL_DEFAULT, OVERDRAFT_GOALS, overdue};
 use crate::{DiskTime, saturating_nanos};
 
-/// While a limit holds nested requests back, this many windows more may be unfinished. The pace hands out
-/// as much until the requests that they hold may be given up.
+/// The windows that may be unfinished in addition while a limit holds nested requests back. The pace hands
+/// out as much until the requests that they hold may be given up. With fewer, what is held keeps
+/// others out of an empty disk.
 const HELD_WINDOWS: u64 = overdue::WINDOWS;
 
 /// A disk that keeps up has done what it got after this many windows. What a shard holds that has not
@@ -29,8 +30,9 @@ impl RoomShare {
     }
 }
 
-/// The longest absence that is bridged where trials find the window. A thread waits for as long where
-/// five others use its processor for 3 ms each.
+/// The longest absence of all threads that is bridged where trials find the window, as disk time
+/// (16 ms). A thread waits for as long where five others use its processor for 3 ms each. A longer
+/// one lets more of the disk's work go outside of the window.
 const BRIDGE_MAX: DiskTime = DiskTime::from_nanos(16_000_000);
 
 impl Budget {

@@ -15,18 +15,26 @@ use super::price::Price;
 pub(crate) use sample::{Sample, Sampler, Threshold};
 use totals::{STALE_NANOS, Totals};
 
-/// The shortest and the longest period, in nanoseconds.
+/// The shortest and the longest period, in nanoseconds (20 and 200 ms). In a shorter one few
+/// requests complete, and noise says what the disk does; after a longer one a burst that is over is
+/// noticed later.
 const PERIOD_NANOS: (u64, u64) = (20_000_000, 200_000_000);
 /// A period goes on, up to the longest, while fewer than this many requests were counted for the
-/// latency target.
+/// latency target. At this number a 99th percentile rests on a single request.
 const COUNTED_MIN: u64 = 100;
-/// A request that was dispatched this soon after another had to wait met a loaded disk.
+/// A request that was dispatched within this time after another one had to wait met a loaded disk,
+/// in nanoseconds (1 ms). It is ten times the time between two notes of that, so that no loaded
+/// moment is missed.
 const REFUSED_LATELY_NANOS: u64 = 1_000_000;
-/// That work has to wait is noted at most once in this time.
+/// The time between two notes that work has to wait, in nanoseconds (0.1 ms). All shards write it,
+/// so a note for each refusal would cost each of them a cache miss.
 const NOTED_NANOS: u64 = 100_000;
-/// The disk is loaded where it does at least this part of its figures' rate, in thousandths.
+/// The disk is loaded where it does at least this part of the rate of its figures, in thousandths,
+/// also if no work waits. At a smaller part requests of an idle disk count for the latency target;
+/// at a larger one fewer requests of a busy disk do.
 const LOADED_PERMILLE: u64 = 500;
-/// A higher rate, in thousandths of the figures', was not measured, but is an error of the clock.
+/// The highest rate that is believed, in thousandths of the figures' rate. A higher one, of 1,024
+/// times the figures, was not measured, but is an error of the clock.
 const DELIVERED_PERMILLE_MAX: u64 = 1_024_000;
 
 /// What one disk has served.

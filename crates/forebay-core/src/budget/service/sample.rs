@@ -3,9 +3,12 @@
 use crate::budget::WindowSample;
 use crate::{Blocked, DiskTime, Op, Time};
 
-/// A sample is reported once it has this many requests that count for the latency target.
+/// A queue reports its sample once this many of its requests count for the latency target. It is
+/// about a third of what ends a period, so that periods end soon after they may.
 const COUNTED_MAX: u64 = 32;
-/// A sample that has fewer is reported after this time.
+/// A queue with fewer than `COUNTED_MAX` of them reports its sample after this time, in nanoseconds
+/// (5 ms): a quarter of the shortest period. A shorter time writes shared counters more often; a
+/// longer one counts more of a period in the next one.
 const REPORTED_AFTER_NANOS: u64 = 5_000_000;
 
 /// Counts of one queue between two reports.

@@ -4,9 +4,12 @@ use super::sample::Sample;
 use crate::sync::{AtomicU64, Ordering, add, get};
 use crate::{DiskTime, GroupCounters, Time};
 
-/// A period that is longer than this, in nanoseconds, says nothing: its samples are of several loads.
+/// A period or sample that is longer than this says nothing, in nanoseconds (400 ms): it is of
+/// several loads. It is twice the longest period, because the report that ends a period may come
+/// late.
 pub(super) const STALE_NANOS: u64 = 400_000_000;
-/// A queue counts as one whose work waits if it did for this many tenths of the time of its sample.
+/// A queue's work waits throughout a sample if it did for this many tenths of its time. At fewer, a
+/// burst that waits for a moment would make a disk with little to do look slow.
 const WAITED_TENTHS: u64 = 9;
 
 /// Counters of one disk.
