@@ -4,21 +4,28 @@ use core::fmt;
 
 use crate::DiskTime;
 
-/// Highest rate of operations that a model accepts, in operations per second.
+/// Highest rate of operations that a model accepts, in operations per second. At this rate the unit
+/// of disk time is exact to 0.1 % of the cost of an operation; at higher ones it is less so.
 pub const IOPS_MAX: u64 = 100_000_000;
-/// Highest bandwidth that a model accepts, in bytes per second.
+/// Highest bandwidth that a model accepts, in bytes per second. At this bandwidth the cost of a
+/// byte is still 2^20 of the units that it is kept in, so that it is exact to one millionth.
 pub const BANDWIDTH_MAX: u64 = 1_000_000_000_000;
-/// Most points that a measured ladder of sizes may have.
+/// Most points that a measured ladder of sizes may have: as many as there are powers of two from
+/// 512 bytes to 16 MiB, the shortest and the longest request. The cost of a request is looked for
+/// among them.
 pub const LADDER_POINTS_MAX: usize = 16;
-/// Size at which the operations per second are taken to be measured, in bytes,
-/// unless said otherwise.
+/// Size at which the operations per second are taken to be measured, in bytes (4 KiB), unless said
+/// otherwise. Requests up to this size cost one operation.
 pub const IOPS_SIZE_DEFAULT: u64 = 4096;
-/// Size from which a disk reaches its bandwidth, in bytes, unless said otherwise.
+/// Size from which a disk reaches its bandwidth, in bytes (128 KiB), unless said otherwise. From
+/// this size on requests cost their bytes alone.
 pub const SATURATION_LENGTH_DEFAULT: u64 = 128 * 1024;
 
-/// A single request never costs more than this (208 days), so that sums of
-/// costs stay far from the end of the number range.
+/// The most that a single request costs, in units of disk time (208 days). It keeps sums of costs
+/// far from the end of the number range.
 const COST_MAX: u64 = 1 << 60;
+/// Bits behind the point of the cost of a byte. With fewer the cost of a byte of a fast disk would
+/// be rounded more.
 const SLOPE_BITS: u32 = 24;
 
 /// Why figures do not make a cost curve.
@@ -86,7 +93,7 @@ pub struct CostCurve {
 }
 
 impl CostCurve {
-    /// What no request costs more than: 208 days.
+    /// The most that a single request costs: 208 days of disk time.
     pub(crate) const MAX: DiskTime = DiskTime::from_units(COST_MAX);
 
     /// The curve of a disk known by two figures: requests up to `iops_size`

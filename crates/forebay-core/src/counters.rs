@@ -2,16 +2,21 @@
 
 use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 
-/// Where requests should begin and end: at multiples of so many bytes. Disks and file systems
-/// have blocks of as much, whatever less they take.
+/// Requests should begin and end at multiples of this, in bytes (4 KiB). Disks and file systems
+/// have blocks of this size, even where they accept smaller ones. It only decides what is counted
+/// as misaligned.
 const ALIGNMENT: u64 = 4096;
 
-/// Parts of requests are counted in 1 / 65,536.
+/// All of the requests, in the unit in which the part of fresh ones is counted. It is 64 times the
+/// number of requests averaged over, so that a single one still changes the part.
 const ONE: u32 = 1 << 16;
-/// The part of fresh requests is an average over this many. A class that is starved for fewer
-/// requests still counts as one that does not wait for itself.
+/// The requests that the part of fresh ones is averaged over. A class that is starved for fewer
+/// requests still counts as one that does not wait for itself. Over more, a loop that waits for
+/// itself counts for the latency target for longer.
 const FRESH_REQUESTS: u32 = 1024;
-/// A class waits for itself where less than this part of its requests found none of it waiting.
+/// A class waits for itself where less than one in this many of its requests found nothing of the
+/// class waiting. At a larger number closed loops count for the latency target, although their
+/// latency follows from their own depth.
 const FRESH_PART: u32 = 8;
 
 /// One class on one queue. Totals count from the start, and again from zero

@@ -6,12 +6,14 @@ use crate::class_tree::NodeId;
 use crate::tag::{self, STEP_MAX};
 use crate::{DiskTime, Time};
 
-/// A request weighs 1, and 1 more per this many bytes, so that few large
-/// requests are favoured over many small ones.
+/// A request weighs 1, and 1 more for each of these bytes (16 KiB). This favours few large requests
+/// over many small ones.
 const WEIGHT_BYTES: u64 = 16 * 1024;
-/// Totals are scaled by 2^32.
+/// Bits behind the point of a total. With fewer, the weight of a request divided by many shares
+/// would be rounded more.
 const TOTAL_BITS: u32 = 32;
-/// 2^32 / ln 2.
+/// The number 2^32 / ln 2, by which a time over `tau` becomes halvings with 32 bits behind the
+/// point.
 const EXPONENT_SCALE: u128 = 6_196_328_019;
 
 /// What each class of one queue has used lately: every request adds its weight

@@ -2,16 +2,21 @@
 
 use crate::{DiskModel, DiskTime};
 
-/// A part of an extent that is discarded for itself is a multiple of this, in bytes, unless less
-/// is left: file systems discard whole blocks.
+/// Part of an extent that is discarded by itself, in bytes (64 KiB): a step takes a multiple of it,
+/// unless less is left. It is a multiple of the blocks of file systems, which discard whole blocks.
 pub const DISCARD_PART: u64 = 64 << 10;
-/// A step has no more than its rate has in so many nanoseconds, unless something else is asked for:
-/// 80 ms.
+/// Time whose rate bounds a step, in nanoseconds (80 ms), unless something else is asked for. A
+/// longer time makes larger bursts of discards; a shorter one makes more commands for the same
+/// bytes.
 pub const DISCARD_STEP_NANOS: u64 = 80_000_000;
-/// The most bytes and extents of a step, whatever the disk and the rate.
+/// The most bytes of a step (32 MiB), whatever the disk and the rate. It bounds the burst where no
+/// rate is known.
 const BYTES_MAX: u64 = 32 << 20;
+/// The most extents of a step, each of which is a command, whatever the disk and the rate. It
+/// bounds the burst where no rate is known.
 const COMMANDS_MAX: u32 = 64;
-/// The bytes of a step at a rate are a multiple of this, and this at least: a block.
+/// The bytes of a step at a rate are a multiple of this (4 KiB), and at least this. File systems
+/// discard whole blocks.
 const BLOCK: u64 = 4096;
 
 /// The most that a step of a deletion may discard. A file is given back to the disk in steps that

@@ -10,15 +10,21 @@ use crate::shard_id::ShardId;
 use crate::sync::{AtomicU64, Ordering, Padded, Tally, get, set};
 use crate::{Policy, Time};
 
-/// So many discards of an [`IoGroup`](crate::IoGroup) are in the disk at most, unless its policy is
-/// [`Policy::Unlimited`]: the disk finds the next one when it is done with one.
+/// Most discards of an [`IoGroup`](crate::IoGroup) in the disk at once, unless its policy is
+/// [`Policy::Unlimited`]. With two, the disk finds the next one when it is done with one; a third
+/// would only wait in the disk, where reads wait behind it.
 pub const DISCARDS_MAX: u32 = 2;
-/// A shard that waits looks again so soon if nobody wakes it.
+/// Time after which a shard that waits for a discard looks again if no other wakes it, in
+/// nanoseconds (1 ms). A shorter time costs more turns; a longer one delays a discard whose wake-up
+/// did not come.
 pub(crate) const RETRY_NANOS: u64 = 1_000_000;
-/// Where none has gone for so long, one more goes: those that are in the disk may be of a shard
-/// that does not look whether they are done.
+/// Where no discard has gone for this time, one more goes, in nanoseconds (1 s). Those in the disk
+/// may be of a shard that does not look whether they are done. A shorter time would send more to a
+/// disk that is slow to discard.
 const STUCK_NANOS: u64 = 1_000_000_000;
-/// A shard that has not looked for so long does not wait any more.
+/// A shard that has not looked for this time does not wait for a discard any more, in nanoseconds
+/// (50 ms), which are 50 looks. After a shorter time a thread that was away loses its turn; after a
+/// longer one others wait for a thread that is gone.
 const GONE_NANOS: u64 = 50_000_000;
 
 /// The discards of a group.

@@ -6,14 +6,14 @@ use core::fmt;
 use crate::cost::{IOPS_SIZE_DEFAULT, SATURATION_LENGTH_DEFAULT};
 use crate::{Access, CostCurve, CostError, DiskTime, MixPrices, Op};
 
-/// Longest request that the engine sends to a disk in one piece, in bytes.
+/// Longest request that the engine sends to a disk in one piece, in bytes (16 MiB). Longer ones are
+/// split, so that the disk can serve others in between.
 pub const REQUEST_LEN_MAX: u64 = 16 << 20;
-/// Shortest piece that a request is split into, in bytes.
+/// Shortest piece that a request is split into, in bytes: the smallest sector of a disk.
 pub const REQUEST_LEN_MIN: u64 = 512;
-/// Until they are measured, bytes are taken to be discarded so many times as fast as they are
-/// written. The one disk of which both are published, of an AWS i3.2xlarge, takes some 5 ms to
-/// discard a GiB and 1.5 s to write one; so large files cost something, and far less than
-/// to write them.
+/// Until it is measured, the bandwidth of discards as a multiple of that of writes. The one disk of
+/// which both are published, of an AWS i3.2xlarge, takes some 5 ms to discard a GiB and 1.5 s to
+/// write one. So discards of large files cost something, and far less than writes.
 pub const DISCARD_SPEEDUP: u64 = 256;
 
 /// The four figures of a disk (Seastar's io-properties), each per second.

@@ -2,10 +2,14 @@
 
 use crate::Time;
 
-/// A period is this many effective goals.
+/// The effective goals of a period, as in Seastar: 75 ms at the default goal. In a shorter period
+/// few requests complete.
 const PERIOD_GOALS: u64 = 100;
-/// Weight of the latest period, in percent.
+/// The weight of the latest period, in percent, as in Seastar. A larger weight lets a single slow
+/// period change the ratio; a smaller one follows the disk later.
 const LATEST_PERCENT: u64 = 5;
+/// The ratio one in millionths, the unit in which the ratio is averaged. It is a thousand times
+/// finer than what is reported, so that the average is not rounded there.
 const SCALE: u64 = 1_000_000;
 
 /// Averages the ratio over periods; 1 while the disk keeps up, and under a

@@ -4,7 +4,7 @@ use crate::head_run::HeadRun;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Op, Place, Time};
 
-/// The place of a request that says none.
+/// Encoding: The place of a request that says none.
 pub(crate) const NOWHERE: u64 = 0;
 
 /// Where the head of a group's disk is.

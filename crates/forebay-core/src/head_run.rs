@@ -6,18 +6,20 @@ use crate::shard_set::{ShardSet, WakeList};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskTime, Time};
 
-/// The longest that a stream keeps the head of a disk that seeks, in nanoseconds of
-/// disk time. There and back is two seeks and two half turns, on a slow disk 20 ms:
-/// less than a third of the disk's time.
+/// The longest that a stream keeps the head of a disk that seeks, in nanoseconds of disk time (50
+/// ms). The way there and back is two seeks and two half turns, on a slow disk 20 ms: less than a
+/// third of the disk's time. A longer run delays the requests of others by as much.
 pub const RUN_NANOS: u64 = 50_000_000;
 
-/// The most that the shares of a stream are charged for a run, in nanoseconds of disk
-/// time. Each request may be charged a seek, and small ones would keep their class from
-/// the disk for many seconds after it.
+/// The most that the shares of a stream are charged for a run, in nanoseconds of disk time (500
+/// ms). Each request may be charged a seek, and small ones would keep their class from the disk for
+/// many seconds after it.
 pub const RUN_CHARGED_NANOS: u64 = 10 * RUN_NANOS;
 
-/// The bits of [`HeadRun::held`] that are not the time, which is exact to 1024 ns.
+/// Encoding: The bits of [`HeadRun::held`] for one more than the number of the shard. With the next
+/// bit they take the place of the lowest bits of the time, which is exact to 1024 ns.
 const SHARD: u64 = 0x1ff;
+/// Encoding: The bit of [`HeadRun::held`] that says whether the run has begun.
 const BEGUN: u64 = 0x200;
 const _: () = assert!(SHARDS_MAX as u64 <= SHARD, "a shard fits into its bits");
 

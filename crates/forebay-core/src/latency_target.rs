@@ -7,14 +7,18 @@ use core::time::Duration;
 
 use crate::{DiskTime, Op, saturating_nanos};
 
-/// Percentiles of a target, in thousandths: the median, and 999 of 1000.
+/// The lowest percentile of a target, in thousandths: the median. Lower ones are taken for an
+/// error.
 const PERMILLE_MIN: u32 = 500;
+/// The highest percentile of a target, in thousandths: 99.9 %. A higher one is no whole number of
+/// thousandths below all requests.
 const PERMILLE_MAX: u32 = 999;
-/// A longer latency is a slip.
+/// The longest latency of a target (60 s). A longer one is taken for an error.
 const LATENCY_MAX: Duration = Duration::from_secs(60);
-/// Bits of a word for the permille, and above them the nanoseconds; the lowest
-/// ones tell writes from reads, and times in the disk from those since enqueueing.
+/// Encoding: The bits of a word for the thousandths; the nanoseconds are above them.
 const PERMILLE_BITS: u32 = 10;
+/// Encoding: The lowest bits of a word. They tell writes from reads, and times in the disk from
+/// those since enqueueing.
 const FLAG_BITS: u32 = 2;
 
 /// A percentile of reads, or of writes, is to stay within a latency.

@@ -5,10 +5,14 @@ use crate::cost::{BANDWIDTH_MAX, IOPS_MAX};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{DiskTime, Time};
 
-/// A limit lets through, at once, what it allows in this time.
+/// What a limit lets through at once, as the time at its rate (10 ms). A shorter burst holds back
+/// requests whose threads turn late; a longer one exceeds the rate by more at a time.
 const BURST: DiskTime = DiskTime::from_nanos(10_000_000);
+/// Bits behind the point of the disk time of a byte or request at a limit. With fewer the rate of a
+/// high limit would be rounded more.
 const SCALE_BITS: u32 = 24;
-/// After a change that forgave some time, so many times as long none does.
+/// After a change of a limit that forgave some time, no change forgives any for this multiple of
+/// that time. Then limits that change all the time let through a tenth more at most.
 const FORGIVEN_EVERY: u64 = 10;
 
 /// Upper limits of a class, or of a group of classes together, over all shards.

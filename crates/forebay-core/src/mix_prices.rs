@@ -1,15 +1,21 @@
 //! What mixes of reads and writes cost beside what their parts cost alone.
 
-/// So many prices are in a table, at equal steps of the part of writes.
+/// Prices of a table, at equal steps of the part of writes, of which the first is of reads alone.
+/// Between two neighbours the edge of the region is straight; fewer prices follow a curved edge
+/// less closely.
 pub const MIX_PRICES: usize = 33;
-/// The price at which a mix costs what its parts cost alone.
+/// The price at which a mix costs what its parts cost alone, in units of 2^-20.
 pub const PRICE_ONE: u32 = 1 << PRICE_BITS;
-/// Bits of a part and of a price behind the point.
+/// Bits behind the point of a part and of a price, which makes a part exact to one millionth. The
+/// highest price times this scale fits into 32 bits.
 pub(crate) const PRICE_BITS: u32 = 20;
-/// No mix is believed to be served faster than so many times, or slower.
+/// The factor by which a mix is served faster than its parts at most; lower prices count as this
+/// one. It bounds what a region that is wrong lets through.
 const SPEEDUP_MAX: u32 = 4;
+/// The factor by which a mix is served slower than its parts at most; higher prices count as this
+/// one. It bounds how slow a region that is wrong makes a disk.
 const SLOWDOWN_MAX: u32 = 16;
-/// Steps of the table.
+/// The steps between the prices of a table, one fewer than there are prices.
 const STEPS: u64 = MIX_PRICES as u64 - 1;
 
 /// How much longer a disk takes for a mix of reads and writes than for its

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use crate::{DiskTime, Op, Time};
 
-/// No request: the end of a list.
+/// Encoding: No request, which is the end of a list.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Names one request of one queue, from [`enqueue`](crate::IoQueue::enqueue)

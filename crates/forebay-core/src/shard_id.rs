@@ -1,6 +1,7 @@
 //! The number of a shard.
 
-/// Most shards of one group.
+/// Most shards of one group. It bounds the sets of shards, which have a bit for each, and what each
+/// shard keeps of the others.
 pub const SHARDS_MAX: usize = 256;
 
 /// A shard of a group, below [`SHARDS_MAX`].

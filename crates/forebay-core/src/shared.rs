@@ -11,7 +11,9 @@ use crate::shard_id::ShardId;
 use crate::shard_set::ShardSet;
 use crate::{DiskModel, QueueDiscipline, Time};
 
-/// Ticks for which a shard that is late to poll is still waited for.
+/// The ticks for which a shard that is late to poll is still waited for. With fewer, a healthy
+/// shard that turns a little late loses its turn; with more, others wait for a thread that is
+/// elsewhere.
 const PATIENCE_TICKS: u64 = 2;
 /// This many shards together look once in a tick what others hold in the disk without polling.
 const SHARDS_PER_LOOK: u64 = 32;

@@ -1,10 +1,10 @@
 //! Tags count on without end: they are compared modulo 2^64.
 
-/// A tag leads another by less than this, in disk time per share (2.3 years of
-/// it); what is not ahead by less is behind, by up to three times as much.
+/// A tag leads another by less than this, in units of disk time per share (2.3 years). Tags go
+/// round, and what is not ahead by less is behind, by up to three times as much.
 const LEAD_END: u64 = 1 << 62;
-/// A charge moves a tag by at most this (13 days of disk time per share), and
-/// credit sets it back by at most as much.
+/// The most that a charge moves a tag by, in units of disk time per share (13 days), and that
+/// credit sets it back by. As many as 63 such steps stay within `LEAD_END`.
 pub(crate) const STEP_MAX: u64 = 1 << 56;
 
 /// How far `tag` is ahead of `other`; zero if it is not.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::class_tree::NodeId;
 use crate::tag::is_after;
 
-/// Not in any heap.
+/// Encoding: The position of a node that is not in any heap.
 pub(crate) const NOWHERE: u16 = u16::MAX;
 
 /// Smallest tag first; among equal tags the one that came first in the tree.

@@ -64,9 +64,10 @@ impl DiskTime {
     pub const ZERO: Self = Self(0);
     /// The largest amount.
     pub const MAX: Self = Self(u64::MAX);
-    /// Units in one nanosecond.
+    /// Units in one nanosecond of disk time. With fewer the cost of an operation of a fast disk
+    /// would be rounded more; with more less time would fit into 64 bits, which hold nine years.
     pub const UNITS_PER_NANO: u64 = 64;
-    /// Units in one second.
+    /// Units in one second of disk time.
     pub const UNITS_PER_SECOND: u64 = 64_000_000_000;
 
     /// `units` times 1/64 ns.

@@ -1,19 +1,26 @@
 //! The names of classes and of groups of classes.
 
-/// Most classes of one I/O group, and so of a scheduler.
+/// Most classes of one I/O group, and so of a scheduler. It bounds the tables of classes that each
+/// shard has.
 pub const CLASSES_MAX: usize = 1024;
-/// Most groups of classes of one I/O group, and so of a scheduler.
+/// Most groups of classes of one I/O group, and so of a scheduler. With the root they are 128
+/// nodes, each with an order of its children on each shard.
 pub const CLASS_GROUPS_MAX: usize = 127;
-/// Groups of classes nest at most this deep.
+/// Most levels of groups of classes within each other. It bounds the nodes that each request is
+/// charged to.
 pub const CLASS_GROUP_DEPTH_MAX: usize = 3;
-/// Most shares of a class or a group of classes; the fewest are 1.
+/// Most shares of a class or a group of classes; the fewest are 1. Up to this number the weight of
+/// a share is exact to 0.0003 %.
 pub const SHARES_MAX: u32 = 10_000;
 
-/// Levels from the root to a class, both counted.
+/// Most levels from the root to a class, both counted. It follows from the depth of groups, and
+/// bounds the loops over a class and its parents.
 pub(crate) const LEVELS_MAX: usize = CLASS_GROUP_DEPTH_MAX + 2;
 /// The root: parent of all classes and groups that have no other.
 pub(crate) const ROOT: NodeId = 0;
+/// Most nodes of the tree: the root, the groups and the classes. It bounds the tables of nodes.
 pub(super) const NODES_MAX: usize = 1 + CLASS_GROUPS_MAX + CLASSES_MAX;
+/// Position of the first class in the tree: the root and the groups are before it.
 pub(super) const FIRST_CLASS: usize = 1 + CLASS_GROUPS_MAX;
 
 /// Position of a class or group of classes in the tree.

@@ -54,9 +54,10 @@ impl ClassTree {
         Self { nodes, idle_credit, sole, limited, changes }
     }
 
-    /// Nodes that hold others: the root and the groups of classes.
+    /// Nodes that hold others: the root and the groups of classes. A shard has an order of children
+    /// for each.
     pub(crate) const GROUP_NODES: usize = FIRST_CLASS;
-    /// All nodes.
+    /// All nodes of a tree: the root, the groups and the classes.
     pub(crate) const NODES: usize = NODES_MAX;
 
     /// How often tags may have moved back, limits opened, classes or shards

@@ -8,7 +8,8 @@ use crate::limit::Limiter;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Tally};
 use crate::tag::{STEP_MAX, ahead, is_after};
 
-/// Tags advance by cost / shares; the quotient is taken with this many bits.
+/// Bits behind the point of a weight, which is one divided by the shares. Tags advance by cost
+/// times weight. With fewer bits the weight of many shares would be rounded more.
 const WEIGHT_BITS: u32 = 32;
 
 /// What all shards know of one class or group of classes.

@@ -3,8 +3,10 @@
 use super::error::ClassError;
 use crate::sync::{AtomicU64, Ordering};
 
-/// One more change of hands: odd while the place is in use.
+/// Encoding: One more change of hands in a place's word, above the bits of its users. The number of
+/// changes is odd while the place is in use.
 const CHANGE: u64 = 1 << 32;
+/// Encoding: The bits of a place's word that count its users.
 const USERS: u64 = CHANGE - 1;
 
 /// A place in the tree. One word says how often it changed hands and how many

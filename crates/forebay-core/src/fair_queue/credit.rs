@@ -7,7 +7,9 @@ use crate::Time;
 use crate::class_tree::{ClassTree, Credit, NodeId, ROOT};
 use crate::tag;
 
-/// Who asks for more at most so long after a request has come back was not idle.
+/// A class that asks for more within this time after a request has come back was not idle, in
+/// nanoseconds (0.1 ms). It keeps what it is owed for the time in which it could not ask. After a
+/// longer time a class that was idle would save up disk time.
 const AT_ONCE_NANOS: u64 = 100_000;
 
 impl FairQueue {

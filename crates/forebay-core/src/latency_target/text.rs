@@ -7,7 +7,8 @@ use core::time::Duration;
 use super::{LatencyTarget, LatencyTargetError};
 use crate::{Op, saturating_nanos};
 
-/// More digits behind a point say nothing.
+/// Most digits behind the point of a number. Nine digits of a second are nanoseconds, the unit in
+/// which latencies are kept.
 const FRACTION_DIGITS_MAX: usize = 9;
 
 impl FromStr for LatencyTarget {

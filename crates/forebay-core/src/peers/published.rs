@@ -6,7 +6,7 @@ use crate::Time;
 use crate::class_tree::{ClassTree, NodeId, ROOT};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Nothing of a node is queued on a shard.
+/// Encoding: Nothing of a node is queued on a shard.
 pub(super) const IDLE: u64 = u64::MAX;
 /// In the place of a promise: nobody waits for the shard before it polls.
 pub(super) const NOT_WAITED_FOR: Time = Time::from_nanos(u64::MAX - 1);
