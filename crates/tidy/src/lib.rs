@@ -5,6 +5,7 @@
 //! `crate`, `super` or `self`, and for functions; what a macro writes is not seen.
 #![forbid(unsafe_code)]
 
+mod constants;
 mod functions;
 mod imports;
 mod methods;
@@ -12,6 +13,7 @@ mod sources;
 mod strip;
 mod words;
 
+pub use constants::{Constant, constants};
 pub use functions::{Function, functions};
 pub use imports::Graph;
 pub use methods::{Method, methods, public_types};

@@ -25,7 +25,7 @@ pub(crate) const CRATES: &[&str] = &[
 /// The rooms of a crate, its outermost modules, from bottom to top. A `*` stands for all that are
 /// not named; they do not import from each other. `lib` and `main` are above all.
 pub(crate) const ROOMS: &[(&str, &[&str])] = &[
-    ("tidy", &["words", "strip", "sources", "functions", "methods", "imports"]),
+    ("tidy", &["words", "strip", "sources", "constants", "functions", "methods", "imports"]),
     (
         "forebay-core",
         &[

@@ -2,6 +2,7 @@
 //! gone.
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
+mod constants;
 mod documents;
 mod errors;
 mod formats;
