@@ -3,8 +3,11 @@
 use crate::shard_id::{SHARDS_MAX, ShardId};
 use crate::sync::{AtomicU64, Ordering};
 
+/// Encoding: The words of a set of shards, with a bit for each.
 const WORDS: usize = SHARDS_MAX / 64;
-/// At most this many shards are looked at in one step, however many there are.
+/// The shards that are looked at for one request. Of more shards, others are looked at for the next one.
+/// So a request costs about the same among few shards and among many. With fewer, a lead over others is
+/// noticed later.
 pub(crate) const STEP_SHARDS_MAX: usize = 33;
 
 /// A set of shards that all shards of a group share.

@@ -11,8 +11,8 @@ use crate::{Blocked, DiskTime, Time};
 /// A disk that works at its rate does at most one in this many effective goals at once. A shard that
 /// takes back more did not look meanwhile.
 const TAKEN_BACK_PART: u64 = 3;
-/// A shard that was late lately is late again after a tick divided by this, even where its turn shows
-/// nothing.
+/// A shard that was late lately counts as late again after a tick divided by this, even where its turn
+/// shows nothing.
 const SLOW_TURN_PART: u64 = 2;
 /// A late turn is counted where the thread was away for this long, in nanoseconds.
 const COUNTED_NANOS_MIN: u64 = 2_000_000;

@@ -24,7 +24,7 @@ use crate::{Blocked, ClassId, DiskTime, Op, Time};
 
 /// A shard may lead the others by this many times the disk time that lies unused.
 const LEAD_PER_UNUSED: u64 = 2;
-/// It may lead by anything once this fraction of an effective goal lies unused: the disk is about to
+/// A shard may lead by anything once this fraction of an effective goal lies unused: the disk is about to
 /// idle.
 const IDLE_BUDGET: (u64, u64) = (3, 4);
 /// A shard that is owed more than this many effective goals has been passed over. Two goals are what
@@ -32,7 +32,7 @@ const IDLE_BUDGET: (u64, u64) = (3, 4);
 const PASSED_OVER_GOALS: u64 = 2;
 /// A shard that takes less than an effective goal divided by this of an open budget asks for little.
 const SMALL_ASK_PART: u64 = 8;
-/// After this time in nanoseconds a policy whose rate needs completions is asked again.
+/// The time in nanoseconds after which a policy whose rate needs completions is asked again.
 const BYPASS_RETRY_NANOS: u64 = 1_000_000;
 
 impl IoQueue {

@@ -36,7 +36,8 @@ use crate::{
     Access, Blocked, ClassCounters, ClassId, DiskModel, DiskTime, Op, Parts, QueueCounters, Time,
 };
 
-/// All parts of a single request are at most this part of what a queue holds.
+/// All parts of a single request are at most what a queue holds divided by this, in requests. With a
+/// smaller number one large request fills the queue.
 const PARTS_OF_QUEUE: u32 = 8;
 
 /// One shard's queue in an [`IoGroup`](crate::IoGroup).

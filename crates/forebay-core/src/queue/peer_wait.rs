@@ -6,8 +6,8 @@
 use crate::shard_id::ShardId;
 use crate::{DiskTime, Time};
 
-/// Of more shards than this, one looks for all what others hold in the disk without polling. At 8 a
-/// request costs about one look where each shard looks for itself.
+/// In groups of more shards than this, one looks for all what others hold in the disk without polling.
+/// At 8 a request costs about one look where each shard looks for itself.
 const CROWD_ABOVE: u64 = 8;
 /// A queue for which another one looks does so too, after this multiple of the time for which it has
 /// waited, in case that one is late.

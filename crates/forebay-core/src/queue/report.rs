@@ -7,9 +7,11 @@ use crate::flow::FlowRatio;
 use crate::requests::Request;
 use crate::{Blocked, ClassCounters, ClassId, DiskTime, Op, QueueCounters, Time};
 
-/// An answer that is found within this part of the time it took says how long the disk took.
+/// An answer counts as the disk's own time where the owner polled within the time it took divided by
+/// this. Smaller numbers would take a late poll for a slow disk.
 const POLLED_PART: u64 = 8;
-/// The group is told of what was dispatched when it is this part of a window,
+/// The group is told of what was dispatched when it is a window divided by this. Larger numbers cost
+/// more stores to what all shards share; smaller ones let the price of a mix lag.
 const REPORTED_PART: u64 = 16;
 /// The group is told of what was dispatched after this time at the latest, in nanoseconds: few reads
 /// among many writes count too.

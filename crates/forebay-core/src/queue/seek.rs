@@ -24,10 +24,11 @@ use crate::requests::Request;
 use crate::shard_id::ShardId;
 use crate::{Access, DiskModel, DiskTime, Op, Time};
 
-/// This many ends of requests are remembered. Where two have the same place, a seek is charged that was
-/// none.
+/// The ends of requests that are remembered. Where two fall on the same entry, a seek is charged that
+/// was none: more entries make that rarer and take 16 bytes each.
 const ENDS: usize = 1024;
-/// What a flush costs that waits for the same turn of the platter as an earlier one.
+/// The cost of a flush that waits for the same turn of the platter as an earlier one: the least that
+/// there is, 1/64 ns.
 const COVERED: DiskTime = DiskTime::from_units(1);
 /// After this long without a random request streams are alone, in nanoseconds: 20 runs.
 const ALONE_NANOS: u64 = 20 * RUN_NANOS;

@@ -10,13 +10,15 @@ use crate::requests::{Request, Ticket};
 use crate::shared::Shared;
 use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 
-/// A queue that is blocked by others looks again after this time at the latest, in nanoseconds.
+/// The longest time in nanoseconds after which a queue that others block looks again. It is the last
+/// resort where a wake-up was lost.
 const BLOCKED_NANOS_MAX: u64 = 100_000_000;
 
 /// On a lone shard, backlogged requests go together when this fraction of an effective goal lies
 /// unused.
 const COALESCE_SINGLE_SHARD: (u64, u64) = (3, 4);
-/// The same where there are other shards, which must not find the budget wasted.
+/// The same as a fraction of an effective goal where there are other shards. It is smaller, since these
+/// must not find the budget wasted.
 const COALESCE_SHARED: (u64, u64) = (1, 2);
 
 impl IoQueue {
