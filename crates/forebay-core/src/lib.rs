@@ -74,7 +74,6 @@ mod fair_queue;
 mod flow;
 mod group_counters;
 mod head;
-mod head_run;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod internals;
@@ -117,7 +116,7 @@ pub use disk_model::{
 };
 pub use fair_queue::QueueDiscipline;
 pub use group_counters::GroupCounters;
-pub use head_run::{RUN_CHARGED_NANOS, RUN_NANOS};
+pub use head::{RUN_CHARGED_NANOS, RUN_NANOS};
 pub use io_group::{GroupConfig, GroupFull, IoGroup};
 pub use latency_target::{LatencyTarget, LatencyTargetError, LatencyTargetStatus};
 pub use limit::Limits;

@@ -5,6 +5,7 @@
 //! `crate`, `super` or `self`, and for functions; what a macro writes is not seen.
 #![forbid(unsafe_code)]
 
+mod calls;
 mod constants;
 mod functions;
 mod imports;
@@ -13,6 +14,7 @@ mod sources;
 mod strip;
 mod words;
 
+pub use calls::Calls;
 pub use constants::{Constant, constants};
 pub use functions::{Function, functions};
 pub use imports::Graph;

@@ -1,6 +1,6 @@
 //! What bounds the work that is unfinished in the disk.
 
-use super::ask::Demand;
+use super::demand::Demand;
 #[cfg(feature = "history")]
 use super::littles_law::LittlesLaw;
 use super::policy::Policy;

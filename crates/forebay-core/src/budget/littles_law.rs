@@ -1,7 +1,7 @@
 //! Operations and bytes in the disk, each at most what the disk serves within
 //! the goal (ScyllaDB, 2018).
 
-use super::ask::Demand;
+use super::demand::Demand;
 use super::room::Room;
 use crate::sync::Padded;
 use crate::{DiskModel, DiskTime};

@@ -4,10 +4,10 @@
 //! *rooms* (what may be unfinished); the policies differ in which rate and
 //! which rooms they have.
 
-mod ask;
 mod base_latency;
 mod ceiling;
 mod control;
+mod demand;
 mod goal;
 mod knee;
 mod limit;
@@ -20,10 +20,8 @@ mod policy;
 mod price;
 mod rate;
 mod reports;
-mod reservation;
 mod room;
 mod service;
-mod stops;
 #[cfg(feature = "history")]
 mod two_level;
 mod windows;
@@ -34,17 +32,15 @@ mod tests;
 use alloc::boxed::Box;
 use core::time::Duration;
 
-pub(crate) use ask::Demand;
 pub use ceiling::Ceiling;
 pub use control::{Constants, Control};
+pub(crate) use demand::{ChargeContext, Demand, Refusal, Reservation};
 pub(crate) use knee::{Completed, WindowSample};
 pub(crate) use mix::Dispatched;
-pub(crate) use overdue::Overdue;
+pub(crate) use overdue::{GivenUp, Overdue};
 pub(crate) use pace::Pace;
 pub use policy::{LATENCY_GOAL_DEFAULT, Policy};
-pub(crate) use reservation::{ChargeContext, Refusal, Reservation};
 pub(crate) use service::{Sample, Sampler, Threshold};
-pub(crate) use stops::GivenUp;
 pub(crate) use windows::RoomShare;
 
 use crate::flow::FlowRatio;

@@ -2,8 +2,8 @@
 
 use super::knee::Knee;
 use super::overdue::DiskState;
+use super::overdue::GivenUp;
 use super::service::{Sample, Threshold};
-use super::stops::GivenUp;
 use super::{Budget, Ceiling, Dispatched, Overdue, WindowSample};
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};
 use crate::{DiskModel, DiskTime, GroupCounters, Time, saturating_nanos};
@@ -28,18 +28,6 @@ impl Budget {
             self.controller.figures_bound.end_period(period.delivered_permille, period.waited);
         }
         self.goal.0.fade(now);
-    }
-
-    /// Whether fresh requests find a larger window.
-    #[inline]
-    pub(crate) fn reserves_for_fresh(&self) -> bool {
-        self.controller.reserves_for_fresh()
-    }
-
-    /// Whether completed requests are reported to the search for the window.
-    #[inline]
-    pub(crate) fn searches_knee(&self) -> bool {
-        self.controller.knee().is_some()
     }
 
     /// Reports what a shard has completed to the search for the window.

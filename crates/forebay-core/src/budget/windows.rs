@@ -86,6 +86,18 @@ impl Budget {
         if self.reserves_for_fresh() { Controller::window_of_fresh(window, cost) } else { window }
     }
 
+    /// Whether fresh requests find a larger window.
+    #[inline]
+    pub(crate) fn reserves_for_fresh(&self) -> bool {
+        self.controller.reserves_for_fresh()
+    }
+
+    /// Whether completed requests are reported to the search for the window.
+    #[inline]
+    pub(crate) fn searches_knee(&self) -> bool {
+        self.controller.knee().is_some()
+    }
+
     /// How much of what others hold unattended does not count: of `silent`
     /// shards, which may wait for a disk that hangs, one window; with that of
     /// `late` ones, which compute, no more than those may have sent.
@@ -108,7 +120,7 @@ impl Budget {
     /// request, and where little is used, as many as there is room for. Where a
     /// budget is not counted in disk time, all.
     pub(crate) fn room_share(&self) -> RoomShare {
-        if !self.counts_disk_time() {
+        if !self.limit.is_window() {
             return RoomShare { shards: usize::MAX, room: DiskTime::ZERO };
         }
         let (used, window) = (self.limit.in_flight(), self.limit_units(self.effective_goal()));
@@ -130,7 +142,7 @@ impl Budget {
 
     /// Whether the window, if that is what bounds the disk, is open.
     pub(crate) fn has_room(&self) -> bool {
-        self.counts_disk_time() && self.limit.in_flight() < self.limit_units(self.effective_goal())
+        self.limit.is_window() && self.limit.in_flight() < self.limit_units(self.effective_goal())
     }
 
     /// Whether there is room, asked by a queue that has just left a mark and

@@ -1,19 +1,17 @@
 //! The priority classes of a group and what they have used: shared by all shards.
 
-mod error;
-mod id;
+mod ids;
 mod node;
-mod slot;
 mod tags;
 
 use alloc::vec::Vec;
 
-pub use error::ClassError;
-pub use id::{
+pub use ids::ClassError;
+pub use ids::{
     CLASS_GROUP_DEPTH_MAX, CLASS_GROUPS_MAX, CLASSES_MAX, ClassGroupId, ClassId, SHARES_MAX,
 };
-use id::{FIRST_CLASS, NODES_MAX};
-pub(crate) use id::{LEVELS_MAX, NodeId, ROOT};
+use ids::{FIRST_CLASS, NODES_MAX};
+pub(crate) use ids::{LEVELS_MAX, NodeId, ROOT};
 pub(crate) use node::Node;
 use node::check_shares;
 pub(crate) use tags::Credit;

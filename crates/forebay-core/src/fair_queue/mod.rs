@@ -3,12 +3,9 @@
 //!
 //! The tags belong to the group of shards; this is one shard's view of them.
 
-mod changes;
 mod credit;
 mod discipline;
-mod nested;
 mod out_of_order;
-mod turns;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -378,5 +375,175 @@ impl FairQueue {
             throttled: false,
         });
         self.heaps.resize_with(ClassTree::GROUP_NODES, TagHeap::default);
+    }
+}
+
+impl FairQueue {
+    /// Takes a class or group out of the order until `until`. When it returns
+    /// it has no credit for the time, as after idleness.
+    pub(crate) fn throttle(&mut self, node: NodeId, until: Time) {
+        self.locals[usize::from(node)].throttled = true;
+        self.throttled.push((until, node));
+        self.relink(node, None);
+    }
+
+    /// Brings back whatever was throttled until `now` or earlier.
+    pub(crate) fn unthrottle(&mut self, now: Time) {
+        let mut at = 0;
+        while let Some(&(until, node)) = self.throttled.get(at) {
+            if until > now {
+                at += 1;
+                continue;
+            }
+            self.throttled.swap_remove(at);
+            self.bring_back(node);
+        }
+    }
+
+    fn bring_back(&mut self, node: NodeId) {
+        self.locals[usize::from(node)].throttled = false;
+        self.tree.catch_up(node);
+        self.relink(node, None);
+    }
+
+    /// Brings back all that is throttled with the next [`FairQueue::unthrottle`]:
+    /// what kept it out may have changed.
+    #[cold]
+    pub(crate) fn recheck_throttled(&mut self) {
+        self.throttled.iter_mut().for_each(|(until, _)| *until = Time::ZERO);
+    }
+
+    /// When the next throttled class or group returns that has work: what it had
+    /// may have been cancelled.
+    pub(crate) fn throttled_until(&self) -> Option<Time> {
+        let has_work = |&&(_, node): &&(Time, NodeId)| self.locals[usize::from(node)].awake;
+        self.throttled.iter().filter(has_work).map(|&(until, _)| until).min()
+    }
+
+    /// Whether everything that has work is in the order.
+    pub(crate) fn nothing_throttled(&self) -> bool {
+        self.throttled.is_empty()
+    }
+
+    /// PollGapTracker anew at limits and tags if classes have changed: limits may have
+    /// opened, and tags moved back. Returns whether anything had changed.
+    #[inline]
+    pub(crate) fn follow_changes(&mut self) -> bool {
+        let changes = self.tree.changes();
+        if changes == self.followed {
+            return false;
+        }
+        self.followed = changes;
+        self.rebuild();
+        true
+    }
+
+    #[cold]
+    fn rebuild(&mut self) {
+        while let Some((_, node)) = self.throttled.pop() {
+            self.bring_back(node);
+        }
+        for parent in 0..self.heaps.len() {
+            let heap = &mut self.heaps[parent];
+            heap.nodes().for_each(|node| self.tree.rescale_tag(node, true));
+            heap.renew(&mut self.positions, |node| self.tree.node(node).tag());
+            self.publish_next(parent as NodeId);
+        }
+    }
+}
+
+impl FairQueue {
+    /// Whether a nested request waits that no limit holds back.
+    pub(crate) fn nested_waits(&self) -> bool {
+        let nested = self.locals.first().map_or(0, |root| root.nested);
+        nested > 0 && nested > self.throttled_nested()
+    }
+
+    /// Whether one waits in a class.
+    pub(crate) fn nested_waits_in(&self, class: NodeId) -> bool {
+        self.locals[usize::from(class)].nested > 0
+    }
+
+    /// Whether a limit holds a nested request back.
+    pub(crate) fn nested_is_throttled(&self) -> bool {
+        self.locals.first().is_some_and(|root| root.nested > 0) && self.throttled_nested() > 0
+    }
+
+    /// How many nested requests wait in classes and groups whose limit is
+    /// used up.
+    #[cold]
+    fn throttled_nested(&self) -> u32 {
+        let throttled = self.throttled.iter().map(|&(_, node)| node);
+        let outermost = throttled.filter(|&node| !self.is_below_throttled(node));
+        outermost.map(|node| self.locals[usize::from(node)].nested).sum()
+    }
+
+    fn is_below_throttled(&self, node: NodeId) -> bool {
+        let mut node = node;
+        while node != ROOT {
+            node = self.tree.node(node).parent();
+            if self.locals[usize::from(node)].throttled {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A nested request was just queued in `class`.
+    pub(super) fn add_nested(&mut self, class: NodeId) {
+        self.change_nested(class, 1);
+    }
+
+    /// A nested request has left `class`.
+    pub(super) fn remove_nested(&mut self, class: NodeId) {
+        self.change_nested(class, -1);
+    }
+
+    #[cold]
+    fn change_nested(&mut self, class: NodeId, change: i32) {
+        let mut node = class;
+        loop {
+            let local = &mut self.locals[usize::from(node)];
+            local.nested = local.nested.saturating_add_signed(change);
+            if node == ROOT {
+                return;
+            }
+            node = self.tree.node(node).parent();
+        }
+    }
+}
+
+impl FairQueue {
+    /// Whether shards take turns.
+    pub(crate) fn has_turns(&self) -> bool {
+        self.decay.is_some()
+    }
+
+    /// Tells the other shards whether this one waits for its turn.
+    #[inline]
+    pub(super) fn publish_turn(&mut self) {
+        if !self.has_turns() {
+            return;
+        }
+        let waits = self.heaps.get(usize::from(ROOT)).is_some_and(|heap| !heap.is_empty());
+        if let Some(tag) = self.set_waits(waits) {
+            self.peers.publish_turn(self.shard, tag);
+        }
+    }
+
+    /// Whether this shard waits for its turn; its tag while it does, if shards take turns.
+    #[inline]
+    pub(super) fn set_waits(&mut self, waits: bool) -> Option<Option<u64>> {
+        let decay = self.decay.as_mut()?;
+        let earliest = self.peers.turns_reached().wrapping_sub(self.lead_max);
+        Some(decay.set_waits(waits, earliest))
+    }
+
+    /// This shard has had a turn of this cost.
+    #[inline]
+    pub(super) fn charge_turn(&mut self, cost: DiskTime) {
+        let Some(decay) = &mut self.decay else { return };
+        self.peers.advance_turns(decay.charge_shard(cost));
+        self.publish_turn();
     }
 }

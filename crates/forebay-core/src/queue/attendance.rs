@@ -230,6 +230,11 @@ impl Attendance {
         self.last_stop
     }
 
+    /// Why nothing went when the last turn ended; `None` during a turn.
+    pub(super) fn blocked(&self) -> Option<Blocked> {
+        self.last_stop.map(|(stop, _)| stop.reason)
+    }
+
     /// Something changed: the next poll may dispatch, so no timer stands.
     #[inline]
     pub(super) fn resume_at_once(&mut self) {

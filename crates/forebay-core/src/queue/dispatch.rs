@@ -10,12 +10,12 @@
 //! 6. *Disk*: the request is charged to its class and goes. Where nothing goes, the queue says why, until
 //!    when, and which shards are to be woken for what it leaves.
 
+use super::IoQueue;
 use super::peer_wait::Lagging;
-use super::types::Stop;
-use super::{IoQueue, demand};
+use super::types::{Stop, demand};
 use crate::budget::{ChargeContext, Demand, Refusal, Reservation};
 use crate::discards::RETRY_NANOS as DISCARD_RETRY_NANOS;
-use crate::head_run::Run;
+use crate::head::Run;
 use crate::peers::{Lead, PeerFilter};
 use crate::requests::{Request, Ticket};
 use crate::shard_id::ShardId;
@@ -24,9 +24,6 @@ use crate::{Blocked, ClassId, DiskTime, Op, Time};
 
 /// A shard may lead the others by this many times the disk time that lies unused.
 const LEAD_PER_UNUSED: u64 = 2;
-/// A shard may lead by anything once this fraction of an effective goal lies unused: the disk is about to
-/// idle.
-const IDLE_BUDGET: (u64, u64) = (3, 4);
 /// A shard that is owed more than this many effective goals has been passed over. Two goals are what
 /// shards may lead by where the budget is scarce.
 const PASSED_OVER_GOALS: u64 = 2;
@@ -65,7 +62,7 @@ impl IoQueue {
         self.end_attempt(now, attempt.err());
         debug_assert_eq!(
             attempt.is_err(),
-            self.blocked().is_some(),
+            self.attendance.last_stop().is_some(),
             "where nothing goes there is a reason"
         );
         attempt.ok()
@@ -325,7 +322,7 @@ impl IoQueue {
                 self.peer_wait.end();
                 return Ok(());
             }
-            let small = DiskTime::from_units(self.effective_goal().units() / SMALL_ASK_PART);
+            let small = DiskTime::from_units(self.goal().units() / SMALL_ASK_PART);
             let enough = if passed_over { DiskTime::ZERO } else { cost.min(small) };
             let waits_until = self.waits_until(lead.lagging_shard, enough, now);
             if waits_until <= now {
@@ -378,7 +375,7 @@ impl IoQueue {
     /// several goals, and finds all of the budget unused, would else take it
     /// again each time before the others are awake.
     fn passes_over(&self, lead: &Lead) -> bool {
-        let goals = self.effective_goal().units().saturating_mul(PASSED_OVER_GOALS);
+        let goals = self.goal().units().saturating_mul(PASSED_OVER_GOALS);
         lead.units > goals
             && !self.shared.peers.is_late(lead.lagging_shard)
             && (self.shared.budget.spent().is_some() || self.fair.has_turns())
@@ -389,7 +386,7 @@ impl IoQueue {
     /// wait for another late shard, however far behind that is. If it did, late shards with turns
     /// one after another would each let the next one go first.
     fn goes_ahead(&self, class: u16, lead: &Lead) -> bool {
-        let goal = self.effective_goal().units();
+        let goal = self.goal().units();
         self.attendance.is_late()
             && (lead.units <= goal
                 || self.shared.peers.is_late(lead.lagging_shard) && self.fair.owed(class) >= goal)
@@ -399,7 +396,8 @@ impl IoQueue {
     fn waits_until(&mut self, other: ShardId, enough: DiskTime, now: Time) -> Time {
         let Shared { budget, peers, tick_nanos, .. } = &*self.shared;
         let Some(spent) = budget.spent() else { return Time::MAX };
-        let waited_for_rate = matches!(self.blocked(), Some(Blocked::Pace | Blocked::PaceDiskIdle));
+        let waited_for_rate =
+            matches!(self.attendance.blocked(), Some(Blocked::Pace | Blocked::PaceDiskIdle));
         let open_since = if waited_for_rate { budget.unused_since(now) } else { now };
         let lagging = Lagging {
             shard: other,
@@ -414,20 +412,6 @@ impl IoQueue {
     fn has_polled_meanwhile(&self, other: ShardId) -> bool {
         let peers = &self.shared.peers;
         self.peer_wait.since().is_some_and(|since| peers.has_polled_after(other, since))
-    }
-
-    pub(super) fn lead(&self, class: u16, now: Time) -> Lead {
-        if self.shared.peers.alone() {
-            return Lead::none(self.shard);
-        }
-        let live = PeerFilter::Live { now, patience: self.shared.patience() };
-        self.fair.lead(class, self.report.totals.dispatched, live)
-    }
-
-    /// With this much of the budget unused the disk is about to idle, and
-    /// nobody waits for anybody.
-    pub(super) fn idle_budget_threshold(&self) -> DiskTime {
-        DiskTime::from_units(self.effective_goal().units() / IDLE_BUDGET.1 * IDLE_BUDGET.0)
     }
 
     // ---- 5. Budget
@@ -484,7 +468,7 @@ impl IoQueue {
     /// late, and others have used meanwhile what it is owed. In a turn it goes
     /// at most one effective goal beyond.
     fn overdraws(&mut self, now: Time, class: u16, demand: &Demand) -> bool {
-        let goal = self.effective_goal();
+        let goal = self.goal();
         if !self.attendance.may_overdraw(goal) || self.shared.peers.alone() {
             return false;
         }
@@ -498,22 +482,6 @@ impl IoQueue {
             self.attendance.overdraw(demand.cost);
         }
         overdraws
-    }
-
-    /// Whether a nested request waits that no limit holds back: here, or on another
-    /// shard that polls as it promised.
-    pub(super) fn nested_waits(&self, now: Time) -> bool {
-        self.fair.nested_waits() || self.shared.is_on_live_shard(&self.shared.nested, now)
-    }
-
-    /// Whether what waits goes at the pace alone where the window is full.
-    pub(super) fn may_bypass_window(&self, now: Time) -> bool {
-        let shared = &self.shared;
-        self.nested_waits(now)
-            || (shared.tree.is_limited()
-                && (self.fair.nested_is_throttled()
-                    || shared.is_on_live_shard(&shared.nested_throttled, now))
-                && shared.budget.has_room_beside_held())
     }
 
     /// Steps 4 and 5 where the window is full and binds nobody: nested requests, and what is before

@@ -25,11 +25,12 @@ use seek::SeekPricer;
 pub use types::{
     COST_UNCHECKED_LEN, Completion, EnqueueError, Outcome, REQUEST_COST_MAX, StaleTicket,
 };
+use types::{Stop, demand};
 use wakeups::Wakeups;
 
-use crate::budget::{Budget, Demand, Threshold};
+use crate::budget::{Budget, Demand, Reservation};
 use crate::fair_queue::FairQueue;
-use crate::requests::{Request, Requests, State, Ticket};
+use crate::requests::{Requests, State, Ticket};
 use crate::shard_id::ShardId;
 use crate::shared::Shared;
 use crate::{
@@ -122,7 +123,7 @@ impl IoQueue {
     /// How much disk time may wait in the disk and go in one burst, as
     /// [`IoGroup::effective_goal`](crate::IoGroup::effective_goal) says.
     pub fn effective_goal(&self) -> DiskTime {
-        self.shared.budget.effective_goal()
+        self.goal()
     }
 
     /// What a request costs now, unless it goes on where another ended.
@@ -218,38 +219,102 @@ impl IoQueue {
         Ok(ticket)
     }
 
-    /// A new request of `class` in no list yet. Where the table is full it
-    /// gets the place of the one that was given up first, which is forgotten:
-    /// its ticket is void.
-    #[inline(always)]
-    fn insert(
+    /// Dispatches a request at once if nothing waits in this queue and the
+    /// request may go now: the same as [`enqueue`](Self::enqueue) and then
+    /// [`poll_dispatch`](Self::poll_dispatch) until that returns `None`, in
+    /// fewer instructions. The shards that [`poll_wake`](Self::poll_wake) names
+    /// are to be woken.
+    ///
+    /// `None` says nothing about whether the request may go: it is to be
+    /// queued, and is charged nothing yet.
+    ///
+    /// # Errors
+    /// As for [`enqueue`](Self::enqueue).
+    pub fn dispatch_at_once(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        access: impl Into<Access>,
+        len: u64,
+    ) -> Result<Option<Ticket>, EnqueueError> {
+        self.pass(now, class, access.into(), len)
+    }
+
+    fn pass(
         &mut self,
         now: Time,
         class: ClassId,
         access: Access,
         len: u64,
-    ) -> Result<Ticket, EnqueueError> {
-        let Access { op, .. } = access;
-        let (node, cost) = (class.node(), self.pricer.model().access_cost(&access, len));
-        if len > COST_UNCHECKED_LEN && cost > REQUEST_COST_MAX {
-            return Err(EnqueueError::TooCostly { op, len });
+    ) -> Result<Option<Ticket>, EnqueueError> {
+        self.shared.tree.class(class).map_err(EnqueueError::Class)?;
+        let Some(idle_since) = self.idle_since(now) else { return Ok(None) };
+        if access.op == Op::Discard {
+            // few are in the disk at once: it goes when it is their turn
+            return Ok(None);
         }
-        if !self.requests.has_room() {
-            self.forget_given_up(now);
-        }
-        let inserted = self.requests.insert(now, node, op, len, cost);
-        let ticket = inserted.ok_or(EnqueueError::Full)?;
-        self.pricer.note_place(ticket.slot(), access, len);
-        Ok(ticket)
+        let ticket = self.insert(now, class, access, len)?;
+        let index = ticket.slot();
+        self.report.class_mut(class);
+        self.price(now, index);
+        let cost = self.requests.at(index).cost;
+        let demand = Demand::new(cost, access.op, len, true);
+        let Some(nearly_idle) = self.reserve_at_once(now, class, demand) else {
+            self.requests.remove(index);
+            return Ok(None);
+        };
+        self.requests.at_mut(index).fresh = true;
+        self.fair.charge_unqueued(class.node(), cost, len, now);
+        self.enter_disk(now, index, nearly_idle);
+        self.report.class_mut(class).passed(access, len, cost);
+        self.mark_idle(now, idle_since);
+        Ok(Some(ticket))
     }
 
-    #[cold]
-    fn forget_given_up(&mut self, now: Time) {
-        let Some(oldest) = self.in_disk.forget(&mut self.requests, now) else { return };
-        let request = *self.requests.at(oldest);
-        self.requests.remove(oldest);
-        self.report.left_disk();
-        self.report.class_of(&request).forgotten(request.len);
+    /// Since when nothing has been waiting here, and no shard expects anything of this one.
+    fn idle_since(&self, now: Time) -> Option<Time> {
+        let (stop, since) = self.attendance.last_stop()?;
+        let peers = &self.shared.peers;
+        let is_idle = stop.reason == Blocked::Empty
+            && self.pricer.head_held(now).is_none()
+            && self.requests.len() == self.report.totals.in_disk
+            && self.fair.nothing_throttled()
+            && !self.in_disk.may_be_overdue(&self.requests, now)
+            && (peers.alone()
+                || (peers.is_idle(self.shard)
+                    && !self.attendance.would_be_late(&self.turn_facts(now))));
+        is_idle.then_some(since)
+    }
+
+    /// Takes what `demand` needs out of the budget if it is open. Returns whether the disk was nearly
+    /// idle.
+    fn reserve_at_once(&mut self, now: Time, class: ClassId, mut demand: Demand) -> Option<bool> {
+        if self.fair.limited(class.node(), now).is_some() {
+            return None;
+        }
+        self.fair.activate_unqueued(class, now);
+        self.follow_changes(now);
+        self.check_lead(class.node(), demand.cost, now).ok()?;
+        self.check_reserve(class.node(), &mut demand, now);
+        match self.reserve(now, class.node(), &demand) {
+            Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
+            Reservation::Refused(_) => None,
+            Reservation::LostRace => {
+                self.collect_wakes(now);
+                None
+            }
+        }
+    }
+
+    /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
+    fn mark_idle(&mut self, now: Time, idle_since: Time) {
+        self.report.blocked_unsampled(Blocked::Empty, now.nanos_since(idle_since));
+        self.attendance.end_turn(now, Stop::new(Blocked::Empty, None), !self.in_disk.is_empty());
+        if !self.shared.peers.alone() {
+            self.wake_window_waiters(now, Blocked::Empty);
+            self.publish_held(now);
+        }
+        self.report.update_flow(now, self.goal());
     }
 
     /// Cuts a request into parts that each cost at most one effective goal:
@@ -419,95 +484,6 @@ impl IoQueue {
         Ok(Completion { class, queue_nanos, disk_nanos, overdue, op, len })
     }
 
-    /// Tells the group what a completed request says of the disk.
-    // on the way of each request; other callers are rare
-    #[inline(always)]
-    fn report_completion(&mut self, now: Time, request: &Request, done: bool, took: DiskNanos) {
-        let budget = &self.shared.budget;
-        let threshold = budget.threshold_of_load(request.dispatched_at).filter(|_| done);
-        let counted = threshold.and_then(|threshold| {
-            let nanos = self.targeted_nanos(now, request, threshold, took)?;
-            Some((threshold, nanos))
-        });
-        if let Some(sample) = self.report.sample(now, request, counted) {
-            self.shared.budget.report(now, sample);
-        }
-        if self.shared.budget.searches_knee()
-            && let Some(sample) = self.report.sample_window(now, request, done)
-        {
-            self.shared.budget.report_to_knee(now, sample);
-        }
-    }
-
-    /// The time of a request that is compared with the latency target: the one in the disk if that
-    /// is known, or the one since it was enqueued. `None` if it does not count.
-    fn targeted_nanos(
-        &mut self,
-        now: Time,
-        request: &Request,
-        threshold: Threshold,
-        took: DiskNanos,
-    ) -> Option<u64> {
-        if !threshold.in_disk {
-            let class = self.report.class_of(request);
-            return (!class.waits_for_itself()).then(|| now.nanos_since(request.enqueued_at));
-        }
-        let was_away = self.attendance.was_preempted(now, took.gap);
-        let counts = took.is_known || threshold.is_told_by_owner(took.least, took.most, was_away);
-        counts.then_some(took.most)
-    }
-
-    /// A request that the budget has let through, in the disk from now on.
-    // on the way of each request; other callers are rare
-    #[inline(always)]
-    fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) {
-        let request = self.requests.at_mut(index);
-        debug_assert!(
-            matches!(request.state, State::Queued | State::Parked),
-            "only what waits goes to the disk"
-        );
-        request.state = State::InDisk;
-        request.dispatched_at = now;
-        request.nearly_idle = nearly_idle;
-        let Request { cost, class, op, len, already_charged, .. } = *request;
-        self.in_disk.enter(&mut self.requests, index);
-        self.pricer.enter_disk(now, index, op);
-        self.report.entered_disk((!already_charged).then_some(cost));
-        if !already_charged {
-            let bytes = if op == Op::Discard { 0 } else { len };
-            self.fair.charge_limits(class, now, bytes);
-            let budget = &self.shared.budget;
-            if let Some(mix) = self.report.count_in_mix(now, op, cost, || budget.window()) {
-                budget.note_mix(now, mix);
-            }
-        }
-        if op == Op::Discard {
-            self.shared.discards.stop_waiting(self.shard);
-        }
-    }
-
-    /// The window does not count a request any more. If it was a discard, the next may go: the shard
-    /// that has waited for longest is woken.
-    // on the way of each request; other callers are rare
-    #[inline(always)]
-    fn leave_window(&mut self, now: Time, index: u32) {
-        self.give_back(index);
-        if self.requests.at(index).op == Op::Discard {
-            self.wake_next_discard(now);
-        }
-    }
-
-    /// Gives the room of a request back.
-    #[inline(always)]
-    fn give_back(&mut self, index: u32) {
-        let demand = demand(self.requests.at(index));
-        if self.requests.at(index).op == Op::Discard {
-            self.shared.discards.leave();
-        }
-        self.in_disk.leave(&mut self.requests, index);
-        self.shared.budget.leave(&demand);
-    }
-
     /// Another shard of the group to wake: it waits for room that this queue
     /// has freed. To be asked until it returns `None` after each
     /// [`complete`](Self::complete) and [`poll_dispatch`](Self::poll_dispatch).
@@ -518,14 +494,14 @@ impl IoQueue {
             self.collect_some_wakes(freed_at, share);
         }
         let shard = self.wakeups.list.pop()?;
-        self.note_wake_ups(1);
+        self.report.woken(1);
         Some(shard)
     }
 
     /// The owner has woken this number of threads or tasks whose requests are in
     /// the queue: they count among its [wake-ups](crate::QueueCounters::wake_ups).
     pub fn note_wake_ups(&mut self, count: u64) {
-        self.report.totals.wake_ups = self.report.totals.wake_ups.wrapping_add(count);
+        self.report.woken(count);
     }
 
     /// When to call [`poll_dispatch`](Self::poll_dispatch) next, if nothing
@@ -547,7 +523,7 @@ impl IoQueue {
 
     /// Why `poll_dispatch` last returned `None`, if it did.
     pub fn blocked(&self) -> Option<Blocked> {
-        self.attendance.last_stop().map(|(stop, _)| stop.reason)
+        self.attendance.blocked()
     }
 
     /// What this queue has counted for a class; `None` if it never had any of it.
@@ -578,11 +554,6 @@ impl Drop for IoQueue {
         self.shared.leave(self.shard);
         self.shared.tree.note_change();
     }
-}
-
-/// What a request takes of the budget.
-fn demand(request: &Request) -> Demand {
-    Demand::new(request.cost, request.op, request.len, request.fresh)
 }
 
 /// Whether the disk prices mixes of reads and writes.

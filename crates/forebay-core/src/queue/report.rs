@@ -105,6 +105,11 @@ impl Report {
         &self.flow
     }
 
+    /// This many threads or tasks were woken.
+    pub(super) fn woken(&mut self, count: u64) {
+        self.totals.wake_ups = self.totals.wake_ups.wrapping_add(count);
+    }
+
     /// Nothing went for this long.
     pub(super) fn blocked(&mut self, reason: Blocked, nanos: u64) {
         self.blocked_unsampled(reason, nanos);

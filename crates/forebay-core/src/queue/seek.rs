@@ -19,7 +19,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::head::{Head, NOWHERE, mark};
-use crate::head_run::{Held, RUN_CHARGED_NANOS, RUN_NANOS, Run};
+use crate::head::{Held, RUN_CHARGED_NANOS, RUN_NANOS, Run};
 use crate::requests::Request;
 use crate::shard_id::ShardId;
 use crate::{Access, DiskModel, DiskTime, Op, Time};

@@ -2,11 +2,12 @@
 //! shards learn, and when this one looks again.
 
 use super::attendance::{BRIDGED_NANOS, TurnFacts};
-use super::types::Stop;
+use super::report::DiskNanos;
+use super::types::{COST_UNCHECKED_LEN, REQUEST_COST_MAX, Stop, demand};
 use super::{EnqueueError, IoQueue};
-use crate::budget::{Demand, GivenUp, Overdue, Reservation, RoomShare};
-use crate::peers::PeerFilter;
-use crate::requests::{Request, Ticket};
+use crate::budget::{GivenUp, Overdue, RoomShare, Threshold};
+use crate::peers::{Lead, PeerFilter};
+use crate::requests::{Request, State, Ticket};
 use crate::shared::Shared;
 use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 
@@ -21,7 +22,146 @@ const COALESCE_SINGLE_SHARD: (u64, u64) = (3, 4);
 /// must not find the budget wasted.
 const COALESCE_SHARED: (u64, u64) = (1, 2);
 
+/// A shard may lead by anything once this fraction of an effective goal lies unused: the disk is about to
+/// idle.
+const IDLE_BUDGET: (u64, u64) = (3, 4);
+
 impl IoQueue {
+    /// How much disk time may wait in the disk and go in one burst.
+    #[inline]
+    pub(super) fn goal(&self) -> DiskTime {
+        self.shared.budget.effective_goal()
+    }
+
+    /// A new request of `class` in no list yet. Where the table is full it
+    /// gets the place of the one that was given up first, which is forgotten:
+    /// its ticket is void.
+    #[inline(always)]
+    pub(super) fn insert(
+        &mut self,
+        now: Time,
+        class: ClassId,
+        access: Access,
+        len: u64,
+    ) -> Result<Ticket, EnqueueError> {
+        let Access { op, .. } = access;
+        let (node, cost) = (class.node(), self.pricer.model().access_cost(&access, len));
+        if len > COST_UNCHECKED_LEN && cost > REQUEST_COST_MAX {
+            return Err(EnqueueError::TooCostly { op, len });
+        }
+        if !self.requests.has_room() {
+            self.forget_given_up(now);
+        }
+        let inserted = self.requests.insert(now, node, op, len, cost);
+        let ticket = inserted.ok_or(EnqueueError::Full)?;
+        self.pricer.note_place(ticket.slot(), access, len);
+        Ok(ticket)
+    }
+
+    #[cold]
+    fn forget_given_up(&mut self, now: Time) {
+        let Some(oldest) = self.in_disk.forget(&mut self.requests, now) else { return };
+        let request = *self.requests.at(oldest);
+        self.requests.remove(oldest);
+        self.report.left_disk();
+        self.report.class_of(&request).forgotten(request.len);
+    }
+
+    /// A request that the budget has let through, in the disk from now on.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
+    pub(super) fn enter_disk(&mut self, now: Time, index: u32, nearly_idle: bool) {
+        let request = self.requests.at_mut(index);
+        debug_assert!(
+            matches!(request.state, State::Queued | State::Parked),
+            "only what waits goes to the disk"
+        );
+        request.state = State::InDisk;
+        request.dispatched_at = now;
+        request.nearly_idle = nearly_idle;
+        let Request { cost, class, op, len, already_charged, .. } = *request;
+        self.in_disk.enter(&mut self.requests, index);
+        self.pricer.enter_disk(now, index, op);
+        self.report.entered_disk((!already_charged).then_some(cost));
+        if !already_charged {
+            let bytes = if op == Op::Discard { 0 } else { len };
+            self.fair.charge_limits(class, now, bytes);
+            let budget = &self.shared.budget;
+            if let Some(mix) = self.report.count_in_mix(now, op, cost, || budget.window()) {
+                budget.note_mix(now, mix);
+            }
+        }
+        if op == Op::Discard {
+            self.shared.discards.stop_waiting(self.shard);
+        }
+    }
+
+    /// The window does not count a request any more. If it was a discard, the next may go: the shard
+    /// that has waited for longest is woken.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
+    pub(super) fn leave_window(&mut self, now: Time, index: u32) {
+        self.give_back(index);
+        if self.requests.at(index).op == Op::Discard {
+            self.wake_next_discard(now);
+        }
+    }
+
+    /// Gives the room of a request back.
+    #[inline(always)]
+    pub(super) fn give_back(&mut self, index: u32) {
+        let demand = demand(self.requests.at(index));
+        if self.requests.at(index).op == Op::Discard {
+            self.shared.discards.leave();
+        }
+        self.in_disk.leave(&mut self.requests, index);
+        self.shared.budget.leave(&demand);
+    }
+
+    /// Tells the group what a completed request says of the disk.
+    // on the way of each request; other callers are rare
+    #[inline(always)]
+    pub(super) fn report_completion(
+        &mut self,
+        now: Time,
+        request: &Request,
+        done: bool,
+        took: DiskNanos,
+    ) {
+        let budget = &self.shared.budget;
+        let threshold = budget.threshold_of_load(request.dispatched_at).filter(|_| done);
+        let counted = threshold.and_then(|threshold| {
+            let nanos = self.targeted_nanos(now, request, threshold, took)?;
+            Some((threshold, nanos))
+        });
+        if let Some(sample) = self.report.sample(now, request, counted) {
+            self.shared.budget.report(now, sample);
+        }
+        if self.shared.budget.searches_knee()
+            && let Some(sample) = self.report.sample_window(now, request, done)
+        {
+            self.shared.budget.report_to_knee(now, sample);
+        }
+    }
+
+    /// The time of a request that is compared with the latency target: the one in the disk if that
+    /// is known, or the one since it was enqueued. `None` if it does not count.
+    fn targeted_nanos(
+        &mut self,
+        now: Time,
+        request: &Request,
+        threshold: Threshold,
+        took: DiskNanos,
+    ) -> Option<u64> {
+        if !threshold.in_disk {
+            let class = self.report.class_of(request);
+            return (!class.waits_for_itself()).then(|| now.nanos_since(request.enqueued_at));
+        }
+        let was_away = self.attendance.was_preempted(now, took.gap);
+        let counts = took.is_known || threshold.is_told_by_owner(took.least, took.most, was_away);
+        counts.then_some(took.most)
+    }
+
     pub(super) fn turn_facts(&self, now: Time) -> TurnFacts {
         let Shared { budget, peers, .. } = &*self.shared;
         let (patience_nanos, has_peers) = (self.shared.patience(), !peers.alone());
@@ -131,7 +271,7 @@ impl IoQueue {
             if matches!(stop.reason, Blocked::Window | Blocked::Pace | Blocked::PaceDiskIdle) {
                 self.shared.budget.refused(now);
             }
-            self.report.update_flow(now, self.effective_goal());
+            self.report.update_flow(now, self.goal());
         }
     }
 
@@ -225,6 +365,36 @@ impl IoQueue {
         }
     }
 
+    /// Whether a nested request waits that no limit holds back: here, or on another
+    /// shard that polls as it promised.
+    pub(super) fn nested_waits(&self, now: Time) -> bool {
+        self.fair.nested_waits() || self.shared.is_on_live_shard(&self.shared.nested, now)
+    }
+
+    /// Whether what waits goes at the pace alone where the window is full.
+    pub(super) fn may_bypass_window(&self, now: Time) -> bool {
+        let shared = &self.shared;
+        self.nested_waits(now)
+            || (shared.tree.is_limited()
+                && (self.fair.nested_is_throttled()
+                    || shared.is_on_live_shard(&shared.nested_throttled, now))
+                && shared.budget.has_room_beside_held())
+    }
+
+    pub(super) fn lead(&self, class: u16, now: Time) -> Lead {
+        if self.shared.peers.alone() {
+            return Lead::none(self.shard);
+        }
+        let live = PeerFilter::Live { now, patience: self.shared.patience() };
+        self.fair.lead(class, self.report.totals.dispatched, live)
+    }
+
+    /// With this much of the budget unused the disk is about to idle, and
+    /// nobody waits for anybody.
+    pub(super) fn idle_budget_threshold(&self) -> DiskTime {
+        DiskTime::from_units(self.goal().units() / IDLE_BUDGET.1 * IDLE_BUDGET.0)
+    }
+
     /// Looks what other shards hold in the disk without polling, now and then.
     pub(super) fn refresh_stale_peers(&mut self, now: Time) {
         if !self.peer_wait.is_refresh_due(now) {
@@ -280,7 +450,7 @@ impl IoQueue {
     /// Whatever arrives meanwhile finds that budget and goes at once.
     pub(super) fn wakeup_threshold(&self, class: u16, index: u32, now: Time) -> DiskTime {
         let turn = DiskTime::from_units(self.lead(class, now).units_of_all);
-        let goal = self.effective_goal();
+        let goal = self.goal();
         let waited = now.nanos_since(self.requests.at(index).enqueued_at);
         let (part, whole) = match self.shared.peers.alone() {
             true => COALESCE_SINGLE_SHARD,
@@ -339,110 +509,7 @@ impl IoQueue {
         // of several polls in a row the first alone can have been waited for
         let stands = since < now && stop.resume_at.is_none_or(|at| at > since);
         if stands && self.timer(now).is_some_and(|at| since < at && at <= now) {
-            self.note_wake_ups(1);
+            self.report.woken(1);
         }
-    }
-
-    /// Dispatches a request at once if nothing waits in this queue and the
-    /// request may go now: the same as [`enqueue`](Self::enqueue) and then
-    /// [`poll_dispatch`](Self::poll_dispatch) until that returns `None`, in
-    /// fewer instructions. The shards that [`poll_wake`](Self::poll_wake) names
-    /// are to be woken.
-    ///
-    /// `None` says nothing about whether the request may go: it is to be
-    /// queued, and is charged nothing yet.
-    ///
-    /// # Errors
-    /// As for [`enqueue`](Self::enqueue).
-    pub fn dispatch_at_once(
-        &mut self,
-        now: Time,
-        class: ClassId,
-        access: impl Into<Access>,
-        len: u64,
-    ) -> Result<Option<Ticket>, EnqueueError> {
-        self.pass(now, class, access.into(), len)
-    }
-
-    pub(super) fn pass(
-        &mut self,
-        now: Time,
-        class: ClassId,
-        access: Access,
-        len: u64,
-    ) -> Result<Option<Ticket>, EnqueueError> {
-        self.shared.tree.class(class).map_err(EnqueueError::Class)?;
-        let Some(idle_since) = self.idle_since(now) else { return Ok(None) };
-        if access.op == Op::Discard {
-            // few are in the disk at once: it goes when it is their turn
-            return Ok(None);
-        }
-        let ticket = self.insert(now, class, access, len)?;
-        let index = ticket.slot();
-        self.report.class_mut(class);
-        self.price(now, index);
-        let cost = self.requests.at(index).cost;
-        let demand = Demand::new(cost, access.op, len, true);
-        let Some(nearly_idle) = self.reserve_at_once(now, class, demand) else {
-            self.requests.remove(index);
-            return Ok(None);
-        };
-        self.requests.at_mut(index).fresh = true;
-        self.fair.charge_unqueued(class.node(), cost, len, now);
-        self.enter_disk(now, index, nearly_idle);
-        self.report.class_mut(class).passed(access, len, cost);
-        self.mark_idle(now, idle_since);
-        Ok(Some(ticket))
-    }
-
-    /// Since when nothing has been waiting here, and no shard expects anything of this one.
-    pub(super) fn idle_since(&self, now: Time) -> Option<Time> {
-        let (stop, since) = self.attendance.last_stop()?;
-        let peers = &self.shared.peers;
-        let is_idle = stop.reason == Blocked::Empty
-            && self.pricer.head_held(now).is_none()
-            && self.requests.len() == self.report.totals.in_disk
-            && self.fair.nothing_throttled()
-            && !self.in_disk.may_be_overdue(&self.requests, now)
-            && (peers.alone()
-                || (peers.is_idle(self.shard)
-                    && !self.attendance.would_be_late(&self.turn_facts(now))));
-        is_idle.then_some(since)
-    }
-
-    /// Takes what `demand` needs out of the budget if it is open. Returns whether the disk was nearly
-    /// idle.
-    pub(super) fn reserve_at_once(
-        &mut self,
-        now: Time,
-        class: ClassId,
-        mut demand: Demand,
-    ) -> Option<bool> {
-        if self.fair.limited(class.node(), now).is_some() {
-            return None;
-        }
-        self.fair.activate_unqueued(class, now);
-        self.follow_changes(now);
-        self.check_lead(class.node(), demand.cost, now).ok()?;
-        self.check_reserve(class.node(), &mut demand, now);
-        match self.reserve(now, class.node(), &demand) {
-            Reservation::Granted { nearly_idle, .. } => Some(nearly_idle),
-            Reservation::Refused(_) => None,
-            Reservation::LostRace => {
-                self.collect_wakes(now);
-                None
-            }
-        }
-    }
-
-    /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
-    pub(super) fn mark_idle(&mut self, now: Time, idle_since: Time) {
-        self.report.blocked_unsampled(Blocked::Empty, now.nanos_since(idle_since));
-        self.attendance.end_turn(now, Stop::new(Blocked::Empty, None), !self.in_disk.is_empty());
-        if !self.shared.peers.alone() {
-            self.wake_window_waiters(now, Blocked::Empty);
-            self.publish_held(now);
-        }
-        self.report.update_flow(now, self.effective_goal());
     }
 }

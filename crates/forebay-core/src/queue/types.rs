@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::budget::Demand;
+use crate::requests::Request;
 use crate::{Blocked, ClassError, ClassId, DiskTime, Op, Time};
 
 /// The most disk time that a request of more than [`COST_UNCHECKED_LEN`] may
@@ -110,4 +112,9 @@ impl Stop {
             Blocked::Empty | Blocked::Window | Blocked::ClassLimit => None,
         }
     }
+}
+
+/// What a request takes of the budget.
+pub(super) fn demand(request: &Request) -> Demand {
+    Demand::new(request.cost, request.op, request.len, request.fresh)
 }

@@ -25,7 +25,10 @@ pub(crate) const CRATES: &[&str] = &[
 /// The rooms of a crate, its outermost modules, from bottom to top. A `*` stands for all that are
 /// not named; they do not import from each other. `lib` and `main` are above all.
 pub(crate) const ROOMS: &[(&str, &[&str])] = &[
-    ("tidy", &["words", "strip", "sources", "constants", "functions", "methods", "imports"]),
+    (
+        "tidy",
+        &["words", "strip", "sources", "constants", "functions", "calls", "methods", "imports"],
+    ),
     (
         "forebay-core",
         &[
@@ -47,7 +50,6 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "shard_set",
             "discards",
             "peers",
-            "head_run",
             "head",
             "tag_heap",
             "fair_queue",

@@ -13,10 +13,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use layers::{CRATES, ROOMS};
-use tidy::{Graph, Source};
+use tidy::{Calls, Graph, Source};
 
 /// Lines of a file.
 const FILE_LINES_MAX: usize = 600;
+/// Files of the core that the calls of one dispatch lead to.
+const DISPATCH_FILES_MAX: usize = 36;
 /// Lines of a function, without blank ones and comments.
 const FUNCTION_LINES_MAX: usize = 60;
 
@@ -93,6 +95,20 @@ fn imports_go_in_no_circle() {
         found.extend(graph(folder).circular().into_iter().map(|file| format!("{name} {file}")));
     });
     assert_none(found, "imports of these files lead back to them");
+}
+
+/// A reader of the scheduler goes from the verbs down, and never back.
+#[test]
+fn calls_of_the_core_go_in_no_circle() {
+    each_crate(|name, folder| {
+        if name == "forebay-core" {
+            let calls = Calls::new(&tidy::read(&folder.join("src")).unwrap());
+            assert_none(calls.circles(), "calls of these files lead back to them");
+            let files = calls.files_from("poll_dispatch");
+            let list = files.iter().copied().collect::<Vec<_>>().join(" ");
+            assert!(files.len() <= DISPATCH_FILES_MAX, "{} files: {list}", files.len());
+        }
+    });
 }
 
 #[test]

@@ -2,9 +2,7 @@
 //!
 //! Shards report completed requests. The report that ends an interval judges it: see [`trials`].
 
-mod evidence;
 mod measured;
-mod regret;
 mod target;
 mod trials;
 mod words;

@@ -1,9 +1,9 @@
 //! The state of the trials as words, which shards share in atomics.
 
-use super::evidence::Evidence;
 use super::measured::Measured;
-use super::regret::Regret;
 use super::target::Target;
+use super::trials::Evidence;
+use super::trials::Regret;
 use super::trials::{Phase, TRIALS, Trials};
 
 /// Encoding: The words of the state that hold single numbers and flags.
