@@ -1,4 +1,4 @@
-//! How a request gets to the disk, step by step.
+//! How a request gets to the disk, step by step. `docs/scheduler.md` has the steps as pseudo-code.
 //!
 //! 1. *Turn*: is this shard late? What it holds for too long is given up.
 //! 2. *Order*: the class whose turn it is by start-time fair queueing, and its first request; classes
