@@ -259,8 +259,9 @@ impl Budget {
     /// there is room, or else past the window, one effective goal and then the
     /// rate of the disk.
     pub(crate) fn reenter(&self, now: Time, ask: &Demand) -> bool {
-        let (goal, price) = (self.effective_goal(), self.price());
-        let window = self.price_of_figures().done_in(two_goals_units(goal));
+        // not at a pace that does not bind, as for `reserve_bypass`
+        let (goal, price) = (self.effective_goal(), self.price_of_figures());
+        let window = self.limit_units(goal).max(price.done_in(two_goals_units(goal)));
         if self.limit.enter(ask, goal, window).is_some() {
             return true;
         }

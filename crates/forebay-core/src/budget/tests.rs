@@ -261,3 +261,16 @@ fn the_target_in_force_set_again_changes_nothing() {
         [false, true, false, true, false]
     );
 }
+
+#[test]
+fn parked_grants_come_back_at_the_rate_of_the_figures_where_the_pace_does_not_bind() {
+    let model = model(100_000, 1_000_000_000);
+    let budget = Budget::new(&Policy::pace_window(), &model, false, Control::Knee, None);
+    let ask = Demand::new(DiskTime::from_nanos(10_000), Op::Read, 4096, false);
+    let begin = 1_000_000_000;
+    while budget.reenter(Time::from_nanos(begin), &ask) {}
+    // in a millisecond at the rate of the figures
+    let later =
+        (1..=1_000).filter(|now| budget.reenter(Time::from_nanos(begin + now * 1_000), &ask));
+    assert_eq!(later.count(), 100);
+}

@@ -20,7 +20,6 @@ impl FairQueue {
             self.tree.activate_unqueued(child, self.credit(child, Some(now)));
             child = self.tree.node(child).parent();
         }
-        self.set_waits(true);
     }
 
     /// Charges the request of [`FairQueue::activate_unqueued`] as [`FairQueue::pop`]

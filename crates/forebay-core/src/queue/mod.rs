@@ -275,7 +275,9 @@ impl IoQueue {
     fn idle_since(&self, now: Time) -> Option<Time> {
         let (stop, since) = self.attendance.last_stop()?;
         let peers = &self.shared.peers;
+        // where shards take turns, all requests are queued for them
         let is_idle = stop.reason == Blocked::Empty
+            && !self.fair.has_turns()
             && self.pricer.head_held(now).is_none()
             && self.requests.len() == self.report.totals.in_disk
             && self.fair.nothing_throttled()
