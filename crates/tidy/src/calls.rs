@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::functions::head;
 use crate::sources::Source;
 use crate::strip::{closing, without_tests};
 use crate::words::{is_name, places};
@@ -99,14 +100,7 @@ impl Calls {
 
 /// The name of a function and the names that its body calls, from what stands behind `fn`.
 fn function(code: &str) -> Option<(String, BTreeSet<String>)> {
-    let name: String = code.trim_start().chars().take_while(|&c| is_name(c)).collect();
-    let mut brackets = 0_i32;
-    let body = code.char_indices().find(|&(_, character)| {
-        brackets += i32::from(matches!(character, '(' | '['));
-        brackets -= i32::from(matches!(character, ')' | ']'));
-        brackets == 0 && matches!(character, '{' | ';')
-    });
-    let (open, _) = body.filter(|&(_, character)| character == '{' && !name.is_empty())?;
+    let (name, open) = head(code)?;
     let body = &code[open..closing(code, open)];
     let before = |at: usize| {
         let reversed = body[..at].chars().rev().take_while(|&c| is_name(c));

@@ -18,7 +18,14 @@ pub fn functions(code: &str) -> Vec<Function> {
 }
 
 fn function(code: &str) -> Option<Function> {
-    let name: String = code[2..].trim_start().chars().take_while(|&c| is_name(c)).collect();
+    let (name, open) = head(&code[2..])?;
+    let lines = code[..closing(code, 2 + open)].lines();
+    Some(Function { name, lines: lines.filter(|line| !line.trim().is_empty()).count() })
+}
+
+/// The name of a function and where its body begins, from what stands behind `fn`.
+pub(crate) fn head(code: &str) -> Option<(String, usize)> {
+    let name: String = code.trim_start().chars().take_while(|&c| is_name(c)).collect();
     let mut brackets = 0_i32;
     let body = code.char_indices().find(|&(_, character)| {
         brackets += i32::from(matches!(character, '(' | '['));
@@ -26,8 +33,7 @@ fn function(code: &str) -> Option<Function> {
         brackets == 0 && matches!(character, '{' | ';')
     });
     let (open, _) = body.filter(|&(_, character)| character == '{' && !name.is_empty())?;
-    let lines = code[..closing(code, open)].lines();
-    Some(Function { name, lines: lines.filter(|line| !line.trim().is_empty()).count() })
+    Some((name, open))
 }
 
 #[cfg(test)]
