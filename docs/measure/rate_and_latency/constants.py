@@ -242,6 +242,6 @@ def compare(build, options):
             failed, found = compared(before, measured(f"{constant} = {other}"))
             columns.append(text(failed, found))
             build.reset()
-            for name in failed:
-                print(f"{constant} = {other}: fails {name}", file=sys.stderr, flush=True)
+            for test in failed:
+                print(f"{constant} = {other}: fails {test}", file=sys.stderr, flush=True)
         print(f"| `{name}` | {' | '.join(columns)} |", flush=True)
