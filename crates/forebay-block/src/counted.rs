@@ -11,6 +11,8 @@ pub struct CountedDisk {
     pub name: String,
     /// Its number.
     pub number: DeviceNumber,
+    /// The members of an array whose chunks lie on each member in turn; none for other disks.
+    pub members: Vec<Self>,
 }
 
 /// Why nothing counts what is done to files.
@@ -44,7 +46,13 @@ impl Stack {
         while device.below.len() == 1 {
             device = device.below.remove(0);
         }
-        Ok(CountedDisk { name: device.disk, number: device.disk_number })
+        let member = |of: &BlockDevice| CountedDisk {
+            name: of.name.clone(),
+            number: of.number,
+            members: Vec::new(),
+        };
+        let members = device.striped_members(machine).iter().map(member).collect();
+        Ok(CountedDisk { name: device.disk, number: device.disk_number, members })
     }
 
     /// Whether no other block device is beside this one; what is below a loop device is not.

@@ -228,6 +228,16 @@ fn what_is_done_to_files_is_counted_once_where_all_of_it_goes_through() {
 }
 
 #[test]
+fn members_are_those_of_arrays_that_have_chunks_on_each_in_turn() {
+    for (level, count) in [("raid0", 4), ("raid1", 0)] {
+        let tree = Tree::recorded("md-raid0").dir("/var/lib");
+        fs::write(tree.root().join("sys/dev/block/9:0/md/level"), level).unwrap();
+        let disk = tree.stack("/var/lib/scylla").counted_disk(&Machine::new(tree.root()));
+        assert_eq!(disk.unwrap().members.len(), count, "{level}");
+    }
+}
+
+#[test]
 fn what_no_disk_counts_is_told_with_the_reason() {
     for (kind, expected) in [
         ("tmpfs", Uncounted::Memory),

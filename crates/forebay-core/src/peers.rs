@@ -126,9 +126,9 @@ impl Peers {
     }
 
     /// Moves all marked shards into `wakes`. From now on they are expected to poll.
-    pub(crate) fn take_all(&self, marks: &ShardSet, now: Time, wakes: &mut WakeList) {
+    pub(crate) fn take_all(&self, shards: &ShardSet, now: Time, wakes: &mut WakeList) {
         let mut taken = WakeList::default();
-        marks.take_into(&mut taken);
+        shards.take_into(&mut taken);
         while let Some(shard) = taken.pop() {
             self.promise(shard, now);
             wakes.push(shard);
@@ -418,8 +418,8 @@ impl Published {
         self.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
     }
 
-    pub(super) fn matches(&self, met: PeerFilter) -> bool {
-        match met {
+    pub(super) fn matches(&self, filter: PeerFilter) -> bool {
+        match filter {
             PeerFilter::Live { now, patience } => self.is_live(now, patience),
             PeerFilter::PromptWithin { now, nanos } => {
                 let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
@@ -477,7 +477,7 @@ impl Peers {
     /// live shards have queued: the disk time that the one furthest behind is
     /// owed, over all levels from the class to the root.
     ///
-    /// Only the shards count that are `met`; of many, as many as are looked at
+    /// Only the shards count that match the `filter`; of many, as many as are looked at
     /// in one go, which begins at another place after each `turn`. So all are
     /// seen in time, and a request costs the same beside 8 shards and 255.
     pub(crate) fn lead(
@@ -487,9 +487,9 @@ impl Peers {
         class: NodeId,
         shard_tag: u64,
         turn: u64,
-        met: PeerFilter,
+        filter: PeerFilter,
     ) -> Lead {
-        self.lead_over(shard, turn, met, |other| {
+        self.lead_over(shard, turn, filter, |other| {
             let tag = other.next[usize::from(class)].load(Ordering::Relaxed);
             let behind = if tag == IDLE { 0 } else { ahead(shard_tag, tag) };
             behind.max(other.deficit_above(tree, class))
@@ -503,9 +503,9 @@ impl Peers {
         shard: ShardId,
         tag: u64,
         turn: u64,
-        met: PeerFilter,
+        filter: PeerFilter,
     ) -> Lead {
-        self.lead_over(shard, turn, met, |other| {
+        self.lead_over(shard, turn, filter, |other| {
             other.own_turn().map_or(0, |of_other| ahead(tag, of_other))
         })
     }
@@ -515,7 +515,7 @@ impl Peers {
         &self,
         shard: ShardId,
         turn: u64,
-        met: PeerFilter,
+        filter: PeerFilter,
         owed: impl Fn(&Published) -> u64,
     ) -> Lead {
         let mut lead = Lead::none(shard);
@@ -525,7 +525,7 @@ impl Peers {
         for look in 0..looks {
             let index = (first + look) % places.len();
             let other = &places[index].0;
-            if index == shard.index() || !other.matches(met) {
+            if index == shard.index() || !other.matches(filter) {
                 continue;
             }
             let units = owed(other);
@@ -564,12 +564,13 @@ mod tests {
         let class = tree.add_class(None, 1).unwrap().node();
         let peers = Peers::new(SHARDS_MAX, ClassTree::NODES);
         let shards: Vec<_> = core::iter::from_fn(|| peers.join()).collect();
-        let met = PeerFilter::Live { now: Time::ZERO, patience: 0 };
+        let filter = PeerFilter::Live { now: Time::ZERO, patience: 0 };
         let mut seen = [0; 8];
         for &behind in &shards[1..] {
             peers.publish_class(behind, class, Some(1));
             let leads = |turn: &usize| {
-                peers.lead(&tree, shards[0], class, 10, *turn as u64, met).lagging_shard == behind
+                peers.lead(&tree, shards[0], class, 10, *turn as u64, filter).lagging_shard
+                    == behind
             };
             let turns: Vec<_> = (0..8).filter(leads).collect();
             assert!(!turns.is_empty(), "{behind:?} is never seen");

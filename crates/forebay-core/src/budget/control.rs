@@ -111,14 +111,13 @@ impl Controller {
     /// What a unit of disk time costs of the pace, where it costs that much by the figures.
     #[inline]
     pub(super) fn price(&self, by_figures: impl Fn() -> Price) -> Price {
-        if let Some(price) = self.figures_bound.price(&by_figures) {
-            return price;
-        }
-        match &self.kind {
-            Kind::Figures => by_figures(),
+        let unbound = match &self.kind {
+            // they bind always
+            Kind::Figures => return by_figures(),
             Kind::Knee(_) => const { at_pace(PACE_OUT_OF_THE_WAY) },
             Kind::Fixed { price, .. } => *price,
-        }
+        };
+        self.figures_bound.price(by_figures).unwrap_or(unbound)
     }
 
     /// Most disk time that may be unfinished, in units; `None` where the figures say that.

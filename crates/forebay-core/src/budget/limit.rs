@@ -77,49 +77,49 @@ impl Limit {
         }
     }
 
-    /// Takes room for `ask`; returns the disk time that was in the disk before.
+    /// Takes room for `demand`; returns the disk time that was in the disk before.
     // on the way of each request; other callers are rare
     #[inline(always)]
-    pub(super) fn enter(&self, ask: &Demand, goal: DiskTime, window: u64) -> Option<u64> {
+    pub(super) fn enter(&self, demand: &Demand, goal: DiskTime, window: u64) -> Option<u64> {
         if self.is_window() {
-            return self.in_flight.0.enter(window, ask.cost.units());
+            return self.in_flight.0.enter(window, demand.cost.units());
         }
-        self.enter_by_count(ask, goal)
+        self.enter_by_count(demand, goal)
     }
 
     #[cfg_attr(not(feature = "history"), expect(unused_variables, reason = "for Little's law"))]
-    fn enter_by_count(&self, ask: &Demand, goal: DiskTime) -> Option<u64> {
+    fn enter_by_count(&self, demand: &Demand, goal: DiskTime) -> Option<u64> {
         match &self.bound {
             Bound::None | Bound::Window => {}
             Bound::Requests { max, in_disk } => {
                 in_disk.0.enter(*max, 1)?;
             }
             #[cfg(feature = "history")]
-            Bound::LittlesLaw(law) => law.enter(goal, ask)?,
+            Bound::LittlesLaw(law) => law.enter(goal, demand)?,
         }
-        Some(self.in_flight.0.enter_anyway(ask.cost.units()))
+        Some(self.in_flight.0.enter_anyway(demand.cost.units()))
     }
 
     /// Takes room however much is used.
-    pub(super) fn enter_anyway(&self, ask: &Demand) {
+    pub(super) fn enter_anyway(&self, demand: &Demand) {
         match &self.bound {
             Bound::None | Bound::Window => {}
             Bound::Requests { in_disk, .. } => _ = in_disk.0.enter_anyway(1),
             #[cfg(feature = "history")]
-            Bound::LittlesLaw(law) => law.enter_anyway(ask),
+            Bound::LittlesLaw(law) => law.enter_anyway(demand),
         }
-        self.in_flight.0.enter_anyway(ask.cost.units());
+        self.in_flight.0.enter_anyway(demand.cost.units());
     }
 
-    /// Gives the room of `ask` back.
+    /// Gives the room of `demand` back.
     #[inline]
-    pub(super) fn leave(&self, ask: &Demand) {
-        self.in_flight.0.leave(ask.cost.units());
+    pub(super) fn leave(&self, demand: &Demand) {
+        self.in_flight.0.leave(demand.cost.units());
         match &self.bound {
             Bound::None | Bound::Window => {}
             Bound::Requests { in_disk, .. } => in_disk.0.leave(1),
             #[cfg(feature = "history")]
-            Bound::LittlesLaw(law) => law.leave(ask),
+            Bound::LittlesLaw(law) => law.leave(demand),
         }
     }
 

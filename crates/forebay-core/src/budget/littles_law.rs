@@ -25,8 +25,8 @@ impl LittlesLaw {
         }
     }
 
-    pub(super) fn enter(&self, goal: DiskTime, ask: &Demand) -> Option<()> {
-        let (operation, bytes) = self.parts(ask);
+    pub(super) fn enter(&self, goal: DiskTime, demand: &Demand) -> Option<()> {
+        let (operation, bytes) = self.parts(demand);
         self.operations.0.enter(goal.units(), operation)?;
         if self.bytes.0.enter(goal.units(), bytes).is_none() {
             self.operations.0.leave(operation);
@@ -36,14 +36,14 @@ impl LittlesLaw {
     }
 
     /// Enters whatever is there.
-    pub(super) fn enter_anyway(&self, ask: &Demand) {
-        let (operation, bytes) = self.parts(ask);
+    pub(super) fn enter_anyway(&self, demand: &Demand) {
+        let (operation, bytes) = self.parts(demand);
         self.operations.0.enter_anyway(operation);
         self.bytes.0.enter_anyway(bytes);
     }
 
-    pub(super) fn leave(&self, ask: &Demand) {
-        let (operation, bytes) = self.parts(ask);
+    pub(super) fn leave(&self, demand: &Demand) {
+        let (operation, bytes) = self.parts(demand);
         self.operations.0.leave(operation);
         self.bytes.0.leave(bytes);
     }
@@ -58,8 +58,8 @@ impl LittlesLaw {
         free(&self.operations).min(free(&self.bytes))
     }
 
-    fn parts(&self, ask: &Demand) -> (u64, u64) {
-        let operation = self.model.cost(ask.op, 0);
-        (operation.units(), self.model.bytes_cost(ask.op, ask.len).units())
+    fn parts(&self, demand: &Demand) -> (u64, u64) {
+        let operation = self.model.cost(demand.op, 0);
+        (operation.units(), self.model.bytes_cost(demand.op, demand.len).units())
     }
 }

@@ -179,13 +179,13 @@ impl Budget {
         self.rate.0.spent()
     }
 
-    /// Takes what `ask` needs if the budget is open; `unattended` does not count.
+    /// Takes what `demand` needs if the budget is open; `unattended` does not count.
     // on the way of each request; other callers are rare
     #[inline(always)]
     pub(crate) fn try_reserve(
         &self,
         now: Time,
-        ask: &Demand,
+        demand: &Demand,
         taking: ChargeContext<'_>,
         unattended: DiskTime,
     ) -> Reservation {
@@ -194,20 +194,20 @@ impl Budget {
             return Reservation::Refused(self.refusal_of_rate(now, goal));
         }
         let price = self.price();
-        let window = match ask.fresh {
-            true => self.most_units(price, goal, ask.cost),
+        let window = match demand.fresh {
+            true => self.most_units(price, goal, demand.cost),
             false => self.limit_at(price, goal),
         };
         let limit = window.saturating_add(unattended.units());
-        let Some(before) = self.limit.enter(ask, goal, limit) else {
+        let Some(before) = self.limit.enter(demand, goal, limit) else {
             return Reservation::Refused(Refusal::Window);
         };
-        let amount = self.priced(ask.paced, goal, price, taking.flow);
+        let amount = self.priced(demand.paced, goal, price, taking.flow);
         if self.rate.0.try_take_from(now, (goal, taking.passed), amount) {
             let asked = two_goals_units(self.goal.0.asked());
             return Reservation::Granted { nearly_idle: before <= asked / NEARLY_IDLE_PART };
         }
-        self.leave(ask);
+        self.leave(demand);
         Reservation::LostRace
     }
 
@@ -217,10 +217,10 @@ impl Budget {
         open_at.map_or(Refusal::Window, Refusal::Pace)
     }
 
-    /// Takes what `ask` needs on credit, for a shard that is owed it, beyond the
+    /// Takes what `demand` needs on credit, for a shard that is owed it, beyond the
     /// rate's burst and beyond the window, which may bind nobody. Policies without
     /// both have no such credit.
-    pub(crate) fn try_overdraw(&self, now: Time, ask: &Demand, window_binds: bool) -> bool {
+    pub(crate) fn try_overdraw(&self, now: Time, demand: &Demand, window_binds: bool) -> bool {
         let (true, Rate::Pace(pace)) = (self.limit.is_window(), &self.rate.0) else { return false };
         let (goal, price) = (self.effective_goal(), self.price());
         let overdraft = goal.units().saturating_mul(OVERDRAFT_GOALS);
@@ -230,44 +230,44 @@ impl Budget {
             false => u64::MAX,
         };
         let window = limit.saturating_add(self.price_of_figures().done_in(overdraft));
-        if self.limit.enter(ask, goal, window).is_none() {
+        if self.limit.enter(demand, goal, window).is_none() {
             return false;
         }
         let burst = goal.units().saturating_add(overdraft);
         // what is owed already is enough for the disk to be empty where prices are wrong
-        let amount = price.time_of(ask.cost, goal).min(goal.max(ask.cost));
+        let amount = price.time_of(demand.cost, goal).min(goal.max(demand.cost));
         let taken = pace.try_take(now, DiskTime::from_units(burst), amount);
         if !taken {
-            self.limit.leave(ask);
+            self.limit.leave(demand);
         }
         taken
     }
 
-    /// Takes what `ask` needs if the rate alone is open, however much is in the
+    /// Takes what `demand` needs if the rate alone is open, however much is in the
     /// disk. Else when the rate is open again, if time alone brings that about.
-    pub(crate) fn reserve_bypass(&self, now: Time, ask: &Demand) -> Result<(), Option<Time>> {
+    pub(crate) fn reserve_bypass(&self, now: Time, demand: &Demand) -> Result<(), Option<Time>> {
         let goal = self.effective_goal();
         // not at a pace that does not bind: this is the only bound past the window
-        if !self.rate.0.try_take(now, goal, self.price_of_figures().time_of(ask.cost, goal)) {
+        if !self.rate.0.try_take(now, goal, self.price_of_figures().time_of(demand.cost, goal)) {
             return Err(self.rate.0.available_at(now, goal, DiskTime::from_units(1)));
         }
-        self.limit.enter_anyway(ask);
+        self.limit.enter_anyway(demand);
         Ok(())
     }
 
     /// Lets a request enter again whose cost the rate has handed out before: if
     /// there is room, or else past the window, one effective goal and then the
     /// rate of the disk.
-    pub(crate) fn reenter(&self, now: Time, ask: &Demand) -> bool {
+    pub(crate) fn reenter(&self, now: Time, demand: &Demand) -> bool {
         // not at a pace that does not bind, as for `reserve_bypass`
         let (goal, price) = (self.effective_goal(), self.price_of_figures());
         let window = self.limit_units(goal).max(price.done_in(two_goals_units(goal)));
-        if self.limit.enter(ask, goal, window).is_some() {
+        if self.limit.enter(demand, goal, window).is_some() {
             return true;
         }
-        let enters = self.again.0.try_take(now, goal, price.time_of(ask.cost, goal));
+        let enters = self.again.0.try_take(now, goal, price.time_of(demand.cost, goal));
         if enters {
-            self.limit.enter_anyway(ask);
+            self.limit.enter_anyway(demand);
         }
         enters
     }
@@ -278,10 +278,10 @@ impl Budget {
     }
 
     /// The disk has finished with a request, or is no longer waited for.
-    pub(crate) fn leave(&self, ask: &Demand) {
-        self.limit.leave(ask);
+    pub(crate) fn leave(&self, demand: &Demand) {
+        self.limit.leave(demand);
         #[cfg(feature = "history")]
-        self.rate.0.completed(ask.cost);
+        self.rate.0.completed(demand.cost);
     }
 
     /// Learns from a service time that was measured while the disk was nearly idle.
@@ -296,8 +296,8 @@ impl Budget {
     }
 
     /// Takes room for a request that goes however much is in the disk.
-    pub(crate) fn enter_anyway(&self, ask: &Demand) {
-        self.limit.enter_anyway(ask);
+    pub(crate) fn enter_anyway(&self, demand: &Demand) {
+        self.limit.enter_anyway(demand);
     }
 
     #[cfg(not(feature = "history"))]

@@ -1,8 +1,7 @@
 //! What queues report of the disk, and what became of the latency target.
 
 use super::knee::Knee;
-use super::overdue::DiskState;
-use super::overdue::GivenUp;
+use super::overdue::{DiskState, GivenUp};
 use super::service::{Sample, Threshold};
 use super::{Budget, Ceiling, Dispatched, Overdue, WindowSample};
 use crate::latency_target::{LatencyTarget, LatencyTargetStatus};

@@ -14,10 +14,10 @@ fn model(iops: u64, bandwidth: u64) -> DiskModel {
 }
 
 /// An attempt of a queue that has no reason to be slowed, and is not late.
-fn reserve(budget: &Budget, now: u64, ask: &Demand) -> Reservation {
+fn reserve(budget: &Budget, now: u64, demand: &Demand) -> Reservation {
     let flow = FlowRatio::new();
     let taking = ChargeContext { flow: &flow, passed: DiskTime::ZERO };
-    budget.try_reserve(Time::from_nanos(now), ask, taking, DiskTime::ZERO)
+    budget.try_reserve(Time::from_nanos(now), demand, taking, DiskTime::ZERO)
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
         None,
     );
     let cost = DiskTime::from_nanos(200_000);
-    let ask = Demand::new(cost, Op::Read, 4096, false);
-    let grant = |now| reserve(&budget, now, &ask);
+    let demand = Demand::new(cost, Op::Read, 4096, false);
+    let grant = |now| reserve(&budget, now, &demand);
     for _ in 0..4 {
         assert!(matches!(grant(1_000_000), Reservation::Granted { .. }));
     }
@@ -104,7 +104,7 @@ fn pace_and_window_both_stop_requests_and_overshoot_by_one_at_most() {
     // 8 x 200 us are unfinished, more than the 1.5 ms of the window
     assert_eq!(grant(3_000_000), Reservation::Refused(Refusal::Window));
     assert!(!budget.room_after_mark());
-    budget.leave(&ask);
+    budget.leave(&demand);
     assert!(budget.room_after_mark());
     assert_eq!(grant(3_000_000), Reservation::Granted { nearly_idle: false });
 }
@@ -119,21 +119,21 @@ fn an_unsplittable_request_larger_than_everything_goes_alone() {
         None,
     );
     let cost = DiskTime::from_nanos(800_000_000);
-    let ask = Demand::new(cost, Op::Write, 8 << 20, false);
-    let grant = |now| reserve(&budget, now, &ask);
+    let demand = Demand::new(cost, Op::Write, 8 << 20, false);
+    let grant = |now| reserve(&budget, now, &demand);
     assert_eq!(grant(1), Reservation::Granted { nearly_idle: true });
     assert_eq!(grant(900_000_000), Reservation::Refused(Refusal::Window));
 }
 
-fn ask(model: &DiskModel, op: Op, len: u64) -> Demand {
+fn demand(model: &DiskModel, op: Op, len: u64) -> Demand {
     Demand::new(model.cost(op, len), op, len, false)
 }
 
 /// How many requests go at once into an idle disk.
 fn admitted(policy: &Policy, model: &DiskModel, op: Op, len: u64) -> usize {
     let budget = Budget::new(policy, model, false, Control::Figures, None);
-    let ask = ask(model, op, len);
-    let grant = || reserve(&budget, 1_000_000_000, &ask);
+    let demand = demand(model, op, len);
+    let grant = || reserve(&budget, 1_000_000_000, &demand);
     (0..10_000).take_while(|_| matches!(grant(), Reservation::Granted { .. })).count()
 }
 
@@ -153,7 +153,7 @@ fn the_2018_articles_worked_example() {
 #[test]
 fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
     let model = model(10_000, 1_000_000_000);
-    let ask = ask(&model, Op::Read, 4096);
+    let demand = demand(&model, Op::Read, 4096);
     let goal = LATENCY_GOAL_DEFAULT;
     let policies = [
         (Policy::TokenBucket { latency_goal: goal }, 1_007),
@@ -163,7 +163,7 @@ fn a_bucket_has_no_bound_in_the_disk_and_the_second_level_gives_it_one() {
         let budget = Budget::new(&policy, &model, false, Control::Figures, None);
         let mut granted = 0;
         for step in 0..1_000 {
-            let grant = || reserve(&budget, 1_000_000_000 + step * 100_000, &ask);
+            let grant = || reserve(&budget, 1_000_000_000 + step * 100_000, &demand);
             while matches!(grant(), Reservation::Granted { .. }) {
                 granted += 1;
             }
@@ -213,13 +213,13 @@ fn requests_that_wait_in_a_large_window_are_not_given_up() {
 #[test]
 fn a_late_shard_goes_beyond_what_fresh_requests_of_others_fill() {
     let budget = with_constant_window(4);
-    let ask = |fresh| Demand::new(DiskTime::from_nanos(100_000), Op::Read, 4096, fresh);
+    let demand = |fresh| Demand::new(DiskTime::from_nanos(100_000), Op::Read, 4096, fresh);
     let now = 1_000_000_000;
-    let granted = || matches!(reserve(&budget, now, &ask(true)), Reservation::Granted { .. });
+    let granted = || matches!(reserve(&budget, now, &demand(true)), Reservation::Granted { .. });
     let fresh = (0..10_000).take_while(|_| granted()).count();
     // 3 windows of 4 ms less twice the request's own 0.1 ms
     assert_eq!(fresh, 118);
-    let late = || budget.try_overdraw(Time::from_nanos(now), &ask(false), true);
+    let late = || budget.try_overdraw(Time::from_nanos(now), &demand(false), true);
     let late = (0..10_000).take_while(|_| late()).count();
     // up to 3 windows and 4 goals, however fast the pace is
     assert_eq!(late, 160 - 118);
@@ -228,15 +228,15 @@ fn a_late_shard_goes_beyond_what_fresh_requests_of_others_fill() {
 #[test]
 fn under_a_ceiling_the_pace_is_that_of_the_figures_and_trials_find_the_window() {
     let (policy, model) = (Policy::pace_window(), model(100_000, 1_000_000_000));
-    let ask = Demand::new(DiskTime::from_nanos(10_000), Op::Read, 4096, false);
+    let demand = Demand::new(DiskTime::from_nanos(10_000), Op::Read, 4096, false);
     let stated = LatencyTarget::new(Op::Read, 950, Duration::from_millis(1)).ok();
     for (ceiling, expected) in [(Ceiling::Always, 100), (Ceiling::Never, 1_000)] {
         let budget = Budget::new(&policy, &model, false, Control::Knee, stated);
         budget.set_ceiling(ceiling);
         let step = |now: u64| {
-            let granted = matches!(reserve(&budget, now, &ask), Reservation::Granted { .. });
+            let granted = matches!(reserve(&budget, now, &demand), Reservation::Granted { .. });
             if granted {
-                budget.leave(&ask);
+                budget.leave(&demand);
             }
             granted
         };
@@ -266,11 +266,21 @@ fn the_target_in_force_set_again_changes_nothing() {
 fn parked_grants_come_back_at_the_rate_of_the_figures_where_the_pace_does_not_bind() {
     let model = model(100_000, 1_000_000_000);
     let budget = Budget::new(&Policy::pace_window(), &model, false, Control::Knee, None);
-    let ask = Demand::new(DiskTime::from_nanos(10_000), Op::Read, 4096, false);
+    let demand = Demand::new(DiskTime::from_nanos(10_000), Op::Read, 4096, false);
     let begin = 1_000_000_000;
-    while budget.reenter(Time::from_nanos(begin), &ask) {}
+    while budget.reenter(Time::from_nanos(begin), &demand) {}
     // in a millisecond at the rate of the figures
     let later =
-        (1..=1_000).filter(|now| budget.reenter(Time::from_nanos(begin + now * 1_000), &ask));
+        (1..=1_000).filter(|now| budget.reenter(Time::from_nanos(begin + now * 1_000), &demand));
     assert_eq!(later.count(), 100);
+}
+
+#[test]
+fn the_end_of_a_burst_changes_nothing_where_figures_bind_anyway() {
+    let model = model(100_000, 1_000_000_000);
+    let budget = Budget::new(&Policy::pace_window(), &model, false, Control::Figures, None);
+    let before = budget.price();
+    budget.set_ceiling(Ceiling::AfterBurst);
+    (0..100).for_each(|_| budget.controller.figures_bound.end_period(1_000, true));
+    assert_eq!(budget.price(), before);
 }

@@ -219,12 +219,12 @@ impl FairQueue {
 
     /// How far the next request of `class` leads what other shards have
     /// queued; see [`Peers::lead`].
-    pub(crate) fn lead(&self, class: NodeId, turn: u64, met: PeerFilter) -> Lead {
+    pub(crate) fn lead(&self, class: NodeId, turn: u64, filter: PeerFilter) -> Lead {
         if let Some(decay) = &self.decay {
-            return self.peers.lead_of_turn(self.shard, decay.shard_tag(), turn, met);
+            return self.peers.lead_of_turn(self.shard, decay.shard_tag(), turn, filter);
         }
         let shard_tag = self.locals[usize::from(class)].shard_tag;
-        self.peers.lead(&self.tree, self.shard, class, shard_tag, turn, met)
+        self.peers.lead(&self.tree, self.shard, class, shard_tag, turn, filter)
     }
 
     /// The class, or a group it is in, whose limit is used up, and until when.

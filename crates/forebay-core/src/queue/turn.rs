@@ -238,7 +238,7 @@ impl IoQueue {
         }
     }
 
-    pub(super) fn give_up(&mut self, now: Time, index: u32, kept: DiskTime) {
+    fn give_up(&mut self, now: Time, index: u32, kept: DiskTime) {
         self.leave_window(now, index);
         self.in_disk.give_up(&mut self.requests, index);
         let request = *self.requests.at(index);
@@ -276,7 +276,7 @@ impl IoQueue {
     }
 
     /// When the others may count on this shard to poll again.
-    pub(super) fn promised(&self, now: Time, stop: Option<Stop>) -> Time {
+    fn promised(&self, now: Time, stop: Option<Stop>) -> Time {
         match stop {
             None => now,
             Some(Stop { reason: Blocked::Empty | Blocked::ClassLimit, .. }) => Time::MAX,
@@ -312,7 +312,7 @@ impl IoQueue {
     }
 
     #[cold]
-    pub(super) fn wake_next_discard(&mut self, now: Time) {
+    fn wake_next_discard(&mut self, now: Time) {
         self.fair.recheck_throttled();
         if let Some(next) = self.shared.discards.next(self.shard, now) {
             self.wakeups.list.push(next);
@@ -448,7 +448,7 @@ impl IoQueue {
     /// up: those that are behind must have had their turn, and requests that
     /// have waited for longer than a goal may as well wait to go together.
     /// Whatever arrives meanwhile finds that budget and goes at once.
-    pub(super) fn wakeup_threshold(&self, class: u16, index: u32, now: Time) -> DiskTime {
+    fn wakeup_threshold(&self, class: u16, index: u32, now: Time) -> DiskTime {
         let turn = DiskTime::from_units(self.lead(class, now).units_of_all);
         let goal = self.goal();
         let waited = now.nanos_since(self.requests.at(index).enqueued_at);

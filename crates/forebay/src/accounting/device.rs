@@ -1,6 +1,6 @@
 //! A disk of the machine, as the kernel counts what it does.
 
-use forebay_block::{BlockDevice, CountedDisk, DeviceNumber, DiskStat, Machine};
+use forebay_block::{CountedDisk, DeviceNumber, DiskStat, Machine};
 
 use crate::metrics::MemberTraffic;
 
@@ -28,9 +28,9 @@ struct Member {
 }
 
 impl Member {
-    fn new(machine: &Machine, device: &BlockDevice) -> Self {
-        let traffic = MemberTraffic { member: device.name.clone(), in_flight_ms: 0 };
-        Self { number: device.number, last: DiskStat::of(machine, device.number), traffic }
+    fn new(machine: &Machine, disk: &CountedDisk) -> Self {
+        let traffic = MemberTraffic { member: disk.name.clone(), in_flight_ms: 0 };
+        Self { number: disk.number, last: DiskStat::of(machine, disk.number), traffic }
     }
 
     fn look(&mut self, machine: &Machine) {
@@ -46,9 +46,7 @@ impl Device {
     /// What it does from now on.
     pub(super) fn new(machine: &Machine, disk: CountedDisk) -> Self {
         let last = DiskStat::of(machine, disk.number);
-        let device = BlockDevice::find(machine, disk.number);
-        let members = device.iter().flat_map(|device| device.striped_members(machine));
-        let members = members.map(|member| Member::new(machine, member)).collect();
+        let members = disk.members.iter().map(|member| Member::new(machine, member)).collect();
         Self { disk, last, members }
     }
 
@@ -60,7 +58,7 @@ impl Device {
 
     pub(super) fn look(&mut self, machine: &Machine) -> Look {
         self.members.iter_mut().for_each(|member| member.look(machine));
-        let CountedDisk { name, number } = &self.disk;
+        let CountedDisk { name, number, .. } = &self.disk;
         let Some(stat) = DiskStat::of(machine, *number) else {
             self.last = None;
             return Look::Unknown(format!("the disk {name} is gone"));
@@ -109,7 +107,8 @@ mod tests {
         let machine = Machine::new(root);
         let number = "7:1".parse().unwrap();
         stat(root, 100);
-        let mut device = Device::new(&machine, CountedDisk { name: "loop1".into(), number });
+        let mut device =
+            Device::new(&machine, CountedDisk { name: "loop1".into(), number, members: vec![] });
         stat(root, 150);
         assert_eq!(done(&mut device, &machine), Ok(50));
         fs::remove_file(root.join("sys/dev/block/7:1/stat")).unwrap();
@@ -123,41 +122,28 @@ mod tests {
     }
 
     #[test]
-    fn members_of_a_striped_array_are_counted_and_those_of_a_mirror_are_not() {
-        for (level, counted) in [("raid0", &["sda", "sdb"][..]), ("raid1", &[])] {
-            let dir = tempfile::tempdir().unwrap();
-            let root = dir.path();
-            for (name, number) in [("sda", "8:0"), ("sdb", "8:16"), ("md0", "9:0")] {
-                write(root, &format!("sys/devices/{name}/dev"), number);
-                let link = root.join("sys/dev/block").join(number);
-                fs::create_dir_all(link.parent().unwrap()).unwrap();
-                std::os::unix::fs::symlink(format!("../../devices/{name}"), link).unwrap();
-            }
-            fs::create_dir_all(root.join("sys/devices/md0/slaves")).unwrap();
-            for name in ["sda", "sdb"] {
-                let link = root.join("sys/devices/md0/slaves").join(name);
-                std::os::unix::fs::symlink(format!("../../{name}"), link).unwrap();
-            }
-            write(root, "sys/devices/md0/md/level", level);
-            write(root, "sys/devices/md0/md/chunk_size", "524288\n");
-            write(root, "sys/devices/md0/md/raid_disks", "2\n");
-            let in_flight = |name: &str, ms: u64| {
-                let text = format!("0 0 0 0 0 0 0 0 0 0 {ms} 0 0 0 0");
-                write(root, &format!("sys/devices/{name}/stat"), &text);
-            };
-            ["sda", "sdb", "md0"].into_iter().for_each(|name| in_flight(name, 7));
-            let machine = Machine::new(root.canonicalize().unwrap());
-            let disk = CountedDisk { name: "md0".into(), number: "9:0".parse().unwrap() };
-            let mut device = Device::new(&machine, disk);
-            in_flight("sda", 107);
-            device.look(&machine);
-            in_flight("sdb", 17);
-            device.look(&machine);
-            let found: Vec<_> = device.members().collect();
-            assert_eq!(found.iter().map(|of| of.member.as_str()).collect::<Vec<_>>(), counted);
-            let times: Vec<u64> = found.iter().map(|of| of.in_flight_ms).collect();
-            assert_eq!(times, [100, 10][..counted.len()]);
-        }
+    fn members_of_an_array_are_counted_each() {
+        let dir = tempfile::tempdir().unwrap();
+        let in_flight = |number: &str, ms: u64| {
+            let text = format!("0 0 0 0 0 0 0 0 0 0 {ms} 0 0 0 0");
+            write(dir.path(), &format!("sys/dev/block/{number}/stat"), &text);
+        };
+        ["8:0", "8:16", "9:0"].into_iter().for_each(|number| in_flight(number, 7));
+        let machine = Machine::new(dir.path());
+        let disk = |name: &str, number: &str, members| CountedDisk {
+            name: name.into(),
+            number: number.parse().unwrap(),
+            members,
+        };
+        let members = vec![disk("sda", "8:0", vec![]), disk("sdb", "8:16", vec![])];
+        let mut device = Device::new(&machine, disk("md0", "9:0", members));
+        in_flight("8:0", 107);
+        device.look(&machine);
+        in_flight("8:16", 17);
+        device.look(&machine);
+        let found: Vec<_> =
+            device.members().map(|of| (of.member.as_str(), of.in_flight_ms)).collect();
+        assert_eq!(found, [("sda", 100), ("sdb", 10)]);
     }
 
     #[test]
@@ -166,7 +152,8 @@ mod tests {
         let machine = Machine::new(dir.path());
         stat(dir.path(), 100);
         write(dir.path(), "sys/dev/block/7:1/queue/iostats", "0\n");
-        let disk = CountedDisk { name: "loop1".into(), number: "7:1".parse().unwrap() };
+        let disk =
+            CountedDisk { name: "loop1".into(), number: "7:1".parse().unwrap(), members: vec![] };
         let mut device = Device::new(&machine, disk);
         assert!(
             done(&mut device, &machine).unwrap_err().contains("/sys/block/loop1/queue/iostats")

@@ -2,9 +2,7 @@
 
 use super::measured::Measured;
 use super::target::Target;
-use super::trials::Evidence;
-use super::trials::Regret;
-use super::trials::{Phase, TRIALS, Trials};
+use super::trials::{Evidence, Phase, Regret, TRIALS, Trials};
 
 /// Encoding: The words of the state that hold single numbers and flags.
 const SCALARS: usize = 16;
