@@ -4,12 +4,20 @@
 use alloc::vec::Vec;
 
 use crate::budget::RoomShare;
-use crate::class_tree::{ClassTree, NodeId, ROOT};
+use crate::class_tree::{ClassTree, NodeId};
+use crate::disk_clock::DiskClock;
+use crate::published::{
+    ANSWER_PART, IDLE, Left, Look, NOT_WAITED_FOR, PeerFilter, Presence, Published,
+};
 use crate::shard_id::{SHARDS_MAX, ShardId};
 use crate::shard_set::{STEP_SHARDS_MAX, ShardSet, WakeList};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Padded};
 use crate::tag::{ahead, is_after};
 use crate::{DiskTime, Time};
+
+/// While the disk does what late shards hold, others look again after half the time that it needs for
+/// the rest, and no sooner than after a tick divided by this.
+const LOOK_PART: u64 = 16;
 
 /// The shards of one group.
 #[derive(Debug)]
@@ -23,6 +31,7 @@ pub(crate) struct Peers {
     woken_at: Padded<AtomicU64>,
     /// When a shard that waits for room looks what others hold unattended.
     look_at: Padded<AtomicU64>,
+    pub(crate) disk_clock: DiskClock,
     /// The tag that turns have reached where shards take turns.
     turns_reached: AtomicU64,
 }
@@ -37,6 +46,7 @@ impl Peers {
             waiting_for_room: ShardSet::new(),
             woken_at: Padded(AtomicU64::new(0)),
             look_at: Padded(AtomicU64::new(0)),
+            disk_clock: DiskClock::new(),
             turns_reached: AtomicU64::new(0),
         }
     }
@@ -178,12 +188,16 @@ impl Peers {
         self.shards[shard.index()].0.polls_by.store(at.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Says what a shard leaves in the disk when it has polled, and whether it
-    /// was late to.
-    pub(crate) fn publish_held(&self, shard: ShardId, now: Time, held: u64, late: bool) {
+    /// Says what a shard leaves when it has polled.
+    pub(crate) fn publish_left(&self, shard: ShardId, now: Time, left: Left) {
         let place = &self.shards[shard.index()].0;
+        place.dispatched.store(left.dispatched.units(), Ordering::Relaxed);
+        if let Some(due_at) = left.due_at {
+            place.due_at.store(due_at.as_nanos(), Ordering::Relaxed);
+        }
         place.polled_at.store(now.as_nanos(), Ordering::Relaxed);
-        place.late.store(u32::from(late), Ordering::Relaxed);
+        place.late.store(u32::from(left.is_late), Ordering::Relaxed);
+        let held = left.held.units();
         if place.held.load(Ordering::Relaxed) != held {
             place.held.store(held, Ordering::Relaxed);
         }
@@ -205,37 +219,58 @@ impl Peers {
         })
     }
 
-    /// Says how much disk time a shard has sent to the disk.
-    pub(crate) fn publish_dispatched(&self, shard: ShardId, units: u64) {
-        self.shards[shard.index()].0.dispatched.store(units, Ordering::Relaxed);
-    }
-
     /// What a shard has said so.
     pub(crate) fn dispatched(&self, shard: ShardId) -> u64 {
         self.shards[shard.index()].0.dispatched.load(Ordering::Relaxed)
     }
 
-    /// What other shards hold in the disk without attending to it: those that
-    /// were late when they polled last, and those that have not polled for
-    /// longer than `within` nanoseconds, which may wait for a disk that hangs.
-    /// And when the next one will not have polled for that long.
-    pub(crate) fn unattended(&self, shard: ShardId, now: Time, within: u64) -> (u64, u64, Time) {
-        let (mut held_by_late, mut held_by_silent, mut next) = (0u64, 0u64, Time::MAX);
+    /// What late shards hold although the disk must have done it, and when that grows. A shard that
+    /// has not polled since the disk must have answered is woken. If it comes and has no answer, the
+    /// disk is slow. If it does not come, it is late.
+    pub(crate) fn unattended(
+        &self,
+        shard: ShardId,
+        look: &Look,
+        wakes: &mut WakeList,
+    ) -> (DiskTime, Time) {
+        let (mut unattended, mut grows_at) = (DiskTime::ZERO, Time::MAX);
         for (index, other) in self.places().iter().enumerate() {
-            let held = other.0.held.load(Ordering::Relaxed);
-            if index == shard.index() || held == 0 {
+            let held = DiskTime::from_units(other.0.held.load(Ordering::Relaxed));
+            if index == shard.index() || held == DiskTime::ZERO {
                 continue;
             }
-            let polled_at = Time::from_nanos(other.0.polled_at.load(Ordering::Relaxed));
-            if other.0.late.load(Ordering::Relaxed) != 0 {
-                held_by_late = held_by_late.saturating_add(held);
-            } else if now.nanos_since(polled_at) > within {
-                held_by_silent = held_by_silent.saturating_add(held);
-            } else {
-                next = next.min(polled_at.plus_nanos(within.saturating_add(1)));
+            let (id, all_at) = (ShardId(index as u16), other.0.answered_at(look.lag_nanos));
+            let first_at = all_at.minus_nanos(held.as_nanos_ceil());
+            match other.0.presence(look, first_at) {
+                Presence::Expected { until } => grows_at = grows_at.min(until),
+                // nobody needs the room that it may not know of
+                Presence::ToBeWoken if look.has_room => {
+                    let soon = look.now.plus_nanos(look.tick_nanos / LOOK_PART);
+                    grows_at = grows_at.min(soon);
+                }
+                Presence::ToBeWoken => {
+                    other.0.woken_at.store(look.now.as_nanos(), Ordering::Relaxed);
+                    self.promise(id, look.now);
+                    wakes.push(id);
+                    grows_at = grows_at.min(look.now.plus_nanos(look.tick_nanos / ANSWER_PART));
+                }
+                Presence::Late => {
+                    if !self.is_late(id) {
+                        self.stop_waiting_for(id);
+                    }
+                    let left_nanos = all_at.nanos_since(look.now);
+                    let left = DiskTime::from_nanos(left_nanos);
+                    unattended = unattended.plus(held.minus(left));
+                    if left_nanos > 0 {
+                        let least = look.tick_nanos / LOOK_PART;
+                        let half = (left_nanos / 2).clamp(least, look.tick_nanos);
+                        let soon = look.now.plus_nanos(half);
+                        grows_at = grows_at.min(first_at.max(soon));
+                    }
+                }
             }
         }
-        (held_by_late, held_by_silent, next)
+        (unattended, grows_at)
     }
 
     /// Whether a shard has polled after `since`.
@@ -263,9 +298,22 @@ impl Peers {
         taken.is_ok().then_some(at)
     }
 
+    /// How many shards were late when they polled last.
+    pub(crate) fn late_shards(&self) -> u64 {
+        let late = |shard: &&Padded<Published>| shard.0.late.load(Ordering::Relaxed) != 0;
+        self.places().iter().filter(late).count() as u64
+    }
+
     /// Whether a shard was late when it polled last, or nobody waits for it.
     pub(crate) fn is_late(&self, shard: ShardId) -> bool {
         self.shards[shard.index()].0.late.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether a shard that was late when it polled last comes later than the disk must have answered,
+    /// so that others have used the room of what it held.
+    pub(crate) fn is_late_again(&self, shard: ShardId, now: Time, tick_nanos: u64) -> bool {
+        let answered_at = self.shards[shard.index()].0.answered_at(self.disk_clock.lag_nanos());
+        self.is_late(shard) && answered_at.plus_nanos(tick_nanos / LOOK_PART) <= now
     }
 
     /// When a shard has promised to look.
@@ -335,123 +383,6 @@ impl Peers {
         if slot.load(Ordering::Relaxed) != value {
             slot.store(value, Ordering::Relaxed);
         }
-    }
-}
-
-/// Encoding: Nothing of a node is queued on a shard.
-pub(super) const IDLE: u64 = u64::MAX;
-/// In the place of a promise: nobody waits for the shard before it polls.
-pub(super) const NOT_WAITED_FOR: Time = Time::from_nanos(u64::MAX - 1);
-
-/// Which shards a lead is measured against.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PeerFilter {
-    /// Those that poll as they promised, or a patience later: see
-    /// [`Peers::promise`](super::Peers::promise).
-    Live { now: Time, patience: u64 },
-    /// Those that polled lately, and were not late then. Late shards that have their turns one
-    /// after another would wait for each other without end.
-    PromptWithin { now: Time, nanos: u64 },
-}
-
-/// What one shard publishes. Only that shard writes it.
-#[derive(Debug)]
-pub(super) struct Published {
-    pub(super) joined: AtomicU32,
-    pub(super) polls_by: AtomicU64,
-    /// When it last polled, and whether it was late then.
-    pub(super) polled_at: AtomicU64,
-    pub(super) late: AtomicU32,
-    /// When it last turned up after the disk had done all that it had sent.
-    pub(super) away_at: AtomicU64,
-    /// Disk time of what it had in the disk then, and of all that it has sent.
-    pub(super) held: AtomicU64,
-    pub(super) dispatched: AtomicU64,
-    /// Disk time of the request that waits for room.
-    pub(super) wanted: AtomicU64,
-    /// Per group of classes, the child whose turn is next on this shard; per
-    /// class, this shard's own start tag among the shards of the class.
-    pub(super) next: Vec<AtomicU64>,
-    /// Where shards take turns whatever their classes, this one's tag.
-    pub(super) own_turn: AtomicU64,
-}
-
-impl Published {
-    pub(super) fn new(nodes: usize) -> Self {
-        Self {
-            joined: AtomicU32::new(0),
-            polls_by: AtomicU64::new(0),
-            polled_at: AtomicU64::new(0),
-            late: AtomicU32::new(0),
-            away_at: AtomicU64::new(0),
-            held: AtomicU64::new(0),
-            dispatched: AtomicU64::new(0),
-            wanted: AtomicU64::new(0),
-            next: (0..nodes).map(|_| AtomicU64::new(IDLE)).collect(),
-            own_turn: AtomicU64::new(IDLE),
-        }
-    }
-
-    /// Where shards take turns whatever their classes: this one's tag, while it waits.
-    pub(super) fn own_turn(&self) -> Option<u64> {
-        Some(self.own_turn.load(Ordering::Relaxed)).filter(|tag| *tag != IDLE)
-    }
-
-    /// The tag of what is next on this shard, and how far the shard has come within
-    /// the class if that is one.
-    pub(super) fn turn(&self, tree: &ClassTree) -> Option<(u64, u64)> {
-        if let Some(tag) = self.own_turn() {
-            return Some((tag, 0));
-        }
-        let next = self.next[usize::from(ROOT)].load(Ordering::Relaxed);
-        let node = (next != IDLE).then_some(next as NodeId)?;
-        let own = if ClassTree::is_class(node) {
-            self.next[usize::from(node)].load(Ordering::Relaxed)
-        } else {
-            0
-        };
-        Some((tree.node(node).tag(), own))
-    }
-
-    /// The others expect nothing of it until it has work.
-    pub(super) fn is_idle(&self) -> bool {
-        self.polls_by.load(Ordering::Relaxed) == Time::MAX.as_nanos()
-    }
-
-    pub(super) fn matches(&self, filter: PeerFilter) -> bool {
-        match filter {
-            PeerFilter::Live { now, patience } => self.is_live(now, patience),
-            PeerFilter::PromptWithin { now, nanos } => {
-                let polled_at = Time::from_nanos(self.polled_at.load(Ordering::Relaxed));
-                self.joined.load(Ordering::Relaxed) == 1
-                    && self.late.load(Ordering::Relaxed) == 0
-                    && now.nanos_since(polled_at) <= nanos
-            }
-        }
-    }
-
-    pub(super) fn is_live(&self, now: Time, patience: u64) -> bool {
-        let polls_by = Time::from_nanos(self.polls_by.load(Ordering::Relaxed));
-        self.joined.load(Ordering::Relaxed) == 1
-            && polls_by != NOT_WAITED_FOR
-            && now.nanos_since(polls_by) <= patience
-    }
-
-    /// The most disk time that what this shard would dispatch in the place of
-    /// `class`, or of a group it is in, is owed.
-    pub(super) fn deficit_above(&self, tree: &ClassTree, class: NodeId) -> u64 {
-        let (mut owed, mut child) = (0, class);
-        while child != ROOT {
-            let node = tree.node(child);
-            let parent = node.parent();
-            let next = self.next[usize::from(parent)].load(Ordering::Relaxed);
-            if next != IDLE && next != u64::from(child) {
-                // the tag itself may have moved since it was published
-                owed = owed.max(tree.node(next as NodeId).behind(node.tag()));
-            }
-            child = parent;
-        }
-        owed
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Request {
     pub(crate) len: u64,
     pub(crate) enqueued_at: Time,
     pub(crate) dispatched_at: Time,
+    /// When a disk that keeps up answers; unknown, and [`Time::MAX`], on a lone shard.
+    pub(crate) due_at: Time,
     next: u32,
     previous: u32,
     generation: u32,
@@ -131,6 +133,7 @@ impl Requests {
             len,
             enqueued_at: now,
             dispatched_at: now,
+            due_at: Time::MAX,
             next: NONE,
             previous: NONE,
             generation,

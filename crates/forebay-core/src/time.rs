@@ -33,6 +33,12 @@ impl Time {
         Self(self.0.saturating_add(nanos))
     }
 
+    /// This long before; zero if there is no such time.
+    #[must_use]
+    pub(crate) const fn minus_nanos(self, nanos: u64) -> Self {
+        Self(self.0.saturating_sub(nanos))
+    }
+
     /// Nanoseconds from `earlier` to this moment; zero if `earlier` is later.
     pub const fn nanos_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

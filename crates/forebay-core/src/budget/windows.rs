@@ -98,14 +98,12 @@ impl Budget {
         self.controller.knee().is_some()
     }
 
-    /// How much of what others hold unattended does not count: of `silent`
-    /// shards, which may wait for a disk that hangs, one window; with that of
-    /// `late` ones, which compute, no more than those may have sent.
-    pub(crate) fn uncounted(&self, late: u64, silent: u64) -> DiskTime {
+    /// How much of what late shards hold unattended does not count: no more than they may have sent.
+    pub(crate) fn uncounted(&self, unattended: DiskTime) -> DiskTime {
         let (window, goal) = (self.window().units(), self.effective_goal().units());
         let sent = self.with_reserve(window, DiskTime::ZERO);
         let most = sent.saturating_add(goal.saturating_mul(OVERDRAFT_GOALS));
-        DiskTime::from_units(late.saturating_add(silent.min(window)).min(most))
+        unattended.min(DiskTime::from_units(most))
     }
 
     /// By how much what is unfinished may exceed the window so that the disk has work while all

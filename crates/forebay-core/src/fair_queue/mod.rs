@@ -14,7 +14,8 @@ pub use discipline::QueueDiscipline;
 
 use crate::class_tree::{ClassError, ClassId, ClassTree, LEVELS_MAX, NodeId, ROOT};
 use crate::decay::Decay;
-use crate::peers::{Lead, PeerFilter, Peers};
+use crate::peers::{Lead, Peers};
+use crate::published::PeerFilter;
 use crate::requests::{Fifo, Request, Requests};
 use crate::shard_id::ShardId;
 use crate::tag::{self, STEP_MAX, is_after};

@@ -43,6 +43,8 @@ pub(super) struct TurnFacts {
     pub(super) has_peers: bool,
     /// The shard polls as it promised, or within the patience.
     pub(super) is_live: bool,
+    /// The shard was late before, and comes after the disk must have answered all that it held.
+    pub(super) is_late_again: bool,
 }
 
 /// Whether turns come late.
@@ -166,7 +168,7 @@ impl Attendance {
         facts.has_peers
             && (self.takes_much_back(facts)
                 || !facts.is_live
-                || self.left_in_disk && away > longest)
+                || self.left_in_disk && (away > longest || facts.is_late_again))
     }
 
     fn was_late_lately(&self, since: Time, facts: &TurnFacts) -> bool {
@@ -182,9 +184,9 @@ impl Attendance {
         self.is_late
     }
 
-    /// Whether this turn is late and may still overdraw the budget: by one effective goal at most.
-    pub(super) fn may_overdraw(&self, effective_goal: DiskTime) -> bool {
-        self.is_late && self.overdrawn < effective_goal
+    /// Whether this turn is late and has overdrawn the budget by less than `most`.
+    pub(super) fn may_overdraw(&self, most: impl FnOnce() -> DiskTime) -> bool {
+        self.is_late && self.overdrawn < most()
     }
 
     pub(super) fn overdraw(&mut self, cost: DiskTime) {
@@ -201,6 +203,11 @@ impl Attendance {
     pub(super) fn take_back(&mut self, cost: DiskTime) {
         self.taken_back = self.taken_back.plus(cost);
         self.taken_back_last = cost;
+    }
+
+    /// Whether a request has come back since the last turn.
+    pub(super) fn has_taken_back(&self) -> bool {
+        self.taken_back > DiskTime::ZERO
     }
 
     /// Takes the stop of the last turn, if one has ended: how long nothing went is known now.

@@ -16,7 +16,8 @@ use super::types::{Stop, demand};
 use crate::budget::{ChargeContext, Demand, Refusal, Reservation};
 use crate::discards::RETRY_NANOS as DISCARD_RETRY_NANOS;
 use crate::head::Run;
-use crate::peers::{Lead, PeerFilter};
+use crate::peers::Lead;
+use crate::published::PeerFilter;
 use crate::requests::{Request, Ticket};
 use crate::shard_id::ShardId;
 use crate::shared::Shared;
@@ -307,7 +308,7 @@ impl IoQueue {
 
     fn check_lead_of_peers(&mut self, class: u16, cost: DiskTime, now: Time) -> Result<(), Stop> {
         self.refresh_stale_peers(now);
-        let unused = self.shared.budget.unused(now, self.uncounted(now));
+        let unused = self.shared.budget.unused(now, self.peer_wait.uncounted());
         let idle_budget = self.idle_budget_threshold();
         let anyone_waits = || self.shared.peers.anyone_waits(now, self.shared.tick_nanos);
         if unused == DiskTime::ZERO || unused >= idle_budget && !anyone_waits() {
@@ -457,7 +458,7 @@ impl IoQueue {
             self.report.totals.bridged += u64::from(is_granted);
             return reservation;
         }
-        let uncounted = self.uncounted(now);
+        let uncounted = self.peer_wait.uncounted();
         if uncounted == DiskTime::ZERO || self.attendance.is_late() {
             return Reservation::Refused(Refusal::Window);
         }
@@ -465,11 +466,12 @@ impl IoQueue {
     }
 
     /// Whether a request goes although the budget is closed: the shard is
-    /// late, and others have used meanwhile what it is owed. In a turn it goes
-    /// at most one effective goal beyond.
+    /// late, and others have used meanwhile what it is owed. The budget says how far it goes beyond in
+    /// a turn.
     fn overdraws(&mut self, now: Time, class: u16, demand: &Demand) -> bool {
-        let goal = self.goal();
-        if !self.attendance.may_overdraw(goal) || self.shared.peers.alone() {
+        let Shared { budget, peers, .. } = &*self.shared;
+        let most = || budget.overdraft_max(peers.late_shards());
+        if !self.attendance.may_overdraw(most) || peers.alone() {
             return false;
         }
         // one goes from each however full the disk is, or it may never have a turn

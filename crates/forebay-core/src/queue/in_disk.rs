@@ -20,8 +20,9 @@ pub(super) struct InDisk {
     held: DiskTime,
     /// Those that were given up, the longest ago first.
     given_up: Fifo,
-    /// How long the disk kept the request that came back last, in nanoseconds.
-    latest_nanos: u64,
+    /// By how much the request that came back last did so later than from a disk that keeps up, in
+    /// nanoseconds.
+    lag_nanos: i64,
     /// Asking to give up an overdue request is pointless before.
     pub(super) give_up_after: Time,
     /// The holders of permits, and not the owner of the queue, do the I/O.
@@ -33,7 +34,7 @@ impl InDisk {
         counted: Fifo::EMPTY,
         held: DiskTime::ZERO,
         given_up: Fifo::EMPTY,
-        latest_nanos: 0,
+        lag_nanos: 0,
         give_up_after: Time::ZERO,
         is_of_permits: false,
     };
@@ -75,11 +76,6 @@ impl InDisk {
         })
     }
 
-    /// The disk kept the request that came back last for this long, in nanoseconds.
-    pub(super) fn came_back_after(&mut self, nanos: u64) {
-        self.latest_nanos = nanos;
-    }
-
     /// Disk time of what the window counts.
     pub(super) fn held(&self) -> DiskTime {
         self.held
@@ -104,10 +100,25 @@ impl InDisk {
         self.oldest_at(requests).is_some_and(|since| Overdue::is_possible(now.nanos_since(since)))
     }
 
-    /// How long the disk keeps a request of this queue, in nanoseconds; `None` if it has none.
-    pub(super) fn kept_nanos(&self, requests: &Requests, now: Time) -> Option<u64> {
-        let oldest = now.nanos_since(self.oldest_at(requests)?);
-        Some(self.latest_nanos.max(oldest))
+    /// When a disk that keeps up answers the request that went last.
+    pub(super) fn last_due_at(&self, requests: &Requests) -> Option<Time> {
+        self.counted.tail().map(|latest| requests.at(latest).due_at)
+    }
+
+    /// By how much what came back last did so later than from a disk that keeps up, in nanoseconds;
+    /// negative if earlier.
+    pub(super) fn lag_nanos(&self) -> i64 {
+        self.lag_nanos
+    }
+
+    /// By how much what went first will come back later at least.
+    pub(super) fn lag_least_nanos(&self, requests: &Requests, now: Time) -> i64 {
+        self.oldest().map_or(i64::MIN, |oldest| lag_nanos(now, requests.at(oldest).due_at))
+    }
+
+    /// A request has come back that a disk that keeps up would have answered at `due_at`.
+    pub(super) fn came_back(&mut self, now: Time, due_at: Time) {
+        self.lag_nanos = lag_nanos(now, due_at);
     }
 
     /// From when on this queue, which has `count` requests in the disk with those that were given up,
@@ -126,4 +137,8 @@ impl InDisk {
             _ => Time::ZERO,
         }
     }
+}
+
+fn lag_nanos(now: Time, due_at: Time) -> i64 {
+    now.as_nanos().cast_signed().saturating_sub_unsigned(due_at.as_nanos())
 }

@@ -311,11 +311,11 @@ impl IoQueue {
     /// Nothing waits any more, as [`IoQueue::poll_dispatch`] would find.
     fn mark_idle(&mut self, now: Time, idle_since: Time) {
         self.report.blocked_unsampled(Blocked::Empty, now.nanos_since(idle_since));
-        self.attendance.end_turn(now, Stop::new(Blocked::Empty, None), !self.in_disk.is_empty());
         if !self.shared.peers.alone() {
             self.wake_window_waiters(now, Blocked::Empty);
             self.publish_held(now);
         }
+        self.attendance.end_turn(now, Stop::new(Blocked::Empty, None), !self.in_disk.is_empty());
         self.report.update_flow(now, self.goal());
     }
 
@@ -469,7 +469,7 @@ impl IoQueue {
         self.wake_run(now);
         self.requests.remove(ticket.slot());
         self.attendance.take_back(request.cost);
-        self.in_disk.came_back_after(disk_nanos);
+        self.in_disk.came_back(now, request.due_at);
         let done = outcome == Outcome::Done;
         if request.nearly_idle && done && !overdue && took.is_known {
             let transfer = request.cost.as_nanos_ceil();

@@ -92,7 +92,7 @@ impl PeerWait {
     /// Until when this shard waits for one that is behind, while the budget is open: for a tick. The
     /// tick begins when the budget was found open, at `open_since`, with nothing taken of it since, or
     /// when the other shard has promised to poll if that is later. A promise beyond `now` counts as
-    /// `now`, since that shard is woken then. That of a late shard does not count.
+    /// `now`, since that shard is woken then. Nobody waits for a late shard.
     ///
     /// If that shard was waited for before and has taken less than `enough` since, the end stays as it
     /// was. Otherwise a shard that asks for little would be waited for again after each little that it
@@ -110,8 +110,10 @@ impl PeerWait {
             Some(wait) if wait.has_used_less(shard, dispatched, enough) => return wait.until,
             _ => open_since,
         };
-        let polls_at = if is_late { since } else { polls_by.min(now) };
-        let until = since.max(polls_at).plus_nanos(tick_nanos);
+        let until = match is_late {
+            true => since,
+            false => since.max(polls_by.min(now)).plus_nanos(tick_nanos),
+        };
         self.wait = Some(Wait { since, until, spent, other: shard, dispatched });
         until
     }
@@ -154,12 +156,9 @@ impl PeerWait {
         self.stale = StalePeerInflight { held, grows_at, refresh_at };
     }
 
-    /// How much of what others hold does not count in the window: as much as the disk has done. By how
-    /// much longer than a window it keeps what this shard sends, so much of it is still before that.
-    pub(super) fn uncounted(&self, kept_nanos: Option<u64>, window: DiskTime) -> DiskTime {
-        let Some(kept) = kept_nanos else { return self.stale.held };
-        let before = DiskTime::from_nanos(kept.saturating_sub(window.as_nanos_ceil()));
-        self.stale.held.minus(before)
+    /// How much of what late shards hold does not count in the window: the disk has done it.
+    pub(super) fn uncounted(&self) -> DiskTime {
+        self.stale.held
     }
 
     /// When a queue that finds the window full looks again what others hold. Of many shards one looks in
@@ -175,6 +174,9 @@ impl PeerWait {
         if shards <= CROWD_ABOVE {
             return grows_at;
         }
+        // at the same time as others would, so that their plans do not come one before the other
+        let ticks = grows_at.as_nanos().div_ceil(tick_nanos.max(1));
+        let grows_at = Time::from_nanos(ticks.saturating_mul(tick_nanos));
         if let Some(at) = plan(grows_at, self.planned_refresh) {
             self.planned_refresh = at;
             return at;

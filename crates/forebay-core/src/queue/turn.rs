@@ -6,7 +6,8 @@ use super::report::DiskNanos;
 use super::types::{COST_UNCHECKED_LEN, REQUEST_COST_MAX, Stop, demand};
 use super::{EnqueueError, IoQueue};
 use crate::budget::{GivenUp, Overdue, RoomShare, Threshold};
-use crate::peers::{Lead, PeerFilter};
+use crate::peers::Lead;
+use crate::published::{Left, Look, PeerFilter};
 use crate::requests::{Request, State, Ticket};
 use crate::shared::Shared;
 use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
@@ -79,6 +80,12 @@ impl IoQueue {
         request.state = State::InDisk;
         request.dispatched_at = now;
         request.nearly_idle = nearly_idle;
+        if !self.shared.peers.alone() {
+            let latency_nanos = self.shared.budget.base_latency().as_nanos_ceil();
+            let in_flight = self.shared.budget.in_flight();
+            let done_at = self.shared.peers.disk_clock.dispatch(now, request.cost, in_flight);
+            request.due_at = done_at.plus_nanos(latency_nanos);
+        }
         let Request { cost, class, op, len, already_charged, .. } = *request;
         self.in_disk.enter(&mut self.requests, index);
         self.pricer.enter_disk(now, index, op);
@@ -175,6 +182,8 @@ impl IoQueue {
             tick_nanos: self.shared.tick_nanos,
             has_peers,
             is_live: !has_peers || peers.is_live(self.shard, now, patience_nanos),
+            is_late_again: has_peers
+                && peers.is_late_again(self.shard, now, self.shared.tick_nanos),
         }
     }
 
@@ -291,9 +300,18 @@ impl IoQueue {
 
     /// Tells the others what this queue leaves in the disk.
     pub(super) fn publish_held(&self, now: Time) {
-        let (peers, held) = (&self.shared.peers, self.in_disk.held().units());
-        peers.publish_held(self.shard, now, held, self.attendance.is_late());
-        peers.publish_dispatched(self.shard, self.report.totals.consumption.units());
+        let (peers, is_late) = (&self.shared.peers, self.attendance.is_late());
+        // who holds a permit may compute, and says nothing of the disk
+        if !is_late && self.attendance.has_taken_back() && !self.in_disk.is_of_permits {
+            peers.disk_clock.publish_lag(self.in_disk.lag_nanos());
+        }
+        let left = Left {
+            dispatched: self.report.totals.consumption,
+            held: self.in_disk.held(),
+            due_at: self.in_disk.last_due_at(&self.requests),
+            is_late,
+        };
+        peers.publish_left(self.shard, now, left);
     }
 
     /// Room that this queue leaves when nothing more goes is for the shards that wait
@@ -401,9 +419,11 @@ impl IoQueue {
             return;
         }
         let Shared { budget, peers, tick_nanos, .. } = &*self.shared;
-        let horizon = budget.service_horizon_nanos();
-        let (late, silent, grows_at) = peers.unattended(self.shard, now, horizon);
-        let held = budget.uncounted(late, silent);
+        let least_nanos = self.in_disk.lag_least_nanos(&self.requests, now);
+        let lag_nanos = peers.disk_clock.lag_nanos().max(least_nanos);
+        let look = Look { now, tick_nanos: *tick_nanos, lag_nanos, has_room: budget.has_room() };
+        let (held, grows_at) = peers.unattended(self.shard, &look, &mut self.wakeups.list);
+        let held = budget.uncounted(held);
         let stagger_nanos = self.shared.stagger_nanos();
         self.peer_wait.refresh(now, (held, grows_at), (stagger_nanos, *tick_nanos));
     }
@@ -413,12 +433,6 @@ impl IoQueue {
         self.peer_wait.next_refresh(now, (peers.joined(), *tick_nanos), |at, planned| {
             peers.plan_look(now, at, planned)
         })
-    }
-
-    /// How much of what others hold without polling does not count in the window.
-    pub(super) fn uncounted(&self, now: Time) -> DiskTime {
-        let kept = self.in_disk.kept_nanos(&self.requests, now);
-        self.peer_wait.uncounted(kept, self.shared.budget.window())
     }
 
     /// What may be unfinished beyond the window so that the disk has work while all threads are

@@ -187,13 +187,18 @@ fn pace_window() -> Policy {
 /// Where no absence is bridged it is 0.38 to 0.46 of what no scheduler gets.
 #[test]
 fn absences_of_all_threads_are_bridged() {
-    for (runs, waits, least) in [(2, 4, 920), (3, 10, 940), (3, 20, 840), (2, 40, 760)] {
+    for (runs, waits, used_least, served_least) in
+        [(2, 4, 920, 600), (3, 10, 930, 900), (3, 20, 840, 900), (2, 40, 760, 900)]
+    {
         let slices = Slices { runs: (MILLI / 10, runs * MILLI), waits: (MILLI, waits * MILLI) };
         for seed in 1..=8 {
             let control = run(Policy::Unlimited, [Some(slices); SHARDS], seed);
             let with = run(pace_window(), [Some(slices); SHARDS], seed);
-            let is_used = with.used * 1000 >= least * control.used;
-            assert!(is_used && with.least >= 750, "{slices:?}, {seed}: {with:?}, {control:?}");
+            let is_used = with.used * 1000 >= used_least * control.used;
+            assert!(
+                is_used && with.least >= served_least,
+                "{slices:?}, {seed}: {with:?}, {control:?}"
+            );
         }
     }
 }
@@ -204,7 +209,7 @@ fn absences_of_one_thread_are_not_bridged() {
     let slices = Slices { runs: (MILLI / 10, 2 * MILLI), waits: (MILLI, 10 * MILLI) };
     for seed in 1..=8 {
         let Measured { used, p99, .. } = run(pace_window(), [Some(slices), None], seed);
-        assert!(used >= 800 && p99 <= 2 * MILLI, "{seed}: {used}, {p99} ns");
+        assert!(used >= 880 && p99 <= 3 * MILLI / 2, "{seed}: {used}, {p99} ns");
     }
 }
 

@@ -10,7 +10,7 @@ use forebay_core::{
     ClassId, IoGroup, IoQueue, LATENCY_GOAL_DEFAULT, Op, Outcome, Policy, Ticket, Time,
 };
 
-use crate::world::{MILLI, SECOND, by_figures, model, next_random};
+use crate::world::{Client, MILLI, SECOND, World, by_figures, model, next_random};
 
 const LEN: u64 = 4096;
 const BACKLOG: usize = 400;
@@ -196,9 +196,11 @@ fn what_passes_while_a_late_thread_sleeps_is_made_up_for() {
                 let run = Run { shards, iops, late: Late::UpTo(micros * MILLI / 1000) };
                 let seen = run.seen();
                 let least = if count == 1 { alone } else { beside_others };
-                assert!(seen.used >= least && seen.spread <= 110, "{run:?}: {seen:?}");
-                // late shards may overdraw a goal each, four in all
-                let overdrawn = if count == 1 { 0 } else { window / 2 * count.min(4) as u64 };
+                // a disk that idles for a fifth of the time gives all what they ask for
+                let spread_max = if least >= 800 { 110 } else { 120 };
+                assert!(seen.used >= least && seen.spread <= spread_max, "{run:?}: {seen:?}");
+                // late shards may overdraw two goals each, four in all
+                let overdrawn = if count == 1 { 0 } else { window / 2 * (2 * count).min(4) as u64 };
                 assert!(seen.p95 <= promised + overdrawn / 2, "{run:?}: {seen:?}");
                 assert!(seen.p99 <= promised + overdrawn, "{run:?}: {seen:?}");
             }
@@ -224,6 +226,30 @@ fn threads_that_wake_as_late_as_real_ones_leave_nothing_of_the_disk_idle() {
                 let seen = run.seen();
                 assert!(seen.used >= 970, "{run:?}: {seen:?}");
             }
+        }
+    }
+}
+
+/// It takes one answer per poll, and has a backlog that fills the window. Others once left nine tenths
+/// of the disk idle, as the shard had promised to poll.
+#[test]
+fn the_disk_is_used_while_a_shard_stalls_for_a_few_milliseconds() {
+    for (shards, one_in, least) in [(2, 20, 0.78), (8, 20, 0.97), (2, 2, 0.5)] {
+        for millis in [2, 5, 20] {
+            let model = model(100_000, 1_000_000_000);
+            let mut world = World::new(model, Policy::pace_window(), shards);
+            world.stall = Some((one_in, 0, millis * MILLI));
+            let classes = [10, 1].map(|shares| world.group.add_class(None, shares).unwrap());
+            for shard in 0..shards {
+                for class in classes {
+                    world.clients(256, Client { shard, class, op: Op::Read, len: LEN, pause: 0 });
+                }
+            }
+            world.run_until(2 * SECOND);
+            let used = world.utilisation();
+            let text = format!("{shards} shards, {millis} ms in 1 of {one_in} polls: {used}");
+            println!("{text}");
+            assert!(used >= least, "{text}");
         }
     }
 }

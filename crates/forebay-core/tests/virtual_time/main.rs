@@ -20,6 +20,7 @@ mod policies;
 mod seeks;
 mod shares;
 mod slow_disks;
+mod slow_turns;
 mod streams;
 mod verbs;
 mod wakes;

@@ -49,6 +49,8 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "no_decay",
             "shard_set",
             "discards",
+            "disk_clock",
+            "published",
             "peers",
             "head",
             "tag_heap",
