@@ -35,7 +35,9 @@ mod blocking;
 mod nonblocking;
 mod null;
 mod operation;
+mod segment;
 mod threads;
+mod unavailable;
 mod uring;
 mod waker;
 
@@ -54,7 +56,8 @@ use crate::sys::fork::OfProcess;
 
 use self::null::Null;
 use self::threads::Threads;
-use self::uring::{NoRing, Uring};
+use self::unavailable::Unavailable;
+use self::uring::Uring;
 use self::waker::WakeDescriptor;
 
 /// Largest [`EngineConfig::depth_max`].
@@ -173,7 +176,7 @@ impl Engine {
         let mut fallback_reason = None;
         let executor = match config.backend {
             BackendChoice::Auto => match uring() {
-                Err(NoRing { error, is_refusal: true }) => {
+                Err(Unavailable { error, is_refusal: true }) => {
                     fallback_reason = Some(error.to_string());
                     threads()?
                 }

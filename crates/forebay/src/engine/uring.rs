@@ -19,6 +19,7 @@ use self::slots::{SlotId, Slots};
 use super::blocking;
 use super::operation::{Completion, Operation, Retries};
 use super::threads::Threads;
+use super::unavailable::{Unavailable, is_forbidden_or_unknown};
 use super::waker::WakeDescriptor;
 use crate::messages;
 
@@ -66,19 +67,10 @@ pub(super) struct Uring {
     shutdown_timeout: Duration,
 }
 
-/// Why there is no ring.
-#[derive(Debug)]
-pub(super) struct NoRing {
-    /// With what to do about it.
-    pub(super) error: io::Error,
-    /// Whether there is none for this program: trying again does not help.
-    pub(super) is_refusal: bool,
-}
-
 impl Uring {
-    pub(super) fn new(depth_max: u32, shutdown_timeout: Duration) -> Result<Self, NoRing> {
-        Self::set_up(depth_max, shutdown_timeout).map_err(|error| NoRing {
-            is_refusal: setup::is_refusal(&error),
+    pub(super) fn new(depth_max: u32, shutdown_timeout: Duration) -> Result<Self, Unavailable> {
+        Self::set_up(depth_max, shutdown_timeout).map_err(|error| Unavailable {
+            is_refusal: is_forbidden_or_unknown(&error),
             error: setup::explained(&error),
         })
     }

@@ -7,10 +7,10 @@ use io_uring::{opcode, types};
 use rustix::event::PollFlags;
 
 use super::attempt::Attempt;
-use super::slots::Segment;
 use crate::DirectFile;
 use crate::engine::blocking::PUNCH_HOLE;
 use crate::engine::operation::Operation;
+use crate::engine::segment::Segment;
 
 /// The entry for `operation`, which [`Operation::check`] has accepted, in this attempt.
 ///
@@ -39,14 +39,14 @@ pub(super) fn entry(
                 .build()
         }
         Operation::ReadVectored { file, offset, buffers } => {
-            segments.extend(buffers.iter_mut().map(|b| segment(b)));
+            segments.extend(buffers.iter_mut().map(|b| Segment::new(b)));
             opcode::Readv::new(fd(file), segments.as_ptr().cast(), len_u32(segments.len()))
                 .offset(*offset)
                 .rw_flags(rw_flags)
                 .build()
         }
         Operation::WriteVectored { file, offset, buffers } => {
-            segments.extend(buffers.iter_mut().map(|b| segment(b)));
+            segments.extend(buffers.iter_mut().map(|b| Segment::new(b)));
             opcode::Writev::new(fd(file), segments.as_ptr().cast(), len_u32(segments.len()))
                 .offset(*offset)
                 .rw_flags(rw_flags)
@@ -79,10 +79,6 @@ pub(super) fn poll(eventfd: impl AsFd) -> Entry {
 
 fn fd(file: &DirectFile) -> types::Fd {
     types::Fd(file.as_fd().as_raw_fd())
-}
-
-fn segment(buffer: &mut [u8]) -> Segment {
-    Segment { base: buffer.as_mut_ptr(), len: buffer.len() }
 }
 
 /// The kernel cuts a request short of 2 GiB; it must not wrap around before.

@@ -52,13 +52,6 @@ pub(super) fn truncates(ring: &IoUring) -> io::Result<bool> {
     Ok(probe.is_supported(opcode::Ftruncate::CODE))
 }
 
-/// Whether an error of the set-up says that there is no io_uring for this
-/// program: one of memory or descriptors passes.
-pub(super) fn is_refusal(error: &io::Error) -> bool {
-    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
-    matches!(errno, Some(Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::INVAL))
-}
-
 /// Adds to an error of the set-up what to do about it.
 pub(super) fn explained(error: &io::Error) -> io::Error {
     let disabled = fs::read_to_string("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();

@@ -2,14 +2,7 @@
 
 use super::attempt::Attempt;
 use crate::engine::operation::Operation;
-
-/// One buffer of a vectored operation, laid out as the kernel's `iovec`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    pub(super) base: *mut u8,
-    pub(super) len: usize,
-}
+use crate::engine::segment::Segment;
 
 /// A place for one operation, used again and again.
 #[derive(Debug, Default)]
