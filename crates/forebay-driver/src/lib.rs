@@ -1,8 +1,8 @@
 //! One thread's disk requests, from their submission to their completion.
 //!
 //! A [`Driver`] is between the scheduler's I/O queues (`forebay-core`) and an
-//! engine, which is whatever carries commands out: io_uring, a pool of threads,
-//! or a simulated disk. It does no I/O and reads no clock; its owner calls the
+//! engine, which is whatever carries commands out: io_uring, linux-aio, a pool
+//! of threads, or a simulated disk. It does no I/O and reads no clock; its owner calls the
 //! verbs, and tells it the time.
 //!
 //! ```text

@@ -2,7 +2,7 @@
 //! that achieved and cost:
 //!
 //! ```sh
-//! cargo run --release --example engine_read -- FILE [SECONDS] [DEPTH] [auto|io_uring|threads]
+//! cargo run --release --example engine_read -- FILE [SECONDS] [DEPTH] [auto|io_uring|linux-aio|threads]
 //! ```
 
 use std::error::Error;
@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let backend = match arguments.next().as_deref() {
         None | Some("auto") => BackendChoice::Auto,
         Some("io_uring") => BackendChoice::IoUring,
+        Some("linux-aio") => BackendChoice::LinuxAio,
         Some("threads") => BackendChoice::Threads,
         Some(other) => return Err(format!("no backend is called {other}").into()),
     };
@@ -30,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = DirectFile::options().read(true).open(&path)?;
     let mut engine = Engine::new(&EngineConfig { backend, depth_max, ..EngineConfig::default() })?;
     if let Some(reason) = engine.fallback_reason() {
-        eprintln!("reading with threads: {reason}");
+        eprintln!("reading with {}: {reason}", engine.backend().name());
     }
 
     let mut random = Random(1);

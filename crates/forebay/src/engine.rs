@@ -1,4 +1,5 @@
-//! Executing disk operations: io_uring, or threads where that is forbidden.
+//! Executing disk operations: io_uring, or where that is forbidden linux-aio, or
+//! threads.
 //!
 //! An [`Engine`] belongs to one thread. It takes operations, each with a token
 //! of the caller's choice, executes them as they come, and hands them back
@@ -15,7 +16,7 @@
 //! let file = DirectFile::options().read(true).write(true).create(true).open(path)?;
 //! let mut engine = Engine::new(&EngineConfig::default())?;
 //! if let Some(reason) = engine.fallback_reason() {
-//!     eprintln!("I/O is done by threads: {reason}");
+//!     eprintln!("I/O is done by {}: {reason}", engine.backend().name());
 //! }
 //!
 //! let buffer = AlignedBuf::new(4096, 4096)?;
@@ -31,6 +32,7 @@
 //! # }
 //! ```
 
+mod aio;
 mod blocking;
 mod nonblocking;
 mod null;
@@ -54,6 +56,7 @@ pub use crate::buffer::{ReadBuf, WriteBuf};
 
 use crate::sys::fork::OfProcess;
 
+use self::aio::Aio;
 use self::null::Null;
 use self::threads::Threads;
 use self::unavailable::Unavailable;
@@ -70,13 +73,17 @@ pub const DEPTH_MAX: u32 = 16_384;
     expect(clippy::manual_non_exhaustive, reason = "the hidden one is for benchmarks and tests")
 )]
 pub enum BackendChoice {
-    /// io_uring, or threads where the kernel or a filter of system calls does
-    /// without it (`EPERM`, `EACCES`, `ENOSYS`, `EINVAL`). Other errors, such as
-    /// a lack of descriptors, pass: they are returned, to be tried again.
+    /// io_uring, or linux-aio where the kernel or a filter of system calls does
+    /// without it (`EPERM`, `EACCES`, `ENOSYS`, `EINVAL`), or threads where
+    /// linux-aio is refused in the same way or `fs.aio-max-nr` is used up. Other
+    /// errors, such as a lack of descriptors, pass: they are returned, to be
+    /// tried again.
     #[default]
     Auto,
     /// io_uring or an error.
     IoUring,
+    /// linux-aio or an error.
+    LinuxAio,
     /// Threads.
     Threads,
     /// Nothing is done: see [`Backend::Null`].
@@ -90,6 +97,9 @@ pub enum BackendChoice {
 pub enum Backend {
     /// The kernel, through an io_uring of the engine's own.
     IoUring,
+    /// The kernel, through a context of linux-aio of the engine's own, for reads
+    /// and writes of direct files that do not block; threads for all else.
+    LinuxAio,
     /// A bounded pool of threads that make blocking calls.
     Threads,
     /// Nobody: every operation succeeds when it is submitted, transfers nothing
@@ -99,6 +109,18 @@ pub enum Backend {
     Null,
 }
 
+impl Backend {
+    /// Its name in metrics, in results and on command lines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::IoUring => "io_uring",
+            Self::LinuxAio => "linux-aio",
+            Self::Threads => "threads",
+            Self::Null => "null",
+        }
+    }
+}
+
 /// Settings of an [`Engine`].
 #[derive(Clone, Copy, Debug)]
 pub struct EngineConfig {
@@ -106,7 +128,7 @@ pub struct EngineConfig {
     pub backend: BackendChoice,
     /// Most operations in flight, 1 to [`DEPTH_MAX`]; 128 unless set.
     pub depth_max: u32,
-    /// Most threads of [`Backend::Threads`], at least 1; 32 unless set. There
+    /// Most threads of [`Backend::Threads`] and [`Backend::LinuxAio`], at least 1; 32 unless set. There
     /// are never more than `depth_max`.
     pub threads_max: u32,
     /// How long dropping the engine waits for operations in flight; 1 s unless
@@ -144,9 +166,43 @@ pub struct Engine {
 
 enum Executor {
     Uring(Box<Uring>),
+    Aio(Box<Aio>),
     Threads(Threads),
     #[cfg_attr(not(feature = "internals"), expect(dead_code, reason = "nobody can choose it"))]
     Null(Null),
+}
+
+impl Executor {
+    /// What `config` chooses, and why that is not io_uring where it decides.
+    fn new(config: &EngineConfig) -> io::Result<(Self, Option<String>)> {
+        let EngineConfig { depth_max, shutdown_timeout, .. } = *config;
+        let threads_max = config.threads_max.min(depth_max);
+        let uring = || Uring::new(depth_max, shutdown_timeout).map(Box::new).map(Self::Uring);
+        let aio =
+            || Aio::new(depth_max, threads_max, shutdown_timeout).map(Box::new).map(Self::Aio);
+        let threads =
+            || Threads::new(threads_max, shutdown_timeout, blocking::execute).map(Self::Threads);
+        let executor = match config.backend {
+            BackendChoice::Auto => {
+                let no_ring = match uring() {
+                    Err(Unavailable { error, is_refusal: true }) => error,
+                    ring => return Ok((ring.map_err(|none| none.error)?, None)),
+                };
+                return match aio() {
+                    Err(Unavailable { error, is_refusal: true }) => {
+                        Ok((threads()?, Some(format!("{no_ring}; {error}"))))
+                    }
+                    aio => Ok((aio.map_err(|none| none.error)?, Some(no_ring.to_string()))),
+                };
+            }
+            BackendChoice::IoUring => uring().map_err(|none| none.error)?,
+            BackendChoice::LinuxAio => aio().map_err(|none| none.error)?,
+            BackendChoice::Threads => threads()?,
+            #[cfg(feature = "internals")]
+            BackendChoice::Null => Self::Null(Null::new(depth_max)?),
+        };
+        Ok((executor, None))
+    }
 }
 
 impl Engine {
@@ -155,38 +211,18 @@ impl Engine {
     /// # Errors
     ///
     /// `InvalidInput` for a setting out of range. The reason why there is no
-    /// io_uring: with [`BackendChoice::IoUring`] any, with
-    /// [`BackendChoice::Auto`] one that may pass, such as a lack of descriptors
-    /// or of memory.
+    /// io_uring, or no linux-aio: with [`BackendChoice::IoUring`] and
+    /// [`BackendChoice::LinuxAio`] any, with [`BackendChoice::Auto`] one that may
+    /// pass, such as a lack of descriptors or of memory.
     pub fn new(config: &EngineConfig) -> io::Result<Self> {
-        let EngineConfig { depth_max, threads_max, shutdown_timeout, .. } = *config;
+        let EngineConfig { depth_max, threads_max, .. } = *config;
         if !(1..=DEPTH_MAX).contains(&depth_max) {
             return Err(invalid(format!("depth_max is {depth_max}: choose 1 to {DEPTH_MAX}")));
         }
         if threads_max == 0 {
             return Err(invalid("threads_max is 0: choose at least 1".into()));
         }
-        let uring = || {
-            Uring::new(depth_max, shutdown_timeout).map(|uring| Executor::Uring(Box::new(uring)))
-        };
-        let threads = || {
-            let threads_max = threads_max.min(depth_max);
-            Threads::new(threads_max, shutdown_timeout, blocking::execute).map(Executor::Threads)
-        };
-        let mut fallback_reason = None;
-        let executor = match config.backend {
-            BackendChoice::Auto => match uring() {
-                Err(Unavailable { error, is_refusal: true }) => {
-                    fallback_reason = Some(error.to_string());
-                    threads()?
-                }
-                ring => ring.map_err(|none| none.error)?,
-            },
-            BackendChoice::IoUring => uring().map_err(|none| none.error)?,
-            BackendChoice::Threads => threads()?,
-            #[cfg(feature = "internals")]
-            BackendChoice::Null => Executor::Null(Null::new(depth_max)?),
-        };
+        let (executor, fallback_reason) = Executor::new(config)?;
         Ok(Self {
             executor: OfProcess::new(executor),
             depth_max: depth_max as usize,
@@ -200,6 +236,7 @@ impl Engine {
     pub fn backend(&self) -> Backend {
         match *self.executor {
             Executor::Uring(_) => Backend::IoUring,
+            Executor::Aio(_) => Backend::LinuxAio,
             Executor::Threads(_) => Backend::Threads,
             Executor::Null(_) => Backend::Null,
         }
@@ -238,6 +275,7 @@ impl Engine {
             Executor::Uring(uring) => {
                 uring.push(token, operation).map_err(|operation| (PushError::Full, operation))?;
             }
+            Executor::Aio(aio) => aio.push(token, operation),
             Executor::Threads(threads) => threads.push(token, operation),
             Executor::Null(null) => null.push(token, operation),
         }
@@ -260,6 +298,7 @@ impl Engine {
         self.executor.process().check()?;
         match &mut *self.executor {
             Executor::Uring(uring) => uring.submit_and_wait(timeout),
+            Executor::Aio(aio) => aio.submit_and_wait(timeout),
             Executor::Threads(threads) => threads.submit_and_wait(timeout),
             Executor::Null(null) => {
                 null.submit_and_wait(timeout);
@@ -276,6 +315,8 @@ impl Engine {
         }
         match &mut *self.executor {
             Executor::Uring(uring) => uring.collect(),
+            // What is refused here is refused at the next submission, which says so.
+            Executor::Aio(aio) => drop(aio.collect()),
             Executor::Threads(threads) => {
                 threads.collect();
             }
@@ -289,6 +330,7 @@ impl Engine {
         self.executor.process().check().ok()?;
         let mut completed = match &mut *self.executor {
             Executor::Uring(uring) => uring.pop(),
+            Executor::Aio(aio) => aio.pop(),
             Executor::Threads(threads) => threads.pop(),
             Executor::Null(null) => null.pop(),
         }?;
@@ -309,6 +351,7 @@ impl Engine {
         }
         match &mut *self.executor {
             Executor::Uring(uring) => uring.cancel(token),
+            Executor::Aio(aio) => aio.cancel(token),
             Executor::Threads(threads) => threads.cancel(token),
             Executor::Null(_) => false,
         }
@@ -318,12 +361,13 @@ impl Engine {
     ///
     /// With io_uring these are reads of direct files and writes: the kernel
     /// waits for what a buffered read lacks in memory without a thread. With
-    /// threads they are reads and writes of buffered files: direct ones always
-    /// have a thread. Files of which the kernel knows no such attempts, and
+    /// linux-aio they are all reads and writes. With threads they are reads and
+    /// writes of buffered files: direct ones always have a thread. Files of which the kernel knows no such attempts, and
     /// flushes and the like, are never tried and not counted.
     pub fn retries(&self) -> Retries {
         match &*self.executor {
             Executor::Uring(uring) => uring.retries(),
+            Executor::Aio(aio) => aio.retries(),
             Executor::Threads(threads) => threads.retries(),
             Executor::Null(_) => Retries::default(),
         }
@@ -339,6 +383,7 @@ impl Engine {
         }
         match &mut *self.executor {
             Executor::Uring(uring) => uring.watch(),
+            Executor::Aio(aio) => aio.watch(),
             Executor::Threads(threads) => threads.watch(),
             Executor::Null(null) => null.watch(),
         }
@@ -352,6 +397,7 @@ impl Engine {
     fn descriptor(&self) -> &Arc<WakeDescriptor> {
         match &*self.executor {
             Executor::Uring(uring) => uring.descriptor(),
+            Executor::Aio(aio) => aio.descriptor(),
             Executor::Threads(threads) => threads.descriptor(),
             Executor::Null(null) => null.descriptor(),
         }

@@ -20,11 +20,13 @@ pub enum Event {
         /// Name of the disk.
         disk: String,
     },
-    /// I/O is done by threads, because there is no io_uring: told by each I/O
-    /// thread and each [shard](crate::shard::Shard) that does without.
+    /// I/O is done by linux-aio or by threads, because there is no io_uring: told
+    /// by each I/O thread and each [shard](crate::shard::Shard) that does without.
     Fallback {
         /// Name of the disk.
         disk: String,
+        /// What does it: `linux-aio` or `threads`.
+        backend: &'static str,
         /// Why, and what to do about it.
         reason: String,
     },
@@ -48,8 +50,8 @@ impl fmt::Display for Event {
                 "the disk `{disk}` hangs, or a part of it, or permits of it were forgotten: \
                  requests that do not end are not waited for any more"
             ),
-            Self::Fallback { disk, reason } => {
-                write!(f, "I/O of the disk `{disk}` is done by threads: {reason}")
+            Self::Fallback { disk, backend, reason } => {
+                write!(f, "I/O of the disk `{disk}` is done by {backend}: {reason}")
             }
             Self::Hang { disk } => {
                 write!(f, "the disk `{disk}` hangs: its I/O thread is left behind")

@@ -65,8 +65,8 @@
 //!   [`Class::sync_data`] makes a flush wait for its dirt in parts.
 //! - **Files**: a [`File`] is opened through the scheduler, or
 //!   [taken over](Scheduler::file_from_fd) from a program that opened it; the
-//!   scheduler sends its requests by io_uring, or by threads where that is
-//!   forbidden. Buffers are whatever is an [`IoBuf`].
+//!   scheduler sends its requests by io_uring, or where that is forbidden by linux-aio
+//!   or threads. Buffers are whatever is an [`IoBuf`].
 //! - **Shards**: a thread-per-core program makes a queue per thread and drives
 //!   it from its own loop; see [`shard`].
 //! - **Deletes**: a [`Discarder`] frees files a step at a time, each in the turn of a class, where a

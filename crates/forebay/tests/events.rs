@@ -95,8 +95,9 @@ fn who_does_without_io_uring_is_told_why() {
         assert!(matches!(next(&events), Event::Overdue { .. }), "threads that were asked for");
         without_io_uring(&scheduler);
     }
-    let Event::Fallback { disk, reason } = next(&events) else { panic!() };
+    let Event::Fallback { disk, backend, reason } = next(&events) else { panic!() };
     assert_eq!(disk, "one");
+    assert!(["linux-aio", "threads"].contains(&backend), "{backend}");
     assert!(reason.contains("io_uring"), "{reason}");
 }
 

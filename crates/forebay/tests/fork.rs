@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use forebay::engine::{Backend, Engine, EngineConfig, Operation, PushError};
+use forebay::engine::{Backend, BackendChoice, Engine, EngineConfig, Operation, PushError};
 use forebay::metrics::{Endpoint, EndpointConfig, open_metrics};
 use forebay::properties::Properties;
 use forebay::shard::SubmitError;
@@ -197,7 +197,7 @@ fn a_child_that_drops_a_shard_leaves_the_parents_requests() {
     let class = scheduler.add_class("class", 100).unwrap();
     let mut shard = scheduler.default_disk().shard(&EngineConfig::default()).unwrap();
     if shard.backend() != Backend::IoUring {
-        return; // Threads share nothing with a child.
+        return; // No other is asked to read a pipe without a thread.
     }
     let (reader, mut writer) = std::io::pipe().unwrap();
     let pipe = DirectFile::from_fd(OwnedFd::from(reader)).unwrap();
@@ -226,6 +226,39 @@ fn a_child_that_drops_a_shard_leaves_the_parents_requests() {
         assert!(begin.elapsed() < Duration::from_secs(60));
     };
     assert_eq!(finished.result.unwrap(), 4096);
+}
+
+#[test]
+fn a_child_leaves_its_parents_requests_of_linux_aio_and_makes_its_own() {
+    let config = EngineConfig { backend: BackendChoice::LinuxAio, ..EngineConfig::default() };
+    let Ok(mut engine) = Engine::new(&config) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("data"), [7; 4096]).unwrap();
+    let file = DirectFile::options().read(true).open(dir.path().join("data")).unwrap();
+    let read = || Operation::read(file.clone(), 0, buffer());
+    let ended = |engine: &mut Engine| loop {
+        engine.submit_and_wait(None).unwrap();
+        if let Some(completed) = engine.pop() {
+            break completed.operation.into_buffer::<AlignedBuf>().unwrap();
+        }
+    };
+    (0..8).for_each(|token| engine.push(token, read()).unwrap());
+    engine.submit_and_wait(Some(Duration::ZERO)).unwrap();
+    let engine = Cell::new(Some(engine));
+    in_child(|| {
+        let mut engine = engine.take().unwrap();
+        let pushed = matches!(engine.push(8, read()), Err((PushError::Forked(_), _)));
+        let waited = is_forked(&engine.submit_and_wait(None));
+        let popped = engine.pop().is_some();
+        drop(engine);
+        let mut own = Engine::new(&config).unwrap();
+        own.push(1, read()).unwrap();
+        pushed && waited && !popped && ended(&mut own)[..] == [7; 4096]
+    });
+    let mut engine = engine.take().unwrap();
+    while engine.in_flight() > 0 {
+        assert_eq!(ended(&mut engine)[..], [7; 4096]);
+    }
 }
 
 #[test]

@@ -23,7 +23,8 @@ pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
         Finding::warning(what)
             .why(format!(
                 "thread-per-core engines on Linux AIO ask for {PER_CPU} per processor, {wanted} \
-                 here, and end at start when they do not get them; forebay itself needs none"
+                 here, and end at start when they do not get them; forebay itself needs \
+                 some only where io_uring is refused"
             ))
             .fix("sudo sysctl -w fs.aio-max-nr=1048576"),
     ]

@@ -24,8 +24,9 @@ pub(crate) fn probe(subject: &Subject<'_>) -> Vec<Finding> {
     vec![
         Finding::warning(refused.as_str())
             .why(format!(
-                "forebay then reads and writes with a pool of threads, which costs two switches of \
-                 thread per request (kernel.io_uring_disabled: {switch}; {filter} on this process)"
+                "forebay then reads and writes direct files with linux-aio, and where that is refused \
+                 too with a pool of threads, which costs two switches of thread per request \
+                 (kernel.io_uring_disabled: {switch}; {filter} on this process)"
             ))
             .fix(fix),
     ]

@@ -38,7 +38,7 @@ pub(super) fn of(plan: &Plan<'_>, backend: Backend, io_queues: usize, seen: Obse
     let result = RunResult {
         version: VERSION,
         duration_seconds: rounded(measured.seconds(), 3),
-        backend: backend_name(backend).to_owned(),
+        backend: backend.name().to_owned(),
         topology: plan.topology.name().to_owned(),
         io_queues: io_queues as u32,
         policy: plan.policy.name().to_owned(),
@@ -61,12 +61,4 @@ fn failed(seen: &Observed) -> Option<(u64, String)> {
     let failures = || seen.outcomes.iter().flat_map(|outcome| &outcome.failures);
     let first = failures().find_map(|failures| failures.first.clone())?;
     Some((failures().map(|failures| failures.count).sum(), first))
-}
-
-fn backend_name(backend: Backend) -> &'static str {
-    match backend {
-        Backend::IoUring => "io_uring",
-        Backend::Threads => "threads",
-        Backend::Null => "null",
-    }
 }

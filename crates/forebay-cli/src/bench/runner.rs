@@ -142,7 +142,7 @@ impl LoadThreads<'_> {
             None => io_of_others(plan)?,
         };
         if let Some(reason) = fallback {
-            note(format_args!("I/O is done by threads, since {reason}"));
+            note(format_args!("I/O is done by {}, since {reason}", backend.name()));
         }
         let wakers: Option<Vec<Waker>> = wakers.into_iter().collect();
         let missing = || Failure::Run(String::from("a shard did not begin: a defect"));

@@ -38,7 +38,7 @@ pub struct RunResult {
     pub version: u32,
     /// The length of the measured part, without the warm-up.
     pub duration_seconds: f64,
-    /// How requests got to the disk: `io_uring`, `threads`, `simulated`.
+    /// How requests got to the disk: `io_uring`, `linux-aio`, `threads`, `simulated`.
     pub backend: String,
     /// How the shards shared the scheduler: `per-thread` with an I/O queue each, `shared` with one
     /// queue for all, `coordinators` by sending their requests to I/O threads.

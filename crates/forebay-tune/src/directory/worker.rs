@@ -60,10 +60,7 @@ impl Worker {
 
     /// What executes its requests.
     pub(super) fn backend(&self) -> &'static str {
-        match self.engine.backend() {
-            forebay::engine::Backend::Threads => "threads",
-            _ => "io_uring",
-        }
+        self.engine.backend().name()
     }
 
     /// Runs the load to its end; says when the last request was sent.

@@ -1,5 +1,6 @@
-//! The backend for places where io_uring is forbidden: a bounded pool of
-//! threads that make blocking calls.
+//! The backend for places where io_uring and linux-aio are forbidden, and for
+//! what other backends cannot do: a bounded pool of threads that make blocking
+//! calls.
 
 use std::collections::VecDeque;
 use std::io;
@@ -134,6 +135,11 @@ impl Threads {
     fn end_sleep(&mut self) {
         self.pool.descriptor.end_sleep();
         self.collect();
+    }
+
+    /// Has the drop wait for no longer than this.
+    pub(super) const fn shut_down_within(&mut self, timeout: Duration) {
+        self.shutdown_timeout = timeout;
     }
 
     pub(super) const fn retries(&self) -> Retries {

@@ -95,9 +95,10 @@ impl WakeDescriptor {
         }
     }
 
-    /// Makes the descriptor of a sleep elsewhere unreadable again.
-    pub(super) fn stop_watch(&self) {
-        clear(&self.watched);
+    /// Makes the descriptor of a sleep elsewhere unreadable again. Whether it was
+    /// readable.
+    pub(super) fn stop_watch(&self) -> bool {
+        clear(&self.watched)
     }
 
     /// Ends the sleep and takes a pending notification.
@@ -109,14 +110,18 @@ impl WakeDescriptor {
     /// is without limit.
     pub(super) fn park(&self, timeout: Option<Duration>) {
         if self.begin_sleep() {
-            // A time too long to represent is no limit.
-            let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-            let mut fds = [PollFd::new(&self.eventfd, PollFlags::IN)];
-            // Whatever ends the sleep, the caller looks what there is to do.
-            let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+            poll(&self.eventfd, timeout);
             clear(&self.eventfd);
         }
         self.end_sleep();
+    }
+
+    /// Sleeps in the same way until the descriptor of a sleep elsewhere is
+    /// readable, which others than wakers may make it too.
+    pub(super) fn park_watched(&self, timeout: Option<Duration>) {
+        if self.change_from_awake(WATCHED) {
+            poll(&self.watched, timeout);
+        }
     }
 }
 
@@ -131,9 +136,18 @@ fn signal(eventfd: &OwnedFd) {
     let _ = rustix::io::write(eventfd, &1u64.to_ne_bytes());
 }
 
-/// Makes an eventfd unreadable; it may be so already.
-fn clear(eventfd: &OwnedFd) {
-    let _ = rustix::io::read(eventfd, &mut [0; 8]);
+/// Makes an eventfd unreadable; it may be so already. Whether it was readable.
+fn clear(eventfd: &OwnedFd) -> bool {
+    rustix::io::read(eventfd, &mut [0; 8]).is_ok()
+}
+
+/// Waits until an eventfd is readable, or for `timeout`, or less on a signal.
+fn poll(eventfd: &OwnedFd, timeout: Option<Duration>) {
+    // A time too long to represent is no limit.
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    let mut fds = [PollFd::new(eventfd, PollFlags::IN)];
+    // Whatever ends the sleep, the caller looks what there is to do.
+    let _ = rustix::event::poll(&mut fds, timeout.as_ref());
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ use self::metric::{Metric, disk_nanos, seconds};
 use self::page_cache::PageCache;
 use self::process::Process;
 use super::{ClassSnapshot, Distribution, Engines, Snapshot};
+use crate::engine::Backend;
 
 /// The text of a scrape, without the classes that have asked for nothing yet,
 /// each on the disk where it has not: content type
@@ -226,9 +227,14 @@ impl Scrape {
         let help = "Queues of shards and I/O threads, by what executes their requests";
         let mut metric = encoder.encode_descriptor("engines", help, None, MetricType::Gauge)?;
         for disk in &self.0.disks {
-            let Engines { io_uring, threads, null } = disk.engines;
-            for (backend, count) in [("io_uring", io_uring), ("threads", threads), ("null", null)] {
-                let labels = [("mountpoint", disk.name.as_str()), ("backend", backend)];
+            let Engines { io_uring, linux_aio, threads, null } = disk.engines;
+            for (backend, count) in [
+                (Backend::IoUring, io_uring),
+                (Backend::LinuxAio, linux_aio),
+                (Backend::Threads, threads),
+                (Backend::Null, null),
+            ] {
+                let labels = [("mountpoint", disk.name.as_str()), ("backend", backend.name())];
                 ConstGauge::new(u64::from(count)).encode(metric.encode_family(&labels)?)?;
             }
         }

@@ -99,6 +99,8 @@ impl DiskSnapshot {
 pub struct Engines {
     /// [`Backend::IoUring`].
     pub io_uring: u32,
+    /// [`Backend::LinuxAio`].
+    pub linux_aio: u32,
     /// [`Backend::Threads`].
     pub threads: u32,
     /// [`Backend::Null`]: not an interface.
@@ -110,6 +112,7 @@ impl Engines {
     pub(crate) const fn add(&mut self, backend: Backend) {
         match backend {
             Backend::IoUring => self.io_uring += 1,
+            Backend::LinuxAio => self.linux_aio += 1,
             Backend::Threads => self.threads += 1,
             Backend::Null => self.null += 1,
         }

@@ -61,7 +61,8 @@ impl Reactor {
         let engine = Engine::new(config)?;
         if let Some(reason) = engine.fallback_reason() {
             let group = groups.of(Op::Read);
-            group.tell(Event::Fallback { disk: group.name.clone(), reason: reason.to_owned() });
+            let (backend, reason) = (engine.backend().name(), reason.to_owned());
+            group.tell(Event::Fallback { disk: group.name.clone(), backend, reason });
         }
         let queues = match Queues::join(&groups, &engine, config.depth_max as usize) {
             Ok(queues) => queues,

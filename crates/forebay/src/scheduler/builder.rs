@@ -126,8 +126,8 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Sets how I/O threads reach the kernel: io_uring, or threads where that
-    /// is forbidden, with room for 1024 requests in the disk, unless set.
+    /// Sets how I/O threads reach the kernel: io_uring, or where that is
+    /// forbidden linux-aio, or threads, with room for 1024 requests in the disk, unless set.
     #[must_use]
     pub fn engine(mut self, engine: EngineConfig) -> Self {
         self.layout.io_threads.engine = engine;

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::bench::{BLOCK, Bench, engine, filled, next};
 
 tests_of! {
-    IoUring io_uring, Threads threads, Null null;
+    IoUring io_uring, LinuxAio linux_aio, Threads threads, Null null;
     the_depth_is_a_limit,
     an_idle_wait_ends_at_its_timeout,
     a_watched_descriptor_tells_of_wake_ups,

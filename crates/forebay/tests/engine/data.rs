@@ -6,7 +6,7 @@ use forebay::engine::{BackendChoice, Operation, SEGMENTS_MAX};
 use crate::bench::{BLOCK, Bench, engine, filled, next};
 
 tests_of! {
-    IoUring io_uring, Threads threads;
+    IoUring io_uring, LinuxAio linux_aio, Threads threads;
     what_is_written_is_read_back,
     a_range_of_a_buffer_is_transferred,
     vectored_requests_join_their_buffers,

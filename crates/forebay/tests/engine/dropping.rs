@@ -8,7 +8,7 @@ use forebay::engine::{BackendChoice, Engine, EngineConfig, Operation};
 use crate::bench::{BLOCK, Bench, engine, filled};
 
 tests_of! {
-    IoUring io_uring, Threads threads;
+    IoUring io_uring, LinuxAio linux_aio, Threads threads;
     operations_in_flight_end_before_their_memory_goes,
     an_impatient_drop_is_sound,
     a_drop_of_endless_patience_ends_with_the_operations,

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use crate::bench::{BLOCK, Bench, engine, filled};
 
 tests_of! {
-    IoUring io_uring, Threads threads;
+    IoUring io_uring, LinuxAio linux_aio, Threads threads;
     the_kernels_errors_are_reported,
     errors_leave_the_engine_usable,
     a_failing_operation_does_not_hold_others_back,

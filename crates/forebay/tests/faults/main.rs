@@ -15,6 +15,7 @@ mod disk;
 #[path = "../shared/backends.rs"]
 mod backends;
 
+mod device;
 mod ranges;
 mod turns;
 mod whole;

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::bench::{BLOCK, Bench, filled};
 use crate::disk::{Disk, FAILS, HANGS};
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     a_bad_range_fails_and_the_rest_goes_on,
     errors_leave_the_rest_of_a_file_its_rate,
     a_range_that_hangs_leaves_the_rest_of_a_file_its_rate,

@@ -9,7 +9,7 @@ use forebay::{Class, DiskConfig, Policy, QueueDiscipline};
 use crate::bench::{BLOCK, Bench, filled};
 use crate::disk::{Disk, RATES};
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     eight_threads_have_equal_parts_of_the_disk_in_the_order_of_2016,
 }
 

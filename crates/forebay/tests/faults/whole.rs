@@ -13,7 +13,7 @@ use forebay::{AdmitError, Op};
 use crate::bench::{BLOCK, Bench, ends, filled};
 use crate::disk::Disk;
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     shards_on_a_disk_that_hangs,
     files_on_a_disk_that_hangs,
     permits_on_a_disk_that_hangs,

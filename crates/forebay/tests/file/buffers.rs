@@ -11,7 +11,7 @@ use forebay::{
 
 use crate::bed::{BLOCK, Bed, filled};
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     a_vector_grows_by_what_is_read,
     every_kind_of_buffer_is_written_and_read_back,
     a_part_of_a_buffer_leaves_the_rest_alone,

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::bed::{BLOCK, Bed, RATES, STUCK, filled};
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     an_intent_cancels_all_that_is_under_it,
     an_intent_that_was_cancelled_admits_nothing,
     dropping_a_waiting_request_gives_its_buffer_back,

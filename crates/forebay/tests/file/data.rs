@@ -5,7 +5,7 @@ use forebay::{AlignedBuf, BufResult, FileOptions};
 
 use crate::bed::{BLOCK, Bed, RATES, filled};
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     what_is_written_is_read_back,
     large_and_vectored_requests_come_back_whole,
     short_reads_are_reported_exactly,

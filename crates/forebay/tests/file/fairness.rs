@@ -8,7 +8,7 @@ use forebay::{DiskRates, FileOptions};
 
 use crate::bed::{BLOCK, Bed, filled};
 
-tests_of! { IoUring io_uring, Threads threads; a_greedy_thread_does_not_starve_a_modest_one }
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads; a_greedy_thread_does_not_starve_a_modest_one }
 
 /// One thread keeps 200 requests waiting, another one: the latter is served
 /// each time it comes round, not after the 200.

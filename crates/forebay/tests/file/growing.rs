@@ -7,7 +7,7 @@ use forebay::{BufResult, File, FileOptions};
 
 use crate::bed::{BLOCK, Bed, filled};
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     it_is_doubled_ahead_of_its_writes_and_trimmed_to_them,
     writes_from_many_threads_lose_nothing_to_its_growth,
     why_it_cannot_grow_is_told_to_the_write_that_needed_it,

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::bed::{BLOCK, engine, filled};
 
-tests_of! { IoUring io_uring, Threads threads; threads_that_hold_all_permits_get_on_in_a_file }
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads; threads_that_hold_all_permits_get_on_in_a_file }
 
 /// Figures of which the scheduler concludes that requests take minutes, so
 /// that none is overdue however slow the machine that runs the tests.

@@ -14,7 +14,7 @@ use forebay::engine::BackendChoice;
 
 use crate::bed::{BLOCK, Bed, STUCK, filled};
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     a_waker_whose_panic_panics_again_leaves_the_disk_usable,
     an_io_thread_that_would_wait_for_itself_is_told_so,
 }

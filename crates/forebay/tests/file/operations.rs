@@ -11,7 +11,7 @@ use forebay::{AlignedBuf, Class, DirectFile, DiskConfig, DiskRates, File, Intent
 
 use crate::bed::{BLOCK, Bed, RATES, filled};
 
-tests_of!(Auto io_uring, Threads threads; operations_come_back_to_be_used_again);
+tests_of!(Auto io_uring, LinuxAio linux_aio, Threads threads; operations_come_back_to_be_used_again);
 
 fn operations_come_back_to_be_used_again(backend: BackendChoice) {
     let bed = Bed::new(backend);

@@ -11,7 +11,7 @@ use forebay::{BufResult, BufferPool, Class, File, Intent, Request, Scheduler};
 use crate::bed::{BLOCK, Bed};
 use crate::stress_shared::{RATES, Random, any_class, meddle, rounds};
 
-tests_of! { IoUring io_uring, Threads threads; random_operations_and_drops }
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads; random_operations_and_drops }
 
 const THREADS: u64 = 4;
 const BLOCKS: usize = 64;

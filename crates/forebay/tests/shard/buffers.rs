@@ -5,7 +5,7 @@ use forebay::{AlignedBuf, DirectFile, IoBuf};
 
 use crate::bed::Bed;
 
-tests_of! { IoUring io_uring, Threads threads, Null null;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads, Null null;
     what_is_initialised_is_known_when_it_comes_back,
 }
 

@@ -7,7 +7,7 @@ use forebay::engine::{BackendChoice, Operation};
 
 use crate::bed::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     what_waits_ends_at_once,
     a_split_request_is_cancelled_with_all_its_parts,
     what_has_ended_cannot_be_cancelled,

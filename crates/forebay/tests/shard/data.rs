@@ -7,7 +7,7 @@ use forebay::{AlignedBuf, DirectFile, Op, RequestError, Scheduler};
 use crate::backends::skipped;
 use crate::bed::{BLOCK, Bed, filled, number_blocks};
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     what_is_written_is_read_back,
     a_large_request_is_split_and_comes_back_whole,
     a_range_within_a_buffer_is_split,

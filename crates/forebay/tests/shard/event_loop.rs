@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::bed::{BLOCK, Bed, filled};
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     the_descriptor_and_the_timeout_are_enough,
     a_wake_up_makes_the_descriptor_readable,
     a_wake_up_while_its_thread_was_away_ends_the_next_sleep,

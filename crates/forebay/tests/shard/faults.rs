@@ -1,5 +1,5 @@
 //! Requests that the disk does not answer: reads of an empty pipe, which only
-//! io_uring takes. The tests of files have a disk that hangs for both backends.
+//! io_uring takes. The tests of files have a disk that hangs for every backend.
 
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -9,7 +9,7 @@ use forebay::{AlignedBuf, DirectFile, FileOptions, Intent};
 use crate::bed::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
 use crate::event_loop::sleep;
 
-tests_of! { IoUring io_uring, Threads threads;
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     an_intent_cancels_all_that_waits_under_it_and_nothing_else,
     an_intent_cancelled_by_another_thread_ends_the_sleep,
     an_intent_cancelled_by_another_thread_makes_the_descriptor_readable,

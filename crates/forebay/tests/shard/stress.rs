@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::bed::{BLOCK, Bed, config};
 use crate::stress_shared::{RATES, Random, any_class, meddle, rounds};
 
-tests_of! { IoUring io_uring, Threads threads; random_operations_cancellations_and_drops }
+tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads; random_operations_cancellations_and_drops }
 
 const THREADS: u64 = 3;
 /// Blocks of each thread.

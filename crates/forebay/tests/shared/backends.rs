@@ -30,7 +30,7 @@ macro_rules! tests_of {
     };
 }
 
-/// Says so and returns false where the kernel forbids io_uring.
+/// Says so and returns false where the kernel forbids it.
 pub(crate) fn is_available(backend: BackendChoice) -> bool {
     match Engine::new(&EngineConfig { backend, ..EngineConfig::default() }) {
         Ok(_) => true,

@@ -14,6 +14,7 @@ const TESTS: &str = "crates/forebay/tests/every";
 /// description, or what its caller alone owns. A child can do with its copy what it likes.
 const VALUES: &[&str] = &[
     "AlignedBuf",
+    "Backend",
     "BufResult",
     "Clock",
     "DeleteError",
