@@ -94,11 +94,13 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum BackendName {
-    /// Through io_uring, or by threads where that is not to be had
+    /// Through io_uring, or linux-aio, or by threads, whichever is to be had first
     Auto,
     /// Through io_uring, or not at all
     #[value(name = "io_uring")]
     IoUring,
+    /// Through linux-aio, or not at all
+    LinuxAio,
     /// By threads that make blocking calls
     Threads,
 }
@@ -263,6 +265,7 @@ impl Options {
             _ if matches!(target, RunTarget::Null) => BackendChoice::Null,
             BackendName::Auto => BackendChoice::Auto,
             BackendName::IoUring => BackendChoice::IoUring,
+            BackendName::LinuxAio => BackendChoice::LinuxAio,
             BackendName::Threads => BackendChoice::Threads,
         }
     }

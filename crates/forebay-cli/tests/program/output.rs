@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::process::{Command, Output, Stdio};
 
+use forebay::engine::{BackendChoice, Engine, EngineConfig};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -50,7 +51,9 @@ fn assert_is_run(run: &Value, jobs: &[&str]) {
 #[test]
 fn json_is_one_object_of_the_agreed_shape() {
     let lab = Lab::new();
-    for backend in ["auto", "threads"] {
+    let linux_aio = EngineConfig { backend: BackendChoice::LinuxAio, ..EngineConfig::default() };
+    let linux_aio = Engine::new(&linux_aio).is_ok().then_some("linux-aio");
+    for backend in ["auto", "threads"].into_iter().chain(linux_aio) {
         let run = json(&lab, MIXED, &["--shards", "2", "--backend", backend]);
         assert_is_run(&run, &["reads", "bulk"]);
         assert_eq!(run["scheduler"], "pace+window");
@@ -65,8 +68,8 @@ fn json_is_one_object_of_the_agreed_shape() {
             blocked,
             &["empty", "pace", "window", "class_limit", "ahead", "pace_disk_idle"],
         );
-        if backend == "threads" {
-            assert_eq!(run["backend"], "threads");
+        if backend != "auto" {
+            assert_eq!(run["backend"], backend);
         }
     }
 }
