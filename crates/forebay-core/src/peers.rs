@@ -273,10 +273,9 @@ impl Peers {
         (unattended, grows_at)
     }
 
-    /// Whether a shard has polled after `since`.
-    pub(crate) fn has_polled_after(&self, shard: ShardId, since: Time) -> bool {
-        let polled_at = self.shards[shard.index()].0.polled_at.load(Ordering::Relaxed);
-        polled_at > since.as_nanos()
+    /// When a shard polled last.
+    pub(crate) fn polled_at(&self, shard: ShardId) -> Time {
+        Time::from_nanos(self.shards[shard.index()].0.polled_at.load(Ordering::Relaxed))
     }
 
     /// Nobody waits for a shard any more until it polls, which is late.

@@ -9,7 +9,8 @@ use crate::{DiskTime, Time};
 /// A shard is woken if it has not polled a tick divided by this after the disk must have answered:
 /// threads wake up 50 us late.
 const OVERSLEEP_PART: u64 = 4;
-/// A shard is late if it has not polled a tick divided by this after it was woken.
+/// A shard is late if it has not polled a tick divided by this after it was woken. A late shard that is
+/// behind is waited for until then after it polled.
 pub(crate) const ANSWER_PART: u64 = 2;
 /// Encoding: Nothing of a node is queued on a shard.
 pub(crate) const IDLE: u64 = u64::MAX;

@@ -403,6 +403,7 @@ impl IoQueue {
         let lagging = Lagging {
             shard: other,
             dispatched: peers.dispatched(other),
+            polled_at: peers.polled_at(other),
             is_late: peers.is_late(other),
             polls_by: peers.alarm(other),
         };
@@ -412,7 +413,7 @@ impl IoQueue {
     /// Whether `other` has polled while this shard waited for it.
     fn has_polled_meanwhile(&self, other: ShardId) -> bool {
         let peers = &self.shared.peers;
-        self.peer_wait.since().is_some_and(|since| peers.has_polled_after(other, since))
+        self.peer_wait.since().is_some_and(|since| peers.polled_at(other) > since)
     }
 
     // ---- 5. Budget

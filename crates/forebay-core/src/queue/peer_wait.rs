@@ -3,6 +3,7 @@
 //! Shards that are behind go first, unless the disk would idle for it. What others hold in the disk
 //! without polling for it is stale: most of it has long been done, and waits to be noticed.
 
+use crate::published::ANSWER_PART;
 use crate::shard_id::ShardId;
 use crate::{DiskTime, Time};
 
@@ -40,7 +41,8 @@ pub(super) struct Lagging {
     pub(super) shard: ShardId,
     /// Disk time that it has dispatched in all, in units.
     pub(super) dispatched: u64,
-    /// It was late when it polled last.
+    /// When it polled last, and whether it was late then.
+    pub(super) polled_at: Time,
     pub(super) is_late: bool,
     /// When it has promised to poll.
     pub(super) polls_by: Time,
@@ -92,7 +94,8 @@ impl PeerWait {
     /// Until when this shard waits for one that is behind, while the budget is open: for a tick. The
     /// tick begins when the budget was found open, at `open_since`, with nothing taken of it since, or
     /// when the other shard has promised to poll if that is later. A promise beyond `now` counts as
-    /// `now`, since that shard is woken then. Nobody waits for a late shard.
+    /// `now`, since that shard is woken then. A late shard is waited
+    /// for until half a tick after it polled.
     ///
     /// If that shard was waited for before and has taken less than `enough` since, the end stays as it
     /// was. Otherwise a shard that asks for little would be waited for again after each little that it
@@ -104,14 +107,14 @@ impl PeerWait {
         (enough, spent): (DiskTime, u64),
         (open_since, tick_nanos): (Time, u64),
     ) -> Time {
-        let Lagging { shard, dispatched, is_late, polls_by } = other;
+        let Lagging { shard, dispatched, is_late, polled_at, polls_by } = other;
         let since = match self.wait {
             Some(wait) if wait.spent == spent => wait.since,
             Some(wait) if wait.has_used_less(shard, dispatched, enough) => return wait.until,
             _ => open_since,
         };
         let until = match is_late {
-            true => since,
+            true => since.max(polled_at.plus_nanos(tick_nanos / ANSWER_PART)),
             false => since.max(polls_by.min(now)).plus_nanos(tick_nanos),
         };
         self.wait = Some(Wait { since, until, spent, other: shard, dispatched });

@@ -354,7 +354,7 @@ const IRREGULAR: [(u64, u64); 4] = [(100, 1000), (100, 5000), (100, 20_000), (10
 fn a_heavy_class_on_a_shard_that_turns_rarely_has_its_share() {
     sweep(
         runs(&[100, 1000], &REGULAR),
-        &Bounds { unserved: (1, 88), idle: (0, 98), in_disk_p99: 3800 },
+        &Bounds { unserved: (5, 88), idle: (0, 98), in_disk_p99: 3800 },
     );
 }
 
