@@ -7,6 +7,7 @@ mod figures;
 mod foremost;
 mod options;
 mod page;
+mod picture;
 mod slowdown;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use forebay_load::results::model::{Comparison, Report, RunResult, VERSION};
 use serde_json::error::Category;
 
 use super::html;
+use super::picture::picture;
 use crate::console::print;
 use crate::failure::Failure;
 use crate::whole_file;
@@ -25,14 +26,18 @@ pub(crate) struct Options {
     /// Results to show beside them, on the same scales
     #[arg(long, value_name = "OTHER.json")]
     compare: Option<PathBuf>,
-    /// Where the page goes
-    #[arg(long, short, value_name = "FILE.html", default_value = "report.html")]
+    /// Where the page or the picture (SVG) goes
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     out: PathBuf,
+    /// Draw one picture instead of the page: the 99th percentile of this job's latency over time, a
+    /// line for each run
+    #[arg(long, value_name = "JOB", requires = "out")]
+    latency_of: Option<String>,
 }
 
 /// The command.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let Options { results, compare, out } = options;
+    let Options { results, compare, out, latency_of } = options;
     whole_file::check(out)?;
     let (title, report, names) = match compare {
         None => (results.display().to_string(), read(results)?, None),
@@ -44,7 +49,11 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             (title, Report::Comparison(Box::new(comparison)), Some(names))
         }
     };
-    whole_file::put(out, &html(&title, &report, names.as_ref())?)?;
+    let drawn = match latency_of {
+        Some(job) => picture(&report, names.as_ref(), job)?,
+        None => html(&title, &report, names.as_ref())?,
+    };
+    whole_file::put(out, &drawn)?;
     print(&format!("{}\n", out.display()))
 }
 

@@ -12,7 +12,7 @@ use crate::console::json;
 use crate::failure::Failure;
 
 /// Above the highest value there is room for what marks mean.
-const ROOM: f64 = 1.12;
+pub(super) const ROOM: f64 = 1.12;
 
 /// A run with what it is called.
 type Named<'a> = (String, &'a RunResult);

@@ -226,3 +226,24 @@ fn a_run_on_a_disk_has_a_page_too() {
     }
     assert!(dom(&page).contains("Pending requests"));
 }
+
+#[test]
+fn picture_of_a_job_that_was_not_recorded_is_refused() {
+    let lab = Lab::new();
+    let jobs = lab.file("jobs.yaml", MIXED);
+    let sim = |with: &[&str]| {
+        let mut command = forebay(&["sim", "run", "--disk", "gp3", "--duration", "1s"]);
+        run(command.args(["--format", "json"]).args(with).arg(&jobs)).stdout
+    };
+    let page = lab.dir.path().join("page.html").display().to_string();
+    let (plain, recorded) = (sim(&[]), sim(&["--report", &page]));
+    let of = |results: &str, job: &str| -> Ended {
+        let results = lab.file("results.json", results);
+        let mut command = forebay(&["report", "--latency-of", job, "--out", &page]);
+        run(command.arg(results))
+    };
+    of(&plain, "reads").complains(2, &["not recorded over time", "--report"]);
+    of(&recorded, "queries").complains(2, &["`queries`", "reads, bulk"]);
+    assert_eq!(of(&recorded, "reads").code, Some(0));
+    assert!(fs::read_to_string(&page).unwrap().contains("pace+window"));
+}

@@ -4,7 +4,7 @@ use hdrhistogram::CreationError;
 
 use super::{Completion, Latencies};
 
-/// What happened to the requests of a job since the last look, warm-up included. Takes 40 kB.
+/// What happened to the requests of a job since the last look, warm-up included. Takes 60 kB.
 #[derive(Clone, Debug)]
 pub struct Slice {
     /// Requests done.
@@ -13,6 +13,8 @@ pub struct Slice {
     pub errors: u64,
     /// Bytes moved.
     pub bytes: u64,
+    /// From the intended start to the completion, within 1 %.
+    pub latency: Latencies,
     /// From the hand-over to the scheduler to the dispatch, within 1 %.
     pub queue: Latencies,
     /// From the dispatch to the completion, within 1 %.
@@ -27,8 +29,9 @@ impl Slice {
     /// # Errors
     /// As [`Latencies::new`].
     pub fn new() -> Result<Self, CreationError> {
-        let (queue, disk) = (Latencies::coarse()?, Latencies::coarse()?);
-        Ok(Self { requests: 0, errors: 0, bytes: 0, queue, disk, slowest: None })
+        let [latency, queue, disk] =
+            [Latencies::coarse()?, Latencies::coarse()?, Latencies::coarse()?];
+        Ok(Self { requests: 0, errors: 0, bytes: 0, latency, queue, disk, slowest: None })
     }
 
     /// Adds what has happened elsewhere.
@@ -36,6 +39,7 @@ impl Slice {
         self.requests += other.requests;
         self.errors += other.errors;
         self.bytes += other.bytes;
+        self.latency.merge(&other.latency);
         self.queue.merge(&other.queue);
         self.disk.merge(&other.disk);
         self.slowest = slower(self.slowest, other.slowest);
@@ -44,6 +48,7 @@ impl Slice {
     /// Forgets everything.
     pub fn clear(&mut self) {
         (self.requests, self.errors, self.bytes, self.slowest) = (0, 0, 0, None);
+        self.latency.clear();
         self.queue.clear();
         self.disk.clear();
     }
@@ -55,6 +60,7 @@ impl Slice {
         }
         self.requests += 1;
         self.bytes += request.bytes;
+        self.latency.record(request.completed.nanos_since(request.intended));
         self.queue.record(request.dispatched.nanos_since(request.enqueued));
         self.disk.record(request.completed.nanos_since(request.dispatched));
         self.slowest = slower(self.slowest, Some(*request));

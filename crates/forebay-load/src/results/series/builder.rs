@@ -121,6 +121,7 @@ impl JobSeries {
         self.iops.push(rounded(slice.requests as f64 / length, 1));
         self.bandwidth_bytes_per_second.push((slice.bytes as f64 / length).round());
         self.errors.push(slice.errors);
+        self.latency_us.push(&slice.latency);
         self.queue_us.push(&slice.queue);
         self.disk_us.push(&slice.disk);
         self.slowest.extend(slice.slowest.as_ref().map(RequestTimes::of));

@@ -35,6 +35,10 @@ pub struct JobSeries {
     pub bandwidth_bytes_per_second: Vec<f64>,
     /// Requests that failed.
     pub errors: Vec<u64>,
+    /// Percentiles of the time from the intended start to the completion, 0 without any; empty in files
+    /// from before it was recorded.
+    #[serde(default)]
+    pub latency_us: Percentiles,
     /// Percentiles of the time from the hand-over to the scheduler to the dispatch, 0 without any.
     pub queue_us: Percentiles,
     /// Percentiles of the time from the dispatch to the completion, 0 without any.
