@@ -3,9 +3,7 @@
 //! `cargo run --release -p forebay --example readme` reads two pages of the file `table` by the
 //! figures in `forebay.yaml`, both in the current directory.
 
-use std::error::Error;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::{error::Error, fs::File, os::unix::fs::FileExt};
 
 use forebay::{Op, Scheduler};
 
@@ -13,16 +11,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let scheduler = Scheduler::from_file("forebay.yaml".as_ref())?;
     let queries = scheduler.add_class("queries", 1000)?;
     let compaction = scheduler.add_class("compaction", 100)?;
-    let (file, mut page) = (File::open("table")?, [0; 4096]);
+    let (table, mut page) = (File::open("table")?, [0; 4096]);
 
-    // around I/O that the disk does at once, from any thread: waits for the class's turn
+    // Wait until the disk has room and the class is next; then do the I/O.
     let permit = queries.admit(Op::Read, 4096)?;
-    let result = file.read_exact_at(&mut page, 0);
+    let result = table.read_exact_at(&mut page, 0);
     permit.complete(&result);
     result?;
 
-    // the same for work that can wait: a tenth of the disk while queries want the rest
+    // Background work gets a tenth of what queries get while both want the disk.
     let permit = compaction.admit(Op::Read, 4096)?;
-    permit.complete(&file.read_exact_at(&mut page, 4096));
+    permit.complete(&table.read_exact_at(&mut page, 4096));
     Ok(())
 }

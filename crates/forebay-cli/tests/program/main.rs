@@ -15,6 +15,7 @@ mod outcomes;
 mod output;
 mod pages;
 mod process;
+mod readme;
 mod regions;
 mod report;
 mod reproduce;

@@ -277,7 +277,10 @@ fn the_examples_run_on_any_number_of_shards() {
     let mixed = include_str!("../../../../examples/mixed.yaml");
     let datastore = include_str!("../../../../examples/datastore.yaml");
     let writes = include_str!("../../../../examples/datastore-write-load.yaml");
-    for (text, jobs, classes) in [(mixed, 3, 3), (datastore, 7, 6), (writes, 5, 4)] {
+    let compaction = include_str!("../../../../examples/compaction.yaml");
+    for (text, jobs, classes) in
+        [(mixed, 3, 3), (datastore, 7, 6), (writes, 5, 4), (compaction, 2, 2)]
+    {
         for shards in [1, 2, 64] {
             let file = JobFile::parse(&Source::new("example", text), None, shards).unwrap();
             assert_eq!((file.jobs.len(), file.classes.len()), (jobs, classes));
