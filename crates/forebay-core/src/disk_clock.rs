@@ -6,6 +6,9 @@
 use crate::sync::{AtomicU64, Ordering, Padded};
 use crate::{DiskTime, Time};
 
+/// The known lag follows answers that come earlier by one part in this many.
+const LAG_STEP_PART: i64 = 4;
+
 /// The clock of one group.
 #[derive(Debug)]
 pub(crate) struct DiskClock {
@@ -21,8 +24,13 @@ impl DiskClock {
     }
 
     /// A prompt shard finds that this disk answers so many nanoseconds later than one that keeps up.
+    /// What is known follows the latest answers at once, and earlier ones step by step: answers of a
+    /// disk are not all alike.
     pub(crate) fn publish_lag(&self, nanos: i64) {
-        self.lag.0.store(nanos.cast_unsigned(), Ordering::Relaxed);
+        let known = self.lag_nanos();
+        let less = known.saturating_sub(nanos).max(0);
+        let lag = known.max(nanos).saturating_sub(less / LAG_STEP_PART);
+        self.lag.0.store(lag.cast_unsigned(), Ordering::Relaxed);
     }
 
     pub(crate) fn lag_nanos(&self) -> i64 {
@@ -64,11 +72,16 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_may_answer_earlier() {
+    fn the_lag_rises_at_once_and_falls_in_steps() {
         let clock = DiskClock::new();
-        for lag in [0, 5, -5, i64::MIN, i64::MAX] {
+        for (lag, known) in [(800, 800), (0, 600), (0, 450), (500, 500), (-1500, 0), (-1500, -375)]
+        {
             clock.publish_lag(lag);
-            assert_eq!(clock.lag_nanos(), lag);
+            assert_eq!(clock.lag_nanos(), known, "{lag}");
         }
+        for lag in [i64::MIN, i64::MAX] {
+            clock.publish_lag(lag);
+        }
+        assert_eq!(clock.lag_nanos(), i64::MAX);
     }
 }
