@@ -14,7 +14,7 @@ const LAG_STEP_PART: i64 = 4;
 pub(crate) struct DiskClock {
     /// When a disk that keeps up has done all that was dispatched, in nanoseconds.
     free_at: Padded<AtomicU64>,
-    /// By how much later than that a prompt shard last had its answers, in nanoseconds: signed.
+    /// By how much later than that prompt shards have their answers, in nanoseconds; signed.
     lag: Padded<AtomicU64>,
 }
 
@@ -23,9 +23,8 @@ impl DiskClock {
         Self { free_at: Padded(AtomicU64::new(0)), lag: Padded(AtomicU64::new(0)) }
     }
 
-    /// A prompt shard finds that this disk answers so many nanoseconds later than one that keeps up.
-    /// What is known follows the latest answers at once, and earlier ones step by step: answers of a
-    /// disk are not all alike.
+    /// A prompt shard had an answer `nanos` later than from a disk that keeps up; negative if earlier.
+    /// The known lag rises to it at once and falls step by step, since answers come unevenly.
     pub(crate) fn publish_lag(&self, nanos: i64) {
         let known = self.lag_nanos();
         let less = known.saturating_sub(nanos).max(0);
@@ -37,9 +36,8 @@ impl DiskClock {
         self.lag.0.load(Ordering::Relaxed).cast_signed()
     }
 
-    /// A request of this cost goes to the disk, where so much is in flight with it. Returns when a disk
-    /// that keeps up has done it, and all that went before. A faster disk is no further behind than with
-    /// what is in flight.
+    /// A request of this cost goes to the disk; `in_flight` includes it. Returns when a disk that keeps
+    /// up has done it and all that went before. No disk has more left to do than is in flight.
     #[inline]
     pub(crate) fn dispatch(&self, now: Time, cost: DiskTime, in_flight: DiskTime) -> Time {
         let (now, cost) = (now.as_nanos(), cost.as_nanos_ceil());

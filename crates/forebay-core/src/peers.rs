@@ -243,7 +243,7 @@ impl Peers {
             let first_at = all_at.minus_nanos(held.as_nanos_ceil());
             match other.0.presence(look, first_at) {
                 Presence::Expected { until } => grows_at = grows_at.min(until),
-                // nobody needs the room that it may not know of
+                // nobody needs the room of what it holds
                 Presence::ToBeWoken if look.has_room => {
                     let soon = look.now.plus_nanos(look.tick_nanos / LOOK_PART);
                     grows_at = grows_at.min(soon);
@@ -311,8 +311,10 @@ impl Peers {
     /// Whether a shard that was late when it polled last comes later than the disk must have answered,
     /// so that others have used the room of what it held.
     pub(crate) fn is_late_again(&self, shard: ShardId, now: Time, tick_nanos: u64) -> bool {
-        let answered_at = self.shards[shard.index()].0.answered_at(self.disk_clock.lag_nanos());
-        self.is_late(shard) && answered_at.plus_nanos(tick_nanos / LOOK_PART) <= now
+        let place = &self.shards[shard.index()].0;
+        let slack_nanos = tick_nanos / LOOK_PART;
+        self.is_late(shard)
+            && place.answered_at(self.disk_clock.lag_nanos()).plus_nanos(slack_nanos) <= now
     }
 
     /// When a shard has promised to look.

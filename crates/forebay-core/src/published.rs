@@ -9,8 +9,8 @@ use crate::{DiskTime, Time};
 /// A shard is woken if it has not polled a tick divided by this after the disk must have answered:
 /// threads wake up 50 us late.
 const OVERSLEEP_PART: u64 = 4;
-/// A shard is late if it has not polled a tick divided by this after it was woken. A late shard that is
-/// behind is waited for until then after it polled.
+/// A shard is late if it has not polled a tick divided by this after it was woken. Others wait as long
+/// for a late shard that is behind, from its last poll on.
 pub(crate) const ANSWER_PART: u64 = 2;
 /// Encoding: Nothing of a node is queued on a shard.
 pub(crate) const IDLE: u64 = u64::MAX;
@@ -21,7 +21,7 @@ pub(crate) const NOT_WAITED_FOR: Time = Time::from_nanos(u64::MAX - 1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PeerFilter {
     /// Those that poll as they promised, or a patience later: see
-    /// [`Peers::promise`](super::Peers::promise).
+    /// [`Peers::promise`](crate::peers::Peers::promise).
     Live { now: Time, patience: u64 },
     /// Those that polled lately, and were not late then. Late shards that have their turns one
     /// after another would wait for each other without end.
@@ -31,10 +31,10 @@ pub(crate) enum PeerFilter {
 /// What a shard leaves when it has polled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Left {
-    /// Disk time of all that it has sent, and of what of it is in the disk.
+    /// Disk time of all that it has sent, and of the part that is in the disk.
     pub(crate) dispatched: DiskTime,
     pub(crate) held: DiskTime,
-    /// When a disk that keeps up has answered all of that; `None` if nothing is in the disk.
+    /// When a disk that keeps up has answered that part; `None` if nothing is in the disk.
     pub(crate) due_at: Option<Time>,
     /// The shard was late to poll.
     pub(crate) is_late: bool,
@@ -62,7 +62,7 @@ pub(crate) enum Presence {
     ToBeWoken,
 }
 
-/// What one shard publishes. Only that shard writes all of it but the time it was woken at.
+/// What one shard publishes. Others write the time at which they woke it, and that it is late.
 #[derive(Debug)]
 pub(crate) struct Published {
     pub(crate) joined: AtomicU32,

@@ -11,8 +11,8 @@ use crate::tag;
 /// nanoseconds (0.1 ms). It keeps what it is owed for the time in which it could not ask. After a
 /// longer time a class that was idle would save up disk time.
 const AT_ONCE_NANOS: u64 = 100_000;
-/// Half effective goals that a shard keeps of what it is owed for a time in which it could not ask. With
-/// six, a heavy class on a thread that turns each 2 ms is served 0.82 of its due; with eight, requests
+/// The most credit that a shard keeps for a time in which it could not ask, in halves of an effective
+/// goal. With six, a heavy class on a thread that turns each 2 ms is served 0.82 of its due; with eight, requests
 /// wait 1.08 times as long in the disk (p99) where a thread is away now and then.
 const CREDIT_HALF_GOALS: u64 = 7;
 
@@ -91,7 +91,7 @@ impl FairQueue {
         }
     }
 
-    /// What a shard keeps of what it is owed for a time in which it could not ask.
+    /// The most credit that a shard keeps for a time in which it could not ask.
     pub(super) const fn credit_max(&self) -> u64 {
         self.lead_max.saturating_mul(CREDIT_HALF_GOALS) / 2
     }

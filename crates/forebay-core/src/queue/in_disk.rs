@@ -20,9 +20,8 @@ pub(super) struct InDisk {
     held: DiskTime,
     /// Those that were given up, the longest ago first.
     given_up: Fifo,
-    /// By how much the request that came back last did so later than from a disk that keeps up, in
-    /// nanoseconds.
-    lag_nanos: i64,
+    /// By how much the last answer came later than from a disk that keeps up, in nanoseconds.
+    lag_nanos: Option<i64>,
     /// Asking to give up an overdue request is pointless before.
     pub(super) give_up_after: Time,
     /// The holders of permits, and not the owner of the queue, do the I/O.
@@ -34,7 +33,7 @@ impl InDisk {
         counted: Fifo::EMPTY,
         held: DiskTime::ZERO,
         given_up: Fifo::EMPTY,
-        lag_nanos: 0,
+        lag_nanos: None,
         give_up_after: Time::ZERO,
         is_of_permits: false,
     };
@@ -105,20 +104,20 @@ impl InDisk {
         self.counted.tail().map(|latest| requests.at(latest).due_at)
     }
 
-    /// By how much what came back last did so later than from a disk that keeps up, in nanoseconds;
-    /// negative if earlier.
-    pub(super) fn lag_nanos(&self) -> i64 {
+    /// By how much the last answer came later than from a disk that keeps up, in nanoseconds; negative
+    /// if earlier, and `None` if its request went when the shard was alone.
+    pub(super) fn lag_nanos(&self) -> Option<i64> {
         self.lag_nanos
     }
 
-    /// By how much what went first will come back later at least.
+    /// The least by which the answer of the oldest request comes later than from such a disk.
     pub(super) fn lag_least_nanos(&self, requests: &Requests, now: Time) -> i64 {
         self.oldest().map_or(i64::MIN, |oldest| lag_nanos(now, requests.at(oldest).due_at))
     }
 
     /// A request has come back that a disk that keeps up would have answered at `due_at`.
     pub(super) fn came_back(&mut self, now: Time, due_at: Time) {
-        self.lag_nanos = lag_nanos(now, due_at);
+        self.lag_nanos = (due_at != Time::MAX).then(|| lag_nanos(now, due_at));
     }
 
     /// From when on this queue, which has `count` requests in the disk with those that were given up,
@@ -141,4 +140,21 @@ impl InDisk {
 
 fn lag_nanos(now: Time, due_at: Time) -> i64 {
     now.as_nanos().cast_signed().saturating_sub_unsigned(due_at.as_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_to_what_went_when_the_shard_was_alone_says_nothing_of_the_lag() {
+        let mut in_disk = InDisk::NOTHING;
+        let now = Time::from_nanos(5_000);
+        in_disk.came_back(now, Time::MAX);
+        assert_eq!(in_disk.lag_nanos(), None);
+        for (due_nanos, lag) in [(4_000, 1_000), (7_000, -2_000)] {
+            in_disk.came_back(now, Time::from_nanos(due_nanos));
+            assert_eq!(in_disk.lag_nanos(), Some(lag));
+        }
+    }
 }

@@ -94,8 +94,8 @@ impl PeerWait {
     /// Until when this shard waits for one that is behind, while the budget is open: for a tick. The
     /// tick begins when the budget was found open, at `open_since`, with nothing taken of it since, or
     /// when the other shard has promised to poll if that is later. A promise beyond `now` counts as
-    /// `now`, since that shard is woken then. A late shard is waited
-    /// for until half a tick after it polled.
+    /// `now`, since that shard is woken then. A late shard is waited for until half a tick after it
+    /// polled.
     ///
     /// If that shard was waited for before and has taken less than `enough` since, the end stays as it
     /// was. Otherwise a shard that asks for little would be waited for again after each little that it
@@ -177,7 +177,7 @@ impl PeerWait {
         if shards <= CROWD_ABOVE {
             return grows_at;
         }
-        // at the same time as others would, so that their plans do not come one before the other
+        // on whole ticks, so that shards do not replace each other's plans by slightly earlier ones
         let ticks = grows_at.as_nanos().div_ceil(tick_nanos.max(1));
         let grows_at = Time::from_nanos(ticks.saturating_mul(tick_nanos));
         if let Some(at) = plan(grows_at, self.planned_refresh) {

@@ -301,9 +301,13 @@ impl IoQueue {
     /// Tells the others what this queue leaves in the disk.
     pub(super) fn publish_held(&self, now: Time) {
         let (peers, is_late) = (&self.shared.peers, self.attendance.is_late());
-        // who holds a permit may compute, and says nothing of the disk
-        if !is_late && self.attendance.has_taken_back() && !self.in_disk.is_of_permits {
-            peers.disk_clock.publish_lag(self.in_disk.lag_nanos());
+        // a permit may be held over computation, and says nothing of the disk
+        if !is_late
+            && self.attendance.has_taken_back()
+            && !self.in_disk.is_of_permits
+            && let Some(lag_nanos) = self.in_disk.lag_nanos()
+        {
+            peers.disk_clock.publish_lag(lag_nanos);
         }
         let left = Left {
             dispatched: self.report.totals.consumption,

@@ -26,7 +26,7 @@ const DEPTH: usize = 1024;
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     Always(u64),
-    /// One turn in so many takes so long, the others 0.1 ms.
+    /// One turn in this many takes this many nanoseconds; the others take 0.1 ms.
     OneIn(u64, u64),
 }
 
@@ -45,7 +45,7 @@ struct Loop {
     class: ClassId,
     shares: u32,
     turn: Turn,
-    /// When it turns, and not before when.
+    /// When something happens to it, and before when it does not turn.
     runs_at: u64,
     free_at: u64,
     done: VecDeque<Ticket>,
@@ -92,7 +92,7 @@ impl Loops {
         Self { group, loops, disk, tickets, disk_free_at: 0, disk_takes, latency, random, now }
     }
 
-    /// A loop asks for so many requests, and for the next as one comes back.
+    /// A loop queues `depth` requests, and another one for each that comes back.
     fn ask(&mut self, shard: usize, depth: usize) {
         let (asks, now) = (&mut self.loops[shard], Time::from_nanos(self.now));
         for _ in 0..depth {
@@ -185,7 +185,7 @@ fn beside_prompt(shares: [u32; 2], disk_takes: u64, latency: u64, turn: Turn) ->
     [had[0], due, used].map(|nanos| nanos * 1000 / SPAN)
 }
 
-/// Served so many percent of its due at least, and the disk is used to so many thousandths.
+/// Whether a loop is served this many percent of its due, and the disk used to this many thousandths.
 fn is_served(
     shares: [u32; 2],
     (disk_takes, latency): (u64, u64),

@@ -28,14 +28,14 @@ use super::unavailable::Unavailable;
 use super::waker::WakeDescriptor;
 use crate::messages;
 
-/// Requests that are handed over at once when so many are queued: as with
-/// io_uring, the disk begins while the rest of a long round is pushed.
+/// Queued requests that are submitted at once. As with io_uring, the disk begins
+/// while the rest of a long round is pushed.
 const SUBMIT_BATCH: usize = 4;
 
-/// Most requests of one system call, and most ends.
+/// Most requests, and most completions, of one system call.
 const CALL_MAX: usize = 64;
 
-/// Requests that the kernel had no room for are offered again after so long.
+/// The time after which requests are submitted again that the kernel had no room for.
 const OFFER_AGAIN_AFTER: Duration = Duration::from_millis(1);
 
 /// A context and the requests that the kernel has.

@@ -1,4 +1,4 @@
-//! The buffers of a vectored operation as the kernel is told of them.
+//! The buffers of a vectored operation in the kernel's layout.
 
 /// One buffer of a vectored operation, laid out as the kernel's `iovec`.
 #[repr(C)]

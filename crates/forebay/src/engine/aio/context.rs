@@ -54,7 +54,7 @@ impl Context {
     /// [`ControlBlock::new`] says, and nobody else's.
     pub(super) unsafe fn submit(&self, blocks: &mut [*mut ControlBlock]) -> Result<usize, Errno> {
         let (count, blocks) = (blocks.len(), blocks.as_mut_ptr());
-        // SAFETY: so many pointers are there, and lead to what the caller says.
+        // SAFETY: there are `count` pointers, to what the caller promises.
         outcome(unsafe { libc::syscall(libc::SYS_io_submit, self.id, count as c_long, blocks) })
     }
 
@@ -62,7 +62,7 @@ impl Context {
     pub(super) fn completed(&self, events: &mut [Event]) -> Result<usize, Errno> {
         let (count, events) = (events.len() as c_long, events.as_mut_ptr());
         let (least, no_wait) = (0 as c_long, libc::timespec { tv_sec: 0, tv_nsec: 0 });
-        // SAFETY: there is room for so many events, and the time is one of ours.
+        // SAFETY: there is room for `count` events, and the time is one of ours.
         outcome(unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,

@@ -15,7 +15,7 @@ const PWRITEV: u16 = 8;
 /// The end of the request is told to the eventfd `notified`.
 const FLAG_RESFD: u32 = 1;
 
-/// What the kernel is told of a request (`iocb`).
+/// A request in the kernel's layout (`iocb`).
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub(super) struct ControlBlock {
