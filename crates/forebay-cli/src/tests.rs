@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::FromArgMatches;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches};
 
-use super::{Cli, negative_numbers_are_values, sim};
+use super::{Cli, command, sim};
 
 /// What the documentation calls an address.
 const PLACEHOLDERS: [(&str, &str); 2] = [("ADDRESS", "127.0.0.1:9180"), ("COMMAND", "bench")];
@@ -43,8 +43,7 @@ fn taken(arguments: &str) -> Result<(), clap::Error> {
         arguments = arguments.replace(placeholder, value);
     }
     let words = arguments.split_whitespace().map(Into::into);
-    let command = negative_numbers_are_values(Cli::command());
-    let matches = command.try_get_matches_from(sim::today(words))?;
+    let matches = command().try_get_matches_from(sim::today(words))?;
     Cli::from_arg_matches(&matches).map(drop)
 }
 
