@@ -50,6 +50,7 @@
 //! [`IOPS_MAX`] and [`BANDWIDTH_MAX`]; a clock up to 4.5 years after its epoch.
 //! A group is one device; an application has as many as it has devices.
 #![cfg_attr(not(loom), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), forbid(clippy::float_arithmetic))]
 

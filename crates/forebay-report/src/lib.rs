@@ -1,4 +1,5 @@
 //! What is shown to people: text tables, SVG charts, self-contained HTML pages.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod chart;
