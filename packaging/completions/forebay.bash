@@ -28,6 +28,9 @@ _forebay() {
             forebay,explore)
                 cmd="forebay__subcmd__explore"
                 ;;
+            forebay,export)
+                cmd="forebay__subcmd__export"
+                ;;
             forebay,help)
                 cmd="forebay__subcmd__help"
                 ;;
@@ -81,6 +84,9 @@ _forebay() {
                 ;;
             forebay__subcmd__help,explore)
                 cmd="forebay__subcmd__help__subcmd__explore"
+                ;;
+            forebay__subcmd__help,export)
+                cmd="forebay__subcmd__help__subcmd__export"
                 ;;
             forebay__subcmd__help,help)
                 cmd="forebay__subcmd__help__subcmd__help"
@@ -179,7 +185,7 @@ _forebay() {
 
     case "${cmd}" in
         forebay)
-            opts="-h -V --help --version bench top check info tune explore sim report reproduce disk rm trace trim help"
+            opts="-h -V --help --version bench top check info tune explore export sim report reproduce disk rm trace trim help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -528,8 +534,34 @@ _forebay() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        forebay__subcmd__export)
+            opts="-h --properties --listen --every --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --properties)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         forebay__subcmd__help)
-            opts="bench top check info tune explore sim report reproduce disk rm trace trim help"
+            opts="bench top check info tune explore export sim report reproduce disk rm trace trim help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -599,6 +631,20 @@ _forebay() {
             return 0
             ;;
         forebay__subcmd__help__subcmd__explore)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        forebay__subcmd__help__subcmd__export)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

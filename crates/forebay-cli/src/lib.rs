@@ -6,6 +6,7 @@ mod console;
 mod control;
 mod disk;
 mod explore;
+mod export;
 mod failure;
 mod gate;
 mod growth;
@@ -13,6 +14,7 @@ mod info;
 mod interrupt;
 mod latency_target;
 mod load_options;
+mod metrics_address;
 mod properties_file;
 mod region_options;
 mod report;
@@ -57,6 +59,7 @@ enum Command {
     Info(info::Options),
     Tune(tune::Options),
     Explore(explore::Options),
+    Export(export::Options),
     #[command(subcommand)]
     Sim(sim::Command),
     Report(report::Options),
@@ -104,6 +107,7 @@ pub fn run() -> ExitCode {
         Command::Info(options) => info::run(options),
         Command::Tune(options) => tune::run(options),
         Command::Explore(options) => explore::run(options),
+        Command::Export(options) => export::run(options),
         Command::Sim(command) => sim::run(command),
         Command::Report(options) => report::run(options),
         Command::Reproduce(options) => reproduce::run(options),

@@ -21,9 +21,10 @@ pub(crate) fn enter_if(wanted: bool) -> Result<(), String> {
 }
 
 fn enter() -> io::Result<()> {
-    let param = libc::sched_param { sched_priority: PRIORITY };
-    // SAFETY: 0 names the calling thread, and `param` lives through the call.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) } {
+    // The call itself, since musl refuses it as a function; its parameter holds the priority alone.
+    let (call, priority) = (libc::SYS_sched_setscheduler, PRIORITY);
+    // SAFETY: 0 names the calling thread, and `priority` lives through the call.
+    match unsafe { libc::syscall(call, 0, libc::SCHED_FIFO, &raw const priority) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

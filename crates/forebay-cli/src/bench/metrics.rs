@@ -25,11 +25,6 @@ struct CurrentScheduler(Arc<Mutex<Option<RunScheduler>>>);
 /// Publishes a scheduler until it is dropped.
 pub(super) struct Published<'a>(&'a CurrentScheduler);
 
-/// Reads an address to serve at.
-pub(super) fn address(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:9180")
-}
-
 impl Metrics {
     /// Serves on `address`, and says where.
     pub(super) fn serve(address: SocketAddr) -> Result<Self, Failure> {

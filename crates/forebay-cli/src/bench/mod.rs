@@ -37,6 +37,7 @@ use crate::failure::Failure;
 use crate::gate::{self, GateOptions};
 use crate::interrupt::Interrupt;
 use crate::load_options::{Format, LoadOptions};
+use crate::metrics_address;
 use crate::report;
 use crate::whole_number;
 use growth::GrowthOptions;
@@ -85,7 +86,7 @@ pub(crate) struct Options {
     io_queues: Option<u32>,
     /// Serve what the scheduler counts as OpenMetrics text over HTTP while the load runs, such as
     /// at 127.0.0.1:9180; port 0 for any that is free
-    #[arg(long, value_name = "ADDRESS", value_parser = metrics::address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = metrics_address::parse)]
     metrics: Option<SocketAddr>,
     /// The data on the block device named with --dir may be destroyed
     #[arg(long)]

@@ -5,6 +5,7 @@
 mod answers;
 mod deletes;
 mod explore;
+mod export;
 mod faults;
 mod gate;
 mod growth;

@@ -51,7 +51,8 @@ pub(crate) fn run_and_at_text(command: &mut Command, words: &str, act: impl FnOn
     run_and(command, words, |_, said| act(said))
 }
 
-fn run_and(command: &mut Command, words: &str, act: impl FnOnce(&Child, &str)) -> Ended {
+/// As [`run_and_at`]; `act` sees what the command has said so far too.
+pub(crate) fn run_and(command: &mut Command, words: &str, act: impl FnOnce(&Child, &str)) -> Ended {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // both at once: a pipe holds 64 KiB, and results may be longer
     let mut results = child.stdout.take().unwrap();

@@ -119,7 +119,7 @@ fn text_names_the_topology() {
     assert!(ended.stdout.contains("Topology: shared, 1 I/O queue."), "{}", ended.stdout);
 }
 
-fn scrape(address: &str) -> String {
+pub(crate) fn scrape(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: forebay\r\n\r\n").unwrap();
     let mut answer = String::new();

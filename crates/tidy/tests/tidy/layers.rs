@@ -221,6 +221,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "interrupt",
             "whole_file",
             "whole_number",
+            "metrics_address",
             "properties_file",
             "disk",
             "region_options",

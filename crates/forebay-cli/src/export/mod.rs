@@ -1,0 +1,112 @@
+//! `forebay export`: what the disks of a machine can do, and how they are set up, as metrics.
+
+mod text;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use clap::Args;
+use forebay::metrics::{Endpoint, EndpointConfig};
+use forebay::properties::Properties;
+use forebay_block::Machine;
+use forebay_check::{Report, check};
+
+use crate::console::note;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::{metrics_address, properties_file, span};
+
+use text::Exported;
+
+/// How often is looked for an interrupt.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Serve what the disks of a machine can do, and what `check` finds, as metrics.
+///
+/// Checks each directory when it starts and then from time to time, writing one block each time.
+/// Nothing is measured: `forebay tune` writes the file of --properties. The metrics of a program
+/// that uses the scheduler are served by the program.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The directories that data is in
+    #[arg(required = true, value_name = "DIR")]
+    dirs: Vec<PathBuf>,
+    /// What the disks can do: an io-properties file, or a forebay.yaml, which says more
+    #[arg(long, value_name = "FILE")]
+    properties: Option<PathBuf>,
+    /// Where to serve the metrics
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9180",
+          value_parser = metrics_address::parse)]
+    listen: SocketAddr,
+    /// How often to check the directories, and to read the file of --properties again
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = span::parse_positive)]
+    every: Duration,
+}
+
+/// The command.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let interrupt = Interrupt::on_signals()?;
+    let load = || options.properties.as_deref().map(properties_file::load).transpose();
+    let mut properties = load()?;
+    let shown = Shown::new(look(options, properties.as_ref(), true)?);
+    let config = EndpointConfig { address: options.listen, ..EndpointConfig::default() };
+    let source = shown.clone();
+    let endpoint = Endpoint::start(&config, move || source.lock().clone())
+        .map_err(|error| Failure::Input(error.to_string()))?;
+    note(format_args!("metrics are at http://{}/metrics", endpoint.address()));
+    // to end it is no failure: there is no other way
+    while sleep(options.every, &interrupt) {
+        let loaded = load();
+        let is_read = loaded.is_ok();
+        match loaded {
+            Ok(loaded) => properties = loaded,
+            // what was read before is still the best that is known
+            Err(failure) => note(format_args!("warning: {failure}")),
+        }
+        *shown.lock() = look(options, properties.as_ref(), is_read)?;
+    }
+    Ok(())
+}
+
+/// The text of a scrape.
+#[derive(Clone)]
+struct Shown(Arc<Mutex<String>>);
+
+impl Shown {
+    fn new(text: String) -> Self {
+        Self(Arc::new(Mutex::new(text)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Checks all directories, and says what came of it.
+fn look(
+    options: &Options,
+    properties: Option<&Properties>,
+    is_read: bool,
+) -> Result<String, Failure> {
+    let machine = Machine::this();
+    let report = Report::new(options.dirs.iter().map(|dir| check(&machine, dir)).collect());
+    let report = serde_json::to_value(report).map_err(|error| Failure::Run(error.to_string()))?;
+    let disks = properties.map_or(&[][..], |properties| &properties.disks);
+    let checked_at = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    Ok(Exported { disks, is_read, report: &report, checked_at }.text())
+}
+
+/// Waits for so long, and returns whether to go on.
+fn sleep(length: Duration, interrupt: &Interrupt) -> bool {
+    let began = Instant::now();
+    while let Some(rest) = length.checked_sub(began.elapsed()).filter(|rest| !rest.is_zero()) {
+        if interrupt.is_raised() {
+            return false;
+        }
+        thread::sleep(LOOK.min(rest));
+    }
+    !interrupt.is_raised()
+}
