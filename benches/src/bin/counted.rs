@@ -1,0 +1,100 @@
+//! One loop of the scheduler's hot path, so many thousand times, for
+//! `.ci/instructions/run` to count instructions of: `counted LOOP THOUSANDS`.
+//! Without arguments it names the loops.
+
+#[path = "../../benches/path/mod.rs"]
+mod path;
+#[path = "../../benches/program/mod.rs"]
+mod program;
+#[path = "../../benches/turns/mod.rs"]
+mod turns;
+
+use std::error::Error;
+use std::hint::black_box;
+
+use forebay::{Class, DiskConfig, DiskRates, Op, Policy, Scheduler};
+use forebay_core::internals::FairQueueAlone;
+
+use crate::path::{Path, classes, group};
+use crate::program::Program;
+use crate::turns::Turns;
+
+/// Requests each time.
+const REQUESTS: usize = 1_000;
+
+/// A loop that is ready to run, and runs so many requests.
+type Loop = Box<dyn FnMut(usize)>;
+
+/// Each loop, as it is made.
+const LOOPS: [(&str, fn() -> Option<Loop>); 8] = [
+    ("fair_queue_alone", fair_queue_alone),
+    ("whole_path_1", || whole_path(1)),
+    ("whole_path_8", || whole_path(8)),
+    ("whole_path_1000", || whole_path(1_000)),
+    ("shards_in_turns_2", shards_in_turns),
+    ("admit_and_drop_pace_window", admit_and_drop),
+    ("shard_of_a_program_1", || shard_of_a_program(1)),
+    ("shard_of_a_program_32", || shard_of_a_program(32)),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [name, thousands] = &arguments[..] else {
+        LOOPS.iter().for_each(|(name, _)| println!("{name}"));
+        return Ok(());
+    };
+    let (_, make) = LOOPS.iter().find(|(known, _)| known == name).ok_or("no loop of that name")?;
+    let mut run = make().ok_or("the loop cannot be made")?;
+    for _ in 0..thousands.parse()? {
+        run(REQUESTS);
+    }
+    Ok(())
+}
+
+fn fair_queue_alone() -> Option<Loop> {
+    let mut queue = FairQueueAlone::new()?;
+    Some(Box::new(move |count| {
+        black_box(queue.queue_and_drain(count));
+    }))
+}
+
+fn whole_path(count: usize) -> Option<Loop> {
+    let group = group(1)?;
+    let mut path = Path::new(&group, classes(&group, count))?;
+    Some(Box::new(move |count| {
+        black_box(path.run(count));
+    }))
+}
+
+fn shards_in_turns() -> Option<Loop> {
+    let mut turns = Turns::new(2, 8)?;
+    Some(Box::new(move |count| {
+        black_box(turns.run(count));
+    }))
+}
+
+fn admit_and_drop() -> Option<Loop> {
+    let class = class_of_an_open_disk()?;
+    Some(Box::new(move |count| {
+        for _ in 0..count {
+            assert!(black_box(class.admit(Op::Read, 4096)).is_ok(), "the budget is open");
+        }
+    }))
+}
+
+/// Pace and window hold nobody back.
+fn class_of_an_open_disk() -> Option<Class> {
+    let rates = DiskRates {
+        read_iops: 100_000_000,
+        write_iops: 100_000_000,
+        read_bandwidth: 1_000_000_000_000,
+        write_bandwidth: 1_000_000_000_000,
+    };
+    let disk = DiskConfig::new("disk", rates).policy(Policy::pace_window());
+    Scheduler::builder().disk(disk).build().ok()?.add_class("class", 100).ok()
+}
+
+fn shard_of_a_program(depth: usize) -> Option<Loop> {
+    let mut program = Program::new(depth);
+    Some(Box::new(move |count| program.run(count, || ())))
+}
