@@ -2,7 +2,7 @@
 //! shard or through the file API with its I/O thread.
 //!
 //! ```text
-//! $ cargo run --release --example read_cost -- FILE shard|file|task [READS] [auto|io_uring|linux-aio|threads]
+//! $ cargo run --release --example read_cost -- FILE shard|file|task [READS] [auto|io_uring|sqpoll|linux-aio|threads]
 //! ```
 //!
 //! Compare with the same load of fio, in turns, since the machine's speed
@@ -49,6 +49,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 const BLOCK: usize = 4096;
 const DEPTH: usize = 32;
+/// As long as the kernel's thread looks for entries with fio.
+const SQPOLL_IDLE: Duration = Duration::from_secs(1);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -57,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let path = Path::new(path);
     let reads = rest.first().map_or(Ok(1_000_000), |reads| reads.parse())?;
-    let engine = EngineConfig { backend: backend(rest.get(1))?, ..EngineConfig::default() };
+    let engine = engine(rest.get(1))?;
     let mut offsets = Offsets { blocks: path.metadata()?.len() / BLOCK as u64, state: 1 };
     let of_io_threads = EngineConfig { depth_max: 1024, threads_max: 64, ..engine };
     // Nothing is known of the disk, and nothing is held back.
@@ -79,14 +81,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn backend(name: Option<&String>) -> Result<BackendChoice, Box<dyn Error>> {
-    match name.map_or("auto", String::as_str) {
-        "auto" => Ok(BackendChoice::Auto),
-        "io_uring" => Ok(BackendChoice::IoUring),
-        "linux-aio" => Ok(BackendChoice::LinuxAio),
-        "threads" => Ok(BackendChoice::Threads),
-        other => Err(format!("no backend is called {other}").into()),
-    }
+fn engine(backend: Option<&String>) -> Result<EngineConfig, Box<dyn Error>> {
+    let (backend, sqpoll) = match backend.map_or("auto", String::as_str) {
+        "auto" => (BackendChoice::Auto, None),
+        "io_uring" => (BackendChoice::IoUring, None),
+        "sqpoll" => (BackendChoice::IoUring, Some(SQPOLL_IDLE)),
+        "linux-aio" => (BackendChoice::LinuxAio, None),
+        "threads" => (BackendChoice::Threads, None),
+        other => return Err(format!("no backend is called {other}").into()),
+    };
+    Ok(EngineConfig { backend, sqpoll, ..EngineConfig::default() })
 }
 
 fn through_a_shard(

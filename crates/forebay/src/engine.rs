@@ -134,6 +134,13 @@ pub struct EngineConfig {
     /// How long dropping the engine waits for operations in flight; 1 s unless
     /// set. The memory of those that take longer is not freed.
     pub shutdown_timeout: Duration,
+    /// Has a thread of the kernel take what is pushed, without a system call
+    /// (`IORING_SETUP_SQPOLL`), and sleep when it found nothing for so long, in
+    /// steps of a millisecond; `None` unless set. Such a thread keeps a processor
+    /// busy, so it is for machines that have one to spare for each engine. Of
+    /// io_uring alone: with it there is an error where another backend is chosen,
+    /// or has to be.
+    pub sqpoll: Option<Duration>,
 }
 
 impl Default for EngineConfig {
@@ -143,6 +150,7 @@ impl Default for EngineConfig {
             depth_max: 128,
             threads_max: 32,
             shutdown_timeout: Duration::from_secs(1),
+            sqpoll: None,
         }
     }
 }
@@ -175,9 +183,10 @@ enum Executor {
 impl Executor {
     /// What `config` chooses, and why that is not io_uring where it decides.
     fn new(config: &EngineConfig) -> io::Result<(Self, Option<String>)> {
-        let EngineConfig { depth_max, shutdown_timeout, .. } = *config;
+        let EngineConfig { depth_max, shutdown_timeout, sqpoll, .. } = *config;
         let threads_max = config.threads_max.min(depth_max);
-        let uring = || Uring::new(depth_max, shutdown_timeout).map(Box::new).map(Self::Uring);
+        let uring =
+            || Uring::new(depth_max, shutdown_timeout, sqpoll).map(Box::new).map(Self::Uring);
         let aio =
             || Aio::new(depth_max, threads_max, shutdown_timeout).map(Box::new).map(Self::Aio);
         let threads =
@@ -185,7 +194,7 @@ impl Executor {
         let executor = match config.backend {
             BackendChoice::Auto => {
                 let no_ring = match uring() {
-                    Err(Unavailable { error, is_refusal: true }) => error,
+                    Err(Unavailable { error, is_refusal: true }) if sqpoll.is_none() => error,
                     ring => return Ok((ring.map_err(|none| none.error)?, None)),
                 };
                 return match aio() {
@@ -210,10 +219,12 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for a setting out of range. The reason why there is no
+    /// `InvalidInput` for a setting out of range, or that the chosen backend does
+    /// not know. The reason why there is no
     /// io_uring, or no linux-aio: with [`BackendChoice::IoUring`] and
     /// [`BackendChoice::LinuxAio`] any, with [`BackendChoice::Auto`] one that may
-    /// pass, such as a lack of descriptors or of memory.
+    /// pass, such as a lack of descriptors or of memory, or any where
+    /// [`EngineConfig::sqpoll`] needs a ring.
     pub fn new(config: &EngineConfig) -> io::Result<Self> {
         let EngineConfig { depth_max, threads_max, .. } = *config;
         if !(1..=DEPTH_MAX).contains(&depth_max) {
@@ -221,6 +232,11 @@ impl Engine {
         }
         if threads_max == 0 {
             return Err(invalid("threads_max is 0: choose at least 1".into()));
+        }
+        if config.sqpoll.is_some()
+            && !matches!(config.backend, BackendChoice::Auto | BackendChoice::IoUring)
+        {
+            return Err(invalid("sqpoll is set: choose io_uring, or do without it".into()));
         }
         let (executor, fallback_reason) = Executor::new(config)?;
         Ok(Self {

@@ -3,6 +3,7 @@
 #![cfg(feature = "metrics")]
 
 use std::cell::Cell;
+use std::fs::File;
 use std::future::Future;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -263,7 +264,14 @@ fn a_child_leaves_its_parents_requests_of_linux_aio_and_makes_its_own() {
 
 #[test]
 fn a_child_that_drops_an_engine_touches_no_ring() {
-    let mut engine = Engine::new(&EngineConfig::default()).unwrap();
+    for sqpoll in [None, Some(Duration::ZERO), Some(Duration::from_secs(60))] {
+        if let Ok(engine) = Engine::new(&EngineConfig { sqpoll, ..EngineConfig::default() }) {
+            is_left_by_a_child(engine);
+        }
+    }
+}
+
+fn is_left_by_a_child(mut engine: Engine) {
     let sync = || Operation::unlink("/nothing/there", 0).unwrap();
     engine.push(1, sync()).unwrap();
     let engine = Cell::new(Some(engine));
@@ -276,6 +284,42 @@ fn a_child_that_drops_an_engine_touches_no_ring() {
     let mut engine = engine.take().unwrap();
     while engine.pop().is_none() {
         engine.submit_and_wait(None).unwrap();
+    }
+}
+
+/// As a user without privileges: the kernel asks no other for the limit.
+#[test]
+fn a_program_that_may_lock_no_memory_has_its_engine_or_is_told_which_limit_to_raise() {
+    let backend = |sqpoll| {
+        let engine = Engine::new(&EngineConfig { sqpoll, ..EngineConfig::default() });
+        engine.map(|engine| engine.backend())
+    };
+    let zero = File::open("/dev/zero").unwrap();
+    for sqpoll in [None, Some(Duration::ZERO)] {
+        let Ok(expected) = backend(sqpoll) else { return };
+        in_child(|| {
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            // SAFETY: reads a limit of this function's, and says who this child is.
+            let is_set = unsafe {
+                libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const none) == 0
+                    && (libc::geteuid() != 0 || libc::setuid(65_534) == 0)
+            };
+            let engine = Engine::new(&EngineConfig { sqpoll, ..EngineConfig::default() });
+            let mut engine = match engine {
+                Ok(engine) => engine,
+                // newer kernels count the ring itself
+                Err(error) => return is_set && error.to_string().contains("ulimit -l"),
+            };
+            let file = DirectFile::from_fd(zero.try_clone().unwrap()).unwrap();
+            engine.push(1, Operation::read(file, 0, buffer())).unwrap();
+            let read = loop {
+                engine.submit_and_wait(None).unwrap();
+                if let Some(completed) = engine.pop() {
+                    break completed.result.unwrap();
+                }
+            };
+            is_set && engine.backend() == expected && read == 4096
+        });
     }
 }
 
@@ -356,7 +400,7 @@ fn a_child_is_refused_changes_and_finds_nothing_whatever_its_parents_threads_do(
                 let reloaded = scheduler.reload(&properties);
                 assert!(matches!(reloaded, Err(SchedulerError::Forked(_))));
                 assert!(is_forked(&scheduler.disk_of(dir.path())));
-                let dir = std::fs::File::open(dir.path()).unwrap();
+                let dir = File::open(dir.path()).unwrap();
                 assert!(is_forked(&scheduler.disk_of_file(&dir)));
                 assert!(scheduler.disks().is_empty() && scheduler.disk("disk").is_none());
                 assert!(scheduler.classes().is_empty() && scheduler.class("class").is_none());

@@ -171,5 +171,6 @@ pub(super) fn engine_config(plan: &Plan<'_>, shard: Option<u32>) -> Result<Engin
         depth_max: parts.clamp(1, u64::from(DEPTH_MAX)) as u32,
         threads_max: THREADS_MAX,
         shutdown_timeout: DROP_WAIT_MAX,
+        ..EngineConfig::default()
     })
 }

@@ -65,21 +65,32 @@ pub(super) struct Uring {
     ready: usize,
     retries: Retries,
     shutdown_timeout: Duration,
+    /// How often the kernel was entered.
+    #[cfg(test)]
+    enters: std::cell::Cell<usize>,
 }
 
 impl Uring {
-    pub(super) fn new(depth_max: u32, shutdown_timeout: Duration) -> Result<Self, Unavailable> {
-        Self::set_up(depth_max, shutdown_timeout).map_err(|error| Unavailable {
+    pub(super) fn new(
+        depth_max: u32,
+        shutdown_timeout: Duration,
+        sqpoll: Option<Duration>,
+    ) -> Result<Self, Unavailable> {
+        Self::set_up(depth_max, shutdown_timeout, sqpoll).map_err(|error| Unavailable {
             is_refusal: is_forbidden_or_unknown(&error),
             error: setup::explained(&error),
         })
     }
 
-    fn set_up(depth_max: u32, shutdown_timeout: Duration) -> io::Result<Self> {
+    fn set_up(
+        depth_max: u32,
+        shutdown_timeout: Duration,
+        sqpoll: Option<Duration>,
+    ) -> io::Result<Self> {
         // One more entry for the poll for wake-ups. The kernel rounds up to a
         // power of two and makes the completion queue twice as long: room for
         // every operation, for as many cancellations, and for that poll.
-        let ring = setup::ring(depth_max + 1)?;
+        let ring = setup::ring(depth_max + 1, sqpoll)?;
         let descriptor = WakeDescriptor::new()?;
         let fallback_pool = (!setup::truncates(&ring)?).then(|| {
             Threads::with_descriptor(
@@ -99,11 +110,13 @@ impl Uring {
             ready: 0,
             retries: Retries::default(),
             shutdown_timeout,
+            #[cfg(test)]
+            enters: std::cell::Cell::default(),
             ring,
         };
         // Shows at once whether the kernel lets us enter the ring.
         uring.arm_poll();
-        uring.enter(0, None)?;
+        uring.enter_once(1, 0, None)?;
         Ok(uring)
     }
 
@@ -283,11 +296,13 @@ impl Uring {
     /// Hands all queued entries to the kernel and waits for `want` completions.
     fn enter(&mut self, want: u32, timeout: Option<Duration>) -> io::Result<()> {
         loop {
+            let is_polled = self.ring.params().is_setup_sqpoll();
             let (queued, work_pending) = {
                 let queue = self.ring.submission();
-                (queue.len(), queue.taskrun() || queue.cq_overflow())
+                let is_taken = queue.is_empty() || is_polled && !must_enter(&queue);
+                (queue.len(), !is_taken || queue.taskrun() || queue.cq_overflow())
             };
-            if queued == 0 && want == 0 && !work_pending {
+            if want == 0 && !work_pending {
                 return Ok(());
             }
             match self.enter_once(queued, want, timeout) {
@@ -321,9 +336,18 @@ impl Uring {
         want: u32,
         timeout: Option<Duration>,
     ) -> Result<usize, Errno> {
+        #[cfg(test)]
+        self.enters.set(self.enters.get() + 1);
         let mut flags = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
         // An idle shard is not a processor that waits for a disk.
         flags.set(EnterFlags::NO_IOWAIT, self.ring.params().is_feature_no_iowait());
+        if self.ring.params().is_setup_sqpoll() {
+            // SAFETY: there is no other access to the queue meanwhile: nobody
+            // else has this ring, and nothing here keeps a queue of it.
+            let queue = unsafe { self.ring.submission_shared() };
+            flags.set(EnterFlags::SQ_WAKEUP, queue.need_wakeup());
+            flags.set(EnterFlags::SQ_WAIT, queue.is_full());
+        }
         let timespec = timeout.map(|timeout| Timespec::from(timeout.min(WAIT_MAX)));
         let args = SubmitArgs::new();
         let args = timespec.as_ref().map_or(args, |timespec| args.timespec(timespec));
@@ -333,6 +357,12 @@ impl Uring {
         unsafe { self.ring.submitter().enter(queued, want, flags.bits(), Some(&args)) }
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
+}
+
+/// Whether the thread of the kernel that takes entries has to be woken, or waited
+/// for.
+fn must_enter(queue: &squeue::SubmissionQueue<'_>) -> bool {
+    queue.need_wakeup() || queue.is_full()
 }
 
 impl Drop for Uring {

@@ -20,7 +20,11 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new(backend: BackendChoice) -> Self {
-        Self { engine: engine(backend, 32), dir: tempfile::tempdir().unwrap() }
+        Self::with(engine(backend, 32))
+    }
+
+    pub(crate) fn with(engine: Engine) -> Self {
+        Self { engine, dir: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -21,4 +21,5 @@ mod control;
 mod data;
 mod dropping;
 mod errors;
+mod polled;
 mod refusal;

@@ -129,6 +129,26 @@ fn a_ring_that_descriptors_or_memory_lack_for_is_an_error_and_not_threads_for_ev
     }
 }
 
+/// What was asked for is not left out silently.
+#[test]
+fn a_polled_ring_that_is_refused_is_an_error_and_no_other_backend() {
+    for (syscall, errno) in [
+        (IO_URING_SETUP, Errno::PERM),
+        (IO_URING_SETUP, Errno::NOSYS),
+        (IO_URING_ENTER, Errno::PERM),
+        (IO_URING_REGISTER, Errno::PERM),
+    ] {
+        with_refusal(syscall, errno, || {
+            for backend in [BackendChoice::Auto, BackendChoice::IoUring] {
+                let sqpoll = Some(Duration::from_secs(1));
+                let config = EngineConfig { backend, sqpoll, ..EngineConfig::default() };
+                let error = Engine::new(&config).unwrap_err();
+                assert!(error.to_string().contains("seccomp"), "{error}");
+            }
+        });
+    }
+}
+
 #[test]
 fn a_kernel_without_io_uring_falls_back_to_linux_aio() {
     with_refusal(IO_URING_SETUP, Errno::NOSYS, falls_back);

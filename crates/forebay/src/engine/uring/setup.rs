@@ -1,16 +1,23 @@
 //! Setting a ring up, and explaining why that is refused.
 
+use std::time::Duration;
 use std::{fs, io};
 
 use io_uring::{Builder, IoUring, Probe, opcode};
 use rustix::io::Errno;
 
-/// The best ring that this kernel offers.
-pub(super) fn ring(entries: u32) -> io::Result<IoUring> {
+/// The best ring that this kernel offers. With `sqpoll` its entries are taken by a
+/// thread of the kernel, which sleeps when there was none for so long.
+pub(super) fn ring(entries: u32, sqpoll: Option<Duration>) -> io::Result<IoUring> {
+    let configurations = if sqpoll.is_some() { POLLED } else { CONFIGURATIONS };
     let mut result = Err(Errno::INVAL.into());
-    for configure in CONFIGURATIONS {
+    for configure in configurations {
         let mut builder = IoUring::builder();
         configure(&mut builder);
+        if let Some(idle) = sqpoll {
+            // None would be a second.
+            builder.setup_sqpoll(idle.as_millis().clamp(1, u32::MAX.into()) as u32);
+        }
         builder.dontfork();
         result = builder.build(entries);
         match &result {
@@ -39,6 +46,20 @@ const CONFIGURATIONS: [fn(&mut Builder); 3] = [
     // 5.19: at least not by interrupting us.
     |builder| {
         builder.setup_coop_taskrun().setup_taskrun_flag().setup_submit_all();
+    },
+    |_| {},
+];
+
+/// The same where a thread of the kernel takes the entries, and processes
+/// completions: nothing to choose but who pushes.
+const POLLED: [fn(&mut Builder); 3] = [
+    // 6.0
+    |builder| {
+        builder.setup_single_issuer().setup_submit_all();
+    },
+    // 5.18
+    |builder| {
+        builder.setup_submit_all();
     },
     |_| {},
 ];

@@ -23,7 +23,7 @@ fn next(uring: &mut Uring) -> Completion {
 /// As on a kernel before 6.9.
 #[test]
 fn a_truncation_that_blocks_does_not_hold_what_the_ring_does() {
-    let Ok(mut uring) = Uring::new(8, Duration::from_secs(1)) else { return };
+    let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
     let descriptor = Arc::clone(uring.descriptor());
     uring.fallback_pool =
         Some(Threads::with_descriptor(descriptor, 1, Duration::from_secs(1), stuck));
@@ -54,7 +54,7 @@ fn asked(uring: &mut Uring) -> SlotId {
 
 #[test]
 fn what_would_block_is_counted_and_done_by_a_thread_of_the_kernel() {
-    let Ok(mut uring) = Uring::new(8, Duration::from_secs(1)) else { return };
+    let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
     let id = asked(&mut uring);
     assert!(uring.end(id, -Errno::AGAIN.raw_os_error()).is_none(), "it goes on");
     assert_eq!(uring.retries(), Retries { reads: 0, writes: 1 });
@@ -64,7 +64,7 @@ fn what_would_block_is_counted_and_done_by_a_thread_of_the_kernel() {
 
 #[test]
 fn a_refusal_of_the_last_attempt_is_the_callers() {
-    let Ok(mut uring) = Uring::new(8, Duration::from_secs(1)) else { return };
+    let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
     let id = asked(&mut uring);
     uring.slots.get_mut(id).unwrap().attempt = Attempt::InThread;
     let ended = uring.end(id, -Errno::AGAIN.raw_os_error()).unwrap();
@@ -74,7 +74,7 @@ fn a_refusal_of_the_last_attempt_is_the_callers() {
 
 #[test]
 fn what_was_cancelled_between_two_attempts_ends() {
-    let Ok(mut uring) = Uring::new(8, Duration::from_secs(1)) else { return };
+    let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
     let id = asked(&mut uring);
     assert!(uring.cancel(1));
     let ended = uring.end(id, -Errno::AGAIN.raw_os_error()).unwrap();
@@ -85,7 +85,7 @@ fn what_was_cancelled_between_two_attempts_ends() {
 /// `/dev/full` knows no `RWF_NOWAIT`.
 #[test]
 fn a_file_without_attempts_is_tried_once_and_not_counted() {
-    let Ok(mut uring) = Uring::new(8, Duration::from_secs(1)) else { return };
+    let Ok(mut uring) = Uring::new(8, Duration::from_secs(1), None) else { return };
     let file = DirectFile::options().write(true).open("/dev/full").unwrap();
     for _ in 0..2 {
         uring.push(1, write(file.clone())).unwrap();
@@ -94,4 +94,65 @@ fn a_file_without_attempts_is_tried_once_and_not_counted() {
         assert!(!file.may_not_block());
     }
     assert_eq!(uring.retries(), Retries::default());
+}
+
+fn null() -> DirectFile {
+    DirectFile::options().write(true).open("/dev/null").unwrap()
+}
+
+/// How often the kernel is entered for so many writes that end at once, until they are handed over.
+fn enters(uring: &mut Uring, writes: usize) -> usize {
+    let before = uring.enters.get();
+    for token in 0..writes as u64 {
+        uring.push(token, write(null())).unwrap();
+    }
+    uring.submit_and_wait(Some(Duration::ZERO)).unwrap();
+    let enters = uring.enters.get() - before;
+    for _ in 0..writes {
+        next(uring).result.unwrap();
+    }
+    enters
+}
+
+#[test]
+fn the_kernel_is_entered_once_for_each_batch() {
+    let Ok(mut uring) = Uring::new(64, Duration::from_secs(1), None) else { return };
+    // what attempts the file knows is seen here
+    enters(&mut uring, 1);
+    for (writes, expected) in [(0, 0), (1, 1), (3, 1), (4, 1), (5, 2), (8, 2), (32, 8), (63, 16)] {
+        assert_eq!(enters(&mut uring, writes), expected, "{writes} writes");
+    }
+}
+
+#[test]
+fn a_sleep_hands_over_what_is_left_of_a_batch() {
+    let Ok(mut uring) = Uring::new(64, Duration::from_secs(1), None) else { return };
+    let (reader, writer) = io::pipe().unwrap();
+    let pipe = DirectFile::from_fd(reader).unwrap();
+    let before = uring.enters.get();
+    for token in 0..2 {
+        let buffer = AlignedBuf::new(4096, 4096).unwrap();
+        uring.push(token, Operation::read(pipe.clone(), 0, buffer)).unwrap();
+    }
+    rustix::io::write(&writer, &[1; 4096]).unwrap();
+    uring.submit_and_wait(None).unwrap();
+    assert_eq!(uring.enters.get() - before, 1);
+}
+
+/// Its thread of the kernel is awake for as long as the test takes.
+#[test]
+fn a_polled_ring_is_not_entered_for_what_it_takes() {
+    let idle = Some(Duration::from_secs(3_600));
+    let Ok(mut uring) = Uring::new(64, Duration::from_secs(1), idle) else { return };
+    let before = uring.enters.get();
+    for token in 0..32 {
+        uring.push(token, write(null())).unwrap();
+    }
+    for _ in 0..32 {
+        while uring.pop().is_none() {
+            std::thread::yield_now();
+            uring.submit_and_wait(Some(Duration::ZERO)).unwrap();
+        }
+    }
+    assert_eq!(uring.enters.get() - before, 0);
 }
