@@ -25,8 +25,10 @@ const REQUESTS: usize = 1_000;
 /// A loop that is ready to run, and runs so many requests.
 type Loop = Box<dyn FnMut(usize)>;
 
-/// Each loop, as it is made.
-const LOOPS: [(&str, fn() -> Option<Loop>); 8] = [
+/// Makes one; `None` where the scheduler refuses.
+type Make = fn() -> Option<Loop>;
+
+const LOOPS: [(&str, Make); 8] = [
     ("fair_queue_alone", fair_queue_alone),
     ("whole_path_1", || whole_path(1)),
     ("whole_path_8", || whole_path(8)),
