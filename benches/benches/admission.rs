@@ -84,10 +84,19 @@ fn admit_async_and_drop(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// All threads use one queue; the rate is of all together.
 #[divan::bench(args = [1, 2, 8])]
 fn threads_on_one_queue(bencher: Bencher<'_, '_>, threads: usize) {
-    let class = class(Policy::Unlimited, 64);
+    on_one_queue(bencher, threads, Policy::Unlimited);
+}
+
+#[divan::bench(args = [1, 2, 8])]
+fn threads_on_one_queue_pace_window(bencher: Bencher<'_, '_>, threads: usize) {
+    on_one_queue(bencher, threads, Policy::pace_window());
+}
+
+/// All threads use one queue; the rate is of all together.
+fn on_one_queue(bencher: Bencher<'_, '_>, threads: usize, policy: Policy) {
+    let class = class(policy, 64);
     bencher.counter(ItemsCount::new(threads * PERMITS)).bench_local(|| {
         std::thread::scope(|scope| {
             for _ in 0..threads {
