@@ -46,7 +46,7 @@ impl<C: Command> Driver<C> {
     ) {
         let part = self.table.part(id).filter(|(_, _, part)| part.command.is_none());
         let Some((_, request, part)) = part else {
-            self.note_bug("what the engine completes is a part that it has");
+            self.report_invariant("the engine completed a part that it does not have");
             return;
         };
         self.inflight = self.inflight.saturating_sub(1);
@@ -66,14 +66,14 @@ impl<C: Command> Driver<C> {
             }
             Outcome::Rest(bytes) => match part.split_done(bytes) {
                 Some(done) => {
-                    request.besides().done.push(done);
+                    request.multi_part().done.push(done);
                     self.counters.short.add(op);
                     self.unsent.push_back(id);
                     return;
                 }
                 None => {
                     let done = part.done + bytes;
-                    self.note_bug("a command can be cut where a transfer ended");
+                    self.report_invariant("a command cannot be cut where a transfer ended");
                     Ok(done)
                 }
             },
@@ -128,7 +128,7 @@ impl<C: Command> Driver<C> {
         let io = &mut self.queues[queue].io;
         match &io.complete_polled(now, ticket, disk_outcome, looked_at) {
             Ok(completion) => ended(PartEnd { queue, ticket, completion: Some(completion) }),
-            Err(_) => self.note_bug("a part that ends is in the disk"),
+            Err(_) => self.report_invariant("a part has ended that was not in the disk"),
         }
     }
 

@@ -65,7 +65,7 @@ impl DeficitRoundRobin {
     ) -> Link {
         let submitter = self.submitter(number);
         let Some(list) = self.submitters.get_mut(submitter) else {
-            self.note_bug("a submitter is there that was just looked up");
+            self.report_invariant("a submitter is missing that was just looked up");
             return Link { submitter, previous: NONE, next: NONE, cost, holder: false };
         };
         self.holders += usize::from(holder);
@@ -95,7 +95,7 @@ impl DeficitRoundRobin {
         loop {
             let turn = *self.turns.front()?;
             let Some(submitter) = self.submitters.get_mut(turn) else {
-                self.note_bug("who has a turn is a submitter");
+                self.report_invariant("a turn belongs to no submitter");
                 self.turns.pop_front();
                 continue;
             };
@@ -138,12 +138,13 @@ impl DeficitRoundRobin {
     /// Takes the request `key` out, wherever in the queue it is.
     pub(crate) fn remove(&mut self, links: &mut impl Links, key: usize) {
         let Some(link) = links.link(key) else {
-            return self.note_bug("what is taken out of a queue waits in it");
+            return self
+                .report_invariant("a request was taken out of a queue in which it did not wait");
         };
         let (submitter, previous, next) = (link.submitter, link.previous, link.next);
         self.holders -= usize::from(link.holder);
         let Some(list) = self.submitters.get_mut(submitter) else {
-            return self.note_bug("what waits has a submitter");
+            return self.report_invariant("a waiting request has no submitter");
         };
         match links.link(previous) {
             Some(link) => link.next = next,
@@ -156,9 +157,9 @@ impl DeficitRoundRobin {
     }
 
     #[cold]
-    fn note_bug(&mut self, invariant: &str) {
+    fn report_invariant(&mut self, violation: &str) {
         self.bugs += 1;
-        debug_assert!(false, "broken: {invariant}");
+        debug_assert!(false, "{violation}");
     }
 
     /// The key of the submitter `number`.

@@ -119,7 +119,7 @@ impl<C: Command> Driver<C> {
             if let Some((operation, request, Part { ticket, .. })) = self.table.part(part) {
                 return Some(Dispatch { part, operation, class: request.class, ticket: *ticket });
             }
-            self.note_bug("what is to be sent is a part");
+            self.report_invariant("an unknown part was to be sent");
         }
         None
     }
@@ -130,7 +130,7 @@ impl<C: Command> Driver<C> {
         let command = self.table.part(part).and_then(|(_, _, part)| part.command.take());
         match command {
             Some(_) => self.inflight += 1,
-            None => self.note_bug("a part that goes to the engine is not there yet"),
+            None => self.report_invariant("a part went to the engine that is there already"),
         }
         command
     }
@@ -140,7 +140,11 @@ impl<C: Command> Driver<C> {
     pub fn refuse(&mut self, part: PartId, command: C) {
         match self.table.part(part) {
             Some((_, _, refused)) if refused.command.is_none() => refused.command = Some(command),
-            _ => return self.note_bug("the engine refuses what it was to get"),
+            _ => {
+                return self.report_invariant(
+                    "the engine refused a request other than the one that it was given",
+                );
+            }
         }
         self.inflight = self.inflight.saturating_sub(1);
         self.unsent.push_front(part);
@@ -151,7 +155,7 @@ impl<C: Command> Driver<C> {
         let id = self.ended.pop_front()?;
         let completion = self.table.complete(id);
         if completion.is_none() {
-            self.note_bug("a request that has ended has its command");
+            self.report_invariant("a request has ended without its command");
         }
         completion
     }
@@ -202,7 +206,7 @@ impl<C: Command> Driver<C> {
     fn next_part(&mut self, now: Time, queue: usize) -> Option<Dispatch> {
         let part = self.queues[queue].poll_dispatch(now)?;
         let Some((operation, request, Part { ticket, .. })) = self.table.part(part) else {
-            self.note_bug("a ticket in the I/O queue is that of a part");
+            self.report_invariant("a ticket in the I/O queue belongs to no part");
             return None;
         };
         request.dispatched = now;
@@ -214,11 +218,11 @@ impl<C: Command> Driver<C> {
         self.unsent.is_empty() && self.inflight < self.inflight_max
     }
 
-    /// Counts what should be impossible.
+    /// Counts a violation of an invariant.
     #[cold]
-    pub(crate) fn note_bug(&mut self, invariant: &str) {
+    pub(crate) fn report_invariant(&mut self, violation: &str) {
         self.counters.bugs += 1;
-        debug_assert!(false, "broken: {invariant}");
+        debug_assert!(false, "{violation}");
     }
 }
 

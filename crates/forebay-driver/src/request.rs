@@ -91,7 +91,7 @@ pub(crate) struct Request<C: Command> {
     join: Join<C::Error>,
     /// Of a request that transfers nothing: why it failed, if it did.
     failure: Option<C::Error>,
-    pub(crate) besides: Option<Box<Besides<C>>>,
+    pub(crate) multi_part: Option<Box<MultiPart<C>>>,
     pub(crate) cancelled: bool,
     enqueued: Time,
     pub(crate) dispatched: Time,
@@ -100,7 +100,7 @@ pub(crate) struct Request<C: Command> {
 
 /// What few requests have.
 #[derive(Debug)]
-pub(crate) struct Besides<C> {
+pub(crate) struct MultiPart<C> {
     /// Its parts after the first.
     pub(crate) parts: Vec<SlotId>,
     /// What is done of parts that are not, with its place in the request.
@@ -166,7 +166,7 @@ impl<C: Command> Request<C> {
             transfer_len,
             join,
             failure: None,
-            besides: None,
+            multi_part: None,
             cancelled: false,
             enqueued: now,
             dispatched: now,
@@ -174,9 +174,9 @@ impl<C: Command> Request<C> {
         }
     }
 
-    pub(crate) fn besides(&mut self) -> &mut Besides<C> {
-        self.besides
-            .get_or_insert_with(|| Box::new(Besides { parts: Vec::new(), done: Vec::new() }))
+    pub(crate) fn multi_part(&mut self) -> &mut MultiPart<C> {
+        self.multi_part
+            .get_or_insert_with(|| Box::new(MultiPart { parts: Vec::new(), done: Vec::new() }))
     }
 
     /// Takes the outcome of a part. Returns whether it was the last.

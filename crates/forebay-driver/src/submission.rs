@@ -35,7 +35,7 @@ impl<C: Command> Driver<C> {
         self.queues[class.queue].keep(first, part);
         for (ticket, range) in others.into_iter().zip(parts) {
             let Some(mut piece) = rest else {
-                self.note_bug("a command can be cut wherever its parts begin");
+                self.report_invariant("a command cannot be cut where its parts begin");
                 self.queues[class.queue].io.cancel(now, ticket);
                 if let Some(request) = self.table.request(id) {
                     request.part_ended(range.0, range.1, Ok(0));

@@ -9,7 +9,7 @@ use crate::deficit_round_robin::{DeficitRoundRobin, Link, Links};
 /// Requests of a class in the I/O queue at once: as few as keep it from
 /// running dry between two dispatches, for there they are served in the order
 /// in which they came, whoever submitted them.
-const FED_MAX: u32 = 8;
+const QUEUED_PER_CLASS_MAX: u32 = 8;
 
 /// A turn of a submitter is worth a request of so many bytes.
 const TURN_BYTES: u64 = 128 << 10;
@@ -71,7 +71,7 @@ impl<R> Submitters<R> {
     /// submitter holds a permit, for only there does it get on.
     pub fn pop(&mut self, class: QueueClass, queued: u32) -> Option<R> {
         let queue = self.classes.get_mut(class.index())?;
-        if queued >= FED_MAX && !queue.has_holders() {
+        if queued >= QUEUED_PER_CLASS_MAX && !queue.has_holders() {
             return None;
         }
         let key = queue.pop(&mut self.waiting, self.quantum)?;
@@ -119,7 +119,7 @@ mod tests {
         while submitters.pop(class(false), queued).is_some() {
             queued += 1;
         }
-        assert_eq!(queued, FED_MAX);
+        assert_eq!(queued, QUEUED_PER_CLASS_MAX);
         submitters.push(class(true), 1, 10, 20);
         let rest: Vec<i32> = std::iter::from_fn(|| submitters.pop(class(false), queued)).collect();
         assert_eq!(rest.last(), Some(&20));

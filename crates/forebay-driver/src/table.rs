@@ -2,7 +2,7 @@
 
 use crate::class::QueueClass;
 use crate::command::{Command, Rest};
-use crate::request::{Besides, Completion, OperationId, Part, PartId, Piece, Request};
+use crate::request::{Completion, MultiPart, OperationId, Part, PartId, Piece, Request};
 use crate::slots::Slots;
 
 /// All requests of a driver. The first part of each, which is the only one of
@@ -29,8 +29,8 @@ impl<C: Command> Table<C> {
     /// The parts of a request.
     pub(crate) fn parts(&self, id: OperationId) -> impl Iterator<Item = &Part<C>> {
         let present = self.requests.get(id.0);
-        let others = present.and_then(|(request, _)| request.besides.as_ref());
-        let others = others.into_iter().flat_map(|besides| &besides.parts);
+        let others = present.and_then(|(request, _)| request.multi_part.as_ref());
+        let others = others.into_iter().flat_map(|multi_part| &multi_part.parts);
         let others = others.filter_map(|slot| self.others.get(*slot).map(|(_, part)| part));
         present.map(|(_, first)| first).into_iter().chain(others)
     }
@@ -46,7 +46,7 @@ impl<C: Command> Table<C> {
     pub(crate) fn add(&mut self, id: OperationId, part: Part<C>) -> PartId {
         let slot = self.others.insert((id, part));
         if let Some(request) = self.request(id) {
-            request.besides().parts.push(slot);
+            request.multi_part().parts.push(slot);
         }
         PartId::new(slot, false)
     }
@@ -75,7 +75,7 @@ impl<C: Command> Table<C> {
         match number.checked_sub(1) {
             None => Some(PartId::new(id.0, true)),
             Some(number) => {
-                let slot = request.besides.as_ref()?.parts.get(number)?;
+                let slot = request.multi_part.as_ref()?.parts.get(number)?;
                 Some(PartId::new(*slot, false))
             }
         }
@@ -84,9 +84,9 @@ impl<C: Command> Table<C> {
     /// Takes a request all of whose parts have ended.
     pub(crate) fn complete(&mut self, id: OperationId) -> Option<Completion<C>> {
         let (request, first) = self.requests.get_mut(id.0)?;
-        let command = match request.besides.take() {
+        let command = match request.multi_part.take() {
             None => first.command.take()?,
-            Some(besides) => join(*besides, first, &mut self.others)?,
+            Some(multi_part) => join(*multi_part, first, &mut self.others)?,
         };
         let completion = request.complete(id, command);
         self.requests.free(id.0);
@@ -96,11 +96,11 @@ impl<C: Command> Table<C> {
 
 /// Makes one command of what all parts have left and have done before.
 fn join<C: Command>(
-    besides: Besides<C>,
+    multi_part: MultiPart<C>,
     first: &mut Part<C>,
     others: &mut Slots<(OperationId, Part<C>)>,
 ) -> Option<C> {
-    let Besides { parts, done: mut pieces } = besides;
+    let MultiPart { parts, done: mut pieces } = multi_part;
     pieces.extend(first.take_piece());
     for slot in parts {
         pieces.extend(others.remove(slot).and_then(|(_, mut part)| part.take_piece()));

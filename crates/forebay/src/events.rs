@@ -54,7 +54,7 @@ impl fmt::Display for Event {
                 write!(f, "I/O of the disk `{disk}` is done by {backend}: {reason}")
             }
             Self::Hang { disk } => {
-                write!(f, "the disk `{disk}` hangs: its I/O thread is left behind")
+                write!(f, "the disk `{disk}` hangs: giving up on its I/O thread")
             }
             Self::Slow(request) => request.fmt(f),
         }

@@ -26,7 +26,7 @@ static QUEUE: Mutex<Queue> = Mutex::new(Queue::new());
 
 /// Impossible states that were met.
 static BUGS: AtomicU64 = AtomicU64::new(0);
-/// Whether the log was told of one that [`note_bug`] has met.
+/// Whether the log was told of one that [`report_invariant`] has met.
 static BUG_TOLD: AtomicBool = AtomicBool::new(false);
 /// Messages that found no room, or no thread.
 static LOST: AtomicU64 = AtomicU64::new(0);
@@ -84,23 +84,20 @@ fn send(message: Message) {
     contain(|| drop(lost));
 }
 
-/// Notes that so many things happened that never should.
+/// Counts this number of violated invariants.
 pub(crate) fn count_bugs(count: u64) {
     BUGS.fetch_add(count, Ordering::Relaxed);
 }
 
-/// Something is so that never should be: `invariant` does not hold. All are
-/// counted, and the first of the process is logged. May be called under a lock.
+/// Counts a violation of an invariant, and logs the first one of the process. May be called under a
+/// lock. `violation` says what is wrong: "a waiting request has no owner".
 #[cold]
-pub(crate) fn note_bug(invariant: &str) {
+pub(crate) fn report_invariant(violation: &str) {
     count_bugs(1);
     if !BUG_TOLD.swap(true, Ordering::Relaxed) {
-        warn(format!(
-            "a bug in forebay: it does not hold that {invariant}; requests may be lost; please \
-             report it"
-        ));
+        warn(format!("a bug in forebay: {violation}; requests may be lost; please report it"));
     }
-    debug_assert!(false, "broken: {invariant}");
+    debug_assert!(false, "{violation}");
 }
 
 /// How many there were in this process so far.
@@ -135,7 +132,7 @@ fn run() {
         let untold = lost.wrapping_sub(LOST_TOLD.load(Ordering::Relaxed));
         if untold > 0 {
             let told = contain(|| {
-                log::warn!(target: "forebay", "{untold} messages were lost: the log is too slow");
+                log::warn!(target: "forebay", "{untold} log messages dropped: the logger is too slow");
             });
             if told.is_some() {
                 LOST_TOLD.store(lost, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Requests that took long in the disk: which of them are told, and what is told of them.
+//! Requests that took long in the disk: which of them are reported, and what the report says.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use forebay_core::{Op, Time};
 
-/// Of one I/O group no more are told than one in so long.
+/// The shortest time between two reports of one I/O group.
 const SILENCE_NANOS: u64 = 1_000_000_000;
 /// The part of what the threshold is above its bound that is left after a second: 7/8.
 const LEFT: (u64, u64) = (7, 8);
 
-/// A request, or a permit, that took long in the disk, and what was there beside it: see
+/// A request, or a permit, that took long in the disk, and what was there concurrent it: see
 /// [`SchedulerBuilder::slow_requests`](crate::SchedulerBuilder::slow_requests).
 ///
 /// A large request goes in parts, each of which counts for itself.
@@ -32,12 +32,12 @@ pub struct SlowRequest {
     pub in_disk: Duration,
     /// Requests in the disk when it ended, by class, without those that have none; up to a
     /// millisecond old.
-    pub beside: Vec<(String, u32)>,
+    pub concurrent: Vec<(String, u32)>,
     /// Disk time of all that was in the disk when it ended.
-    pub beside_disk_time: Duration,
-    /// So many were slow since the one before and are not told.
-    pub untold: u64,
-    /// From what time in the disk on the next is told.
+    pub inflight_disk_time: Duration,
+    /// Slow requests since the report before that were not reported.
+    pub unreported: u64,
+    /// The next request is reported if it is in the disk for longer.
     pub next_from: Duration,
 }
 
@@ -56,29 +56,30 @@ impl fmt::Display for SlowRequest {
         write!(
             f,
             "slow: {what}{of} of the class `{class}` took {} ms in the disk `{disk}`, after {} ms \
-             in the queue; beside it when it ended: ",
+             in the queue; concurrent requests when it ended: ",
             millis(self.in_disk),
             millis(self.in_queue)
         )?;
-        let beside: Vec<_> =
-            self.beside.iter().map(|(class, count)| format!("{count} of `{class}`")).collect();
-        let beside = if beside.is_empty() { String::from("nothing") } else { beside.join(", ") };
-        write!(f, "{beside}, {} ms of disk time", millis(self.beside_disk_time))?;
-        if self.untold > 0 {
-            write!(f, "; {} more were slow since the one before", self.untold)?;
+        let concurrent: Vec<_> =
+            self.concurrent.iter().map(|(class, count)| format!("{count} of `{class}`")).collect();
+        let concurrent =
+            if concurrent.is_empty() { String::from("nothing") } else { concurrent.join(", ") };
+        write!(f, "{concurrent}, {} ms of disk time", millis(self.inflight_disk_time))?;
+        if self.unreported > 0 {
+            write!(f, "; {} more were slow since the one before", self.unreported)?;
         }
-        write!(f, "; the next is told from {} ms on", millis(self.next_from))
+        write!(f, "; the next is reported above {} ms", millis(self.next_from))
     }
 }
 
-/// From what time in the disk on a request is slow. It doubles with each that is told, and falls
+/// From what time in the disk on a request is slow. It doubles with each that is reported, and falls
 /// back to its bound by an eighth a second.
 #[derive(Debug)]
 pub(crate) struct SlowRequests {
     bound_nanos: u64,
     threshold_nanos: AtomicU64,
     silent_until: AtomicU64,
-    untold: AtomicU64,
+    unreported: AtomicU64,
 }
 
 impl SlowRequests {
@@ -90,7 +91,7 @@ impl SlowRequests {
             bound_nanos,
             threshold_nanos: AtomicU64::new(bound_nanos),
             silent_until: AtomicU64::new(0),
-            untold: AtomicU64::new(0),
+            unreported: AtomicU64::new(0),
         }
     }
 
@@ -100,7 +101,7 @@ impl SlowRequests {
         disk_nanos >= self.threshold_nanos.load(Ordering::Relaxed)
     }
 
-    /// Whether one that is slow is told: how many were not since the one before, and from when on
+    /// Whether one that is slow is reported: how many were not since the one before, and from when on
     /// the next is.
     pub(crate) fn take_turn(&self, now: Time) -> Option<(u64, Duration)> {
         let relaxed = Ordering::Relaxed;
@@ -109,12 +110,12 @@ impl SlowRequests {
         if now.as_nanos() < until
             || self.silent_until.compare_exchange(until, next, relaxed, relaxed).is_err()
         {
-            self.untold.fetch_add(1, relaxed);
+            self.unreported.fetch_add(1, relaxed);
             return None;
         }
         let doubled = self.threshold_nanos.load(relaxed).saturating_mul(2).min(u64::MAX - 1);
         self.threshold_nanos.store(doubled, relaxed);
-        Some((self.untold.swap(0, relaxed), Duration::from_nanos(doubled)))
+        Some((self.unreported.swap(0, relaxed), Duration::from_nanos(doubled)))
     }
 
     /// A second has passed.
@@ -124,7 +125,7 @@ impl SlowRequests {
         let above = now.saturating_sub(self.bound_nanos);
         if above > 0 {
             let left = self.bound_nanos + above / LEFT.1 * LEFT.0;
-            // one that is told meanwhile counts more
+            // one that is reported meanwhile counts more
             let _ = self.threshold_nanos.compare_exchange(now, left, relaxed, relaxed);
         }
     }
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_doubles_with_each_that_is_told_and_falls_back_to_its_bound() {
+    fn the_threshold_doubles_with_each_that_is_reported_and_falls_back_to_its_bound() {
         let slow = SlowRequests::new(Some(Duration::from_millis(100)));
         assert!(!slow.is_slow(100 * MS - 1) && slow.is_slow(100 * MS));
         assert_eq!(slow.take_turn(at(0)), Some((0, Duration::from_millis(200))));
@@ -154,23 +155,26 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_one_a_second_is_told_and_the_others_are_counted() {
+    fn no_more_than_one_a_second_is_reported_and_the_others_are_counted() {
         let slow = SlowRequests::new(Some(Duration::from_nanos(1)));
-        let told: Vec<_> = (0..3000).filter_map(|ms| slow.take_turn(at(ms))).collect();
-        assert_eq!(told.iter().map(|(untold, _)| *untold).collect::<Vec<_>>(), [0, 999, 999]);
+        let reported: Vec<_> = (0..3000).filter_map(|ms| slow.take_turn(at(ms))).collect();
+        assert_eq!(
+            reported.iter().map(|(unreported, _)| *unreported).collect::<Vec<_>>(),
+            [0, 999, 999]
+        );
     }
 
     #[test]
-    fn a_disk_that_is_always_slow_is_told_of_every_few_seconds_for_ever() {
+    fn a_disk_that_is_always_slow_is_reported_every_few_seconds_for_ever() {
         let slow = SlowRequests::new(Some(Duration::from_millis(100)));
-        let mut told = 0;
+        let mut reported = 0;
         for second in 0..600 {
             if slow.is_slow(3000 * MS) && slow.take_turn(at(second * 1000)).is_some() {
-                told += 1;
+                reported += 1;
             }
             slow.decay();
         }
-        assert!((60..=200).contains(&told), "{told} in ten minutes");
+        assert!((60..=200).contains(&reported), "{reported} in ten minutes");
     }
 
     #[test]
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_says_what_it_was_and_what_was_beside_it() {
+    fn the_log_says_what_it_was_and_what_was_concurrent() {
         let mut slow = SlowRequest {
             disk: "d".into(),
             class: "queries".into(),
@@ -191,18 +195,18 @@ mod tests {
             len: 4096,
             in_queue: Duration::from_micros(250),
             in_disk: Duration::from_millis(1200),
-            beside: vec![("compaction".into(), 7)],
-            beside_disk_time: Duration::from_micros(1500),
-            untold: 3,
+            concurrent: vec![("compaction".into(), 7)],
+            inflight_disk_time: Duration::from_micros(1500),
+            unreported: 3,
             next_from: Duration::from_secs(2),
         };
         assert_eq!(
             slow.to_string(),
             "slow: a read of 4096 B of the class `queries` took 1200 ms in the disk `d`, after \
-             0.25 ms in the queue; beside it when it ended: 7 of `compaction`, 1.5 ms of disk \
-             time; 3 more were slow since the one before; the next is told from 2000 ms on"
+             0.25 ms in the queue; concurrent requests when it ended: 7 of `compaction`, 1.5 ms of disk \
+             time; 3 more were slow since the one before; the next is reported above 2000 ms"
         );
-        (slow.op, slow.beside, slow.untold) = (Op::Flush, Vec::new(), 0);
+        (slow.op, slow.concurrent, slow.unreported) = (Op::Flush, Vec::new(), 0);
         assert!(slow.to_string().starts_with("slow: a flush of the class"), "{slow}");
         assert!(slow.to_string().contains("ended: nothing"), "{slow}");
     }

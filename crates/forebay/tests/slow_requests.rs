@@ -38,7 +38,7 @@ fn listened(builder: SchedulerBuilder) -> (Scheduler, Receiver<SlowRequest>) {
 }
 
 #[test]
-fn a_permit_that_was_held_long_is_told_with_what_was_beside_it() {
+fn a_permit_that_was_held_long_is_reported_with_concurrent_requests() {
     let from = Duration::from_millis(10);
     let (scheduler, told) = listened(builder().slow_requests(Some(from)));
     let queries = scheduler.add_class("queries", 100).unwrap();
@@ -50,10 +50,10 @@ fn a_permit_that_was_held_long_is_told_with_what_was_beside_it() {
     drop(permit);
     let slow = told.recv_timeout(LONG).unwrap();
     assert_eq!((slow.disk.as_str(), slow.class.as_str()), ("disk", "queries"));
-    assert_eq!((slow.op, slow.len, slow.untold), (Op::Read, 8192, 0));
+    assert_eq!((slow.op, slow.len, slow.unreported), (Op::Read, 8192, 0));
     assert!(slow.in_disk >= 2 * from, "{slow}");
-    assert_eq!(slow.beside, [("compaction".to_owned(), 3)]);
-    assert!(slow.beside_disk_time > Duration::ZERO);
+    assert_eq!(slow.concurrent, [("compaction".to_owned(), 3)]);
+    assert!(slow.inflight_disk_time > Duration::ZERO);
     assert_eq!(slow.next_from, 2 * from);
     drop(beside);
 }
@@ -69,7 +69,7 @@ fn requests_of_a_batch_count_each_for_itself() {
 }
 
 #[test]
-fn a_request_of_a_shard_is_told() {
+fn a_request_of_a_shard_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let (scheduler, told) = listened(builder().slow_requests(AT_ONCE));
     let class = scheduler.add_class("shards", 100).unwrap();
@@ -87,7 +87,7 @@ fn a_request_of_a_shard_is_told() {
 }
 
 #[test]
-fn a_request_of_a_file_is_told() {
+fn a_request_of_a_file_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let disk = DiskConfig::new("disk", RATES).mountpoint(dir.path());
     let builder = Scheduler::builder().disk(disk).slow_requests(AT_ONCE);
@@ -102,7 +102,7 @@ fn a_request_of_a_file_is_told() {
 }
 
 #[test]
-fn who_wants_none_is_told_of_none() {
+fn who_wants_none_is_reported_of_none() {
     let (scheduler, told) = listened(builder().slow_requests(None));
     drop(scheduler.untagged().admit(Op::Read, 4096).unwrap());
     drop(scheduler);

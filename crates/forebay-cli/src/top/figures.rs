@@ -140,16 +140,16 @@ fn disk_figures(before: Option<&DiskSamples>, now: &DiskSamples, seconds: f64) -
     DiskFigures {
         seconds,
         queues: gauge("queues") as u32,
-        speed: ratio(since.of("waited_consumption_total"), since.of("waited_sec_total")),
+        speed: ratio(since.of("waited_consumption_total"), since.of("waited_seconds_total")),
         speed_before: speed_before(before),
-        waited_seconds: since.of("waited_sec_total"),
+        waited_seconds: since.of("waited_seconds_total"),
         stops: stops(since),
         target: target(since, seconds),
         flow_ratio: gauge("flow_ratio"),
         blocked: BlockedSeconds::of(blocked_by_reason(since)),
         mix_changed: before.is_some_and(|before| mix_changed(before, now)),
         late_turns: since.of("late_turns_total") as u64,
-        late_seconds: since.of("late_turn_sec_total"),
+        late_seconds: since.of("late_turn_seconds_total"),
         turn_overdue_seconds: gauge("turn_overdue_seconds"),
         written: since.of("device_done_bytes_total/write") as u64,
         written_unscheduled: since.of("device_unscheduled_bytes_total/write") as u64,
@@ -223,7 +223,7 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
 /// Of all that was before.
 fn speed_before(before: Option<&DiskSamples>) -> Option<f64> {
     let of = |name| before.and_then(|before| before.values.get(name)).copied();
-    let waited = of("waited_sec_total").filter(|&waited| waited >= WAITED_MIN)?;
+    let waited = of("waited_seconds_total").filter(|&waited| waited >= WAITED_MIN)?;
     ratio(of("waited_consumption_total")?, waited)
 }
 
@@ -242,7 +242,7 @@ fn mix_changed(before: &DiskSamples, now: &DiskSamples) -> bool {
 }
 
 fn stops(since: Since<'_>) -> StopFigures {
-    let seconds = since.of("stopped_sec_total");
+    let seconds = since.of("stopped_seconds_total");
     StopFigures {
         count: since.of("stops_total") as u64,
         seconds,
@@ -257,7 +257,7 @@ const STOPPED_PART: f64 = 0.05;
 
 fn target(since: Since<'_>, seconds: f64) -> Option<TargetFigures> {
     let latency = since.gauge("latency_target_seconds")?;
-    let stopped = since.of("stopped_sec_total") > seconds * STOPPED_PART;
+    let stopped = since.of("stopped_seconds_total") > seconds * STOPPED_PART;
     let measured = since.of("target_measured_total") > 0.0 || stopped;
     let holds = since.gauge("latency_target_holds").map(|holds| holds > 0.0 && !stopped);
     Some(TargetFigures {
@@ -308,7 +308,7 @@ fn class_between(
         queue_p99: of_span("queue_latency_seconds", 0.99),
         disk_p99: of_span("disk_latency_seconds", 0.99),
         starved_seconds: since.of("starvation_time_sec_total"),
-        limited_seconds: since.of("limited_sec_total").max(since.of("limited_time_sec_total")),
+        limited_seconds: since.of("limited_seconds_total"),
         errors: since.of("errors_total") as u64,
     };
     let per_second =

@@ -170,7 +170,7 @@ fn a_disk_whose_load_changed_did_not_get_slow() {
              forebay_io_queue_total_write_ops_totalCLASS {writes}\n\
              forebay_io_queue_total_write_bytes_totalCLASS {writes}000\n\
              forebay_io_queue_consumption_totalCLASS {waited}\n\
-             forebay_io_queue_waited_sec_total{{DISK}} {waited}\n\
+             forebay_io_queue_waited_seconds_total{{DISK}} {waited}\n\
              forebay_io_queue_waited_consumption_total{{DISK}} {served}\n"
         ))
     };

@@ -7,6 +7,15 @@ const PREFIX: &str = "forebay_";
 /// So do those of queues, which are most.
 const QUEUE_PREFIX: &str = "io_queue_";
 
+/// Names of the version before, which a process may still have, and what they are now.
+const RENAMED: [(&str, &str); 5] = [
+    ("io_queue_late_turn_sec_total", "io_queue_late_turn_seconds_total"),
+    ("io_queue_limited_time_sec_total", "io_queue_limited_seconds_total"),
+    ("io_queue_past_window_total", "io_queue_window_bypasses_total"),
+    ("io_queue_stopped_sec_total", "io_queue_stopped_seconds_total"),
+    ("io_queue_waited_sec_total", "io_queue_waited_seconds_total"),
+];
+
 /// What each class has, whatever it did.
 const OF_EACH_CLASS: &str = "shares";
 
@@ -79,6 +88,8 @@ pub(crate) fn parse(text: &str) -> Result<Scrape, String> {
 fn sample(line: &str) -> Option<Sample<'_>> {
     let end = line.find(['{', ' '])?;
     let (name, rest) = line.split_at(end);
+    let renamed = RENAMED.iter().find(|(old, _)| *old == name);
+    let name = renamed.map_or(name, |(_, new)| new);
     let (labels, rest) = match rest.strip_prefix('{') {
         Some(rest) => labels(rest)?,
         None => (Vec::new(), rest),

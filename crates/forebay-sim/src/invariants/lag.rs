@@ -55,18 +55,18 @@ impl Lag {
         progress.largest = progress.largest.max(cost);
         let owed = core::mem::take(&mut progress.owed);
         if waiting == 0 || owed > 0 {
-            self.begin_anew(Some(class));
+            self.restart(Some(class));
         }
     }
 
     /// A request of `class` was given up that had kept so much from others.
     pub(super) fn charged(&mut self, class: usize, kept: u64) {
         self.classes[class].owed += kept;
-        self.begin_anew(Some(class));
+        self.restart(Some(class));
     }
 
     /// What is compared begins anew for a class, or for all.
-    pub(super) fn begin_anew(&mut self, only: Option<usize>) {
+    pub(super) fn restart(&mut self, only: Option<usize>) {
         let of = |pair: &&mut Pair| only.is_none_or(|class| pair.members.contains(&class));
         self.pairs.iter_mut().filter(of).for_each(|pair| pair.since = None);
     }

@@ -202,7 +202,7 @@ impl Invariants {
             if let Some(starvation) = &mut watch.starvation {
                 starvation.served(queue.shard, (class, waiting), watch.dispatched);
             }
-            watch.lag.iter_mut().for_each(|lag| lag.begin_anew(Some(class)));
+            watch.lag.iter_mut().for_each(|lag| lag.restart(Some(class)));
         });
         self.note(now, Some(queue.shard), result);
     }
@@ -306,26 +306,26 @@ impl Invariants {
         parents.filter(|(group, _)| group.name == name).for_each(|(_, of)| of.change(shares));
         let classes = self.classes.iter_mut().filter(|class| class.name == name);
         classes.for_each(|class| class.shares.change(shares));
-        self.begin_anew(None);
+        self.restart(None);
     }
 
     /// A class has an upper limit from now on, or none.
     pub(crate) fn limit_changed(&mut self, class: usize, is_capped: bool) {
         self.classes[class].is_capped = is_capped;
-        self.begin_anew(Some(class));
+        self.restart(Some(class));
     }
 
     /// A class was removed, and one without limits is in its stead.
     pub(crate) fn class_moved(&mut self, class: usize, parent: Option<usize>) {
         (self.classes[class].parent, self.classes[class].is_capped) = (parent, false);
-        self.begin_anew(None);
+        self.restart(None);
     }
 
     /// All that is measured of a class begins anew, or of all.
-    fn begin_anew(&mut self, only: Option<usize>) {
+    fn restart(&mut self, only: Option<usize>) {
         self.fractions = fractions(&self.classes, &self.parents);
         for watch in &mut self.groups {
-            watch.lag.iter_mut().for_each(|lag| lag.begin_anew(only));
+            watch.lag.iter_mut().for_each(|lag| lag.restart(only));
             let dispatched = watch.dispatched;
             watch.starvation.iter_mut().for_each(|starvation| starvation.forgive(only, dispatched));
         }

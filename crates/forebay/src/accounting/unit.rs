@@ -131,7 +131,7 @@ impl Unit {
         discards.tick(0);
     }
 
-    pub(super) fn traffic(&self, undecided: u64) -> DeviceTraffic {
+    pub(super) fn traffic(&self, unattributed: u64) -> DeviceTraffic {
         let names: Vec<&str> = self.devices.iter().map(|of| of.disk.name.as_str()).collect();
         let [read, written, discarded] = &self.ledgers;
         DeviceTraffic {
@@ -140,7 +140,7 @@ impl Unit {
             read: read.total,
             written: written.total,
             discarded: discarded.total,
-            undecided,
+            unattributed,
             members: self.devices.iter().flat_map(Device::members).cloned().collect(),
         }
     }

@@ -65,10 +65,10 @@ pub(crate) fn snapshot_of(
     };
     let watch = Watch::here(&mut all, &Machine::this(), now);
     let kept = watch.look(&Machine::this(), now);
-    let undecided = watch.undecided();
+    let unattributed = watch.unattributed();
     let of_disk = |disk: &Arc<DiskRecord>| {
         let unit = watch.units.iter().find(|unit| unit.has(disk));
-        let traffic = unit.map_or_else(not_known, |unit| unit.traffic(undecided));
+        let traffic = unit.map_or_else(not_known, |unit| unit.traffic(unattributed));
         let held = classes.iter().map(|class| watch.held.nanos(now, disk, class).unwrap_or(0));
         (traffic, held.collect())
     };
@@ -245,14 +245,14 @@ impl Watch {
     }
 
     /// Bytes of this process that may come to a disk yet, and pass no class.
-    fn undecided(&self) -> u64 {
+    fn unattributed(&self) -> u64 {
         self.own[WRITES].bytes().saturating_sub(self.dirty_of_writers())
     }
 
     fn minutes(&mut self, now: Time) -> Vec<String> {
-        let undecided = self.undecided();
+        let unattributed = self.unattributed();
         let minute = |unit: &mut Unit| {
-            let DeviceTraffic { device, read, written, .. } = unit.traffic(undecided);
+            let DeviceTraffic { device, read, written, .. } = unit.traffic(unattributed);
             unit.minute.over(now, &device, [read, written])
         };
         self.units.iter_mut().flat_map(minute).collect()

@@ -77,7 +77,7 @@ impl Class {
     /// first polled, and needs nothing of the executor but its wakers.
     ///
     /// A task holds nothing by itself: one that has a permit and wants another
-    /// before it drops the first, asks in the class [for its holder](Self::for_holder_of).
+    /// before it drops the first, asks in the class [for its holder](Self::nested_in).
     ///
     /// Cancel safety: dropping the future takes the request back, in constant
     /// time; if it had been granted meanwhile, the grant ends.
@@ -92,7 +92,7 @@ impl Class {
     /// full of permits whose holders wait. A thread that holds a
     /// [`ThreadPermit`] need not say so.
     #[must_use]
-    pub fn for_holder_of(&self, _: &Permit) -> Self {
+    pub fn nested_in(&self, _: &Permit) -> Self {
         Self { holder: true, ..self.clone() }
     }
 
@@ -209,10 +209,10 @@ impl Scheduler {
 
 impl Permit {
     /// Another permit, of `class`, for the piece of work that this one belongs
-    /// to: [`Class::admit_async`] of `class` [for the holder](Class::for_holder_of) of this one.
+    /// to: [`Class::admit_async`] of `class` [for the holder](Class::nested_in) of this one.
     ///
     /// Cancel safety: as for [`Class::admit_async`].
     pub fn admit_more(&self, class: &Class, op: Op, len: u64) -> AdmitFuture {
-        class.for_holder_of(self).admit_async(op, len)
+        class.nested_in(self).admit_async(op, len)
     }
 }

@@ -98,11 +98,11 @@ impl AdmitFuture {
     /// Looks for the grant of what waits.
     fn look(&mut self, waker: &Waker) -> Poll<Result<Permit, AdmitError>> {
         let Some(Waiting { group, at }) = self.waiting.take() else {
-            messages::note_bug("what is looked for was asked for");
+            messages::report_invariant("a permit was polled that was not requested");
             return Poll::Pending;
         };
         let Some(permits) = group.permits_if_used() else {
-            messages::note_bug("where something waits there is a queue");
+            messages::report_invariant("a request waits without a queue");
             return Poll::Pending;
         };
         let place = match at {

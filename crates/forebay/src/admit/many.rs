@@ -114,7 +114,7 @@ impl AdmitMany<'_> {
         let waker = KeptWaker::of(waker);
         if let Some(Waiting { group, batch }) = &self.waiting {
             let Some(permits) = group.permits_if_used() else {
-                messages::note_bug("a batch waits where permits are in use");
+                messages::report_invariant("a batch waits where no permits are in use");
                 return Poll::Pending;
             };
             let Some(tickets) = permits.poll_batch(group, *batch, waker) else {
@@ -153,8 +153,8 @@ impl AdmitMany<'_> {
     ) -> Result<Option<(&'a PermitQueue, BatchRequest<'_>)>, AdmitError> {
         let Some(&(op, len)) = self.requests.first() else { return Ok(None) };
         let (permits, request) = self.class.ask(group, op.into(), len)?;
-        let directions = self.class.disk.here();
-        let is_here = |&&(op, _): &&(Op, u64)| Arc::ptr_eq(directions.of(op), group);
+        let groups = self.class.disk.here();
+        let is_here = |&&(op, _): &&(Op, u64)| Arc::ptr_eq(groups.of(op), group);
         let count = self.requests.iter().take_while(is_here).count().max(1);
         let (class, holder) = (request.class, request.holder);
         Ok(Some((permits, BatchRequest { class, requests: &self.requests[..count], holder })))
@@ -198,7 +198,7 @@ impl Class {
     /// and at least one; on a [duplex](crate::DiskConfig::duplex) disk up to
     /// the first of the other direction, with a [policy](crate::Policy) other
     /// than the usual one or the open one, one. Ask for the rest once those are done,
-    /// or [as the holder](Self::for_holder_of) of their permit: a batch of any length is done in
+    /// or [as the holder](Self::nested_in) of their permit: a batch of any length is done in
     /// this way on any disk.
     ///
     /// Each of them stands in the order, is counted and is charged as if it

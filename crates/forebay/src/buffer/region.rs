@@ -89,7 +89,7 @@ impl Region {
     /// In the place of a region that is not there.
     #[cold]
     pub(super) fn lost() -> Self {
-        messages::note_bug("a buffer that is handed over has a place");
+        messages::report_invariant("a buffer was handed over that has no place");
         Self::empty()
     }
 

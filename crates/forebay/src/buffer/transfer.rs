@@ -206,7 +206,7 @@ impl fmt::Debug for WriteBuf {
 /// Joins `rest` to the region that it was cut from.
 fn join(region: &mut Region, rest: Region) {
     if region.unsplit(rest).is_err() {
-        messages::note_bug("a buffer follows the one that it was cut from");
+        messages::report_invariant("a buffer does not follow the one that it was cut from");
     }
 }
 
@@ -232,6 +232,6 @@ unsafe fn set_init<B: IoBufMut>(place: &mut Place, init: usize) {
     match place.get_mut::<B>() {
         // SAFETY: as the caller says.
         Some(buffer) => unsafe { buffer.set_init(init) },
-        None => messages::note_bug("a buffer is where it was put"),
+        None => messages::report_invariant("a buffer is not where it was put"),
     }
 }

@@ -109,7 +109,7 @@ impl Part {
         let mut written = file.held.call(move |fd| of.path.write_range(fd, &range));
         call.end(&written);
         if matches!(written, Ok(Some(false))) {
-            let class = file.class.for_holder_of(permit);
+            let class = file.class.nested_in(permit);
             let _permit = class.admit_required(Op::Flush.into(), 0);
             let call = file.failures.begin_flush();
             written = file.held.call(|fd| Ok(rustix::fs::fdatasync(fd).map(|()| true)?));

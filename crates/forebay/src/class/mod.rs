@@ -13,8 +13,8 @@ pub use self::current::Entered;
 pub(crate) use self::current::innermost;
 pub use self::group::ClassGroup;
 
-use crate::directions::Directions;
 use crate::disk::Disk;
+use crate::disk_groups::DiskGroups;
 use crate::group::GroupState;
 use crate::registry::{ClassError, ClassRecord, DiskRecord, Shared};
 
@@ -30,7 +30,7 @@ pub struct Class {
     pub(crate) scheduler: Arc<Shared>,
     pub(crate) record: Arc<ClassRecord>,
     pub(crate) disk: Arc<DiskRecord>,
-    /// Whoever asks in it holds a permit: see [`Class::for_holder_of`].
+    /// Whoever asks in it holds a permit: see [`Class::nested_in`].
     pub(crate) holder: bool,
 }
 
@@ -86,7 +86,7 @@ impl Class {
     }
 
     /// Changes the upper limits: what the class may use at most of each disk,
-    /// however idle it is. What is asked for [the holder](Self::for_holder_of) of a
+    /// however idle it is. What is asked for [the holder](Self::nested_in) of a
     /// permit waits for them too; others go past the window meanwhile. On a disk that is
     /// [divided](crate::SchedulerBuilder::io_groups) each part has an equal part
     /// of them; on a [duplex](crate::DiskConfig::duplex) disk reads have them,
@@ -109,9 +109,9 @@ impl Class {
     }
 
     /// Its queue where requests of `op` go; `None` once it is removed.
-    pub(crate) fn in_queue(&self, directions: &Directions, op: Op) -> Option<QueueClass> {
-        let id = self.id_on(directions.of(op))?;
-        Some(QueueClass { queue: directions.number_of(op), id, holder: self.holder })
+    pub(crate) fn in_queue(&self, groups: &DiskGroups, op: Op) -> Option<QueueClass> {
+        let id = self.id_on(groups.of(op))?;
+        Some(QueueClass { queue: groups.number_of(op), id, holder: self.holder })
     }
 }
 

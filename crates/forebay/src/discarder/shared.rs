@@ -117,7 +117,7 @@ impl Shared {
 
     /// The thread ended without having done all.
     pub(super) fn note_panic(&self) {
-        messages::note_bug("a discarder does not panic");
+        messages::report_invariant("a discarder's thread panicked");
         let mut inbox = self.lock();
         (inbox.running, inbox.parking) = (false, None);
     }

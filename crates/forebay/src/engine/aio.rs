@@ -214,7 +214,7 @@ impl Aio {
             for event in &events[..count] {
                 match self.take(event.data) {
                     Some(request) => self.ended(request, event.result),
-                    None => messages::note_bug("what the kernel completes is a request"),
+                    None => messages::report_invariant("the kernel completed an unknown request"),
                 }
             }
         }

@@ -218,7 +218,7 @@ impl Uring {
         };
         let ended = self.slots.take(id);
         if ended.is_none() {
-            messages::note_bug("what the kernel completes is in a slot");
+            messages::report_invariant("the kernel completed a request that is in no slot");
         }
         ended.map(|(token, operation)| Completion { token, result, operation })
     }

@@ -189,7 +189,7 @@ impl<T> Future for Request<T> {
                 Poll::Ready(answer) => {
                     // The intent refers to the reply.
                     drop(sent.membership);
-                    Reply::keep(sent.reply);
+                    Reply::recycle(sent.reply);
                     Poll::Ready((self.finish)(answer))
                 }
                 Poll::Pending => {

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::growth::Growth;
 use super::outcome::Outcome;
 use super::request::{Request, Sent, State};
-use crate::directions::Directions;
+use crate::disk_groups::DiskGroups;
 use crate::engine::Operation;
 use crate::intent::Intent;
 use crate::io_thread::{Completion, Inbox, Message, Submission, Submitter, submitter};
@@ -68,11 +68,11 @@ impl Disk {
     pub(super) fn inbox(
         &self,
         submitter: Submitter,
-    ) -> io::Result<(&Arc<Inbox<Message>>, &Directions)> {
+    ) -> io::Result<(&Arc<Inbox<Message>>, &DiskGroups)> {
         self.record.process.check()?;
-        let (directions, threads) = self.record.io_threads_here();
-        let inbox = threads.inbox(directions, self.name(), submitter);
-        Ok((inbox.map_err(io::Error::other)?, directions))
+        let (groups, threads) = self.record.io_threads_here();
+        let inbox = threads.inbox(groups, self.name(), submitter);
+        Ok((inbox.map_err(io::Error::other)?, groups))
     }
 
     /// Sends an operation to an I/O thread of this disk, as [files](crate::File) do:
@@ -120,8 +120,8 @@ fn address(disk: &Disk, class: &Class, op: Op) -> io::Result<(QueueClass, Arc<In
     if !Arc::ptr_eq(&class.scheduler, &disk.scheduler) {
         return Err(RequestError::OtherScheduler { class: name() }.into());
     }
-    let (inbox, directions) = disk.inbox(submitter())?;
-    let class = class.in_queue(directions, op);
+    let (inbox, groups) = disk.inbox(submitter())?;
+    let class = class.in_queue(groups, op);
     let class = class.ok_or_else(|| RequestError::ClassRemoved { class: name() })?;
     Ok((class, Arc::clone(inbox)))
 }

@@ -137,7 +137,7 @@ impl GroupState {
     #[cold]
     fn tell_slow(&self, shard: ShardId, completion: &Completion, queue: Option<&IoQueue>) {
         let now = Clock::of_process().now();
-        let Some((untold, next_from)) = self.slow.take_turn(now) else { return };
+        let Some((unreported, next_from)) = self.slow.take_turn(now) else { return };
         if let Some(queue) = queue {
             self.metrics(shard).publish_now(queue, Retries::default());
         }
@@ -148,7 +148,7 @@ impl GroupState {
         }
         let is_own = |(id, _): &&(ClassId, String)| *id == completion.class;
         let class = names.iter().find(is_own).map(|(_, name)| name.clone()).unwrap_or_default();
-        let beside = names.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+        let concurrent = names.into_iter().zip(counts).filter(|(_, count)| *count > 0);
         self.tell(Event::Slow(SlowRequest {
             disk: self.name.clone(),
             class,
@@ -156,9 +156,9 @@ impl GroupState {
             len: completion.len,
             in_queue: Duration::from_nanos(completion.queue_nanos),
             in_disk: Duration::from_nanos(completion.disk_nanos),
-            beside: beside.map(|((_, name), count)| (name, count)).collect(),
-            beside_disk_time: Duration::from_nanos(self.io.in_flight().as_nanos_ceil()),
-            untold,
+            concurrent: concurrent.map(|((_, name), count)| (name, count)).collect(),
+            inflight_disk_time: Duration::from_nanos(self.io.in_flight().as_nanos_ceil()),
+            unreported,
             next_from,
         }));
     }

@@ -64,7 +64,7 @@ impl Wakers {
     fn place(&self, shard: ShardId) -> Option<&Lock<Option<Wake>>> {
         let place = self.shards.get(shard.index());
         if place.is_none() {
-            messages::note_bug("every shard of a group has a place for its waker");
+            messages::report_invariant("a shard of a group has no place for its waker");
         }
         place
     }

@@ -3,7 +3,7 @@
 use std::mem;
 
 use crate::engine::EngineWaker;
-use crate::messages::note_bug;
+use crate::messages::report_invariant;
 use crate::sys::lock::{HereGuard, Lock};
 
 /// Most requests that one I/O thread has, waiting and in the disk.
@@ -69,7 +69,7 @@ impl<M> Inbox<M> {
     pub(super) fn take(&self, messages: &mut Vec<M>, answered: usize) -> bool {
         let mut state = self.lock();
         if answered > state.unanswered {
-            note_bug("what is answered was counted when it was sent");
+            report_invariant("a request was answered that was not counted when it was sent");
         }
         state.unanswered = state.unanswered.saturating_sub(answered);
         mem::swap(&mut state.messages, messages);
@@ -78,7 +78,7 @@ impl<M> Inbox<M> {
 
     /// The thread has broken down, which has ended all requests that it had. It
     /// begins anew, and is woken by `waker`. False when it is to end.
-    pub(super) fn begin_anew(&self, waker: EngineWaker, is_request: impl Fn(&&M) -> bool) -> bool {
+    pub(super) fn restart(&self, waker: EngineWaker, is_request: impl Fn(&&M) -> bool) -> bool {
         let mut state = self.lock();
         state.waker = waker;
         state.unanswered = state.messages.iter().filter(is_request).count();

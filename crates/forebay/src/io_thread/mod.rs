@@ -22,7 +22,7 @@ pub(crate) use self::submitter::{Submitter, submitter};
 
 use self::coordinators::Coordinators;
 use self::worker::Worker;
-use crate::directions::Directions;
+use crate::disk_groups::DiskGroups;
 use crate::engine::EngineConfig;
 use crate::events::Event;
 use crate::messages;
@@ -93,7 +93,7 @@ impl IoThreads {
     /// The inbox for the requests of a thread, the same one each time.
     pub(crate) fn inbox(
         &self,
-        directions: &Directions,
+        groups: &DiskGroups,
         disk: &str,
         submitter: Submitter,
     ) -> Result<&Arc<Inbox<Message>>, ShardError> {
@@ -106,20 +106,15 @@ impl IoThreads {
         if let Some(thread) = place.get() {
             return Ok(&thread.inbox);
         }
-        let thread = IoThread::start(
-            directions,
-            disk,
-            number,
-            &self.engine,
-            self.coordinators.cpus(number),
-        )?;
+        let thread =
+            IoThread::start(groups, disk, number, &self.engine, self.coordinators.cpus(number))?;
         Ok(&place.get_or_init(|| OfProcess::new(thread)).inbox)
     }
 }
 
 impl IoThread {
     fn start(
-        directions: &Directions,
+        groups: &DiskGroups,
         disk: &str,
         number: usize,
         engine: &EngineConfig,
@@ -127,14 +122,13 @@ impl IoThread {
     ) -> Result<Self, ShardError> {
         let (started, ready) = channel();
         let (running, hung_up) = channel();
-        let group = Arc::clone(directions.of(Op::Read));
-        let (directions, engine, shutdown_timeout) =
-            (directions.clone(), *engine, engine.shutdown_timeout);
+        let group = Arc::clone(groups.of(Op::Read));
+        let (groups, engine, shutdown_timeout) = (groups.clone(), *engine, engine.shutdown_timeout);
         let thread =
             thread::Builder::new().name(format!("forebay-disk-{number}")).spawn(move || {
                 // What it allocates from now on is of this node, too.
                 coordinators::pin(&cpus);
-                run(&directions, &engine, &started, running);
+                run(&groups, &engine, &started, running);
             })?;
         let full = |full| ShardError::NoShard { disk: disk.to_owned(), full };
         let ended = |_| io::Error::other("the I/O thread ended at its start");
@@ -164,12 +158,12 @@ type Started = io::Result<Result<Arc<Inbox<Message>>, GroupFull>>;
 
 /// An I/O thread's life. `_running` is dropped last of all.
 fn run(
-    directions: &Directions,
+    groups: &DiskGroups,
     config: &EngineConfig,
     started: &Sender<Started>,
     _running: Sender<()>,
 ) {
-    let reactor = match Reactor::new(directions.clone(), config) {
+    let reactor = match Reactor::new(groups.clone(), config) {
         Ok(Ok(reactor)) => reactor,
         Ok(Err(full)) => {
             // Whoever started the thread waits for this.
@@ -190,25 +184,25 @@ fn run(
         if contain(|| worker.work()).is_some() {
             return;
         }
-        worker.break_down();
+        worker.fail_all();
         messages::warn(String::from(
             "an I/O thread broke down by a panic: what it had to do ended with errors, and it \
              begins anew",
         ));
-        reactor = begin_anew(directions, config, &inbox);
+        reactor = restart(groups, config, &inbox);
     }
 }
 
 /// After a breakdown; `None` when the thread is to end.
-fn begin_anew(
-    directions: &Directions,
+fn restart(
+    groups: &DiskGroups,
     config: &EngineConfig,
     inbox: &Arc<Inbox<Message>>,
 ) -> Option<Reactor> {
     loop {
-        if let Ok(Ok(reactor)) = Reactor::new(directions.clone(), config) {
+        if let Ok(Ok(reactor)) = Reactor::new(groups.clone(), config) {
             let is_request = |message: &&Message| matches!(message, Message::Request(_));
-            let goes_on = inbox.begin_anew(reactor.engine().waker(), is_request);
+            let goes_on = inbox.restart(reactor.engine().waker(), is_request);
             return goes_on.then_some(reactor);
         }
         if !inbox.return_all() {
@@ -252,7 +246,7 @@ mod tests {
         let id = group.io.add_class(None, 100).unwrap();
         let class = QueueClass { queue: 0, id, holder: false };
         let threads = IoThreads::new(&IoThreadsConfig::default(), |_| true);
-        let inbox = threads.inbox(&Directions::new(group, None), "disk", submitter()).unwrap();
+        let inbox = threads.inbox(&DiskGroups::new(group, None), "disk", submitter()).unwrap();
         let reply = |operation| {
             Reply::new(Submission { class, since: Time::ZERO, submitter: 0, operation })
         };

@@ -83,21 +83,21 @@ impl Completion {
     }
 }
 
-/// The I/O thread broke down before it had answered.
+/// The I/O thread panicked before it had answered.
 #[derive(thiserror::Error)]
 #[error(
-    "the disk's I/O thread broke down, and began anew: it is not known whether this was done; \
+    "the disk's I/O thread panicked and was restarted; the outcome of this request is unknown; \
      try again"
 )]
-struct BrokenDown;
+struct WorkerPanicked;
 
-forebay_core::debug_as_display!(BrokenDown);
+forebay_core::debug_as_display!(WorkerPanicked);
 
-/// A reply whose I/O thread owes an answer. Dropped without one, as when the
-/// thread breaks down, it answers with an error.
+/// A reply whose I/O thread owes an answer. Dropped without one, as when the thread panics, it answers
+/// with an error.
 #[derive(Debug)]
 pub(crate) struct Promise {
-    /// Taken when it is kept.
+    /// Taken when it is fulfilled.
     reply: Option<Arc<Reply>>,
 }
 
@@ -112,7 +112,7 @@ struct State {
     /// Nobody waits for the answer, or wants the request.
     abandoned: bool,
     /// Nobody waits for the answer, but the request is to be done.
-    kept: Option<Detached>,
+    detached: Option<Detached>,
     /// Where an intent cancels it, if it is under one. Whoever has the request
     /// keeps that: messages refer to replies.
     inbox: Weak<Inbox<Message>>,
@@ -133,11 +133,11 @@ impl fmt::Debug for Detached {
 }
 
 impl Reply {
-    /// A reply with a request; one that this thread has kept, if there is any.
+    /// A reply with a request: a recycled one of this thread, if there is any.
     pub(crate) fn new(request: Submission) -> Arc<Self> {
         let state = State { request: Some(request), ..State::default() };
-        let kept = SPARE.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
-        if let Some(mut reply) = kept
+        let spare = SPARE.try_with(|spares| spares.borrow_mut().pop()).ok().flatten();
+        if let Some(mut reply) = spare
             && let Some(unused) = Arc::get_mut(&mut reply)
         {
             // A child has those of its parent, whose locks are not its own.
@@ -147,13 +147,13 @@ impl Reply {
         Arc::new(Self { state: Lock::new(state) })
     }
 
-    /// Keeps a reply that is done with for the next request of this thread.
-    pub(crate) fn keep(mut reply: Arc<Self>) {
+    /// Makes a reply that is done with available to the next request of this thread.
+    pub(crate) fn recycle(mut reply: Arc<Self>) {
         if Arc::get_mut(&mut reply).is_some() {
-            let _ = SPARE.try_with(|kept| {
-                let mut kept = kept.borrow_mut();
-                if kept.len() < SPARE_MAX {
-                    kept.push(reply);
+            let _ = SPARE.try_with(|spares| {
+                let mut spares = spares.borrow_mut();
+                if spares.len() < SPARE_MAX {
+                    spares.push(reply);
                 }
             });
         }
@@ -202,7 +202,7 @@ impl Reply {
     pub(crate) fn refuse(&self, error: io::Error) {
         let mut state = self.lock();
         let Some(Submission { operation, .. }) = state.request.take() else {
-            return messages::note_bug("what was not sent has its request");
+            return messages::report_invariant("a reply that was not sent has no request");
         };
         state.answer = Some(Completion::refusal(error, operation));
     }
@@ -219,18 +219,18 @@ impl Reply {
         !is_done
     }
 
-    /// Nobody waits any more, and the request goes on to its end, with what it
-    /// keeps. The answer, if it is there already.
-    pub(crate) fn detach(&self, kept: Detached) -> Option<Completion> {
+    /// Nobody waits any more, and the request goes on to its end with `detached`. Returns the answer if
+    /// it is there already.
+    pub(crate) fn detach(&self, detached: Detached) -> Option<Completion> {
         let mut state = self.lock();
         let answer = state.answer.take();
         let waker = state.waker.take();
-        let kept = match &answer {
-            Some(_) => Some(kept),
-            None => state.kept.replace(kept),
+        let unused = match &answer {
+            Some(_) => Some(detached),
+            None => state.detached.replace(detached),
         };
         drop(state);
-        drop((waker, kept));
+        drop((waker, unused));
         answer
     }
 
@@ -258,12 +258,12 @@ impl Reply {
     fn answer(&self, answer: Completion) -> Option<KeptWaker> {
         let mut state = self.lock();
         state.key = None;
-        let kept = state.kept.take();
-        if state.abandoned || kept.is_some() {
+        let detached = state.detached.take();
+        if state.abandoned || detached.is_some() {
             drop(state);
             // A buffer of the program's own may panic then.
             contain(|| drop(answer));
-            drop(kept);
+            drop(detached);
             return None;
         }
         state.answer = Some(answer);
@@ -296,8 +296,8 @@ impl Promise {
         self.reply.as_ref()?.take_request(key)
     }
 
-    /// Keeps the promise. Returns whom to wake.
-    pub(super) fn keep(mut self, answer: Completion) -> Option<KeptWaker> {
+    /// Hands the answer over. Returns the waker to wake.
+    pub(super) fn fulfil(mut self, answer: Completion) -> Option<KeptWaker> {
         self.reply.take()?.answer(answer)
     }
 }
@@ -307,7 +307,7 @@ impl Drop for Promise {
         if let Some(reply) = self.reply.take() {
             let request = reply.lock().request.take();
             let operation = request.map_or_else(Operation::nothing, |request| request.operation);
-            let error = io::Error::other(BrokenDown);
+            let error = io::Error::other(WorkerPanicked);
             if let Some(waker) = reply.answer(Completion::refusal(error, operation)) {
                 waker.wake();
             }

@@ -94,7 +94,7 @@ impl Worker {
             let timeout = self.requests.has_answers().then_some(Duration::ZERO);
             let Self { reactor, requests, .. } = self;
             let refill = &mut |reactor: &mut Reactor, class| {
-                requests.feed(reactor, class);
+                requests.refill(reactor, class);
             };
             match reactor.run_once(timeout, refill) {
                 Ok(()) => refused = false,
@@ -133,16 +133,18 @@ impl Worker {
             let key = self.requests.submitted.get(id.index());
             let pending = key.and_then(|key| self.requests.pending.try_remove(*key));
             let Some(Pending { promise, .. }) = pending else {
-                messages::note_bug("what ends in the reactor is a request of its I/O thread");
+                messages::report_invariant(
+                    "a request ended in the reactor that its I/O thread does not know",
+                );
                 continue;
             };
             let timing = Timing { queue_nanos, disk_nanos };
-            self.wakers.extend(promise.keep(Completion { result, operation, timing }));
+            self.wakers.extend(promise.fulfil(Completion { result, operation, timing }));
             answered += 1;
         }
         for (key, error, operation) in self.requests.refused.drain(..) {
             let promise = self.requests.pending.remove(key).promise;
-            self.wakers.extend(promise.keep(Completion::refusal(error, operation)));
+            self.wakers.extend(promise.fulfil(Completion::refusal(error, operation)));
             answered += 1;
         }
         answered
@@ -159,7 +161,7 @@ impl Worker {
 
     /// After a panic, which leaves nothing here to rely on: all requests end,
     /// those in the disk after the engine has given them up.
-    pub(super) fn break_down(mut self) {
+    pub(super) fn fail_all(mut self) {
         contain(|| self.wake());
         let Self { reactor, requests, messages, .. } = self;
         contain(|| drop(reactor));
@@ -185,14 +187,14 @@ impl Requests {
         let cost = reactor.cost(operation.op(), operation.bytes());
         let waiting = self.waiting.push(class, submitter, cost, (key, operation));
         entry.insert(Pending { promise, class, since, stage: Stage::Waiting(waiting) });
-        self.feed(reactor, class);
+        self.refill(reactor, class);
     }
 
     /// Moves requests of `class` that wait into the I/O queue.
-    fn feed(&mut self, reactor: &mut Reactor, class: QueueClass) {
+    fn refill(&mut self, reactor: &mut Reactor, class: QueueClass) {
         while let Some((key, operation)) = self.waiting.pop(class, reactor.queued(class)) {
             let Some(pending) = self.pending.get_mut(key) else {
-                messages::note_bug("what waits is a request of its I/O thread");
+                messages::report_invariant("a waiting request is unknown to its I/O thread");
                 continue;
             };
             match reactor.submit(pending.since, pending.class, operation) {
@@ -215,23 +217,25 @@ impl Requests {
     fn tell_bugs(&mut self) {
         if self.waiting.bugs() > self.bugs_told {
             self.bugs_told = self.waiting.bugs();
-            messages::note_bug("what waits at an I/O thread is in the queue of its submitter");
+            messages::report_invariant(
+                "a waiting request is missing in the queue of its submitter",
+            );
         }
     }
 
     fn cancel(&mut self, reactor: &mut Reactor, now: Time, key: usize) {
         let Some(pending) = self.pending.get_mut(key) else {
-            return messages::note_bug("a request has a key as long as it is here");
+            return messages::report_invariant("a request has lost its key");
         };
         let class = pending.class;
         match &pending.stage {
             Stage::Submitted(id) => {
                 reactor.cancel(now, *id);
-                self.feed(reactor, class);
+                self.refill(reactor, class);
             }
             Stage::Waiting(waiting) => {
                 let Some((_, operation)) = self.waiting.remove(*waiting) else {
-                    return messages::note_bug("what waits has its operation");
+                    return messages::report_invariant("a waiting request has no operation");
                 };
                 pending.stage = Stage::Ended;
                 self.refused.push((key, Errno::CANCELED.into(), operation));

@@ -102,11 +102,14 @@ const CLASS_SECONDS: &[Metric<ClassSnapshot, u64>] = &[
         class.counters.starved_nanos
     }),
     (
-        "limited_time_sec",
+        "limited_seconds",
         "Time for which an upper limit kept the class back, summed over queues; 0 is healthy but \
          for classes that are meant to have less than the disk could give",
         |class| class.counters.limited_nanos,
     ),
+    ("limited_time_sec", "Old name of limited_seconds, for one release", |class| {
+        class.counters.limited_nanos
+    }),
     ("consumption", "Disk time dispatched, in seconds", |class| {
         disk_nanos(class.counters.consumption)
     }),
@@ -249,7 +252,8 @@ impl Scrape {
     }
 
     fn messages(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Messages and events of the process that were lost: the log is too slow";
+        let help =
+            "Log messages and events of the process that were dropped: the logger is too slow";
         let metric = encoder.encode_descriptor("messages_lost", help, None, MetricType::Counter)?;
         ConstCounter::new(self.0.messages_lost).encode(metric)
     }

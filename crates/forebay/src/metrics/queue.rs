@@ -139,7 +139,7 @@ impl QueueMetrics {
     #[cold]
     fn give_place(&self, class: ClassId) -> Option<&ClassHistograms> {
         let Some(place) = self.classes.get(class.index()) else {
-            messages::note_bug("every class has a place for its figures");
+            messages::report_invariant("a class has no place for its figures");
             return None;
         };
         let histograms = place.get_or_init(|| Box::new(ClassHistograms::new(class)));

@@ -28,7 +28,7 @@ pub struct DeviceTraffic {
     pub discarded: Traffic,
     /// Bytes that this process has written and no disk has shown, without those of buffered
     /// writers: so much more of it may yet be written and pass no class, or has gone elsewhere.
-    pub undecided: u64,
+    pub unattributed: u64,
     /// The members of an array whose chunks lie on each member in turn (RAID0, striped volumes);
     /// empty for other devices.
     pub members: Vec<MemberTraffic>,
@@ -96,11 +96,11 @@ impl fmt::Display for DeviceTraffic {
         if let Some(why) = &self.unknown_because {
             return write!(f, "what passes no class is not known: {why}");
         }
-        let Self { device, read, written, discarded, undecided, .. } = self;
+        let Self { device, read, written, discarded, unattributed, .. } = self;
         write!(
             f,
             "{device}: read {read}; written {written}, and up to {} MB to come; discarded {} MB",
-            undecided / 1_000_000,
+            unattributed / 1_000_000,
             discarded.done / 1_000_000
         )
     }
@@ -128,7 +128,7 @@ mod tests {
             of_this_process: 116_000_000,
         };
         let device = String::from("nvme0n1");
-        let seen = DeviceTraffic { device, written, undecided: 5_000_000, ..Default::default() };
+        let seen = DeviceTraffic { device, written, unattributed: 5_000_000, ..Default::default() };
         assert_eq!(
             seen.to_string(),
             "nvme0n1: read 0 MB, 0 % in no class (this process 0 %, unknown 0 %); written 200 MB, \

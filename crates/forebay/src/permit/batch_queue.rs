@@ -14,7 +14,7 @@ use super::batch::Batch;
 use super::disk_group::DiskGroup;
 use super::queue::{PermitQueue, enqueue};
 use super::request::{BatchRequest, NoGrant, PermitRequest};
-use super::state::{State, Timekeeper};
+use super::state::{DeadlineOwner, State};
 use super::timer;
 use super::wakeups::Wakeups;
 use crate::group::GroupState;
@@ -74,7 +74,7 @@ impl State {
             queued.push(ticket);
         }
         let Some(waiting) = self.batches.get_mut(batch) else {
-            return messages::note_bug("a batch is there that was just added");
+            return messages::report_invariant("a batch is missing that was just added");
         };
         waiting.queued += queued.len();
         let mut tickets = mem::take(&mut waiting.tickets).into_vec();
@@ -140,7 +140,7 @@ impl PermitQueue {
             state.queue.cancel(now, first);
         }
         if state.anybody_waits() {
-            state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+            state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
         if granted.is_empty() { Err(NoGrant::TimedOut) } else { Ok(granted.into()) }
@@ -169,7 +169,7 @@ impl PermitQueue {
                 match timer::start(&mut state, group) {
                     Ok(()) => {
                         state.add_members(now, batch, batch_request);
-                        state.settle(now, None, &mut wakeups);
+                        state.grant_ready(now, None, &mut wakeups);
                         Ok(Batched::Waits(batch))
                     }
                     Err(error) => {
@@ -180,7 +180,7 @@ impl PermitQueue {
             }
         };
         if state.anybody_waits() {
-            state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+            state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
         drop(given_back);
@@ -199,8 +199,8 @@ impl PermitQueue {
         let mut state = self.lock();
         // Wakers are dropped after the lock is released.
         let collected = state.collect(now, batch, waker);
-        state.settle(now, None, &mut wakeups);
-        state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        state.grant_ready(now, None, &mut wakeups);
+        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         self.release(group, state, now, &mut wakeups);
         collected.ok().map(|(granted, _)| granted.tickets)
     }
@@ -211,8 +211,8 @@ impl PermitQueue {
         let mut wakeups = Wakeups::new();
         let mut state = self.lock();
         let abandoned = give_back(group, &mut state, now, batch);
-        state.settle(now, None, &mut wakeups);
-        state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        state.grant_ready(now, None, &mut wakeups);
+        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         self.release(group, state, now, &mut wakeups);
         drop(abandoned);
     }
@@ -229,8 +229,8 @@ impl PermitQueue {
                 group.record(state.queue.shard(), &completion, Some(&state.queue));
             }
         }
-        state.settle(now, None, &mut wakeups);
-        state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        state.grant_ready(now, None, &mut wakeups);
+        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         self.release(group, state, now, &mut wakeups);
     }
 }
@@ -238,7 +238,7 @@ impl PermitQueue {
 /// Takes a batch back, whatever of it was granted. Its waker is to be dropped outside the lock.
 fn give_back(group: &GroupState, state: &mut State, now: Time, batch: usize) -> Option<Batch> {
     let Some(abandoned) = state.batches.try_remove(batch) else {
-        messages::note_bug("a batch is there until it is collected or abandoned");
+        messages::report_invariant("a batch is missing that was neither collected nor abandoned");
         return None;
     };
     for &ticket in &abandoned.tickets {

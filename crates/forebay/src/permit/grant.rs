@@ -94,7 +94,7 @@ const fn outcome<T>(result: &io::Result<T>) -> Outcome {
 /// Can be sent to any thread and held across `.await`. It counts as held by no
 /// thread: who has one and wants another, or uses a file, for the same piece of
 /// work before it drops the first, does so in the class
-/// [for its holder](crate::Class::for_holder_of).
+/// [for its holder](crate::Class::nested_in).
 ///
 /// One that is never dropped stops counting as unfinished work after 100 ms or
 /// eight windows, whichever is longer, and gives its place among

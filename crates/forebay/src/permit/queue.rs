@@ -7,7 +7,7 @@ use forebay_core::{Completion, EnqueueError, IoQueue, Outcome, Ticket, Time};
 
 use super::parking::Parking;
 use super::request::{NoGrant, PermitRequest};
-use super::state::{State, Timekeeper};
+use super::state::{DeadlineOwner, State};
 use super::wakeups::Wakeups;
 use crate::group::GroupState;
 use crate::sys::sync::{Clock, Lock, LockGuard};
@@ -32,8 +32,8 @@ impl PermitQueue {
         if let Some(model) = group.newer_model(&mut state.model_version) {
             state.queue.set_model(model);
         }
-        state.settle(now, None, &mut wakeups);
-        state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        state.grant_ready(now, None, &mut wakeups);
+        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         self.release(group, state, now, &mut wakeups);
     }
 
@@ -56,7 +56,7 @@ impl PermitQueue {
             state.queue.cancel(now, ticket);
         }
         if state.anybody_waits() {
-            state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+            state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
         if granted { Ok((ticket, now)) } else { Err(NoGrant::TimedOut) }
@@ -76,7 +76,7 @@ impl PermitQueue {
         let (ticket, granted) = enqueue(&mut state, now, request, &mut wakeups)?;
         if granted {
             if state.anybody_waits() {
-                state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+                state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
             }
             self.release(group, state, now, &mut wakeups);
             return Ok((ticket, now));
@@ -95,9 +95,9 @@ impl PermitQueue {
         (ticket, parking): (Ticket, &Parking),
         deadline: Option<Time>,
     ) -> Result<(Ticket, Time), NoGrant> {
-        let me = Timekeeper::Thread(ticket.index() as u32);
+        let me = DeadlineOwner::Thread(ticket.index() as u32);
         loop {
-            let until = state.keep_time_between(now, (me, parking), wakeups);
+            let until = state.arm_deadline_between(now, (me, parking), wakeups);
             self.release(group, state, now, wakeups);
             parking.come_back();
             group.tell_overdue(now);
@@ -113,15 +113,15 @@ impl PermitQueue {
                 return Ok((ticket, now));
             }
             state = self.lock();
-            if parking.is_granted() || state.settle(now, Some(ticket), wakeups) {
-                state.keep_time(now, Timekeeper::Nobody, wakeups);
+            if parking.is_granted() || state.grant_ready(now, Some(ticket), wakeups) {
+                state.arm_deadline(now, DeadlineOwner::Nobody, wakeups);
                 self.release(group, state, now, wakeups);
                 return Ok((ticket, now));
             }
             if deadline.is_some_and(|deadline| deadline <= now) {
                 state.withdraw(now, ticket);
-                state.settle(now, None, wakeups);
-                state.keep_time(now, Timekeeper::Nobody, wakeups);
+                state.grant_ready(now, None, wakeups);
+                state.arm_deadline(now, DeadlineOwner::Nobody, wakeups);
                 self.release(group, state, now, wakeups);
                 return Err(NoGrant::TimedOut);
             }
@@ -143,8 +143,8 @@ impl PermitQueue {
             group.record(state.queue.shard(), completion, Some(&state.queue));
         }
         if state.anybody_waits() {
-            state.settle(now, None, &mut wakeups);
-            state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+            state.grant_ready(now, None, &mut wakeups);
+            state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         } else {
             state.collect_shards(&mut wakeups);
         }
@@ -165,12 +165,12 @@ impl PermitQueue {
         now: Time,
         wakeups: &mut Wakeups,
     ) {
-        while state.unsettled {
+        while state.has_more_to_grant {
             drop(state);
             wakeups.carry_out(&group.wakers);
             state = self.lock();
-            state.settle(now, None, wakeups);
-            state.keep_time(now, Timekeeper::Nobody, wakeups);
+            state.grant_ready(now, None, wakeups);
+            state.arm_deadline(now, DeadlineOwner::Nobody, wakeups);
         }
         drop(state);
         wakeups.carry_out(&group.wakers);
@@ -196,7 +196,7 @@ pub(super) fn enqueue(
         return Ok((ticket, true));
     }
     let ticket = state.queue_request(now, request).map_err(NoGrant::Refused)?;
-    let granted = state.settle(now, Some(ticket), wakeups);
+    let granted = state.grant_ready(now, Some(ticket), wakeups);
     Ok((ticket, granted))
 }
 

@@ -10,7 +10,7 @@ use super::batch::Batch;
 use super::overflow::Overflow;
 use super::parking::Parking;
 use super::request::PermitRequest;
-use super::waiters::{Behind, Waiters};
+use super::waiters::{GrantTarget, Waiters};
 use super::wakeups::{Wakeup, Wakeups};
 use crate::messages;
 use crate::sys::waker::KeptWaker;
@@ -25,7 +25,7 @@ pub(super) const TIMERS_MAX: usize = 4;
 
 /// Who sleeps until the next deadline, so that the others need not.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Timekeeper {
+pub(super) enum DeadlineOwner {
     Nobody,
     /// The blocked thread whose ticket has this index.
     Thread(u32),
@@ -43,11 +43,11 @@ pub(super) struct State {
     pub(super) timers_started: usize,
     /// The parking places of those that run.
     pub(super) timers: ArrayVec<Arc<Parking>, TIMERS_MAX>,
-    keeper: Timekeeper,
+    owner: DeadlineOwner,
     /// Until when the keeper sleeps.
-    kept: Time,
-    /// There was no room for more wake-ups: see [`State::settle`].
-    pub(super) unsettled: bool,
+    armed_until: Time,
+    /// There was no room for more wake-ups: see [`State::grant_ready`].
+    pub(super) has_more_to_grant: bool,
 }
 
 impl State {
@@ -60,9 +60,9 @@ impl State {
             batches: Slab::new(),
             timers_started: 0,
             timers: ArrayVec::new(),
-            keeper: Timekeeper::Nobody,
-            kept: Time::MAX,
-            unsettled: false,
+            owner: DeadlineOwner::Nobody,
+            armed_until: Time::MAX,
+            has_more_to_grant: false,
         }
     }
 
@@ -94,32 +94,32 @@ impl State {
     }
 
     /// Grants whatever may go now, and returns whether `mine` was among it.
-    /// To be repeated after the wake-ups if [`State::unsettled`].
-    pub(super) fn settle(
+    /// To be repeated after the wake-ups if [`State::has_more_to_grant`].
+    pub(super) fn grant_ready(
         &mut self,
         now: Time,
         mine: Option<Ticket>,
         wakeups: &mut Wakeups,
     ) -> bool {
         let mut granted = false;
-        self.unsettled = true;
+        self.has_more_to_grant = true;
         self.set_aside_unnoticed(now);
         if !self.overflow.is_empty() {
             self.give_places(now, wakeups);
         }
         while wakeups.has_room() {
             let Some(ticket) = self.queue.poll_dispatch(now) else {
-                self.unsettled = false;
+                self.has_more_to_grant = false;
                 break;
             };
             granted |= mine == Some(ticket);
             let wakeup = match self.waiters.grant(now, ticket) {
-                Behind::Nobody => None,
-                Behind::One(wakeup) => Some(wakeup),
-                Behind::Batch(batch) => self.grant_member(now, ticket, batch),
+                GrantTarget::Nobody => None,
+                GrantTarget::One(wakeup) => Some(wakeup),
+                GrantTarget::Batch(batch) => self.grant_member(now, ticket, batch),
             };
-            if self.keeper == Timekeeper::Thread(ticket.index() as u32) {
-                self.keeper = Timekeeper::Nobody;
+            if self.owner == DeadlineOwner::Thread(ticket.index() as u32) {
+                self.owner = DeadlineOwner::Nobody;
             }
             if mine != Some(ticket)
                 && let Some(wakeup) = wakeup
@@ -157,7 +157,7 @@ impl State {
     /// A request of a batch is granted. Returns whom to wake, if it was the last.
     fn grant_member(&mut self, now: Time, ticket: Ticket, batch: usize) -> Option<Wakeup> {
         let Some(waiting) = self.batches.get_mut(batch) else {
-            messages::note_bug("who waits for a batch is one of a batch");
+            messages::report_invariant("a member of a batch belongs to no batch");
             return None;
         };
         waiting.queued -= 1;
@@ -182,7 +182,9 @@ impl State {
     /// Whether all of it is in the disk now; else some waits for room.
     pub(super) fn enter(&mut self, now: Time, batch: usize) -> bool {
         let Some(waiting) = self.batches.get_mut(batch) else {
-            messages::note_bug("a batch is there until it is collected or abandoned");
+            messages::report_invariant(
+                "a batch is missing that was neither collected nor abandoned",
+            );
             return false;
         };
         if waiting.queued > 0 {
@@ -250,15 +252,15 @@ impl State {
             let Some(shard) = self.queue.poll_wake() else { return };
             wakeups.push(Wakeup::Shard(shard));
         }
-        self.unsettled = true;
+        self.has_more_to_grant = true;
     }
 
     /// Takes a ticket back that waits; returns whether it still did. The waker
     /// of a task is to be dropped outside the lock.
     pub(super) fn withdraw(&mut self, now: Time, ticket: Ticket) -> (bool, Option<KeptWaker>) {
         let waker = self.waiters.forget(ticket);
-        if self.keeper == Timekeeper::Thread(ticket.index() as u32) {
-            self.keeper = Timekeeper::Nobody;
+        if self.owner == DeadlineOwner::Thread(ticket.index() as u32) {
+            self.owner = DeadlineOwner::Nobody;
         }
         (self.queue.cancel(now, ticket), waker)
     }
@@ -266,74 +268,74 @@ impl State {
     /// Sees to it that somebody wakes up when the queue must be polled next.
     /// `me` is what the calling thread could be, or is, if it is going to
     /// sleep; then this returns until when.
-    pub(super) fn keep_time(
+    pub(super) fn arm_deadline(
         &mut self,
         now: Time,
-        me: Timekeeper,
+        me: DeadlineOwner,
         wakeups: &mut Wakeups,
     ) -> Option<Time> {
         let polled = if self.waiters.any() { self.queue.poll_timeout(now) } else { None };
         let looked = [polled, self.unnoticed_until(), self.overflow.look_at()];
         let due = looked.into_iter().flatten().min();
-        if self.keeper == me {
+        if self.owner == me {
             // It is awake, and decides anew.
-            self.keeper = Timekeeper::Nobody;
+            self.owner = DeadlineOwner::Nobody;
         }
         let due = due?;
-        if self.keeper == Timekeeper::Nobody {
-            self.keeper = self.choose_keeper(me);
-        } else if due >= self.kept {
+        if self.owner == DeadlineOwner::Nobody {
+            self.owner = self.choose_owner(me);
+        } else if due >= self.armed_until {
             return None;
-        } else if let Timekeeper::Thread(_) = me {
+        } else if let DeadlineOwner::Thread(_) = me {
             // It is about to sleep, so nobody need be woken for the role.
-            self.keeper = me;
+            self.owner = me;
         }
-        self.kept = due;
-        if self.keeper == me {
+        self.armed_until = due;
+        if self.owner == me {
             return Some(due);
         }
-        if let Some(parking) = self.keepers_place().map(Arc::clone) {
+        if let Some(parking) = self.owner_slot().map(Arc::clone) {
             self.wake(wakeups, Wakeup::Thread(parking));
         }
         None
     }
 
-    /// [`Self::keep_time`] for a thread that is about to sleep at `parking`. It does not keep time
+    /// [`Self::arm_deadline`] for a thread that is about to sleep at `parking`. It does not keep time
     /// as long as it runs wakers of others, which may block for whom the time is kept: somebody
     /// else does, and it looks again at once.
-    pub(super) fn keep_time_between(
+    pub(super) fn arm_deadline_between(
         &mut self,
         now: Time,
-        (me, parking): (Timekeeper, &Parking),
+        (me, parking): (DeadlineOwner, &Parking),
         wakeups: &mut Wakeups,
     ) -> Option<Time> {
-        if !wakeups.any_of_others() && !self.unsettled {
-            return self.keep_time(now, me, wakeups);
+        if !wakeups.any_of_others() && !self.has_more_to_grant {
+            return self.arm_deadline(now, me, wakeups);
         }
         parking.go_away();
-        if self.keeper == me {
-            self.keeper = Timekeeper::Nobody;
+        if self.owner == me {
+            self.owner = DeadlineOwner::Nobody;
         }
-        self.keep_time(now, Timekeeper::Nobody, wakeups);
+        self.arm_deadline(now, DeadlineOwner::Nobody, wakeups);
         Some(now)
     }
 
-    fn keepers_place(&self) -> Option<&Arc<Parking>> {
-        match self.keeper {
-            Timekeeper::Thread(index) => self.waiters.thread(index),
-            Timekeeper::Timer(number) => self.timers.get(number),
-            Timekeeper::Nobody => None,
+    fn owner_slot(&self) -> Option<&Arc<Parking>> {
+        match self.owner {
+            DeadlineOwner::Thread(index) => self.waiters.thread(index),
+            DeadlineOwner::Timer(number) => self.timers.get(number),
+            DeadlineOwner::Nobody => None,
         }
     }
 
     /// A blocked thread, which is there anyway; the timer when there is none.
-    fn choose_keeper(&self, me: Timekeeper) -> Timekeeper {
+    fn choose_owner(&self, me: DeadlineOwner) -> DeadlineOwner {
         match (me, self.waiters.newest_thread()) {
-            (Timekeeper::Thread(_), _) => me,
-            (_, Some(newest)) => Timekeeper::Thread(newest),
+            (DeadlineOwner::Thread(_), _) => me,
+            (_, Some(newest)) => DeadlineOwner::Thread(newest),
             (_, None) => {
                 let timer = self.timers.iter().position(|timer| !timer.is_away());
-                timer.map_or(Timekeeper::Nobody, Timekeeper::Timer)
+                timer.map_or(DeadlineOwner::Nobody, DeadlineOwner::Timer)
             }
         }
     }

@@ -9,9 +9,9 @@ use super::disk_group::DiskGroup;
 use super::overflow::Place;
 use super::queue::{PermitQueue, enqueue};
 use super::request::{NoGrant, PermitRequest};
-use super::state::Timekeeper;
+use super::state::DeadlineOwner;
 use super::timer;
-use super::waiters::Found;
+use super::waiters::PollOutcome;
 use super::wakeups::Wakeups;
 use crate::group::GroupState;
 use crate::sys::waker::KeptWaker;
@@ -58,7 +58,7 @@ impl PermitQueue {
             Err(error) => return Err(error),
         };
         if started.is_err() || state.anybody_waits() {
-            state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+            state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         }
         self.release(group, state, now, &mut wakeups);
         started
@@ -95,17 +95,17 @@ impl PermitQueue {
         let mut state = self.lock();
         // What is not needed any more is dropped after the lock is released.
         let found = state.waiters.take_grant(ticket, waker);
-        if !matches!(found, Found::Parked) {
+        if !matches!(found, PollOutcome::Parked) {
             drop(state);
-            return matches!(found, Found::Granted(_));
+            return matches!(found, PollOutcome::Granted(_));
         }
         let now = self.clock.now();
         let mut wakeups = Wakeups::new();
         // Stale if it was given up before it was set aside.
         let granted = state.queue.resume(now, ticket).unwrap_or(true);
         let waker = if granted { state.waiters.forget(ticket) } else { None };
-        state.settle(now, None, &mut wakeups);
-        state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        state.grant_ready(now, None, &mut wakeups);
+        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         self.release(group, state, now, &mut wakeups);
         drop(waker);
         granted
@@ -124,8 +124,8 @@ impl PermitQueue {
                 group.record(state.queue.shard(), &completion, Some(&state.queue));
             }
         }
-        state.settle(now, None, &mut wakeups);
-        state.keep_time(now, Timekeeper::Nobody, &mut wakeups);
+        state.grant_ready(now, None, &mut wakeups);
+        state.arm_deadline(now, DeadlineOwner::Nobody, &mut wakeups);
         self.release(group, state, now, &mut wakeups);
     }
 }

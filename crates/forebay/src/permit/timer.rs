@@ -8,7 +8,7 @@ use forebay_core::Time;
 use super::disk_group::DiskGroup;
 use super::parking::Parking;
 use super::queue::PermitQueue;
-use super::state::{State, TIMERS_MAX, Timekeeper};
+use super::state::{DeadlineOwner, State, TIMERS_MAX};
 use super::wakeups::Wakeups;
 use crate::sys::library_thread;
 use crate::sys::sync::Builder;
@@ -56,9 +56,9 @@ impl PermitQueue {
             state.timers.push(Arc::clone(parking));
             state.timers.len() - 1
         });
-        state.settle(now, None, &mut wakeups);
-        let me = (Timekeeper::Timer(number), &**parking);
-        let until = state.keep_time_between(now, me, &mut wakeups);
+        state.grant_ready(now, None, &mut wakeups);
+        let me = (DeadlineOwner::Timer(number), &**parking);
+        let until = state.arm_deadline_between(now, me, &mut wakeups);
         // Where all are in wakers of others, and these block, somebody is to keep time.
         if state.timers.iter().all(|timer| timer.is_away()) && state.timers_started < TIMERS_MAX {
             // Without another one, this one keeps time again when it is back.

@@ -30,7 +30,7 @@ enum Waiter {
 }
 
 /// Whom a grant concerns.
-pub(super) enum Behind {
+pub(super) enum GrantTarget {
     Nobody,
     One(Wakeup),
     /// The batch with this number.
@@ -39,7 +39,7 @@ pub(super) enum Behind {
 
 /// What a task finds that looks for its grant. A waker that is not needed is to be dropped outside
 /// the lock.
-pub(super) enum Found {
+pub(super) enum PollOutcome {
     /// It has it.
     Granted(#[expect(dead_code, reason = "held until it may be dropped")] KeptWaker),
     /// It came late: its ticket is to be taken up again.
@@ -109,40 +109,40 @@ impl Waiters {
 
     /// Notes that `ticket` was granted, and returns whom to wake for it:
     /// nobody, if nobody waits in the table.
-    pub(super) fn grant(&mut self, now: Time, ticket: Ticket) -> Behind {
+    pub(super) fn grant(&mut self, now: Time, ticket: Ticket) -> GrantTarget {
         match self.remove(ticket) {
             Waiter::Thread(parking) => {
                 parking.grant();
-                Behind::One(Wakeup::Thread(parking))
+                GrantTarget::One(Wakeup::Thread(parking))
             }
             Waiter::Task(waker) => {
                 self.add_unnoticed(now, ticket);
-                Behind::One(Wakeup::Task(waker))
+                GrantTarget::One(Wakeup::Task(waker))
             }
-            Waiter::Batch(batch) => Behind::Batch(batch),
-            Waiter::Vacant => Behind::Nobody,
+            Waiter::Batch(batch) => GrantTarget::Batch(batch),
+            Waiter::Vacant => GrantTarget::Nobody,
             Waiter::Granted(_) | Waiter::Parked(_) | Waiter::Paid => {
-                messages::note_bug("what is granted was waiting");
-                Behind::Nobody
+                messages::report_invariant("a permit was granted to a request that did not wait");
+                GrantTarget::Nobody
             }
         }
     }
 
     /// Whether the task behind `ticket` has its grant, which it takes with
     /// this. Else `waker` is woken for it.
-    pub(super) fn take_grant(&mut self, ticket: Ticket, waker: KeptWaker) -> Found {
+    pub(super) fn take_grant(&mut self, ticket: Ticket, waker: KeptWaker) -> PollOutcome {
         if let Some(Slot { ticket: found, waiter: Waiter::Task(before), .. }) =
             self.slots.get_mut(ticket.index())
             && *found == Some(ticket)
         {
-            return Found::Waits(mem::replace(before, waker));
+            return PollOutcome::Waits(mem::replace(before, waker));
         }
         match self.remove(ticket) {
             Waiter::Parked(_) => {
                 self.add_task(ticket, waker);
-                Found::Parked
+                PollOutcome::Parked
             }
-            _ => Found::Granted(waker),
+            _ => PollOutcome::Granted(waker),
         }
     }
 
@@ -152,7 +152,7 @@ impl Waiters {
         match (slot.ticket, &slot.waiter) {
             (Some(ticket), Waiter::Granted(since)) => Some((ticket, *since)),
             _ => {
-                messages::note_bug("a list of waiters holds those of its kind");
+                messages::report_invariant("a list of waiters holds one of another kind");
                 None
             }
         }
@@ -175,7 +175,7 @@ impl Waiters {
         match (slot.ticket, &slot.waiter) {
             (Some(ticket), Waiter::Parked(since)) => Some((ticket, *since)),
             _ => {
-                messages::note_bug("a list of waiters holds those of its kind");
+                messages::report_invariant("a list of waiters holds one of another kind");
                 None
             }
         }
@@ -200,7 +200,7 @@ impl Waiters {
         match self.slots.get(index as usize).map(|slot| &slot.waiter) {
             Some(Waiter::Thread(parking)) => Some(parking),
             _ => {
-                messages::note_bug("the thread that keeps time waits for a ticket");
+                messages::report_invariant("the thread that owns the deadline waits for no ticket");
                 None
             }
         }
@@ -306,7 +306,7 @@ mod tests {
         for add in adds {
             let mut waiters = Waiters::new();
             waiters.add_task(ticket, KeptWaker::of(Waker::noop()));
-            assert!(matches!(waiters.grant(now, ticket), Behind::One(_)));
+            assert!(matches!(waiters.grant(now, ticket), GrantTarget::One(_)));
             add(&mut waiters, now, ticket);
             assert!(messages::meets_a_bug(|| _ = waiters.grant(now, ticket)));
             assert!(!waiters.any(), "it is nobody's any more");

@@ -136,12 +136,14 @@ impl Command for Operation {
                     && let (Some(last), Some(first)) = (buffers.last_mut(), more.next())
                     && last.unsplit(first).is_err()
                 {
-                    messages::note_bug("a buffer follows the one that it was cut from");
+                    messages::report_invariant(
+                        "a buffer does not follow the one that it was cut from",
+                    );
                 }
                 buffers.extend(more);
             }
             (Self::PunchHole { len, .. }, Self::PunchHole { len: more, .. }) => *len += more,
-            _ => messages::note_bug("the parts of an operation are of one kind"),
+            _ => messages::report_invariant("the parts of an operation are of different kinds"),
         }
     }
 

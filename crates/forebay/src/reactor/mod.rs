@@ -16,7 +16,7 @@ pub use self::completion::{Completion, ShardCounters};
 pub use self::error::{ShardError, SubmitError};
 
 use self::queues::Queues;
-use crate::directions::Directions;
+use crate::disk_groups::DiskGroups;
 use crate::engine::{self, Engine, EngineConfig, Operation, Retries};
 use crate::events::Event;
 use crate::messages;
@@ -44,7 +44,7 @@ pub(crate) struct Reactor {
     // The engine goes first: what it has is in the disk.
     engine: Engine,
     queues: Queues,
-    groups: Directions,
+    groups: DiskGroups,
     clock: Clock,
     /// When what comes back now was not back yet.
     looked_at: Time,
@@ -55,7 +55,7 @@ pub(crate) struct Reactor {
 impl Reactor {
     /// The outer error is the engine's.
     pub(crate) fn new(
-        groups: Directions,
+        groups: DiskGroups,
         config: &EngineConfig,
     ) -> io::Result<Result<Self, GroupFull>> {
         let engine = Engine::new(config)?;
@@ -186,7 +186,7 @@ impl Reactor {
             while taken < COMPLETIONS_AT_ONCE
                 && let Some(completion) = self.engine.pop()
             {
-                self.settle(now, completion);
+                self.on_completion(now, completion);
                 taken += 1;
             }
             self.dispatch(now, refill);
@@ -197,7 +197,7 @@ impl Reactor {
         }
     }
 
-    fn settle(&mut self, now: Time, completion: engine::Completion) {
+    fn on_completion(&mut self, now: Time, completion: engine::Completion) {
         let engine::Completion { token, result, operation } = completion;
         let (part, result) = (PartId::from_bits(token), result.map(|bytes| bytes as u64));
         self.queues.handle_completion(now, self.looked_at, part, result, operation);
@@ -234,7 +234,7 @@ impl Reactor {
     }
 
     /// The I/O groups that it has queues in.
-    pub(crate) fn groups(&self) -> &Directions {
+    pub(crate) fn groups(&self) -> &DiskGroups {
         &self.groups
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use forebay_core::{Blocked, GroupFull, IoQueue, ShardId, Time};
 use forebay_driver::{Cancel, Driver, OperationId, PartEnd, PartId};
 
-use crate::directions::Directions;
+use crate::disk_groups::DiskGroups;
 use crate::engine::{Engine, Operation, Retries};
 use crate::permit::DiskGroup;
 use crate::sys::clock::Clock;
@@ -28,22 +28,21 @@ struct JoinedGroup {
 }
 
 impl Queues {
-    /// A queue in each of `directions`, whose requests `engine` executes, so many
-    /// at once.
+    /// A queue in each of `groups`. `engine` executes their requests, at most `depth_max` at once.
     pub(super) fn join(
-        directions: &Directions,
+        groups: &DiskGroups,
         engine: &Engine,
         depth_max: usize,
     ) -> Result<Self, GroupFull> {
-        let (mut queues, mut groups) = (Vec::new(), Vec::new());
-        for group in directions.iter() {
+        let (mut queues, mut joined) = (Vec::new(), Vec::new());
+        for group in groups.iter() {
             let mut model_version = 0;
             let queue = group.join(&mut model_version)?;
             let shard = queue.shard();
             queues.push(queue);
-            groups.push(JoinedGroup { group: Arc::clone(group), shard, model_version });
+            joined.push(JoinedGroup { group: Arc::clone(group), shard, model_version });
         }
-        let queues = Self { driver: Driver::new(queues, depth_max), groups: groups.into() };
+        let queues = Self { driver: Driver::new(queues, depth_max), groups: joined.into() };
         for JoinedGroup { group, shard, .. } in &queues.groups {
             let waker = engine.waker();
             group.metrics(*shard).set_backend(Some(engine.backend()));
@@ -98,7 +97,7 @@ impl Queues {
     }
 
     pub(super) fn publish(&self, now: Time, retries: Retries, pausing: bool) {
-        for ((queue, group), retries) in self.queues().zip(told_once(retries)) {
+        for ((queue, group), retries) in self.queues().zip(first_queue_only(retries)) {
             group.metrics(queue.shard()).publish(now, queue, retries, pausing);
             if pausing {
                 group.tell_overdue(now);
@@ -107,7 +106,7 @@ impl Queues {
     }
 
     pub(super) fn publish_now(&self, retries: Retries) {
-        for ((queue, group), retries) in self.queues().zip(told_once(retries)) {
+        for ((queue, group), retries) in self.queues().zip(first_queue_only(retries)) {
             group.metrics(queue.shard()).publish_now(queue, retries);
         }
     }
@@ -135,7 +134,7 @@ impl JoinedGroup {
 }
 
 /// For each queue: what is counted for all of them is told by the first.
-fn told_once(retries: Retries) -> impl Iterator<Item = Retries> {
+fn first_queue_only(retries: Retries) -> impl Iterator<Item = Retries> {
     std::iter::once(retries).chain(std::iter::repeat(Retries::default()))
 }
 

@@ -149,7 +149,7 @@ impl<Id: Node> Record<Id> {
         id.name(group, &self.name);
         match self.ids.get(slot) {
             Some(cell) => cell.store(Place(Some(id))),
-            None => messages::note_bug("a class has a place for every I/O group"),
+            None => messages::report_invariant("a class has no place for an I/O group"),
         }
         Ok(())
     }

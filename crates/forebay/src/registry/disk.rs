@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use forebay_core::{DiskRates, LoadStatus, Policy};
 
 use super::class::ClassRecord;
-use crate::directions::Directions;
 use crate::dirty_limits::DirtyLimits;
+use crate::disk_groups::DiskGroups;
 use crate::failures::FailedFiles;
 use crate::io_thread::{IoThreads, IoThreadsConfig};
 use crate::metrics::{Held, QueueMetrics};
@@ -48,7 +48,7 @@ pub(crate) struct DiskRecord {
 /// A disk as the threads of one NUMA node use it.
 #[derive(Debug)]
 struct Node {
-    directions: Directions,
+    groups: DiskGroups,
     io_threads: IoThreads,
 }
 
@@ -56,13 +56,13 @@ impl DiskRecord {
     pub(crate) fn new(
         name: String,
         policy: Policy,
-        nodes: Vec<Directions>,
+        nodes: Vec<DiskGroups>,
         io_threads: &IoThreadsConfig,
     ) -> Self {
         let count = nodes.len();
-        let node = |(index, directions)| {
+        let node = |(index, groups)| {
             let io_threads = IoThreads::new(io_threads, |node| node % count == index);
-            Node { directions, io_threads }
+            Node { groups, io_threads }
         };
         let nodes = nodes.into_iter().enumerate().map(node).collect();
         let process = Process::current();
@@ -85,7 +85,7 @@ impl DiskRecord {
 
     /// All I/O groups.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &Arc<DiskGroup>> {
-        self.nodes.iter().flat_map(|node| node.directions.iter())
+        self.nodes.iter().flat_map(|node| node.groups.iter())
     }
 
     /// Whether the disk does what its figures say, over all I/O groups.
@@ -120,7 +120,7 @@ impl DiskRecord {
 
     /// Whether reads and writes have a budget each.
     pub(crate) fn is_duplex(&self) -> bool {
-        self.nodes.iter().any(|node| node.directions.is_duplex())
+        self.nodes.iter().any(|node| node.groups.is_duplex())
     }
 
     /// Makes all queues look what has changed, and whoever waits at them.
@@ -150,14 +150,14 @@ impl DiskRecord {
     }
 
     /// The I/O groups of the calling thread: those of the NUMA node it runs on.
-    pub(crate) fn here(&self) -> &Directions {
-        &self.node_here().directions
+    pub(crate) fn here(&self) -> &DiskGroups {
+        &self.node_here().groups
     }
 
     /// The I/O groups of the calling thread, with their I/O threads.
-    pub(crate) fn io_threads_here(&self) -> (&Directions, &IoThreads) {
-        let Node { directions, io_threads } = self.node_here();
-        (directions, io_threads)
+    pub(crate) fn io_threads_here(&self) -> (&DiskGroups, &IoThreads) {
+        let Node { groups, io_threads } = self.node_here();
+        (groups, io_threads)
     }
 
     fn node_here(&self) -> &Node {

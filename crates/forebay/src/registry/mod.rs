@@ -32,7 +32,7 @@ pub use self::unlisted::{Unlisted, UnlistedError};
 use self::class::{Node, Record, part_of};
 use self::lookups::Lookups;
 use self::slots::Slots;
-use crate::directions::Directions;
+use crate::disk_groups::DiskGroups;
 use crate::events::Hook;
 use crate::io_queues::{IoQueues, LOCAL_DEPTH_MIN};
 use crate::io_thread::IoThreadsConfig;
@@ -95,7 +95,7 @@ impl Registry {
         let mut nodes = Vec::with_capacity(layout.io_groups);
         for _ in 0..layout.io_groups {
             let others = if rules.duplex { Some(group()?) } else { None };
-            nodes.push(Directions::new(group()?, others));
+            nodes.push(DiskGroups::new(group()?, others));
         }
         let depth = nodes.first().map_or(0, |node| depth(node, rules.policy, model));
         let io_threads = io_threads(name, depth, layout);
@@ -240,11 +240,11 @@ impl Registry {
 }
 
 /// How many requests of 4 KiB keep a disk busy, as far as its figures say.
-fn depth(directions: &Directions, policy: Policy, model: &DiskModel) -> u64 {
+fn depth(groups: &DiskGroups, policy: Policy, model: &DiskModel) -> u64 {
     match policy {
         Policy::Concurrency { requests } => requests.into(),
         _ => {
-            let window = directions.of(Op::Read).io.busy_window();
+            let window = groups.of(Op::Read).io.busy_window();
             window.units().div_ceil(model.dearer_cost(SMALL_LEN).units().max(1))
         }
     }

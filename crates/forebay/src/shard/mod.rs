@@ -202,9 +202,9 @@ impl Shard {
     /// is lost: the call can be repeated.
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.reactor.process().check()?;
-        self.end_unwanted();
+        self.cancel_by_intent();
         self.reactor.run_once(timeout, &mut |_, _| ())?;
-        self.end_unwanted();
+        self.cancel_by_intent();
         if timeout == Some(Duration::ZERO) {
             self.reactor.watch();
         }
@@ -212,7 +212,7 @@ impl Shard {
     }
 
     /// Cancels what is under intents that were cancelled.
-    fn end_unwanted(&mut self) {
+    fn cancel_by_intent(&mut self) {
         let Some(intents) = &mut self.intents else { return };
         let unwanted = intents.unwanted();
         if unwanted.as_slice().is_empty() {

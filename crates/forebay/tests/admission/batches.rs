@@ -210,7 +210,7 @@ fn who_holds_a_batch_and_asks_for_another_does_not_wait_for_who_does_the_same() 
                 if is_task {
                     let first = block_on(class.admit_many(&[READ; 10])).unwrap();
                     begin.wait();
-                    drop(block_on(class.for_holder_of(&first).admit_many(&[READ; 10])).unwrap());
+                    drop(block_on(class.nested_in(&first).admit_many(&[READ; 10])).unwrap());
                 } else {
                     let first = class.admit_many(&[READ; 10]).wait().unwrap();
                     begin.wait();

@@ -134,7 +134,7 @@ fn holders_get_the_share_of_their_class() {
     // more than may be unfinished
     let outer: Vec<_> =
         (0..16).map(|_| block_on(held.admit_async(Op::Read, 4096)).unwrap()).collect();
-    let beside = held.for_holder_of(&outer[0]);
+    let beside = held.nested_in(&outer[0]);
     let mut asked = Vec::new();
     for n in 0..12_000 {
         let class = if n % 4 == 0 { &beside } else { &plain };
@@ -192,7 +192,7 @@ fn beside_a_limit(scheduler: &Scheduler, limits: &Limits, by_beside: bool) -> (u
                 while !stop.load(Ordering::Relaxed) {
                     let one = block_on(held.admit_async(Op::Read, 4096)).unwrap();
                     let two = if by_beside {
-                        block_on(limited.for_holder_of(&one).admit_async(Op::Read, 4096))
+                        block_on(limited.nested_in(&one).admit_async(Op::Read, 4096))
                     } else {
                         block_on(one.admit_more(&limited, Op::Read, 4096))
                     };

@@ -122,8 +122,8 @@ pub(crate) const METHODS: &[(&str, Method)] = &[
         let _entered = h.class.enter();
         h.scheduler.current_class() == h.class
     }),
-    ("Class::for_holder_of", |h| {
-        let class = h.class.for_holder_of(&h.permits[0]);
+    ("Class::nested_in", |h| {
+        let class = h.class.nested_in(&h.permits[0]);
         no_permit(&class.admit(Op::Read, LEN))
     }),
     ("Class::limits", |h| h.class.limits() == Limits::default()),

@@ -94,7 +94,7 @@ fn a_task_says_which_permit_its_requests_of_files_and_shards_are_beside() {
     let disk = bed.scheduler.disk("disk").unwrap();
     let mut shard = disk.shard(&EngineConfig::default()).unwrap();
     let held = [bed.permit(), bed.permit()];
-    let beside = bed.class.for_holder_of(&held[0]);
+    let beside = bed.class.nested_in(&held[0]);
     assert!(!bed.reads(&bed.class, Duration::from_millis(50)), "both places are taken");
     assert!(bed.reads(&beside, A_MINUTE));
     let read = Operation::read(bed.file.direct_file().clone(), 0, filled(BLOCK, 0));

@@ -133,7 +133,7 @@ pub(crate) fn what_passes_no_class_is_measured_in_a_known_mixture() {
     close("unknown", written.unknown(), rounds * 4, done);
     let name = lab.device.trim_start_matches("/dev/");
     assert_eq!((after.device.as_str(), after.unknown_because), (name, None));
-    assert!(after.undecided < 8 * MIB, "{} after it was drained", after.undecided);
+    assert!(after.unattributed < 8 * MIB, "{} after it was drained", after.unattributed);
     others.iter_mut().for_each(|other| assert!(other.wait().unwrap().success()));
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn what_is_dirty_still_is_shown_until_it_is_written() {
     file.write_all_at(&vec![7; 40 << 20], 0).unwrap();
     let live = traffic(&scheduler, "disk");
     let written = live.written.since(&before.written).of_this_process;
-    let bounds = written..=written + live.undecided;
+    let bounds = written..=written + live.unattributed;
     assert!(*bounds.end() >= 40 * MIB, "{bounds:?}");
     drain(&on);
     let after = traffic(&scheduler, "disk");
@@ -158,7 +158,7 @@ pub(crate) fn what_is_dirty_still_is_shown_until_it_is_written() {
     file.write_all_at(&vec![8; 40 << 20], 40 * MIB).unwrap();
     file.set_len(40 * MIB).unwrap();
     let cut = traffic(&scheduler, "disk");
-    assert!(cut.undecided < 8 * MIB, "{}", cut.undecided);
+    assert!(cut.unattributed < 8 * MIB, "{}", cut.unattributed);
 }
 
 /// Permits around buffered writes, of which older ones are written back meanwhile.

@@ -166,7 +166,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
             "internals",
             "group",
             "permit",
-            "directions",
+            "disk_groups",
             "reactor",
             "io_thread",
             "registry",

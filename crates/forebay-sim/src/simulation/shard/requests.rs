@@ -51,11 +51,11 @@ impl Shard {
         };
         let cost = self.driver.queue(class.queue).cost(op, len).as_nanos_ceil();
         submitters.push(class, u64::from(job.shard), cost, command);
-        self.feed(now, class, env);
+        self.refill(now, class, env);
     }
 
     /// Submits what has waited for the turn of the shard that sent it.
-    fn feed(&mut self, now: Time, class: QueueClass, env: &mut Environment) {
+    fn refill(&mut self, now: Time, class: QueueClass, env: &mut Environment) {
         while let Some(submitters) = &mut self.submitters {
             let queued = self.driver.queue(class.queue).class(class.id);
             let queued = queued.map_or(0, |counters| counters.queued);
@@ -68,7 +68,7 @@ impl Shard {
     fn feed_all(&mut self, now: Time, queue: usize, env: &mut Environment) {
         if self.submitters.is_some() {
             for class in 0..env.classes[queue].len() {
-                self.feed(now, env.class(queue, class), env);
+                self.refill(now, env.class(queue, class), env);
             }
         }
     }
@@ -128,7 +128,7 @@ impl Shard {
                     invariants.dispatched(now, id, dispatch.ticket, price.unwrap_or_default());
                 }
                 self.send(now, dispatch, false, env);
-                self.feed(now, dispatch.class, env);
+                self.refill(now, dispatch.class, env);
             }
             while let Some(other) = self.driver.poll_wake(queue) {
                 env.wake_named(now, other.index());

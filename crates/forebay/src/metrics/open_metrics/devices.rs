@@ -49,15 +49,19 @@ impl Collector for Devices {
                 }
             }
         }
-        let help = "Bytes that this process has written, of which no disk has shown anything yet";
-        let mut metric =
-            encoder.encode_descriptor("undecided_bytes", help, None, MetricType::Gauge)?;
-        for (disk, seen) in self.seen() {
-            let labels = [("mountpoint", disk), ("device", seen.device.as_str())];
-            ConstGauge::new(seen.undecided as f64).encode(metric.encode_family(&labels)?)?;
+        let help = "Bytes written by this process and not yet attributed to a device";
+        for (name, help) in [
+            ("unattributed_bytes", help),
+            ("undecided_bytes", "Old name of unattributed_bytes, for one release"),
+        ] {
+            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for (disk, seen) in self.seen() {
+                let labels = [("mountpoint", disk), ("device", seen.device.as_str())];
+                ConstGauge::new(seen.unattributed as f64).encode(metric.encode_family(&labels)?)?;
+            }
         }
         self.encode_members(&mut encoder)?;
-        let help = "Why nothing is known of what passes no class";
+        let help = "Why unscheduled I/O cannot be measured";
         let mut metric = encoder.encode_descriptor("unknown", help, None, MetricType::Gauge)?;
         for (disk, hidden) in &self.0 {
             if let Some(why) = &hidden.unknown_because {

@@ -86,7 +86,10 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
          that keeps its threads busy with other things",
         |disk| disk.totals.late_turns,
     ),
-    ("past_window", "Requests that went while the window was full, for a holder's sake", |disk| {
+    ("window_bypasses", "Requests dispatched beyond a full window for a nested request", |disk| {
+        disk.totals.window_bypasses
+    }),
+    ("past_window", "Old name of window_bypasses, for one release", |disk| {
         disk.totals.window_bypasses
     }),
     (
@@ -121,13 +124,24 @@ pub(super) const DISK_COUNTERS: &[Metric<DiskSnapshot, u64>] = &[
 ];
 
 pub(super) const DISK_SECONDS: &[Metric<DiskSnapshot, u64>] = &[
-    ("late_turn_sec", "By how much these came late, summed over queues", |disk| {
+    ("late_turn_seconds", "By how much these came late, summed over queues", |disk| {
         disk.totals.late_nanos
     }),
-    ("stopped_sec", "Time in which the disk stood still; part of waited_sec", |disk| {
+    ("stopped_seconds", "Time in which the disk stalled; part of waited_seconds", |disk| {
         disk.load.counters.stopped_nanos
     }),
-    ("waited_sec", "Time in which work waited for the disk throughout, stops included", |disk| {
+    (
+        "waited_seconds",
+        "Time in which work waited for the disk throughout, stalls included",
+        |disk| disk.load.counters.waited_nanos,
+    ),
+    ("late_turn_sec", "Old name of late_turn_seconds, for one release", |disk| {
+        disk.totals.late_nanos
+    }),
+    ("stopped_sec", "Old name of stopped_seconds, for one release", |disk| {
+        disk.load.counters.stopped_nanos
+    }),
+    ("waited_sec", "Old name of waited_seconds, for one release", |disk| {
         disk.load.counters.waited_nanos
     }),
     (

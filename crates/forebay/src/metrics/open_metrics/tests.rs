@@ -79,13 +79,13 @@ fn what_dashboards_ask_for_is_there() {
     let mut found: Vec<String> = text.lines().filter_map(described).collect();
     found.sort();
     assert!(text.contains("# TYPE forebay_bugs counter\n"));
-    let counters = "activations blocked_seconds bridged cancelled consumption errors late_turn_sec \
-                    late_turns limited_time_sec messages_lost \
+    let counters = "activations blocked_seconds bridged cancelled consumption errors late_turn_sec late_turn_seconds \
+                    late_turns limited_seconds limited_time_sec messages_lost \
                     misaligned_read_ops misaligned_write_ops overdue \
-                    past_window retries starvation_time_sec stop_overdue stopped_sec stops target_measured target_over total_bytes total_delay_sec total_discard_bytes \
+                    past_window retries starvation_time_sec stop_overdue stopped_sec stopped_seconds stops target_measured target_over total_bytes total_delay_sec total_discard_bytes \
                     total_discard_ops total_exec_sec total_flush_ops total_operations \
                     total_read_bytes total_read_ops total_split_bytes total_split_ops \
-                    total_write_bytes total_write_ops unlisted_opens waited_consumption waited_sec wake_ups";
+                    total_write_bytes total_write_ops unlisted_opens waited_consumption waited_sec waited_seconds wake_ups window_bypasses";
     let gauges = "base_latency_seconds bytes_in_disk delay delay_max_seconds disk_queue_length \
                   effective_goal_seconds engines flow_ratio held_long held_long_seconds in_disk in_disk_seconds \
                   latency_target_attainable \
@@ -221,7 +221,7 @@ fn what_passed_no_class_is_told_of_each_device_or_why_that_is_not_known() {
     let traffic = DeviceTraffic {
         device: "nvme0n1".into(),
         written,
-        undecided: 5,
+        unattributed: 5,
         members,
         ..Default::default()
     };
@@ -236,6 +236,7 @@ fn what_passed_no_class_is_told_of_each_device_or_why_that_is_not_known() {
         format!("forebay_device_admitted_bytes_total{{{labels}}} 39"),
         format!("forebay_device_unscheduled_bytes_total{{{labels}}} 61"),
         format!("forebay_device_unscheduled_own_bytes_total{{{labels}}} 58"),
+        r#"forebay_device_unattributed_bytes{mountpoint="/data",device="nvme0n1"} 5.0"#.into(),
         r#"forebay_device_undecided_bytes{mountpoint="/data",device="nvme0n1"} 5.0"#.into(),
         r#"forebay_device_member_in_flight_seconds_total{mountpoint="/data",device="nvme0n1",member="sda"} 2.5"#.into(),
         r#"forebay_device_unknown{mountpoint="/memory",reason="its files are in memory"} 1"#.into(),

@@ -1,4 +1,4 @@
-//! Where the directions of a disk have a budget each.
+//! The I/O groups of a disk: one, or one for each direction of a duplex disk.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::permit::DiskGroup;
 /// The I/O groups that the requests of a disk are divided among: one for all,
 /// or on a duplex disk one for reads and one for all others. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Directions {
+pub(crate) struct DiskGroups {
     reads: Arc<DiskGroup>,
     /// Where they are not with the reads.
     others: Option<Arc<DiskGroup>>,
 }
 
-impl Directions {
+impl DiskGroups {
     pub(crate) const fn new(reads: Arc<DiskGroup>, others: Option<Arc<DiskGroup>>) -> Self {
         Self { reads, others }
     }
