@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn an_abbreviation_finds_its_name() {
-        let keys = ["read_bandwidth_lasting", "read_iops", "read_bandwidth", "write_bandwidth"];
+        let keys = ["read_bandwidth_sustained", "read_iops", "read_bandwidth", "write_bandwidth"];
         assert_eq!(nearest("read_bw", keys), Some("read_bandwidth"));
         assert_eq!(nearest("write_bw", keys), Some("write_bandwidth"));
         assert_eq!(nearest("bw", keys), None);

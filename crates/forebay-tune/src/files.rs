@@ -13,9 +13,9 @@ use forebay::properties::{
 };
 use forebay_core::{Ceiling, DiskRates};
 
+use crate::drift;
 use crate::fit::{CostPoint, Fit, Knee, Sizes};
 use crate::run::Run;
-use crate::steady;
 
 /// What a file may state at most, as the library reads it.
 const IOPS_MAX: f64 = 1e8;
@@ -56,8 +56,8 @@ fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
         base_latency: Some(time(fit.base_latency_us)).filter(|base| !base.is_zero()),
         read: consistent(
             MeasuredDirection {
-                iops_lasting: Some(lasting(fit.lasting.read_iops)),
-                bandwidth_lasting: Some(lasting(fit.lasting.read_bandwidth)),
+                iops_sustained: Some(lasting(fit.lasting.read_iops)),
+                bandwidth_sustained: Some(lasting(fit.lasting.read_bandwidth)),
                 ..direction(&fit.read, &fit.read_knee, &fit.read_steadiness)
             },
             rates.read_iops,
@@ -65,8 +65,8 @@ fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
         ),
         write: consistent(
             MeasuredDirection {
-                iops_lasting: Some(lasting(fit.lasting.write_iops)),
-                bandwidth_lasting: Some(lasting(fit.lasting.write_bandwidth)),
+                iops_sustained: Some(lasting(fit.lasting.write_iops)),
+                bandwidth_sustained: Some(lasting(fit.lasting.write_bandwidth)),
                 ..direction(&fit.write, &fit.write_knee, &fit.write_steadiness)
             },
             rates.write_iops,
@@ -79,10 +79,11 @@ fn measured(fit: &Fit, rates: &DiskRates) -> Measured {
         }),
         regions: Vec::new(),
         region_goal: None,
+        renamed_keys: Vec::new(),
     }
 }
 
-fn direction(sizes: &Sizes, knee: &Knee, steadiness: &steady::Steadiness) -> MeasuredDirection {
+fn direction(sizes: &Sizes, knee: &Knee, steadiness: &drift::Steadiness) -> MeasuredDirection {
     let cost = |point: &CostPoint| CostAt {
         bytes: point.bytes.into(),
         cost: Duration::from_secs_f64(1.0 / point.rate.clamp(1.0 / 64.0, IOPS_MAX)),
@@ -92,7 +93,7 @@ fn direction(sizes: &Sizes, knee: &Knee, steadiness: &steady::Steadiness) -> Mea
         knee: Some(rounded(knee.requests, 10.0)),
         steadiness: Some(Steadiness {
             steady: steadiness.is_known(),
-            first_excess: rounded(steadiness.first_excess, 1000.0),
+            burst_excess: rounded(steadiness.burst_excess, 1000.0),
             observed: Duration::from_secs(steadiness.observed_seconds.round() as u64),
         }),
         ..MeasuredDirection::default()

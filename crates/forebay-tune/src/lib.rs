@@ -13,37 +13,37 @@
 mod budget;
 pub mod diff;
 mod directory;
+mod drift;
 mod error;
 pub mod files;
 mod fit;
 pub mod history;
-mod lasting;
-mod level;
 mod load;
 mod measure;
 mod phase;
+mod plateau;
 mod run;
 mod samples;
 mod simulated;
 mod stalls;
 mod statistics;
-mod steady;
+mod sustained;
 mod target;
 pub mod verdicts;
 
 pub use budget::Budget;
 pub use directory::{DirectoryTarget, MeasuredDisk};
+pub use drift::{Burst, Observation, Steadiness, steadiness};
 pub use error::Error;
 pub use fit::{
     CostPoint, DiscardCost, Figure, FileStates, Fit, Knee, LatencyAt, Mix, Saturation, Sector,
     Sizes, depth_full, fit,
 };
-pub use lasting::{Buffer, Lasting};
 pub use measure::{LARGE_REQUEST_BYTES, Progress, measure};
 pub use phase::{Bound, FileState, Pattern, Phase, Purpose, Work};
 pub use run::{MeasuredPhase, RUN_VERSION, Run};
 pub use samples::{LatencyFigures, Rate, Samples};
 pub use simulated::SimTarget;
 pub use stalls::Stalls;
-pub use steady::{Burst, Observation, Steadiness, steadiness};
+pub use sustained::{Buffer, Lasting};
 pub use target::{Target, TargetInfo};

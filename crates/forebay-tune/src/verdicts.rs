@@ -3,10 +3,10 @@
 use forebay_block::Backing;
 use serde::Serialize;
 
+use crate::drift::Steadiness;
 use crate::fit::{Figure, Fit, Sector};
 use crate::run::Run;
 use crate::stalls;
-use crate::steady::Steadiness;
 use crate::target::TargetInfo;
 
 /// A cache answers in less than this part of the disk's time.
@@ -70,7 +70,7 @@ pub fn advice(fit: &Fit) -> String {
     } else if known_to > MARGIN_MAX {
         String::from("Measure once more when nothing else uses the disk: its rates were uneven.")
     } else {
-        String::from("All four figures were seen to last.")
+        String::from("All four rates were sustained.")
     };
     format!(
         "Load the scheduler with `Scheduler::from_file(\"forebay.yaml\")`, or the program's commands \
@@ -169,7 +169,7 @@ fn sector_measured(sector: Sector) -> String {
 
 fn buffer_left(run: &Run, fit: &Fit, add: &mut AddVerdict<'_>) {
     if fit.lasting.write_bandwidth
-        && let Some(bytes) = crate::lasting::buffer_left(run)
+        && let Some(bytes) = crate::sustained::buffer_left(run)
     {
         let gb = bytes as f64 / 1e9;
         add(
@@ -194,12 +194,12 @@ fn steady(what: &str, steadiness: &Steadiness, fit: &Fit, add: &mut AddVerdict<'
                 burst.high, burst.seconds, burst.low
             ),
         );
-    } else if steadiness.first_excess > 0.0 {
+    } else if steadiness.burst_excess > 0.0 {
         add(
-            steadiness.first_excess > EXCESS_MAX,
+            steadiness.burst_excess > EXCESS_MAX,
             format!(
                 "At first small {what} were {:.0} % high, compared with {minutes:.1} minutes later.",
-                steadiness.first_excess * 100.0
+                steadiness.burst_excess * 100.0
             ),
         );
     }

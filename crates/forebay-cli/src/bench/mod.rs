@@ -204,10 +204,10 @@ fn shown(
 
 /// Says which figures may not last.
 fn warn_of_bursts(properties: &DiskProperties) {
-    let names: Vec<&str> = properties.not_lasting().collect();
+    let names: Vec<&str> = properties.not_sustained().collect();
     if !names.is_empty() {
         note(format_args!(
-            "warning: {} of the properties may be those of a burst; they were not seen to last",
+            "warning: {} of the properties may be burst rates; they were not sustained",
             names.join(", ")
         ));
     }

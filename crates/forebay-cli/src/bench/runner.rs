@@ -110,7 +110,9 @@ impl LoadThreads<'_> {
         let observed = self.watch(plan, watch)?;
         plan.interrupt.check()?;
         if observed.outcomes.len() < self.starts.len() {
-            return Err(Failure::Run(String::from("a shard ended without results: a defect")));
+            return Err(Failure::Run(String::from(
+                "internal error: a shard ended without results",
+            )));
         }
         warn_of_deleted(plan, &observed.outcomes);
         let io_queues = match plan.topology {

@@ -1,6 +1,6 @@
 //! `forebay explore --what-if`: what classes would get of a disk whose region is known.
 
-mod wish;
+mod class_demand;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::console::{json, print};
 use crate::disk::Disk;
 use crate::failure::Failure;
 use crate::properties_file;
-use wish::Wish;
+use class_demand::ClassDemand;
 
 /// Version of the JSON.
 const VERSION: u32 = 1;
@@ -37,7 +37,7 @@ pub(super) struct WhatIf {
     /// writes of 128 KiB: such as queries:1000:reads=50000, log:200:writes=100MB (powers of 1024)
     /// or compaction:100:writes=max. More than once for several
     #[arg(long, value_name = "NAME:SHARES:LOAD", requires = "what_if")]
-    load: Vec<Wish>,
+    load: Vec<ClassDemand>,
 }
 
 /// What would be, for programs.
@@ -105,7 +105,7 @@ impl WhatIf {
             write_bandwidth: region.write_bandwidth as f64,
             read_iops: region.read_iops as f64,
         };
-        let demands: Vec<_> = self.load.iter().map(Wish::demand).collect();
+        let demands: Vec<_> = self.load.iter().map(ClassDemand::demand).collect();
         predict(&Shape::Radii(radii.collect()), figures, &demands)
     }
 
@@ -115,7 +115,7 @@ impl WhatIf {
         prediction: &Prediction,
         simulated: Option<&[ClassResult]>,
     ) -> Forecast {
-        let class = |wish: &Wish| {
+        let class = |wish: &ClassDemand| {
             let found = simulated?.iter().find(|class| class.name == wish.name)?;
             let rate =
                 if wish.writes { found.bandwidth_bytes_per_second as f64 } else { found.iops };
@@ -158,7 +158,7 @@ impl WhatIf {
         let known = Disk::new(properties, PropertiesSource::File)?;
         let (base_latency, latency_goal) = (known.base_latency, LATENCY_GOAL_DEFAULT);
         let policy = Policy::PaceWindow { latency_goal, base_latency };
-        let text = self.load.iter().map(Wish::job).collect::<String>();
+        let text = self.load.iter().map(ClassDemand::job).collect::<String>();
         let jobs = JobFile::parse(&Source::new("--load", &text), None, 1)?;
         let mut config = SimulationConfig::new(jobs, spec.build(1));
         config.scheduler = SchedulerConfig {

@@ -175,7 +175,7 @@ fn of_the_disk(figures: &DiskFigures) -> Vec<String> {
     } else {
         "reads and writes share the disk's time: half of one leaves half of the other"
     })];
-    let bursts: Vec<&str> = figures.properties.not_lasting().collect();
+    let bursts: Vec<&str> = figures.properties.not_sustained().collect();
     if !bursts.is_empty() {
         said.push(format!(
             "{} may be those of a burst: the measurement did not see what is behind the disk's \

@@ -57,7 +57,7 @@ impl Endpoint {
             }
             ErrorKind::ConnectionRefused => {
                 format!(
-                    "nobody listens at {}: is the process there, and serves metrics?",
+                    "connection refused by {}: is the process running with metrics enabled?",
                     self.host
                 )
             }

@@ -275,8 +275,8 @@ mod tests {
 
     #[test]
     fn a_text_is_broken_between_words() {
-        let lines = broken("! ", "nobody listens at a:1: is it there?", 20);
-        assert_eq!(lines, ["! nobody listens at", "  a:1: is it there?"]);
+        let lines = broken("! ", "connection refused by a:1: is it there?", 20);
+        assert_eq!(lines, ["! connection", "  refused by a:1: is", "  it there?"]);
     }
 
     #[test]

@@ -124,12 +124,12 @@ pub(super) fn text(disks: &[DiskDifference]) -> String {
         text += &unsure(difference);
         let bursts = difference.may_be_bursts.join(", ");
         if !bursts.is_empty() {
-            let said = format!("{bursts}: not seen to last, so a change may be one of a burst.");
+            let said = format!("{bursts}: not sustained; the change may be a burst.");
             paragraph_within(&mut text, "May be bursts: ", &said, COLUMNS);
         }
         let missing = difference.not_compared.join(", ");
         if !missing.is_empty() {
-            let said = format!("{missing}: the runs have no phases alike of that.");
+            let said = format!("{missing}: the runs share no comparable phases.");
             paragraph_within(&mut text, "Not compared: ", &said, COLUMNS);
         }
         let count = difference.changes().filter(|change| change.significant).count();

@@ -182,7 +182,7 @@ fn compare(options: &Options, old: &[Run], new: &[Run]) -> Result<(), Failure> {
     match compare::not_compared(&disks).join(", ").as_str() {
         "" => Ok(()),
         names => Err(Failure::Input(format!(
-            "not comparable: the runs have no phases alike of {names}; measure both anew"
+            "not comparable: the runs share no comparable phases for {names}; measure both again"
         ))),
     }
 }

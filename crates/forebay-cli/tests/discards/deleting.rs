@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use crate::bed::{Bed, forebay, said, system, text, unmount};
+use crate::fixture::{Bed, forebay, said, system, text, unmount};
 
 pub(crate) fn without_discards() {
     let bed = Bed::on_a_file("nodiscard");

@@ -3,8 +3,8 @@
 //! the tests are listed as skipped, with the reason; for root in CI they fail.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
-mod bed;
 mod deleting;
+mod fixture;
 mod heartbeat;
 mod pacing;
 mod requests;

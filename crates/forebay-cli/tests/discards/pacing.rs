@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::bed::{Bed, MIB, forebay, said, text};
+use crate::fixture::{Bed, MIB, forebay, said, text};
 use crate::heartbeat::Heartbeat;
 use crate::spread::{RUNS, traced};
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::bed::{Bed, forebay, said, unmount};
+use crate::fixture::{Bed, forebay, said, unmount};
 
 const KIB: u64 = 1 << 10;
 

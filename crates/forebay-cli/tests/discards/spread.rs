@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bed::{Bed, MIB, forebay, said, text};
+use crate::fixture::{Bed, MIB, forebay, said, text};
 use crate::heartbeat::Heartbeat;
 
 /// How often a run is made again that a busy machine may have spoilt.

@@ -8,7 +8,7 @@ use forebay_trace::{Recording, Tracepoint};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::bed::{Bed, forebay, said, system, text, unmount};
+use crate::fixture::{Bed, forebay, said, system, text, unmount};
 use crate::spread::in_words;
 
 pub(crate) fn a_command() {

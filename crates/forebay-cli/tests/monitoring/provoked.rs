@@ -215,7 +215,7 @@ fn what_goes_wrong_with_files_and_permits_fires_its_alerts_and_is_told_by_top() 
         });
         let text = top(&address);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("of what was written passed no class"), "{text}");
+        assert!(text.contains("of what was written bypassed the scheduler"), "{text}");
         wait_for_alerts(&url);
         panels_have_data(&url);
         deletion.cancel();

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use crate::lab::Lab;
+use crate::loop_mount::Lab;
 use crate::process::run;
 use crate::system::skipped;
 

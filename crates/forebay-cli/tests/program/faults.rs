@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::lab::{Lab, MIXED, REMOVALS};
+use crate::loop_mount::{Lab, MIXED, REMOVALS};
 use crate::process::{run, run_and_at};
 use crate::system::system;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::lab::Lab;
+use crate::loop_mount::Lab;
 use crate::process::{Ended, run};
 
 const JOBS: &str = "

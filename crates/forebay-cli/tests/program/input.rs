@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rustix::fs::OFlags;
 
-use crate::lab::{Lab, MIXED};
+use crate::loop_mount::{Lab, MIXED};
 use crate::process::run;
 use crate::system::system;
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::lab::{Lab, MIXED, REMOVALS};
+use crate::loop_mount::{Lab, MIXED, REMOVALS};
 use crate::process::{run, run_and_at};
 
 #[test]

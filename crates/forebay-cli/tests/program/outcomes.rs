@@ -6,7 +6,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::lab::{Lab, MIXED};
+use crate::loop_mount::{Lab, MIXED};
 use crate::process::{Ended, run, run_and_at};
 
 const PRESETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../forebay-sim/presets");

@@ -7,7 +7,7 @@ use forebay::engine::{BackendChoice, Engine, EngineConfig};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::lab::{Lab, MIXED, REMOVALS};
+use crate::loop_mount::{Lab, MIXED, REMOVALS};
 use crate::process::{Ended, run};
 use crate::system::skipped;
 

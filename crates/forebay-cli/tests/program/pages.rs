@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::lab::Lab;
+use crate::loop_mount::Lab;
 use crate::process::run;
 
 /// What a Chromium is called on different systems.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::lab::Lab;
+use crate::loop_mount::Lab;
 use crate::process::{Ended, run};
 use crate::report::{forebay, numbers};
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::lab::Lab;
+use crate::loop_mount::Lab;
 use crate::process::{Ended, run};
 
 const PRESETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../forebay-sim/presets");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::lab::{Lab, MIXED, TIMES};
+use crate::loop_mount::{Lab, MIXED, TIMES};
 use crate::pages::shown;
 use crate::process::{Ended, run};
 

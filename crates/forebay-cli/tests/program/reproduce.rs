@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use crate::lab::Lab;
+use crate::loop_mount::Lab;
 use crate::process::{Ended, run};
 use crate::report::{charts, dom, forebay, numbers, shows};
 

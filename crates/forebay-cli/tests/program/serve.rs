@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::lab::Lab;
+use crate::loop_mount::Lab;
 use crate::process::run;
 
 fn serve(lab: &Lab, arguments: &[&str]) -> Command {

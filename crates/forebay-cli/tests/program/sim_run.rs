@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::lab::Lab;
+use crate::loop_mount::Lab;
 use crate::process::{Ended, run};
 
 /// Reads, writes, flushes, removals, random times, all on small files.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::lab::Lab;
+use crate::loop_mount::Lab;
 use crate::process::run;
 
 /// What `swarm` prints of a scenario that fails, in short.

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::answers::{ok, serve};
-use crate::lab::{Lab, MIXED};
+use crate::loop_mount::{Lab, MIXED};
 use crate::process::{Ended, run};
 
 fn top(address: &str) -> Command {
@@ -122,7 +122,7 @@ fn nobody_who_listens_and_nobody_who_answers_are_told_apart() {
     let address = listener.local_addr().unwrap().to_string();
     run(&mut top(&address)).complains(1, &[&address, "no answer", "within 5 s"]);
     drop(listener);
-    run(&mut top(&address)).complains(1, &[&address, "nobody listens"]);
+    run(&mut top(&address)).complains(1, &[&address, "connection refused by"]);
 }
 
 #[test]

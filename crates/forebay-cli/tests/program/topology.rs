@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 
 use serde_json::Value;
 
-use crate::lab::{Lab, MIXED};
+use crate::loop_mount::{Lab, MIXED};
 use crate::process::{run, run_and_at_text};
 
 const TOPOLOGIES: [(&str, &[&str], u64); 4] = [

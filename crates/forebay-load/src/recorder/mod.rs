@@ -3,16 +3,16 @@
 pub mod buckets;
 mod intervals;
 mod latencies;
+mod latency_breakdown;
 mod slice;
-mod ways;
 
 use forebay_core::Time;
 use hdrhistogram::CreationError;
 
 pub use intervals::{INTERVALS, Interval, Intervals};
 pub use latencies::Latencies;
+pub use latency_breakdown::{LatencyBreakdown, LatencyParts};
 pub use slice::Slice;
-pub use ways::{LatencyParts, Ways};
 
 /// The part of a run that is measured: from the end of the warm-up to the deadline, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub struct Recorder {
     /// How even all of that was.
     pub intervals: Intervals,
     /// Where requests of each latency spent it.
-    pub ways: Ways,
+    pub breakdown: LatencyBreakdown,
     recent: Recent,
     slice: Option<Box<Slice>>,
 }
@@ -124,7 +124,7 @@ impl Recorder {
             disk: Latencies::new()?,
             flush: Latencies::new()?,
             intervals: Intervals::new(measured),
-            ways: Ways::new(),
+            breakdown: LatencyBreakdown::new(),
             recent: Recent { requests: 0, errors: 0, bytes: 0, latency: Latencies::coarse()? },
             slice: None,
         })
@@ -175,7 +175,7 @@ impl Recorder {
                 return;
             }
             self.latency.record(latency_ns);
-            self.ways.record(request);
+            self.breakdown.record(request);
             self.service.record(completed.nanos_since(enqueued));
             self.queue.record(dispatched.nanos_since(enqueued));
             self.disk.record(completed.nanos_since(dispatched));
@@ -199,7 +199,7 @@ impl Recorder {
                 return;
             }
             self.latency.record(age_ns);
-            self.ways.unfinished(age_ns);
+            self.breakdown.unfinished(age_ns);
         }
     }
 
@@ -216,7 +216,7 @@ impl Recorder {
         self.disk.merge(&other.disk);
         self.flush.merge(&other.flush);
         self.intervals.merge(&other.intervals);
-        self.ways.merge(&other.ways);
+        self.breakdown.merge(&other.breakdown);
         self.recent.merge(&other.recent);
     }
 
@@ -332,7 +332,7 @@ mod tests {
             assert!(latencies.count() == 2 && latencies.max_ns() <= MS);
         }
         assert_eq!((both.flush.count(), both.flush.max_ns()), (6, 70 * MS));
-        assert_eq!(both.ways.around(0.99).requests, 2);
+        assert_eq!(both.breakdown.around(0.99).requests, 2);
     }
 
     #[test]

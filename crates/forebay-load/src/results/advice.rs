@@ -29,8 +29,8 @@ pub(super) fn answer(comparison: &Comparison, verdict: &Verdict) -> String {
         String::from("no bandwidth")
     };
     let more: String = verdict.sentences.iter().skip(1).map(|line| fold(line)).collect();
-    let bought = fold(&format!("Bought: {gain}"));
-    format!("{bought}Paid: {paid}.\n{more}{trade}")
+    let gain = fold(&format!("Gain: {gain}"));
+    format!("{gain}Cost: {paid}.\n{more}{trade}")
 }
 
 /// Which option trades what scheduling bought for what it cost.

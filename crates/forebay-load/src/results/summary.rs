@@ -79,7 +79,7 @@ fn class_result(file: &JobFile, job: &Job, recorder: &Recorder) -> ClassResult {
 /// The parts of the 99th percentile, in the proportions of the requests around it, so that they add
 /// up to it.
 fn p99_parts(recorder: &Recorder) -> Option<LatencyParts> {
-    let way = recorder.ways.around(0.99);
+    let way = recorder.breakdown.around(0.99);
     let sum = (way.backlog_ns + way.queue_ns + way.disk_ns) as f64;
     let p99_us = recorder.latency.quantile_ns(0.99) as f64 / 1e3;
     let part = |ns: u64| rounded(ns as f64 / sum * p99_us, 2);

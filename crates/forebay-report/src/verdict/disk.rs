@@ -49,7 +49,7 @@ fn lateness(figures: &DiskFigures) -> Option<Finding> {
                   another thread";
     if figures.turn_overdue_seconds >= STANDS_SECONDS {
         let since = time(figures.turn_overdue_seconds);
-        let what = format!("A thread{of} stands still since {since}, and its requests with it");
+        let what = format!("A thread{of} has been stalled for {since}; its requests are stuck");
         return Some(Finding::new(FindingKind::ShardStalled, what, remedy));
     }
     let part = if is_too_slow(figures) { LATE_PART_SLOW } else { LATE_PART };
@@ -111,9 +111,11 @@ fn overdue(figures: &DiskFigures) -> Option<Finding> {
 fn flow(figures: &DiskFigures) -> Option<Finding> {
     let ratio = figures.flow_ratio;
     (ratio > FLOW_ABOVE).then(|| {
-        let what = format!("Requests pile up in the disk: {ratio:.2} go for each that comes back");
+        let what = format!(
+            "Requests pile up in the disk: {ratio:.2} are dispatched for each that completes"
+        );
         let remedy = "Use the policy `pace+window`, whose window bounds that, and measure the disk \
-                      anew: `forebay tune DIR`";
+                      again: `forebay tune DIR`";
         Finding::new(FindingKind::PilesUp, what, remedy)
     })
 }
@@ -126,12 +128,12 @@ fn target(figures: &DiskFigures) -> Option<Finding> {
     let text = &target.target;
     Some(if target.attainable {
         let what = format!("The latency target {text} does not hold");
-        let remedy = "Where the disk is slow or its figures are wrong, mend that first; else ask \
+        let remedy = "Where the disk is slow or its figures are wrong, fix that first; else ask \
                       for a longer one";
         Finding::new(FindingKind::TargetMissed, what, remedy)
     } else {
         let what = format!("The latency target {text} cannot be kept: sending less does not help");
-        let remedy = "Ask for one that the disk keeps when little is asked of it";
+        let remedy = "Choose a target that the idle disk can meet";
         Finding::new(FindingKind::TargetUnattainable, what, remedy)
     })
 }

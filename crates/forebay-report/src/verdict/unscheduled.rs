@@ -70,9 +70,7 @@ impl Past {
         is_much.then(|| {
             let percent = past / all.max(1.0) * 100.0;
             let rate = past / 1e6 / seconds;
-            format!(
-                "{percent:.0} % of what was {verb} passed no class, {rate:.0} MB/s: nothing orders it"
-            )
+            format!("{percent:.0} % of what was {verb} bypassed the scheduler, {rate:.0} MB/s")
         })
     }
 }

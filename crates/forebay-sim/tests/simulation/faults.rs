@@ -7,7 +7,7 @@ use forebay_core::Time;
 use forebay_sim::simulation::{Outcome, Period, SchedulerConfig, SimulationConfig};
 use forebay_sim::spec::DiskSpec;
 
-use crate::bed::{MILLI, jobs, run};
+use crate::fixture::{MILLI, jobs, run};
 
 /// 8000 reads of 4 KiB per second, 300 MB/s.
 const DISK: &str = include_str!("../../presets/four-channels.yaml");

@@ -8,7 +8,7 @@ use forebay_load::results::model::{ClassResult, FlushResult};
 use forebay_sim::simulation::SimulationConfig;
 use forebay_sim::spec::DiskSpec;
 
-use crate::bed::{jobs, run};
+use crate::fixture::{jobs, run};
 
 /// What the jobs get on a hard disk.
 fn on_a_hard_disk(text: &str, shards: u32, policy: Option<Policy>) -> Vec<ClassResult> {

@@ -8,7 +8,7 @@ use forebay_load::results::model::ClassResult;
 use forebay_sim::simulation::SimulationConfig;
 use forebay_sim::spec::DiskSpec;
 
-use crate::bed::{jobs, run};
+use crate::fixture::{jobs, run};
 
 fn job(name: &str, kind: &str, fibers: u32, size: &str, rest: &str) -> String {
     format!(

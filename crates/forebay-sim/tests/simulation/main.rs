@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
-mod bed;
 mod deletes;
 mod faults;
+mod fixture;
 mod flushes;
 mod head_runs;
 mod knee;

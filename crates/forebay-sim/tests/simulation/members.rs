@@ -7,7 +7,7 @@ use forebay_load::results::{MembersResult, text};
 use forebay_sim::simulation::{Simulation, SimulationConfig};
 use forebay_sim::spec::DiskSpec;
 
-use crate::bed::jobs;
+use crate::fixture::jobs;
 
 /// Appends of 128 KiB to files of this size, which lie one after the other.
 fn appends(file_bytes: &str) -> (MembersResult, String) {

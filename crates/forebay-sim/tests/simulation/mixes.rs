@@ -5,7 +5,7 @@ use std::time::Duration;
 use forebay_core::{DiskModel, DiskRates, MIX_PRICES, MixPrices, PRICE_ONE, Policy, Time};
 use forebay_sim::simulation::{Outcome, Period, SchedulerConfig, SimulationConfig};
 
-use crate::bed::{MILLI, TestDisk, config, reads, run};
+use crate::fixture::{MILLI, TestDisk, config, reads, run};
 
 const RATES: DiskRates = DiskRates {
     read_iops: 100_000,

@@ -7,7 +7,7 @@ use forebay_sim::simulation::{
     Change, Outcome, Period, Polling, Simulation, SimulationError, Stalls, What,
 };
 
-use crate::bed::{MILLI, TestDisk, config, jobs, reads, run};
+use crate::fixture::{MILLI, TestDisk, config, jobs, reads, run};
 
 #[test]
 fn shares_are_kept_and_the_disk_is_used_up() {

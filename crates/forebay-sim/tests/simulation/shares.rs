@@ -5,7 +5,7 @@ use std::time::Duration;
 use forebay_core::{Policy, Time};
 use forebay_sim::simulation::{Outcome, Polling, SchedulerConfig};
 
-use crate::bed::{MILLI, TestDisk, config, reads, run};
+use crate::fixture::{MILLI, TestDisk, config, reads, run};
 
 /// Disk time that each class got, as the scheduler sees it.
 fn used(text: &str, shards: u32, disk: TestDisk) -> (Vec<f64>, f64) {

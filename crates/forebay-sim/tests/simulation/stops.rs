@@ -8,7 +8,7 @@ use forebay_load::results::model::DiskResult;
 use forebay_sim::simulation::SimulationConfig;
 use forebay_sim::spec::DiskSpec;
 
-use crate::bed::{jobs, reads, run};
+use crate::fixture::{jobs, reads, run};
 
 /// 20,000 requests per second within 200 us, 100 MB/s.
 const FAST: &str = "kind: ideal\nchannels: 4\nread_latency: 200us\nwrite_latency: 200us\n\

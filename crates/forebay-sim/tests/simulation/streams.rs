@@ -10,7 +10,7 @@ use forebay_sim::disk::{Command, Completion, SimDisk};
 use forebay_sim::simulation::{Outcome, SimulationConfig};
 use forebay_sim::spec::DiskSpec;
 
-use crate::bed::{jobs, run};
+use crate::fixture::{jobs, run};
 
 /// A disk that serves one command at a time, and how long it spends on reads, and on the rest.
 struct Metered {

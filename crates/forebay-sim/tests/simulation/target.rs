@@ -6,7 +6,7 @@ use forebay_core::{DiskModel, DiskRates, LatencyTarget, Policy, Time};
 use forebay_load::results::model::{DiskResult, RunResult};
 use forebay_sim::simulation::{Change, SimulationConfig, What};
 
-use crate::bed::{TestDisk, config, reads, run};
+use crate::fixture::{TestDisk, config, reads, run};
 
 const IOPS: u64 = 100_000;
 const BANDWIDTH: u64 = 1_000_000_000;

@@ -7,7 +7,7 @@ use forebay_core::{Policy, Time};
 use forebay_load::results::model::RunResult;
 use forebay_sim::simulation::{Period, SimulationConfig, Stalls};
 
-use crate::bed::{MILLI, TestDisk, config, reads, run};
+use crate::fixture::{MILLI, TestDisk, config, reads, run};
 
 const TARGETS: [&str; 2] = ["p95=1500us", "disk:p95=1500us"];
 

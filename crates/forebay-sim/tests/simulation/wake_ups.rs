@@ -5,7 +5,7 @@ use core::time::Duration;
 use forebay_sim::simulation::{Outcome, SimulationConfig};
 use forebay_sim::spec::DiskSpec;
 
-use crate::bed::{TestDisk, config, reads, run};
+use crate::fixture::{TestDisk, config, reads, run};
 
 const SECONDS: u64 = 1;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use forebay_core::{DiskModel, DiskRates, LATENCY_GOAL_DEFAULT, Policy};
 use forebay_sim::simulation::{SchedulerConfig, SimulationConfig, Stalls};
 
-use crate::bed::{MILLI, TestDisk, config, reads, run};
+use crate::fixture::{MILLI, TestDisk, config, reads, run};
 
 const IOPS: u64 = 100_000;
 const BANDWIDTH: u64 = 1_000_000_000;

@@ -5,7 +5,7 @@ use forebay_load::significance::{chance, quantile, significant};
 
 use super::Change;
 use crate::fit::{Figure, Fit};
-use crate::lasting::Lasting;
+use crate::sustained::Lasting;
 
 /// A margin is of so many standard errors, of so many degrees of freedom: those of the rounds at the
 /// end of a run.

@@ -7,13 +7,13 @@ mod sizes;
 
 use serde::Serialize;
 
+use crate::drift::{Steadiness, steadiness};
 use crate::error::Error;
-use crate::lasting::{self, Buffer, Lasting};
-use crate::level::{first, level, margin};
 use crate::phase::{FileState, Pattern, Purpose, Work};
+use crate::plateau::{first, level, margin};
 use crate::run::{MeasuredPhase, Run};
 use crate::samples::LatencyFigures;
-use crate::steady::{Steadiness, steadiness};
+use crate::sustained::{self, Buffer, Lasting};
 
 pub use interference::DiscardCost;
 pub use knee::{Knee, LatencyAt, Mix, depth_full};
@@ -153,8 +153,8 @@ pub fn fit(run: &Run) -> Result<Fit, Error> {
         flush: run.of(Purpose::Flush, Work::Flush).map(|measured| measured.samples.latency).next(),
         flush_us,
         discard: interference::discard(run, flush_us),
-        lasting: lasting::lasting(run),
-        buffer: lasting::buffer(run),
+        lasting: sustained::lasting(run),
+        buffer: sustained::buffer(run),
         read_steadiness: steadiness(run, Work::Read),
         write_steadiness: steadiness(run, Work::Write),
     })
@@ -206,7 +206,7 @@ fn systematic(run: &Run, work: Work, pattern: Pattern) -> f64 {
         }
         _ => 0.0,
     };
-    let left = if pattern == Pattern::Random && lasting::has_head(run) { depth } else { 0 };
+    let left = if pattern == Pattern::Random && sustained::has_head(run) { depth } else { 0 };
     let later = FAR_AWAY * f64::from(left);
     RESOLUTION + (1.0 + later) / counted.max(1) as f64 + missing
 }

@@ -1,6 +1,6 @@
 //! The order of phases, each chosen by what the earlier ones found.
 
-mod aside;
+mod auxiliary;
 mod curves;
 mod rounds;
 
@@ -107,7 +107,7 @@ impl Measuring<'_> {
         self.read_figures()?;
         self.ladders(Work::Write)?;
         self.misaligned()?;
-        self.aside()?;
+        self.auxiliary()?;
         self.interference()?;
         self.mixes()?;
         self.until_steady()?;

@@ -3,11 +3,11 @@
 
 use super::{BOTH, MIB, Measuring, depth_of};
 use crate::budget::WATCHED_BYTES;
+use crate::drift;
 use crate::error::Error;
-use crate::lasting::{buffer_may_be_passed, buffer_passed, credits_used_up};
-use crate::level::{LEVEL_ROUNDS, level};
 use crate::phase::{Pattern, Purpose, Work};
-use crate::steady;
+use crate::plateau::{LEVEL_ROUNDS, level};
+use crate::sustained::{buffer_may_be_passed, buffer_passed, credits_used_up};
 
 /// A round writes at most this part of the bytes that a stream is watched for, so that a fast disk
 /// has several.
@@ -29,7 +29,7 @@ impl Measuring<'_> {
     /// budget has rounds for that.
     pub(super) fn until_steady(&mut self) -> Result<(), Error> {
         for _ in 0..self.budget.steady_rounds {
-            if BOTH.into_iter().all(|work| steady::steadiness(self.run, work).is_known()) {
+            if BOTH.into_iter().all(|work| drift::steadiness(self.run, work).is_known()) {
                 break;
             }
             for work in BOTH {

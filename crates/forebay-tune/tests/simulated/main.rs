@@ -152,7 +152,7 @@ fn a_disk_that_slows_down_after_half_an_hour_is_not_called_steady_before() {
     assert!(fit.read_steadiness.is_known(), "{:?}", fit.read_steadiness);
     assert!(run.phases.last().unwrap().samples.began > 35.0 * 60.0);
     assert_near("what lasts", fit.read_iops.value, truth.read_iops as f64 * 0.93, 0.02);
-    assert_near("excess at first", fit.read_steadiness.first_excess, 0.075, 0.2);
+    assert_near("excess at first", fit.read_steadiness.burst_excess, 0.075, 0.2);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn warning(device: &str, traffic: &Traffic, words: &Words) -> Option<String> {
     }
     let Words { done, own, unknown } = words;
     Some(format!(
-        "{} % of what was {done} {device} in the last minute passed no class: {own} {} %, unknown \
+        "{} % of what was {done} {device} in the last minute was unscheduled: {own} {} %, unknown \
          {} % ({unknown}); {SECTION}",
         percent(unscheduled),
         percent(of_this_process),
@@ -101,7 +101,7 @@ mod tests {
         let seconds: Vec<u64> = said.iter().map(|(second, _)| *second).collect();
         assert_eq!(seconds, [60, 120, 180]);
         let text = &said[0].1;
-        let expected = "60 % of what was written to nvme0n1 in the last minute passed no class: \
+        let expected = "60 % of what was written to nvme0n1 in the last minute was unscheduled: \
             writeback and writes of this process 50 %, unknown 10 % (";
         assert!(text.starts_with(expected) && text.contains("What a permit orders"), "{text}");
     }

@@ -77,7 +77,7 @@ impl<M> Inbox<M> {
     }
 
     /// The thread has broken down, which has ended all requests that it had. It
-    /// begins anew, and is woken by `waker`. False when it is to end.
+    /// is restarted, and is woken by `waker`. False when it is to end.
     pub(super) fn restart(&self, waker: EngineWaker, is_request: impl Fn(&&M) -> bool) -> bool {
         let mut state = self.lock();
         state.waker = waker;

@@ -37,7 +37,7 @@ use crate::sys::panics::contain;
 /// Longer than an engine takes to end once it gives up on the disk.
 const END_GRACE: Duration = Duration::from_secs(1);
 
-/// An I/O thread that broke down and cannot begin anew tries again so often.
+/// The time between two tries to restart an I/O thread that panicked.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// How a disk's requests are executed where its files are not used through
@@ -186,14 +186,13 @@ fn run(
         }
         worker.fail_all();
         messages::warn(String::from(
-            "an I/O thread broke down by a panic: what it had to do ended with errors, and it \
-             begins anew",
+            "an I/O thread panicked and was restarted; its requests ended with errors",
         ));
         reactor = restart(groups, config, &inbox);
     }
 }
 
-/// After a breakdown; `None` when the thread is to end.
+/// After a panic; `None` when the thread is to end.
 fn restart(
     groups: &DiskGroups,
     config: &EngineConfig,
@@ -240,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_io_thread_that_panics_ends_what_it_has_with_errors_and_begins_anew() {
+    fn an_io_thread_that_panics_fails_its_requests_and_is_restarted() {
         let config = GroupConfig::new(DiskModel::unmeasured(), Policy::Unlimited);
         let group = Arc::new(DiskGroup::new("disk", config, 0, crate::events::Hook::default()));
         let id = group.io.add_class(None, 100).unwrap();
@@ -262,7 +261,7 @@ mod tests {
                 inbox.send(Message::Request(Promise::new(uncounted)));
             }
             let error = answer(&hangs).result.unwrap_err();
-            assert!(error.to_string().contains("broke down"), "{error}");
+            assert!(error.to_string().contains("panicked and was restarted"), "{error}");
             let next = reply(Operation::unlink("/nothing/there", 0).unwrap());
             next.send(inbox).unwrap();
             let error = answer(&next).result.unwrap_err();

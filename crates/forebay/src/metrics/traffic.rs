@@ -94,7 +94,7 @@ impl Traffic {
 impl fmt::Display for DeviceTraffic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(why) = &self.unknown_because {
-            return write!(f, "what passes no class is not known: {why}");
+            return write!(f, "unscheduled I/O is not known: {why}");
         }
         let Self { device, read, written, discarded, unattributed, .. } = self;
         write!(
@@ -110,7 +110,7 @@ impl fmt::Display for Traffic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |bytes: u64| bytes.saturating_mul(100).div_ceil(self.done.max(1));
         let (all, own) = (percent(self.unscheduled), percent(self.of_this_process));
-        write!(f, "{} MB, {all} % in no class", self.done / 1_000_000)?;
+        write!(f, "{} MB, {all} % unscheduled", self.done / 1_000_000)?;
         write!(f, " (this process {own} %, unknown {} %)", all.saturating_sub(own))
     }
 }
@@ -131,8 +131,8 @@ mod tests {
         let seen = DeviceTraffic { device, written, unattributed: 5_000_000, ..Default::default() };
         assert_eq!(
             seen.to_string(),
-            "nvme0n1: read 0 MB, 0 % in no class (this process 0 %, unknown 0 %); written 200 MB, \
-             61 % in no class (this process 58 %, unknown 3 %), and up to 5 MB to come; discarded \
+            "nvme0n1: read 0 MB, 0 % unscheduled (this process 0 %, unknown 0 %); written 200 MB, \
+             61 % unscheduled (this process 58 %, unknown 3 %), and up to 5 MB to come; discarded \
              0 MB"
         );
         let unknown_because = Some(String::from("its files are in memory"));

@@ -31,6 +31,9 @@ impl DiskProperties {
             too_few_bytes(name, iops, bandwidth).or_else(|| large_operations(name, iops, bandwidth))
         };
         let mut warnings: Vec<String> = rates.into_iter().filter_map(of).collect();
+        warnings.extend(self.measured.renamed_keys.iter().map(|(old, new)| {
+            format!("the key `{old}` is `{new}` now; the old name is accepted for one release")
+        }));
         let another = self
             .measured
             .regions

@@ -3,6 +3,7 @@
 mod latency_target;
 mod measured;
 mod region;
+mod renamed;
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -11,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use forebay_config::{ConfigError, Located, Position, Quantity, Source};
 use serde::Deserialize;
 
-use super::{DISKS_MAX, DiskProperties, Properties, yaml};
+use super::{DISKS_MAX, DiskProperties, Measured, Properties, yaml};
 
 /// Above these, a figure is a slip: no disk is that fast.
 const IOPS_MAX: u64 = 100_000_000;
@@ -60,17 +61,24 @@ struct Disk {
     discard_us: Option<Located<f64>>,
     discard_gib_us: Option<Located<f64>>,
     read_steady: Option<Located<bool>>,
-    read_first_excess: Option<Located<f64>>,
+    read_burst_excess: Option<Located<f64>>,
     read_observed_s: Option<Located<u64>>,
-    read_iops_lasting: Option<Located<Word>>,
-    read_bandwidth_lasting: Option<Located<Word>>,
+    read_iops_sustained: Option<Located<Word>>,
+    read_bandwidth_sustained: Option<Located<Word>>,
     write_steady: Option<Located<bool>>,
-    write_first_excess: Option<Located<f64>>,
+    write_burst_excess: Option<Located<f64>>,
     write_observed_s: Option<Located<u64>>,
-    write_iops_lasting: Option<Located<Word>>,
-    write_bandwidth_lasting: Option<Located<Word>>,
+    write_iops_sustained: Option<Located<Word>>,
+    write_bandwidth_sustained: Option<Located<Word>>,
     regions: Option<Located<Vec<Located<region::Region>>>>,
     region_goal: Option<Located<region::Goal>>,
+    // keys of version 0.0, which are accepted for one release
+    read_first_excess: Option<Located<f64>>,
+    write_first_excess: Option<Located<f64>>,
+    read_iops_lasting: Option<Located<Word>>,
+    read_bandwidth_lasting: Option<Located<Word>>,
+    write_iops_lasting: Option<Located<Word>>,
+    write_bandwidth_lasting: Option<Located<Word>>,
 }
 
 /// Whether a rate lasts, as it is written.
@@ -184,7 +192,8 @@ fn check(
         }
     }
     let factor = rate_factor(source, disk.rate_factor)?;
-    let measured = measured::check(source, &disk, factor)?;
+    let renamed_keys = renamed::take_old_keys(source, &mut disk)?;
+    let measured = Measured { renamed_keys, ..measured::check(source, &disk, factor)? };
     let latency_target =
         latency_target::check(source, disk.latency_target.as_ref(), measured.base_latency)?;
     let rate = |rate, max, unit| scaled_rate(source, rate, factor, max, unit);

@@ -35,6 +35,9 @@ pub struct Measured {
     pub regions: Vec<MixRegion>,
     /// Which of them prices mixes; see [`DiskProperties::region`](super::DiskProperties::region).
     pub region_goal: Option<RegionGoal>,
+    /// Keys of the file that have a new name, as pairs of old and new name. The old names are accepted
+    /// for one release.
+    pub renamed_keys: Vec<(&'static str, &'static str)>,
 }
 
 /// One direction of a disk, as measured.
@@ -48,9 +51,9 @@ pub struct MeasuredDirection {
     /// Whether the rates last.
     pub steadiness: Option<Steadiness>,
     /// Whether the operations per second were seen behind buffers and credits.
-    pub iops_lasting: Option<Lasting>,
+    pub iops_sustained: Option<Lasting>,
     /// Whether the bytes per second were.
-    pub bandwidth_lasting: Option<Lasting>,
+    pub bandwidth_sustained: Option<Lasting>,
 }
 
 /// Whether a rate is what a disk keeps up, or what it does for a while.
@@ -77,7 +80,7 @@ pub struct Steadiness {
     /// Whether it was watched for long enough, and was level, to be called steady.
     pub steady: bool,
     /// How much higher the rate was at first than in the end, as a part of the latter.
-    pub first_excess: f64,
+    pub burst_excess: f64,
     /// For how long it was watched, to a second.
     pub observed: Duration,
 }

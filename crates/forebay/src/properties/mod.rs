@@ -35,9 +35,9 @@
 //! | `flush_us` | disk time of a flush |
 //! | `discard_us`, `discard_gib_us` | disk time of each discard, and of each GiB |
 //! | `read_steady`, `write_steady` | whether the rates were seen to last |
-//! | `read_first_excess`, `write_first_excess` | how much higher they were at first, as a part |
+//! | `read_burst_excess`, `write_burst_excess` | how much higher they were at first, as a part |
 //! | `read_observed_s`, `write_observed_s` | for how long they were watched |
-//! | `read_iops_lasting`, `read_bandwidth_lasting`, `write_iops_lasting`, `write_bandwidth_lasting` | `true` where the rate was seen behind buffers and credits, `unknown` where it may be a burst |
+//! | `read_iops_sustained`, `read_bandwidth_sustained`, `write_iops_sustained`, `write_bandwidth_sustained` | `true` where the rate was seen behind buffers and credits, `unknown` where it may be a burst |
 //! | `regions` | which mixes of reads and writes keep which latency: see [`MixRegion`] |
 //! | `region_goal` | which of these regions prices mixes: see [`RegionGoal`] |
 //!
@@ -172,13 +172,13 @@ impl DiskProperties {
 
     /// The keys of the rates that were measured and not seen to last: the disk may be slower once
     /// its buffers are full and its credits used up.
-    pub fn not_lasting(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub fn not_sustained(&self) -> impl Iterator<Item = &'static str> + use<> {
         let Measured { read, write, .. } = &self.measured;
         let rates = [
-            ("read_iops", read.iops_lasting),
-            ("read_bandwidth", read.bandwidth_lasting),
-            ("write_iops", write.iops_lasting),
-            ("write_bandwidth", write.bandwidth_lasting),
+            ("read_iops", read.iops_sustained),
+            ("read_bandwidth", read.bandwidth_sustained),
+            ("write_iops", write.iops_sustained),
+            ("write_bandwidth", write.bandwidth_sustained),
         ];
         let unknown = rates.into_iter().filter(|(_, lasting)| *lasting == Some(Lasting::Unknown));
         unknown.map(|(name, _)| name)

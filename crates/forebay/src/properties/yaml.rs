@@ -77,16 +77,16 @@ fn measured(lines: &mut Vec<String>, measured: &Measured) {
             lines.push(format!("{name}_cost_ns: [{}]", points.join(", ")));
         }
         lines.extend(direction.knee.map(|knee| format!("{name}_knee: {knee:?}")));
-        if let Some(Steadiness { steady, first_excess, observed }) = direction.steadiness {
+        if let Some(Steadiness { steady, burst_excess, observed }) = direction.steadiness {
             lines.push(format!("{name}_steady: {steady}"));
-            lines.push(format!("{name}_first_excess: {first_excess:?}"));
+            lines.push(format!("{name}_burst_excess: {burst_excess:?}"));
             lines.push(format!("{name}_observed_s: {}", observed.as_secs()));
         }
         for (rate, lasting) in
-            [("iops", direction.iops_lasting), ("bandwidth", direction.bandwidth_lasting)]
+            [("iops", direction.iops_sustained), ("bandwidth", direction.bandwidth_sustained)]
         {
             let word = |lasting| if lasting == Lasting::Yes { "true" } else { "unknown" };
-            lines.extend(lasting.map(|seen| format!("{name}_{rate}_lasting: {}", word(seen))));
+            lines.extend(lasting.map(|seen| format!("{name}_{rate}_sustained: {}", word(seen))));
         }
     }
     if let Some(RegionGoal { read_percentile, latency }) = measured.region_goal {
@@ -121,10 +121,10 @@ fn micros(time: Duration) -> String {
 /// The lines for Seastar, which skips what is behind a `#`.
 fn remarked(disk: &DiskProperties) -> Vec<String> {
     let mut lines = rates(disk);
-    for name in disk.not_lasting() {
+    for name in disk.not_sustained() {
         let key = format!("{name}:");
         if let Some(line) = lines.iter_mut().find(|line| line.starts_with(&key)) {
-            line.push_str("  # a burst, perhaps: it was not seen to last");
+            line.push_str("  # may be a burst: not sustained");
         }
     }
     lines

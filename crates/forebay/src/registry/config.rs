@@ -142,10 +142,10 @@ impl DiskConfig {
                  and cannot be held: state a longer one"
             )
         });
-        let bursts: Vec<&str> = self.properties.not_lasting().collect();
+        let bursts: Vec<&str> = self.properties.not_sustained().collect();
         let bursts = (!bursts.is_empty()).then(|| {
             format!(
-                "disk `{name}`: {} may be those of a burst: they were not seen to last, and pace is \
+                "disk `{name}`: {} may be burst rates: they were not sustained, and pace is \
                  too high once it is over; `forebay tune --budget thorough` measures longer",
                 bursts.join(", ")
             )

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use forebay::{DeleteOperation, DiscarderOptions};
 
-use crate::bed::{Bed, MIB};
+use crate::fixture::{Bed, MIB};
 
 #[test]
 fn paths_that_name_no_file_are_refused_and_the_rest_goes_on() {

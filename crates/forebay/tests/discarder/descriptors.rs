@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use forebay::{Deletion, DeletionState, DiscarderOptions};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::bed::{Bed, MIB};
+use crate::fixture::{Bed, MIB};
 
 /// Set in the process that has few descriptors.
 const IN_CHILD: &str = "FOREBAY_TEST_FEW_DESCRIPTORS";

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 
 use forebay::{DeletedHow, DiscarderOptions, Limits, Op, UnlinkReason};
 
-use crate::bed::{Bed, MIB};
+use crate::fixture::{Bed, MIB};
 use crate::record_lock;
 
 #[test]

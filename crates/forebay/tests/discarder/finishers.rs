@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use forebay::{Deletion, DeletionState, Discarder, DiscarderOptions, Scheduler};
 
-use crate::bed::{Bed, MIB};
+use crate::fixture::{Bed, MIB};
 
 /// What a process of its own does, and in which directory: `finish DIR`, `delete DIR` or `fork DIR`.
 const AS_PROCESS: &str = "FOREBAY_TEST_DISCARDER_PROCESS";

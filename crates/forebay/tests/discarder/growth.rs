@@ -8,7 +8,7 @@ use std::thread;
 
 use forebay::{DeletedHow, DiscarderOptions, UnlinkReason};
 
-use crate::bed::{Bed, MIB};
+use crate::fixture::{Bed, MIB};
 
 /// Whoever writes it has it open: it is unlinked, and the writer has all that it wrote.
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay::{DeleteErrorCause, DeletionState, Discarder, DiscarderError, DiscarderOptions};
 
-use crate::bed::{Bed, MIB};
+use crate::fixture::{Bed, MIB};
 
 fn slow(rate: u64) -> DiscarderOptions {
     DiscarderOptions::new().always_in_steps(true).rate(rate)

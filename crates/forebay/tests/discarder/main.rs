@@ -2,10 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
 mod bad_input;
-mod bed;
 mod descriptors;
 mod files;
 mod finishers;
+mod fixture;
 mod growth;
 mod handles;
 #[path = "../shared/record_lock.rs"]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use forebay::DiscarderOptions;
 
-use crate::bed::{Bed, MIB};
+use crate::fixture::{Bed, MIB};
 
 fn options(rate: u64) -> DiscarderOptions {
     DiscarderOptions::new().always_in_steps(true).rate(rate)

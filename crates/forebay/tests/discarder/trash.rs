@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 
 use forebay::{DeletedHow, DiscarderOptions, UnlinkReason};
 
-use crate::bed::{Bed, MIB};
+use crate::fixture::{Bed, MIB};
 
 /// As a process leaves it that is killed.
 fn leave(bed: &Bed, names: &[&str]) {

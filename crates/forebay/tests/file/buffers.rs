@@ -9,7 +9,7 @@ use forebay::{
     AlignedBuf, BufResult, DirectFile, File, FileOptions, IoBuf, IoBufMut, RequestError, Slice,
 };
 
-use crate::bed::{BLOCK, Bed, filled};
+use crate::fixture::{BLOCK, Bed, filled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     a_vector_grows_by_what_is_read,

@@ -9,7 +9,7 @@ use forebay::engine::BackendChoice;
 use forebay::{BufResult, BufferPool, DiskRates, FileOptions, Intent, RequestError};
 use rustix::io::Errno;
 
-use crate::bed::{BLOCK, Bed, RATES, STUCK, filled};
+use crate::fixture::{BLOCK, Bed, RATES, STUCK, filled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     an_intent_cancels_all_that_is_under_it,

@@ -3,7 +3,7 @@
 use forebay::engine::BackendChoice;
 use forebay::{AlignedBuf, BufResult, FileOptions};
 
-use crate::bed::{BLOCK, Bed, RATES, filled};
+use crate::fixture::{BLOCK, Bed, RATES, filled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     what_is_written_is_read_back,

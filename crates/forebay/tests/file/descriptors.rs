@@ -9,7 +9,7 @@ use forebay::engine::BackendChoice;
 use forebay::{BufResult, FileOptions};
 use rustix::fs::OFlags;
 
-use crate::bed::{BLOCK, Bed, filled};
+use crate::fixture::{BLOCK, Bed, filled};
 
 fn bits(flags: OFlags) -> i32 {
     flags.bits().cast_signed()

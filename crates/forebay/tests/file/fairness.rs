@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use forebay::engine::BackendChoice;
 use forebay::{DiskRates, FileOptions};
 
-use crate::bed::{BLOCK, Bed, filled};
+use crate::fixture::{BLOCK, Bed, filled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads; a_greedy_thread_does_not_starve_a_modest_one }
 
@@ -14,7 +14,7 @@ tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads; a_greedy_thre
 /// each time it comes round, not after the 200.
 fn a_greedy_thread_does_not_starve_a_modest_one(backend: BackendChoice) {
     const MODEST: usize = 100;
-    let rates = DiskRates { read_iops: 4_000, write_iops: 4_000, ..crate::bed::RATES };
+    let rates = DiskRates { read_iops: 4_000, write_iops: 4_000, ..crate::fixture::RATES };
     let bed = Bed::with(backend, rates, 1);
     let options = FileOptions::new().read(true).write(true);
     let null = bed.disk().open("/dev/null", &options.direct(false)).unwrap();

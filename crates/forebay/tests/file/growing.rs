@@ -5,7 +5,7 @@ use std::fs;
 use forebay::engine::BackendChoice;
 use forebay::{BufResult, File, FileOptions};
 
-use crate::bed::{BLOCK, Bed, filled};
+use crate::fixture::{BLOCK, Bed, filled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     it_is_doubled_ahead_of_its_writes_and_trimmed_to_them,

@@ -11,7 +11,7 @@ use forebay::{
 };
 use tempfile::TempDir;
 
-use crate::bed::{BLOCK, engine, filled};
+use crate::fixture::{BLOCK, engine, filled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads; threads_that_hold_all_permits_get_on_in_a_file }
 

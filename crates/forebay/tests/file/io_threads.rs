@@ -12,7 +12,7 @@ use std::time::Duration;
 use forebay::BufResult;
 use forebay::engine::BackendChoice;
 
-use crate::bed::{BLOCK, Bed, STUCK, filled};
+use crate::fixture::{BLOCK, Bed, STUCK, filled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     a_waker_whose_panic_panics_again_leaves_the_disk_usable,

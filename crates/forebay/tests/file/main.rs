@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod bed;
+mod fixture;
 
 #[macro_use]
 #[path = "../shared/backends.rs"]

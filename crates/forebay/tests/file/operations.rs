@@ -9,7 +9,7 @@ use std::thread;
 use forebay::engine::{BackendChoice, Operation};
 use forebay::{AlignedBuf, Class, DirectFile, DiskConfig, DiskRates, File, Intent, Op, Scheduler};
 
-use crate::bed::{BLOCK, Bed, RATES, filled};
+use crate::fixture::{BLOCK, Bed, RATES, filled};
 
 tests_of!(Auto io_uring, LinuxAio linux_aio, Threads threads; operations_come_back_to_be_used_again);
 

@@ -6,7 +6,7 @@ use forebay::engine::{BackendChoice, SEGMENTS_MAX};
 use forebay::{AlignedBuf, BufResult, FileOptions, REQUESTS_MAX, Request, RequestError, Scheduler};
 
 use crate::backends::skipped;
-use crate::bed::{BLOCK, Bed, STUCK, filled};
+use crate::fixture::{BLOCK, Bed, STUCK, filled};
 
 fn reason<T>(result: io::Result<T>) -> RequestError {
     let Err(error) = result else { panic!("it was accepted") };

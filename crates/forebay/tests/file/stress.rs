@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use forebay::engine::BackendChoice;
 use forebay::{BufResult, BufferPool, Class, File, Intent, Request, Scheduler};
 
-use crate::bed::{BLOCK, Bed};
+use crate::fixture::{BLOCK, Bed};
 use crate::stress_shared::{RATES, Random, any_class, meddle, rounds};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads; random_operations_and_drops }

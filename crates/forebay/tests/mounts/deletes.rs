@@ -11,7 +11,7 @@ use forebay::{Discarder, DiscarderOptions};
 use forebay_load::Rng;
 use forebay_serve::{ServeConfig, WriteCacheConfig};
 
-use crate::lab::listing;
+use crate::loop_mount::listing;
 use crate::served::{ServedFileSystem, fast_disk};
 
 const MIB: u64 = 1 << 20;

@@ -3,7 +3,7 @@
 use forebay::engine::Retries;
 use forebay::{AlignedBuf, Class, File, FileOptions, Op, Scheduler};
 
-use crate::lab::{Lab, listing};
+use crate::loop_mount::{Lab, listing};
 
 const MIB: u64 = 1 << 20;
 const BLOCK: u64 = 4096;

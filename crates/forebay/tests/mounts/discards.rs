@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use forebay::{DeletedHow, Discarder, DiscarderOptions, Scheduler, UnlinkReason};
 
-use crate::lab::{Lab, listing, mount, system, unmount};
+use crate::loop_mount::{Lab, listing, mount, system, unmount};
 
 const MIB: u64 = 1 << 20;
 

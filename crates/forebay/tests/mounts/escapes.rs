@@ -12,7 +12,7 @@ use forebay::metrics::{DeviceTraffic, Traffic};
 use forebay::{AlignedBuf, Class, DiskConfig, Op, Scheduler};
 use rustix::fs::{Advice, fadvise};
 
-use crate::lab::{Lab, RATES, listing, mount, system};
+use crate::loop_mount::{Lab, RATES, listing, mount, system};
 use crate::places::overlay;
 
 const MIB: u64 = 1 << 20;

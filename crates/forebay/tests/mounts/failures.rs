@@ -15,7 +15,7 @@ use std::time::Duration;
 use forebay::{BufferedWriter, Class, DiskConfig, Op, Scheduler, WriteBackError};
 
 use crate::failing::{Failing, RATES};
-use crate::lab::Lab;
+use crate::loop_mount::Lab;
 use crate::write_back::file;
 
 const MIB: u64 = 1 << 20;

@@ -8,12 +8,12 @@ mod dead;
 mod deletes;
 mod direct;
 mod discards;
-mod disturbed;
 mod escapes;
 mod failing;
 mod failures;
-mod lab;
 mod log_engine;
+mod loop_mount;
+mod noisy_host;
 mod places;
 mod power_cut;
 mod reads;
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     }
     let arguments = Arguments::from_args();
     // before there is any other thread
-    let can_mount = if arguments.list { Ok(()) } else { lab::own_namespace() };
+    let can_mount = if arguments.list { Ok(()) } else { loop_mount::own_namespace() };
     let mut tests = on_file_systems(&can_mount);
     tests.extend(of_failures(&can_mount));
     tests.extend(of_deletes(&can_mount));
@@ -97,15 +97,15 @@ fn on_file_systems(can_mount: &Result<(), String>) -> Vec<Trial> {
         reads::a_miss_among_hits_is_charged_with_whole_pages: ["mkfs.ext4"],
         reads::a_cold_file_under_the_number_of_a_warm_one_is_charged: ["mkfs.ext4"],
         reads::each_read_of_an_overlay_has_a_permit: ["mkfs.ext4"],
-        disturbed::a_disk_that_holds_less_than_it_says_fails_what_is_not_on_it:
+        noisy_host::a_disk_that_holds_less_than_it_says_fails_what_is_not_on_it:
             ["mkfs.ext4", "mkfs.btrfs"],
-        disturbed::a_full_file_system_refuses_the_write_and_has_what_it_took:
+        noisy_host::a_full_file_system_refuses_the_write_and_has_what_it_took:
             ["mkfs.ext4", "mkfs.btrfs"],
-        disturbed::what_is_written_is_there_whatever_others_do_beside_it:
+        noisy_host::what_is_written_is_there_whatever_others_do_beside_it:
             ["mkfs.ext4", "mkfs.btrfs"],
-        disturbed::a_file_that_was_cut_while_it_was_written_is_written_as_before:
+        noisy_host::a_file_that_was_cut_while_it_was_written_is_written_as_before:
             ["mkfs.ext4", "mkfs.btrfs"],
-        disturbed::a_log_that_may_only_be_appended_to_is_written: ["mkfs.ext4", "chattr"],
+        noisy_host::a_log_that_may_only_be_appended_to_is_written: ["mkfs.ext4", "chattr"],
     ]
 }
 

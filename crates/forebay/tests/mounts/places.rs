@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use forebay::properties::Properties;
 use forebay::{DEFAULT_DISK, Unlisted, UnlistedError};
 
-use crate::lab::{Lab, disk_of, listing, mount, system};
+use crate::loop_mount::{Lab, disk_of, listing, mount, system};
 
 const MIB: u64 = 1 << 20;
 

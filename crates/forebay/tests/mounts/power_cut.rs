@@ -9,8 +9,8 @@ use std::thread;
 use forebay_load::Rng;
 use forebay_serve::{ServeConfig, WriteCacheConfig};
 
-use crate::lab::listing;
 use crate::log_engine::{LogEngine, Means, recover};
+use crate::loop_mount::listing;
 use crate::served::{ServedFileSystem, fast_disk};
 
 const MIB: u64 = 1 << 20;

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use forebay::{Class, Op};
 use rustix::fs::{Advice, fadvise};
 
-use crate::lab::{Lab, listing};
+use crate::loop_mount::{Lab, listing};
 use crate::places::overlay;
 
 const MIB: u64 = 1 << 20;

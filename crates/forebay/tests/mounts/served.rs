@@ -8,7 +8,7 @@ use forebay_sim::disk::SimDisk;
 use forebay_sim::spec::DiskSpec;
 use tempfile::TempDir;
 
-use crate::lab::{mount, system, unmount};
+use crate::loop_mount::{mount, system, unmount};
 
 /// Such a disk. What is mounted is unmounted before it ends.
 pub(crate) struct ServedFileSystem {

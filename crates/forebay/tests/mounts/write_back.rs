@@ -10,7 +10,7 @@ use std::time::Duration;
 use forebay::{Class, Op, PageCacheSupport, Scheduler};
 use forebay_serve::{ServeConfig, Served};
 
-use crate::lab::{Lab, listing, mount};
+use crate::loop_mount::{Lab, listing, mount};
 use crate::places::overlay;
 use crate::served::fast_disk;
 

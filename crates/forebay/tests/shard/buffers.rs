@@ -3,7 +3,7 @@
 use forebay::engine::{BackendChoice, Operation};
 use forebay::{AlignedBuf, DirectFile, IoBuf};
 
-use crate::bed::Bed;
+use crate::fixture::Bed;
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads, Null null;
     what_is_initialised_is_known_when_it_comes_back,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use forebay::AlignedBuf;
 use forebay::engine::{BackendChoice, Operation};
 
-use crate::bed::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
+use crate::fixture::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     what_waits_ends_at_once,

@@ -5,7 +5,7 @@ use forebay::shard::SubmitError;
 use forebay::{AlignedBuf, DirectFile, Op, RequestError, Scheduler};
 
 use crate::backends::skipped;
-use crate::bed::{BLOCK, Bed, filled, number_blocks};
+use crate::fixture::{BLOCK, Bed, filled, number_blocks};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     what_is_written_is_read_back,

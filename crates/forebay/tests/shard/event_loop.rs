@@ -7,7 +7,7 @@ use forebay::engine::{BackendChoice, Operation};
 use forebay::shard::Shard;
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use crate::bed::{BLOCK, Bed, filled};
+use crate::fixture::{BLOCK, Bed, filled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     the_descriptor_and_the_timeout_are_enough,

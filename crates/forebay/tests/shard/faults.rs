@@ -8,7 +8,7 @@ use forebay::engine::{BackendChoice, EngineConfig, Operation};
 use forebay::{AlignedBuf, Class, DirectFile, DiskRates, Op};
 
 use crate::backends::is_available;
-use crate::bed::{BLOCK, Bed, config, endless, filled};
+use crate::fixture::{BLOCK, Bed, config, endless, filled};
 
 const RATES: DiskRates = DiskRates {
     read_iops: 10_000,

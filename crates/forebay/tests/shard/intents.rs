@@ -6,8 +6,8 @@ use std::time::Duration;
 use forebay::engine::{BackendChoice, Operation};
 use forebay::{AlignedBuf, DirectFile, FileOptions, Intent};
 
-use crate::bed::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
 use crate::event_loop::sleep;
+use crate::fixture::{BLOCK, Bed, RATES, STUCK, config, endless, filled, is_cancelled};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads;
     an_intent_cancels_all_that_waits_under_it_and_nothing_else,

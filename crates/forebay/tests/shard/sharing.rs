@@ -7,7 +7,7 @@ use forebay::engine::{BackendChoice, EngineConfig, Operation};
 use forebay::shard::ShardError;
 use forebay::{DirectFile, DiskConfig, DiskRates, Op, Scheduler};
 
-use crate::bed::{BLOCK, filled};
+use crate::fixture::{BLOCK, filled};
 
 const RATES: DiskRates = DiskRates {
     read_iops: 20_000,

@@ -11,7 +11,7 @@ use forebay::shard::{Completion, OperationId, Shard, SubmitError};
 use forebay::{BufferPool, Class, DirectFile, Disk, Intent, Scheduler};
 use rustix::io::Errno;
 
-use crate::bed::{BLOCK, Bed, config};
+use crate::fixture::{BLOCK, Bed, config};
 use crate::stress_shared::{RATES, Random, any_class, meddle, rounds};
 
 tests_of! { IoUring io_uring, LinuxAio linux_aio, Threads threads; random_operations_cancellations_and_drops }

@@ -101,7 +101,7 @@ impl Filler {
             let name = name.unwrap_or_else(|| Path::new("a data file").into());
             match result {
                 Ok(bytes) if bytes as u64 == MIB => written.add(MIB),
-                Ok(_) => return Err(cannot_write(&name, &"it takes no more; is the disk full?")),
+                Ok(_) => return Err(cannot_write(&name, &"no space left?")),
                 Err(error) => return Err(cannot_write(&name, &error)),
             }
             self.buffers.extend(operation.into_buffer().map(|buffer| (token, buffer)));

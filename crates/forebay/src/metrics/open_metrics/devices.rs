@@ -22,7 +22,7 @@ const COUNTERS: &[Counter] = &[
     ("admitted_bytes", "Bytes that requests and permits were for", |of| of.admitted),
     (
         "unscheduled_bytes",
-        "Of what the device did, bytes that passed no class, at least; a small part is healthy, a \
+        "Bytes of unscheduled I/O that the device did, at least; a small part is healthy, a \
          large one means writeback, flushes or reads without a permit, or permits that end before \
          the disk works",
         |of| of.unscheduled,

@@ -24,9 +24,9 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
         cost: disk.read_cost_ns.as_ref(),
         knee: disk.read_knee,
         steady: disk.read_steady,
-        first_excess: disk.read_first_excess,
+        burst_excess: disk.read_burst_excess,
         observed: disk.read_observed_s,
-        lasting: [disk.read_iops_lasting, disk.read_bandwidth_lasting],
+        lasting: [disk.read_iops_sustained, disk.read_bandwidth_sustained],
         iops: disk.read_iops,
         bandwidth: disk.read_bandwidth,
     })?;
@@ -34,9 +34,9 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
         cost: disk.write_cost_ns.as_ref(),
         knee: disk.write_knee,
         steady: disk.write_steady,
-        first_excess: disk.write_first_excess,
+        burst_excess: disk.write_burst_excess,
         observed: disk.write_observed_s,
-        lasting: [disk.write_iops_lasting, disk.write_bandwidth_lasting],
+        lasting: [disk.write_iops_sustained, disk.write_bandwidth_sustained],
         iops: disk.write_iops,
         bandwidth: disk.write_bandwidth,
     })?;
@@ -62,7 +62,18 @@ pub(super) fn check(source: Source<'_>, disk: &Disk, factor: f64) -> Result<Meas
         (false, true) => Ceiling::AfterBurst,
         (false, false) => Ceiling::Never,
     };
-    Ok(Measured { base_latency, seeks, ceiling, read, write, flush, discard, regions, region_goal })
+    Ok(Measured {
+        base_latency,
+        seeks,
+        ceiling,
+        read,
+        write,
+        flush,
+        discard,
+        regions,
+        region_goal,
+        ..Measured::default()
+    })
 }
 
 /// One direction as it is written.
@@ -70,7 +81,7 @@ struct Raw<'a> {
     cost: Option<&'a Located<Ladder>>,
     knee: Option<Located<f64>>,
     steady: Option<Located<bool>>,
-    first_excess: Option<Located<f64>>,
+    burst_excess: Option<Located<f64>>,
     observed: Option<Located<u64>>,
     /// Operations and bytes.
     lasting: [Option<Located<Word>>; 2],
@@ -109,9 +120,9 @@ impl Raw<'_> {
                 Word::Unknown => Lasting::Unknown,
             })
         };
-        let [iops_lasting, bandwidth_lasting] = self.lasting.map(lasting);
+        let [iops_sustained, bandwidth_sustained] = self.lasting.map(lasting);
         let steadiness = self.steadiness(source)?;
-        Ok(MeasuredDirection { cost, knee, steadiness, iops_lasting, bandwidth_lasting })
+        Ok(MeasuredDirection { cost, knee, steadiness, iops_sustained, bandwidth_sustained })
     }
 
     fn steadiness(&self, source: Source<'_>) -> Result<Option<Steadiness>, ConfigError> {
@@ -120,7 +131,7 @@ impl Raw<'_> {
         let seconds = |value| source.number(&value, 0..=OBSERVED_SECONDS_MAX, "seconds");
         Ok(Some(Steadiness {
             steady: steady.value,
-            first_excess: self.first_excess.map_or(Ok(0.0), excess)?,
+            burst_excess: self.burst_excess.map_or(Ok(0.0), excess)?,
             observed: Duration::from_secs(self.observed.map_or(Ok(0), seconds)?),
         }))
     }

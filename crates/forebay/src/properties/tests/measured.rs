@@ -127,7 +127,7 @@ fn figures_that_no_disk_has_are_refused() {
         ("base_latency_us: .nan", "base_latency_us: found NaN; expected 0 to 100000000"),
         ("flush_us: -1", "flush_us: found -1; expected 0 to"),
         ("read_knee: .inf", "read_knee: found inf; expected 0 to"),
-        ("write_iops_lasting: false", "write_iops_lasting"),
+        ("write_iops_sustained: false", "write_iops_sustained"),
         ("discard_us: 5", "give discard_us and discard_gib_us"),
         ("base_latency: 5", "did you mean `base_latency_us`?"),
         ("read_cost_ns: [[4096, -1]]", "read_cost_ns"),
@@ -140,12 +140,35 @@ fn figures_that_no_disk_has_are_refused() {
 
 #[test]
 fn rates_that_were_not_seen_to_last_are_named() {
-    let text = with(&["read_iops_lasting: true", "write_bandwidth_lasting: unknown"]);
+    let text = with(&["read_iops_sustained: true", "write_bandwidth_sustained: unknown"]);
     let properties = Properties::parse("f.yaml", &text).unwrap();
-    assert_eq!(properties.disks[0].not_lasting().collect::<Vec<_>>(), ["write_bandwidth"]);
+    assert_eq!(properties.disks[0].not_sustained().collect::<Vec<_>>(), ["write_bandwidth"]);
     let of_seastar = properties.to_yaml();
     let said: Vec<&str> = of_seastar.lines().filter(|line| line.contains('#')).collect();
     assert!(said.len() == 1 && said[0].contains("write_bandwidth: "), "{of_seastar}");
-    assert!(said[0].contains("not seen to last"), "{of_seastar}");
+    assert!(said[0].contains("not sustained"), "{of_seastar}");
     assert!(Properties::parse("io-properties.yaml", &of_seastar).is_ok());
+}
+
+#[test]
+fn keys_of_the_release_before_are_accepted_and_named() {
+    let old =
+        with(&["read_iops_lasting: unknown", "write_steady: true", "write_first_excess: 0.5"]);
+    let new =
+        with(&["read_iops_sustained: unknown", "write_steady: true", "write_burst_excess: 0.5"]);
+    let [old, new] = [old, new].map(|text| Properties::parse("f.yaml", &text).unwrap());
+    let warnings = old.disks[0].figure_warnings();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[1].contains("`read_iops_lasting` is `read_iops_sustained`"), "{warnings:?}");
+    assert_eq!(old.to_yaml_alone(), new.to_yaml_alone());
+    assert!(new.disks[0].figure_warnings().is_empty());
+}
+
+#[test]
+fn an_old_key_and_its_new_name_are_an_error_that_names_both_lines() {
+    complains(
+        &["read_iops_lasting: true", "read_iops_sustained: unknown"],
+        "f.yaml:7:24: disks[0].read_iops_lasting: is the old name of `read_iops_sustained` in line \
+         8; remove one of the two",
+    );
 }

@@ -47,19 +47,19 @@ fn direction(iops: u64, bandwidth: u64) -> impl Strategy<Value = MeasuredDirecti
         CostAt { bytes: 1 << 20, cost: large },
     ];
     let steadiness = (any::<bool>(), -1.0..1e6, 0..1_u64 << 32).prop_map(|(steady, excess, s)| {
-        Steadiness { steady, first_excess: excess, observed: Duration::from_secs(s) }
+        Steadiness { steady, burst_excess: excess, observed: Duration::from_secs(s) }
     });
     // within the rounding to a nanosecond, costs and rates agree
     let exact = iops <= 10_000_000 && bandwidth <= 10_000_000_000 && bandwidth > 1 << 20;
     let lasting = || option::of(prop_oneof![Just(Lasting::Yes), Just(Lasting::Unknown)]);
     let lasting = (lasting(), lasting());
     (any::<bool>(), option::of(0.0..1e6), option::of(steadiness), lasting).prop_map(
-        move |(known, knee, steadiness, (iops_lasting, bandwidth_lasting))| MeasuredDirection {
+        move |(known, knee, steadiness, (iops_sustained, bandwidth_sustained))| MeasuredDirection {
             cost: if known && exact { cost.clone() } else { Vec::new() },
             knee,
             steadiness,
-            iops_lasting,
-            bandwidth_lasting,
+            iops_sustained,
+            bandwidth_sustained,
         },
     )
 }
@@ -116,6 +116,7 @@ fn measured(disk: DiskProperties) -> impl Strategy<Value = DiskProperties> {
             discard,
             regions,
             region_goal,
+            renamed_keys: Vec::new(),
         };
         let summed = disk.max_cost_function == Some(false);
         let max_cost_function = if summed { None } else { disk.max_cost_function };

@@ -28,9 +28,9 @@ impl LatencyParts {
 
 /// The ways of all requests by latency. Takes 20 kB.
 #[derive(Clone, Debug)]
-pub struct Ways(Vec<LatencyParts>);
+pub struct LatencyBreakdown(Vec<LatencyParts>);
 
-impl Ways {
+impl LatencyBreakdown {
     pub(super) fn new() -> Self {
         Self(vec![LatencyParts::default(); BUCKETS])
     }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_way_at_a_percentile_is_that_of_its_requests() {
-        let mut ways = Ways::new();
+        let mut breakdown = LatencyBreakdown::new();
         let request = |backlog: u64, queue: u64, disk: u64| {
             let at = Time::from_nanos;
             let (enqueued, dispatched) = (at(backlog), at(backlog + queue));
@@ -96,14 +96,14 @@ mod tests {
             let (intended, bytes, ok, flush) = (Time::ZERO, 1, true, false);
             Completion { intended, enqueued, dispatched, completed, bytes, ok, flush }
         };
-        (0..980).for_each(|_| ways.record(&request(0, 10, 1000)));
-        (0..15).for_each(|_| ways.record(&request(50_000, 10, 10_000)));
-        (0..5).for_each(|_| ways.unfinished(9_000_000));
-        let way = ways.around(0.99);
+        (0..980).for_each(|_| breakdown.record(&request(0, 10, 1000)));
+        (0..15).for_each(|_| breakdown.record(&request(50_000, 10, 10_000)));
+        (0..5).for_each(|_| breakdown.unfinished(9_000_000));
+        let way = breakdown.around(0.99);
         assert_eq!((way.requests, way.backlog_ns / 15), (15, 50_000));
         assert_eq!((way.queue_ns / 15, way.disk_ns / 15), (10, 10_000));
-        let middle = ways.around(0.5);
+        let middle = breakdown.around(0.5);
         assert_eq!((middle.requests, middle.backlog_ns), (980, 0));
-        assert_eq!(Ways::new().around(0.99), LatencyParts::default());
+        assert_eq!(LatencyBreakdown::new().around(0.99), LatencyParts::default());
     }
 }

@@ -16,7 +16,7 @@ const RATE_MAX: f64 = 1e9;
 
 /// What a class would do.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wish {
+pub(super) struct ClassDemand {
     pub(super) name: String,
     pub(super) shares: u32,
     pub(super) writes: bool,
@@ -24,7 +24,7 @@ pub(super) struct Wish {
     pub(super) rate: Option<f64>,
 }
 
-impl FromStr for Wish {
+impl FromStr for ClassDemand {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -67,7 +67,7 @@ impl FromStr for Wish {
     }
 }
 
-impl Wish {
+impl ClassDemand {
     pub(super) fn demand(&self) -> Demand {
         Demand { shares: self.shares, writes: self.writes, rate: self.rate }
     }
@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn wishes_are_read_and_wrong_ones_refused() {
-        let wish: Wish = "a-b:200:reads=50000".parse().unwrap();
-        assert_eq!((wish.shares, wish.writes, wish.rate), (200, false, Some(50_000.0)));
-        assert_eq!("c:1:writes=max".parse::<Wish>().unwrap().rate, None);
-        assert_eq!("c:1:writes=1MB".parse::<Wish>().unwrap().rate, Some(1_048_576.0));
+        let demand: ClassDemand = "a-b:200:reads=50000".parse().unwrap();
+        assert_eq!((demand.shares, demand.writes, demand.rate), (200, false, Some(50_000.0)));
+        assert_eq!("c:1:writes=max".parse::<ClassDemand>().unwrap().rate, None);
+        assert_eq!("c:1:writes=1MB".parse::<ClassDemand>().unwrap().rate, Some(1_048_576.0));
         for text in [
             "",
             "a",
@@ -116,7 +116,7 @@ mod tests {
             "a:1:reads=1:2",
             "a:1:writes=1",
         ] {
-            assert!(text.parse::<Wish>().is_err(), "{text}");
+            assert!(text.parse::<ClassDemand>().is_err(), "{text}");
         }
     }
 }

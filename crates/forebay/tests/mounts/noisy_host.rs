@@ -14,7 +14,7 @@ use forebay::{AlignedBuf, BufferedWriter, Class, Scheduler};
 use rustix::fs::{Advice, FallocateFlags, OFlags, fadvise, fallocate, ftruncate};
 
 use crate::failures::error_number;
-use crate::lab::{Lab, listing, mount, system, unmount};
+use crate::loop_mount::{Lab, listing, mount, system, unmount};
 use crate::places::overlay;
 
 const MIB: u64 = 1 << 20;

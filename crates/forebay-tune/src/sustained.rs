@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::budget::{Budget, WATCHED_BYTES};
-use crate::level::{LEVEL_ROUNDS, Level, first, last_step, level, margin, rounds};
+use crate::drift::KNOWN_AFTER;
 use crate::phase::{Pattern, Purpose, Work};
+use crate::plateau::{LEVEL_ROUNDS, Level, first, last_step, level, margin, rounds};
 use crate::run::{MeasuredPhase, Run};
 use crate::samples::Rate;
-use crate::steady::KNOWN_AFTER;
 
 /// A buffer makes writes faster by at least this part.
 const BUFFER_GAIN: f64 = 0.1;

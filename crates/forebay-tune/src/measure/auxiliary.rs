@@ -39,7 +39,7 @@ impl Measuring<'_> {
     }
 
     /// Caches, files, flushes alone.
-    pub(super) fn aside(&mut self) -> Result<(), Error> {
+    pub(super) fn auxiliary(&mut self) -> Result<(), Error> {
         let side = self.budget.side;
         let cached = self.phase(Work::Read, Pattern::Cached, self.least(), 1, side);
         self.run(Purpose::Cache, cached)?;

@@ -58,7 +58,8 @@ pub struct Steadiness {
     pub level: bool,
     /// How much higher the rate was at first than in the last rounds, as a part of the latter;
     /// 0 for less than the noise.
-    pub first_excess: f64,
+    #[serde(rename = "first_excess")]
+    pub burst_excess: f64,
     /// A burst on credits, if there was one.
     pub burst: Option<Burst>,
 }
@@ -107,14 +108,14 @@ fn of(trace: Vec<Observation>) -> Steadiness {
         range,
         slope,
         level,
-        first_excess: first_excess(&trace),
+        burst_excess: burst_excess(&trace),
         burst: burst(&trace),
         trace,
     }
 }
 
 /// How much higher the first rate is than the last, as a part of the latter.
-fn first_excess(trace: &[Observation]) -> f64 {
+fn burst_excess(trace: &[Observation]) -> f64 {
     let (Some(first), Some(last)) = (trace.first(), trace.last()) else { return 0.0 };
     let excess = (first.rate - last.rate) / last.rate.max(f64::MIN_POSITIVE);
     let noise = (first.margin + last.margin) / last.rate.max(f64::MIN_POSITIVE);
@@ -163,13 +164,13 @@ mod tests {
         assert!(trace(&rates, 3.0).level);
         assert!(!trace(&rates, 3.0).is_known());
         assert!(trace(&rates, 40.0).is_known());
-        assert_eq!(trace(&rates, 40.0).first_excess, 0.0);
+        assert_eq!(trace(&rates, 40.0).burst_excess, 0.0);
     }
 
     #[test]
     fn range_and_slope_count_in_the_window_alone() {
         let settled = trace(&[300.0, 200.0, 100.0, 100.0, 100.0, 100.0, 100.0], 40.0);
-        assert!(settled.level && settled.first_excess == 2.0);
+        assert!(settled.level && settled.burst_excess == 2.0);
         assert!(!trace(&[100.0, 97.0, 94.0, 91.0, 88.0], 40.0).level, "falls by 13 %");
         assert!(!trace(&[100.0, 79.0, 100.0, 79.0, 100.0], 40.0).level, "ranges over 23 %");
         assert!(!trace(&[100.0, 100.0, 100.0], 40.0).level, "too few");
