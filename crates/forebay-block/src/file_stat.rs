@@ -20,7 +20,7 @@ pub struct FileStat {
 }
 
 impl FileStat {
-    /// Asks the kernel, and not whoever answers for the file.
+    /// Asks the kernel, and not the server of a network file system.
     ///
     /// # Errors
     /// The file cannot be looked up.

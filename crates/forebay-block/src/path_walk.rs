@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn nothing_is_asked_of_a_network() {
-        // whoever asked would learn that these are not there
+        // the caller would learn that these are not there
         assert_eq!(resolved("/net/home").unwrap(), ("/net/home".into(), 21));
         assert_eq!(resolved("/net/home/me/../you").unwrap(), ("/net/home/you".into(), 21));
     }

@@ -1,4 +1,4 @@
-//! What a queue counts: plain numbers, read by whoever owns the queue.
+//! What a queue counts: plain numbers, read by the owner of the queue.
 
 use crate::{Access, Blocked, ClassId, DiskTime, Op, Time};
 

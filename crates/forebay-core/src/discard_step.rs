@@ -94,7 +94,7 @@ impl StepMax {
     }
 
     /// The first step of what is in extents of these lengths, in the order in which they are to be
-    /// discarded: from the last of a file. PollGapTracker at no more of them than it takes, and one.
+    /// discarded: from the last of a file. Reads one entry more than it takes.
     ///
     /// It takes whole extents while they are not too much together. Of a first one that is too much
     /// by itself it takes the largest part that is not, a multiple of [`DISCARD_PART`]; and that at

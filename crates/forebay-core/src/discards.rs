@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(discards.next(ShardId(0), Time::from_nanos(41)), Some(ShardId(2)));
         assert_eq!(discards.next(ShardId(2), Time::from_nanos(41)), Some(ShardId(1)));
         discards.leave();
-        // neither who comes anew nor who has waited for less goes before it
+        // neither a new one nor one that has waited for less goes before it
         assert!(!enters(&discards, 0, 42) && !enters(&discards, 1, 42) && enters(&discards, 2, 43));
         discards.stop_waiting(ShardId(2));
         discards.leave();

@@ -18,7 +18,7 @@ pub struct QueueClass {
     pub queue: usize,
     /// The class there.
     pub id: ClassId,
-    /// Whoever asks holds another request until this one is done.
+    /// The caller holds another request until this one is done.
     pub holder: bool,
 }
 

@@ -18,7 +18,7 @@ impl OperationId {
         self.0.index as usize
     }
 
-    /// As a number, for whoever keeps it as one.
+    /// As a number, for an owner that stores it as one.
     pub const fn to_bits(self) -> u64 {
         (self.0.generation as u64) << 32 | self.0.index as u64
     }

@@ -8,7 +8,7 @@ use crate::deficit_round_robin::{DeficitRoundRobin, Link, Links};
 
 /// Requests of a class in the I/O queue at once: as few as keep it from
 /// running dry between two dispatches, for there they are served in the order
-/// in which they came, whoever submitted them.
+/// in which they came, by all submitters.
 const QUEUED_PER_CLASS_MAX: u32 = 8;
 
 /// A turn of a submitter is worth a request of so many bytes.

@@ -25,7 +25,7 @@ pub enum Tracepoint {
     /// A file system or another device hands a request over. All that devices without requests
     /// have, such as zram.
     BioQueue,
-    /// What was handed over is cut, and its rest is handed over anew.
+    /// What was handed over is cut, and its rest is handed over again.
     Split,
     /// A device without requests is done.
     BioComplete,

@@ -30,7 +30,7 @@
 //!   30 s later, in no class; a permit around the write orders the copying. Readers then
 //!   wait behind gigabytes.
 //! - A flush does the writes of the whole file, for the price of one flush.
-//! - What is read ahead or through a mapping is read for whoever comes by.
+//! - What is read ahead or through a mapping belongs to no class.
 //! - What holds a permit and waits for anything but the disk keeps its part of the window from all
 //!   others: take it last before the I/O, and drop it with the end of that.
 //!

@@ -1,6 +1,6 @@
 //! Messages for operators and programs, told by a thread of its own.
 //!
-//! What a logger does, or whoever is told of an event, is the program's affair:
+//! What a logger does, or an event hook, is the program's affair:
 //! it may block, panic, ask the scheduler, or write to one of its disks. So
 //! none is called by a thread that has requests to serve, nor under a lock.
 //!

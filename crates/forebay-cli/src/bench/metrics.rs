@@ -1,4 +1,4 @@
-//! What the scheduler of a run counts, for whoever scrapes it.
+//! What the scheduler of a run counts, for scrapes.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

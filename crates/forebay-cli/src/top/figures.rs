@@ -76,7 +76,7 @@ struct Since<'a> {
 }
 
 impl<'a> Since<'a> {
-    /// How much a counter grew; whoever wrote it, a number that is not negative.
+    /// How much a counter grew; a number that is not negative.
     fn of(self, name: &str) -> f64 {
         let before = self.before.and_then(|before| before.get(name)).copied().unwrap_or(0.0);
         let grown = self.gauge(name).unwrap_or(0.0) - before;

@@ -24,7 +24,7 @@ use crate::span;
 /// How often is looked for an interrupt and for another size of the terminal.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// An endpoint makes its text anew no more often than each 250 ms.
+/// An endpoint renders its text at most once in each 250 ms.
 const INTERVAL_MIN: Duration = Duration::from_millis(300);
 
 /// What the columns are.

@@ -1,4 +1,4 @@
-//! Reads the OpenMetrics text of a process, whoever wrote it.
+//! Reads the OpenMetrics text of any process.
 
 use std::collections::HashMap;
 

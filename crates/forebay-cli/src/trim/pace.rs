@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay_core::{DiskModel, DiskTime, StepMax};
 
-/// A step is not made shorter than this, in bytes: each looks through free space anew.
+/// A step is not made shorter than this, in bytes: each scans the free space again.
 const RANGE_MIN: u64 = 1 << 20;
 /// Nor is it longer than this.
 const RANGE_MAX: u64 = 1 << 30;

@@ -3,7 +3,7 @@
 use crate::Time;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// The service times that the learnt base latency is the median of. It is taken anew once all of
+/// The service times that the learnt base latency is the median of. It is computed again once all of
 /// them are new, so that more follow the disk later, and fewer leave outliers more weight.
 const SAMPLES: usize = 32;
 /// Service times within this time, in nanoseconds (1 ms), count as one sample. They may have met

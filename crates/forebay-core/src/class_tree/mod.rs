@@ -59,7 +59,7 @@ impl ClassTree {
     pub(crate) const NODES: usize = NODES_MAX;
 
     /// How often tags may have moved back, limits opened, classes or shards
-    /// come and gone: whoever finds another number than before looks again.
+    /// come and gone: a queue that finds another number than before looks again.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.0.load(Ordering::Acquire)
     }

@@ -102,7 +102,7 @@ impl ClassTree {
     /// units of disk time ahead of its parent's virtual time as before, or just
     /// there if it was another class's. It is left to the shards because a sole
     /// one changes tags without atomic updates; if it is `shared`, others that
-    /// have it in their order enter it anew.
+    /// have it in their order enter it again.
     #[inline]
     pub(crate) fn rescale_tag(&self, id: NodeId, shared: bool) {
         let node = self.node(id);

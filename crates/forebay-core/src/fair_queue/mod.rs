@@ -276,7 +276,7 @@ impl FairQueue {
 
     /// The child of `parent` with the smallest tag. Other shards may have
     /// moved tags on since they were entered into the heap; they do not move
-    /// back but where [`FairQueue::follow_changes`] enters them anew, so only
+    /// back but where [`FairQueue::follow_changes`] enters them again, so only
     /// the first entries need another look.
     fn refreshed_first(&mut self, parent: NodeId) -> Option<NodeId> {
         let heap = self.heaps.get_mut(usize::from(parent))?;
@@ -426,7 +426,7 @@ impl FairQueue {
         self.throttled.is_empty()
     }
 
-    /// PollGapTracker anew at limits and tags if classes have changed: limits may have
+    /// Reads limits and tags if classes have changed: limits may have
     /// opened, and tags moved back. Returns whether anything had changed.
     #[inline]
     pub(crate) fn follow_changes(&mut self) -> bool {

@@ -1,6 +1,6 @@
 //! The load of one job on one shard, as a state machine without clock and without I/O.
 //!
-//! A [`Generator`] stands for the fibers of the job. Whoever drives it, on a real or a virtual
+//! A [`Generator`] stands for the fibers of the job. Its owner drives it, on a real or a virtual
 //! clock, asks [`Generator::poll`] what to do now, does it, and says [`Generator::completed`]
 //! when it is done; [`Generator::next_event`] says when to ask again if nothing completes before.
 //!

@@ -65,7 +65,7 @@ impl Lag {
         self.restart(Some(class));
     }
 
-    /// What is compared begins anew for a class, or for all.
+    /// The comparison restarts for a class, or for all.
     pub(super) fn restart(&mut self, only: Option<usize>) {
         let of = |pair: &&mut Pair| only.is_none_or(|class| pair.members.contains(&class));
         self.pairs.iter_mut().filter(of).for_each(|pair| pair.since = None);

@@ -5,7 +5,7 @@
 //!   unfinished and not given up (`ledger`).
 //! - The disk does not idle while work waits (`conservation`).
 //! - Of two classes that both have work waiting neither gets ahead (`lag`).
-//! - Whoever has shares gets its turn (`starvation`).
+//! - Each class with shares gets its turn (`starvation`).
 //!
 //! The checks know what the shards were told and what came of it, and nothing of how the scheduler
 //! goes about it.
@@ -321,7 +321,7 @@ impl Invariants {
         self.restart(None);
     }
 
-    /// All that is measured of a class begins anew, or of all.
+    /// Restarts all measurements of a class, or of all classes.
     fn restart(&mut self, only: Option<usize>) {
         self.fractions = fractions(&self.classes, &self.parents);
         for watch in &mut self.groups {

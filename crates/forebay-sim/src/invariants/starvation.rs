@@ -1,4 +1,4 @@
-//! Whoever has shares gets its turn: nobody with work and shares starves for longer than X.
+//! Each class with shares gets its turn: nobody with work and shares starves for longer than X.
 //!
 //! The wait of a class on a shard is measured in the disk time that the whole group dispatches
 //! meanwhile, so a slow disk is no excuse, and in the turns of the shard, for nobody is served who
@@ -99,7 +99,7 @@ impl Starvation {
         self.paid_at[class] = self.paid_at[class].max(dispatched as f64) + delay;
     }
 
-    /// The waits of a class begin anew, or those of all.
+    /// Restarts the waits of a class, or of all classes.
     pub(super) fn forgive(&mut self, only: Option<usize>, dispatched: u64) {
         for waits in &mut self.waits {
             for (class, wait) in waits.iter_mut().enumerate() {

@@ -23,7 +23,7 @@ impl Alarms {
         self.tree[self.leaves + alarm]
     }
 
-    /// Sets one alarm anew.
+    /// Sets one alarm again.
     pub(super) fn set(&mut self, alarm: usize, at: Time) {
         let mut node = self.leaves + alarm;
         self.tree[node] = at;

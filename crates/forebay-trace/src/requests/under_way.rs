@@ -69,7 +69,7 @@ pub(super) struct Done {
 
 impl UnderWay {
     /// A request is handed over; false where it is the rest of one that was split, which old
-    /// kernels hand over anew, or one that was given back, or the rest of one.
+    /// kernels hand over again, or one that was given back, or the rest of one.
     pub(super) fn queue(&mut self, time: Duration, range: Range<u64>) -> bool {
         let rest_of = |request: &Request| {
             request.splits.contains(&range.start) && request.range.end == range.end

@@ -85,7 +85,7 @@ impl Class {
         AdmitFuture::new(self.clone(), op.into(), len)
     }
 
-    /// This class, for whoever holds this permit and will not drop it before what
+    /// This class, for a caller that holds this permit and will not drop it before what
     /// it asks for here is done: permits, and requests of files and shards.
     /// They stand in the order like any others; but while they wait, the
     /// window of their disk binds nobody, so that they get on even where it is

@@ -98,7 +98,7 @@ impl Region {
     /// # Safety
     ///
     /// They are what the contract of [`IoBuf`] says of the buffer, and
-    /// `set_init` is nothing, or that of its type; whoever writes to the region
+    /// `set_init` is nothing, or that of its type; the writer of the region
     /// knows that it may.
     pub(super) unsafe fn of_buffer<B: IoBuf>(
         buffer: B,

@@ -125,7 +125,7 @@ impl Class {
             return self.read_missing(file, buffer, offset, (done, len), Some(before));
         }
         if !is_over {
-            // It is on its way, and was charged to whoever had it read ahead.
+            // It is on its way, and was charged to the caller that had it read ahead.
             done = read_all(file, buffer, offset, done)?;
         }
         self.record.reads.add_hit();

@@ -30,7 +30,7 @@ pub struct Class {
     pub(crate) scheduler: Arc<Shared>,
     pub(crate) record: Arc<ClassRecord>,
     pub(crate) disk: Arc<DiskRecord>,
-    /// Whoever asks in it holds a permit: see [`Class::nested_in`].
+    /// The caller holds a permit: see [`Class::nested_in`].
     pub(crate) holder: bool,
 }
 

@@ -65,7 +65,7 @@ impl DirectFile {
         Ok(Self { shared: Arc::new(Shared { fd, number, direct, sector, always_blocks }) })
     }
 
-    /// The same for whoever opens the same file, and hardly for any other.
+    /// The same for all that open the same file, and hardly for any other.
     pub(crate) fn number(&self) -> u64 {
         self.shared.number
     }

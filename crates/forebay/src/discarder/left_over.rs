@@ -1,4 +1,4 @@
-//! What other discarders left in a trash: it is deleted, too, by whoever claims it first.
+//! What other discarders left in a trash: it is deleted, too, by the first discarder that claims it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;

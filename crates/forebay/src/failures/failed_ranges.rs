@@ -50,7 +50,7 @@ struct Dirt {
     exact: Ranges,
     /// Those of them that had failed before.
     rewritten: Ranges,
-    /// In pages that were seen dirty, whoever wrote them.
+    /// In pages that were seen dirty, by any writer.
     seen: Ranges,
 }
 

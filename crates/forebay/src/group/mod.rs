@@ -51,7 +51,7 @@ pub(crate) struct GroupState {
     pub(crate) batch_max: usize,
     /// Its place in the tables of class numbers.
     pub(crate) slot: usize,
-    /// Whoever is in `io` with a queue is registered here.
+    /// Wakers of the shards that have a queue in `io`.
     pub(crate) wakers: Wakers,
     /// Of the queues in `io`, by their shards.
     metrics: Box<[OnceLock<Box<QueueMetrics>>]>,
@@ -87,7 +87,7 @@ impl GroupState {
     }
 
     /// Says in the log that requests are overdue, if any are, now and then.
-    /// For whoever polls a queue of the group and is about to sleep.
+    /// For a thread that polls a queue of the group and is about to sleep.
     pub(crate) fn tell_overdue(&self, now: Time) {
         if !self.io.hangs(now) {
             return;
@@ -174,7 +174,7 @@ impl GroupState {
     }
 
     /// The model, if it has changed since `version`, which then follows. One
-    /// load when it has not. Whoever owns a queue asks when woken, and gives
+    /// load when it has not. The owner of a queue asks when woken, and gives
     /// it to [`IoQueue::set_model`].
     pub(crate) fn newer_model(&self, version: &mut u64) -> Option<DiskModel> {
         let present = self.model_version.load(Ordering::Acquire);

@@ -166,7 +166,7 @@ fn run(
     let reactor = match Reactor::new(groups.clone(), config) {
         Ok(Ok(reactor)) => reactor,
         Ok(Err(full)) => {
-            // Whoever started the thread waits for this.
+            // The starter of the thread waits for this.
             let _ = started.send(Ok(Err(full)));
             return;
         }

@@ -25,7 +25,7 @@ thread_local! {
     static SPARE: RefCell<Vec<Arc<Reply>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Shared by whoever wants an operation done and the thread that does it.
+/// Shared by the caller of an operation and the thread that executes it.
 #[derive(Debug)]
 pub(crate) struct Reply {
     state: Lock<State>,
@@ -76,7 +76,7 @@ impl Completion {
         Self { result: Err(error), operation, timing: Timing::default() }
     }
 
-    /// For whoever asks again after the answer; nothing is left to hand over.
+    /// For a caller that asks again after the answer. There is nothing left to hand over.
     pub(crate) fn none() -> Self {
         let error = io::Error::other("the answer was taken already");
         Self::refusal(error, Operation::nothing())
@@ -113,7 +113,7 @@ struct State {
     abandoned: bool,
     /// Nobody waits for the answer, but the request is to be done.
     detached: Option<Detached>,
-    /// Where an intent cancels it, if it is under one. Whoever has the request
+    /// Where an intent cancels it, if it is under one. The owner of the request
     /// keeps that: messages refer to replies.
     inbox: Weak<Inbox<Message>>,
 }

@@ -74,7 +74,7 @@ impl Worker {
     }
 
     /// Works until the inbox is closed. What is left then is wanted by
-    /// nobody: whoever waits keeps the disk, and with it the inbox.
+    /// nobody: a waiting caller keeps the disk, and with it the inbox.
     pub(super) fn work(&mut self) {
         let mut answered = 0;
         let mut refused = false;

@@ -67,7 +67,7 @@ impl Endpoint {
     /// up to 1 s where the text takes long to make. There are two texts at a
     /// time: who takes longer for one than others ask for the next two, and
     /// for more than 1 s, is cut off. Where it panics the answer is an error
-    /// (500), and the next one is tried anew.
+    /// (500), and the next one is tried.
     ///
     /// ```
     /// use forebay::Scheduler;

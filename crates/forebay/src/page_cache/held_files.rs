@@ -61,7 +61,7 @@ struct OpenFiles {
 
 struct OpenFile {
     file: TableFile,
-    /// It was opened anew: errors of writeback are reported through it as well, and what was sent
+    /// It was opened again: errors of writeback are reported through it as well, and what was sent
     /// is told of them too.
     is_own: bool,
 }
@@ -286,7 +286,7 @@ impl SentFile {
     }
 }
 
-/// The same file, opened anew: it is told of errors of writeback by itself, so that what is told
+/// The same file, opened again: it is told of errors of writeback by itself, so that what is told
 /// here is kept from nobody. Read-only, so that the file can be executed meanwhile. `None` where it
 /// may not be opened, and where that would break a lease of the engine.
 fn reopened(file: &TableFile) -> Option<TableFile> {

@@ -64,7 +64,7 @@ impl DiskGroup {
     }
 
     /// Makes the queue of permits look for what may go, and give up what is
-    /// overdue. For whoever is stopped by the window for longer than
+    /// overdue. For a caller that is stopped by the window for longer than
     /// a deadline: permits that were forgotten keep it closed, and if nobody
     /// waits for a permit, nobody else looks.
     pub(crate) fn poll_permits(&self) {

@@ -1,6 +1,6 @@
 //! Permits to do I/O, handed out in the order of the scheduler.
 //!
-//! The permits of a disk come from one queue behind a lock. Whoever holds the
+//! The permits of a disk come from one queue behind a lock. The holder of the
 //! lock grants whatever may go, names the waiter of each grant, and wakes them
 //! after releasing it. One of the blocked threads sleeps only until the queue
 //! must be polled next, for all; if all who wait are tasks, a timer thread does, and another one

@@ -17,7 +17,7 @@ pub(crate) struct PermitRequest {
     pub(crate) class: ClassId,
     pub(crate) access: Access,
     pub(crate) len: u64,
-    /// Whoever asks holds a permit that others may wait for.
+    /// The caller holds a permit that others may wait for.
     pub(crate) holder: bool,
 }
 

@@ -278,7 +278,7 @@ impl State {
         let looked = [polled, self.unnoticed_until(), self.overflow.look_at()];
         let due = looked.into_iter().flatten().min();
         if self.owner == me {
-            // It is awake, and decides anew.
+            // It is awake, and decides again.
             self.owner = DeadlineOwner::Nobody;
         }
         let due = due?;

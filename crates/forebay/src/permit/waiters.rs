@@ -13,7 +13,7 @@ use crate::sys::waker::KeptWaker;
 /// Not in a list.
 const NONE: u32 = u32::MAX;
 
-/// Whoever is behind a ticket.
+/// What waits for a ticket.
 enum Waiter {
     /// Nobody: there is no such ticket, or it does not wait here.
     Vacant,
@@ -186,7 +186,7 @@ impl Waiters {
         slot.is_some_and(|slot| matches!(slot.waiter, Waiter::Parked(_) | Waiter::Paid))
     }
 
-    /// Whoever waits for `ticket` waits no more. The waker of a task is
+    /// Nothing waits for `ticket` any more. The waker of a task is
     /// returned, to be dropped outside the lock: that can end the task.
     pub(super) fn forget(&mut self, ticket: Ticket) -> Option<KeptWaker> {
         match self.remove(ticket) {

@@ -1,4 +1,4 @@
-//! Budgets of one disk: whoever makes two of them is told.
+//! Warns of two budgets for one disk.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What a disk is said to do, by whoever configures the scheduler.
+//! What the configuration says of a disk.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -123,7 +123,7 @@ impl DiskRecord {
         self.nodes.iter().any(|node| node.groups.is_duplex())
     }
 
-    /// Makes all queues look what has changed, and whoever waits at them.
+    /// Makes all queues and their waiters look for changes.
     pub(crate) fn wake_queues(&self) {
         self.groups().for_each(|group| group.wakers.wake_all());
     }

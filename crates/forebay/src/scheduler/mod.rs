@@ -25,7 +25,7 @@ use crate::sys::clock::Clock;
 /// clone; every clone is the same scheduler, usable from any thread.
 ///
 /// It lives as long as anything that was made with it: a class, a disk, a
-/// permit, a future that waits. Whoever waits when the last `Scheduler` is
+/// permit, a future that waits. A caller that waits when the last `Scheduler` is
 /// dropped is still served.
 #[derive(Clone)]
 pub struct Scheduler {

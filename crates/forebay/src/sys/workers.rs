@@ -115,7 +115,7 @@ impl Workers {
         let answer = Arc::new(Lock::new((None, None::<KeptWaker>)));
         let told = Arc::clone(&answer);
         self.run(move || {
-            // A waker of others may wait for whoever waits for the answer.
+            // A waker of others may wait for the thread that waits for the answer.
             let (result, _others) = put_off(call);
             let mut answer = told.lock();
             answer.0 = Some(result);

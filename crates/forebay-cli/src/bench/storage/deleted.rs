@@ -39,7 +39,7 @@ pub(super) fn lay_out(path: &Path, job: &Job) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Removes what a run has left of files, so that they are made anew.
+/// Removes what a run has left of files, so that they are created again.
 pub(super) fn remove(steps: &Steps) -> Result<(), Failure> {
     for name in steps.names.iter() {
         let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));

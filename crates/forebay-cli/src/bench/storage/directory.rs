@@ -85,7 +85,7 @@ impl Directory {
         check_writable(parent)
     }
 
-    /// Makes removed files anew, and cuts grown ones to their first size.
+    /// Creates removed files again, and cuts grown ones to their first size.
     pub(super) fn restore(
         &self,
         jobs: &JobFile,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// An answer is given to whoever asks within this time after it was made.
+/// An answer is reused for this time after it was made.
 const AGE_MAX: Duration = Duration::from_millis(250);
 /// The same for an answer that takes long to make: a fifth of the time goes into making them.
 const AGES_OF_MAKING: u32 = 4;
