@@ -36,8 +36,8 @@ const FIGURES: &[Figure] = &[
     ("base_latency_seconds", "Latency of one small read at a time", |disk| {
         disk.measured.base_latency.map(|latency| latency.as_secs_f64())
     }),
-    ("figures_not_lasting", "How many of the four rates may be those of a burst", |disk| {
-        Some(disk.not_lasting().count() as f64)
+    ("figures_not_sustained", "How many of the four rates may be those of a burst", |disk| {
+        Some(disk.not_sustained().count() as f64)
     }),
 ];
 

@@ -53,7 +53,7 @@ fn figures_and_findings_are_served_until_it_is_ended() {
             "forebay_disk_read_bandwidth_bytes{mountpoint=\"/mnt/store\"} 2000000000.0",
             "forebay_disk_write_bandwidth_bytes{mountpoint=\"/mnt/store\"} 800000000.0",
             "forebay_disk_base_latency_seconds{mountpoint=\"/mnt/store\"} 0.0001",
-            "forebay_disk_figures_not_lasting{mountpoint=\"/mnt/store\"} 1.0",
+            "forebay_disk_figures_not_sustained{mountpoint=\"/mnt/store\"} 1.0",
             "forebay_disk_properties_readable 1.0",
             "forebay_check_last_timestamp_seconds 1",
             &format!("{checked}\"error\"}} 0.0"),

@@ -62,6 +62,7 @@ impl Bench {
             depth_max: 1024,
             threads_max: 128,
             shutdown_timeout: DROP_WAIT_MAX,
+            ..EngineConfig::default()
         };
         let scheduler = Scheduler::builder()
             .disk(scheduled.mountpoint(mountpoint.path()))
