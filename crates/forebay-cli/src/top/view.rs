@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn a_text_is_broken_between_words() {
         let lines = broken("! ", "connection refused by a:1: is it there?", 20);
-        assert_eq!(lines, ["! connection", "  refused by a:1: is", "  it there?"]);
+        assert_eq!(lines, ["! connection refused", "  by a:1: is it", "  there?"]);
     }
 
     #[test]
