@@ -27,7 +27,17 @@ pub(crate) const CRATES: &[&str] = &[
 pub(crate) const ROOMS: &[(&str, &[&str])] = &[
     (
         "tidy",
-        &["words", "strip", "sources", "constants", "functions", "calls", "methods", "imports"],
+        &[
+            "prose",
+            "words",
+            "strip",
+            "sources",
+            "constants",
+            "functions",
+            "calls",
+            "methods",
+            "imports",
+        ],
     ),
     (
         "forebay-core",

@@ -8,6 +8,7 @@ mod errors;
 mod formats;
 mod layers;
 mod lists;
+mod prose;
 mod scheduler;
 
 use std::collections::BTreeSet;
