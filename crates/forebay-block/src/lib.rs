@@ -11,6 +11,8 @@
 //! may never answer, and its number in the mount table says all that is needed.
 //!
 //! Everything is read below the root of a [`Machine`], so that recorded trees can be looked at too.
+//!
+//! Decision: `docs/decisions/0043-disk-of-a-file.md`.
 #![forbid(unsafe_code)]
 
 mod backing;

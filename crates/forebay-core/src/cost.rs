@@ -1,4 +1,6 @@
 //! What a request of a given size costs in disk time.
+//!
+//! Decision: `docs/decisions/0002-cost-is-disk-time.md`.
 
 use core::fmt;
 

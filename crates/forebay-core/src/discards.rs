@@ -3,6 +3,8 @@
 //! A disk gives its time to a discard while reads wait behind it, and nothing that was sent is taken
 //! back: so few are there at once, whatever they cost. Where several shards have some, they take
 //! turns: the one that has waited for longest is next, unless it has stopped to look.
+//!
+//! Decision: `docs/decisions/0027-discards.md`.
 
 use alloc::boxed::Box;
 

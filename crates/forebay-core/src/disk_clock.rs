@@ -2,6 +2,8 @@
 //!
 //! A shard whose thread is away cannot say what the disk has done for it. The clock can, once it is
 //! known by how much this disk answers later or earlier.
+//!
+//! Decision: `docs/decisions/0018-stale-in-flight-work.md`.
 
 use crate::sync::{AtomicU64, Ordering, Padded};
 use crate::{DiskTime, Time};

@@ -1,4 +1,6 @@
 //! Where on its disk a group is.
+//!
+//! Decision: `docs/decisions/0004-head-runs.md`.
 
 use crate::peers::Peers;
 use crate::shard_id::{SHARDS_MAX, ShardId};

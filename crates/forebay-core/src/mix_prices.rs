@@ -1,4 +1,6 @@
 //! What mixes of reads and writes cost beside what their parts cost alone.
+//!
+//! Decision: `docs/decisions/0006-mix-prices.md`.
 
 /// Prices of a table, at equal steps of the part of writes, of which the first is of reads alone.
 /// Between two neighbours the edge of the region is straight; fewer prices follow a curved edge

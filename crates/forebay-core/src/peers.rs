@@ -1,5 +1,7 @@
 //! What the shards of a group tell each other: how far each has come, and when
 //! it polls again.
+//!
+//! Decision: `docs/decisions/0009-shares-across-threads.md`.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,6 @@
 //! What one shard publishes for the others of its group, and what they see in it.
+//!
+//! Decision: `docs/decisions/0013-promise-to-poll.md`.
 
 use alloc::vec::Vec;
 

@@ -1,5 +1,7 @@
 //! The atomics in use: the real ones, or loom's when its model checker runs
 //! (`RUSTFLAGS="--cfg loom"`).
+//!
+//! Decision: `docs/decisions/0025-no-locks.md`.
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};

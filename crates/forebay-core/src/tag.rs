@@ -1,4 +1,6 @@
 //! Tags count on without end: they are compared modulo 2^64.
+//!
+//! Decision: `docs/decisions/0012-wrapping-tags.md`.
 
 /// A tag leads another by less than this, in units of disk time per share (2.3 years). Tags go
 /// round, and what is not ahead by less is behind, by up to three times as much.

@@ -19,6 +19,8 @@
 //! failed for the moment is tried again, and the parts are joined into one
 //! [`Completion`]. Where a thread has the requests of others, they wait in
 //! [`Submitters`] before they are submitted.
+//!
+//! Decision: `docs/decisions/0023-one-driver.md`.
 
 #![forbid(unsafe_code)]
 

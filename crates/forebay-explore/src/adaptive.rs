@@ -3,6 +3,8 @@
 //! Along rays from no load outwards the last load that keeps a goal is searched, from where the
 //! rays beside it say that it should be. Between two rays whose borders differ most, as the area
 //! that lies between them, another one is laid.
+//!
+//! Decision: `docs/decisions/0045-adaptive-exploration.md`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! The region for a goal, and how well it does on what it was not fitted to.
+//!
+//! Decision: `docs/decisions/0046-judging-regions.md`.
 
 use forebay_sim::surface::Grid;
 

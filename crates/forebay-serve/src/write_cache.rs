@@ -2,6 +2,8 @@
 //!
 //! The data lies where it would lie without the cache; kept here is what was there before, so that
 //! a flush only forgets, and a cut puts back.
+//!
+//! Decision: `docs/decisions/0047-volatile-write-cache.md`.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -31,6 +31,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Decision: `docs/decisions/0038-io-backends.md`.
 
 mod aio;
 mod blocking;

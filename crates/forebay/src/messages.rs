@@ -6,6 +6,8 @@
 //!
 //! The thread is there only while there are messages. No more than
 //! [`WAITING_MAX`] wait for it; the log is told how many were lost.
+//!
+//! Decision: `docs/decisions/0024-invariant-violations.md`.
 
 use std::collections::VecDeque;
 use std::mem;

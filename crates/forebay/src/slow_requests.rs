@@ -1,4 +1,6 @@
 //! Requests that took long in the disk: which of them are reported, and what the report says.
+//!
+//! Decision: `docs/decisions/0042-slow-requests.md`.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

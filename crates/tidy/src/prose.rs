@@ -1,7 +1,7 @@
 //! The sentences of a Markdown text.
 //!
 //! Headings, tables, blocks of code and pictures are no prose. A list item and a paragraph end a sentence, and so does a
-//! full stop, an exclamation mark or a question mark before a word that begins like a sentence. A semicolon and a colon
+//! full stop, an exclamation mark or a question mark before a space. A semicolon and a colon
 //! do not. Words of code within a sentence count.
 
 /// Abbreviations whose full stop ends no sentence.
@@ -76,7 +76,7 @@ fn split(text: &str) -> Vec<String> {
         let sentence = text[begin..at].to_owned() + character.encode_utf8(&mut [0; 4]);
         let is_end = !in_code && matches!(character, '.' | '!' | '?');
         if is_end
-            && begins_sentence(after)
+            && ends_sentence(after)
             && !ABBREVIATIONS.iter().any(|end| sentence.ends_with(end))
         {
             sentences.push(sentence);
@@ -88,11 +88,7 @@ fn split(text: &str) -> Vec<String> {
     trimmed.filter(|sentence| words(sentence) > 0).collect()
 }
 
-/// Whether a new sentence may begin in what follows a full stop.
-fn begins_sentence(after: &str) -> bool {
-    let rest = after.trim_start_matches([')', '"', '”']);
-    let next = rest.trim_start().chars().next();
-    let begins =
-        |next: char| next.is_uppercase() || next.is_ascii_digit() || "`\"(“".contains(next);
-    rest.starts_with(char::is_whitespace) && next.is_some_and(begins)
+/// Whether a full stop before this text ends a sentence: not within a number, a name or a path.
+fn ends_sentence(after: &str) -> bool {
+    after.trim_start_matches([')', '"', '”']).starts_with(char::is_whitespace)
 }

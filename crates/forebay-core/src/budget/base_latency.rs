@@ -1,4 +1,6 @@
 //! The latency of a disk that has little to do, learnt while it serves.
+//!
+//! Decision: `docs/decisions/0026-base-latency.md`.
 
 use crate::Time;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};

@@ -3,6 +3,8 @@
 //! A budget has a *goal* (how much may wait in the disk), a *rate* and
 //! *rooms* (what may be unfinished); the policies differ in which rate and
 //! which rooms they have.
+//!
+//! Decision: `docs/decisions/0005-pace-and-window.md`.
 
 mod base_latency;
 mod ceiling;

@@ -1,4 +1,6 @@
 //! When the budget stops waiting for a request that does not come back.
+//!
+//! Decision: `docs/decisions/0020-requests-that-hang.md`.
 
 use super::pace::Pace;
 use crate::sync::{AtomicU64, Ordering, get, set};

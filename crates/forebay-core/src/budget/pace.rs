@@ -1,5 +1,7 @@
 //! A rate with a bounded burst, in one atomic: the generic cell rate algorithm
 //! (ITU-T I.371, annex A).
+//!
+//! Decision: `docs/decisions/0016-missed-pace.md`.
 
 use crate::sync::{Ordering, Tally};
 use crate::{DiskTime, Time};

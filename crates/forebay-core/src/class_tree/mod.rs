@@ -1,4 +1,6 @@
 //! The priority classes of a group and what they have used: shared by all shards.
+//!
+//! Decision: `docs/decisions/0010-changing-classes.md`.
 
 mod ids;
 mod node;

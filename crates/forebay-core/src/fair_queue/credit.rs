@@ -1,4 +1,6 @@
 //! What a shard keeps of what it is owed for a time in which it could not ask.
+//!
+//! Decision: `docs/decisions/0015-late-shard-shares.md`.
 
 use core::cmp::Reverse;
 

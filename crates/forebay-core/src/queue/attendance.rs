@@ -4,6 +4,8 @@
 //! A turn is a row of polls up to the one that finds nothing to dispatch. A shard is late if its turn
 //! begins later than it promised to poll, or takes back what the disk must have done long before. The
 //! others do not wait for a late shard, and it may go beyond the budget for what they have used.
+//!
+//! Decision: `docs/decisions/0014-late-shards.md`.
 
 use super::types::Stop;
 use crate::{Blocked, DiskTime, Time};

@@ -9,6 +9,8 @@
 //!    what the others have used meanwhile; nested requests go past the window at the pace.
 //! 6. *Disk*: the request is charged to its class and goes. Where nothing goes, the queue says why, until
 //!    when, and which shards are to be woken for what it leaves.
+//!
+//! Decision: `docs/decisions/0021-nested-requests.md`.
 
 use super::IoQueue;
 use super::peer_wait::Lagging;

@@ -4,6 +4,8 @@
 //! ([`fair`](IoQueue::fair)), which are in the disk, whether the thread polls in time, for which other
 //! shards it waits and which it wakes, what requests cost, and what is counted. [`dispatch`] has the
 //! steps that a request takes to the disk.
+//!
+//! Decision: `docs/decisions/0001-sans-io-verbs.md`.
 
 mod attendance;
 mod dispatch;

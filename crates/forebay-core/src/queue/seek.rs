@@ -14,6 +14,8 @@
 //! request leaves a stream late or never. So a stream whose turn it is, and of which more waits, gets
 //! the disk for itself: when what is in the disk has been served, and then for [`RUN_NANOS`] of disk
 //! time. This is a run. It is charged as always, so classes that wait meanwhile go first afterwards.
+//!
+//! Decision: `docs/decisions/0003-sequential-requests.md`.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

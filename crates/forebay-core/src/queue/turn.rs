@@ -1,5 +1,7 @@
 //! How a turn begins and ends: lateness, requests that the disk has kept for too long, what the other
 //! shards learn, and when this one looks again.
+//!
+//! Decision: `docs/decisions/0017-bridged-absences.md`.
 
 use super::attendance::{BRIDGED_NANOS, TurnFacts};
 use super::report::DiskNanos;

@@ -1,4 +1,6 @@
 //! What the verbs take and return, and why nothing goes.
+//!
+//! Decision: `docs/decisions/0011-bounded-requests.md`.
 
 use core::fmt;
 

@@ -1,4 +1,6 @@
 //! Which other shards are to be woken for room that this queue has freed.
+//!
+//! Decision: `docs/decisions/0019-coalesced-wake-ups.md`.
 
 use crate::Time;
 use crate::shard_set::WakeList;

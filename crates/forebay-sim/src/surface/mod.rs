@@ -1,4 +1,6 @@
 //! Latency surfaces: measured ones, and queueing models that behave like them.
+//!
+//! Decision: `docs/decisions/0044-fitted-surfaces.md`.
 
 mod carried;
 mod csv;

@@ -1,4 +1,6 @@
 //! Permits and requests that are held for far longer than their I/O should take.
+//!
+//! Decision: `docs/decisions/0035-permits-held-too-long.md`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

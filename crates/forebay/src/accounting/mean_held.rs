@@ -1,4 +1,6 @@
 //! Classes whose permits come back, but are held for far longer on average than the disk works.
+//!
+//! Decision: `docs/decisions/0035-permits-held-too-long.md`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

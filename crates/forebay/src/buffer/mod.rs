@@ -1,4 +1,6 @@
 //! Buffers of any kind, for requests.
+//!
+//! Decision: `docs/decisions/0028-lent-buffers.md`.
 
 mod aligned;
 mod allocation;

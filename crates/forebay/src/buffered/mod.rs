@@ -1,4 +1,6 @@
 //! Files that are read and written through the page cache, and the disk's part of that.
+//!
+//! Decision: `docs/decisions/0030-buffered-writeback.md`.
 
 mod asked_parts;
 mod dirt;

@@ -1,4 +1,6 @@
 //! Reads through the page cache that have a permit where the disk does them.
+//!
+//! Decision: `docs/decisions/0033-cached-reads.md`.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};

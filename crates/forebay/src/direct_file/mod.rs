@@ -1,4 +1,6 @@
 //! Files opened past the page cache, and the alignment they ask for.
+//!
+//! Decision: `docs/decisions/0037-whole-sectors.md`.
 
 mod options;
 

@@ -1,4 +1,6 @@
 //! Bytes of files that are not on the disk because writing them back failed.
+//!
+//! Decision: `docs/decisions/0031-failed-writeback.md`.
 
 mod error;
 mod failed_files;

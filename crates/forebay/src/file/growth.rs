@@ -1,4 +1,6 @@
 //! Files that are made longer ahead of the writes behind their end.
+//!
+//! Decision: `docs/decisions/0040-growing-files.md`.
 
 use std::io;
 

@@ -1,4 +1,6 @@
 //! The answer to a request, before it is there.
+//!
+//! Decision: `docs/decisions/0039-cancel-on-drop.md`.
 
 use std::fmt;
 use std::io;

@@ -2,6 +2,8 @@
 //!
 //! One thread, a bounded number of connections, each with a deadline and a
 //! bounded request: whatever a client does, its host program is not hurt.
+//!
+//! Decision: `docs/decisions/0041-metrics-endpoint.md`.
 
 mod connection;
 mod page;

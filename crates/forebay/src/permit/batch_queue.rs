@@ -4,6 +4,8 @@
 //! One that has had its turn while others of its batch have not is set aside:
 //! it has paid and holds no room. They enter together with the last one. So no
 //! batch keeps another from the disk while it waits.
+//!
+//! Decision: `docs/decisions/0022-parked-grants.md`.
 
 use std::mem;
 use std::sync::Arc;

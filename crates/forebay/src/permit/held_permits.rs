@@ -8,6 +8,8 @@
 //! A permit is not held any more when the window gives it up: it keeps nobody
 //! waiting from then on. So a permit that was forgotten does not make its
 //! thread a holder for ever.
+//!
+//! Decision: `docs/decisions/0021-nested-requests.md`.
 
 use std::cell::Cell;
 

@@ -1,4 +1,6 @@
 //! The shared queue and those who wait at it, as the lock guards them.
+//!
+//! Decision: `docs/decisions/0022-parked-grants.md`.
 
 use std::sync::Arc;
 

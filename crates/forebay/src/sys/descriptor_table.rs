@@ -6,6 +6,8 @@
 //!
 //! Code of others must not run in these threads, neither wakers nor loggers: the numbers of its
 //! descriptors mean other files here, or none.
+//!
+//! Decision: `docs/decisions/0032-descriptor-table.md`.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice, IoSliceMut};

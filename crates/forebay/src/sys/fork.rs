@@ -4,6 +4,8 @@
 //! of its threads; it shares eventfds and sockets with it. So what was made
 //! before the fork refuses to work in the child, and is forgotten there
 //! instead of dropped. What the child makes anew is its own.
+//!
+//! Decision: `docs/decisions/0036-forked-children.md`.
 
 use std::io;
 use std::mem::ManuallyDrop;

@@ -7,6 +7,8 @@
 //!   such code is about to run.
 //! - A forked child never waits for one, as the thread that held it may not be there: what was made
 //!   before the fork is empty in a child.
+//!
+//! Decision: `docs/decisions/0029-foreign-code.md`.
 
 use std::cell::Cell;
 use std::fmt;

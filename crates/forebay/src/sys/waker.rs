@@ -3,6 +3,8 @@
 //! All three run others' code, which may call the library, block or panic. So none is done under a
 //! lock of the library, which debug builds [check](assert_none_held), and threads that the library
 //! has parked are woken before them: a waker may block for one of these.
+//!
+//! Decision: `docs/decisions/0029-foreign-code.md`.
 
 use std::cell::{Cell, RefCell};
 use std::task::{Context, Waker};

@@ -1,10 +1,15 @@
-//! Programs that are shown in documents are programs that compile, and the README is short and right.
+//! Programs that are shown in documents compile, links lead somewhere, and the first pages are short.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::assert_none;
 
 /// The most lines of the README, and the most columns of a line.
 const README_LINES_MAX: usize = 150;
 const README_COLUMNS_MAX: usize = 120;
+/// The most lines of ARCHITECTURE.md.
+const ARCHITECTURE_LINES_MAX: usize = 250;
 
 #[test]
 fn the_program_of_the_readme_is_an_example() {
@@ -42,26 +47,102 @@ fn badges_state_what_the_manifest_states() {
     }
 }
 
-/// The targets of links and pictures of a Markdown text that are files.
-fn links(text: &str) -> Vec<&str> {
-    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    let paths = targets.filter_map(|target| target.split('#').next());
-    paths.filter(|path| !path.is_empty() && !path.contains("://")).collect()
+/// The targets of links and pictures of a Markdown text that are in the repository, as path and anchor.
+fn links(text: &str) -> Vec<(String, String)> {
+    let prose: String = text.split("```").step_by(2).collect();
+    let targets = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let inner = targets.filter(|target| !target.contains("://") && !target.contains(' '));
+    let split = inner.map(|target| target.split_once('#').unwrap_or((target, "")));
+    split.map(|(path, anchor)| (path.to_owned(), anchor.to_owned())).collect()
+}
+
+/// The anchors of the headings of a Markdown text, as GitHub and crates.io make them.
+fn anchors(text: &str) -> Vec<String> {
+    let prose: String = text.split("```").step_by(2).collect();
+    let headings = prose.lines().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| {
+        let text = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+/// The pages below a folder, and in it.
+fn pages(folder: &Path) -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            pages.extend(self::pages(&entry));
+        } else if entry.extension().is_some_and(|end| end == "md") {
+            pages.push(entry);
+        }
+    }
+    pages
+}
+
+/// The pages of the root, of the book, and of each crate.
+fn all_pages() -> Vec<PathBuf> {
+    let root = tidy::root();
+    let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
+    let crates = tidy::crates().unwrap().into_iter().map(|(_, folder)| folder.join("README.md"));
+    let all = names.map(|name| root.join(name)).into_iter().chain(crates);
+    all.filter(|path| path.exists()).chain(pages(&root.join("docs"))).collect()
+}
+
+/// What is wrong with the links of a page, if anything is.
+fn errors_in_links(page: &Path, text: &str) -> Vec<String> {
+    let mut errors = Vec::new();
+    for (path, anchor) in links(text) {
+        let target = page.parent().unwrap().join(&path);
+        let target = if path.is_empty() { page } else { &target };
+        if !target.exists() {
+            errors.push(format!("{}: there is no {path}", page.display()));
+        } else if !anchor.is_empty() {
+            let read = || fs::read_to_string(target).unwrap();
+            let text = if path.is_empty() { text.to_owned() } else { read() };
+            if !anchors(&text).contains(&anchor) {
+                errors.push(format!("{}: {path} has no heading #{anchor}", page.display()));
+            }
+        }
+    }
+    errors
 }
 
 #[test]
-fn links_of_the_readme_and_the_book_lead_to_files() {
-    let root = tidy::root();
-    let pages = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
-    let pages = pages.filter(|path| path.extension().is_some_and(|end| end == "md"));
-    let mut count = 0;
-    for page in pages.chain([root.join("README.md")]) {
+fn links_lead_to_files_and_headings() {
+    let (mut found, mut count) = (Vec::new(), 0);
+    for page in all_pages() {
         let text = fs::read_to_string(&page).unwrap();
-        for link in links(&text) {
-            count += 1;
-            let exists = page.parent().unwrap().join(link).exists();
-            assert!(exists, "{}: there is no {link}", page.display());
-        }
+        count += links(&text).len();
+        found.extend(errors_in_links(&page, &text));
     }
-    assert!(count > 50, "only {count} links found");
+    assert!(count > 150, "only {count} links found");
+    assert_none(found, "links");
+}
+
+#[test]
+fn broken_links_are_found() {
+    let page = tidy::root().join("docs/README.md");
+    let errors = |text: &str| errors_in_links(&page, text).len();
+    assert_eq!(
+        errors(
+            "# A title, with `code`\n[a](#a-title-with-code) [b](../Cargo.toml) [c](https://d.e/f)"
+        ),
+        0
+    );
+    assert_eq!(
+        errors(
+            "# A title\n[a](#another-title) [b](no-such-file.md) [c](README.md#no-such-heading)"
+        ),
+        3
+    );
+    assert_eq!(errors("```\n[a](no-such-file.md)\n```\n"), 0);
+}
+
+#[test]
+fn the_architecture_is_short() {
+    let text = fs::read_to_string(tidy::root().join("ARCHITECTURE.md")).unwrap();
+    let lines = text.lines().count();
+    assert!(lines <= ARCHITECTURE_LINES_MAX, "{lines} lines, at most {ARCHITECTURE_LINES_MAX}");
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "also outside of test functions")]
 
 mod constants;
+mod decisions;
 mod documents;
 mod errors;
 mod formats;

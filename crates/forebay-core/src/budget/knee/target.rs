@@ -2,6 +2,8 @@
 //!
 //! While the target is missed the cap is lowered step by step, until it holds. If it does not hold
 //! at any cap, there is none for a while.
+//!
+//! Decision: `docs/decisions/0008-latency-target-cap.md`.
 
 use super::measured::MILLION;
 

@@ -3,6 +3,8 @@
 //! An interval with another window is compared with those before and after it. The other window
 //! is adopted where 1 % more rate costs less than 4.5 % more latency. The latency is that of fresh
 //! requests, from enqueueing to completion. No threshold is a time.
+//!
+//! Decision: `docs/decisions/0007-window-by-trials.md`.
 
 use super::measured::{MILLION, Measured, ln_ratio};
 use super::target::Target;
