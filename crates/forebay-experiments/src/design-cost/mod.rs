@@ -15,7 +15,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-cost",
     alias: "D3-cost",
     title: "What a request costs: exact where the disk was measured",
-    source: "ARCHITECTURE.md",
+    source: "docs/decisions/0002-cost-is-disk-time.md",
     about: include_str!("about.txt"),
     run,
 };

@@ -16,7 +16,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-settling",
     alias: "D6-settling",
     title: "After a change: how long trials take to find the window",
-    source: "ARCHITECTURE.md",
+    source: "docs/decisions/0007-window-by-trials.md",
     about: include_str!("about.txt"),
     run,
 };

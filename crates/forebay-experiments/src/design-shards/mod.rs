@@ -14,7 +14,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-shards",
     alias: "D5-shards",
     title: "Shares across shards",
-    source: "ARCHITECTURE.md",
+    source: "docs/decisions/0009-shares-across-threads.md",
     about: include_str!("about.txt"),
     run,
 };

@@ -14,7 +14,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-target",
     alias: "D5-target",
     title: "A latency target: how large a window keeps it",
-    source: "ARCHITECTURE.md",
+    source: "docs/decisions/0008-latency-target-cap.md",
     about: include_str!("about.txt"),
     run,
 };

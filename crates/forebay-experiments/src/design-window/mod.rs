@@ -14,7 +14,7 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     name: "design-window",
     alias: "D4-window",
     title: "Pace and window: what waits in the disk when the model is wrong",
-    source: "ARCHITECTURE.md",
+    source: "docs/decisions/0005-pace-and-window.md",
     about: include_str!("about.txt"),
     run,
 };

@@ -9,10 +9,12 @@ use super::assert_none;
 
 const FOLDER: &str = "docs/decisions";
 
-/// The files that a text names in the folder of decisions, whether they exist or not.
+/// The records that a text names, whether they exist or not.
 fn named(text: &str) -> impl Iterator<Item = &str> {
-    let names = text.split("docs/decisions/").skip(1).filter_map(|rest| rest.split('`').next());
-    names.filter(|name| name.ends_with(".md"))
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    let rest = text.split("docs/decisions/").skip(1);
+    let names = rest.map(move |rest| rest.split(|c| !is_name(c)).next().unwrap_or_default());
+    names.map(|name| name.trim_end_matches('.'))
 }
 
 /// The paths of code that a record names in its line that begins with "Code:".
@@ -30,42 +32,47 @@ fn records() -> BTreeMap<String, String> {
     records.map(|(name, path)| (name, fs::read_to_string(path).unwrap())).collect()
 }
 
-/// The records that each file of Rust links to, by its path below the root.
-fn links_of_code() -> BTreeMap<String, BTreeSet<String>> {
-    let mut links: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (name, folder) in tidy::crates().unwrap() {
+/// The files of Rust below the root, with their text.
+fn sources() -> Vec<(String, String)> {
+    let mut sources = Vec::new();
+    for (name, folder) in tidy::crates().unwrap().into_iter().filter(|(name, _)| name != "tidy") {
         for source in tidy::read(&folder.join("src")).unwrap() {
             let path = format!("crates/{name}/src/{}", source.path);
             let text = fs::read_to_string(root().join(&path)).unwrap();
-            for record in named(&text) {
-                links.entry(path.clone()).or_default().insert(record.to_owned());
-            }
+            sources.push((path, text));
         }
     }
-    links
+    sources
+}
+
+/// The records that the documentation of a module links to as its decisions.
+fn decisions(text: &str) -> BTreeSet<&str> {
+    text.lines().filter(|line| line.starts_with("//! Decision: ")).flat_map(named).collect()
 }
 
 #[test]
 fn code_and_decisions_link_to_each_other() {
-    let (records, links) = (records(), links_of_code());
+    let (records, sources) = (records(), sources());
     let mut found = Vec::new();
-    for (path, names) in &links {
-        let unnamed =
-            |name: &&String| !records.get(*name).is_some_and(|text| code(text).contains(path));
-        found.extend(
-            names.iter().filter(unnamed).map(|name| format!("{name} does not name {path}")),
-        );
+    for (path, text) in &sources {
+        let missing = named(text).filter(|name| !records.contains_key(*name));
+        found.extend(missing.map(|name| format!("{path}: there is no {name}")));
+        let names_path =
+            |name: &&str| records.get(*name).is_some_and(|text| code(text).contains(path));
+        let one_way = decisions(text).into_iter().filter(|name| !names_path(name));
+        found.extend(one_way.map(|name| format!("{name} does not name {path}")));
     }
     for (name, text) in &records {
         let paths = code(text);
         if paths.is_empty() {
             found.push(format!("{name} names no code"));
         }
-        let links_here =
-            |path: &&String| !links.get(*path).is_some_and(|names| names.contains(name));
-        found.extend(
-            paths.iter().filter(links_here).map(|path| format!("{path} does not link to {name}")),
-        );
+        let links_here = |path: &&String| {
+            let source = sources.iter().find(|(known, _)| known == *path);
+            source.is_some_and(|(_, text)| decisions(text).contains(name.as_str()))
+        };
+        let one_way = paths.iter().filter(|path| !links_here(path));
+        found.extend(one_way.map(|path| format!("{path} does not link to {name}")));
     }
     assert!(records.len() >= 40, "only {} decisions", records.len());
     assert_none(found, "decisions and their code");
