@@ -94,3 +94,20 @@ fn decisions_are_in_their_list_with_their_titles() {
     }
     assert_none(found, "decisions that are not listed, or lack a section");
 }
+
+/// Tests and sources that are given as evidence are there.
+#[test]
+fn paths_in_decisions_exist() {
+    let (mut found, mut count) = (Vec::new(), 0);
+    for (name, text) in records() {
+        let spans = text.split('`').skip(1).step_by(2);
+        for path in spans.filter(|span| span.starts_with("crates/") && !span.contains(' ')) {
+            count += 1;
+            if !root().join(path).exists() {
+                found.push(format!("{name}: {path}"));
+            }
+        }
+    }
+    assert!(count > 60, "only {count} paths found");
+    assert_none(found, "paths that do not exist");
+}

@@ -11,6 +11,7 @@ mod layers;
 mod lists;
 mod prose;
 mod scheduler;
+mod terms;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -15,8 +15,7 @@ const LONG: usize = 30;
 const LONG_PART_MAX: f64 = 0.05;
 
 /// Pages that are above these numbers and have not been rewritten yet. Nothing is added here.
-const NOT_REWRITTEN: &[&str] =
-    &["docs/ci.md", "docs/formats.md", "docs/model.md", "docs/scheduler.md", "docs/tracing.md"];
+pub(crate) const NOT_REWRITTEN: &[&str] = &["docs/ci.md"];
 
 /// Words and sentences of a page.
 struct Measure {
@@ -47,7 +46,7 @@ impl Measure {
 }
 
 /// The pages whose sentences are measured, by their path below the root.
-fn pages() -> Vec<(String, PathBuf)> {
+pub(crate) fn pages() -> Vec<(String, PathBuf)> {
     let mut pages: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md"].map(Into::into).into();
     for folder in ["docs", "docs/decisions"] {
         let entries = fs::read_dir(root().join(folder)).into_iter().flatten();
