@@ -50,7 +50,7 @@
 //! What the disk did and no permit was for is counted where the kernel tells: in each disk's
 //! [`DeviceTraffic`](metrics::DeviceTraffic), in metrics, and once a minute in the log. So are
 //! [permits held for too long](metrics::ClassSnapshot::held_long). The log's lines lead here: where
-//! most of what passed no class is writeback of this process, the engine writes through the page
+//! most of the unscheduled I/O is writeback of this process, the engine writes through the page
 //! cache, with permits around its `write` at most; where it is reads, it reads without permits, or
 //! through a mapping.
 //!

@@ -67,7 +67,7 @@ pub(crate) const STORIES: &[Story] = &[
     Story {
         name: "a stalled shard",
         fires: &["ForebayShardStalled"],
-        says: Some(("shard-stalled", "stands still since")),
+        says: Some(("shard-stalled", "has been stalled for")),
         config: |config| {
             let length = Duration::from_secs(10_000);
             // within some seconds

@@ -55,13 +55,13 @@ pub struct DiskFigures {
     pub overdue: u64,
     /// The longest time of a request in the disk that came back; `None` if it is not known.
     pub longest: Option<f64>,
-    /// Bytes that the device wrote, and how many of them passed no class; zero if not known.
+    /// Bytes that the device wrote, and how many of them were unscheduled; zero if not known.
     pub written: u64,
     /// See [`DiskFigures::written`].
     pub written_unscheduled: u64,
     /// How many of those were written by this process; `None` if it is not known.
     pub written_unscheduled_own: Option<u64>,
-    /// Bytes that the device read, and how many of them passed no class; zero if not known.
+    /// Bytes that the device read, and how many of them were unscheduled; zero if not known.
     pub read: u64,
     /// See [`DiskFigures::read`].
     pub read_unscheduled: u64,

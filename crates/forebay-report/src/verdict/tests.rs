@@ -188,7 +188,7 @@ fn figures_are_not_called_too_low_where_the_load_moves_no_more_without_a_schedul
 }
 
 #[test]
-fn who_wrote_what_passed_no_class_decides_what_to_do() {
+fn the_writer_of_unscheduled_io_decides_the_remedy() {
     let remedy = |own| {
         let figures = DiskFigures {
             written: 1_000_000_000,
@@ -216,7 +216,7 @@ fn who_wrote_what_passed_no_class_decides_what_to_do() {
 }
 
 #[test]
-fn what_passes_no_class_and_what_is_not_aligned_is_told() {
+fn unscheduled_and_misaligned_io_is_reported() {
     let figures =
         DiskFigures { written: 1_000_000_000, written_unscheduled: 610_000_000, ..healthy() };
     assert_eq!(kinds(&figures), [FindingKind::UnscheduledWrites]);

@@ -1,8 +1,8 @@
-//! What reaches the disk and passes no class.
+//! Unscheduled I/O: what reaches the disk without a permit.
 
 use super::{DiskFigures, Finding, FindingKind};
 
-/// A part of what passes no class that is worth a word,
+/// A part of unscheduled I/O that is worth a word,
 const UNSCHEDULED_PART: f64 = 0.1;
 /// and bytes per second.
 const UNSCHEDULED_RATE: f64 = 1e6;
@@ -51,7 +51,7 @@ pub(super) fn reads(figures: &DiskFigures) -> Option<Finding> {
     Some(Finding::new(FindingKind::UnscheduledReads, what, remedy))
 }
 
-/// Bytes of one direction: all, those that passed no class, and of these the process's own.
+/// Bytes of one direction: all, the unscheduled ones, and of these the process's own.
 struct Past {
     all: u64,
     past: u64,

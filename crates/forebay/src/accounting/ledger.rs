@@ -15,7 +15,7 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// The disk did `done` bytes while permits for `admitted` ended; of the former at most
-    /// `late_max` may be what older permits were for. Returns how many passed no class.
+    /// `late_max` may be what older permits were for. Returns how many were unscheduled.
     ///
     /// Bytes beyond those of permits did; and so did what permits were for that ended more than a
     /// tick before: they were around writes to memory.
@@ -32,7 +32,7 @@ impl Ledger {
         unscheduled
     }
 
-    /// Notes that so many of the bytes that passed no class were of this process.
+    /// Notes that so many of the bytes that were unscheduled were of this process.
     pub(super) fn add_own(&mut self, bytes: u64) {
         self.total = self.total.plus(&Traffic { of_this_process: bytes, ..Traffic::default() });
     }

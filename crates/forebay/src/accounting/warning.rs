@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passed_no_class_is_told_once_a_minute_with_whose_it_may_be() {
+    fn unscheduled_io_is_reported_once_a_minute_with_whose_it_may_be() {
         let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
         let mut minute = Minute::default();
         let mut said = Vec::new();

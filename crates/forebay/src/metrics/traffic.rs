@@ -1,4 +1,4 @@
-//! What disks did, by the kernel's count, and how much of it passed no class.
+//! What disks did, by the kernel's count, and how much of it was unscheduled.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use std::fmt;
 /// that begins and ends without dirt: journal and metadata are nobody's, and what another disk
 /// got meanwhile may be taken for this one's.
 ///
-/// Healthy is a small part that passed no class. Where it is not, see
+/// Healthy is a small part that is unscheduled. Where it is not, see
 /// [what a permit orders](crate#what-a-permit-orders).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -53,7 +53,7 @@ pub struct Traffic {
     pub done: u64,
     /// What requests and permits that ended were for.
     pub admitted: u64,
-    /// How much of `done` passed no class, at least: permits around what memory has hide as much
+    /// How much of `done` was unscheduled, at least: permits around what memory has hide as much
     /// for a second. Of writes that includes what was written back a second or more after the
     /// permits that it was admitted with.
     pub unscheduled: u64,
@@ -63,7 +63,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// How much passed no class and is nobody's that is known.
+    /// How much was unscheduled and is nobody's that is known.
     pub const fn unknown(&self) -> u64 {
         self.unscheduled.saturating_sub(self.of_this_process)
     }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_says_in_a_line_what_passed_no_class_or_why_that_is_not_known() {
+    fn a_disk_says_in_a_line_what_was_unscheduled_or_why_that_is_not_known() {
         let written = Traffic {
             done: 200_000_000,
             admitted: 78_000_000,

@@ -93,8 +93,8 @@ fn rounds() -> u64 {
     seconds.map_or(6, |seconds| (seconds.parse::<u64>().unwrap() * 10).div_ceil(6).max(2))
 }
 
-pub(crate) fn what_passes_no_class_is_measured_in_a_known_mixture() {
-    if !is_alone("escapes::what_passes_no_class_is_measured_in_a_known_mixture") {
+pub(crate) fn unscheduled_io_is_measured_in_a_known_mixture() {
+    if !is_alone("escapes::unscheduled_io_is_measured_in_a_known_mixture") {
         return;
     }
     let (lab, on) = disk();

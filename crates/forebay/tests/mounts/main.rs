@@ -145,7 +145,7 @@ fn of_classes_and_past_them(can_mount: &Result<(), String>) -> Vec<Trial> {
         shares::two_classes_of_buffered_writers_share_as_asked: ["mkfs.ext4"],
         shares::a_buffered_and_a_direct_class_share_as_asked: ["mkfs.ext4"],
         shares::a_class_of_reads_is_answered_sooner_beside_both: ["mkfs.ext4"],
-        escapes::what_passes_no_class_is_measured_in_a_known_mixture: ["mkfs.ext4"],
+        escapes::unscheduled_io_is_measured_in_a_known_mixture: ["mkfs.ext4"],
         escapes::what_is_dirty_still_is_shown_until_it_is_written: ["mkfs.ext4"],
         escapes::permits_that_end_before_the_disk_works_cover_nothing: ["mkfs.ext4"],
         escapes::reads_that_pass_no_class_are_counted_with_whose_they_are: ["mkfs.ext4"],

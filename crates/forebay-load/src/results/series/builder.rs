@@ -29,7 +29,7 @@ pub struct SeriesLook {
     pub classes: Vec<ClassCounters>,
     /// By how much the latest queue is behind its turn, in nanoseconds.
     pub turn_overdue_nanos: u64,
-    /// Bytes that the device wrote, of these those that passed no class, and of these again those
+    /// Bytes that the device wrote, of these the unscheduled ones, and of these again those
     /// of this process.
     pub written: [u64; 3],
     /// The same of bytes that it read.

@@ -145,14 +145,14 @@ pub struct DiskSeries {
     pub overdue: Vec<u64>,
     /// Bytes that the device wrote; 0 where that is not known.
     pub written_bytes: Vec<u64>,
-    /// Bytes of these that passed no class.
+    /// Bytes of these that were unscheduled.
     pub written_unscheduled_bytes: Vec<u64>,
     /// Bytes of these that this process wrote.
     #[serde(default)]
     pub written_unscheduled_own_bytes: Vec<u64>,
     /// Bytes that the device read; 0 where that is not known.
     pub read_bytes: Vec<u64>,
-    /// Bytes of these that passed no class.
+    /// Bytes of these that were unscheduled.
     pub read_unscheduled_bytes: Vec<u64>,
     /// Bytes of these that this process read.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What block devices did and how much of it passed no class, in a scrape.
+//! What block devices did and how much of it was unscheduled, in a scrape.
 
 use std::fmt;
 

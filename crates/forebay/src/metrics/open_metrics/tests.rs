@@ -215,7 +215,7 @@ fn what_reads_through_the_page_cache_found_is_told_of_each_class_that_reads_so()
 }
 
 #[test]
-fn what_passed_no_class_is_told_of_each_device_or_why_that_is_not_known() {
+fn unscheduled_io_is_reported_of_each_device_or_why_that_is_not_known() {
     let written = Traffic { done: 100, admitted: 39, unscheduled: 61, of_this_process: 58 };
     let members = vec![MemberTraffic { member: "sda".into(), in_flight_ms: 2_500 }];
     let traffic = DeviceTraffic {
