@@ -77,7 +77,7 @@ impl Uring {
         sqpoll: Option<Duration>,
     ) -> Result<Self, Unavailable> {
         Self::set_up(depth_max, shutdown_timeout, sqpoll).map_err(|error| Unavailable {
-            is_refusal: is_forbidden_or_unknown(&error),
+            is_refusal: is_forbidden_or_unknown(&error) || setup::may_lock_too_little(&error),
             error: setup::explained(&error),
         })
     }

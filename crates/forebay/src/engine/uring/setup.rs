@@ -5,6 +5,7 @@ use std::{fs, io};
 
 use io_uring::{Builder, IoUring, Probe, opcode};
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 /// The best ring that this kernel offers. With `sqpoll` its entries are taken by a
 /// thread of the kernel, which sleeps when there was none for so long.
@@ -71,6 +72,17 @@ pub(super) fn truncates(ring: &IoUring) -> io::Result<bool> {
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe)?;
     Ok(probe.is_supported(opcode::Ftruncate::CODE))
+}
+
+/// A program with a lower limit of locked memory than this, in bytes, may have no ring. The largest
+/// ring of an engine needs less.
+const LOCKED_BYTES_MIN: u64 = 8 << 20;
+
+/// Whether memory is short because this program may lock too little of it: trying again does not help.
+pub(super) fn may_lock_too_little(error: &io::Error) -> bool {
+    let limit = getrlimit(Resource::Memlock).current;
+    Errno::from_io_error(error) == Some(Errno::NOMEM)
+        && limit.is_some_and(|bytes| bytes < LOCKED_BYTES_MIN)
 }
 
 /// Adds to an error of the set-up what to do about it.
