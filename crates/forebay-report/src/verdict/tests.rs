@@ -87,7 +87,7 @@ fn a_slow_disk_is_not_taken_for_a_late_thread() {
 }
 
 #[test]
-fn threads_that_stand_still_are_told_from_those_that_turn_late() {
+fn stalled_threads_are_distinguished_from_late_ones() {
     let stalled = DiskFigures { late_turns: 4, late_seconds: 2.0, ..healthy() };
     assert_eq!(kinds(&stalled), [FindingKind::ShardStalled]);
     let late = DiskFigures { late_turns: 400, late_seconds: 2.0, ..healthy() };
@@ -95,7 +95,7 @@ fn threads_that_stand_still_are_told_from_those_that_turn_late() {
     assert!(findings(&late)[0].what.contains("by 5 ms on the average"), "{}", findings(&late)[0]);
     let still = DiskFigures { turn_overdue_seconds: 7.0, ..healthy() };
     assert_eq!(kinds(&still), [FindingKind::ShardStalled]);
-    assert!(findings(&still)[0].what.contains("since 7.0 s"), "{}", findings(&still)[0]);
+    assert!(findings(&still)[0].what.contains("stalled for 7.0 s"), "{}", findings(&still)[0]);
     let seldom = DiskFigures { late_turns: 40, late_seconds: 0.1, ..healthy() };
     assert_eq!(kinds(&seldom), [FindingKind::Healthy]);
 }
