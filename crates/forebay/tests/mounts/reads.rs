@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::thread;
+use std::time::Duration;
 
 use forebay::{Class, Op};
 use rustix::fs::{Advice, fadvise};
@@ -11,15 +13,23 @@ use crate::places::overlay;
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes that the disk has read, also of what was read ahead a moment ago.
+/// Bytes that the disk has read, also of what was read ahead a moment ago. A file system may hand that
+/// to the disk a little later, by a thread of the kernel, so the count has to stay for 50 ms.
 fn disk_read(device: &str) -> u64 {
+    const STABLE_SAMPLES: u32 = 5;
     let name = device.trim_start_matches("/dev/");
-    let inflight = format!("/sys/block/{name}/inflight");
-    while std::fs::read_to_string(&inflight).unwrap().split_whitespace().next() != Some("0") {
-        std::thread::yield_now();
+    let field = |file: &str, number: usize| -> u64 {
+        let text = std::fs::read_to_string(format!("/sys/block/{name}/{file}")).unwrap();
+        text.split_whitespace().nth(number).unwrap().parse().unwrap()
+    };
+    let (mut sectors, mut same) = (field("stat", 2), 0);
+    while same < STABLE_SAMPLES {
+        thread::sleep(Duration::from_millis(10));
+        let now = field("stat", 2);
+        same = if now == sectors && field("inflight", 0) == 0 { same + 1 } else { 0 };
+        sectors = now;
     }
-    let stat = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
-    stat.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap() * 512
+    sectors * 512
 }
 
 fn charged(class: &Class) -> u64 {
