@@ -1,6 +1,5 @@
-//! One loop of the scheduler's hot path, so many thousand times, for
-//! `.ci/instructions/run` to count instructions of: `counted LOOP THOUSANDS`.
-//! Without arguments it names the loops.
+//! Runs a loop of the scheduler's hot path, whose instructions `.ci/instructions/run` counts:
+//! `counted LOOP THOUSANDS`. Without arguments it names the loops.
 
 #[path = "../../benches/path/mod.rs"]
 mod path;
@@ -22,7 +21,7 @@ use crate::turns::Turns;
 /// Requests each time.
 const REQUESTS: usize = 1_000;
 
-/// A loop that is ready to run, and runs so many requests.
+/// A loop that is ready to run. It takes the number of requests.
 type Loop = Box<dyn FnMut(usize)>;
 
 /// Makes one; `None` where the scheduler refuses.

@@ -21,20 +21,23 @@ pub struct Report {
     version: u32,
     /// The worst of all.
     pub level: Level,
-    directories: Vec<DirectoryReport>,
+    /// One report for each directory.
+    pub directories: Vec<DirectoryReport>,
 }
 
 /// One directory.
 #[derive(Debug, Serialize)]
 pub struct DirectoryReport {
-    dir: String,
+    /// The directory as it was given.
+    pub dir: String,
     /// The kind of filesystem, if it could be looked at.
     filesystem: Option<String>,
     /// The device of the filesystem.
     device: Option<String>,
     /// The disks below it.
     disks: Vec<String>,
-    findings: Vec<Finding>,
+    /// What the probes found.
+    pub findings: Vec<Finding>,
     /// What it is, for people.
     #[serde(skip)]
     title: String,

@@ -28,11 +28,11 @@ static QUEUE: Mutex<Queue> = Mutex::new(Queue::new());
 
 /// Impossible states that were met.
 static BUGS: AtomicU64 = AtomicU64::new(0);
-/// Whether the log was told of one that [`report_invariant`] has met.
+/// Whether [`report_invariant`] has logged one.
 static BUG_TOLD: AtomicBool = AtomicBool::new(false);
 /// Messages that found no room, or no thread.
 static LOST: AtomicU64 = AtomicU64::new(0);
-/// So many of them the log was told of.
+/// The part of them that the log names.
 static LOST_TOLD: AtomicU64 = AtomicU64::new(0);
 
 /// What is to be told, and to whom.

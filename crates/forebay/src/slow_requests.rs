@@ -13,7 +13,7 @@ const SILENCE_NANOS: u64 = 1_000_000_000;
 /// The part of what the threshold is above its bound that is left after a second: 7/8.
 const LEFT: (u64, u64) = (7, 8);
 
-/// A request, or a permit, that took long in the disk, and what was there concurrent it: see
+/// A request, or a permit, that took long in the disk, and what else was in the disk then: see
 /// [`SchedulerBuilder::slow_requests`](crate::SchedulerBuilder::slow_requests).
 ///
 /// A large request goes in parts, each of which counts for itself.

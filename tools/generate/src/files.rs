@@ -1,4 +1,4 @@
-//! Generated files beside those in the repository.
+//! Writes generated files, or compares them with those in the repository.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,4 @@
-//! Writes what follows from the sources and is kept beside them, or says what is not as it would
-//! be written.
+//! Generates files from the sources, or names those in the repository that are out of date.
 
 mod api;
 mod files;

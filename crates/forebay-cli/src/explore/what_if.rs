@@ -115,10 +115,10 @@ impl WhatIf {
         prediction: &Prediction,
         simulated: Option<&[ClassResult]>,
     ) -> Forecast {
-        let class = |wish: &ClassDemand| {
-            let found = simulated?.iter().find(|class| class.name == wish.name)?;
+        let class = |demand: &ClassDemand| {
+            let found = simulated?.iter().find(|class| class.name == demand.name)?;
             let rate =
-                if wish.writes { found.bandwidth_bytes_per_second as f64 } else { found.iops };
+                if demand.writes { found.bandwidth_bytes_per_second as f64 } else { found.iops };
             Some(Simulated {
                 rate,
                 disk_p50_us: found.disk_us.p50,

@@ -21,7 +21,7 @@ use crate::{metrics_address, properties_file, span};
 
 use text::Exported;
 
-/// How often is looked for an interrupt.
+/// The time between two looks for an interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Serve what the disks of a machine can do, and what `check` finds, as metrics.
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let interrupt = Interrupt::on_signals()?;
     let load = || options.properties.as_deref().map(properties_file::load).transpose();
     let mut properties = load()?;
-    let shown = Shown::new(look(options, properties.as_ref(), true)?);
+    let shown = Shown::new(look(options, properties.as_ref(), true));
     let config = EndpointConfig { address: options.listen, ..EndpointConfig::default() };
     let source = shown.clone();
     let endpoint = Endpoint::start(&config, move || source.lock().clone())
@@ -66,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             // what was read before is still the best that is known
             Err(failure) => note(format_args!("warning: {failure}")),
         }
-        *shown.lock() = look(options, properties.as_ref(), is_read)?;
+        *shown.lock() = look(options, properties.as_ref(), is_read);
     }
     Ok(())
 }
@@ -85,21 +85,16 @@ impl Shown {
     }
 }
 
-/// Checks all directories, and says what came of it.
-fn look(
-    options: &Options,
-    properties: Option<&Properties>,
-    is_read: bool,
-) -> Result<String, Failure> {
+/// Checks all directories. Returns the text of a scrape.
+fn look(options: &Options, properties: Option<&Properties>, is_read: bool) -> String {
     let machine = Machine::this();
     let report = Report::new(options.dirs.iter().map(|dir| check(&machine, dir)).collect());
-    let report = serde_json::to_value(report).map_err(|error| Failure::Run(error.to_string()))?;
     let disks = properties.map_or(&[][..], |properties| &properties.disks);
     let checked_at = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    Ok(Exported { disks, is_read, report: &report, checked_at }.text())
+    Exported { disks, is_read, report: &report, checked_at }.text()
 }
 
-/// Waits for so long, and returns whether to go on.
+/// Waits for `length`. Returns false if an interrupt ends the wait.
 fn sleep(length: Duration, interrupt: &Interrupt) -> bool {
     let began = Instant::now();
     while let Some(rest) = length.checked_sub(began.elapsed()).filter(|rest| !rest.is_zero()) {

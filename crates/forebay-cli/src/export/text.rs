@@ -4,11 +4,11 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use forebay::properties::DiskProperties;
+use forebay_check::{Level, Report};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use serde_json::Value;
 
 /// What a scrape says.
 pub(super) struct Exported<'a> {
@@ -16,16 +16,16 @@ pub(super) struct Exported<'a> {
     pub(super) disks: &'a [DiskProperties],
     /// Whether these are what the file says now.
     pub(super) is_read: bool,
-    /// What `check --format json` prints.
-    pub(super) report: &'a Value,
-    /// When that was looked at, since 1970.
+    /// The last check of the directories.
+    pub(super) report: &'a Report,
+    /// The time of that check, since 1970.
     pub(super) checked_at: Duration,
 }
 
 type Number = Gauge<f64, AtomicU64>;
 type Labels = Vec<(&'static str, String)>;
 
-/// A figure of a disk: its name, what it is, and where it stands.
+/// A metric of a disk: its name, its help text, and its value if it is known.
 type Figure = (&'static str, &'static str, fn(&DiskProperties) -> Option<f64>);
 
 const FIGURES: &[Figure] = &[
@@ -41,8 +41,14 @@ const FIGURES: &[Figure] = &[
     }),
 ];
 
-/// The levels of findings that are counted also where there are none.
-const LEVELS: [&str; 4] = ["unknown", "note", "warning", "error"];
+/// The levels of findings that are exported, with their labels. They are counted where there are none
+/// too.
+const LEVELS: [(Level, &str); 4] = [
+    (Level::Unknown, "unknown"),
+    (Level::Note, "note"),
+    (Level::Warning, "warning"),
+    (Level::Error, "error"),
+];
 
 impl Exported<'_> {
     /// The text of a scrape.
@@ -77,19 +83,14 @@ impl Exported<'_> {
     fn add_findings(&self, registry: &mut Registry) {
         let (counts, each) =
             (Family::<Labels, Number>::default(), Family::<Labels, Number>::default());
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        for directory in self.report["directories"].as_array().into_iter().flatten() {
-            let dir = text(&directory["dir"]);
-            for level in LEVELS {
-                let labels = vec![("dir", dir.clone()), ("level", level.to_owned())];
-                counts.get_or_create(&labels).set(0.0);
-            }
-            for finding in directory["findings"].as_array().into_iter().flatten() {
-                let (probe, level) = (text(&finding["probe"]), text(&finding["level"]));
-                if LEVELS.contains(&level.as_str()) {
-                    let labels = vec![("dir", dir.clone()), ("level", level.clone())];
-                    counts.get_or_create(&labels).inc();
-                    let labels = vec![("dir", dir.clone()), ("level", level), ("probe", probe)];
+        for directory in &self.report.directories {
+            for (level, name) in LEVELS {
+                let labels = vec![("dir", directory.dir.clone()), ("level", name.to_owned())];
+                let found = || directory.findings.iter().filter(|found| found.level == level);
+                counts.get_or_create(&labels).set(found().count() as f64);
+                for finding in found() {
+                    let probe = ("probe", finding.probe.to_owned());
+                    let labels = labels.iter().cloned().chain([probe]).collect();
                     each.get_or_create(&labels).set(1.0);
                 }
             }

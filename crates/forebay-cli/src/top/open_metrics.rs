@@ -7,7 +7,7 @@ const PREFIX: &str = "forebay_";
 /// So do those of queues, which are most.
 const QUEUE_PREFIX: &str = "io_queue_";
 
-/// Names of the version before, which a process may still have, and what they are now.
+/// Old and new names of metrics. A process of the previous version serves the old ones.
 const RENAMED: [(&str, &str); 5] = [
     ("io_queue_late_turn_sec_total", "io_queue_late_turn_seconds_total"),
     ("io_queue_limited_time_sec_total", "io_queue_limited_seconds_total"),

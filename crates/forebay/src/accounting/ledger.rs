@@ -32,7 +32,7 @@ impl Ledger {
         unscheduled
     }
 
-    /// Notes that so many of the bytes that were unscheduled were of this process.
+    /// Counts unscheduled bytes as those of this process.
     pub(super) fn add_own(&mut self, bytes: u64) {
         self.total = self.total.plus(&Traffic { of_this_process: bytes, ..Traffic::default() });
     }

@@ -301,7 +301,7 @@ fn a_thread_that_keeps_time_and_gives_up_hands_it_to_the_timer() {
 }
 
 #[test]
-fn a_waker_that_parks_a_thread_does_not_keep_it_from_becoming_timekeeper() {
+fn a_waker_that_parks_a_thread_does_not_keep_it_from_owning_the_deadline() {
     model(|| {
         let bed = Bed::one_per_6_ms();
         let first = bed.take();
@@ -318,7 +318,7 @@ fn a_waker_that_parks_a_thread_does_not_keep_it_from_becoming_timekeeper() {
 }
 
 #[test]
-fn a_waker_that_waits_for_a_permit_does_not_keep_the_timekeeper_asleep() {
+fn a_waker_that_waits_for_a_permit_does_not_keep_the_deadline_owner_asleep() {
     model(|| {
         let bed = Bed::one_per_6_ms();
         let first = bed.take();

@@ -46,7 +46,7 @@ pub(super) struct State {
     /// The parking places of those that run.
     pub(super) timers: ArrayVec<Arc<Parking>, TIMERS_MAX>,
     owner: DeadlineOwner,
-    /// Until when the keeper sleeps.
+    /// When the owner of the deadline wakes up.
     armed_until: Time,
     /// There was no room for more wake-ups: see [`State::grant_ready`].
     pub(super) has_more_to_grant: bool,
@@ -302,9 +302,9 @@ impl State {
         None
     }
 
-    /// [`Self::arm_deadline`] for a thread that is about to sleep at `parking`. It does not keep time
-    /// as long as it runs wakers of others, which may block for whom the time is kept: somebody
-    /// else does, and it looks again at once.
+    /// [`Self::arm_deadline`] for a thread that is about to sleep at `parking`. While it runs
+    /// wakers of others, which may block, it does not own the deadline. Another thread does, and this
+    /// one looks again at once.
     pub(super) fn arm_deadline_between(
         &mut self,
         now: Time,

@@ -72,7 +72,7 @@ struct Disk {
     write_bandwidth_sustained: Option<Located<Word>>,
     regions: Option<Located<Vec<Located<region::Region>>>>,
     region_goal: Option<Located<region::Goal>>,
-    // keys of version 0.0, which are accepted for one release
+    // old names of keys above, which are accepted for one release
     read_first_excess: Option<Located<f64>>,
     write_first_excess: Option<Located<f64>>,
     read_iops_lasting: Option<Located<Word>>,

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wishes_are_read_and_wrong_ones_refused() {
+    fn demands_are_read_and_wrong_ones_refused() {
         let demand: ClassDemand = "a-b:200:reads=50000".parse().unwrap();
         assert_eq!((demand.shares, demand.writes, demand.rate), (200, false, Some(50_000.0)));
         assert_eq!("c:1:writes=max".parse::<ClassDemand>().unwrap().rate, None);

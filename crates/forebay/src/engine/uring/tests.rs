@@ -100,7 +100,7 @@ fn null() -> DirectFile {
     DirectFile::options().write(true).open("/dev/null").unwrap()
 }
 
-/// How often the kernel is entered for so many writes that end at once, until they are handed over.
+/// The calls into the kernel that submit this number of writes, which complete at once.
 fn enters(uring: &mut Uring, writes: usize) -> usize {
     let before = uring.enters.get();
     for token in 0..writes as u64 {
